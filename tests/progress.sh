@@ -111,6 +111,23 @@ if command -v python3 >/dev/null; then
   interrupt "Ctrl-C ends the line of the bar of conform" "$build_dir/vyre" conform --backend ref --jobs 1 --programs 20000 --filter programs.
 fi
 
+# Ctrl-C while a file is written must not leave a temporary file. The moment of the
+# signal varies, so that some of them hit the write.
+cat >"$work/big.vyre" <<'KERNEL'
+kernel big workgroup(64) over(y)
+buffer y : write u32[] @0;
+{
+    if (global_id.x < len(y)) y[global_id.x] = global_id.x;
+}
+KERNEL
+mkdir "$work/big"
+for delay in 0.2 0.3 0.4 0.5 0.6 0.8; do
+  timeout -s INT "$delay" "$build_dir/vyre" run "$work/big.vyre" --backend cpu --set y=zeros:60000000 \
+    --out "y=raw:$work/big/y.bin" >/dev/null 2>&1
+  rm -f "$work/big/y.bin"
+done
+expect_nothing "Ctrl-C removes the file that is being written" "$(ls "$work/big")"
+
 # A busy machine may be late with the line, which is due after 15 s.
 "$build_dir/vyre" conform --backend ref --jobs 1 --programs 1000000 --filter programs. >"$work/out" 2>&1 &
 line='conform: [0-9]+ of 1000000 cases, [0-9]+ s'

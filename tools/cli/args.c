@@ -109,7 +109,7 @@ static bool read_text(const flag_doc *doc, const char *value, problem *out) {
 static bool read_number(const flag_doc *doc, const char *value, uint64_t *to,
                         problem *out) {
   char text[SHOWN_WORD];
-  uint64_t most = doc->most ? doc->most : UINT64_MAX;
+  uint64_t most = doc->max ? doc->max : UINT64_MAX;
   int example = most < 4096 ? 1 : 4096;
   bool is_number = parse_u64(value, strlen(value), to);
   if (is_number && *to <= most) return true;
@@ -122,7 +122,7 @@ static bool read_number(const flag_doc *doc, const char *value, uint64_t *to,
   }
   problem_set(out, KIND_USAGE, "",
               "%s is '%s', not a whole number from %d to %llu", doc->name,
-              shown(text, value, strlen(value)), doc->least,
+              shown(text, value, strlen(value)), doc->min,
               (unsigned long long)most);
   problem_fix(out, "write it in plain decimal digits, as in %s %d", doc->name,
               example);

@@ -8,17 +8,17 @@
 static const char *const sync_choices[] = {"final", "participates", NULL};
 static const char *const target_choices[] = {
     "ir", "bin", "lowered", "c", "llvm", "asm", "spirv", "spirv-text", NULL};
-static const char *const numbers_choices[] = {"native", "corrected", "soft",
-                                              NULL};
+static const char *const float_mode_choices[] = {"native", "corrected", "soft",
+                                                 NULL};
 static const char *const math_choices[] = {"f64", "f64-nofma", "u32", NULL};
 
 #define JSON_FLAG \
   {.name = "--json", .help = "answer in JSON", .type = FLAG_SWITCH}
-#define KERNEL_FLAG                                             \
-  {.name = "--kernel",                                          \
-   .letter = "-k",                                              \
-   .value = "NAME",                                             \
-   .help = "which kernel; not needed if the file has only one", \
+#define KERNEL_FLAG                                              \
+  {.name = "--kernel",                                           \
+   .letter = "-k",                                               \
+   .value = "NAME",                                              \
+   .help = "kernel to use; may be left out if the file has one", \
    .type = FLAG_TEXT}
 #define NUMBER_FLAG(flag, must, text) \
   {.name = (flag),                    \
@@ -29,18 +29,18 @@ static const char *const math_choices[] = {"f64", "f64-nofma", "u32", NULL};
 
 static const flag_doc check_flags[] = {
     {.name = "--accesses",
-     .help = "which accesses to buffers are proven to be inside, and why not",
+     .help = "list buffer accesses and whether each is proven in bounds",
      .type = FLAG_SWITCH},
     JSON_FLAG,
 };
 
 static const flag_doc fmt_flags[] = {
     {.name = "--check",
-     .help = "write nothing; exit with 1 if the layout would change",
+     .help = "write nothing; exit with 1 if a file is not formatted",
      .type = FLAG_SWITCH},
     {.name = "--write",
      .letter = "-w",
-     .help = "write the files in place instead of to standard output",
+     .help = "rewrite the files in place",
      .type = FLAG_SWITCH},
     JSON_FLAG,
 };
@@ -49,88 +49,87 @@ static const flag_doc run_flags[] = {
     KERNEL_FLAG,
     {.name = "--set",
      .value = "NAME=SPEC",
-     .help = "what a buffer or uniform holds before the run",
+     .help = "initial contents of a buffer or uniform",
      .type = FLAG_LIST},
     {.name = "--out",
      .value = "NAME=FILE",
      .help = "write a buffer after the run: .npy, .png, .ppm, .pgm, or\n"
-             "raw bytes; raw:FILE for these, whatever the name",
+             "raw bytes; raw:FILE writes raw bytes whatever the name",
      .type = FLAG_LIST},
     {.name = "--grid",
      .value = "X[,Y[,Z]]",
-     .help = "workgroups; without it, as many on x as cover the data",
+     .help = "number of workgroups; by default enough on x to cover the data",
      .type = FLAG_TEXT},
     {.name = "--workgroup",
      .value = "X[,Y[,Z]]",
-     .help = "invocations of a workgroup, instead of the kernel's own",
+     .help = "workgroup size to use instead of the kernel's",
      .type = FLAG_TEXT},
     {.name = "--backend",
      .value = "NAME",
-     .help = "the device: auto (the default: the best there is, and ref\n"
-             "with --check), or a name of those that 'vyre devices' lists",
+     .help = "device: auto (default: the best available, ref with --check)\n"
+             "or a name listed by 'vyre devices'",
      .type = FLAG_DEVICE},
     {.name = "--check",
-     .help = "find races, dependence on order, accesses out of bounds",
+     .help = "find races, order dependence and out-of-bounds accesses",
      .type = FLAG_SWITCH},
     {.name = "--schedules",
      .value = "N",
-     .help = "orders of execution that --check tries (default 4);\n"
-             "the first in which an output differs is the last",
+     .help = "execution orders that --check tries (default 4);\n"
+             "it stops at the first that changes an output",
      .type = FLAG_U64},
     {.name = "--seed",
      .value = "N",
-     .help = "of the orders that --check tries (default 1)",
+     .help = "seed of the orders that --check tries (default 1)",
      .type = FLAG_U64},
     {.name = "--max-loop-iterations",
      .value = "N",
-     .help = "most loop turns of one invocation (default 4294967295)",
+     .help = "loop iterations allowed per invocation (default 4294967295)",
      .type = FLAG_U64,
-     .least = 1},
+     .min = 1},
     {.name = "--values",
-     .help = "all values of all outputs, however long",
+     .help = "print every value of every output",
      .type = FLAG_SWITCH},
     {.name = "--trace",
      .value = "FILE",
-     .help = "write what happened when, to look at in Perfetto",
+     .help = "write a trace that Perfetto can show",
      .type = FLAG_TEXT},
     {.name = "--time",
-     .help = "tell how long compiling and running took",
+     .help = "print the time for compiling and running",
      .type = FLAG_SWITCH},
     {.name = "--threads",
      .value = "N",
-     .help = "of device cpu (default: as many as there are); other\n"
-             "devices take no notice of it, nor of --width",
+     .help = "threads of device cpu (default: all processors);\n"
+             "other devices ignore this flag and --width",
      .type = FLAG_U64},
     {.name = "--width",
      .value = "W",
-     .help = "of device cpu: invocations side by side in a vector, 1, 4,\n"
-             "8, 16 or 32 (default: chosen for the kernel)",
+     .help = "vector width of device cpu: 1, 4, 8, 16 or 32\n"
+             "(default: chosen for the kernel)",
      .type = FLAG_U64},
     {.name = "--timeout",
      .value = "SECONDS",
-     .help = "end a dispatch with an error when it takes longer, as in\n"
-             "0.5; the time to compile is not counted. With --replay\n"
-             "it is of each dispatch and each replay, not of all",
+     .help = "time limit of a dispatch, such as 0.5; compiling does not\n"
+             "count. With --replay it applies to each dispatch and replay.\n"
+             "Some drivers cannot stop a running workgroup",
      .type = FLAG_TEXT},
     {.name = "--option",
      .value = "BACKEND.KEY=NUMBER",
-     .help = "what the backend lets be chosen; more of them\n"
-             "with commas, as in $VYRE_OPTIONS",
+     .help = "option of a backend; separate several by commas,\n"
+             "as in $VYRE_OPTIONS",
      .type = FLAG_TEXT},
     {.name = "--ulp-budget",
      .value = "N",
-     .help = "above 0: the device may round less often where that is\n"
-             "faster, so that others give other bits (0 to 255, default 0)",
+     .help = "above 0: the device may fuse and round less often, so that\n"
+             "results differ between devices (0 to 255, default 0)",
      .type = FLAG_U64,
-     .most = UINT8_MAX},
+     .max = UINT8_MAX},
     {.name = "--replay",
      .value = "N",
-     .help = "then N times more, plainly and as a recording:\n"
-             "what each takes, and whether that is a gain\n"
-             "(1 to 1000000)",
+     .help = "after the first run, time N dispatches and N replays of a\n"
+             "recording, and compare (1 to 1000000)",
      .type = FLAG_U64,
-     .least = 1,
-     .most = 1000000},
+     .min = 1,
+     .max = 1000000},
     JSON_FLAG,
 };
 
@@ -141,46 +140,45 @@ static const flag_doc emit_flags[] = {
     KERNEL_FLAG,
     {.name = "--to",
      .value = "FORM",
-     .help = "ir: text, all written out; bin: the binary form;\n"
-             "lowered: what a device gets; c: the same in C11; llvm and\n"
-             "asm: what device cpu compiles and runs on this machine;\n"
-             "spirv: a module for Vulkan; spirv-text: the same to read,\n"
-             "with the kernel's names, which the module leaves out",
+     .help = "ir: program text with every default written out; bin: binary\n"
+             "form; lowered: LIR, the input of code generators; c: C11;\n"
+             "llvm, asm: code that device cpu runs on this machine;\n"
+             "spirv: Vulkan module; spirv-text: its disassembly, with names",
      .type = FLAG_CHOICE,
      .choices = target_choices,
      .required = true},
     {.name = "--dump-after",
      .value = "PASS",
-     .help = "lowered so far: inline, build, numbers, memory, tidy or\n"
-             "control, the last",
+     .help = "LIR after a pass: inline, build, legalize-floats,\n"
+             "legalize-memory, cse-dce or legalize-control (the last)",
      .type = FLAG_TEXT},
     {.name = "--float-mode",
      .value = "FORM",
-     .help = "f32 operations of a device that does them right (native,\n"
-             "the default), nearly right (fixed), or not at all (soft)",
+     .help = "how f32 operations become exact: native (default), corrected\n"
+             "(native result repaired), soft (integer arithmetic)",
      .type = FLAG_CHOICE,
-     .choices = numbers_choices},
+     .choices = float_mode_choices},
     {.name = "--math",
      .value = "FORM",
-     .help = "functions such as exp by f64 with fma (f64, the default),\n"
-             "without (f64-nofma), or by integers (u32)",
+     .help = "how functions such as exp are computed: f64 with fma (f64,\n"
+             "the default), f64 without fma (f64-nofma), integers (u32)",
      .type = FLAG_CHOICE,
      .choices = math_choices},
     {.name = "--width",
      .value = "W",
-     .help = "of llvm and asm: invocations side by side in a vector, 1, 4,\n"
-             "8, 16 or 32; without it, chosen for the kernel",
+     .help = "vector width of llvm and asm: 1, 4, 8, 16 or 32\n"
+             "(default: chosen for the kernel)",
      .type = FLAG_U64},
-    SWITCH_FLAG("--no-u64", "the device has no 64-bit types"),
-    SWITCH_FLAG("--no-narrow", "the device has no 8- and 16-bit accesses"),
+    SWITCH_FLAG("--no-u64", "target without 64-bit types"),
+    SWITCH_FLAG("--no-narrow", "target without 8- and 16-bit accesses"),
     {.name = "--workgroup",
      .value = "X[,Y[,Z]]",
-     .help = "invocations of a workgroup, instead of the kernel's own",
+     .help = "workgroup size to use instead of the kernel's",
      .type = FLAG_TEXT},
     {.name = "--output",
      .letter = "-o",
      .value = "FILE",
-     .help = "where to; without it, standard output",
+     .help = "output file (default: standard output)",
      .type = FLAG_TEXT},
     JSON_FLAG,
 };
@@ -189,11 +187,11 @@ static const flag_doc embed_flags[] = {
     {.name = "--output",
      .letter = "-o",
      .value = "FILE",
-     .help = "where to; without it, standard output",
+     .help = "output file (default: standard output)",
      .type = FLAG_TEXT},
     {.name = "--prefix",
      .value = "NAME",
-     .help = "what all names begin with: NAME_kernel",
+     .help = "prefix of all names: NAME_kernel",
      .type = FLAG_TEXT},
     JSON_FLAG,
 };
@@ -204,88 +202,91 @@ static const flag_doc devices_flags[] = {JSON_FLAG};
 
 static const flag_doc doctor_flags[] = {
     {.name = "--probe",
-     .help = "test every operation on floats, a second a device",
+     .help = "test every float operation; about a second per device",
      .type = FLAG_SWITCH},
     JSON_FLAG,
 };
 
 static const flag_doc generate_flags[] = {
-    NUMBER_FLAG("--seed", false, "which program (default 0)"),
-    NUMBER_FLAG("--size", false, "about how many statements (default 24)"),
-    NUMBER_FLAG("--count", false, "programs, of one seed after the other"),
+    NUMBER_FLAG("--seed", false, "seed of the program (default 0)"),
+    NUMBER_FLAG("--size", false,
+                "approximate number of statements (default 24)"),
+    NUMBER_FLAG("--count", false, "number of programs, with consecutive seeds"),
     {.name = "--output",
      .letter = "-o",
      .value = "DIR",
-     .help = "write seed-N.vyre and its data there, and say how to run it",
+     .help = "write seed-N.vyre and its data, and print how to run it",
      .type = FLAG_TEXT},
-    SWITCH_FLAG("--run", "run it, and print a hash of all outputs"),
+    SWITCH_FLAG("--run", "run it and print a hash of all outputs"),
     {.name = "--backend",
      .value = "NAME",
-     .help = "the device of --run, as vyre run has it",
+     .help = "device for --run, as in 'vyre run'",
      .type = FLAG_DEVICE},
-    SWITCH_FLAG("--math", "with exp, sin, pow and other functions"),
+    SWITCH_FLAG("--math", "use exp, sin, pow and other functions"),
     SWITCH_FLAG("--no-f64", "without f64"),
     SWITCH_FLAG("--no-int64", "without u64 and i64"),
-    SWITCH_FLAG("--no-narrow", "without elements below 32 bits, but bool"),
+    SWITCH_FLAG("--no-narrow",
+                "without elements narrower than 32 bits, except bool"),
     SWITCH_FLAG("--no-shared", "without shared buffers"),
     SWITCH_FLAG("--no-barriers", "without barrier() and uniform()"),
     SWITCH_FLAG("--no-grid-barriers", "without grid_barrier()"),
     SWITCH_FLAG("--no-atomics", "without atomics"),
     SWITCH_FLAG("--no-atomics64", "without atomics on u64 and i64"),
-    SWITCH_FLAG(
-        "--only-add64",
-        "of atomics on u64 and i64, only atomic_add whose result is not "
-        "used"),
-    SWITCH_FLAG("--no-out-of-range", "without accesses outside of buffers"),
+    SWITCH_FLAG("--only-add64",
+                "64-bit atomics: only atomic_add with an unused result"),
+    SWITCH_FLAG("--no-out-of-range", "without out-of-bounds accesses"),
     SWITCH_FLAG("--no-loops", "without loops"),
-    SWITCH_FLAG("--no-functions", "without fn"),
+    SWITCH_FLAG("--no-functions", "without functions"),
     JSON_FLAG,
 };
 
 static const flag_doc conform_flags[] = {
     {.name = "--backend",
      .value = "NAME",
-     .help = "the device: ref, null, ... as in vyre run",
+     .help = "device to test, as in 'vyre run'",
      .type = FLAG_TEXT,
      .required = true},
     {.name = "--option",
      .value = "BACKEND.KEY=NUMBER",
-     .help = "what the backend lets be chosen; more of them\n"
-             "with commas, as in $VYRE_OPTIONS",
+     .help = "option of a backend; separate several by commas,\n"
+             "as in $VYRE_OPTIONS",
      .type = FLAG_TEXT},
     NUMBER_FLAG("--programs", false,
-                "random programs after the cases, held\n"
-                "against ref (default 0)"),
-    NUMBER_FLAG("--seed", false, "of random data, and of the first program"),
+                "number of random programs to compare with ref\n"
+                "(default 0)"),
+    NUMBER_FLAG("--seed", false,
+                "seed of the data and of the first random program"),
     {.name = "--filter",
      .value = "TEXT",
-     .help = "only cases that have TEXT in their name",
+     .help = "run only cases whose name contains TEXT",
      .type = FLAG_TEXT},
-    SWITCH_FLAG("--list", "the names of cases and what is expected of them"),
+    SWITCH_FLAG("--list", "list the cases and their expected outcome"),
     {.name = "--case",
      .value = "NAME",
-     .help = "run this one case in this process, as for a debugger",
+     .help = "run one case in this process, for debugging",
      .type = FLAG_TEXT},
-    NUMBER_FLAG("--jobs", false, "cases at once (default: one a processor)"),
-    NUMBER_FLAG("--timeout", false, "seconds for a case (default 60)"),
+    NUMBER_FLAG("--jobs", false,
+                "cases to run at a time (default: one per processor)"),
+    NUMBER_FLAG("--timeout", false,
+                "time limit of a case in seconds (default 60)"),
     {.name = "--expectations",
      .value = "FILE",
-     .help = "what is expected, instead of the list that is built in",
+     .help = "file of expected outcomes; replaces the built-in list",
      .type = FLAG_TEXT},
     JSON_FLAG,
 };
 
 static const flag_doc queue_flags[] = {
     NUMBER_FLAG("--initial", true, "items in the queue before the launch"),
-    NUMBER_FLAG("--capacity", true, "most items it can hold"),
+    NUMBER_FLAG("--capacity", true, "items that the queue can hold"),
     NUMBER_FLAG("--entry-bytes", true, "bytes of one item"),
     NUMBER_FLAG("--control-bytes", true, "bytes of head, tail and flags"),
-    NUMBER_FLAG("--budget", true, "bytes of device memory that may be used"),
-    NUMBER_FLAG("--drain", false, "drain in windows of at most N items"),
+    NUMBER_FLAG("--budget", true, "device memory available, in bytes"),
+    NUMBER_FLAG("--drain", false, "drain in chunks of at most N items"),
     {.name = "--host-sync",
      .value = "WHEN",
-     .help = "final (the default): the host looks once, at the end;\n"
-             "participates: during draining, which is refused",
+     .help = "final (default): the host reads the queue once, at the end;\n"
+             "participates: the host reads while draining (refused)",
      .type = FLAG_CHOICE,
      .choices = sync_choices},
     JSON_FLAG,
@@ -293,29 +294,29 @@ static const flag_doc queue_flags[] = {
 
 static const flag_doc expansion_flags[] = {
     NUMBER_FLAG("--initial", true, "items in the queue before the launch"),
-    NUMBER_FLAG("--expansion", true, "items that the kernel may add"),
+    NUMBER_FLAG("--expansion", true, "items that the kernel may push"),
     NUMBER_FLAG("--entry-bytes", true, "bytes of one item"),
     NUMBER_FLAG("--control-bytes", true, "bytes of head, tail and flags"),
-    NUMBER_FLAG("--budget", true, "bytes of device memory that may be used"),
+    NUMBER_FLAG("--budget", true, "device memory available, in bytes"),
     JSON_FLAG,
 };
 
 static const flag_doc frontier_flags[] = {
     {.name = "--place",
-     .help = "also place every part of every wave, and say whether it fits",
+     .help = "also place every part of every wave in one allocation",
      .type = FLAG_SWITCH},
     NUMBER_FLAG("--alignment", false,
-                "of these offsets, in bytes (default 256)"),
+                "alignment of these offsets in bytes (default 256)"),
     {.name = "--svg",
      .value = "FILE",
-     .help = "draw the groups against the budget, and the placement",
+     .help = "draw the groups, the budget and the placement",
      .type = FLAG_TEXT},
     JSON_FLAG,
 };
 
 static const flag_doc place_flags[] = {
     {.name = "--csv",
-     .help = "answer with MiniMalloc's CSV: id,lower,upper,size,offset",
+     .help = "answer in MiniMalloc's CSV: id,lower,upper,size,offset",
      .type = FLAG_SWITCH},
     {.name = "--svg",
      .value = "FILE",
@@ -326,12 +327,12 @@ static const flag_doc place_flags[] = {
 
 static const flag_doc bindings_flags[] = {KERNEL_FLAG, JSON_FLAG};
 
-#define BACKEND_FLAG                                               \
-  {.name = "--backend",                                            \
-   .value = "NAME",                                                \
-   .help =                                                         \
-       "the device: auto (the default), or a name of those that\n" \
-       "'vyre devices' lists",                                     \
+#define BACKEND_FLAG                                      \
+  {.name = "--backend",                                   \
+   .value = "NAME",                                       \
+   .help =                                                \
+       "device: auto (the default) or a name listed by\n" \
+       "'vyre devices'",                                  \
    .type = FLAG_DEVICE}
 
 static const flag_doc cache_flags[] = {JSON_FLAG};
@@ -341,13 +342,13 @@ static const flag_doc compile_flags[] = {
     BACKEND_FLAG,
     {.name = "--workgroup",
      .value = "X[,Y[,Z]]",
-     .help = "invocations of a workgroup, instead of the kernel's own",
+     .help = "workgroup size to use instead of the kernel's",
      .type = FLAG_TEXT},
     {.name = "--ulp-budget",
      .value = "N",
-     .help = "as the program asks for (0 to 255, default 0)",
+     .help = "ULP budget to compile for (0 to 255, default 0)",
      .type = FLAG_U64,
-     .most = UINT8_MAX},
+     .max = UINT8_MAX},
     JSON_FLAG,
 };
 
@@ -355,46 +356,44 @@ static const flag_doc cache_prune_flags[] = {
     SWITCH_FLAG("--all", "remove every entry"),
     {.name = "--bytes",
      .value = "N",
-     .help = "keep the last used up to N bytes",
+     .help = "keep the most recently used entries, up to N bytes",
      .type = FLAG_U64,
-     .least = 1},
+     .min = 1},
     JSON_FLAG,
 };
 
 static const char cache_where[] =
-    "The cache is the directory VYRE_CACHE_DIR, else vyre in XDG_CACHE_HOME "
-    "or in\n"
-    "~/.cache, of at most VYRE_CACHE_BYTES bytes (256 MiB). It must belong to "
-    "you,\n"
-    "with mode 700; else it is off.\n";
+    "The cache is the directory VYRE_CACHE_DIR, or vyre in XDG_CACHE_HOME, or\n"
+    "~/.cache/vyre. It holds at most VYRE_CACHE_BYTES bytes (256 MiB). It is "
+    "used\n"
+    "only if the directory belongs to you and has mode 700.\n";
 
 static const char cache_explain_body[] =
-    "Says whether compiling the kernel would find it in the cache, and if not, "
-    "in\n"
-    "which field of the key the nearest entry of the same program differs. "
-    "Shows\n"
-    "the whole key. Compiles nothing.\n";
+    "Reports whether compiling the kernel would hit the cache. On a miss, "
+    "names the\n"
+    "field of the key in which the nearest entry of the same program differs, "
+    "and\n"
+    "prints the whole key. Compiles nothing.\n";
 
 static const char check_body[] =
     "Parses every FILE (- is standard input), checks names and types, and "
     "proves\n"
-    "that barriers are reached by all invocations or by none. All findings "
-    "are\n"
-    "told, with their place, a fix and the rule that they break. A file "
-    "without\n"
-    "a kernel is wrong too: it would do nothing.\n"
+    "that barriers are reached by all invocations of a workgroup or by none. "
+    "Each\n"
+    "diagnostic has a position, a fix and the id of a rule ('vyre explain "
+    "ID'). A\n"
+    "file without a kernel is an error.\n"
     "\n"
-    "--accesses tells of each kernel how many of its accesses to buffers are\n"
-    "inside whatever happens, and of the others what is known about the "
-    "index.\n"
-    "Those get a check, which costs a compare; nothing is wrong with them.\n";
+    "--accesses lists the buffer accesses of each kernel. An access that is "
+    "not\n"
+    "proven in bounds gets a run-time check, which costs one comparison.\n";
 
 static const char fmt_body[] =
-    "Only white space changes; comments, names and literals stay. Without a\n"
-    "flag the results go to standard output, one after the other. -w leaves a\n"
-    "file alone that is laid out already. A file that is wrong is told and "
-    "left\n"
-    "as it is; the others are laid out all the same, and the exit code is 1.\n";
+    "Changes white space only; comments, names and literals stay. Without a "
+    "flag,\n"
+    "prints the formatted text. -w rewrites only files that change. A file "
+    "with\n"
+    "syntax errors is reported and left alone; the exit code is then 1.\n";
 
 static const char run_body[] =
     "SPEC, for a buffer of N elements:\n"
@@ -405,41 +404,44 @@ static const char run_body[] =
     "  zeros:N          N zeros\n"
     "  iota:N           0, 1, 2, ... N-1\n"
     "  fill:V:N         N times V\n"
-    "  random:SEED:N    the same N values for the same seed: integers over\n"
+    "  random:SEED:N    N values that depend on the seed only: integers over\n"
     "                   their whole range, floats in [0, 1)\n"
     "  values:V,V,...   these values\n"
     "  text:WORDS       the bytes of WORDS (u8 and bytes only)\n"
     "  V                one value, for a uniform\n"
     "Write ./zeros:4 for a file of that name.\n"
     "\n"
-    "Every buffer that the kernel takes data from must be set. An output\n"
-    "(declared write, or with the attribute output) starts as zeros; if its\n"
-    "size is left to the run, it has as many elements as the buffer that the\n"
-    "kernel is over(...), else as the largest input, unless --set "
-    "NAME=zeros:N\n"
-    "says otherwise.\n"
+    "Every buffer that the kernel reads must be set. An output (declared "
+    "write, or\n"
+    "with the attribute output) starts as zeros. An output without a fixed "
+    "size has\n"
+    "as many elements as the buffer in over(...), or else as the largest "
+    "input;\n"
+    "--set NAME=zeros:N chooses another size.\n"
     "\n"
-    "Without --out, outputs are printed as a table; long ones are cut. What\n"
-    "ran, and on which device, is printed to standard error.\n"
+    "Without --out, outputs are printed as a table, long ones shortened. The "
+    "device\n"
+    "and the grid are printed to standard error.\n"
     "\n"
     "A picture of width W, height H and C channels (1 grey, 2 grey and alpha,\n"
-    "3 RGB, 4 RGBA) is W x H x C elements, row by row: u8 for 8 bits a "
+    "3 RGB, 4 RGBA) has W x H x C elements, row by row: u8 for 8 bits per "
     "sample,\n"
     "u16 for 16, f32 from 0 to 1; or W x H elements u32, red in the lowest "
     "byte.\n"
-    "--out NAME=FILE.png:WxHxC writes one, or :WxH for as many channels as "
-    "the\n"
-    "buffer has (.pgm: 1, .ppm: 3). If the size of the buffer is that of "
-    "another\n"
-    "one, channels above 1 must be given. Without a shape, it is that of the\n"
-    "picture that the same buffer was read from, or of a --grid of two axes;\n"
-    "else it is refused.\n"
-    "--set NAME=FILE.png:WxHxC demands that shape of the file.\n"
+    "--out NAME=FILE.png:WxHxC writes one; :WxH derives the channels from the "
+    "size\n"
+    "of the buffer (.pgm: 1, .ppm: 3). If the size of the buffer follows from\n"
+    "another buffer, more than 1 channel must be given. Without a shape, the "
+    "shape\n"
+    "is that of the picture that the buffer was read from, or of a "
+    "two-dimensional\n"
+    "--grid; otherwise the flag is refused.\n"
+    "--set NAME=FILE.png:WxHxC refuses a file of any other shape.\n"
     "\n"
-    "Exit codes: 0 fine, 1 the kernel or its data is wrong (also what --check\n"
-    "finds), 2 the command line is wrong (also a --set that is missing), 3 "
-    "the\n"
-    "device.\n";
+    "Exit codes: 0 success, 1 error in the kernel or its data (findings of "
+    "--check\n"
+    "too), 2 error in the command line (a missing --set too), 3 device "
+    "failure.\n";
 
 static const char run_example[] =
     "example:\n"
@@ -447,95 +449,97 @@ static const char run_example[] =
     "           --set y=fill:0.5:8\n";
 
 static const char emit_body[] =
-    "FILE is a kernel file, or the binary form of one kernel. What comes out "
-    "is\n"
-    "one kernel: if the file has several, -k says which. Whatever a device "
-    "lacks,\n"
-    "the lowered kernel gives the same bits. With --json, the answer has "
-    "counts:\n"
-    "instructions, accesses to buffers, and how many of these need no check; "
-    "and\n"
-    "of llvm and asm the width.\n"
+    "FILE is a kernel file or the binary form of one kernel. The output is "
+    "one\n"
+    "kernel; -k selects it if the file has several. LIR gives the same bits "
+    "for\n"
+    "every target. --json adds counts: instructions, buffer accesses, accesses "
+    "that\n"
+    "need no check, and the vector width of llvm and asm.\n"
     "\n"
     "With --float-mode, --math, --no-u64 or --no-narrow, llvm prints code for\n"
-    "another machine, which is not compiled. Without LLVM nothing is compiled\n"
-    "either, and a note says so.\n";
+    "another machine and does not compile it. If LLVM is missing, nothing is\n"
+    "compiled either, and a note says so.\n";
 
 static const char inspect_body[] =
-    "The kernel is compiled for the device, and nothing runs. Workgroup and "
-    "grid,\n"
-    "bytes that a workgroup shares, launches that grid barriers cut a "
-    "dispatch\n"
-    "into, what an invocation keeps across them, what is bound where; and, of "
-    "a\n"
-    "device that compiles, how many invocations go side by side and how large "
-    "the\n"
-    "code is. What a device does not have is left out.\n";
+    "Compiles the kernel for the device without running it. Prints workgroup "
+    "and\n"
+    "grid, shared memory, the launches of one dispatch (grid barriers split "
+    "it),\n"
+    "bytes that an invocation keeps between them, the bindings and, for "
+    "devices\n"
+    "that compile, vector width and code size. Values that a device does not "
+    "have\n"
+    "are left out.\n";
 
 static const char embed_body[] =
-    "The header has every kernel of FILE inside, and for each a function that "
-    "takes\n"
-    "its data as C types and runs it: an application ships one file. It "
+    "The header contains every kernel of FILE and, for each, functions that "
+    "take its\n"
+    "data as C types and run it, so that an application ships one file. It "
     "includes\n"
-    "<vyre/vyre.h> only, and is C11 and C++11. A kernel of up to 4000 bytes is "
-    "in it\n"
-    "as text, a longer one in the binary form. The same FILE gives the same "
-    "header.\n"
+    "<vyre/vyre.h> only and is valid C11 and C++11. Kernels of up to 4000 "
+    "bytes are\n"
+    "stored as text, longer ones in binary form. Equal input gives equal "
+    "output.\n"
     "\n"
     "Names: KERNEL_run, KERNEL_pipeline, KERNEL_dispatch and KERNEL_program, "
-    "and\n"
-    "parameters as buffers are called. A parameter that is a word of C or C++ "
-    "gets "
-    "_\n"
-    "behind it. k_ goes before a name that begins with _, vyre_ or VYRE_, and "
-    "before a\n"
-    "parameter that begins with a capital letter, as macros do, and is longer "
-    "than "
-    "it.\n";
+    "with\n"
+    "parameters named after the buffers. A parameter that is a keyword of C or "
+    "C++\n"
+    "gets the suffix _. The prefix k_ is added to names that begin with _, "
+    "vyre_ or\n"
+    "VYRE_, and to parameters of two or more letters that begin with a "
+    "capital.\n";
 
 static const char generate_body[] =
-    "A program is valid, has no race and does not depend on the order of\n"
-    "atomics: it has one result. The same flags give the same program and\n"
-    "data everywhere.\n";
+    "Generated programs are valid, free of races and independent of the order "
+    "of\n"
+    "atomics, so that each has exactly one result. Equal flags give the same "
+    "program\n"
+    "and data on every machine.\n";
 
 static const char devices_body[] =
-    "Names are what --backend takes; auto takes the first that is there. A\n"
-    "backend without a device says what was looked for. Of floats, it says "
-    "how\n"
-    "each operation is done: native (the device is right), fixed (a few\n"
-    "instructions more make it right) or soft (by integers). Results are the\n"
-    "same bits in all of them.\n";
+    "--backend accepts these names; auto selects the first that is available. "
+    "A\n"
+    "backend without a device says what is missing. Float operations are "
+    "native\n"
+    "(exact in hardware), corrected (repaired by extra instructions) or soft "
+    "(done\n"
+    "by integer arithmetic); all give the same bits.\n";
 
 static const char doctor_body[] =
-    "Every device compiles two kernels, runs one and is held against what the\n"
-    "processor computes; how long that took is told. What is missing, and how\n"
-    "to install it, stands beside it.\n"
+    "Compiles two kernels on every device, runs one, compares its result with "
+    "one\n"
+    "computed on the processor, and prints the time taken. Says what is "
+    "missing and\n"
+    "how to install it.\n"
     "\n"
-    "--probe sends a million edges and random numbers through every\n"
-    "operation of every device, and holds the results against exact ones. A\n"
-    "device that is not exact by definition is tested so when it is opened\n"
-    "first; what was found is remembered in the cache.\n"
+    "--probe feeds a million edge cases and random numbers to every float "
+    "operation\n"
+    "of every device and compares the results with exact ones. A device that "
+    "is not\n"
+    "exact by definition is probed when it is first opened; the cache keeps "
+    "the\n"
+    "result.\n"
     "\n"
-    "Exit codes: 0 fine, 2 the command line is wrong, 3 no device opens, the\n"
-    "one that auto takes runs no kernel, one gave a wrong result, or a probe\n"
-    "failed.\n";
+    "Exit codes: 0 success, 2 error in the command line, 3 if no device opens, "
+    "if\n"
+    "the device that auto selects runs no kernel, or if a result was wrong.\n";
 
 static const char conform_body[] =
-    "Each case runs in a process of its own: one that crashes, hangs or leaks\n"
-    "fails alone. A process for each of --jobs loads once what they need, and\n"
-    "forks for each case. A case says how many kernels it ran on which "
-    "device,\n"
-    "so that a run that did nothing is no good run, and gives all memory "
-    "back.\n"
-    "Programs that fail are made smaller before they are told.\n"
+    "Each case runs in a process of its own, so that a crash, hang or leak "
+    "fails\n"
+    "that case alone. --jobs processes load the libraries once and fork for "
+    "each\n"
+    "case. A case reports how many kernels it ran on which device; a run "
+    "without\n"
+    "any fails. Failing random programs are reduced before they are reported.\n"
     "\n"
-    "A list of expectations has lines of CASE, then 'unsupported' (is not "
-    "run)\n"
-    "or 'fails' (is run, and must fail), then the reason. CASE may end in *. "
-    "A\n"
-    "case that passes although it is on the list fails, and so does a line "
-    "for\n"
-    "a case that does not exist.\n";
+    "A line of the expectations file has a case, then 'unsupported' (not run) "
+    "or\n"
+    "'fails' (must fail), then a reason. The case may end in *. A listed case "
+    "that\n"
+    "passes is a failure, and so is a line that matches no case.\n";
 
 static const char queue_example[] =
     "example: 64Ki items of 16 bytes, drained 8Ki at a time\n"
@@ -543,8 +547,9 @@ static const char queue_example[] =
     "                  --control-bytes 128 --budget 2097152 --drain 8192\n";
 
 static const char expansion_body[] =
-    "The queue should hold initial + expansion items. If the budget is too\n"
-    "small for that, it is cut, but never below the initial items.\n";
+    "The queue should hold initial + expansion items. If the budget is "
+    "smaller, the\n"
+    "capacity is reduced, but never below the initial items.\n";
 
 static const char expansion_example[] =
     "example:\n"
@@ -574,8 +579,9 @@ static const char place_body[] =
     "  id,lower,upper,size\n"
     "  a,0,3,4096\n"
     "(lower included, upper not; columns in any order). A column `offset` may\n"
-    "be there and is ignored: this plans afresh. The table for people names\n"
-    "intervals by their position in the input, from 0; the others by id.\n";
+    "exist; it is ignored. The printed table numbers the intervals from 0 in "
+    "the\n"
+    "order of the input; JSON, CSV and SVG use ids.\n";
 
 static const char bindings_body[] =
     "FILE (- is standard input) is a kernel file, or a JSON object:\n"
@@ -599,7 +605,7 @@ static const char bindings_body[] =
 
 const command_doc command_table[] = {
     {.name = "check",
-     .summary = "whether kernels are right, and what to do if not",
+     .summary = "check kernels and explain every mistake",
      .operand_kind = OPERAND_FILES,
      .operand = "FILE|-...",
      .flags = check_flags,
@@ -608,7 +614,7 @@ const command_doc command_table[] = {
      .example = "example:\n"
                 "  vyre check examples/saxpy.vyre\n"},
     {.name = "fmt",
-     .summary = "lay out kernel files the way everybody's look",
+     .summary = "format kernel files",
      .operand_kind = OPERAND_FILES,
      .operand = "FILE|-...",
      .flags = fmt_flags,
@@ -617,7 +623,7 @@ const command_doc command_table[] = {
      .example = "example:\n"
                 "  vyre fmt -w examples/saxpy.vyre\n"},
     {.name = "run",
-     .summary = "run a kernel on data and show what came out",
+     .summary = "run a kernel on data and print the result",
      .operand_kind = OPERAND_FILE,
      .operand = "FILE|-",
      .flags = run_flags,
@@ -625,7 +631,7 @@ const command_doc command_table[] = {
      .body = run_body,
      .example = run_example},
     {.name = "emit",
-     .summary = "a kernel in another form",
+     .summary = "print a kernel as IR, LIR, C, LLVM IR, assembly or SPIR-V",
      .operand_kind = OPERAND_FILE,
      .operand = "FILE|-",
      .flags = emit_flags,
@@ -638,7 +644,7 @@ const command_doc command_table[] = {
          "  vyre emit examples/saxpy.vyre --to asm --width 16\n"
          "  vyre emit examples/saxpy.vyre --to spirv -o saxpy.spv\n"},
     {.name = "inspect",
-     .summary = "what a kernel needs to run on a device",
+     .summary = "show the resources that a compiled kernel needs",
      .operand_kind = OPERAND_FILE,
      .operand = "FILE|-",
      .flags = compile_flags,
@@ -647,8 +653,7 @@ const command_doc command_table[] = {
      .example = "example:\n"
                 "  vyre inspect examples/saxpy.vyre --backend cpu\n"},
     {.name = "embed",
-     .summary =
-         "a C header with the kernels of a file and functions to run them",
+     .summary = "generate a C header with kernels and functions to run them",
      .operand_kind = OPERAND_FILE,
      .operand = "FILE|-",
      .flags = embed_flags,
@@ -657,61 +662,59 @@ const command_doc command_table[] = {
      .example = "example:\n"
                 "  vyre embed examples/saxpy.vyre -o saxpy.h\n"},
     {.name = "explain",
-     .summary = "what a rule or a finding means, with an example of each side",
+     .summary = "explain a rule or finding, with a bad and a good example",
      .operand_kind = OPERAND_RULE,
      .operand = "[RULE]",
      .flags = explain_flags,
      .flag_count = COUNT(explain_flags),
-     .body =
-         "RULE is the word in brackets behind an error: a rule of the "
-         "language, such\n"
-         "as V012, or what 'vyre run --check' finds: race, out_of_bounds or\n"
-         "order_dependence. Without it, lists all.\n",
+     .body = "RULE is the word in brackets after an error: a rule of the "
+             "language,\n"
+             "such as V012, or a finding of 'vyre run --check': race,\n"
+             "out_of_bounds or order_dependence. Without RULE, lists all.\n",
      .example = "example:\n"
                 "  vyre explain V012\n"},
     {.name = "generate",
-     .summary = "a random program with its data, to test devices",
+     .summary = "generate random programs with data, to test devices",
      .flags = generate_flags,
      .flag_count = COUNT(generate_flags),
      .body = generate_body,
      .example = "example: ten programs that any device must agree on\n"
                 "  vyre generate --seed 1 --count 10 --run\n"},
     {.name = "devices",
-     .summary = "the devices there are, and what they can do",
+     .summary = "list the devices and their capabilities",
      .flags = devices_flags,
      .flag_count = COUNT(devices_flags),
      .body = devices_body,
      .example = "example:\n"
                 "  vyre devices\n"},
     {.name = "doctor",
-     .summary =
-         "what was looked for, what works, and what to do about the rest",
+     .summary = "test the installation and suggest fixes",
      .flags = doctor_flags,
      .flag_count = COUNT(doctor_flags),
      .body = doctor_body,
      .example = "example:\n"
                 "  vyre doctor --probe\n"},
     {.name = "conform",
-     .summary = "whether a device does all that it has to",
+     .summary = "run the conformance suite on a device",
      .flags = conform_flags,
      .flag_count = COUNT(conform_flags),
      .body = conform_body,
      .example = "example: all cases, and 1000 random programs\n"
                 "  vyre conform --backend ref --programs 1000 --seed 1\n"},
     {.name = "plan queue",
-     .summary = "the bytes of a device work queue",
+     .summary = "plan the memory of a device work queue",
      .flags = queue_flags,
      .flag_count = COUNT(queue_flags),
      .body = "N is a whole number from 0 to 18446744073709551615.\n",
      .example = queue_example},
     {.name = "plan expansion",
-     .summary = "the largest queue that a budget holds",
+     .summary = "plan the largest queue that fits a budget",
      .flags = expansion_flags,
      .flag_count = COUNT(expansion_flags),
      .body = expansion_body,
      .example = expansion_example},
     {.name = "plan frontier",
-     .summary = "waves into groups that keep a byte budget",
+     .summary = "group waves so that each group fits a byte budget",
      .operand_kind = OPERAND_FILE,
      .operand = "FILE|-",
      .flags = frontier_flags,
@@ -719,7 +722,7 @@ const command_doc command_table[] = {
      .body = frontier_body,
      .example = frontier_example},
     {.name = "plan place",
-     .summary = "lifetimes and sizes into offsets of one allocation",
+     .summary = "place intervals of memory in one allocation",
      .operand_kind = OPERAND_FILE,
      .operand = "FILE|-",
      .flags = place_flags,
@@ -728,7 +731,7 @@ const command_doc command_table[] = {
      .example = "example:\n"
                 "  vyre plan place examples/plans/minimalloc.csv --csv\n"},
     {.name = "plan bindings",
-     .summary = "what is bound where, in which role and order",
+     .summary = "plan the bindings of a kernel: roles, order and sizes",
      .operand_kind = OPERAND_FILE,
      .operand = "FILE|-",
      .flags = bindings_flags,
@@ -737,14 +740,14 @@ const command_doc command_table[] = {
      .example = "example:\n"
                 "  vyre plan bindings examples/plans/saxpy.json\n"},
     {.name = "cache list",
-     .summary = "what is kept",
+     .summary = "list the cached kernels",
      .flags = cache_flags,
      .flag_count = COUNT(cache_flags),
      .body = cache_where,
      .example = "example:\n"
                 "  vyre cache list\n"},
     {.name = "cache explain",
-     .summary = "whether a kernel is there, and if not, what differs",
+     .summary = "tell a hit from a miss, and name the difference",
      .operand_kind = OPERAND_FILE,
      .operand = "FILE|-",
      .flags = compile_flags,
@@ -753,21 +756,19 @@ const command_doc command_table[] = {
      .example = "example:\n"
                 "  vyre cache explain examples/saxpy.vyre\n"},
     {.name = "cache verify",
-     .summary = "whether every entry is sound",
+     .summary = "check every entry for corruption",
      .flags = cache_flags,
      .flag_count = COUNT(cache_flags),
-     .body = "Exits with 1 if one is damaged. Such an entry is never used, and "
-             "is\n"
-             "replaced when its kernel is compiled.\n",
+     .body = "Exits with 1 if an entry is corrupt. Corrupt entries are never\n"
+             "used; compiling their kernel replaces them.\n",
      .example = "example:\n"
                 "  vyre cache verify\n"},
     {.name = "cache prune",
-     .summary = "remove what is damaged, and what was not used for longest",
+     .summary = "remove corrupt and least recently used entries",
      .flags = cache_prune_flags,
      .flag_count = COUNT(cache_prune_flags),
-     .body = "Without a flag, what is above VYRE_CACHE_BYTES goes, as with "
-             "every entry\n"
-             "that is added. Files of others in the directory stay.\n",
+     .body = "Without a flag, removes entries until the rest fits into\n"
+             "VYRE_CACHE_BYTES. Other files in the directory stay.\n",
      .example = "example: keep a megabyte\n"
                 "  vyre cache prune --bytes 1048576\n"},
 };
@@ -776,20 +777,19 @@ const size_t command_count = COUNT(command_table);
 
 const command_group command_groups[] = {
     {.name = "cache",
-     .summary = "compiled kernels that are kept: list, explain, verify, prune",
-     .title = "what is kept of compiled kernels",
+     .summary = "manage cached kernels: list, explain, verify, prune",
+     .title = "manage the cache of compiled kernels",
      .noun = "action",
      .upper = "ACTION",
      .body = cache_where,
      .example = "example:\n"
                 "  vyre cache explain examples/saxpy.vyre\n"},
     {.name = "plan",
-     .summary = "bindings, queues, waves or memory, before anything runs",
-     .title = "what would run, before anything runs",
+     .summary = "plan bindings, queues, waves and memory without a device",
+     .title = "plan bindings, queues, waves and memory",
      .noun = "subject",
      .upper = "SUBJECT",
-     .body = "Plans are pure: no device is opened, and equal input gives equal "
-             "plans.\n",
+     .body = "Planning opens no device. Equal input gives equal plans.\n",
      .example = "example:\n"
                 "  vyre plan frontier examples/plans/bfs.json --place\n"},
 };

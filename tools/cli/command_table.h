@@ -22,13 +22,13 @@ typedef enum flag_type {
 typedef struct flag_doc {
   const char *name;  /* "--initial" */
   const char *value; /* "N", "FILE"; NULL for a switch */
-  const char *help;  /* lines, without a newline at the end */
+  const char *help;  /* one paragraph; the printer breaks its lines */
   flag_type type;
   const char *letter;         /* "-k"; NULL: none */
   const char *const *choices; /* ends with NULL */
   bool required;
-  int least;     /* the smallest number that the command takes */
-  uint64_t most; /* and the largest; 0: what 64 bits hold */
+  int min;      /* smallest value */
+  uint64_t max; /* largest value; 0: UINT64_MAX */
 } flag_doc;
 
 /* What an operand is, for completion. */

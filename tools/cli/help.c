@@ -74,18 +74,35 @@ static size_t name_width(const flag_doc *flag) {
          (flag->value ? strlen(flag->value) + 1 : 0);
 }
 
-/* Lines of help beside the name; the second and later ones are indented. */
+/* Writes the words of @p text in lines of at most LINE columns. The first line starts
+ * at column @p column; the following ones are indented to it. */
+static void put_wrapped(const char *text, size_t column, sink *out) {
+  enum { LINE = 79 };
+  size_t at = column;
+  for (const char *word = text; *word;) {
+    size_t length = strcspn(word, " \n");
+    if (at > column && at + 1 + length > LINE) {
+      sink_text(out, "\n");
+      put_spaces(out, column);
+      at = column;
+    }
+    if (at > column) {
+      sink_text(out, " ");
+      at++;
+    }
+    sink_bytes(out, word, length);
+    at += length;
+    word += length;
+    word += strspn(word, " \n");
+  }
+  sink_text(out, "\n");
+}
+
 static void put_flag(const flag_doc *flag, size_t width, sink *out) {
   sink_text(out, "  ");
   put_flag_name(flag, out);
   put_spaces(out, width - name_width(flag) + 2);
-  const char *line = flag->help;
-  for (const char *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
-    sink_bytes(out, line, (size_t)(end - line) + 1);
-    put_spaces(out, width + 4);
-  }
-  sink_text(out, line);
-  sink_text(out, "\n");
+  put_wrapped(flag->help, width + 4, out);
 }
 
 void put_command_help(const command_doc *command, sink *out) {

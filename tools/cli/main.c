@@ -85,8 +85,7 @@ static int run_command(const char *word, int count, char **words, bool json) {
   if (group) return group_run(group, count, words, json);
   const command_doc *command = find_command(word);
   if (!command || group_of(command)) return unknown_command(word, json);
-  bool help =
-      args_has(count, words, "--help") || args_has(count, words, "-h");
+  bool help = args_has(count, words, "--help") || args_has(count, words, "-h");
   return help ? command_help(command, json)
               : find_function(word)(count, words, json);
 }

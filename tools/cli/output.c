@@ -174,12 +174,13 @@ static bool draft_write(out_file *files, size_t index, vyre_arena *arena,
   file->target = behind_links(file->path, arena);
   char *temporary = draft_name(file->target, arena);
   if (!temporary) return problem_no_memory(out, "a file name");
+  if (access(temporary, F_OK) == 0 && is_repeated(files, index)) return true;
+  file->temporary = temporary;
   if (write_file(file, temporary, O_WRONLY | O_CREAT | O_EXCL,
                  exists ? &info : NULL, &error)) {
-    file->temporary = temporary;
     return true;
   }
-  if (error == EEXIST && is_repeated(files, index)) return true;
+  file->temporary = NULL;
   if (error != EEXIST) unlink(temporary);
   return cannot_write(out, file->path, error, length);
 }
@@ -200,13 +201,54 @@ static void drop_drafts(out_file *files, size_t count) {
   }
 }
 
+/* Files that a signal handler has to remove. */
+static out_file *volatile unpublished;
+static volatile size_t unpublished_count;
+
+/* Removes temporary files, then ends the process by the same signal. unlink() and
+ * raise() are async-signal-safe. */
+static void remove_drafts_and_end(int number) {
+  out_file *files = unpublished;
+  for (size_t i = 0; i < unpublished_count; i++) {
+    if (files[i].temporary) unlink(files[i].temporary);
+  }
+  (void)signal(number, SIG_DFL);
+  (void)raise(number);
+}
+
+static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
+enum { ENDING_SIGNALS = sizeof ending_signals / sizeof *ending_signals };
+
+/* Makes Ctrl-C remove temporary files while @p count files are written. A signal that
+ * is ignored stays ignored. */
+static void guard_drafts(out_file *files, size_t count,
+                         struct sigaction old[ENDING_SIGNALS]) {
+  unpublished = files;
+  unpublished_count = count;
+  for (int i = 0; i < ENDING_SIGNALS; i++) {
+    struct sigaction action = {.sa_handler = remove_drafts_and_end};
+    sigaction(ending_signals[i], NULL, &old[i]);
+    if (old[i].sa_handler == SIG_IGN) continue;
+    sigaction(ending_signals[i], &action, NULL);
+  }
+}
+
+static void unguard_drafts(const struct sigaction old[ENDING_SIGNALS]) {
+  for (int i = 0; i < ENDING_SIGNALS; i++) {
+    sigaction(ending_signals[i], &old[i], NULL);
+  }
+  unpublished_count = 0;
+}
+
 int publish_files(sink *answer, out_file *files, size_t count, bool json) {
+  struct sigaction old[ENDING_SIGNALS];
   problem wrong = {0};
   vyre_arena arena = {0};
   bool told = false;
   bool fine = !answer->failed || problem_no_memory(&wrong, "the answer");
-  /* A reader that goes away must not end us with a draft left behind. */
+  /* A closed pipe must not end the process while temporary files exist. */
   if (count > 0) signal(SIGPIPE, SIG_IGN);
+  guard_drafts(files, count, old);
   for (size_t i = 0; fine && i < count; i++) {
     fine = draft_write(files, i, &arena, &wrong);
   }
@@ -220,6 +262,7 @@ int publish_files(sink *answer, out_file *files, size_t count, bool json) {
     fine = draft_publish(&files[i], &wrong);
   }
   drop_drafts(files, count);
+  unguard_drafts(old);
   int code = fine ? EXIT_FINE : problem_report(&wrong, json && !told);
   vyre_arena_deinit(&arena);
   sink_finish(answer);

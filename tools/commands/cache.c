@@ -7,8 +7,8 @@
 
 #include "vyre/validate.h"
 
-#include "cli/compile_flags.h"
 #include "cli/commands.h"
+#include "cli/compile_flags.h"
 #include "cli/kernel_file.h"
 #include "cli/output.h"
 #include "cli/text.h"

@@ -481,8 +481,10 @@ int cmd_conform(int count, char **words, bool json) {
     return problem_report(&wrong, json);
   }
   if (f.one && !cts_has_case(&cts_all, f.one)) {
-    problem_set(&wrong, KIND_USAGE, "'vyre conform --list' names all",
-                "there is no case '%.80s'", f.one);
+    problem_set(&wrong, KIND_USAGE, "", "unknown case '%.80s'", f.one);
+    problem_fix(&wrong,
+                "run 'vyre conform --backend %.60s --list' for all names",
+                f.backend);
     return problem_report(&wrong, json);
   }
   /* Every process that runs a case, and every context in it, finds them there. */

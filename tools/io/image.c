@@ -93,9 +93,11 @@ bool image_split_shape(const char *text, size_t *length, image_shape *shape,
   const char *colon = strrchr(text, ':');
   *length = strlen(text);
   *shape = (image_shape){0};
-  if (!colon || colon[1] < '0' || colon[1] > '9') return true;
+  if (!colon) return true;
   size_t before = (size_t)(colon - text);
   bool is_picture = image_format_of(text, before) != IMAGE_NONE;
+  bool has_digit = colon[1] >= '0' && colon[1] <= '9';
+  if (!has_digit && !(is_picture && !colon[1])) return true;
   bool is_unknown = image_unknown_format(text, before) != NULL;
   bool is_shape = parse_shape(colon + 1, shape);
   if (!is_shape) *shape = (image_shape){0};
