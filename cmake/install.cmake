@@ -11,7 +11,8 @@ file(RELATIVE_PATH lib_from_bin
   ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
 set_target_properties(vyre_cli PROPERTIES
   INSTALL_RPATH "$ORIGIN/${lib_from_bin}")
-install(TARGETS vyre_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+set_target_properties(vyre_cli PROPERTIES EXPORT_NAME cli)
+install(TARGETS vyre_cli EXPORT vyreTargets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 set(manual ${CMAKE_BINARY_DIR}/manual)
 install(FILES ${manual}/vyre.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
@@ -39,6 +40,6 @@ configure_package_config_file(cmake/vyreConfig.cmake.in vyreConfig.cmake
 write_basic_package_version_file(vyreConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/vyreConfig.cmake
-              ${PROJECT_BINARY_DIR}/vyreConfigVersion.cmake
+              ${PROJECT_BINARY_DIR}/vyreConfigVersion.cmake cmake/vyreEmbed.cmake
   DESTINATION ${package_dir})
 install(EXPORT vyreTargets NAMESPACE vyre:: DESTINATION ${package_dir})

@@ -51,6 +51,18 @@ expect "find_package: configures" cmake -G Ninja -S "$work/user" -B "$work/user/
   "-DCMAKE_PREFIX_PATH=$prefix"
 expect "find_package: builds" cmake --build "$work/user/build"
 expect_same "find_package: runs" "$("$work/user/build/by_cmake" 2>&1)" "$version 192"
+# vyre_embed() with the installed command.
+mkdir "$work/embed"
+cat >"$work/embed/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.25)
+project(embed LANGUAGES C)
+find_package(vyre ${version%.*} REQUIRED)
+add_executable(heat $source_dir/examples/embed/main.c)
+vyre_embed(heat $source_dir/examples/embed/kernels.vyre PREFIX heat)
+END
+expect "vyre_embed: configures" cmake -G Ninja -S "$work/embed" -B "$work/embed/build" "-DCMAKE_PREFIX_PATH=$prefix"
+expect "vyre_embed: builds" cmake --build "$work/embed/build"
+expect_same "vyre_embed: runs" "$("$work/embed/build/heat" 2>&1)" "$(cat "$source_dir/tests/embed/heat.txt")"
 sed -i 's/find_package(vyre [0-9.]*/find_package(vyre 99.0/' "$work/user/CMakeLists.txt"
 if cmake -G Ninja -S "$work/user" -B "$work/user/later" "-DCMAKE_PREFIX_PATH=$prefix" \
   >/dev/null 2>&1; then
@@ -62,7 +74,7 @@ fi
 # The example that has its kernels in a header, by what is installed alone.
 mkdir "$work/heat"
 expect "examples/embed: builds" make -s -C "$source_dir/examples/embed" "OUT=$work/heat" \
-  "VYRE=$prefix/bin/vyre" "LDFLAGS=-Wl,-rpath,$libdir"
+  "VYRE=$prefix/bin/vyre"
 expect_same "examples/embed: runs" "$("$work/heat/heat" 2>&1)" "$(cat "$source_dir/tests/embed/heat.txt")"
 
 # What is installed.
@@ -93,6 +105,11 @@ expect_same "bash completes subjects" "$(complete_words vyre plan f)" "frontier 
 expect_same "bash completes actions" "$(complete_words vyre cache explain --b)" "--backend "
 expect_same "bash completes flags" "$(complete_words vyre run --s)" "--schedules --seed --set "
 expect_same "bash completes values" "$(complete_words vyre run --backend '')" "auto cpu null ref vulkan "
+expect_same "bash completes kernel names" \
+  "$(complete_words vyre run "$source_dir/examples/embed/kernels.vyre" -k '')" \
+  "$(sed -nE 's/^kernel +([a-z_0-9]+).*/\1/p' "$source_dir/examples/embed/kernels.vyre" | sort | tr '\n' ' ')"
+expect_same "bash completes buffer names" \
+  "$(complete_words vyre run "$source_dir/examples/saxpy.vyre" --set '')" "a= x= y= "
 expect_same "bash completes rules" "$(complete_words vyre explain V071)" "V071 "
 for shell in zsh fish; do
   if ! command -v $shell >/dev/null 2>&1; then continue; fi

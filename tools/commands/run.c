@@ -56,6 +56,10 @@ static bool compile(run_state *s, problem *wrong) {
       s->program, &options, &s->file.findings, &s->on, &st);
   s->device = s->on.device;
   s->pipeline = s->on.pipeline;
+  if (is_auto && f->check) {
+    (void)snprintf(s->on.why_ref, sizeof s->on.why_ref,
+                   "chosen by auto: --check runs on ref");
+  }
   if (code == VYRE_OK) return true;
   if (s->file.findings.count == 0) {
     if (s->device) wrong->file = s->file.in.label;
