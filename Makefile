@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 60
 export FUZZ_SECONDS
 
 .PHONY: build run check bench asan tsan fuzz lint lint-deep fmt fmt-check install \
-        uninstall clean help check-long verify-math verify-ops
+        uninstall dist deb clean help check-long verify-math verify-ops
 
 build: ## install what is missing and build into build/
 	@scripts/deps.sh build
@@ -61,6 +61,13 @@ install: ## build what is installed, and install it below PREFIX (default /usr/l
 uninstall: ## remove what `make install` installed last; DESTDIR is kept
 	@test -f build/install_manifest.txt || { echo 'nothing to remove: build/install_manifest.txt is not there'; exit 1; }
 	@sed 's|^|$(DESTDIR)|' build/install_manifest.txt | xargs -r -d '\n' rm -vf
+
+dist: ## write the source tarball build/vyre-VERSION.tar.gz
+	@scripts/dist.sh
+
+deb: ## build a Debian package in build/ and check it with lintian
+	@scripts/deps.sh deb
+	@scripts/deb.sh
 
 clean: ## remove build/
 	@rm -rf build

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Installs what is missing:  scripts/deps.sh LEVEL...
-# Levels: build check bench bench-vulkan lint fmt sanitize fuzz verify. Says nothing if all
+# Levels: build check bench bench-vulkan deb lint fmt sanitize fuzz verify. Says nothing if all
 # is there. Without the right to install it asks for the password of sudo on a terminal;
 # elsewhere it prints the one command that would install all, and fails.
 set -euo pipefail
 
 usage() {
-  echo "usage: scripts/deps.sh build|check|bench|bench-vulkan|lint|fmt|sanitize|fuzz|verify ..." >&2
+  echo "usage: scripts/deps.sh build|check|bench|bench-vulkan|deb|lint|fmt|sanitize|fuzz|verify ..." >&2
   exit 2
 }
 
@@ -28,6 +28,7 @@ level_packages() {
     bench-vulkan) level_packages build && echo mesa-vulkan-drivers: \
       glslang-tools:glslangValidator ;;
     verify) level_packages build && echo "libmpfr-dev:<mpfr.h>" ;;
+    deb) level_packages build && echo dpkg-dev:dpkg-shlibdeps lintian:lintian ;;
     fmt) echo clang-format-19:clang-format-19 ;;
     lint) level_packages build && level_packages fmt &&
       echo clang-tidy-19:clang-tidy-19 ;;

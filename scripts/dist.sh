@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Writes the source tarball build/vyre-VERSION.tar.gz from the files of HEAD.
+# The tarball is reproducible: the same commit gives the same bytes.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+if ! git rev-parse --git-dir >/dev/null 2>&1; then
+  echo "make dist needs a git checkout" >&2
+  echo "Fix: clone the repository and run 'make dist' there" >&2
+  exit 1
+fi
+version=$(sed -n 's/^#define VYRE_VERSION_STRING "\(.*\)"/\1/p' include/vyre/version.h)
+if [ -n "$(git status --porcelain)" ]; then
+  echo "note: uncommitted changes are not part of the tarball"
+fi
+mkdir -p build
+name=vyre-$version
+git archive --format=tar --prefix="$name/" HEAD | gzip -9n >"build/$name.tar.gz"
+echo "wrote build/$name.tar.gz: $(wc -c <"build/$name.tar.gz") bytes"
