@@ -16,6 +16,7 @@ install(TARGETS vyre_cli EXPORT vyreTargets RUNTIME DESTINATION ${CMAKE_INSTALL_
 
 set(manual ${CMAKE_BINARY_DIR}/manual)
 install(FILES ${manual}/vyre.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(DIRECTORY ${manual}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man3 FILES_MATCHING PATTERN "*.3")
 install(FILES ${manual}/vyre.bash RENAME vyre
   DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 install(FILES ${manual}/_vyre DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)

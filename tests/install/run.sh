@@ -95,6 +95,15 @@ expect_same "the man page has every command" "$(grep -c '^\.SS vyre ' "$man_page
 if command -v groff >/dev/null 2>&1; then
   expect_nothing "the man page is sound" "$(groff -man -Tutf8 -ww -z "$man_page" 2>&1)"
 fi
+expect_same "every header has a manual page" "$(cd "$prefix/share/man/man3" && printf '%s\n' *.3)" \
+  "$(cd "$source_dir/include/vyre" && printf '%s\n' *.h | sed 's/\(.*\)\.h/vyre_\1.3/' | LC_ALL=C sort)"
+missing=$(sed -n 's/^VYRE_API.* \**\(vyre_[a-z0-9_]*\)(.*/\1/p' "$source_dir"/include/vyre/*.h | sort -u |
+  while read -r name; do grep -qs "$name(" "$prefix"/share/man/man3/*.3 || echo "$name"; done)
+expect_nothing "the manual pages have every function" "$missing"
+if command -v groff >/dev/null 2>&1; then
+  expect_nothing "the pages of the headers are sound" \
+    "$(for page in "$prefix"/share/man/man3/*.3; do groff -man -Tutf8 -ww -z "$page" 2>&1; done)"
+fi
 completion=$prefix/share/bash-completion/completions/vyre
 complete_words() { # words of the command line so far; prints what would complete
   bash -c '. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _vyre; printf "%s\n" "${COMPREPLY[@]}"' \

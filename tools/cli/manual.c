@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* vyre-manual man|bash|zsh|fish: prints the man page or a shell's completion.
- * Run by the build. */
+/* vyre-manual man|bash|zsh|fish: prints the manual page of the command or a shell's
+ * completion. vyre-manual api FILE: prints the manual page of a public header. Run by
+ * the build. */
 #include "cli/manual.h"
 
 #include <stdio.h>
@@ -8,9 +9,9 @@
 
 #include "vyre/version.h"
 
-/* Text of roff: a backslash and a dash are written out, and a line does not begin
- * as a request. */
-static void put_roff(const char *text, size_t length, sink *out) {
+/* Escapes backslashes and dashes, and periods and quotes at the start of a line, which
+ * would make the line a request. */
+void put_roff(const char *text, size_t length, sink *out) {
   for (size_t i = 0; i < length; i++) {
     bool first = i == 0 || text[i - 1] == '\n';
     if (first && (text[i] == '.' || text[i] == '\'')) sink_text(out, "\\&");
@@ -28,7 +29,7 @@ static void put_roff_text(const char *text, sink *out) {
   put_roff(text, strlen(text), out);
 }
 
-/* As it stands, in lines. */
+/* Writes text with its line breaks. */
 static void put_verbatim(const char *text, sink *out) {
   sink_text(out, ".nf\n");
   put_roff_text(text, out);
@@ -96,6 +97,25 @@ void put_man(sink *out) {
             ".TP\n.B 3\nThe device failed, or cannot do it.\n");
 }
 
+/* Reads a header and writes its manual page. Writes nothing if it cannot be read. */
+static void put_header(const char *path, sink *out) {
+  sink text = {0};
+  char block[4096];
+  size_t got;
+  FILE *file = fopen(path, "r");
+  if (!file) return;
+  while ((got = fread(block, 1, sizeof block, file)) > 0) {
+    sink_bytes(&text, block, got);
+  }
+  fclose(file);
+  const char *slash = strrchr(path, '/');
+  char name[64];
+  snprintf(name, sizeof name, "%s", slash ? slash + 1 : path);
+  name[strcspn(name, ".")] = '\0';
+  if (!text.failed) put_api(name, text.data, text.length, out);
+  sink_finish(&text);
+}
+
 int main(int argc, char **argv) {
   static const struct {
     const char *name;
@@ -105,11 +125,12 @@ int main(int argc, char **argv) {
                {"zsh", put_zsh},
                {"fish", put_fish}};
   sink out = {0};
+  if (argc == 3 && strcmp(argv[1], "api") == 0) put_header(argv[2], &out);
   for (size_t i = 0; argc == 2 && i < sizeof pages / sizeof pages[0]; i++) {
     if (strcmp(argv[1], pages[i].name) == 0) pages[i].put(&out);
   }
   if (out.length == 0) {
-    fprintf(stderr, "usage: vyre-manual man|bash|zsh|fish\n");
+    fprintf(stderr, "usage: vyre-manual man|bash|zsh|fish|api FILE\n");
     return 2;
   }
   bool fine = !out.failed &&
