@@ -13,12 +13,12 @@
 
 enum { SHOWN_WORD = 80, MOST_FLAGS = 32 };
 
-/* One reading of a command line. */
+/* State of parsing one command line. */
 typedef struct reading {
   const arguments *spec;
   const command_doc *command;
   char name[40];         /* "vyre plan queue" */
-  bool seen[MOST_FLAGS]; /* by position in the table */
+  bool seen[MOST_FLAGS]; /* indexed like the flags in the command table */
   problem *out;
 } reading;
 
@@ -149,8 +149,8 @@ static bool read_value(const flag_doc *doc, void *to, const char *value,
   return false;
 }
 
-/* Hands the value to whoever asked for it; a switch that nobody asked for, such
- * as --json, which was seen to already, is only checked. */
+/* Stores the value where the command wants it. A switch without a
+ * destination, such as --json, which main() handles, is only checked. */
 static bool deliver(reading *r, const flag_doc *doc, const char *value) {
   for (size_t i = 0; i < r->spec->flag_count; i++) {
     flag *f = &r->spec->flags[i];
@@ -162,7 +162,8 @@ static bool deliver(reading *r, const flag_doc *doc, const char *value) {
   return true;
 }
 
-/* Reads the flag at words[*at] and its value; moves *at to its last word. */
+/* Parses the flag at words[*at] and its value. Moves *at to the last word
+ * used. */
 static bool read_flag(reading *r, int count, char **words, int *at) {
   const char *word = words[*at];
   const flag_doc *doc = find_flag(r, word);
@@ -325,8 +326,9 @@ const char *args_cpu_options(uint64_t threads, uint64_t width,
   return out[0] ? out : NULL;
 }
 
-/* A context takes each width up to the largest, and the device alone says which
- * there are; here another device may be meant. */
+/* A context accepts every width up to the largest one; only the device knows
+ * which widths exist. The option may be meant for another device, so check
+ * here. */
 static bool has_widths(const char *text, problem *wrong) {
   static const char key[] = "cpu.width=";
   for (; text[0]; text += *text == ',') {
@@ -373,7 +375,9 @@ bool args_own_option(const char *text, const char *key, const char *name,
 
 bool args_seconds(const char *name, const char *text, uint64_t *out_ns,
                   problem *wrong) {
-  enum { DIGITS = 9 }; /* as many as a nanosecond has; and of whole seconds */
+  enum {
+    DIGITS = 9
+  }; /* Digits of a nanosecond, and digits allowed before the point. */
   uint64_t ns = 0;
   size_t whole = strspn(text, "0123456789"), point = text[whole] == '.';
   const char *fraction = text + whole + point;

@@ -17,7 +17,7 @@ bool compile_read_flags(const char *command, int count, char **words,
                     .flag_count = sizeof flags / sizeof flags[0],
                     .operand = &f->file};
   if (!args_read(&spec, count, words, wrong)) return false;
-  f->options.ulp_budget = (uint8_t)ulp_budget; /* the table has the most */
+  f->options.ulp_budget = (uint8_t)ulp_budget; /* The table limits the value. */
   return !workgroup ||
          args_extent("--workgroup", workgroup, f->options.workgroup, wrong);
 }

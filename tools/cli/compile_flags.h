@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The flags of commands that compile one kernel of a file for a device. */
+/* Commands that compile one kernel of a file for a device. */
 #ifndef VYRE_TOOLS_CLI_COMPILE_FLAGS_H
 #define VYRE_TOOLS_CLI_COMPILE_FLAGS_H
 
@@ -15,17 +15,17 @@ typedef struct compile_flags {
   vyre_compile_options options;
 } compile_flags;
 
-/* --kernel, --backend, --workgroup and --ulp-budget of @p command. */
+/* Parses --kernel, --backend, --workgroup and --ulp-budget of @p command. */
 bool compile_read_flags(const char *command, int count, char **words,
                         compile_flags *f, problem *wrong);
 
-/* What such a command does with the kernel: fills @p out. False with findings in
- * the file, or with a problem. */
+/* The work of such a command: fills @p out. Returns false with diagnostics
+ * in the file, or with a problem. */
 typedef bool compile_action(const compile_flags *f, kernel_file *file,
                             vyre_program *program, bool json, sink *out,
                             problem *wrong);
 
-/* All of such a command; gives its exit code. */
+/* Runs such a command from its flags to its output. Returns the exit code. */
 int compile_command(const char *command, int count, char **words, bool json,
                     compile_action *action);
 

@@ -8,8 +8,8 @@
 #include "cli/output.h"
 #include "cli/stopwatch.h"
 
-/* Not every device has print(...), nor is every one there or has what it needs:
- * nothing changes hands unsaid. */
+/* Prints a note if auto falls back to ref, for example because the device
+ * lacks print(...) or a library. A device is never changed silently. */
 static void tell_ref(const char *what, const char *why) {
   sink out = {0};
   if (strncmp(why, "auto: ", 6) == 0) why += 6;
@@ -44,7 +44,7 @@ vyre_code compile_on(vyre_context *context, const char *backend,
   bool is_auto = strcmp(backend, "auto") == 0;
   vyre_code code =
       try_on(context, backend, program, options, findings, out, st);
-  /* A device that is short of memory for its compiler is as good as missing. */
+  /* A device without memory for its compiler counts as missing. */
   bool is_refused = code == VYRE_UNSUPPORTED_FEATURE ||
                     (code == VYRE_OUT_OF_MEMORY && st->field &&
                      strcmp(st->field, "llvm") == 0) ||

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Opens a device and compiles a kernel for it: "auto" goes over to ref where the
- * device that it takes cannot compile the kernel, and says so. */
+/* Opens a device and compiles a kernel for it. "auto" falls back to ref,
+ * with a note, if the device that it selects cannot compile the kernel. */
 #ifndef VYRE_TOOLS_CLI_COMPILE_KERNEL_H
 #define VYRE_TOOLS_CLI_COMPILE_KERNEL_H
 
 #include "vyre/pipeline.h"
 
 typedef struct compiled_on {
-  vyre_device *device; /* also where compiling failed; NULL: none opens */
+  vyre_device
+      *device; /* set even if compiling failed; NULL: no device opened */
   vyre_pipeline *pipeline;
-  char why_ref[400]; /* instead of what auto takes; "": it is not */
+  char why_ref[400]; /* why ref is used; "" if it is not a fallback */
   uint64_t compile_ns;
 } compiled_on;
 
-/* @p what: "this runs on", of the note on standard error. *out is to be zero, and
- * is released by compiled_on_finish, whatever came of it. */
+/* Opens and compiles. @p what starts the note on standard error: "this runs
+ * on". *out must be zeroed; compiled_on_finish releases it, after a failure
+ * too. */
 vyre_code compile_on(vyre_context *context, const char *backend,
                      const char *what, vyre_program *program,
                      const vyre_compile_options *options,

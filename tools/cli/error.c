@@ -29,8 +29,8 @@ void problem_fix(problem *out, const char *format, ...) {
   va_end(arguments);
 }
 
-/* Codes below 1100 are those of backends, but two: a program that breaks a rule,
- * and one that never ends, which is not the device's fault. */
+/* Codes below 1100 come from backends. Two of them are not the device's
+ * fault: a program that breaks a rule, and one that does not end. */
 static bool is_device_fault(const vyre_status *st) {
   return st->code > VYRE_OK && st->code < VYRE_PLAN_REJECTED &&
          st->code != VYRE_INVALID_PROGRAM && st->kind != VYRE_KIND_OUT_OF_FUEL;
@@ -38,7 +38,8 @@ static bool is_device_fault(const vyre_status *st) {
 
 bool problem_from_status(problem *out, const vyre_status *st) {
   if (out->kind) return false;
-  /* The library's own says how in C; one that a backend gave is kept. */
+  /* The library's fix names C functions. Keep only fixes that a backend
+   * wrote. */
   bool is_name = st->kind == VYRE_KIND_DEVICE_UNAVAILABLE &&
                  strncmp(st->fix, "open \"auto\"", 11) == 0;
   problem_set(out, vyre_kind_name(st->kind),

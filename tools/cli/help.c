@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Help, from the table of commands. */
+/* Writes help from the command table. */
 #include <string.h>
 
 #include "cli/command_table.h"
@@ -10,7 +10,7 @@ static void put_spaces(sink *out, size_t count) {
   while (count-- > 0) sink_bytes(out, " ", 1);
 }
 
-/* "final|participates" for a choice, else what the table calls the value. */
+/* Writes "final|participates" for a choice, otherwise the name of the value. */
 static void put_value(const flag_doc *flag, sink *out) {
   if (!flag->choices) {
     sink_text(out, flag->value);

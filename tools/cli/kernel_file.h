@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A file of kernels, as text or in the binary form, and what is wrong with it. */
+/* A file of kernels in text or binary form, with its diagnostics. */
 #ifndef VYRE_TOOLS_CLI_KERNEL_FILE_H
 #define VYRE_TOOLS_CLI_KERNEL_FILE_H
 
@@ -10,45 +10,46 @@
 #include "io/json_out.h"
 #include "io/read_file.h"
 
-/* Most bytes of a kernel file; the library takes no more. */
+/* Largest kernel file in bytes; the limit of the library. */
 #define KERNEL_LIMIT ((size_t)16 << 20)
 
-/* Zeroed is empty. End it with kernel_file_finish. */
+/* A zeroed struct is empty. kernel_file_finish releases it. */
 typedef struct kernel_file {
   input in;
-  vyre_module *module;   /* text */
-  vyre_program *program; /* binary */
+  vyre_module *module;   /* of a text file */
+  vyre_program *program; /* of a binary file */
   vyre_diagnostics findings;
 } kernel_file;
 
-/* Reads and parses. False with a problem, or without one if the findings say what
- * is wrong. */
+/* Reads and parses a file. Returns false with a problem, or without one if
+ * the diagnostics say what is wrong. */
 bool kernel_file_read(const char *path, kernel_file *out, problem *wrong);
-/* The same of bytes that are there already: takes them over. */
+/* Parses bytes that were read before and takes ownership of them. */
 bool kernel_file_parse(input *in, kernel_file *out, problem *wrong);
 void kernel_file_finish(kernel_file *file);
 
 size_t kernel_file_count(const kernel_file *file);
 vyre_program *kernel_file_at(const kernel_file *file, size_t index);
 
-/* Whether there is a kernel; a file without one does nothing, so it is most likely
- * the wrong file. */
+/* Checks that the file has a kernel. A file without one is most likely the
+ * wrong file. */
 bool kernel_file_has_any(const kernel_file *file, problem *wrong);
 
-/* The kernel with that name, or the only one if @p name is NULL. */
+/* Returns the kernel called @p name, or the only one if @p name is NULL. */
 vyre_program *kernel_file_choose(const kernel_file *file, const char *name,
                                  problem *wrong);
 
-/* Reads @p path and chooses. If anything is wrong, tells it and sets *code. The
- * program is the file's. */
+/* Reads @p path and returns the kernel, which belongs to the file. On
+ * failure prints the error and sets *code. */
 vyre_program *kernel_file_open(const char *path, const char *kernel,
                                kernel_file *file, bool json, int *code);
 
-/* Tells the findings, or the problem if there is one. Returns the exit code. */
+/* Prints the diagnostics, or the problem if there is one. Returns the exit
+ * code. */
 int kernel_file_report(const kernel_file *file, const problem *wrong,
                        bool json);
 
-/* "findings":[...], "dropped":N */
+/* Writes "findings":[...], "dropped":N. */
 void json_findings(json_out *json, const vyre_diagnostics *findings);
 
 #endif

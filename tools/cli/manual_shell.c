@@ -7,13 +7,13 @@
 
 #include "cli/manual.h"
 
-/* What the user types after `vyre`, or after the name of the group. */
+/* Returns the word to type after `vyre`, or after the name of the group. */
 static const char *last_word(const command_doc *command) {
   const command_group *group = group_of(command);
   return command->name + (group ? strlen(group->name) + 1 : 0);
 }
 
-/* The commands of a group; with NULL, all that stand alone and all groups. */
+/* Writes the commands of a group; with NULL, single commands and groups. */
 static void put_commands(const command_group *group, sink *out) {
   for (size_t i = 0; i < command_count; i++) {
     if (group_of(&command_table[i]) != group) continue;
@@ -44,8 +44,7 @@ static bool has_choices(const flag_doc *flag) {
   return flag->choices || flag->type == FLAG_DEVICE;
 }
 
-/* Backends that are built in: which devices they have is another machine's
- * matter. */
+/* Writes the built-in backends. Their devices differ between machines. */
 static void put_devices(sink *out) {
   vyre_device_info info;
   sink_text(out, "auto");
@@ -76,7 +75,7 @@ static bool is_file(const flag_doc *flag) {
   return flag->value && strstr(flag->value, "FILE") != NULL;
 }
 
-/* 'text' for a shell, with the quotes in it written out. */
+/* Writes 'text' quoted for a shell. */
 static void put_quoted(const char *text, sink *out) {
   sink_text(out, "'");
   for (; *text; text++) {
@@ -299,7 +298,7 @@ static void put_fish_condition(const command_doc *command, sink *out) {
                 "__fish_seen_subcommand_from %s; and "
                 "__fish_seen_subcommand_from %s",
                 group->name, last_word(command));
-  } else { /* `vyre explain`, and not `vyre cache explain` */
+  } else { /* `vyre explain` differs from `vyre cache explain`. */
     sink_format(out,
                 "__fish_seen_subcommand_from %s; and not "
                 "__fish_seen_subcommand_from ",

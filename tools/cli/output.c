@@ -25,7 +25,7 @@ bool write_all(int descriptor, const char *data, size_t length) {
   return true;
 }
 
-/* The limit on the size of a file that the process has, if it has one. */
+/* Returns the file size limit of the process, or 0. */
 static bool has_size_limit(unsigned long long *bytes) {
   struct rlimit limit;
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
@@ -35,7 +35,8 @@ static bool has_size_limit(unsigned long long *bytes) {
   return true;
 }
 
-/* @p length is how many bytes were to be written, if that is known; else 0. */
+/* Fills @p out for EFBIG. @p length is the number of bytes to write, 0 if
+ * unknown. */
 static bool too_long(problem *out, uint64_t length) {
   unsigned long long limit;
   if (!has_size_limit(&limit)) {
@@ -67,8 +68,8 @@ static bool cannot_write(problem *out, const char *path, int error,
                      "cannot write: %s", strerror(error));
 }
 
-/* @p old is the file that it takes the place of, whose mode it keeps; NULL if
- * there is none. */
+/* Writes a file. It keeps the mode of @p old, the file that it replaces;
+ * NULL: it replaces none. */
 static bool write_file(const out_file *file, const char *path, int flags,
                        const struct stat *old, int *error) {
   mode_t mode = old ? old->st_mode & 0777 : 0666;
@@ -77,7 +78,7 @@ static bool write_file(const out_file *file, const char *path, int flags,
     *error = errno;
     return false;
   }
-  /* open() has taken away what the umask says. */
+  /* open() applied the umask; restore the mode. */
   bool fine = (!old || fchmod(descriptor, mode) == 0) &&
               write_all(descriptor, file->head, file->head_length) &&
               write_all(descriptor, file->body, file->body_length);
@@ -89,8 +90,8 @@ static bool write_file(const out_file *file, const char *path, int flags,
   return fine;
 }
 
-/* The file that a link leads to, so that links stay; it need not be there. NULL
- * without memory. */
+/* Follows symbolic links, so that publishing replaces the file and keeps the
+ * link. The file need not exist. Returns NULL if memory runs out. */
 static const char *behind_links(const char *path, vyre_arena *arena) {
   char target[MOST_PATH];
   for (int i = 0; i < MOST_LINKS; i++) {
@@ -108,7 +109,8 @@ static const char *behind_links(const char *path, vyre_arena *arena) {
   return path;
 }
 
-/* Whether the same text goes to the same file already, by another name of it. */
+/* Returns true if an earlier entry writes the same text to the same file
+ * under another name. */
 static bool is_repeated(const out_file *files, size_t index) {
   const out_file *file = &files[index];
   struct stat own, other;
@@ -123,7 +125,7 @@ static bool is_repeated(const out_file *files, size_t index) {
   return false;
 }
 
-/* The name of its own that a file is written under, in the folder of @p target. */
+/* Returns the name of the temporary file, in the folder of @p target. */
 static char *draft_name(const char *target, vyre_arena *arena) {
   size_t size = target ? strlen(target) + 32 : 0;
   char *name = size ? vyre_arena_alloc(arena, size, 1) : NULL;
@@ -131,7 +133,8 @@ static char *draft_name(const char *target, vyre_arena *arena) {
   return name;
 }
 
-/* What is at @p path. False with a problem if it can be no file. */
+/* Reads the attributes of @p path. Returns false with a problem if a file
+ * cannot be there. */
 static bool look_at(const char *path, bool *exists, struct stat *info,
                     problem *out) {
   *exists = stat(path, info) == 0;
@@ -145,7 +148,7 @@ bool can_publish(const char *path, vyre_arena *arena, problem *wrong) {
   struct stat info;
   bool exists;
   if (!look_at(path, &exists, &info, wrong)) return false;
-  if (exists && !S_ISREG(info.st_mode)) { /* opening a pipe would wait */
+  if (exists && !S_ISREG(info.st_mode)) { /* opening a pipe would block */
     return faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0 ||
            cannot_write(wrong, path, errno, 0);
   }
@@ -157,8 +160,8 @@ bool can_publish(const char *path, vyre_arena *arena, problem *wrong) {
   return unlink(draft) == 0 || cannot_write(wrong, path, errno, 0);
 }
 
-/* Writes it under a name of its own; it is renamed later. What is no regular file
- * (a pipe, /dev/null) is written in place. */
+/* Writes a file under a temporary name; draft_publish renames it. Pipes and
+ * devices are written in place. */
 static bool draft_write(out_file *files, size_t index, vyre_arena *arena,
                         problem *out) {
   out_file *file = &files[index];
@@ -253,7 +256,8 @@ int publish_files(sink *answer, out_file *files, size_t count, bool json) {
     fine = draft_write(files, i, &arena, &wrong);
   }
   if (fine) {
-    /* From here on there is nowhere to put JSON any more: people are told. */
+    /* Part of the answer may be on stdout now, so that JSON would be
+     * invalid: report further errors as text. */
     told = true;
     fine = write_all(STDOUT_FILENO, answer->data, answer->length) ||
            cannot_write(&wrong, "<stdout>", errno, answer->length);

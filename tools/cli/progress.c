@@ -19,11 +19,11 @@ enum {
   LINES_S = 15,
   CELLS = 24,
   LINE = 160,
-  WAIT_MS = 200 /* for a bar that is being drawn when a signal arrives */
+  WAIT_MS = 200 /* signals that arrive while a bar is drawn */
 };
 
-/* The cursor stands behind a bar; the thread is drawing one; a signal ends the
- * process, and no more is drawn. Of the process, as signals are. */
+/* State shared with the signal handler: a bar is on the line; the thread is
+ * drawing; a signal ends the process, so that nothing more is drawn. */
 static atomic_bool is_drawn, is_drawing, is_ending;
 
 /* --- signals --------------------------------------------------------------------*/
@@ -32,8 +32,9 @@ static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 enum { ENDS = sizeof ends / sizeof ends[0] };
 static struct sigaction before[ENDS];
 
-/* SA_RESETHAND and SA_NODEFER: the signal takes its usual effect when it is
- * raised again, so that the parent sees the process end by it. */
+/* SA_RESETHAND and SA_NODEFER make the signal take its default effect when
+ * it is raised again, so that the parent sees which signal ended the
+ * process. */
 static void end_line(int number) {
   const struct timespec ms = {.tv_nsec = 1000000};
   atomic_store(&is_ending, true);
@@ -50,7 +51,7 @@ static void catch_signals(void) {
   sigemptyset(&action.sa_mask);
   for (size_t i = 0; i < ENDS; i++) {
     (void)sigaction(ends[i], NULL, &before[i]);
-    /* nohup ignores signals, and goes on to do so. */
+    /* A signal that is ignored, as under nohup, stays ignored. */
     if (before[i].sa_handler == SIG_DFL) {
       (void)sigaction(ends[i], &action, NULL);
     }
@@ -67,7 +68,7 @@ static void release_signals(void) {
 
 /* --- the line -------------------------------------------------------------------*/
 
-/* Longer lines would be broken by the terminal, and could not be erased. */
+/* A terminal wraps longer lines, and a wrapped line cannot be erased. */
 static int width_of_terminal(void) {
   struct winsize size;
   if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) {
@@ -76,8 +77,8 @@ static int width_of_terminal(void) {
   return size.ws_col;
 }
 
-/* Writes the bar into @p line. Returns its length, 0 while it is not known how
- * much there is to do. */
+/* Writes the bar into @p line. Returns its length; 0 while the total is
+ * unknown. */
 static int format_bar(const progress_bar *bar, unsigned long long seconds,
                       char line[LINE]) {
   uint64_t done, all;
@@ -163,7 +164,7 @@ static void *watch(void *self) {
   return NULL;
 }
 
-/* Without a thread there is no bar, which is no failure. */
+/* Without a thread there is just no bar. */
 void progress_begin(progress_bar *bar, const char *unit, const char *lines) {
   pthread_condattr_t attributes;
   sigset_t all, blocked;

@@ -17,25 +17,25 @@
 #include "vyre/dispatch.h"
 
 typedef struct progress_bar {
-  vyre_progress progress; /* for the dispatch, or progress_set */
+  vyre_progress progress; /* written by the dispatch or by progress_set */
   const char *unit;       /* "workgroups" */
-  const char *lines;      /* what lines begin with; NULL: a bar or nothing */
+  const char *lines;      /* prefix of plain lines; NULL: bar only */
   pthread_t thread;
-  pthread_mutex_t lock; /* of all below, and of the line */
+  pthread_mutex_t lock; /* guards the fields below and the line */
   pthread_cond_t over;
-  bool is_there; /* a thread that looks */
+  bool is_there; /* thread that draws */
   bool is_terminal;
   bool is_over;
 } progress_bar;
 
-/* Starts to look at bar->progress. At most one bar at a time. While it is there, a
- * signal that ends the process ends the line first. */
+/* Starts to show bar->progress. Only one bar may be active. While it is, a
+ * signal that ends the process terminates the line first. */
 void progress_begin(progress_bar *bar, const char *unit, const char *lines);
-/* Sets how much is done, if that is not left to a dispatch. */
+/* Sets the progress, if no dispatch does. */
 void progress_set(progress_bar *bar, uint64_t done, uint64_t all);
-/* Makes room for a line of others, until the next look. */
+/* Erases the bar until the next update, so that a line can be printed. */
 void progress_hide(progress_bar *bar);
-/* Erases it. */
+/* Stops the thread and erases the bar. */
 void progress_end(progress_bar *bar);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* How long something took. */
+/* Measures elapsed time. */
 #ifndef VYRE_TOOLS_CLI_STOPWATCH_H
 #define VYRE_TOOLS_CLI_STOPWATCH_H
 

@@ -19,8 +19,8 @@ bool parse_u64(const char *text, size_t length, uint64_t *out) {
 
 enum { LONGEST_WORD = 40 };
 
-/* Edits (insert, delete, replace, swap of neighbours) from one word to the
- * other. Both are at most LONGEST_WORD long. */
+/* Returns the edit distance (insert, delete, replace, swap of neighbours)
+ * between two words of at most LONGEST_WORD bytes. */
 static unsigned edit_distance(const char *a, size_t a_length, const char *b,
                               size_t b_length) {
   unsigned rows[3][LONGEST_WORD + 1];
@@ -45,12 +45,13 @@ static unsigned edit_distance(const char *a, size_t a_length, const char *b,
   return last[b_length];
 }
 
-/* Edits that a slip may have: one in a short word, more in a long one. */
+/* Returns the distance that counts as a typing error: 1 in a short word,
+ * more in a long one. */
 static unsigned most_edits(size_t length) {
   return length < 6 ? 1 : length < 9 ? 2 : 3;
 }
 
-/* Past the dashes of a flag: they are the same in all of them. */
+/* Skips the dashes of a flag, which all flags share. */
 static size_t dashes(const char *word, size_t length) {
   size_t count = 0;
   while (count < length && word[count] == '-') count++;
@@ -71,11 +72,11 @@ const char *nearest_word(const char *word, size_t length,
     name_length -= (size_t)(name - names[i]);
     if (name_length > LONGEST_WORD) continue;
     unsigned distance = edit_distance(word, length, name, name_length);
-    /* The begin of a word is one slip, however much is left out. */
+    /* A prefix counts as one error, however much is missing. */
     bool begins = length >= 3 && strncmp(name, word, length) == 0;
     if (begins && distance > 1) distance = 1;
-    /* A word that shares no more than it differs is no slip; nor is one with
-     * several faults that does not even begin alike. */
+    /* Not a typing error: words that differ in more letters than they share,
+     * or that have several errors and differ in the first letter. */
     if (distance < best_distance && distance < name_length &&
         distance < length && (distance <= 1 || word[0] == name[0])) {
       best = names[i];
@@ -152,7 +153,7 @@ void show_bytes(sink *out, const char *text, size_t length) {
 
 void show_into(char *buffer, size_t size, const char *text, size_t length) {
   size_t used = 0, at = 0;
-  size_t cut = 0; /* the last boundary with room for "..." behind it */
+  size_t cut = 0; /* last character boundary that leaves space for "..." */
   while (at < length) {
     uint32_t code_point = 0;
     size_t taken = utf8_next(text + at, length - at, &code_point);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Text that came from outside: reading numbers, guessing what a misspelled word
- * meant, and making it safe to show. */
+/* Handles text from outside: parses numbers, suggests names for misspelled
+ * words, and escapes text for a terminal. */
 #ifndef VYRE_TOOLS_CLI_TEXT_H
 #define VYRE_TOOLS_CLI_TEXT_H
 
@@ -10,33 +10,34 @@
 
 #include "cli/sink.h"
 
-/* Digits and nothing else, up to 2^64-1. */
+/* Parses decimal digits, up to 2^64-1. */
 bool parse_u64(const char *text, size_t length, uint64_t *out);
 
-/* Whether it is such a number, but above @p most. */
+/* Returns true if the text is a number above @p most. */
 bool is_too_large(const char *text, size_t length, uint64_t most);
 
-/* The one of @p count names that @p word is most likely a slip of; NULL if none
- * is near. Dashes at the begin count for nothing. */
+/* Returns the one of @p count names that @p word is most likely meant to be,
+ * or NULL. Leading dashes do not count. */
 const char *nearest_word(const char *word, size_t length,
                          const char *const *names, size_t count);
 
-/* Bytes of the UTF-8 sequence at @p text, and its code point; 0 if there is no
- * valid one. Refuses overlong forms, surrogates and what is above U+10FFFF. */
+/* Returns the length of the UTF-8 sequence at @p text and stores its code
+ * point; 0 if it is invalid. Overlong forms, surrogates and code points
+ * above U+10FFFF are invalid. */
 size_t utf8_next(const char *text, size_t length, uint32_t *code_point);
 
-/* Whether the terminal would act on it rather than show it. */
+/* Returns true for control characters, which a terminal interprets. */
 bool is_control(uint32_t code_point);
 
-/* Offset of the first byte that is no UTF-8, or that starts a control
- * character; @p length if there is none. */
+/* Returns the offset of the first byte that is not valid UTF-8 or starts a
+ * control character; or @p length.*/
 size_t find_unprintable(const char *text, size_t length);
 
-/* Shows bytes on a terminal: control characters and stray bytes as \xNN. */
+/* Appends bytes with control characters and invalid bytes as \xNN. */
 void show_bytes(sink *out, const char *text, size_t length);
 
-/* The same into a buffer, with what does not fit cut to "..." at a character
- * boundary. The buffer has 4 bytes or more. */
+/* Does the same into a buffer of at least 4 bytes. Text that does not fit is
+ * cut at a character boundary and ends in "...". */
 void show_into(char *buffer, size_t size, const char *text, size_t length);
 
 #endif

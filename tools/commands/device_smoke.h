@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A small kernel on a device, as `vyre doctor` tries it. */
+/* Runs a small kernel on a device, for `vyre doctor`. */
 #ifndef VYRE_TOOLS_COMMANDS_DEVICE_SMOKE_H
 #define VYRE_TOOLS_COMMANDS_DEVICE_SMOKE_H
 
@@ -8,25 +8,25 @@
 #include "io/json_out.h"
 
 typedef struct device_trial {
-  bool is_done;      /* it was tried */
-  uint64_t first_ns; /* to compile, with all that is loaded for it */
-  uint64_t next_ns;  /* to compile the next */
-  uint64_t run_ns;   /* to run it */
-  vyre_status st;    /* why it could not be */
-  bool is_wrong;     /* it ran, and gave something else */
+  bool is_done;      /* the kernel was compiled and run */
+  uint64_t first_ns; /* first compilation, with loading of libraries */
+  uint64_t next_ns;  /* second compilation */
+  uint64_t run_ns;   /* run time */
+  vyre_status st;    /* why it failed */
+  bool is_wrong;     /* the result was wrong */
 } device_trial;
 
-/* Compiles, runs and looks at what came out. Nothing is taken from the cache or
- * put there. */
+/* Compiles and runs the kernel and compares its result, without using the
+ * cache. */
 void device_try(const char *name, device_trial *out);
 
-/* Whether it was good, or not tried. */
+/* Returns true if the test passed or was not made. */
 bool device_trial_is_good(const device_trial *trial);
 
-/* "    compiles in 31 ms, ..." and nothing if it was not tried. */
+/* Writes "    compiles in 31 ms, ..."; nothing if the test was not made. */
 void put_trial(const device_trial *trial, sink *out);
 
-/* "trial":{...} */
+/* Writes "trial":{...}. */
 void json_trial(json_out *json, const char *key, const device_trial *trial);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Flags of `vyre generate` for what a device lacks. */
+/* Flags of `vyre generate` for features that a device lacks. */
 #ifndef VYRE_TOOLS_COMMANDS_GENERATE_FLAGS_H
 #define VYRE_TOOLS_COMMANDS_GENERATE_FLAGS_H
 
@@ -7,8 +7,8 @@
 
 #include "cli/sink.h"
 
-/* Writes " --no-f64 --only-add64", for those of vyre_random_program_options_fit that are
- * set in @p options. */
+/* Writes " --no-f64 --only-add64" for the restrictions in @p options that
+ * vyre_random_program_options_fit sets. */
 static inline void put_generate_flags(
     const vyre_random_program_options *options, sink *out) {
   if (options->no_f64) sink_text(out, " --no-f64");

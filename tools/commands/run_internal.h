@@ -18,39 +18,39 @@ typedef struct run_flags {
   word_list sets, outs;           /* NAME=SPEC, NAME=FILE */
   uint32_t grid[3], workgroup[3]; /* 0: not given */
   const char *backend, *trace;
-  const char *options; /* of backends; NULL: none */
+  const char *options; /* backend options; NULL: none */
   uint64_t schedules, seed, max_iterations, threads, width, replay;
   uint64_t timeout_ns; /* 0: none */
   uint8_t ulp_budget;
   bool check, values, time, json;
 } run_flags;
 
-/* A buffer of the kernel and what is done with it. */
+/* A buffer of the kernel with its data. */
 typedef struct run_buffer {
   const vyre_buffer_decl *decl;
   const vyre_binding *binding;
-  const char *spec;    /* of --set; NULL: none */
-  const char *path;    /* of --out, without raw: and shape; NULL: none */
-  bool is_raw;         /* the file gets the bytes alone, whatever its name */
-  image_format format; /* of the picture to write; IMAGE_NONE: it is none */
-  image_shape shape;   /* of that picture; zero until it is known */
+  const char *spec; /* value of --set; NULL: not given */
+  const char *path; /* file of --out, without raw: and shape; NULL: not given */
+  bool is_raw;      /* written as raw bytes, whatever its name */
+  image_format format; /* image format of --out; IMAGE_NONE: not an image */
+  image_shape shape;   /* shape of that image; zero until known */
   buffer_data in;
-  unsigned char *out; /* what the kernel wrote; NULL if it does not */
+  unsigned char *out; /* contents after the run; NULL: not written */
   size_t out_length;
   uint64_t count;          /* elements */
-  bool is_sized_by_others; /* count comes from another buffer */
+  bool is_sized_by_others; /* the count comes from another buffer */
 } run_buffer;
 
 typedef struct run_state {
   run_flags flags;
   vyre_arena arena;
   kernel_file file;
-  vyre_program *program; /* the file's */
-  vyre_context *context; /* NULL: the process's own */
+  vyre_program *program; /* owned by the file */
+  vyre_context *context; /* NULL: the default context */
   compiled_on on;
-  vyre_device *device; /* these two are of it */
+  vyre_device *device; /* owned by `on` */
   vyre_pipeline *pipeline;
-  run_buffer *buffers; /* in binding order, without the shared ones */
+  run_buffer *buffers; /* in binding order, without shared buffers */
   size_t buffer_count;
   vyre_input *inputs;
   vyre_output *outputs;
@@ -59,34 +59,35 @@ typedef struct run_state {
   vyre_check_report report;
   vyre_timing timing;           /* with --time */
   uint64_t plain_ns, replay_ns; /* with --replay: the median of each */
-  sink printed; /* by print(...): all that JSON tells, else the line so far */
-  progress_bar bar;         /* on the terminal */
-  uint64_t printed_dropped; /* bytes that are too many for JSON */
+  sink
+      printed; /* output of print(...): all of it for JSON, otherwise the current line */
+  progress_bar bar;         /* printed to the terminal */
+  uint64_t printed_dropped; /* bytes that JSON drops */
 } run_state;
 
 bool run_read_flags(int count, char **words, run_flags *f, problem *wrong);
 
-/* Finds the buffers that --set and --out name, reads or makes their elements and
- * gives every output its memory. */
+/* Finds the buffers named by --set and --out, fills the inputs and allocates
+ * the outputs. */
 bool run_bind(run_state *s, problem *wrong);
 
-/* Works out the shapes of the pictures that --out writes, once the grid is known
- * and before the kernel runs. Refuses what does not fit. */
+/* Determines the shapes of images that --out writes, once the grid is known
+ * and before the kernel runs. Refuses shapes that do not fit the buffer. */
 bool run_shape_images(run_state *s, problem *wrong);
 
-/* With --replay: measures. What came out does not change. */
+/* Measures dispatches and replays for --replay. Outputs keep their contents. */
 bool run_replay(run_state *s, problem *wrong);
 
-/* "ran saxpy on ref: ..." */
+/* Prints "ran saxpy on ref: ...". */
 void run_tell(const run_state *s, sink *out);
 
-/* Tells findings of --check. */
+/* Prints the findings of --check. */
 void run_tell_findings(const run_state *s, sink *out);
 
 /* Writes and prints the outputs. Returns the exit code. */
 int run_publish(run_state *s);
 
-/* The invocations of the run in x, y, z. */
+/* Returns the number of invocations. */
 void run_extent(const run_state *s, uint64_t out[3]);
 
 #endif
