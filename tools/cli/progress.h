@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Progress of work that takes longer than a second, on standard error. A terminal
- * gets a bar, which is erased when the work is over:
+ * gets a bar, which is erased when the work ends:
  *
  *     [########............]  41 %  8396 of 20480 workgroups, 3 s
  *

@@ -30,7 +30,7 @@ size_t utf8_next(const char *text, size_t length, uint32_t *code_point);
 bool is_control(uint32_t code_point);
 
 /* Returns the offset of the first byte that is not valid UTF-8 or starts a
- * control character; or @p length.*/
+ * control character, or @p length. */
 size_t find_unprintable(const char *text, size_t length);
 
 /* Appends bytes with control characters and invalid bytes as \xNN. */

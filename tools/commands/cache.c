@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* `vyre cache`: what is kept of compiled kernels. */
+/* `vyre cache`: lists, explains, verifies and prunes cached kernels. */
 #include "vyre/cache.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ static void put_shown(sink *out, const char *text) {
   show_bytes(out, text, strlen(text));
 }
 
-/* "2026-05-04 03:02:01" of UTC; "?" beyond what a calendar has. */
+/* Formats a time as "2026-05-04 03:02:01" (UTC); "?" if it has no date. */
 static void put_time(sink *out, int64_t seconds) {
   time_t moment = (time_t)seconds;
   struct tm parts;
@@ -151,7 +151,7 @@ static void put_damaged(sink *out, const vyre_cache_listing *all) {
   }
 }
 
-/* Reads the cache of the environment. */
+/* Lists the cache that the environment selects. */
 static bool read_all(vyre_arena *arena, vyre_cache_listing *all,
                      problem *wrong) {
   vyre_status st = {0};
@@ -301,7 +301,7 @@ static void json_explanation(sink *out, const char *kernel, const char *device,
   json_end(&json);
 }
 
-/* False with findings in the file, or with a problem. */
+/* Returns false with diagnostics in the file, or with a problem. */
 static bool explain(const compile_flags *f, kernel_file *file,
                     vyre_program *program, bool json, sink *out,
                     problem *wrong) {

@@ -11,7 +11,7 @@
 #include "cli/kernel_file.h"
 #include "cli/output.h"
 
-/* What goes where: answers to stdout, findings to stderr. */
+/* Results go to stdout, diagnostics to stderr. */
 typedef struct check_state {
   sink out, errors;
   json_out json;
@@ -19,7 +19,8 @@ typedef struct check_state {
   int code;
 } check_state;
 
-/* Validates what parsed. A failure other than a finding is a problem. */
+/* Validates the kernels of a parsed file. A failure without a diagnostic
+ * becomes a problem. */
 static bool validate(kernel_file *file, problem *wrong) {
   bool fine = true;
   for (size_t i = 0; i < kernel_file_count(file); i++) {
@@ -72,7 +73,7 @@ static const char *kind_of(const vyre_access_info *access) {
   return access->is_store ? "store" : "load";
 }
 
-/* A table of the kernels, then each access that is not proven. */
+/* Prints a table of the kernels, then each access that is not proven. */
 static void put_accesses_text(sink *out, const kernel_file *file,
                               const access_list *lists) {
   size_t count = kernel_file_count(file), width = strlen("kernel");
@@ -193,7 +194,8 @@ static void check_file(check_state *s, const char *path) {
   kernel_file_finish(&file);
 }
 
-/* The "ok" of all files comes first, so the files are put together apart. */
+/* "ok" covers all files and comes first, so the files are collected
+ * separately. */
 static int answer_json(check_state *s) {
   sink out = {.failed = s->out.failed};
   json_out json = {.out = &out};

@@ -25,7 +25,7 @@ typedef struct conform_flags {
   uint64_t programs, seed, jobs, timeout;
   bool list, json;
   vyre_random_program_options
-      lacks; /* what programs go without on the device */
+      lacks; /* features that random programs must not use on this device */
 } conform_flags;
 
 static bool at_most(const char *name, uint64_t value, uint64_t most,
@@ -60,7 +60,7 @@ static bool read_flags(int count, char **words, conform_flags *f,
 
 /* --- what there is --------------------------------------------------------------*/
 
-/* Opens the device once, so that a name that is none is told once. */
+/* Opens the device once, so that an unknown name is reported only once. */
 static bool find_device(conform_flags *f, vyre_device_info *out,
                         problem *wrong) {
   vyre_device *device;
@@ -91,7 +91,7 @@ static cts_options options_of(const conform_flags *f) {
                        .words = words};
 }
 
-/* The cases and what is expected of them. */
+/* The cases and their expected outcomes. */
 static bool begin(const conform_flags *f, cts_report *report, problem *wrong) {
   cts_options options = options_of(f);
   input in = {0};
@@ -194,7 +194,7 @@ static size_t sum_areas(const cts_report *report, area_sum *sums) {
   return count;
 }
 
-/* The command that runs just this one again. */
+/* Writes the command that runs this case alone. */
 static void put_again(const conform_flags *f, const cts_result *r, sink *out) {
   sink_format(out, "vyre conform --backend %s%s%s --seed %llu --case %s",
               f->backend, f->options ? " --option " : "",
@@ -202,8 +202,8 @@ static void put_again(const conform_flags *f, const cts_result *r, sink *out) {
               r->shrunk ? r->shrunk : r->name);
 }
 
-/* "programs.17:size=3:no-f64" as the words of `vyre generate`, with the flags for
- * what the device lacks. */
+/* Writes "programs.17:size=3:no-f64" as arguments of `vyre generate`, with
+ * flags for the features that the device lacks. */
 static bool put_program(const conform_flags *f, const cts_result *r,
                         sink *out) {
   const char *at = r->shrunk ? r->shrunk : r->name;
@@ -261,7 +261,7 @@ static const char *case_text(size_t count) {
   return count == 1 ? "case" : "cases";
 }
 
-/* "conforms, without f64, atomics64", or why it does not. */
+/* Writes "conforms, without f64, atomics64", or the reason for failure. */
 static void put_verdict(const conform_flags *f, const cts_report *report,
                         sink *out) {
   if (report->failed > 0) {
@@ -288,8 +288,8 @@ static void put_verdict(const conform_flags *f, const cts_report *report,
   }
 }
 
-/* Cases that were not held against the device, and why: by line of the list, then
- * by what the device lacks. */
+/* Writes the cases that were skipped and why: by line of the expectations
+ * file, then by missing feature. */
 static void put_skipped(const cts_report *report, sink *out) {
   for (size_t i = 0; i < report->list.count; i++) {
     const cts_row *row = &report->list.rows[i];
@@ -416,7 +416,7 @@ static void show_progress(void *self, size_t done, size_t all) {
   progress_set(self, done, all);
 }
 
-/* Runs the cases, which takes minutes, and shows how many are over. */
+/* Runs the cases, which can take minutes, and shows the progress. */
 static bool run_cases(const conform_flags *f, cts_report *report) {
   progress_bar bar;
   cts_options options = options_of(f);
@@ -455,7 +455,7 @@ static int run(conform_flags *f, problem *wrong) {
   return code;
 }
 
-/* They take the place of those of the environment. */
+/* These options replace those of the environment. */
 static bool check_options(const char *text, problem *wrong) {
   vyre_status st = {0};
   vyre_context *context;
@@ -487,7 +487,8 @@ int cmd_conform(int count, char **words, bool json) {
                 f.backend);
     return problem_report(&wrong, json);
   }
-  /* Every process that runs a case, and every context in it, finds them there. */
+  /* The processes of the cases and their contexts read the options from the
+   * environment. */
   if (f.options && setenv("VYRE_OPTIONS", f.options, 1) != 0) {
     problem_no_memory(&wrong, "the options");
     return problem_report(&wrong, json);

@@ -32,7 +32,7 @@ static uint32_t steps_of(uint32_t n) {
   return steps;
 }
 
-/* Another workgroup is another kernel. */
+/* Another workgroup size makes a second kernel. */
 static vyre_code compile(vyre_device *device, vyre_module *module,
                          uint32_t workgroup, vyre_pipeline **out,
                          uint64_t *taken, vyre_status *st) {

@@ -30,7 +30,7 @@ void put_device_among(const vyre_device *device, sink *out) {
   vyre_device_info info;
   const char *first =
       strstr(vyre_device_selection_reason(device), "the first of ");
-  if (!first) return; /* listing devices would load drivers for nothing */
+  if (!first) return; /* Listing devices must not load drivers. */
   for (size_t i = 0; vyre_device_info_at(i, &info); i++) {
     if (!info.is_available ||
         strcmp(info.name, vyre_device_name(device)) != 0) {

@@ -9,14 +9,14 @@
 #include "plan/plan_json.h"
 
 static void put_bytes(const char *what, uint64_t bytes, sink *out) {
-  if (bytes >= UINT64_MAX / 4) { /* kernels count elements in 32 bits */
+  if (bytes >= UINT64_MAX / 4) { /* Kernels index elements with 32 bits. */
     sink_format(out, "fewer than 2^32 elements %s", what);
   } else {
     sink_format(out, "%llu bytes %s", (unsigned long long)bytes, what);
   }
 }
 
-/* Lines "what: text", as the others: the text in its column. */
+/* Writes "what: text" with the text in the common column. */
 static void put_details(const char *text, sink *out) {
   while (text && text[0]) {
     size_t length = strcspn(text, "\n"), head = strcspn(text, ":");

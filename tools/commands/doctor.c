@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* `vyre doctor`: what was looked for, what is there, and what to do. */
+/* `vyre doctor`: tests the installation and suggests fixes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,26 +20,29 @@ enum { MOST_DEVICES = 64, MOST_NUMBERS = 256 };
 typedef struct finding {
   device_entry entry;
   device_trial trial;
-  vyre_float_op_info *numbers; /* of --probe; NULL: it was not, or failed */
+  vyre_float_op_info
+      *numbers; /* result of --probe; NULL: not probed, or failed */
   size_t number_count;
-  vyre_status st; /* why it failed */
+  vyre_status st; /* why the probe failed */
 } finding;
 
 typedef struct report {
   bool is_probed;
-  vyre_context *context;  /* of all devices; NULL: none can be made */
+  vyre_context
+      *context; /* context of all devices; NULL: it could not be created */
   vyre_status context_st; /* why not */
   finding found[MOST_DEVICES];
   size_t count;
-  vyre_device *chosen; /* by "auto"; NULL: none opens */
+  vyre_device *chosen; /* device that "auto" opens; NULL: no device opens */
   vyre_status st;      /* why not */
-  vyre_arena arena;    /* of the cache's texts */
+  vyre_arena arena;    /* holds the texts about the cache */
   vyre_cache_location cache;
   vyre_cache_listing kept;
-  vyre_status cache_st; /* why it cannot be told */
+  vyre_status cache_st; /* why the cache could not be inspected */
 } report;
 
-/* --- looking -----------------------------------------------------------------*/
+/* --- collecting
+ * -------------------------------------------------------------- */
 
 static bool probe(finding *f) {
   f->numbers = malloc(MOST_NUMBERS * sizeof *f->numbers);
@@ -54,7 +57,7 @@ static bool probe(finding *f) {
   return true;
 }
 
-/* A device that runs nothing has no floats to test. */
+/* A stub device has no floats to test. */
 static bool runs(const finding *f) {
   return f->entry.device && !vyre_device_get_caps(f->entry.device)->is_stub;
 }
@@ -89,7 +92,8 @@ static void finish(report *r) {
   free(r);
 }
 
-/* --- telling -----------------------------------------------------------------*/
+/* --- printing
+ * ---------------------------------------------------------------- */
 
 static void put_numbers(const finding *f, sink *out) {
   const vyre_device_caps *caps = vyre_device_get_caps(f->entry.device);
@@ -140,7 +144,7 @@ static const char *cache_state(const report *r) {
                                  : "not there yet";
 }
 
-/* The first entry that is never used; NULL: there is none. */
+/* Returns the first corrupt entry, or NULL. */
 static const vyre_cache_entry *first_damaged(const vyre_cache_listing *all) {
   size_t i = 0;
   while (i < all->entry_count && all->entries[i].is_valid) i++;
@@ -203,7 +207,8 @@ static void put_report(const report *r, sink *out) {
   sink_text(out, "\n");
 }
 
-/* Whether something runs, and nothing is wrong: what the exit status says. */
+/* Returns true if a device works and no test failed; the exit status depends
+ * on it. */
 static bool is_well(const report *r) {
   bool works = r->chosen != NULL;
   for (size_t i = 0; i < r->count; i++) {

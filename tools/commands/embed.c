@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* `vyre embed`: kernels as a header of C. */
+/* `vyre embed`: writes kernels as a C header. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static bool read_flags(int count, char **words, embed_flags *f,
       "--prefix is '%.60s', which begins no name of C", f->prefix);
 }
 
-/* A kernel that no device takes is of no use in a header. */
+/* Refuse a kernel that no device can run. */
 static bool check_kernel(vyre_program *program, kernel_file *file,
                          problem *wrong) {
   vyre_device *device = NULL;
@@ -60,7 +60,7 @@ static bool check_kernel(vyre_program *program, kernel_file *file,
   return problem_from_status(wrong, &st);
 }
 
-/* "saxpy.vyre" as "SAXPY", for the guard. */
+/* Writes "saxpy.vyre" as "SAXPY" for the include guard. */
 static void put_base(const char *path, sink *out) {
   const char *base = strrchr(path, '/');
   base = base ? base + 1 : path;

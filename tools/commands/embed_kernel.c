@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* One kernel as C. What is written is C11 and C++11 at once, and needs nothing
- * but vyre/vyre.h. */
+/* Writes one kernel as C code that is valid C11 and C++11 and needs only
+ * vyre/vyre.h. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,15 +8,16 @@
 
 #include "commands/embed_internal.h"
 
-/* What every compiler takes as one string. */
+/* Longest string literal that every compiler accepts. */
 enum { MOST_LITERAL = 4000 };
 
 typedef struct writer {
   const embedded *kernel;
   vyre_binding_plan plan;
   const vyre_buffer_decl *buffers;
-  const char **names; /* of parameters, one a binding; NULL: shared */
-  bool needs_grid;    /* more axes than x: it cannot be inferred */
+  const char **names; /* parameter names by binding; NULL: shared buffer */
+  bool
+      needs_grid; /* multi-dimensional workgroup: the caller must give a grid */
   sink *out;
 } writer;
 
@@ -27,7 +28,7 @@ static const char *c_type(vyre_element element) {
     case VYRE_ELEMENT_I8:
       return "int8_t";
     case VYRE_ELEMENT_U16:
-    case VYRE_ELEMENT_F16: /* the bits: C has no such type */
+    case VYRE_ELEMENT_F16: /* C has no such type; the bits are passed */
     case VYRE_ELEMENT_BF16:
       return "uint16_t";
     case VYRE_ELEMENT_I16:
@@ -53,7 +54,7 @@ static bool has_memory(const vyre_binding *b) {
   return b->input_index != VYRE_NO_INDEX || b->output_index != VYRE_NO_INDEX;
 }
 
-/* A uniform without an index: passed by value. */
+/* Returns true for a uniform of one element, which is passed by value. */
 static bool is_value(const vyre_binding *b) {
   return b->role == VYRE_ROLE_UNIFORM && b->element_count == 1 &&
          b->output_index == VYRE_NO_INDEX;
@@ -72,7 +73,7 @@ static void put_literal(const char *text, size_t length, sink *out) {
         sink_format(out, "\\%c", c);
       } else if (c == '\n') {
         sink_text(out, "\\n");
-      } else if (c < ' ' || c > '~' || c == '?') { /* no trigraphs either */
+      } else if (c < ' ' || c > '~' || c == '?') { /* also avoids trigraphs */
         sink_format(out, "\\%03o", c);
       } else {
         sink_bytes(out, text + i, 1);
@@ -92,7 +93,8 @@ static void put_bytes(const uint8_t *bytes, size_t length, sink *out) {
   sink_text(out, "};\n");
 }
 
-/* The text if it fits into one literal, for people; else the binary form. */
+/* Writes the text if it fits into one literal, because it is readable;
+ * otherwise the binary form. */
 static bool put_program(embedded *kernel, vyre_arena *arena, sink *out,
                         problem *wrong) {
   sink text = {0};
@@ -189,7 +191,7 @@ static void put_parameters(const writer *w) {
   }
 }
 
-/* As the other function hands them on. */
+/* Writes the arguments of the call to the other function. */
 static void put_arguments(const writer *w) {
   for (size_t i = 0; i < w->plan.binding_count; i++) {
     const vyre_binding *b = &w->plan.bindings[i];
@@ -208,7 +210,8 @@ static void put_size(const writer *w, size_t index) {
     sink_format(w->out, "sizeof %s", name);
   } else if (b->has_static_byte_len) {
     sink_format(w->out, "%llu", (unsigned long long)b->static_byte_len);
-  } else if (b->element_size > 1) { /* bytes that do not fit are refused */
+  } else if (b->element_size >
+             1) { /* byte counts that do not fit are refused */
     sink_format(w->out,
                 "%s_count < SIZE_MAX / sizeof *%s\n"
                 "      ? %s_count * sizeof *%s : SIZE_MAX",
@@ -218,7 +221,7 @@ static void put_size(const writer *w, size_t index) {
   }
 }
 
-/* What each parameter is, for people. */
+/* Writes a comment that describes each parameter. */
 static void put_comment(const writer *w) {
   const uint32_t *size = vyre_program_workgroup(w->kernel->program);
   uint32_t over = vyre_program_grid_buffer(w->kernel->program);
@@ -325,7 +328,8 @@ static void put_once(const writer *w) {
             "  return code;\n}\n");
 }
 
-/* Names of parameters: neither those of files nor of what a function uses. */
+/* Chooses parameter names that differ from names at file scope and from
+ * locals of the function. */
 static bool name_parameters(writer *w, const name_set *taken,
                             vyre_arena *arena) {
   static const char *const ours[] = {"device", "pipeline", "grid",   "st",

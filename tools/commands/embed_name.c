@@ -4,8 +4,8 @@
 
 #include "commands/embed_internal.h"
 
-/* Words of C and C++, and macros of their libraries and of POSIX that begin with
- * a small letter: what the name of a parameter cannot be. */
+/* Keywords of C and C++, and lower-case macros of their libraries and of
+ * POSIX. No parameter may have such a name. */
 static const char *const words[] = {"I",
                                     "NULL",
                                     "alignas",
@@ -180,8 +180,8 @@ static bool is_word(const char *name) {
   return false;
 }
 
-/* Whether names that are others' begin as this one, so that nothing behind it
- * helps: those of compilers, of the library, and for a parameter macros. */
+/* Returns true if the start of the name is reserved, so that no suffix
+ * helps: for compilers, for the library and, for a parameter, for macros. */
 static bool is_others(const char *name, bool is_parameter) {
   bool is_capital = name[0] >= 'A' && name[0] <= 'Z';
   return !is_letter(name[0]) || name[0] == '_' ||

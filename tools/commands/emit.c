@@ -16,7 +16,7 @@
 #include "cli/text.h"
 #include "plan/plan_json.h"
 
-/* As in the table of commands. */
+/* Same order as in the command table. */
 enum {
   TO_TEXT,
   TO_BINARY,
@@ -34,14 +34,14 @@ typedef struct emit_flags {
   const char *file, *kernel, *output;
   size_t to;
   uint64_t width;
-  bool is_lowered_otherwise; /* than device cpu does it */
+  bool is_lowered_otherwise; /* other than device cpu would choose */
   vyre_emit_options options;
 } emit_flags;
 
-/* What is known of the code beside its text. */
+/* Facts about the emitted code. */
 typedef struct emit_facts {
   vyre_emit_report report;
-  uint32_t width; /* of what device cpu runs; 0: not compiled */
+  uint32_t width; /* vector width of the code that cpu runs; 0: not compiled */
 } emit_facts;
 
 static bool has_report(const emit_flags *f) {
@@ -89,8 +89,8 @@ static bool check_pass(const char *name, problem *wrong) {
 static const char *const forms[] = {"ir",   "bin", "lowered", "c",
                                     "llvm", "asm", "spirv",   "spirv-text"};
 
-/* Flags of lowering say nothing about the program as it is, nor of what is for
- * this machine; the last, a workgroup, does. */
+/* Lowering flags have no meaning for the program itself nor for code of this
+ * machine. The last flag, --workgroup, does. */
 static bool check_lowering(const emit_flags *f, const flag *flags, size_t count,
                            problem *wrong) {
   bool lowers = f->to >= TO_LOWERED && f->to != TO_ASM;
@@ -153,7 +153,7 @@ static bool read_flags(int count, char **words, emit_flags *f, bool json,
       [TO_LLVM] = VYRE_EMIT_LLVM,
       [TO_SPIRV] = VYRE_EMIT_SPIRV,
       [TO_SPIRV_TEXT] =
-          VYRE_EMIT_SPIRV_TEXT}; /* others: lowered, or not asked */
+          VYRE_EMIT_SPIRV_TEXT}; /* other forms are lowered or have no report */
   f->options.form = form_of[f->to];
   f->options.width = (uint32_t)f->width;
   f->options.float_mode = (vyre_float_mode)numbers;
@@ -186,7 +186,7 @@ static bool emit_binary(const vyre_program *program, sink *out,
   return fine;
 }
 
-/* False with findings in the file, or with a problem. */
+/* Returns false with diagnostics in the file, or with a problem. */
 static bool emit_lowered(const vyre_program *program, kernel_file *file,
                          const emit_flags *f, vyre_writer writer,
                          emit_facts *facts, problem *wrong) {
@@ -203,8 +203,8 @@ static bool emit_lowered(const vyre_program *program, kernel_file *file,
              : problem_from_status(wrong, &st);
 }
 
-/* Prints what device cpu compiles on this machine: the compile of a pipeline
- * decides the width, so that this is the code that runs. */
+/* Prints the code that device cpu compiles on this machine. Compiling a
+ * pipeline decides the width, so this is the code that runs. */
 static vyre_code print_compiled(vyre_program *program, kernel_file *file,
                                 const emit_flags *f, sink *out, uint32_t *width,
                                 vyre_status *st) {
@@ -257,8 +257,8 @@ static bool drop(void *self, const char *text, size_t length) {
   return true;
 }
 
-/* Without LLVM nothing is compiled, and only what is compiled has a width for
- * sure: a note says so. */
+/* Without LLVM nothing is compiled, so that the width of the code is not
+ * certain. A note says so. */
 static bool emit_llvm(vyre_program *program, kernel_file *file,
                       const emit_flags *f, sink *out, emit_facts *facts,
                       problem *wrong) {
@@ -268,7 +268,7 @@ static bool emit_llvm(vyre_program *program, kernel_file *file,
   }
   vyre_code code = print_compiled(program, file, f, out, &facts->width, &st);
   if (code == VYRE_OK) {
-    /* For its counts. */
+    /* Emit again for the counts only. */
     return emit_lowered(program, file, f, (vyre_writer){.write = drop}, facts,
                         wrong) &&
            (!out->failed || problem_no_memory(wrong, "the answer"));
@@ -287,7 +287,7 @@ static bool emit_llvm(vyre_program *program, kernel_file *file,
          (!out->failed || problem_no_memory(wrong, "the answer"));
 }
 
-/* The program in the form that was asked for. */
+/* Writes the program in the requested form. */
 static bool emit(vyre_program *program, kernel_file *file, const emit_flags *f,
                  sink *out, emit_facts *facts, problem *wrong) {
   if (f->to == TO_BINARY) return emit_binary(program, out, wrong);

@@ -12,7 +12,7 @@
 
 enum { WIDTH = 79, MOST_FINDINGS = 16 };
 
-/* A paragraph in lines of at most WIDTH columns. */
+/* Writes a paragraph in lines of at most WIDTH columns. */
 static void put_wrapped(const char *text, sink *out) {
   size_t column = 0;
   while (*text) {
@@ -42,7 +42,8 @@ static void put_indented(const char *text, sink *out) {
   }
 }
 
-/* Whether it is a rule of the language, and not what a check of a run finds. */
+/* Returns true for a rule of the language, false for a finding of a checked
+ * run. */
 static bool is_of_language(const vyre_rule *rule) {
   return rule->id[0] == 'V';
 }
@@ -93,7 +94,7 @@ static int no_such_rule(const char *id, bool json) {
   size_t count, named = 0;
   const vyre_rule *rules = vyre_rules(&count);
   for (size_t i = 0; i < count && named < MOST_FINDINGS; i++) {
-    /* One number is as near as the other: only words can be misspelled. */
+    /* Suggest words only: every rule number is similar to every other. */
     if (!is_of_language(&rules[i])) names[named++] = rules[i].id;
   }
   show_into(shown, sizeof shown, id, strlen(id));

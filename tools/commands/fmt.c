@@ -15,19 +15,18 @@ typedef struct fmt_flags {
   bool check, write, json;
 } fmt_flags;
 
-/* All files, on their way to the answer: nothing is written before the last one
- * was read. */
+/* All files. Nothing is written before every file was read. */
 typedef struct fmt_state {
   fmt_flags flags;
   vyre_arena arena; /* holds the words and the texts */
   sink out, errors;
   json_out json;
-  out_file *written; /* room for all files */
+  out_file *written; /* array of file_count entries */
   size_t written_count;
   bool fine;
 } fmt_state;
 
-/* One file and what became of it. */
+/* One file and its result. */
 typedef struct fmt_file {
   kernel_file file;
   const char *path, *text;
@@ -71,8 +70,8 @@ static bool not_formatted(const fmt_file *f, problem *wrong) {
   return false;
 }
 
-/* Reads a file and lays it out. False with a problem, or without one if the
- * findings say what is wrong. */
+/* Reads and formats a file. Returns false with a problem, or without one if
+ * the diagnostics say what is wrong. */
 static bool format(fmt_state *s, fmt_file *f, problem *wrong) {
   input *in = &f->file.in;
   vyre_status st = {0};
@@ -134,7 +133,7 @@ static void tell_text(fmt_state *s, const fmt_file *f, const problem *wrong,
   }
 }
 
-/* Notes a file to be written; one that is named twice is written once. */
+/* Adds a file to write. A file that is named twice is written once. */
 static void write_later(fmt_state *s, const fmt_file *f) {
   for (size_t i = 0; i < s->written_count; i++) {
     if (strcmp(s->written[i].path, f->path) == 0) return;
@@ -157,7 +156,8 @@ static void format_file(fmt_state *s, const char *path) {
   kernel_file_finish(&f.file);
 }
 
-/* What goes to standard output: the texts, or one object about all files. */
+/* Writes standard output: the formatted texts, or one JSON object about all
+ * files. */
 static sink take_answer(fmt_state *s) {
   sink out = s->out;
   s->out = (sink){0};

@@ -25,7 +25,7 @@ typedef struct generate_flags {
   bool run, json;
 } generate_flags;
 
-/* One program on its way out. */
+/* One generated program with its results. */
 typedef struct product {
   const generate_flags *flags;
   uint64_t seed;
@@ -35,7 +35,7 @@ typedef struct product {
   sink text, command;
   out_file *files;
   size_t file_count;
-  uint64_t hash; /* of the outputs, if it was run */
+  uint64_t hash; /* hash of the outputs, if the program was run */
 } product;
 
 /* --- flags ---------------------------------------------------------------------------*/
@@ -117,8 +117,8 @@ static vyre_code dispatch(product *p, vyre_pipeline *pipeline,
   return code;
 }
 
-/* Tells which flags leave out what the device lacks: the program is another one
- * then, and so is its hash, so that the flags are left to the caller. */
+/* Names the flags for features that the device lacks. They are not applied
+ * silently, because they change the program and its hash. */
 static void fix_unsupported(const vyre_device *device, problem *wrong) {
   vyre_random_program_options lacks = {0};
   sink flags = {0};
@@ -156,7 +156,7 @@ static bool run(product *p, problem *wrong) {
 
 /* --- files ---------------------------------------------------------------------------*/
 
-/* FOLDER/seed-N.END */
+/* Writes FOLDER/seed-N.END. */
 static const char *path_of(product *p, const char *name, const char *end) {
   char *path = vyre_arena_alloc(&p->arena, PATH_ROOM, 1);
   sink text = {0};
@@ -169,7 +169,7 @@ static const char *path_of(product *p, const char *name, const char *end) {
   return fine ? path : NULL;
 }
 
-/* A word of a command line. */
+/* Writes a word quoted for a shell. */
 static void put_word(const char *word, sink *out) {
   static const char plain[] =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-=:";
@@ -208,7 +208,7 @@ static bool add_file(product *p, const vyre_binding *b, problem *wrong) {
   return true;
 }
 
-/* The files, and the command that runs them. */
+/* Writes the files and prints the command that runs them. */
 static bool list_files(product *p, problem *wrong) {
   vyre_status st = {0};
   const uint32_t *grid = vyre_random_program_grid(p->made);
@@ -319,7 +319,7 @@ static void finish(product *p) {
 
 /* --- all of them ---------------------------------------------------------------------*/
 
-/* Makes and publishes one; text at once, JSON at the end. */
+/* Generates and publishes one program: text at once, JSON at the end. */
 static int one(const generate_flags *f, uint64_t seed, json_out *json) {
   product p = {.flags = f, .seed = seed};
   problem wrong = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* `vyre inspect`: what a kernel needs to run on a device. */
+/* `vyre inspect`: shows the resources that a compiled kernel needs. */
 #include <string.h>
 
 #include "vyre/pipeline.h"
@@ -19,7 +19,7 @@ static void put_number(sink *out, const char *name, uint64_t number,
 static void put_plan(sink *out, const vyre_binding_plan *plan) {
   for (size_t i = 0; i < plan->binding_count; i++) {
     const vyre_binding *b = &plan->bindings[i];
-    /* What a workgroup shares is bound nowhere. */
+    /* Shared buffers are not bound. */
     if (b->role == VYRE_ROLE_SHARED) {
       sink_format(out, "  %-14s ", "-");
     } else {
@@ -126,7 +126,7 @@ static void json_resources(sink *out, const vyre_pipeline *pipeline,
   json_end(&json);
 }
 
-/* False with findings in the file, or with a problem. */
+/* Returns false with diagnostics in the file, or with a problem. */
 static bool inspect(const compile_flags *f, kernel_file *file,
                     vyre_program *program, bool json, sink *out,
                     problem *wrong) {

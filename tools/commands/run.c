@@ -9,14 +9,14 @@
 #include "cli/output.h"
 #include "commands/run_internal.h"
 
-/* Without any of these the process's own does. */
+/* Without these flags the default context is used. */
 static bool make_context(run_state *s, problem *wrong) {
   vyre_status st = {0};
   const run_flags *f = &s->flags;
   if (!f->trace && f->threads == 0 && f->width == 0 && !f->options) return true;
   char own[OPTIONS_TEXT], both[OPTIONS_TEXT + 1 + MOST_OPTIONS];
   const char *text = args_cpu_options(f->threads, f->width, own);
-  if (text && f->options) { /* the last of a key counts */
+  if (text && f->options) { /* the last value of a key counts */
     (void)snprintf(both, sizeof both, "%s,%s", f->options, text);
     text = both;
   }
@@ -26,7 +26,7 @@ static bool make_context(run_state *s, problem *wrong) {
   return problem_from_options(wrong, &st);
 }
 
-/* The trace is the only thing that is lost, so this is no failure. */
+/* Only the trace is lost, so this is not a failure. */
 static void warn_if_dropped(const run_state *s) {
   vyre_trace_info trace;
   if (!vyre_context_get_trace_info(s->context, &trace) ||
@@ -43,7 +43,8 @@ static void warn_if_dropped(const run_state *s) {
   sink_finish(&out);
 }
 
-/* Opens the device and compiles. False without a problem means findings. */
+/* Opens the device and compiles. Returns false without a problem if there
+ * are diagnostics. */
 static bool compile(run_state *s, problem *wrong) {
   vyre_status st = {0};
   const run_flags *f = &s->flags;
@@ -69,7 +70,7 @@ static bool compile(run_state *s, problem *wrong) {
 }
 
 static bool failed(const run_state *s, problem *wrong, const vyre_status *st) {
-  uint64_t own_limit; /* of the device: no flag raises it */
+  uint64_t own_limit; /* the device's own limit, which no flag raises */
   bool is_devices = vyre_status_number_get(st, "most_iterations", &own_limit);
   problem_from_status(wrong, st);
   if (st->kind == VYRE_KIND_OUT_OF_FUEL && !is_devices) {
@@ -82,13 +83,14 @@ static bool failed(const run_state *s, problem *wrong, const vyre_status *st) {
   return false;
 }
 
-/* Workgroups that would do if the elements were a square, or a cube. */
+/* Returns the number of workgroups on one axis if the elements formed a
+ * square or a cube. */
 static uint32_t guess_groups(double elements, unsigned axes, uint32_t size) {
   double side = axes == 2 ? sqrt(elements) : cbrt(elements);
   return (uint32_t)ceil(ceil(side - 1e-6) / size);
 }
 
-/* Elements of the largest buffer that the kernel binds. */
+/* Returns the number of elements of the largest bound buffer. */
 static double most_elements(const run_state *s) {
   const vyre_binding_plan *plan = vyre_pipeline_bindings(s->pipeline);
   double most = 1;
@@ -126,7 +128,8 @@ static void suggest_grid(const run_state *s, problem *wrong) {
   sink_finish(&grid);
 }
 
-/* Above this an interpreter takes hours, and nobody sees why. */
+/* Above this number of invocations the interpreter takes hours: print a
+ * warning. */
 static void warn_if_huge(const run_state *s) {
   const uint32_t *workgroup = vyre_pipeline_workgroup(s->pipeline);
   double count = 1;
@@ -157,7 +160,7 @@ static void warn_if_huge(const run_state *s) {
 
 enum { MOST_PRINTED = 1 << 20 };
 
-/* For JSON: the beginning; a kernel can print more than there is memory for. */
+/* Keeps the beginning for JSON. A kernel can print more than memory holds. */
 static bool print_later(void *self, const char *text, size_t length) {
   run_state *s = self;
   size_t room = MOST_PRINTED - s->printed.length;
@@ -167,7 +170,7 @@ static bool print_later(void *self, const char *text, size_t length) {
   return !s->printed.failed;
 }
 
-/* A line at a time: it comes in many small pieces. */
+/* Prints whole lines; text arrives in small pieces. */
 static bool print_now(void *self, const char *text, size_t length) {
   run_state *s = self;
   sink_bytes(&s->printed, text, length);
@@ -205,7 +208,8 @@ static bool dispatch(run_state *s, problem *wrong) {
     return false;
   }
   if (!run_shape_images(s, wrong)) return false;
-  if (s->flags.max_iterations) { /* the code has to count */
+  if (s->flags
+          .max_iterations) { /* the limit needs code that counts iterations */
     vyre_compile_options counted = {.counts_iterations = true};
     memcpy(counted.workgroup, vyre_pipeline_workgroup(s->pipeline),
            sizeof counted.workgroup);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Which data goes to which buffer of the kernel. */
+/* Binds data to the buffers of the kernel for `vyre run`. */
 #include <stdio.h>
 #include <string.h>
 
@@ -64,7 +64,7 @@ static bool no_such_buffer(run_state *s, const char *flag_name,
   return false;
 }
 
-/* Takes NAME=REST apart and finds the buffer. */
+/* Splits NAME=REST and finds the buffer. */
 static run_buffer *find_buffer(run_state *s, const char *flag_name,
                                const char *word, const char **rest,
                                problem *wrong) {
@@ -196,7 +196,7 @@ static bool match_outs(run_state *s, problem *wrong) {
                          "--out %s=- and --json both want standard output",
                          b->decl->name);
     }
-    /* Before the run, which may take long. */
+    /* Checked before the run, which may take long. */
     if (strcmp(path, "-") != 0 && !can_publish(path, &s->arena, wrong)) {
       return false;
     }
@@ -229,7 +229,7 @@ static bool read_inputs(run_state *s, problem *wrong) {
   return true;
 }
 
-/* The buffer that the kernel runs over, if its size is known; else NULL. */
+/* Returns the buffer in over(...) if its size is known, otherwise NULL. */
 static const run_buffer *over_buffer(const run_state *s) {
   uint32_t over = vyre_program_grid_buffer(s->program);
   for (size_t i = 0; i < s->buffer_count; i++) {
@@ -239,8 +239,9 @@ static const run_buffer *over_buffer(const run_state *s) {
   return NULL;
 }
 
-/* The size of an output that only the run decides: that of the buffer that the
- * kernel runs over, else that of the largest input. False if there is none. */
+/* Finds the size of an output without a fixed size: that of the buffer in
+ * over(...), otherwise that of the largest input. Returns false if both are
+ * missing. */
 static bool default_count(const run_state *s, uint64_t *count) {
   const run_buffer *over = over_buffer(s);
   bool found = false;
@@ -284,7 +285,7 @@ static bool size_output(run_state *s, run_buffer *b, problem *wrong) {
   return false;
 }
 
-/* Outputs that take their size from others come after those that have one. */
+/* Outputs that take their size from other buffers come last. */
 static bool size_outputs(run_state *s, problem *wrong) {
   for (int pass = 0; pass < 2; pass++) {
     for (size_t i = 0; i < s->buffer_count; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The command line of `vyre run`. */
+/* Parses the command line of `vyre run`. */
 #include "commands/run_internal.h"
 
 enum { DEFAULT_SCHEDULES = 4, DEFAULT_SEED = 1, MOST_SCHEDULES = 1000000 };
@@ -57,12 +57,12 @@ bool run_read_flags(int count, char **words, run_flags *f, problem *wrong) {
   f->seed = DEFAULT_SEED;
   f->backend = "auto";
   if (!args_read(&spec, count, words, wrong)) return false;
-  f->ulp_budget = (uint8_t)ulp_budget; /* the table has the most */
+  f->ulp_budget = (uint8_t)ulp_budget; /* the table limits the value */
   if (flags[9].given && f->max_iterations == 0) {
     return problem_set(wrong, KIND_USAGE, "write 1 or more",
                        "--max-loop-iterations is 0, so no loop could run");
   }
-  if (flags[18].given && f->replay == 0) { /* the table has the most */
+  if (flags[18].given && f->replay == 0) { /* the table limits the value */
     return problem_set(wrong, KIND_USAGE, "write 1 to 1000000, or leave it out",
                        "--replay is 0, so nothing could be measured");
   }

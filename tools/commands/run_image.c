@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The shapes of the pictures that `vyre run --out` writes. */
+/* Determines the shapes of the images that `vyre run --out` writes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,18 +13,19 @@ static bool takes_input(const run_buffer *b) {
   return b->binding->input_index != VYRE_NO_INDEX;
 }
 
-/* "--out y=y.png", with the kind of failure that all of these are. */
+/* Starts a problem with "--out y=y.png". */
 static bool refuse(const run_buffer *b, problem *wrong, const char *why) {
   return problem_set(wrong, KIND_USAGE, "", "--out %s=%.150s: %.300s",
                      b->decl->name, b->path, why);
 }
 
-/* The channels that all files of a format have; 0 if the format leaves a choice. */
+/* Returns the number of channels that every file of a format has; 0 if the
+ * format allows several. */
 static uint32_t only_channels(image_format format) {
   return format == IMAGE_PGM ? 1 : format == IMAGE_PPM ? 3 : 0;
 }
 
-/* Suggests the shapes that suit the number of elements of the buffer. */
+/* Suggests shapes that match the number of elements of the buffer. */
 static void fix_by_count(const run_buffer *b, problem *wrong) {
   const char *name = b->decl->name;
   unsigned long long count = b->count;
@@ -47,8 +48,8 @@ static void fix_by_count(const run_buffer *b, problem *wrong) {
   }
 }
 
-/* Suggests both readings of a buffer that has @p shape only because its size comes
- * from another buffer: a grey picture, or one of as many channels. */
+/* Suggests both readings of a buffer whose size comes from another buffer: a
+ * grey image, or an image of that many channels. */
 static void fix_by_channels(const run_buffer *b, const image_shape *shape,
                             problem *wrong) {
   const char *name = b->decl->name;
@@ -71,8 +72,8 @@ static void fix_by_channels(const run_buffer *b, const image_shape *shape,
   }
 }
 
-/* Suggests a picture as wide and as high as one that was read. Returns false if
- * none suits the buffer. */
+/* Suggests an image of the same width and height as one that was read.
+ * Returns false if none matches the buffer. */
 static bool fix_by_input(const run_buffer *b, const run_buffer *from,
                          problem *wrong) {
   const char *name = b->decl->name;
@@ -121,8 +122,8 @@ static bool no_shape(const run_state *s, const run_buffer *b, problem *wrong) {
   return false;
 }
 
-/* The size of the buffer comes from another one, so that more than one element a
- * pixel may be chance. */
+/* The size of the buffer comes from another buffer, so that several elements
+ * per pixel may be a coincidence. */
 static bool ambiguous(const run_buffer *b, const image_shape *shape,
                       problem *wrong) {
   char why[240];
@@ -167,9 +168,9 @@ static bool mismatch(const run_buffer *b, const image_shape *shape,
   return false;
 }
 
-/* Works out the channels of a picture whose sides are known; 0 if the buffer has
- * no whole number of them. The format decides where the number of elements is not
- * deliberate, or the sides are given without channels. */
+/* Returns the channels of an image of known width and height; 0 if the
+ * buffer does not have a whole number of them. The format decides if the
+ * size of the buffer is not deliberate or the shape has no channels. */
 static uint32_t channels_of(const run_buffer *b, const image_shape *shape,
                             bool is_given) {
   uint64_t pixels = (uint64_t)shape->width * shape->height;
@@ -180,7 +181,7 @@ static uint32_t channels_of(const run_buffer *b, const image_shape *shape,
   return b->count % pixels == 0 && channels <= 4 ? (uint32_t)channels : 0;
 }
 
-/* The invocations of a grid that was given, if it has two axes. */
+/* Returns the invocations of a given two-dimensional grid. */
 static bool grid_shape(const run_state *s, image_shape *out) {
   uint64_t extent[3];
   run_extent(s, extent);

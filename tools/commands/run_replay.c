@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* `vyre run --replay N`: the same dispatch N times, plainly and as a recording, in
- * turns, and what each took. */
+/* `vyre run --replay N`: measures N dispatches and N replays of the same
+ * work in alternation. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,10 +9,11 @@
 #include "cli/stopwatch.h"
 #include "commands/run_internal.h"
 
-/* Where no bytes are: a resource has to be somewhere. */
+/* A slot must be bound to an address even if it has no bytes. */
 static unsigned char nowhere[1];
 
-/* A place for each input and output, bound to what the dispatch has. */
+/* Adds a slot for each input and output, bound to the memory of the
+ * dispatch. */
 static vyre_code record_in(const run_state *s, vyre_recording *rec,
                            vyre_slot_range *in, vyre_slot_range *out,
                            vyre_status *st) {
@@ -58,8 +59,8 @@ static uint64_t median(uint64_t *times, size_t count) {
   return times[count / 2];
 }
 
-/* Each first once, so that both are warm; then in turns, so that whatever else the
- * machine does is done to both. */
+/* Both run once to warm up, then alternate, so that disturbances affect both
+ * equally. */
 static vyre_code measure(run_state *s, vyre_recording *rec, uint64_t *plain,
                          uint64_t *replays, vyre_status *st) {
   vyre_dispatch_desc desc = {.inputs = s->inputs,

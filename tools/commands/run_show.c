@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What came out of a run: tables, JSON and files. */
+/* Shows the results of a run: tables, JSON and files. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,8 +14,8 @@
 #include "plan/plan_json.h"
 
 enum {
-  WHOLE = 128, /* outputs up to this length are printed whole */
-  CUT = 64,    /* of longer ones, this much */
+  WHOLE = 128, /* longest output that is printed in full */
+  CUT = 64,    /* values printed of longer ones */
   WIDTH = 79,
   WIDEST = 32
 };
@@ -97,7 +97,7 @@ void run_tell(const run_state *s, sink *out) {
 
 /* --- findings of --check -----------------------------------------------------*/
 
-/* As a diagnostic, so that it looks like those of `vyre check`. */
+/* Prints a finding like a diagnostic of `vyre check`. */
 static vyre_diagnostic as_diagnostic(const vyre_finding *f) {
   return (vyre_diagnostic){
       .rule = vyre_finding_name(f->kind),
@@ -169,7 +169,7 @@ static void put_element(const run_buffer *b, uint64_t index, sink *out) {
   element_format(element, b->out + index * element_bytes(element), out);
 }
 
-/* Columns of the widest value and of the widest index. */
+/* Column widths of values and of indices. */
 static void measure(const run_buffer *b, uint64_t shown, size_t *value,
                     size_t *index) {
   sink text = {0};
@@ -185,7 +185,8 @@ static void measure(const run_buffer *b, uint64_t shown, size_t *value,
   sink_finish(&text);
 }
 
-/* A row of a 2-D run is a row here, if it fits; else a round number of values. */
+/* Returns the values per line: a row of a two-dimensional grid if it fits,
+ * otherwise a round number. */
 static size_t columns_of(const run_state *s, const run_buffer *b, size_t value,
                          size_t index) {
   uint64_t extent[3];
@@ -326,7 +327,7 @@ static bool ends_with(const char *text, const char *end) {
   return length >= tail && strcmp(text + length - tail, end) == 0;
 }
 
-/* Fills @p file, whose head goes into @p head. */
+/* Fills @p file; its head goes into @p head. */
 static bool fill_file(const run_buffer *b, sink *head, out_file *file,
                       problem *wrong) {
   *file = (out_file){.path = b->path};
@@ -359,8 +360,8 @@ static void tell_file(const run_buffer *b, const out_file *file, sink *out) {
               file->head_length + file->body_length);
 }
 
-/* A picture says itself how large it is and how many channels it has, which may be
- * others than the kernel expects. */
+/* An image file contains its shape, which may differ from what the kernel
+ * expects. */
 static void tell_pictures(const run_state *s, sink *out) {
   for (size_t i = 0; i < s->buffer_count; i++) {
     const run_buffer *b = &s->buffers[i];
@@ -374,14 +375,14 @@ static void tell_pictures(const run_state *s, sink *out) {
   }
 }
 
-/* Everything that goes out, once it is all there. */
+/* Everything to publish, once it is complete. */
 typedef struct run_answer {
   sink out, told;
-  sink wrote; /* told once it is true */
+  sink wrote; /* messages printed after the files were written */
   out_file *files;
   sink *heads;
   size_t file_count;
-  bool taken; /* an output goes to stdout as it is */
+  bool taken; /* an output goes to stdout unchanged by other text */
 } run_answer;
 
 static bool gather_files(run_state *s, run_answer *a, problem *wrong) {
@@ -420,7 +421,7 @@ static void gather_tables(const run_state *s, run_answer *a) {
   }
 }
 
-/* Writes what was gathered. Returns the exit code. */
+/* Publishes the results. Returns the exit code. */
 static int put_answer(const run_state *s, run_answer *a) {
   bool quiet = s->flags.json;
   if (!quiet) write_all(STDERR_FILENO, a->told.data, a->told.length);

@@ -4,7 +4,7 @@
 uint32_t adler32(const unsigned char *data, size_t size) {
   uint32_t a = 1, b = 0;
   while (size > 0) {
-    /* The most bytes after which b still fits 32 bits. */
+    /* Number of bytes after which b still fits 32 bits. */
     size_t part = size < 5552 ? size : 5552;
     for (size_t i = 0; i < part; i++) {
       a += data[i];
@@ -18,7 +18,7 @@ uint32_t adler32(const unsigned char *data, size_t size) {
   return b << 16 | a;
 }
 
-/* Four bits a step. */
+/* Processes four bits per step. */
 static const uint32_t steps[16] = {
     0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
     0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,

@@ -11,9 +11,9 @@
 
 enum { SHOWN = 60 };
 
-/* A spec taken apart. */
+/* A parsed SPEC. */
 typedef struct data_spec {
-  const char *text; /* all of it */
+  const char *text; /* the whole text */
   const vyre_buffer_decl *buffer;
   vyre_arena *arena;
   buffer_data *out;
@@ -29,7 +29,7 @@ static bool bad_spec(data_spec *s, const char *form, const char *why) {
   return false;
 }
 
-/* Room for @p count elements, with both limits. */
+/* Allocates @p count elements and checks both limits. */
 static unsigned char *room(data_spec *s, uint64_t count) {
   size_t size = element_bytes(s->buffer->element);
   if (count > UINT32_MAX || count > INPUT_LIMIT / size) {
@@ -180,7 +180,8 @@ static bool read_raw(data_spec *s) {
   return false;
 }
 
-/* A scalar that is neither a value nor a file most likely was meant as one. */
+/* A scalar that is neither a value nor a file was most likely meant as a
+ * value. */
 static bool no_such_value(data_spec *s) {
   char shown[SHOWN];
   show_into(shown, sizeof shown, s->text, strlen(s->text));
@@ -196,7 +197,7 @@ static bool is_scalar(const vyre_buffer_decl *buffer) {
   return buffer->access == VYRE_ACCESS_UNIFORM && buffer->count == 1;
 }
 
-/* 1.5x is no file, though it has a point. */
+/* 1.5x has a period but is not a file name. */
 static bool looks_like_file(const char *text) {
   bool number = strchr("+-0123456789", text[0]) != NULL;
   return strchr(text, '/') || (strchr(text, '.') && !number);
@@ -225,7 +226,7 @@ static bool read_npy(data_spec *s) {
   return true;
 }
 
-/* @p wanted is the shape that the spec asks for; zero: any. */
+/* @p wanted is the shape in the spec; zero: any shape. */
 static bool read_picture(data_spec *s, bool png, const image_shape *wanted) {
   buffer_data *out = s->out;
   image_target target = {s->buffer, *wanted, strrchr(s->text, ':')};
@@ -262,7 +263,7 @@ static bool make_raw(data_spec *s, const char *rest) {
                                                    : cannot_read(s);
 }
 
-/* The name says what a file holds; of standard input, its first bytes do. */
+/* The file name tells the format; for standard input, the first bytes do. */
 static bool read_data_file(data_spec *s) {
   image_shape shape;
   size_t length;

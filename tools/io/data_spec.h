@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What `--set NAME=SPEC` puts into a buffer. */
+/* Reads or generates the data of `--set NAME=SPEC`. */
 #ifndef VYRE_TOOLS_IO_DATA_SPEC_H
 #define VYRE_TOOLS_IO_DATA_SPEC_H
 
@@ -8,24 +8,24 @@
 #include "io/image.h"
 #include "io/read_file.h"
 
-/* Elements for a buffer. Zeroed is empty. */
+/* Elements for a buffer. A zeroed struct is empty. */
 typedef struct buffer_data {
   const unsigned char *bytes;
   size_t length;     /* in bytes */
   uint64_t count;    /* in elements */
-  input file;        /* owns the bytes if they came from one */
-  image_shape shape; /* of the picture that they came from; zero: none */
-  uint32_t bits;     /* of its samples */
+  input file;        /* owns the bytes if they were read from a file */
+  image_shape shape; /* shape of the image that was read; zero: not an image */
+  uint32_t bits;     /* bits per sample of that image */
 } buffer_data;
 
-/* Reads or makes the elements; generated ones live in @p arena. The number of
- * elements must be the declared one, if there is one. The problem names the
- * buffer and both sizes. End with data_finish, after a failure too. */
+/* Reads or generates the elements; generated ones live in @p arena. The
+ * count must match the declared one, if any. A problem names the buffer and
+ * both sizes. data_finish releases @p out, after a failure too. */
 bool data_read(const char *spec, const vyre_buffer_decl *buffer,
                vyre_arena *arena, buffer_data *out, problem *wrong);
 void data_finish(buffer_data *data);
 
-/* @p count zeros. */
+/* Makes @p count zeros. */
 bool data_zeros(const vyre_buffer_decl *buffer, uint64_t count,
                 vyre_arena *arena, buffer_data *out, problem *wrong);
 

@@ -8,8 +8,8 @@
 
 enum { LONGEST_NUMBER = 80 };
 
-/* A float format: digits of the significand with the hidden one, and the exponent
- * of the smallest normal number. */
+/* A float format: bits of the significand with the implicit one, and the
+ * exponent of the smallest normal number. */
 typedef struct float_format {
   int digits, least, bytes;
 } float_format;
@@ -42,7 +42,7 @@ static uint64_t get_bits(const unsigned char *bytes, size_t count) {
   return bits;
 }
 
-/* Rounds to nearest even into a 16-bit format. A NaN is the quiet one. */
+/* Rounds to nearest even into a 16-bit format. NaN becomes the quiet NaN. */
 static uint16_t narrow_float(double value, const float_format *format) {
   int fraction = format->digits - 1;
   uint32_t infinity = (uint32_t)(3 - 2 * format->least) << fraction;
@@ -123,7 +123,7 @@ static bool is_name(const char *text, const char *name) {
   return strcmp(text[0] == '-' ? text + 1 : text, name) == 0;
 }
 
-/* Text that is one of the names of a value that is no finite number. */
+/* Parses names of values that are not finite: inf and nan. */
 static bool named_float(const char *text, double *out) {
   if (is_name(text, "nan")) {
     *out = (double)NAN;
@@ -141,7 +141,7 @@ static bool parse_float(vyre_element element, const char *text,
   if (!named_float(text, &value)) {
     if (text[strspn(text, "0123456789+-.eExXpPaAbBcCdDfF")]) return false;
     char *end;
-    /* A float is read as such: twice rounded is sometimes wrong. */
+    /* Parse f32 directly: rounding twice, by way of f64, can be wrong. */
     value = element == VYRE_ELEMENT_F32 ? (double)strtof(text, &end)
                                         : strtod(text, &end);
     if (end == text || *end || isinf(value)) return false;
@@ -210,8 +210,8 @@ bool element_parse(vyre_element element, const char *text, size_t length,
 
 /* --- writing -----------------------------------------------------------------*/
 
-/* The fewest digits that read back as the same element; without an exponent where
- * people would not write one. */
+/* Writes the fewest digits that parse to the same element. Uses an exponent
+ * only for very large and very small values. */
 static void put_shortest(vyre_element element, double value, sink *out) {
   char text[64];
   unsigned char want[LARGEST_ELEMENT], got[LARGEST_ELEMENT];

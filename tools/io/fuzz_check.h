@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the fuzz targets of the inputs demand of every answer. */
+/* Checks that the fuzz targets of all input formats share. */
 #ifndef VYRE_TOOLS_IO_FUZZ_CHECK_H
 #define VYRE_TOOLS_IO_FUZZ_CHECK_H
 
@@ -21,7 +21,7 @@ static inline bool any_token(json_reader *reader, const token *t) {
   return true;
 }
 
-/* Text that must be JSON. */
+/* Checks that the text is valid JSON. */
 static inline void must_be_json(const sink *text, vyre_arena *arena) {
   problem wrong = {0};
   input in = {.label = "answer", .text = text->data, .length = text->length};
@@ -30,7 +30,7 @@ static inline void must_be_json(const sink *text, vyre_arena *arena) {
   MUST(json_read(&reader));
 }
 
-/* A refusal has a kind, a sentence, a remedy, and a place in the input. */
+/* Checks that an error has a kind, a message, a fix and a position. */
 static inline void must_be_told(const problem *wrong, const input *in,
                                 vyre_arena *arena) {
   MUST(wrong->kind && wrong->message[0] && wrong->fix[0]);
@@ -62,7 +62,8 @@ static inline uint64_t rounded(const vyre_interval *interval) {
   return rest ? interval->size + (unit - rest) : interval->size;
 }
 
-/* Nothing that lives at once overlaps, all is aligned, the figures hold. */
+/* Checks that live intervals do not overlap, offsets are aligned and the
+ * totals are right. */
 static inline void must_be_placed(const vyre_interval *intervals, size_t count,
                                   const vyre_placement_plan *plan) {
   uint64_t top = 0;
@@ -91,7 +92,7 @@ static inline void must_be_placed(const vyre_interval *intervals, size_t count,
 
 enum { MOST_PLACED = 300 };
 
-/* Places and draws what was read, without the search, which may take long. */
+/* Places and draws the input, without the search, which may take long. */
 static inline void check_place(const place_input *in, vyre_arena *arena) {
   if (in->count > MOST_PLACED) return;
   vyre_placement_options options = {.heuristic_steps = 20000,

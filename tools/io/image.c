@@ -52,7 +52,7 @@ image_format image_format_of(const char *path, size_t length) {
 }
 
 const char *image_unknown_format(const char *path, size_t length) {
-  /* docs/pictures.md has the same list. */
+  /* Keep in step with the list in docs/pictures.md. */
   static const char *const ends[] = {
       ".jpg",  ".jpeg", ".jfif", ".jp2",  ".jxl", ".gif", ".apng",
       ".webp", ".avif", ".heic", ".heif", ".bmp", ".ico", ".tif",
@@ -64,7 +64,7 @@ const char *image_unknown_format(const char *path, size_t length) {
   return NULL;
 }
 
-/* Reads a decimal number from 1 to @p most and moves *text behind it. */
+/* Parses a decimal number from 1 to @p most and moves *text past it. */
 static bool take_side(const char **text, uint32_t most, uint32_t *out) {
   uint64_t value;
   size_t length = strspn(*text, "0123456789");
@@ -76,7 +76,7 @@ static bool take_side(const char **text, uint32_t most, uint32_t *out) {
   return true;
 }
 
-/* Reads WxH or WxHxC, to the end of the text. */
+/* Parses WxH or WxHxC up to the end of the text. */
 static bool parse_shape(const char *at, image_shape *shape) {
   *shape = (image_shape){0};
   if (!take_side(&at, INT32_MAX, &shape->width) || *at++ != 'x' ||
@@ -165,14 +165,14 @@ static uint32_t sample_at(const image *from, uint64_t index) {
   return from->samples[2 * index] | (uint32_t)from->samples[2 * index + 1] << 8;
 }
 
-/* A sample over the whole range of 8 or 16 bits. */
+/* Scales a sample to the whole range of 8 or 16 bits. */
 static uint32_t scaled(const image *from, uint64_t index) {
   uint32_t full = from->bits == 8 ? 255 : 65535;
   uint64_t value = sample_at(from, index);
   return (uint32_t)((value * full + from->maximum / 2) / from->maximum);
 }
 
-/* Red in the lowest byte, then green, blue and alpha. */
+/* Packs red into the lowest byte, then green, blue and alpha. */
 static uint32_t packed_pixel(const image *from, uint64_t pixel) {
   uint32_t channels = from->shape.channels;
   uint64_t at = pixel * channels;
@@ -266,7 +266,7 @@ bool image_check(const input *in, const image_target *target, const image *made,
       !check_element(made, buffer, in, wrong)) {
     return false;
   }
-  /* A pixel takes a byte or more; no number below wraps. */
+  /* A pixel takes at least one byte, so that no number below wraps. */
   if (!image_check_bytes(in, target, made, pixels, wrong)) return false;
   uint64_t count = image_elements(shape, buffer->element);
   *bytes = pixels * shape->channels * (made->bits / 8);
@@ -331,7 +331,7 @@ static bool put_floats(const image_shape *shape, const vyre_buffer_decl *buffer,
   return true;
 }
 
-/* Samples of 16 bits go with their high byte first, in all formats. */
+/* All formats store 16-bit samples with the high byte first. */
 static void put_words(const image_shape *shape, const unsigned char *elements,
                       sink *out) {
   uint64_t count = image_elements(shape, VYRE_ELEMENT_U16);
@@ -341,7 +341,7 @@ static void put_words(const image_shape *shape, const unsigned char *elements,
   }
 }
 
-/* Pixels of 32 bits; with three channels, alpha is left out. */
+/* Unpacks 32-bit pixels; with three channels, alpha is dropped. */
 static void put_pixels(const image_shape *shape, const unsigned char *elements,
                        sink *out) {
   uint64_t count = image_elements(shape, VYRE_ELEMENT_U32);

@@ -32,7 +32,7 @@ typedef enum image_format {
   IMAGE_PNM  /* either */
 } image_format;
 
-/* The format that the end of a file name stands for, in either case. */
+/* Returns the format of a file name by its ending, in either case. */
 image_format image_format_of(const char *path, size_t length);
 
 /* Returns true if the bytes begin as a PNG file, or as a PGM or PPM file, does. */
@@ -50,7 +50,7 @@ const char *image_unknown_format(const char *path, size_t length);
 bool image_split_shape(const char *text, size_t *length, image_shape *shape,
                        problem *wrong);
 
-/* "640x480x3" */
+/* Writes "640x480x3". */
 enum { IMAGE_SHAPE_TEXT = 36 };
 void image_shape_text(const image_shape *shape, char out[IMAGE_SHAPE_TEXT]);
 
@@ -58,7 +58,7 @@ void image_shape_text(const image_shape *shape, char out[IMAGE_SHAPE_TEXT]);
 typedef struct image_target {
   const vyre_buffer_decl *buffer;
   image_shape shape;    /* zero: any */
-  const char *asked_as; /* the shape as it was written, with its colon */
+  const char *asked_as; /* the shape as typed, with its colon */
 } image_target;
 
 /* Decodes a file. The samples live in @p arena. A picture that does not suit the

@@ -31,7 +31,7 @@ typedef struct inflater {
   unsigned bit_count;
   unsigned char *out;
   size_t done, size;
-  const char *wrong; /* the first error; NULL: none */
+  const char *wrong; /* first error; NULL: success */
 } inflater;
 
 static bool fail(inflater *s, const char *why) {
@@ -61,7 +61,7 @@ static bool build(inflater *s, huffman *code, const uint8_t *lengths,
   for (unsigned i = 0; i < count; i++) code->counts[lengths[i]]++;
   unsigned used = count - code->counts[0];
   code->counts[0] = 0;
-  int left = 1; /* codes that are still free at this length */
+  int left = 1; /* unused codes of this length */
   next[0] = next[1] = 0;
   for (unsigned i = 1; i <= LONGEST_CODE; i++) {
     left = 2 * left - code->counts[i];
@@ -145,7 +145,7 @@ static bool take_block(inflater *s, const huffman *literals,
 }
 
 static bool take_stored(inflater *s) {
-  s->bits = 0; /* to the next byte */
+  s->bits = 0; /* skip to the next byte */
   s->bit_count = 0;
   if (s->length - s->at < 4) return fail(s, "the data end too early");
   size_t count = s->in[s->at] | (size_t)s->in[s->at + 1] << 8;
@@ -177,7 +177,7 @@ static bool take_fixed(inflater *s) {
          take_block(s, &literals, &distances);
 }
 
-/* Reads code lengths, which are themselves coded with runs. */
+/* Reads code lengths, which are run-length and Huffman coded. */
 static bool take_lengths(inflater *s, const huffman *code, unsigned count,
                          uint8_t *lengths) {
   for (unsigned at = 0; at < count;) {
@@ -258,7 +258,8 @@ const char *inflate_zlib(const unsigned char *data, size_t length,
   if (!take_blocks(&s)) return s.wrong;
   if (s.done < size) return "there are fewer bytes than the picture has";
   if (s.length - s.at < 4) return "the data end too early";
-  const unsigned char *sum = data + s.at; /* bytes behind it are ignored */
+  const unsigned char *sum =
+      data + s.at; /* bytes after the stream are ignored */
   uint32_t wanted = (uint32_t)sum[0] << 24 | (uint32_t)sum[1] << 16 |
                     (uint32_t)sum[2] << 8 | sum[3];
   return adler32(out, size) == wanted ? NULL : "the checksum is wrong";

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Writes JSON on one line. Commas are put where they belong; the caller sees to
- * it that what is opened gets closed. Keys are ours and need no escaping; in an
- * array the key is NULL. */
+/* Writes JSON on one line and inserts the commas. The caller closes what it
+ * opens. Keys need no escaping; in an array the key is NULL. */
 #ifndef VYRE_TOOLS_IO_JSON_OUT_H
 #define VYRE_TOOLS_IO_JSON_OUT_H
 
@@ -9,7 +8,7 @@
 
 typedef struct json_out {
   sink *out;
-  bool comma; /* something stands before in the same object or array */
+  bool comma; /* an element precedes in this object or array */
 } json_out;
 
 void json_open(json_out *json, const char *key, char bracket);
@@ -19,15 +18,14 @@ void json_bool(json_out *json, const char *key, bool value);
 void json_null(json_out *json, const char *key);
 void json_text(json_out *json, const char *key, const char *text);
 
-/* Escapes what JSON wants escaped and every control character; bytes that are
- * no UTF-8 become U+FFFD. */
+/* Writes a string. Escapes control characters; invalid UTF-8 becomes U+FFFD. */
 void json_string(json_out *json, const char *key, const char *text,
                  size_t length);
 
-/* What a kernel has printed, if anything, and the bytes that were not kept. */
+/* Writes the output of print(...), if any, and the number of dropped bytes. */
 void json_printed(json_out *json, const sink *printed, uint64_t dropped);
 
-/* Puts @p text as it is. */
+/* Writes @p text without escaping. */
 void json_raw(json_out *json, const char *key, const char *text, size_t length);
 
 #endif

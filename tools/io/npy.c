@@ -9,7 +9,7 @@
 
 static const char magic[] = {'\x93', 'N', 'U', 'M', 'P', 'Y'};
 
-/* How NumPy spells an element type, without the byte order. */
+/* Returns NumPy's name of an element type, without the byte order. */
 static const char *const type_codes[VYRE_ELEMENT_COUNT] = {
     [VYRE_ELEMENT_BOOL] = "b1", [VYRE_ELEMENT_U8] = "u1",
     [VYRE_ELEMENT_I8] = "i1",   [VYRE_ELEMENT_U16] = "u2",
@@ -20,16 +20,16 @@ static const char *const type_codes[VYRE_ELEMENT_COUNT] = {
     [VYRE_ELEMENT_F64] = "f8",  [VYRE_ELEMENT_BYTES] = "u1",
 };
 
-/* What the header says. */
+/* Contents of the header. */
 typedef struct npy_header {
-  const char *type; /* into the file */
+  const char *type; /* offset of the data in the file */
   size_t type_length;
   bool fortran;
   uint64_t count; /* product of the shape */
   size_t dimensions;
 } npy_header;
 
-/* The header being read, and where. */
+/* Position in the header. */
 typedef struct npy_reader {
   const input *in;
   const char *buffer; /* for messages */
@@ -54,7 +54,7 @@ static bool is_space(char c) {
 }
 
 static void skip_spaces(npy_reader *r) {
-  /* No strchr: that finds the zero at the end of its text too. */
+  /* strchr would match the terminating zero too. */
   while (r->at < r->end && is_space(r->in->text[r->at])) r->at++;
 }
 
@@ -76,7 +76,7 @@ static bool take_word(npy_reader *r, const char *word) {
   return true;
 }
 
-/* 'text' or "text", without escapes. */
+/* Parses 'text' or "text", without escapes. */
 static bool read_quoted(npy_reader *r, const char **text, size_t *length) {
   char quote = '\'';
   if (!take(r, quote)) {
@@ -101,7 +101,7 @@ static bool read_dimension(npy_reader *r, npy_header *h) {
   if (!parse_u64(r->in->text + begin, r->at - begin, &size)) {
     return bad(r, "a number of the shape is missing or too large");
   }
-  take(r, 'L'); /* Python 2 wrote long numbers so */
+  take(r, 'L'); /* Python 2 appended L to long integers. */
   if (size && h->count > UINT64_MAX / size) {
     return bad(r, "the shape has too many elements");
   }
@@ -110,7 +110,7 @@ static bool read_dimension(npy_reader *r, npy_header *h) {
   return true;
 }
 
-/* (), (3,), (2, 3) */
+/* Parses (), (3,) or (2, 3). */
 static bool read_shape(npy_reader *r, npy_header *h) {
   h->count = 1;
   if (!take(r, '(')) return bad(r, "the shape is no tuple");
@@ -121,7 +121,7 @@ static bool read_shape(npy_reader *r, npy_header *h) {
       continue;
     }
     if (!take(r, ')')) return bad(r, "the shape does not end");
-    /* (3) is a number to Python. */
+    /* In Python, (3) is a number, not a tuple. */
     return h->dimensions > 1 || bad(r, "the shape is no tuple");
   }
   return true;
@@ -166,7 +166,8 @@ static bool read_dict(npy_reader *r, npy_header *h) {
   return r->at == r->end || bad(r, "the header has more after its end");
 }
 
-/* Magic, version, length; leaves r at the dictionary and r->end behind it. */
+/* Parses magic, version and length. Leaves r at the dictionary and r->end
+ * after it. */
 static bool read_preamble(npy_reader *r) {
   const unsigned char *text = (const unsigned char *)r->in->text;
   size_t length = r->in->length;
@@ -197,7 +198,7 @@ static bool read_preamble(npy_reader *r) {
   return true;
 }
 
-/* The file's type against the declared one. */
+/* Compares the type in the file with the declared one. */
 static bool check_type(npy_reader *r, const npy_header *h,
                        vyre_element element) {
   char shown[24], wanted[8];
@@ -259,7 +260,7 @@ bool npy_read(const input *in, const vyre_buffer_decl *buffer,
 }
 
 void npy_put_header(vyre_element element, uint64_t count, sink *out) {
-  char text[118]; /* with the ten bytes before it, a multiple of 64 */
+  char text[118]; /* padded with the ten bytes before it to a multiple of 64 */
   const char *code = type_codes[element];
   memset(text, ' ', sizeof text);
   int length =
@@ -267,7 +268,7 @@ void npy_put_header(vyre_element element, uint64_t count, sink *out) {
                "{'descr': '%c%s', 'fortran_order': False, 'shape': "
                "(%llu,), }",
                code[1] == '1' ? '|' : '<', code, (unsigned long long)count);
-  text[length] = ' '; /* where the terminator stood */
+  text[length] = ' '; /* overwrites the terminator */
   text[sizeof text - 1] = '\n';
   sink_bytes(out, magic, sizeof magic);
   sink_bytes(out, "\1\0v\0", 4);

@@ -12,15 +12,14 @@ enum { NPY_LONGEST_HEADER = 65536 };
 
 bool is_npy(const char *text, size_t length);
 
-/* Finds the elements of a buffer in a file: their type must be the declared one,
- * in C order and little endian; the shape may be any. The problem names the
- * buffer, and both types or sizes. Whether the count suits the buffer is the
- * caller's to say. */
+/* Finds the elements of a buffer in a file. Their type must be the declared
+ * one, in C order and little endian; any shape is accepted. A problem names
+ * the buffer and both types or sizes. The caller checks the count. */
 bool npy_read(const input *in, const vyre_buffer_decl *buffer,
               const unsigned char **data, uint64_t *count, problem *wrong);
 
-/* The header of a one-dimensional file. bf16, which NumPy has not, goes as two
- * opaque bytes, '<V2', as the ml_dtypes package does it. */
+/* Writes the header of a one-dimensional file. NumPy does not have bf16; it
+ * is written as two opaque bytes, '<V2', as the ml_dtypes package does. */
 void npy_put_header(vyre_element element, uint64_t count, sink *out);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* .npy files: what is accepted lies inside the file and comes back the same when
- * written again; what is refused names the buffer and has a remedy. */
+/* Fuzz target for .npy files. Accepted data lies inside the file and
+ * survives writing and reading; errors name the buffer and have a fix. */
 #include <stdlib.h>
 #include <string.h>
 

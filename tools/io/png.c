@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* PNG (RFC 2083) with a small deflate (RFC 1951): the fixed code, and repeats of
- * the pixel to the left or of the row above. Not the smallest file, but a small
- * fraction of the pixels for pictures with plain areas. */
+/* PNG encoder (RFC 2083) with a simple deflate (RFC 1951): the fixed Huffman
+ * code, and matches of the pixel to the left or of the row above. Images
+ * with plain areas become small. */
 #include "io/png.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 enum { LONGEST_MATCH = 258, SHORTEST_MATCH = 4, FARTHEST = 32768 };
 enum { LARGEST_CHUNK = 1 << 30 };
 
-/* Bits on their way into bytes, lowest first. */
+/* Bit writer, lowest bit first. */
 typedef struct bit_sink {
   sink *out;
   uint32_t bits;
@@ -29,7 +29,7 @@ static void put_bits(bit_sink *to, uint32_t bits, unsigned count) {
   }
 }
 
-/* Codes go highest bit first. */
+/* Huffman codes are written highest bit first. */
 static void put_code(bit_sink *to, uint32_t code, unsigned count) {
   uint32_t turned = 0;
   for (unsigned i = 0; i < count; i++)
@@ -49,8 +49,8 @@ static void put_symbol(bit_sink *to, uint32_t symbol) {
   }
 }
 
-/* Lengths and distances share a pattern: @p per codes for each number of extra
- * bits, the first two numbers of them with none. */
+/* Lengths and distances follow one pattern: @p per codes for each number of
+ * extra bits; the first two groups have none. */
 static uint32_t split(uint32_t value, uint32_t per, unsigned *extra,
                       uint32_t *rest) {
   uint32_t code = 0, base = 0;
@@ -96,7 +96,7 @@ static void deflate(const unsigned char *data, size_t size, size_t near,
                     size_t far, sink *out) {
   bit_sink to = {.out = out};
   put_bits(&to, 1, 1); /* the last block */
-  put_bits(&to, 1, 2); /* with the fixed code */
+  put_bits(&to, 1, 2); /* fixed Huffman code */
   for (size_t at = 0; at < size;) {
     size_t left = match_length(data, at, size, near);
     size_t above = match_length(data, at, size, far);
@@ -109,7 +109,7 @@ static void deflate(const unsigned char *data, size_t size, size_t near,
     }
   }
   put_symbol(&to, 256);
-  put_bits(&to, 0, 7); /* the rest of the last byte */
+  put_bits(&to, 0, 7); /* pad the last byte */
 }
 
 static void put_u32(uint32_t value, sink *out) {
@@ -130,7 +130,7 @@ static void put_chunk(const char *type, const sink *data, sink *out) {
       out);
 }
 
-/* In chunks, as the length of one is below 2^31. */
+/* The length of a chunk must be below 2^31, so write several. */
 static void put_data(const sink *packed, sink *out) {
   if (packed->failed) out->failed = true;
   for (size_t at = 0; !out->failed && at < packed->length;) {

@@ -5,8 +5,8 @@
 
 #include "io/image.h"
 
-/* Writes samples of 8 or 16 bits, the latter with their high byte first, as a PNG
- * file of that shape, which has 1 to 4 channels and sides of at least 1. */
+/* Writes samples of 8 or 16 bits (high byte first) as a PNG file. The shape
+ * has 1 to 4 channels and sides of at least 1. */
 void png_put(const unsigned char *samples, const image_shape *shape,
              unsigned bits, sink *out);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* PNG (ISO/IEC 15948) decoder: every colour type, depth, filter and both kinds of
- * interlacing. Colour spaces and gamma are ignored: samples are read as they are
- * stored. */
+/* PNG decoder (ISO/IEC 15948): all colour types, depths, filters and both
+ * kinds of interlacing. Colour spaces and gamma are ignored; samples keep
+ * their stored values. */
 #include <string.h>
 
 #include "io/checksum.h"
@@ -18,8 +18,8 @@ enum {
   PALETTE_SIZE = 256
 };
 
-/* Deflate makes at most 1032 bytes of one. A header that promises more than that
- * is a lie, and no memory is allocated for it. */
+/* Deflate expands a byte to at most 1032 bytes. A header that needs more is
+ * rejected before memory is allocated. */
 enum { MOST_GROWTH = 1032 };
 
 static const unsigned char signature[8] = {0x89, 'P',  'N',  'G',
@@ -39,10 +39,10 @@ typedef struct png_reader {
   /* other chunks */
   unsigned char palette[PALETTE_SIZE][4];
   unsigned palette_count;
-  bool has_key; /* a colour that is transparent */
+  bool has_key; /* the transparent colour */
   uint32_t key[3];
   bool has_palette_alpha;
-  unsigned char *packed; /* of all IDAT chunks */
+  unsigned char *packed; /* all IDAT chunks joined */
   size_t packed_size, packed_room;
   bool has_data, is_data_over, is_over;
 } png_reader;
@@ -61,7 +61,7 @@ bool is_png(const char *text, size_t length) {
 static bool bad(png_reader *r, const char *why) {
   (void)image_bad(r->in, r->target->buffer->name, "", r->wrong,
                   "%s (byte %zu of the file)", why, r->at);
-  return false; /* so that the analyzer sees it */
+  return false; /* for the static analyzer */
 }
 
 static uint32_t get_u32(const unsigned char *p) {
@@ -166,7 +166,7 @@ static bool read_data(png_reader *r, const png_chunk *c) {
     return bad(r, "there is no palette");
   }
   if (!r->has_data) {
-    /* No more than the rest of the file can follow. */
+    /* A chunk cannot be longer than the rest of the file. */
     r->packed_room = (r->in->length - r->at) + c->size;
     r->packed = vyre_arena_alloc(&r->scratch, r->packed_room, 1);
     if (!r->packed) return problem_no_memory(r->wrong, "a picture");
@@ -192,7 +192,7 @@ static bool read_chunk(png_reader *r, const png_chunk *c) {
 
 /* --- pixels ---------------------------------------------------------------------*/
 
-/* A pass of an interlaced picture: every dx-th pixel of every dy-th row. */
+/* A pass of an interlaced image: every dx-th pixel of every dy-th row. */
 typedef struct png_pass {
   uint32_t x, y, dx, dy;
 } png_pass;
@@ -215,8 +215,9 @@ static size_t row_bytes(const png_reader *r, uint32_t columns) {
   return ((size_t)columns * r->stored * r->depth + 7) / 8;
 }
 
-/* Returns the bytes of all rows of all passes, each with its filter. There are at
- * most INPUT_LIMIT pixels of 8 bytes, so that it does not wrap. */
+/* Returns the size of all rows of all passes with their filter bytes. There
+ * are at most INPUT_LIMIT pixels of 8 bytes, so that the result does not
+ * wrap. */
 static uint64_t raw_size(const png_reader *r) {
   unsigned count;
   const png_pass *pass = passes_of(r, &count);
@@ -237,7 +238,7 @@ static unsigned char paeth(int left, int above, int corner) {
   return (unsigned char)(a <= b && a <= c ? left : b <= c ? above : corner);
 }
 
-/* Undoes the filter of a row. @p above is NULL for the first row of a pass. */
+/* Reverts the filter of a row. @p above is NULL for the first row of a pass. */
 static bool unfilter(unsigned filter, unsigned char *row,
                      const unsigned char *above, size_t size, size_t unit) {
   if (filter > 4) return false;
@@ -254,7 +255,7 @@ static bool unfilter(unsigned filter, unsigned char *row,
   return true;
 }
 
-/* Stored sample @p index of a row. */
+/* Returns sample @p index of a row. */
 static uint32_t sample_at(const unsigned char *row, size_t index,
                           unsigned depth) {
   if (depth == 8) return row[index];
@@ -263,7 +264,7 @@ static uint32_t sample_at(const unsigned char *row, size_t index,
   return row[bit / 8] >> (8 - depth - bit % 8) & ((1u << depth) - 1);
 }
 
-/* Expands a stored pixel. False if it is outside of the palette. */
+/* Expands a stored pixel. Returns false if its index exceeds the palette. */
 static bool expand(const png_reader *r, const unsigned char *row, size_t pixel,
                    const image *out, unsigned char *to) {
   uint32_t stored[4] = {0}, channels = out->shape.channels;
@@ -294,7 +295,7 @@ static bool expand(const png_reader *r, const unsigned char *row, size_t pixel,
   return true;
 }
 
-/* Takes the rows of a pass from *raw, which moves behind them. */
+/* Decodes the rows of a pass from *raw and moves *raw past them. */
 static bool take_pass(png_reader *r, const png_pass *pass, unsigned char **raw,
                       const image *out) {
   uint32_t columns = steps_of(r->width, pass->x, pass->dx);

@@ -14,7 +14,7 @@ typedef struct pnm_reader {
 static bool bad(pnm_reader *r, const char *why) {
   (void)image_bad(r->in, r->target->buffer->name, "", r->wrong,
                   "%s (byte %zu of the file)", why, r->at);
-  return false; /* so that the analyzer sees it */
+  return false; /* for the static analyzer */
 }
 
 static bool is_space(char c) {
@@ -26,7 +26,7 @@ bool is_pnm(const char *text, size_t length) {
          (is_space(text[2]) || text[2] == '#');
 }
 
-/* White space, and comments from # to the end of the line. */
+/* Skips white space and comments from # to the end of the line. */
 static void skip_space(pnm_reader *r) {
   const char *text = r->in->text;
   while (r->at < r->in->length) {
@@ -91,7 +91,8 @@ static bool read_raw(pnm_reader *r, size_t count, const image *out) {
   return true;
 }
 
-/* A plain sample is a digit and a space or more, but for the last space. */
+/* A plain sample needs at least a digit and a space; the last one needs no
+ * space. */
 static bool check_size(pnm_reader *r, bool is_plain, uint64_t samples,
                        const image *out) {
   uint64_t there = r->in->length - r->at;

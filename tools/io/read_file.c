@@ -51,8 +51,8 @@ static bool too_large(problem *wrong, size_t limit) {
 
 enum { FIRST_PIECE = 65536 };
 
-/* Bytes to begin with: all of a regular file and one more, which tells its end
- * without another round. */
+/* First allocation: the size of a regular file plus one byte, so that its
+ * end is seen without another read. */
 static size_t first_capacity(const struct stat *info) {
   if (!S_ISREG(info->st_mode) || info->st_size < 0) return FIRST_PIECE;
   return (size_t)info->st_size + 1;
@@ -74,7 +74,7 @@ void input_finish(input *in) {
   *in = (input){0};
 }
 
-/* How much may be read: @p other if it is no JSON. */
+/* Returns the limit: @p other if the text does not start as JSON. */
 typedef struct input_limit {
   size_t json, other;
 } input_limit;
@@ -83,7 +83,8 @@ static bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* The limit for what has come so far. JSON begins in the first piece. */
+/* Returns the limit for the bytes read so far. JSON shows in the first
+ * block. */
 static size_t limit_of(const input *in, input_limit limit) {
   if (limit.json == limit.other) return limit.json;
   size_t at = 0, end = in->length < FIRST_PIECE ? in->length : FIRST_PIECE;
@@ -97,7 +98,7 @@ static bool read_all(int descriptor, size_t capacity, input_limit either,
   if (!grow(out, capacity, wrong)) return false;
   for (;;) {
     size_t room = out->capacity - out->length;
-    /* The beginning alone: it says how much more is wanted. */
+    /* Read only the beginning; it decides about the limit. */
     size_t limit = limit_of(out, either);
     size_t most = out->length == 0 ? FIRST_PIECE : limit + 1 - out->length;
     if (room > most) room = most;
@@ -114,8 +115,8 @@ static bool read_all(int descriptor, size_t capacity, input_limit either,
   }
 }
 
-/* A device may never end: only what gives nothing, and what standard input is
- * anyway (as /dev/stdin), are read. */
+/* A character device may never end. Only devices that give nothing are read,
+ * and standard input by another name, such as /dev/stdin. */
 static bool is_endless(const struct stat *info) {
   struct stat other;
   if (!S_ISCHR(info->st_mode) && !S_ISBLK(info->st_mode)) return false;

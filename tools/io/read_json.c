@@ -46,8 +46,8 @@ static bool fail_at(json_reader *reader, size_t offset, const char *fix,
   return false;
 }
 
-/* The first byte of the token after @p end: spaces and one comma or colon can
- * stand between. */
+/* Returns the first byte of the token after @p end, past spaces and one
+ * comma or colon. */
 static size_t token_after(const input *in, size_t end) {
   bool separated = false;
   while (end < in->length) {
@@ -213,10 +213,10 @@ static int pass(void *self, token t) {
   return reader->handle(reader, &t);
 }
 
-/* YAJL replaces half a surrogate pair by '?' without a word. Here the escapes
- * of a string are looked at as they are written. */
+/* YAJL silently replaces an unpaired surrogate by '?'. This checks the
+ * escapes in the text of the string. */
 static bool surrogates_are_paired(const char *text, size_t length) {
-  bool open = false; /* a first half came just before */
+  bool open = false; /* a high surrogate precedes */
   for (size_t at = 0; at < length; at++) {
     bool escape = text[at] == '\\' && at + 1 < length;
     bool first = false, second = false;
@@ -298,8 +298,8 @@ static const yajl_callbacks callbacks = {
     .yajl_end_array = on_array_end,
 };
 
-/* YAJL does not look whether it got memory. So a failure leaves it altogether,
- * and all it holds is the arena's, which frees it in the end. */
+/* YAJL does not check its allocations. On failure, jump out of YAJL; the
+ * arena owns its memory and frees it. */
 typedef union arena_cell {
   size_t size;
   max_align_t align;
@@ -329,8 +329,8 @@ static void parser_free(void *self, void *old) {
   (void)old;
 }
 
-/* What YAJL refuses begins after the last token; a bad byte inside a string is
- * the last one that it took. */
+/* An error of YAJL is positioned after the last token; an invalid byte in a
+ * string is the last byte consumed. */
 static size_t bad_place(const json_reader *reader, bool lexical) {
   const input *in = reader->in;
   size_t place = token_after(in, reader->end);
@@ -339,7 +339,7 @@ static size_t bad_place(const json_reader *reader, bool lexical) {
   return lexical && string && taken > place + 1 ? taken - 1 : place;
 }
 
-/* Tells in YAJL's words, but without its "parse error: ", what is no JSON. */
+/* Reports YAJL's message without its prefix "parse error: ". */
 static bool no_json(json_reader *reader) {
   const char *words = (const char *)yajl_get_error(reader->parser, 0, NULL, 0);
   const char *colon = strchr(words, ':');

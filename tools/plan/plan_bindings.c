@@ -18,8 +18,7 @@ typedef struct bindings_answer {
   vyre_binding_fingerprint fingerprint;
   vyre_layout_fingerprint layout;
   vyre_capture_plan capture;
-  vyre_emit_report
-      lowered; /* phases of 0: it has no body, or is for ref only */
+  vyre_emit_report lowered; /* 0 phases: no body, or only ref can run it */
 } bindings_answer;
 
 static bool drop_text(void *self, const char *text, size_t length) {
@@ -27,8 +26,8 @@ static bool drop_text(void *self, const char *text, size_t length) {
   return true;
 }
 
-/* What a kernel with grid barriers keeps, as the lowering has it. A kernel that
- * cannot be lowered (it prints) has no such buffer: only `ref` runs it. */
+/* Size of the spill buffer of a kernel with grid barriers. A kernel that
+ * cannot be lowered (it prints) has none; only `ref` runs it. */
 static void find_hidden(const vyre_program *program, bindings_answer *a) {
   vyre_status ignored = {0};
   if (!vyre_program_has_body(program)) return;
@@ -209,8 +208,8 @@ static bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* By its name, or because it begins with a word or a comment, as no JSON object
- * does; or it is the binary form. */
+/* Returns true for a kernel file: by its name, by its first character, which
+ * is neither a brace nor a space, or because it is in binary form. */
 static bool is_kernel(const input *in) {
   if (ends_with(in->label, ".vyre")) return true;
   if (ends_with(in->label, ".json")) return false;
@@ -254,7 +253,7 @@ static int plan_json_file(const input *in, vyre_arena *arena, bool json) {
   return code;
 }
 
-/* Takes the input over. */
+/* Takes ownership of the input. */
 static int plan_kernel(input *in, const char *name, vyre_arena *arena,
                        bool json) {
   problem wrong = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* CSV input: what is accepted comes back the same when written and read again;
- * what is refused has a place and a remedy. */
+/* Fuzz target for CSV. Accepted input survives writing and reading; errors
+ * have a position and a fix. */
 #include "io/fuzz_check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

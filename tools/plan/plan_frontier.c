@@ -36,13 +36,13 @@ static bool read_flags(int count, char **words, frontier_flags *out,
   return check_drawing(out->svg, wrong);
 }
 
-/* What was planned, for the answer and the drawing. */
+/* The plan, for the answer and the drawing. */
 typedef struct frontier_answer {
   vyre_frontier_desc desc;
   vyre_frontier_plan plan;
   const vyre_interval *intervals;
   vyre_placement_plan placement;
-  bool shows_placement; /* in the answer; a drawing always has it */
+  bool shows_placement; /* part of the answer; a drawing always has it */
 } frontier_answer;
 
 static vyre_code build(frontier_answer *a, const frontier_flags *f,

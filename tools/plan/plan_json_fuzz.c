@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* JSON input: the first byte chooses the reader. What is accepted is planned,
- * and the plan is checked against what it promises; what is refused has a place
- * and a remedy. */
+/* Fuzz target for JSON plans; the first byte selects the reader. The plan of
+ * accepted input is checked; errors have a position and a fix. */
 #include "vyre/capture.h"
 
 #include "cli/text.h"
@@ -11,7 +10,7 @@ enum { MOST_WAVES = 2000 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Every wave is in one group, after all it depends on. */
+/* Checks that every wave is in one group, after all waves it depends on. */
 static void check_groups(const vyre_frontier_desc *desc,
                          const vyre_barrier_plan *plan) {
   static uint32_t group_of[MOST_WAVES];
@@ -39,7 +38,8 @@ static void raise_to(uint64_t *peak, uint64_t value) {
   if (value > *peak) *peak = value;
 }
 
-/* Every group keeps the budget, and the peaks are the largest sums. */
+/* Checks that every group fits the budget and that the peaks are the largest
+ * sums. */
 static void check_bytes(const vyre_frontier_desc *desc,
                         const vyre_frontier_plan *plan) {
   const vyre_barrier_plan *groups = &plan->barriers;
@@ -131,7 +131,7 @@ static void fuzz_place(const input *in, vyre_arena *arena) {
   check_place(&place, arena);
 }
 
-/* Inputs and outputs are numbered without gaps, in order of the bindings. */
+/* Checks that inputs and outputs are numbered without gaps in binding order. */
 static void check_bindings(const vyre_binding_plan *plan, size_t buffers) {
   uint32_t inputs = 0, outputs = 0;
   MUST(plan->binding_count == buffers);

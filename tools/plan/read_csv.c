@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* MiniMalloc's CSV: a header that names the columns id, lower, upper, size and
- * perhaps offset, in any order, then one interval a line that lives from lower
- * up to, but without, upper. Fields may be quoted as RFC 4180 has it; a line
- * ends with LF or CRLF. */
+/* Reads MiniMalloc's CSV: a header with the columns id, lower, upper, size
+ * and optionally offset in any order, then one interval per line, live from
+ * lower up to but not including upper. Fields may be quoted (RFC 4180);
+ * lines end with LF or CRLF. */
 #include <stdio.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ typedef struct csv_reader {
   vyre_arena *arena;
   problem *wrong;
   size_t at;
-  size_t columns[COLUMNS]; /* what the header says stands where */
+  size_t columns[COLUMNS]; /* columns in the order of the header */
   size_t column_count;
 } csv_reader;
 
@@ -39,8 +39,7 @@ static bool fail_at(csv_reader *csv, size_t offset, const char *fix,
   return false;
 }
 
-/* Length of the line end at the reader: 0 if there is none, 1, or 2 for CRLF.
- */
+/* Returns the length of the line end at the reader: 0, 1, or 2 for CRLF. */
 static size_t line_end(const csv_reader *csv) {
   const input *in = csv->in;
   if (csv->at >= in->length) return 0;
@@ -55,8 +54,8 @@ static bool field_ends(const csv_reader *csv) {
          line_end(csv) > 0;
 }
 
-/* Where the quotes close that were opened before @p at; in->length if nowhere.
- */
+/* Returns the position of the closing quote for one opened before @p at;
+ * in->length if it is missing. */
 static size_t closing_quote(const input *in, size_t at) {
   while (at < in->length) {
     if (in->text[at] != '"') {
@@ -116,7 +115,8 @@ static bool read_field(csv_reader *csv, csv_field *out) {
                          : "a field is not valid UTF-8");
 }
 
-/* Takes the comma after a field, or the end of the line; *more tells which. */
+/* Consumes the comma after a field or the end of the line; *more is true for
+ * a comma. */
 static void next_field(csv_reader *csv, bool *more) {
   *more = csv->at < csv->in->length && csv->in->text[csv->at] == ',';
   csv->at += *more ? 1 : line_end(csv);
@@ -237,7 +237,7 @@ static bool read_row(csv_reader *csv, arena_list *intervals, arena_list *ids) {
   return true;
 }
 
-/* Whether only line ends are left. */
+/* Returns true if only line ends are left. */
 static bool at_end(const csv_reader *csv) {
   csv_reader rest = *csv;
   size_t taken;
@@ -250,7 +250,7 @@ bool read_place_csv(const input *in, vyre_arena *arena, place_input *out,
   csv_reader csv = {.in = in, .arena = arena, .wrong = wrong};
   arena_list intervals = {0}, ids = {0};
   *out = (place_input){0};
-  /* Spreadsheets put a byte order mark first. */
+  /* Spreadsheets write a byte order mark first. */
   if (in->length >= 3 && memcmp(in->text, "\xEF\xBB\xBF", 3) == 0) csv.at = 3;
   if (!read_header(&csv)) return false;
   while (csv.at < in->length) {

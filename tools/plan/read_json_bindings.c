@@ -44,7 +44,7 @@ static const char *const length_names[] = {"bytes", "resident"};
 typedef enum bindings_state {
   AT_START,
   IN_OBJECT,
-  AT_LIST, /* the value of a key of the top object: all are lists */
+  AT_LIST, /* value of a key of the top object; all are lists */
   IN_LIST,
   IN_ITEM, /* an object in a list */
   AT_VALUE,
@@ -55,8 +55,8 @@ typedef struct bindings_reader {
   json_reader json; /* first: handlers get a pointer to it */
   bindings_state state;
   uint32_t top_seen, seen;
-  size_t list; /* TOP_... that is being read */
-  size_t key;  /* of the item that is being read */
+  size_t list; /* TOP_... key being read */
+  size_t key;  /* keys of the current item */
   uint32_t workgroup[3];
   size_t workgroup_filled;
   vyre_buffer_decl buffer;

@@ -32,7 +32,7 @@ typedef struct frontier_reader {
   size_t key;
   uint64_t numbers[3]; /* by key */
   arena_list waves, dependencies;
-  uint64_t row[3]; /* the row that is being read */
+  uint64_t row[3]; /* the current row */
   size_t filled;
 } frontier_reader;
 
@@ -78,7 +78,8 @@ static bool in_row(frontier_reader *f, const token *t) {
   if (t->type == TOKEN_ARRAY_END) return end_row(f);
   if (f->filled == row_width(f)) return wrong_width(f);
   uint64_t *out = &f->row[f->filled];
-  /* Names are made for errors only: there are millions of these numbers. */
+  /* Names are built for errors only, because there can be millions of
+   * numbers. */
   if (t->type != TOKEN_NUMBER || !parse_u64(t->text, t->length, out)) {
     char name[64];
     snprintf(name, sizeof name, "%s[%zu][%zu]", key_names[f->key], row_index(f),

@@ -32,9 +32,9 @@ typedef struct place_reader {
   place_state state;
   uint32_t top_seen, seen;
   size_t key;
-  uint64_t alignment; /* of those that name none */
+  uint64_t alignment; /* alignment of intervals without one */
   arena_list intervals, ids, alignments;
-  uint64_t numbers[4]; /* of the interval that is being read, by key */
+  uint64_t numbers[4]; /* values of the current interval, by key */
   interval_id id;
 } place_reader;
 
@@ -70,7 +70,7 @@ static bool in_interval(place_reader *p, const token *t) {
   return json_key(&p->json, t, &keys, &p->seen, &p->key);
 }
 
-/* Numbers stay as they were written, so that they come out the same. */
+/* Numbers keep their text, so that they are written unchanged. */
 static bool read_id(place_reader *p, const token *t, const char *name) {
   if (t->type == TOKEN_STRING) {
     p->id.number = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The inputs of the planners, as files hold them. Every reader is a function of
- * bytes: it fills *out, whose arrays live in @p arena, or sets the problem. */
+/* Readers of planner inputs. Each is a function of bytes: it fills *out,
+ * whose arrays live in @p arena, or sets the problem. */
 #ifndef VYRE_TOOLS_PLAN_READ_PLAN_H
 #define VYRE_TOOLS_PLAN_READ_PLAN_H
 
@@ -14,11 +14,11 @@
 bool read_frontier_json(const input *in, vyre_arena *arena,
                         vyre_frontier_desc *out, problem *wrong);
 
-/* What a file calls an interval. */
+/* Name of an interval in a file. */
 typedef struct interval_id {
-  const char *text; /* NULL: it has none and goes by its position */
+  const char *text; /* NULL: unnamed; its position is used */
   size_t length;
-  bool number; /* JSON wrote it as a number */
+  bool number; /* written as a number in JSON */
 } interval_id;
 
 typedef struct place_input {
@@ -32,12 +32,13 @@ bool read_place_json(const input *in, vyre_arena *arena, place_input *out,
 bool read_place_csv(const input *in, vyre_arena *arena, place_input *out,
                     problem *wrong);
 
-/* JSON if the first byte that is no space is a brace or a bracket, else CSV. */
+/* Reads JSON if the first character other than white space is a brace or
+ * bracket, otherwise CSV. */
 bool read_place(const input *in, vyre_arena *arena, place_input *out,
                 problem *wrong);
 
-/* The rows `id,lower,upper,size,offset`; without offsets, the first four. False
- * if an upper end does not fit 64 bits. */
+/* Writes rows `id,lower,upper,size,offset`, or the first four columns
+ * without offsets. Returns false if an upper end exceeds 64 bits. */
 bool write_place_csv(const place_input *in, const uint64_t *offsets, sink *out,
                      problem *wrong);
 

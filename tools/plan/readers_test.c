@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The parts of the command that golden tests cannot reach well: running out of
- * memory while reading, and the small functions on words. */
+/* Tests parts of the command that golden tests do not reach: failed
+ * allocations while reading, and functions on words. */
 #include "cli/text.h"
 #include "io/json_out.h"
 #include "plan/read_plan.h"
@@ -44,7 +44,7 @@ static bool read_intervals(const input *in, vyre_arena *arena, problem *wrong) {
 
 enum { MANY = 2000 };
 
-/* @p head, @p item many times with commas between, @p tail. */
+/* Builds @p head, @p item repeated with commas, @p tail. */
 static const char *repeat(const char *head, const char *item,
                           const char *between, const char *tail) {
   static char text[MANY * 128];
@@ -83,7 +83,7 @@ TEST(place_readers_survive_every_failed_allocation) {
   CHECK(sweep_reader(read_intervals, text) > 3);
 }
 
-/* A string with an escape makes YAJL grow a buffer of its own. */
+/* An escape in a string makes YAJL grow a buffer. */
 TEST(parser_without_memory_is_told) {
   const char *text =
       repeat("{\"buffers\":[{\"name\":\"", "0123456789\\n", "",

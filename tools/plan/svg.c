@@ -132,14 +132,14 @@ double svg_legend(sink *out, double x, double y, const char *style,
   return x + 36 + 6.4 * (double)strlen(text);
 }
 
-/* The least power of two with at most six steps to the top. */
+/* Returns the smallest power of two with at most six steps to the top. */
 static double byte_step(double most) {
   double step = 1;
   while (step * 6 < most) step *= 2;
   return step;
 }
 
-/* 1, 2, 5, 10, 20 ... groups, so that the numbers do not touch. */
+/* Returns a step of 1, 2, 5, 10, 20 ... groups, so that labels do not touch. */
 static double group_step(const svg_plot *plot) {
   double least = plot->groups / (SVG_PLOT_WIDTH / 64.0);
   double step = 1;

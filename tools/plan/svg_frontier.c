@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Groups over time: what each holds while it runs, against the budget. */
+/* Draws groups over time: the bytes that each group holds, against the
+ * budget. */
 #include <stdio.h>
 
 #include "plan/svg.h"
@@ -7,7 +8,7 @@
 enum { MOST_BARS = 472 }; /* two pixels each */
 
 typedef struct group_bytes {
-  uint64_t frontier, scratch, output; /* scratch as the fused group holds it */
+  uint64_t frontier, scratch, output; /* scratch of the fused group */
   size_t waves;
 } group_bytes;
 
@@ -29,7 +30,7 @@ static uint64_t total(const group_bytes *sum) {
   return sum->frontier + sum->scratch + sum->output;
 }
 
-/* The group with most bytes of those from @p first to before @p end. */
+/* Returns the largest group from @p first to before @p end. */
 static group_bytes largest(const vyre_frontier_desc *desc,
                            const vyre_barrier_plan *plan, size_t first,
                            size_t end) {
@@ -74,7 +75,7 @@ static void draw_bars(const svg_plot *plot, const vyre_frontier_desc *desc,
   size_t groups = plan->group_count;
   size_t bars = groups < MOST_BARS ? groups : MOST_BARS;
   for (size_t bar = 0; bar < bars; bar++) {
-    /* Groups of a bar: an even share, without a product that overflows. */
+    /* Groups per bar, computed without overflow. */
     size_t share = groups / bars, extra = groups % bars;
     size_t first = bar * share + (bar < extra ? bar : extra);
     size_t end = first + share + (bar < extra);
@@ -115,7 +116,7 @@ static void draw_headings(sink *out, const vyre_frontier_desc *desc,
   }
 }
 
-/* A budget far above all bars is named, but does not set the scale. */
+/* A budget far above all bars is labelled, but does not set the scale. */
 static void draw_budget(const svg_plot *plot, uint64_t budget) {
   char size[SVG_SIZE_TEXT], text[80];
   bool far = (double)budget > plot->most_bytes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A placement: every interval as a box from its first to its last group, at its
- * offset. */
+/* Draws a placement: every interval is a box from its first to its last
+ * group at its offset. */
 #include <stdio.h>
 
 #include "cli/text.h"
@@ -8,15 +8,15 @@
 
 enum { MOST_BOXES = 5000 };
 
-/* Which boxes to draw if there are too many: those of an area above `above`, and
- * the first `ties` of exactly that. Area, so that what fills the picture is in
- * it, whether large or long-lived. */
+/* Selects the boxes to draw if there are too many: those with an area above
+ * `above`, and the first `ties` of exactly that area. Area favours boxes
+ * that are large or long-lived. */
 typedef struct box_choice {
   uint64_t above;
   size_t ties;
 } box_choice;
 
-/* Bytes times groups, or the most that fits. */
+/* Returns bytes times groups, saturated. */
 static uint64_t area_of(const vyre_interval *interval) {
   uint64_t groups = interval->last_group - interval->first_group;
   if (groups < UINT64_MAX) groups++;
@@ -45,7 +45,7 @@ static box_choice choose_boxes(const vyre_interval *intervals, size_t count) {
   return (box_choice){low, low == 0 ? 0 : MOST_BOXES - drawn};
 }
 
-/* Small boxes have no border: it would hide them. */
+/* A border would hide small boxes. */
 static const char *box_style(size_t index, bool waves, bool small) {
   static const char *const parts[] = {"box frontier", "box scratch",
                                       "box output"};
@@ -55,7 +55,7 @@ static const char *box_style(size_t index, bool waves, bool small) {
   return small ? style + sizeof "box" : style;
 }
 
-/* A name of at most @p room pixels. */
+/* Writes a name of at most @p room pixels. */
 static void name_box(size_t index, const interval_id *ids, double room,
                      char name[64]) {
   size_t letters = room / 6.6 < 60 ? (size_t)(room / 6.6) : 60;
@@ -121,7 +121,7 @@ static void draw_levels(const svg_plot *plot, const vyre_placement_plan *plan) {
   snprintf(text, sizeof text, "placed %s", placed);
   svg_line(plot, top, "placed", text);
   snprintf(text, sizeof text, "lower bound %s", bound);
-  /* Names of lines that lie close go to one side each. */
+  /* Labels of lines that lie close go to opposite sides. */
   bool close = svg_y(plot, low) - svg_y(plot, top) < 18;
   sink_format(plot->out,
               "<line class=\"bound\" x1=\"%d\" y1=\"%.2f\" x2=\"%d\" "
