@@ -65,7 +65,7 @@ Suggests: libvulkan1, mesa-vulkan-drivers
 Section: libs
 Priority: optional
 Description: compute kernels with the same bits on CPU and Vulkan devices
- vyre compiles compute kernels once and runs them on the CPU, vectorised and
+ This library compiles compute kernels once and runs them on the CPU, vectorised and
  multi-threaded, or on Vulkan devices. Every device gives the same bits. The
  package contains the C library, its headers, the vyre command, manual pages
  and shell completions.

@@ -344,9 +344,9 @@ def test_memory():
     save('small.png', one_bit(1, 1, zlib.compress(bytes(2))))
     _, _, usual = peak('u8', 'small.png:2x2')
     save('bomb.png', one_bit(12000, 12000, zlib.compress(bytes(12000 * 1501), 9)))
-    for element, given, words in (('u8', 'bomb.png:1x1', b'the picture is 12000x12000x1, and :1x1 asks for another shape'),
-                                  ('four', 'bomb.png', b'declared with 4 elements, and the picture has 144000000'),
-                                  ('u16', 'bomb.png', b'u16 elements take samples of 16 bits, and the picture has 8')):
+    for element, given, words in (('u8', 'bomb.png:1x1', b'the picture is 12000x12000x1; :1x1 requires another shape'),
+                                  ('four', 'bomb.png', b'declared with 4 elements; the picture has 144000000'),
+                                  ('u16', 'bomb.png', b'u16 elements hold samples of 16 bits; the picture has 8')):
         code, said, most = peak(element, given)
         check('refuses %s for %s before it is decoded' % (given, element),
               code == 1 and words in said and b'Fix: ' in said and most < usual + 60000, (code, said, usual, most))
@@ -355,12 +355,12 @@ def test_memory():
     for element in ('u8', 'f32'):
         code, said, most = peak(element, 'bomb.png')
         check('refuses a PNG that takes more than 2 GiB in all as ' + element,
-              code == 1 and b'to read 46340 x 46340 pixels takes ' in said and most < usual + 60000, (said, usual, most))
+              code == 1 and b'reading 46340 x 46340 pixels takes ' in said and most < usual + 60000, (said, usual, most))
     code, said, _ = peak('u8', save('large.pgm', b'P5\n40000 30000\n255\n' + bytes(5)))
     check('does not refuse 1.2 GB of samples as more than 2 GiB',
-          code == 1 and b'need 1200000000 bytes, and 5 are there' in said, said)
+          code == 1 and b'need 1200000000 bytes; the file has 5' in said, said)
     code, said, _ = peak('u8', save('large.pgm', b'P5\n60000 60000\n255\n' + bytes(5)))
-    check('refuses PGM of more than 2 GiB', code == 1 and b'takes 3600000000 bytes' in said, said)
+    check('refuses PGM of more than 2 GiB', code == 1 and b'takes at least 3600000000 bytes' in said, said)
 
 
 with tempfile.TemporaryDirectory() as folder:

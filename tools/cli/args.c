@@ -87,8 +87,8 @@ static bool read_choice(const flag_doc *doc, const char *value, size_t *choice,
     *choice = i;
     return true;
   }
-  problem_set(out, KIND_USAGE, "", "%s is '%s', which is none of its values",
-              doc->name, shown(text, value, strlen(value)));
+  problem_set(out, KIND_USAGE, "", "%s: unknown value '%s'", doc->name,
+              shown(text, value, strlen(value)));
   char list[128] = "";
   for (size_t i = 0; doc->choices[i]; i++) {
     size_t used = strlen(list);
@@ -114,18 +114,17 @@ static bool read_number(const flag_doc *doc, const char *value, uint64_t *to,
   bool is_number = parse_u64(value, strlen(value), to);
   if (is_number && *to <= most) return true;
   if (is_number || is_too_large(value, strlen(value), most)) {
-    problem_set(out, KIND_USAGE, "",
-                "%s is %s, which is too large: the most is %llu", doc->name,
+    problem_set(out, KIND_USAGE, "", "%s is %s; the maximum is %llu", doc->name,
                 shown(text, value, strlen(value)), (unsigned long long)most);
-    problem_fix(out, "write a smaller number, as in %s %d", doc->name, example);
+    problem_fix(out, "write a smaller number, such as %s %d", doc->name,
+                example);
     return false;
   }
   problem_set(out, KIND_USAGE, "",
-              "%s is '%s', not a whole number from %d to %llu", doc->name,
+              "%s is '%s'; expected an integer from %d to %llu", doc->name,
               shown(text, value, strlen(value)), doc->min,
               (unsigned long long)most);
-  problem_fix(out, "write it in plain decimal digits, as in %s %d", doc->name,
-              example);
+  problem_fix(out, "write decimal digits, such as %s %d", doc->name, example);
   return false;
 }
 
@@ -202,12 +201,12 @@ static bool read_operand(reading *r, const char *word) {
   shown(text, word, strlen(word));
   operand_type kind = r->command->operand_kind;
   if (kind == OPERAND_NONE) {
-    problem_set(r->out, KIND_USAGE, "", "'%s' is one word too many", text);
-    problem_fix(r->out, "leave it out: '%s' takes flags only", r->name);
+    problem_set(r->out, KIND_USAGE, "", "unexpected argument '%s'", text);
+    problem_fix(r->out, "remove it; '%s' takes flags only", r->name);
     return false;
   }
   if (kind != OPERAND_FILES && *r->spec->operand) {
-    problem_set(r->out, KIND_USAGE, "", "'%s' is one word too many", text);
+    problem_set(r->out, KIND_USAGE, "", "unexpected argument '%s'", text);
     problem_fix(r->out, "give '%s' one %s at a time", r->name, operand_name(r));
     return false;
   }
@@ -215,7 +214,7 @@ static bool read_operand(reading *r, const char *word) {
     problem_set(r->out, KIND_USAGE, "", "the name of %s is empty",
                 operand_name(r));
     problem_fix(r->out, kind == OPERAND_RULE
-                            ? "name a rule, or leave the word out to list all"
+                            ? "name a rule, or give no argument to list all"
                             : "name a file, or - for standard input");
     return false;
   }
@@ -268,10 +267,9 @@ static bool bad_extent(const char *flag_name, const char *text,
   char shown[60];
   show_into(shown, sizeof shown, text, strlen(text));
   problem_set(wrong, KIND_USAGE, "",
-              "%s is '%s', not one to three whole numbers from 1 to "
-              "4294967295",
+              "%s is '%s'; expected one to three integers from 1 to 4294967295",
               flag_name, shown);
-  problem_fix(wrong, "write it as in %s 16,16", flag_name);
+  problem_fix(wrong, "write, for example, %s 16,16", flag_name);
   return false;
 }
 
@@ -280,12 +278,14 @@ static bool large_extent(const char *flag_name, const char *number,
   char shown[60];
   show_into(shown, sizeof shown, number, length);
   problem_set(wrong, KIND_USAGE, "",
-              "%s: %s is too large: the most is 4294967295 on an axis",
+              "%s: %s is too large; the maximum per axis is 4294967295",
               flag_name, shown);
   problem_fix(
-      wrong, strcmp(flag_name, "--grid") == 0
-                 ? "use more axes, as in --grid 65536,65536, or run it in parts"
-                 : "write at most 1024 in all, as in --workgroup 16,16");
+      wrong,
+      strcmp(flag_name, "--grid") == 0
+          ? "use more axes, such as --grid 65536,65536, or run the kernel in "
+            "parts"
+          : "use at most 1024 invocations in all, such as --workgroup 16,16");
   return false;
 }
 
@@ -338,7 +338,7 @@ static bool has_widths(const char *text, problem *wrong) {
         parse_u64(text + sizeof key - 1, size - (sizeof key - 1), &width) &&
         width <= UINT32_MAX && !vyre_emit_is_valid_width((uint32_t)width)) {
       return problem_set(wrong, KIND_USAGE, "write 0, 1, 4, 8, 16 or 32",
-                         "--option has '%.*s', and there are no such vectors",
+                         "--option has '%.*s', which is not a vector width",
                          (int)size, text);
     }
     text += size;
@@ -350,8 +350,8 @@ bool args_options(const char *text, problem *wrong) {
   if (!text) return true;
   if (strlen(text) <= MOST_OPTIONS) return has_widths(text, wrong);
   return problem_set(wrong, KIND_USAGE, "write fewer of them",
-                     "--option has %zu bytes, and %d are the most",
-                     strlen(text), MOST_OPTIONS);
+                     "--option has %zu bytes; the maximum is %d", strlen(text),
+                     MOST_OPTIONS);
 }
 
 bool args_own_option(const char *text, const char *key, const char *name,
@@ -360,10 +360,8 @@ bool args_own_option(const char *text, const char *key, const char *name,
   while (value > 0 && text && text[0]) {
     if (strncmp(text, key, size) == 0 && text[size] == '=') {
       problem_set(wrong, KIND_USAGE, "",
-                  "%s is %llu, and --option has '%.*s', which is the same "
-                  "thing",
-                  name, (unsigned long long)value, (int)strcspn(text, ","),
-                  text);
+                  "%s is %llu, but --option sets the same option: '%.*s'", name,
+                  (unsigned long long)value, (int)strcspn(text, ","), text);
       problem_fix(wrong, "keep one of them");
       return false;
     }
@@ -394,18 +392,17 @@ bool args_seconds(const char *name, const char *text, uint64_t *out_ns,
   if (is_good && ns > 0) return true;
   char shown[60];
   show_into(shown, sizeof shown, text, strlen(text));
-  return problem_set(wrong, KIND_USAGE,
-                     "write digits, and a point if need be, as in 2 or 0.25",
-                     "%s is '%s', not seconds from 0.000000001 to "
-                     "999999999.999999999",
-                     name, shown);
+  return problem_set(
+      wrong, KIND_USAGE, "write a decimal number such as 2 or 0.25",
+      "%s is '%s'; expected seconds from 0.000000001 to 999999999.999999999",
+      name, shown);
 }
 
 bool args_width(uint64_t width, problem *wrong) {
   if (width <= UINT32_MAX && vyre_emit_is_valid_width((uint32_t)width))
     return true;
   return problem_set(wrong, KIND_USAGE, "write 1, 4, 8, 16 or 32",
-                     "--width is %llu, and there are no such vectors",
+                     "--width is %llu, which is not a vector width",
                      (unsigned long long)width);
 }
 

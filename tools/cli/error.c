@@ -67,8 +67,8 @@ bool problem_from_options(problem *out, const vyre_status *st) {
 
 bool problem_no_memory(problem *out, const char *what) {
   return problem_set(out, vyre_kind_name(VYRE_KIND_STORAGE_RESERVE_FAILED),
-                     "free memory, or plan a smaller piece of the work",
-                     "there is no memory for %s", what);
+                     "free memory, or use a smaller input",
+                     "out of memory for %s", what);
 }
 
 /* "waves.json:3:12: " */

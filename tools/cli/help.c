@@ -134,18 +134,14 @@ void put_group_help(const command_group *group, sink *out) {
                 command->summary);
   }
   sink_format(out,
-              "\n'vyre %s %s --help' has the flags and an example of each.\n"
-              "%s\n%s",
+              "\nRun 'vyre %s %s --help' for flags and an example.\n%s\n%s",
               group->name, group->upper, group->body, group->example);
 }
 
 void put_main_help(sink *out) {
   sink_text(out,
-            "vyre: GPU compute kernels, checked, run and planned\n"
-            "\n"
-            "usage: vyre COMMAND ...\n"
-            "\n"
-            "commands:\n");
+            "vyre: compile, check, run and plan compute kernels\n\nusage: vyre "
+            "COMMAND ...\n\ncommands:\n");
   for (size_t i = 0; i < command_count; i++) {
     const command_doc *command = &command_table[i];
     if (group_of(command)) continue;
@@ -157,20 +153,11 @@ void put_main_help(sink *out) {
   }
   sink_text(
       out,
-      "  help       explain a command: vyre help run\n"
-      "\n"
-      "'vyre COMMAND --help' has the flags and an example of each; 'vyre "
-      "--version'\n"
-      "prints the version, and 'vyre' alone this text. Every form takes "
-      "--json: "
-      "one\n"
-      "JSON object on standard output, also for errors. Exit codes: 0 fine, 1 "
-      "the\n"
-      "program or the input is wrong, 2 the command line is wrong, 3 the "
-      "device\n"
-      "failed.\n"
-      "\n"
-      "example:\n"
-      "  vyre run examples/saxpy.vyre --set a=2 --set x=iota:8 --set "
-      "y=fill:0.5:8\n");
+      "  help       explain a command: vyre help run\n\nRun 'vyre COMMAND "
+      "--help' for flags and an example, 'vyre --version' for the\nversion. "
+      "Every command accepts --json and then writes one JSON object "
+      "to\nstandard output, for errors too.\n\nExit codes: 0 success, 1 error "
+      "in the kernel or its input, 2 error in the\ncommand line, 3 device "
+      "failure.\n\nexample:\n  vyre run examples/saxpy.vyre --set a=2 --set "
+      "x=iota:8 --set y=fill:0.5:8\n");
 }

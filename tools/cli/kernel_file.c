@@ -91,8 +91,8 @@ static vyre_program *no_such_kernel(const kernel_file *file, const char *name,
   show_into(shown, sizeof shown, name, strlen(name));
   const char *meant = nearest_word(name, strlen(name), names, count);
   wrong->file = file->in.label;
-  problem_set(wrong, KIND_USAGE, "", "there is no kernel '%s', but %s", shown,
-              list);
+  problem_set(wrong, KIND_USAGE, "", "unknown kernel '%s'; the file has %s",
+              shown, list);
   problem_fix(wrong, meant ? "did you mean -k %s?" : "write -k %s",
               meant ? meant : names[0]);
   return NULL;
@@ -101,9 +101,10 @@ static vyre_program *no_such_kernel(const kernel_file *file, const char *name,
 bool kernel_file_has_any(const kernel_file *file, problem *wrong) {
   if (kernel_file_count(file) > 0) return true;
   wrong->file = file->in.label;
-  return problem_set(wrong, KIND_INPUT,
-                     "write one: kernel NAME, its buffers, and { ... }",
-                     "there is no kernel in it");
+  return problem_set(
+      wrong, KIND_INPUT,
+      "add a kernel: kernel NAME, its buffers, and a body in braces",
+      "the file has no kernel");
 }
 
 vyre_program *kernel_file_choose(const kernel_file *file, const char *name,
@@ -119,9 +120,9 @@ vyre_program *kernel_file_choose(const kernel_file *file, const char *name,
   char list[400];
   list_names(file, list, sizeof list);
   wrong->file = file->in.label;
-  problem_set(wrong, KIND_USAGE, "", "there are %zu kernels in it: %s", count,
+  problem_set(wrong, KIND_USAGE, "", "the file has %zu kernels: %s", count,
               list);
-  problem_fix(wrong, "choose one, as in -k %s",
+  problem_fix(wrong, "choose one with -k, such as -k %s",
               vyre_program_name(kernel_file_at(file, 0)));
   return NULL;
 }

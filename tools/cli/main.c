@@ -72,7 +72,7 @@ static int lone_flag(const char *word, int count, char **words, bool json) {
   for (int i = 0; i < count; i++) {
     if (strcmp(words[i], "--json") == 0) continue;
     problem wrong = {0};
-    problem_set(&wrong, KIND_USAGE, "", "'%.60s' is one word too many",
+    problem_set(&wrong, KIND_USAGE, "", "unexpected argument '%.60s'",
                 words[i]);
     problem_fix(&wrong, "write 'vyre %s' alone", word);
     return problem_report(&wrong, json);

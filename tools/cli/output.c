@@ -41,14 +41,14 @@ static bool too_long(problem *out, uint64_t length) {
   unsigned long long limit;
   if (!has_size_limit(&limit)) {
     return problem_set(out, KIND_WRITE,
-                       "write to a file system that takes larger files",
-                       "cannot write %llu bytes: the file system takes no file "
-                       "of that size",
+                       "write to a file system that allows larger files",
+                       "cannot write %llu bytes: the file system does not "
+                       "allow a file of that size",
                        (unsigned long long)length);
   }
   problem_set(out, KIND_WRITE, "",
-              "cannot write %llu bytes: the limit on the size of a file is "
-              "%llu bytes (RLIMIT_FSIZE)",
+              "cannot write %llu bytes: the file size limit is %llu bytes "
+              "(RLIMIT_FSIZE)",
               (unsigned long long)length, limit);
   problem_fix(
       out,
@@ -63,8 +63,8 @@ static bool cannot_write(problem *out, const char *path, int error,
   if (error == EFBIG) return too_long(out, length);
   return problem_set(out, KIND_WRITE,
                      error == ENOSPC || error == EDQUOT
-                         ? "make room on the disk, or write elsewhere"
-                         : "choose a place that can be written to",
+                         ? "free space on the disk, or write to another one"
+                         : "choose a folder that you can write to",
                      "cannot write: %s", strerror(error));
 }
 

@@ -143,8 +143,8 @@ static void put_damaged(sink *out, const vyre_cache_listing *all) {
   }
   if (all->corrupt_count > 0) {
     sink_format(out,
-                "%llu damaged: they are never used\n"
-                "Fix: vyre cache prune, and remove by hand what that leaves\n",
+                "%llu corrupt; corrupt entries are never used\nFix: run 'vyre "
+                "cache prune', and remove by hand what remains\n",
                 (unsigned long long)all->corrupt_count);
   } else {
     sink_text(out, "all are sound\n");
@@ -211,12 +211,12 @@ static bool read_prune(int count, char **words,
   arguments spec = {.command = "cache prune", .flags = flags, .flag_count = 2};
   if (!args_read(&spec, count, words, wrong)) return false;
   if (flags[1].given && options->max_bytes == 0) {
-    return problem_set(wrong, KIND_USAGE, "write --all to remove all of them",
+    return problem_set(wrong, KIND_USAGE, "write --all to remove all entries",
                        "--bytes is 0");
   }
   if (flags[0].given && flags[1].given) {
     return problem_set(wrong, KIND_USAGE, "drop one of them",
-                       "--all leaves nothing, and --bytes says how much");
+                       "--all and --bytes exclude each other");
   }
   return true;
 }

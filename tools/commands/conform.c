@@ -31,7 +31,7 @@ typedef struct conform_flags {
 static bool at_most(const char *name, uint64_t value, uint64_t most,
                     problem *wrong) {
   if (value <= most) return true;
-  problem_set(wrong, KIND_USAGE, "", "%s is %llu, the most is %llu", name,
+  problem_set(wrong, KIND_USAGE, "", "%s is %llu; the maximum is %llu", name,
               (unsigned long long)value, (unsigned long long)most);
   problem_fix(wrong, "write a smaller number");
   return false;
@@ -50,8 +50,8 @@ static bool read_flags(int count, char **words, conform_flags *f,
                     .flag_count = sizeof flags / sizeof flags[0]};
   if (!args_read(&spec, count, words, wrong)) return false;
   if (f->one && f->json) {
-    return problem_set(wrong, KIND_USAGE, "write --filter NAME, or drop --json",
-                       "--case prints what the case says, not JSON");
+    return problem_set(wrong, KIND_USAGE, "use --filter NAME, or remove --json",
+                       "--case prints text and does not support --json");
   }
   return at_most("--jobs", f->jobs, MOST_JOBS, wrong) &&
          at_most("--programs", f->programs, MOST_PROGRAMS, wrong) &&
@@ -110,9 +110,10 @@ static bool begin(const conform_flags *f, cts_report *report, problem *wrong) {
       wrong->file = f->list_file;
       wrong->line = bad_line;
       wrong->column = 1;
-      problem_set(wrong, KIND_INPUT,
-                  "write CASE, then unsupported or fails, then why",
-                  "this line of expectations is none");
+      problem_set(
+          wrong, KIND_INPUT,
+          "write the case, then 'unsupported' or 'fails', then the reason",
+          "invalid line in the expectations file");
     } else {
       problem_no_memory(wrong, "the cases");
     }
@@ -120,8 +121,8 @@ static bool begin(const conform_flags *f, cts_report *report, problem *wrong) {
   if (f->list_file) input_finish(&in);
   if (!fine) return false;
   if (report->count > 0) return true;
-  return problem_set(wrong, KIND_USAGE, "add --list instead to see all names",
-                     "no case has '%.60s' in its name", f->filter);
+  return problem_set(wrong, KIND_USAGE, "use --list to see all names",
+                     "no case has a name that contains '%.60s'", f->filter);
 }
 
 /* --- lists ----------------------------------------------------------------------*/
@@ -242,7 +243,7 @@ static void put_failures(const conform_flags *f, const cts_report *report,
     const cts_result *r = &report->results[i];
     if (r->verdict != CTS_FAILED) continue;
     sink_format(out, "\nFAILED %s\n", r->name);
-    put_indented(r->reason ? r->reason : "there is no memory to say why", out);
+    put_indented(r->reason ? r->reason : "(out of memory for the reason)", out);
     if (r->is_row) continue;
     sink_text(out, "  again: ");
     put_again(f, r, out);
@@ -271,11 +272,11 @@ static void put_verdict(const conform_flags *f, const cts_report *report,
   }
   if (report->passed == 0) {
     sink_text(out,
-              "nothing passed: this run shows nothing, and counts as failed");
+              "no case passed: the run proves nothing and counts as failed");
     return;
   }
   if (report->skipped > 0) {
-    sink_format(out, "does as its list expects, which excuses %zu %s",
+    sink_format(out, "meets its expectations, which list %zu %s",
                 report->skipped, case_text(report->skipped));
   } else {
     sink_text(out, "conforms");
@@ -284,7 +285,7 @@ static void put_verdict(const conform_flags *f, const cts_report *report,
     sink_format(out, "%s%s", i ? ", " : ", without ", report->lacks[i].what);
   }
   if (f->filter) {
-    sink_format(out, " (only cases with '%.60s' in their name)", f->filter);
+    sink_format(out, " (only cases whose name contains '%.60s')", f->filter);
   }
 }
 
@@ -439,8 +440,8 @@ static int run(conform_flags *f, problem *wrong) {
   } else if (f->list) {
     code = answer_list(&report, f->json);
   } else if (!run_cases(f, &report)) {
-    problem_set(wrong, KIND_INPUT, "end other processes, or give --jobs 1",
-                "the system starts no more processes");
+    problem_set(wrong, KIND_INPUT, "end other processes, or use --jobs 1",
+                "the system cannot start more processes");
     code = problem_report(wrong, f->json);
   } else {
     if (f->json) {

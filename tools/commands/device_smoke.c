@@ -109,8 +109,8 @@ void put_trial(const device_trial *trial, sink *out) {
                 trial->st.fix);
   } else if (trial->is_wrong) {
     sink_text(out,
-              "    ran a kernel, and gave a wrong result\n"
-              "    Fix: take another device, and report this one\n");
+              "    ran a kernel with a wrong result\n    Fix: use another "
+              "device, and report this one\n");
   } else {
     sink_format(out,
                 "    compiled a kernel in %.1f ms, the next in %.1f ms, ran it "

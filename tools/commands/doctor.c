@@ -108,7 +108,7 @@ static void put_numbers(const finding *f, sink *out) {
   put_number_summary(classes, count, out);
   sink_text(out, f->numbers ? "\n"
                  : runs(f)  ? "; --probe tests them\n"
-                            : "; not tested: it runs nothing\n");
+                            : "; not tested: the device runs nothing\n");
   for (size_t i = 0; f->numbers && i < count; i++) {
     sink_format(out, "      %-12s %-7s %llu tested, %llu wrong\n",
                 classes[i].operation, number_form_name(classes[i].mode),
@@ -124,7 +124,7 @@ static void put_finding(const finding *f, sink *out) {
     sink_format(out, "not there. %.500s\n", info->note);
     put_device_fix(info, out);
   } else if (!f->entry.device) {
-    sink_format(out, "is there, but does not open: %s\n    Fix: %s\n",
+    sink_format(out, "found, but does not open: %s\n    Fix: %s\n",
                 f->entry.st.message, f->entry.st.fix);
   } else {
     sink_text(out, device_trial_is_good(&f->trial) ? "works: " : "opens: ");
@@ -156,9 +156,8 @@ static void put_damage(const vyre_cache_listing *all, sink *out) {
   if (!entry) return;
   sink_format(
       out,
-      "  %llu of %llu entries cannot be used, the first is %s: %s\n"
-      "  Fix: vyre cache prune; a directory that has something in it is "
-      "yours to remove\n",
+      "  %llu of %llu entries are unusable, the first is %s: %s\n  Fix: run "
+      "'vyre cache prune'; remove folders that are not empty by hand\n",
       (unsigned long long)all->corrupt_count,
       (unsigned long long)all->entry_count, entry->name, entry->problem);
 }
@@ -190,7 +189,7 @@ static void put_report(const report *r, sink *out) {
     sink_format(out, "  auto takes %s: %s\n", vyre_device_name(r->chosen),
                 reason);
   } else {
-    sink_format(out, "  auto finds none: %s\n  Fix: %s\n", r->st.message,
+    sink_format(out, "  auto finds no device: %s\n  Fix: %s\n", r->st.message,
                 r->st.fix);
   }
   put_cache(r, out);

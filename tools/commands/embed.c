@@ -40,8 +40,9 @@ static bool read_flags(int count, char **words, embed_flags *f,
     return true;
   }
   return problem_set(
-      wrong, KIND_USAGE, "write letters, digits and _, a letter first",
-      "--prefix is '%.60s', which begins no name of C", f->prefix);
+      wrong, KIND_USAGE, "use letters, digits and _, starting with a letter",
+      "--prefix is '%.60s', which is not the start of a C identifier",
+      f->prefix);
 }
 
 /* Refuse a kernel that no device can run. */
@@ -101,7 +102,7 @@ static bool put_head(product *p) {
       "NAME_dispatch compiles it\n"
       " * once and runs it often. Memory is the caller's; sizes are counts "
       "of elements.\n"
-      " * Failures are told by a code and a status, as everywhere in vyre. "
+      " * Functions return a code and fill a status, like the vyre API. "
       "*/\n#ifndef ");
   put_guard(p, out);
   sink_text(out, "\n#define ");

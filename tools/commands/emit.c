@@ -76,8 +76,7 @@ static bool check_pass(const char *name, problem *wrong) {
   }
   const char *meant = nearest_word(name, strlen(name), names, count);
   show_into(shown, sizeof shown, name, strlen(name));
-  problem_set(wrong, KIND_USAGE, "", "--dump-after is '%s', which is no pass",
-              shown);
+  problem_set(wrong, KIND_USAGE, "", "--dump-after: unknown pass '%s'", shown);
   if (meant) {
     problem_fix(wrong, "did you mean '%s'? The passes are %s", meant, list);
   } else {
@@ -96,8 +95,8 @@ static bool check_lowering(const emit_flags *f, const flag *flags, size_t count,
   bool lowers = f->to >= TO_LOWERED && f->to != TO_ASM;
   if (lowers && f->options.after) {
     if (f->to == TO_LOWERED) return check_pass(f->options.after, wrong);
-    problem_set(wrong, KIND_USAGE, "write --to lowered, or drop --dump-after",
-                "--dump-after shows a lowered kernel, and --to is %s",
+    problem_set(wrong, KIND_USAGE, "write --to lowered, or remove --dump-after",
+                "--dump-after needs --to lowered, but --to is %s",
                 forms[f->to]);
     return false;
   }
@@ -107,7 +106,7 @@ static bool check_lowering(const emit_flags *f, const flag *flags, size_t count,
     problem_set(wrong, KIND_USAGE, "", "%s says how to lower, but --to %s %s",
                 flags[i].name, forms[f->to],
                 f->to == TO_ASM ? "is for this machine" : "does not lower");
-    problem_fix(wrong, "write --to lowered or --to c, or drop %s",
+    problem_fix(wrong, "write --to lowered or --to c, or remove %s",
                 flags[i].name);
     return false;
   }
@@ -119,8 +118,9 @@ static bool check_width(const emit_flags *f, bool is_given, problem *wrong) {
   if (f->to == TO_LLVM || f->to == TO_ASM) {
     return args_width(f->width, wrong);
   }
-  problem_set(wrong, KIND_USAGE, "write --to llvm or --to asm, or drop --width",
-              "--width says how wide vectors are, but --to %s has none",
+  problem_set(wrong, KIND_USAGE,
+              "write --to llvm or --to asm, or remove --width",
+              "--width has no meaning with --to %s, which has no vectors",
               forms[f->to]);
   return false;
 }
@@ -277,10 +277,10 @@ static bool emit_llvm(vyre_program *program, kernel_file *file,
   if (file->findings.count > 0) return false;
   if (!is_without_llvm(&st)) return problem_from_status(wrong, &st);
   sink note = {0};
-  sink_format(&note,
-              "note: not compiled, so that a device may take another width: "
-              "%.500s\n",
-              st.message);
+  sink_format(
+      &note,
+      "note: not compiled, so a device may choose another width: %.500s\n",
+      st.message);
   write_all(STDERR_FILENO, note.data, note.length);
   sink_finish(&note);
   return emit_lowered(program, file, f, sink_writer(out), facts, wrong) &&
@@ -306,7 +306,7 @@ static void put_report(json_out *json, const vyre_emit_report *report) {
   json_u64(json, "accesses", report->accesses);
   json_u64(json, "proven_accesses", report->proven_accesses);
   json_u64(json, "phases", report->phases);
-  json_u64(json, "hidden_bytes", report->spill_bytes);
+  json_u64(json, "spill_bytes", report->spill_bytes);
   json_close(json, '}');
 }
 

@@ -100,7 +100,7 @@ static int no_such_rule(const char *id, bool json) {
   show_into(shown, sizeof shown, id, strlen(id));
   const char *meant = nearest_word(id, strlen(id), names, named);
   problem_set(&wrong, KIND_USAGE, "'vyre explain' lists all rules",
-              "there is no rule '%s'", shown);
+              "unknown rule '%s'", shown);
   if (meant) {
     problem_fix(&wrong, "did you mean '%s'? 'vyre explain' lists all rules",
                 meant);

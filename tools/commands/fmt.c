@@ -45,7 +45,7 @@ static bool read_flags(int count, char **words, fmt_flags *f, problem *wrong) {
   }
   for (size_t i = 0; f->write && i < f->files.list.count; i++) {
     if (strcmp(word_at(&f->files, i), "-") != 0) continue;
-    return problem_set(wrong, KIND_USAGE, "name a file, or leave --write out",
+    return problem_set(wrong, KIND_USAGE, "name a file, or remove --write",
                        "standard input cannot be written in place");
   }
   return true;
@@ -61,9 +61,9 @@ static size_t first_difference(const input *in, const char *text,
 static bool not_formatted(const fmt_file *f, problem *wrong) {
   const input *in = &f->file.in;
   problem_at(wrong, in, first_difference(in, f->text, f->length));
-  problem_set(wrong, KIND_INPUT, "", "it would be laid out otherwise");
+  problem_set(wrong, KIND_INPUT, "", "the file is not formatted");
   if (in->label[0] == '<') {
-    problem_fix(wrong, "let 'vyre fmt -' write it");
+    problem_fix(wrong, "run 'vyre fmt -'");
   } else {
     problem_fix(wrong, "vyre fmt -w %.200s", in->label);
   }
@@ -79,8 +79,8 @@ static bool format(fmt_state *s, fmt_file *f, problem *wrong) {
   if (vyre_program_is_binary(in->text, in->length)) {
     wrong->file = in->label;
     problem_set(wrong, KIND_INPUT, "",
-                "it is the binary form of a kernel, which has no layout");
-    problem_fix(wrong, "write it as text: vyre emit %.200s --to ir",
+                "the file is in binary form and cannot be formatted");
+    problem_fix(wrong, "convert it to text: vyre emit %.200s --to ir",
                 in->label[0] == '<' ? "-" : in->label);
     return false;
   }

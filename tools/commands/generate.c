@@ -69,12 +69,12 @@ static bool read_flags(int count, char **words, generate_flags *f,
   f->backend = "auto";
   if (!args_read(&spec, count, words, wrong)) return false;
   if (f->count == 0) {
-    return problem_set(wrong, KIND_USAGE, "ask for 1 program or more",
-                       "--count is 0: there is nothing to do");
+    return problem_set(wrong, KIND_USAGE, "use --count 1 or more",
+                       "--count is 0, so nothing would be generated");
   }
   if (f->size > MOST_SIZE) {
-    return problem_set(wrong, KIND_USAGE, "ask for 1000 statements or fewer",
-                       "--size is %llu, the most is %d",
+    return problem_set(wrong, KIND_USAGE, "use --size 1000 or less",
+                       "--size is %llu; the maximum is %d",
                        (unsigned long long)f->size, MOST_SIZE);
   }
   o->statements = (uint32_t)f->size;
@@ -126,8 +126,7 @@ static void fix_unsupported(const vyre_device *device, problem *wrong) {
   put_generate_flags(&lacks, &flags);
   if (!flags.failed && flags.length > 0) {
     problem_fix(wrong,
-                "add%.*s, or run it on a device that has all: --backend "
-                "ref",
+                "add%.*s, or use a device with all features: --backend ref",
                 (int)flags.length, flags.data);
   }
   sink_finish(&flags);
@@ -342,8 +341,8 @@ static int one(const generate_flags *f, uint64_t seed, json_out *json) {
 static bool make_folder(const generate_flags *f, problem *wrong) {
   if (!f->folder || mkdir(f->folder, 0777) == 0 || errno == EEXIST) return true;
   wrong->file = f->folder;
-  return problem_set(wrong, KIND_WRITE, "name a folder that can be made", "%s",
-                     strerror(errno));
+  return problem_set(wrong, KIND_WRITE, "name a folder that can be created",
+                     "%s", strerror(errno));
 }
 
 int cmd_generate(int count, char **words, bool json) {

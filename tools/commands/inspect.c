@@ -46,7 +46,8 @@ static void put_resources(sink *out, const vyre_pipeline *pipeline,
               (unsigned)r->workgroup[2]);
   sink_format(out, "  %-14s ", "grid");
   if (needs_grid(r)) {
-    sink_text(out, "must be given: the workgroup has more axes than x\n");
+    sink_text(out,
+              "must be given, because the workgroup has more than one axis\n");
   } else if (r->grid_buffer) {
     sink_text(out, "covers buffer '");
     show_bytes(out, r->grid_buffer, strlen(r->grid_buffer));
@@ -59,20 +60,20 @@ static void put_resources(sink *out, const vyre_pipeline *pipeline,
   put_number(out, "grid barriers", r->grid_barriers, "");
   if (r->has_launches) {
     put_number(out, "launches", r->phase_count, " a dispatch");
-    put_number(out, "hidden", r->spill_bytes, " bytes an invocation");
+    put_number(out, "spill", r->spill_bytes, " bytes per invocation");
     put_number(out, "scratch", r->scratch_bytes,
-               " bytes a workgroup that runs");
+               " bytes per running workgroup");
   }
   if (r->has_width) {
     put_number(out, "width", r->width,
                r->width == 1 ? " invocation" : " invocations");
   }
   if (r->has_code) {
-    put_number(out, "code", r->code_bytes,
-               r->is_baseline
-                   ? " bytes, made the short way: the kernel is very "
-                     "large, and runs slower for it"
-                   : " bytes");
+    put_number(
+        out, "code", r->code_bytes,
+        r->is_baseline
+            ? " bytes, baseline tier: the kernel is very large and runs slower"
+            : " bytes");
   }
   put_plan(out, vyre_pipeline_bindings(pipeline));
 }
@@ -113,14 +114,14 @@ static void json_resources(sink *out, const vyre_pipeline *pipeline,
   json_u64(&json, "grid_barriers", r->grid_barriers);
   if (r->has_launches) {
     json_u64(&json, "launches", r->phase_count);
-    json_u64(&json, "hidden_buffers", r->spill_buffer_count);
-    json_u64(&json, "hidden_bytes", r->spill_bytes);
+    json_u64(&json, "spill_buffers", r->spill_buffer_count);
+    json_u64(&json, "spill_bytes", r->spill_bytes);
     json_u64(&json, "scratch_bytes", r->scratch_bytes);
   }
   if (r->has_width) json_u64(&json, "width", r->width);
   if (r->has_code) {
     json_u64(&json, "code_bytes", r->code_bytes);
-    json_bool(&json, "is_short", r->is_baseline);
+    json_bool(&json, "is_baseline", r->is_baseline);
   }
   json_bindings(&json, vyre_pipeline_bindings(pipeline));
   json_end(&json);

@@ -34,11 +34,10 @@ static void warn_if_dropped(const run_state *s) {
     return;
   }
   sink out = {0};
-  sink_format(
-      &out,
-      "warning: %llu events of the trace could not be written to %.300s\n"
-      "Fix: make room there, or trace to another place\n",
-      (unsigned long long)trace.dropped_count, trace.file);
+  sink_format(&out,
+              "warning: %llu trace events could not be written to %.300s\nFix: "
+              "free space there, or write the trace elsewhere\n",
+              (unsigned long long)trace.dropped_count, trace.file);
   write_all(STDERR_FILENO, out.data, out.length);
   sink_finish(&out);
 }
@@ -74,9 +73,9 @@ static bool failed(const run_state *s, problem *wrong, const vyre_status *st) {
   bool is_devices = vyre_status_number_get(st, "most_iterations", &own_limit);
   problem_from_status(wrong, st);
   if (st->kind == VYRE_KIND_OUT_OF_FUEL && !is_devices) {
-    problem_fix(wrong, "let the loop end, or raise --max-loop-iterations");
+    problem_fix(wrong, "make the loop end, or raise --max-loop-iterations");
   } else if (st->kind == VYRE_KIND_TIMED_OUT) {
-    problem_fix(wrong, "let the kernel end sooner, or raise --timeout");
+    problem_fix(wrong, "make the kernel faster, or raise --timeout");
   }
   wrong->printed = &s->printed;
   wrong->printed_dropped = s->printed_dropped;
@@ -119,11 +118,10 @@ static void suggest_grid(const run_state *s, problem *wrong) {
                 guess_groups(elements, axes, size[i]));
   }
   if (!grid.failed) {
-    problem_fix(
-        wrong,
-        "--grid %.*s, if the data is a %s; else give as many workgroups "
-        "on each axis as the data needs",
-        (int)grid.length, grid.data, axes == 2 ? "square" : "cube");
+    problem_fix(wrong,
+                "use --grid %.*s if the data is a %s; otherwise give the "
+                "workgroups that the data needs on each axis",
+                (int)grid.length, grid.data, axes == 2 ? "square" : "cube");
   }
   sink_finish(&grid);
 }
@@ -152,8 +150,8 @@ static void warn_if_huge(const run_state *s) {
     sink_format(&out, "%.3g", count);
   }
   sink_text(&out,
-            " invocations on ref, the interpreter: this takes hours or more\n"
-            "Fix: give a smaller --grid\n");
+            " invocations on ref, the interpreter: this takes hours or "
+            "more\nFix: use a smaller --grid\n");
   write_all(STDERR_FILENO, out.data, out.length);
   sink_finish(&out);
 }

@@ -115,8 +115,8 @@ static bool match_sets(run_state *s, problem *wrong) {
     standard +=
         strcmp(is_raw(spec) ? spec + strlen(raw_prefix) : spec, "-") == 0;
     if (standard > 1) {
-      return problem_set(wrong, KIND_USAGE, "put one of them into a file",
-                         "standard input is asked for twice");
+      return problem_set(wrong, KIND_USAGE, "read one of them from a file",
+                         "standard input is used twice");
     }
   }
   return true;
@@ -142,7 +142,7 @@ static const char *parse_path(run_state *s, run_buffer *b, const char *text,
     text += strlen(raw_prefix);
     length = strlen(text);
     if (length == 0) {
-      problem_set(wrong, KIND_USAGE, "", "--out %s=raw: names no file",
+      problem_set(wrong, KIND_USAGE, "", "--out %s=raw: has no file name",
                   b->decl->name);
       problem_fix(wrong, "write --out %s=raw:FILE", b->decl->name);
       return NULL;
@@ -151,7 +151,7 @@ static const char *parse_path(run_state *s, run_buffer *b, const char *text,
     if (!image_split_shape(text, &length, &b->shape, wrong)) return NULL;
     const char *unknown = image_unknown_format(text, length);
     if (unknown) {
-      problem_set(wrong, KIND_USAGE, "", "--out %s: %s files are not written",
+      problem_set(wrong, KIND_USAGE, "", "--out %s: cannot write %s files",
                   b->decl->name, unknown);
       problem_fix(wrong,
                   "name a .png, .ppm, .pgm or .npy file, or write --out "
@@ -187,12 +187,12 @@ static bool match_outs(run_state *s, problem *wrong) {
                          b->decl->name);
     }
     if (same_file(s, b)) {
-      return problem_set(wrong, KIND_USAGE, "give each a file of its own",
+      return problem_set(wrong, KIND_USAGE, "give each buffer its own file",
                          "--out %s: two buffers go to '%.200s'", b->decl->name,
                          path);
     }
     if (s->flags.json && strcmp(path, "-") == 0) {
-      return problem_set(wrong, KIND_USAGE, "name a file, or leave --json out",
+      return problem_set(wrong, KIND_USAGE, "name a file, or remove --json",
                          "--out %s=- and --json both want standard output",
                          b->decl->name);
     }
@@ -262,13 +262,12 @@ static bool size_output(run_state *s, run_buffer *b, problem *wrong) {
   if (b->spec) {
     if (strncmp(b->spec, "zeros:", 6) != 0) {
       problem_set(wrong, KIND_USAGE, "",
-                  "--set %s: this buffer is an output, which takes no data "
-                  "and begins as zeros",
+                  "--set %s: this buffer is an output; it starts as zeros and "
+                  "takes no data",
                   name);
       problem_fix(wrong,
                   b->decl->count ? "leave --set %s out"
-                                 : "write --set %s=zeros:N to say how large it "
-                                   "is",
+                                 : "write --set %s=zeros:N to set its size",
                   name);
       return false;
     }
@@ -280,7 +279,7 @@ static bool size_output(run_state *s, run_buffer *b, problem *wrong) {
   if (b->count) return true;
   b->is_sized_by_others = true;
   if (default_count(s, &b->count)) return true;
-  problem_set(wrong, KIND_USAGE, "", "the size of '%s' is not known", name);
+  problem_set(wrong, KIND_USAGE, "", "the size of '%s' is unknown", name);
   problem_fix(wrong, "add --set %s=zeros:N", name);
   return false;
 }

@@ -5,11 +5,8 @@
 enum { DEFAULT_SCHEDULES = 4, DEFAULT_SEED = 1, MOST_SCHEDULES = 1000000 };
 
 static bool needs_check(const char *name, problem *wrong) {
-  problem_set(wrong, KIND_USAGE, "",
-              "%s says how to check, but --check is "
-              "missing",
-              name);
-  problem_fix(wrong, "add --check, or drop %s", name);
+  problem_set(wrong, KIND_USAGE, "", "%s needs --check", name);
+  problem_fix(wrong, "add --check, or remove %s", name);
   return false;
 }
 
@@ -19,7 +16,7 @@ static bool check_flags(const run_flags *f, bool schedules, bool seed,
   if (seed && !f->check) return needs_check("--seed", wrong);
   if (f->schedules > MOST_SCHEDULES) {
     return problem_set(wrong, KIND_USAGE, "write at most 1000000",
-                       "--schedules is %llu, which would take too long",
+                       "--schedules is %llu, which takes too long",
                        (unsigned long long)f->schedules);
   }
   return true;
@@ -63,7 +60,8 @@ bool run_read_flags(int count, char **words, run_flags *f, problem *wrong) {
                        "--max-loop-iterations is 0, so no loop could run");
   }
   if (flags[18].given && f->replay == 0) { /* the table limits the value */
-    return problem_set(wrong, KIND_USAGE, "write 1 to 1000000, or leave it out",
+    return problem_set(wrong, KIND_USAGE,
+                       "use 1 to 1000000, or remove --replay",
                        "--replay is 0, so nothing could be measured");
   }
   if (!args_width(f->width, wrong) || !args_options(f->options, wrong) ||

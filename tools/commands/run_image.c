@@ -40,7 +40,7 @@ static void fix_by_count(const run_buffer *b, problem *wrong) {
     problem_fix(wrong, "write --out %s=%s:WxH with W x H x 3 = %llu", name,
                 b->path, count);
   } else if (only == 3) {
-    problem_fix(wrong, "name a .png, as %llu elements are no RGB picture",
+    problem_fix(wrong, "name a .png file; %llu elements are not an RGB picture",
                 count);
   } else {
     problem_fix(wrong, "write --out %s=%s:WxHxC with W x H x C = %llu", name,
@@ -110,8 +110,8 @@ static bool fix_by_input(const run_buffer *b, const run_buffer *from,
 static bool no_shape(const run_state *s, const run_buffer *b, problem *wrong) {
   char why[200];
   (void)snprintf(why, sizeof why,
-                 "the buffer has %llu %s elements, and nothing says how wide "
-                 "and how high the picture is",
+                 "the buffer has %llu %s elements; the width and height of the "
+                 "picture are unknown",
                  (unsigned long long)b->count,
                  vyre_element_name(b->decl->element));
   refuse(b, wrong, why);
@@ -147,13 +147,11 @@ static bool mismatch(const run_buffer *b, const image_shape *shape,
       shape->channels ? image_elements(shape, b->decl->element) : pixels;
   image_shape_text(shape, text);
   if (!shape->channels) text[strlen(text) - 2] = '\0';
-  (void)snprintf(why, sizeof why,
-                 "a picture of %s has %llu%s %s elements, and the buffer has "
-                 "%llu",
-                 text, (unsigned long long)count,
-                 shape->channels ? "" : " times 1, 2, 3 or 4",
-                 vyre_element_name(b->decl->element),
-                 (unsigned long long)b->count);
+  (void)snprintf(
+      why, sizeof why,
+      "a picture of %s has %llu%s %s elements; the buffer has %llu", text,
+      (unsigned long long)count, shape->channels ? "" : " times 1, 2, 3 or 4",
+      vyre_element_name(b->decl->element), (unsigned long long)b->count);
   refuse(b, wrong, why);
   if (shape->channels && !b->decl->count && !takes_input(b)) {
     problem_fix(
@@ -209,10 +207,9 @@ static bool check_format(const run_buffer *b, const image_shape *shape,
     return false;
   }
   if (image_has_channels(b->format, shape->channels)) return true;
-  (void)snprintf(why, sizeof why,
-                 "the picture is %s, and %s files do not have %u channel%s",
-                 text, names[b->format], shape->channels,
-                 shape->channels == 1 ? "" : "s");
+  (void)snprintf(
+      why, sizeof why, "the picture is %s; %s files do not have %u channel%s",
+      text, names[b->format], shape->channels, shape->channels == 1 ? "" : "s");
   refuse(b, wrong, why);
   if (is_packed(b)) {
     problem_fix(wrong,
@@ -232,7 +229,8 @@ static bool shape_image(const run_state *s, run_buffer *b, problem *wrong) {
   bool is_given = shape.width != 0;
   if (image_elements(&(image_shape){1, 1, 1}, b->decl->element) == 0) {
     char why[80];
-    (void)snprintf(why, sizeof why, "%s elements make no picture",
+    (void)snprintf(why, sizeof why,
+                   "%s elements cannot be written as a picture",
                    vyre_element_name(b->decl->element));
     refuse(b, wrong, why);
     problem_fix(wrong,
@@ -242,9 +240,8 @@ static bool shape_image(const run_state *s, run_buffer *b, problem *wrong) {
     return false;
   }
   if (is_packed(b) && b->format == IMAGE_PGM) {
-    refuse(
-        b, wrong,
-        "a u32 element is a pixel of 3 or 4 channels, and .pgm files have 1");
+    refuse(b, wrong,
+           "a u32 element is a pixel of 3 or 4 channels; .pgm files have 1");
     problem_fix(wrong,
                 "name a .png or a .ppm, or declare the buffer as u8, u16 or "
                 "f32");

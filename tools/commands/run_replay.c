@@ -97,7 +97,7 @@ bool run_replay(run_state *s, problem *wrong) {
   uint64_t *times = vyre_arena_alloc(&s->arena, 2 * count * sizeof *times, 0);
   if (!in || !times) {
     return problem_set(wrong, KIND_INPUT, "ask for fewer replays",
-                       "no memory for the times of %zu replays", count);
+                       "out of memory for the times of %zu replays", count);
   }
   vyre_recording *rec = NULL;
   vyre_code code = vyre_recording_create(s->device, &rec, &st);

@@ -40,9 +40,9 @@ static void put_extent(const uint32_t extent[3], sink *out) {
 
 static void tell_checked(const run_state *s, sink *out) {
   unsigned orders = s->report.schedules;
-  sink_text(out, "checked: no race, no access out of bounds");
+  sink_text(out, "checked: no race, no out-of-bounds access");
   if (orders == 0) {
-    sink_text(out, "; not whether the order matters\n");
+    sink_text(out, "; order dependence was not checked\n");
     return;
   }
   sink_format(out, ", the same in %u other order%s\n", orders,
@@ -61,7 +61,7 @@ void run_tell(const run_state *s, sink *out) {
     put_device_among(s->device, out);
     sink_text(out, ": grid ");
   } else {
-    sink_format(out, "%s runs nothing: %.255s was bound, not run: grid ",
+    sink_format(out, "%s is a stub: %.255s was bound but not run: grid ",
                 device, kernel);
   }
   put_extent(s->grid, out);
@@ -228,11 +228,9 @@ static void put_table(const run_state *s, const run_buffer *b, sink *out) {
   }
   if (shown) sink_text(out, "\n");
   if (shown < b->count) {
-    sink_format(out,
-                "  and %llu more; --out %s=%s.npy writes all, --values "
-                "prints all\n",
-                (unsigned long long)(b->count - shown), b->decl->name,
-                b->decl->name);
+    sink_format(
+        out, "  ... %llu more; use --out %s=%s.npy or --values for all\n",
+        (unsigned long long)(b->count - shown), b->decl->name, b->decl->name);
   }
   if (text.failed) out->failed = true;
   sink_finish(&text);

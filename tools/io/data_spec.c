@@ -34,8 +34,8 @@ static unsigned char *room(data_spec *s, uint64_t count) {
   size_t size = element_bytes(s->buffer->element);
   if (count > UINT32_MAX || count > INPUT_LIMIT / size) {
     problem_set(s->wrong, KIND_INPUT, "use fewer elements",
-                "buffer '%s': %llu elements of %zu bytes are more than 2 GiB "
-                "or 4294967295 elements",
+                "buffer '%s': %llu elements of %zu bytes exceed 2 GiB or "
+                "4294967295 elements",
                 s->buffer->name, (unsigned long long)count, size);
     return NULL;
   }
@@ -55,11 +55,11 @@ static bool read_count(data_spec *s, const char *text, const char *form,
                        uint64_t *count) {
   if (parse_u64(text, strlen(text), count)) return true;
   if (is_too_large(text, strlen(text), UINT32_MAX)) {
-    return bad_spec(s, form,
-                    "the number of elements is too large: the most is "
-                    "4294967295");
+    return bad_spec(
+        s, form,
+        "the number of elements is too large; the maximum is 4294967295");
   }
-  return bad_spec(s, form, "the number of elements is no whole number");
+  return bad_spec(s, form, "the number of elements is not an integer");
 }
 
 static bool make_zeros(data_spec *s, const char *rest) {
@@ -86,7 +86,8 @@ static bool make_fill(data_spec *s, const char *rest) {
   unsigned char value[LARGEST_ELEMENT];
   uint64_t count;
   const char *colon = strchr(rest, ':');
-  if (!colon) return bad_spec(s, "fill:1:1024", "it has no value and number");
+  if (!colon)
+    return bad_spec(s, "fill:1:1024", "the value and the count are missing");
   if (!element_parse(s->buffer->element, rest, (size_t)(colon - rest), value)) {
     char why[64];
     snprintf(why, sizeof why, "the value is no %s",
@@ -105,12 +106,12 @@ static bool make_random(data_spec *s, const char *rest) {
   uint64_t seed, count;
   const char *colon = strchr(rest, ':');
   if (colon && is_too_large(rest, (size_t)(colon - rest), UINT64_MAX)) {
-    return bad_spec(s, "random:1:1024",
-                    "the seed is too large: the most is "
-                    "18446744073709551615");
+    return bad_spec(
+        s, "random:1:1024",
+        "the seed is too large; the maximum is 18446744073709551615");
   }
   if (!colon || !parse_u64(rest, (size_t)(colon - rest), &seed)) {
-    return bad_spec(s, "random:1:1024", "the seed is no whole number");
+    return bad_spec(s, "random:1:1024", "the seed is not an integer");
   }
   if (!read_count(s, colon + 1, "random:1:1024", &count)) return false;
   unsigned char *bytes = room(s, count);
@@ -148,7 +149,7 @@ static bool make_text(data_spec *s, const char *rest) {
   vyre_element element = s->buffer->element;
   if (element != VYRE_ELEMENT_U8 && element != VYRE_ELEMENT_BYTES) {
     char why[80];
-    snprintf(why, sizeof why, "text is for u8 and bytes, and this is %s",
+    snprintf(why, sizeof why, "text: needs a buffer of u8 or bytes, not %s",
              vyre_element_name(element));
     return bad_spec(s, "values:1,2,3", why);
   }
@@ -171,8 +172,8 @@ static bool read_raw(data_spec *s) {
   if (out->length % size == 0) return true;
   s->wrong->file = out->file.label;
   problem_set(s->wrong, KIND_INPUT, "",
-              "buffer '%s': %zu bytes are no whole number of %s elements of "
-              "%zu bytes",
+              "buffer '%s': %zu bytes are not a multiple of the %s element "
+              "size, %zu bytes",
               s->buffer->name, out->length,
               vyre_element_name(s->buffer->element), size);
   problem_fix(s->wrong, "give it %zu or %zu bytes", out->length / size * size,
@@ -187,9 +188,9 @@ static bool no_such_value(data_spec *s) {
   show_into(shown, sizeof shown, s->text, strlen(s->text));
   *s->wrong = (problem){0};
   problem_set(s->wrong, KIND_USAGE, "",
-              "uniform '%s' is one %s; '%s' is no such value, nor a file",
+              "uniform '%s' is one %s; '%s' is neither such a value nor a file",
               s->buffer->name, vyre_element_name(s->buffer->element), shown);
-  problem_fix(s->wrong, "write a value, as in --set %s=1", s->buffer->name);
+  problem_fix(s->wrong, "write a value, such as --set %s=1", s->buffer->name);
   return false;
 }
 
@@ -247,8 +248,7 @@ static bool read_picture(data_spec *s, bool png, const image_shape *wanted) {
 
 static bool unknown_picture(data_spec *s, const char *path, const char *end) {
   s->wrong->file = path;
-  problem_set(s->wrong, KIND_INPUT, "",
-              "buffer '%s': files that end in %s are not read as pictures",
+  problem_set(s->wrong, KIND_INPUT, "", "buffer '%s': cannot read %s files",
               s->buffer->name, end);
   problem_fix(s->wrong,
               "convert it to PNG, PGM or PPM, or write --set %s=raw:%.150s for "
@@ -330,9 +330,10 @@ bool data_read(const char *spec, const vyre_buffer_decl *buffer,
   if (!buffer->count || buffer->count == out->count) return true;
   wrong->file = out->file.label;
   problem_set(wrong, KIND_INPUT, "",
-              "buffer '%s' is declared with %u elements, and is given %llu",
+              "buffer '%s' is declared with %u elements, but %llu are given",
               buffer->name, buffer->count, (unsigned long long)out->count);
-  problem_fix(wrong, "give it %u elements, or declare it without a number",
+  problem_fix(wrong,
+              "give it %u elements, or declare the buffer without a count",
               buffer->count);
   return false;
 }

@@ -258,23 +258,24 @@ TEST(npy_headers_that_are_not) {
       {"{'descr': '<f4', 'fortran_order': True, 'shape': (3, 2)}",
        "Fortran order", 24},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (3,)}",
-       "promises 3 elements of 4 bytes, but 11 bytes follow", 11},
+       "declares 3 elements of 4 bytes, but 11 bytes follow", 11},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (3,)}",
        "but 13 bytes follow", 13},
-      {"{'descr': '<f4', 'fortran_order': False, 'shape': (3)}", "no tuple",
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (3)}", "not a tuple",
        12},
-      {"{'descr': '<f4', 'fortran_order': False, 'shape': 3}", "no tuple", 12},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': 3}", "not a tuple",
+       12},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (-3,)}",
-       "number of the shape", 12},
+       "extent of the shape", 12},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (3,", "shape", 12},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (3 3)}",
-       "shape does not end", 12},
+       "shape is not terminated", 12},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': "
        "(4294967296,4294967296,4294967296)}",
        "too many elements", 12},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': "
        "(4611686018427387904,)}",
-       "promises 4611686018427387904 elements", 12},
+       "declares 4611686018427387904 elements", 12},
       {"{'descr': '<f4', 'fortran_order': 0, 'shape': (3,)}", "fortran_order",
        12},
       {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (3,)}",
@@ -283,11 +284,11 @@ TEST(npy_headers_that_are_not) {
       {"{'descr': '<f4', 'shape': (3,)}", "lacks a key", 12},
       {"{'descr': '<f4', 'order': 'C'}", "unknown key", 12},
       {"{'descr' '<f4'}", "colon", 12},
-      {"{'descr: <f4}", "does not end", 12},
-      {"{'descr': '<f4' 'shape': (3,)}", "header does not end", 12},
+      {"{'descr: <f4}", "is not terminated", 12},
+      {"{'descr': '<f4' 'shape': (3,)}", "header is not terminated", 12},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (3,)} x",
-       "more after its end", 12},
-      {"", "no dictionary", 12},
+       "text follows the header", 12},
+      {"", "not a dictionary", 12},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     problem wrong = {0};
@@ -327,11 +328,11 @@ TEST(npy_versions_and_header_lengths) {
   CHECK(read_npy(&in, VYRE_ELEMENT_F32, &count, &wrong));
   text[8] = 1;
   CHECK(!read_npy(&in, VYRE_ELEMENT_F32, &count, &wrong));
-  CHECK_HAS(wrong.message, "and 65536 are the most");
+  CHECK_HAS(wrong.message, "the maximum is 65536");
   wrong = (problem){0};
   memset(text + 8, 0xFF, 4);
   CHECK(!read_npy(&in, VYRE_ELEMENT_F32, &count, &wrong));
-  CHECK_HAS(wrong.message, "and 65536 are the most");
+  CHECK_HAS(wrong.message, "the maximum is 65536");
   wrong = (problem){0};
   text[6] = 4;
   CHECK(!read_npy(&in, VYRE_ELEMENT_F32, &count, &wrong));

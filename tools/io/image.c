@@ -21,11 +21,10 @@ bool image_bad(const input *in, const char *buffer, const char *fix,
   wrong->file = in->label;
   problem_set(wrong, KIND_INPUT, fix, "buffer '%s': %s", buffer, why);
   if (!fix[0]) {
-    problem_fix(
-        wrong,
-        "save the picture again as PNG, PGM or PPM; --set %s=raw:%.200s "
-        "takes the bytes of the file as they are",
-        buffer, strcmp(in->label, "<stdin>") == 0 ? "-" : in->label);
+    problem_fix(wrong,
+                "save the picture again as PNG, PGM or PPM; --set "
+                "%s=raw:%.200s reads the file as raw bytes",
+                buffer, strcmp(in->label, "<stdin>") == 0 ? "-" : in->label);
   }
   return false;
 }
@@ -112,15 +111,15 @@ bool image_split_shape(const char *text, size_t *length, image_shape *shape,
     problem_set(wrong, KIND_USAGE, "",
                 "'%s' gives a shape to a file that is not a picture", shown);
     problem_fix(wrong,
-                "name a .png, .ppm, .pgm or .pnm file, or leave %.40s out; "
-                "raw:%s is the file of exactly that name",
+                "name a .png, .ppm, .pgm or .pnm file, or remove %.40s; raw:%s "
+                "means the file of exactly that name",
                 colon, shown);
     return false;
   }
   return problem_set(wrong, KIND_USAGE,
-                     "write width x height, or width x height x channels with "
-                     "1 to 4 channels, as in :640x480 or :640x480x3",
-                     "'%s' does not end in the shape of a picture", shown);
+                     "write width x height or width x height x channels (1 to "
+                     "4), such as :640x480 or :640x480x3",
+                     "'%s' does not end in a valid shape", shown);
 }
 
 void image_shape_text(const image_shape *shape, char out[IMAGE_SHAPE_TEXT]) {
@@ -207,18 +206,18 @@ static bool check_element(const image *from, const vyre_buffer_decl *buffer,
     return image_bad(in, buffer->name,
                      "declare the buffer as u8, u16, u32 (a pixel each) or f32 "
                      "(0 to 1)",
-                     wrong, "%s elements hold no picture", name);
+                     wrong, "%s elements cannot hold a picture", name);
   }
   bool is_wide = element == VYRE_ELEMENT_U16;
   if (element == VYRE_ELEMENT_F32 || is_wide == (from->bits == 16)) return true;
-  return image_bad(
-      in, buffer->name,
-      is_wide ? "declare the buffer as u8 or f32, or write the picture with "
-                "16 bits a sample"
-              : "declare the buffer as u16 or f32, or write the picture with "
-                "8 bits a sample",
-      wrong, "%s elements take samples of %d bits, and the picture has %u",
-      name, is_wide ? 16 : 8, from->bits);
+  return image_bad(in, buffer->name,
+                   is_wide ? "declare the buffer as u8 or f32, or save the "
+                             "picture with 16 bits per sample"
+                           : "declare the buffer as u16 or f32, or save the "
+                             "picture with 8 bits per sample",
+                   wrong,
+                   "%s elements hold samples of %d bits; the picture has %u",
+                   name, is_wide ? 16 : 8, from->bits);
 }
 
 /* Returns true if the elements are the samples, byte by byte. */
@@ -238,9 +237,9 @@ static bool check_shape(const input *in, const image_target *target,
     return true;
   }
   image_shape_text(has, text);
-  (void)snprintf(fix, sizeof fix, "write :%s behind the name", text);
+  (void)snprintf(fix, sizeof fix, "write :%s after the file name", text);
   return image_bad(in, target->buffer->name, fix, wrong,
-                   "the picture is %s, and %s asks for another shape", text,
+                   "the picture is %s; %s requires another shape", text,
                    target->asked_as);
 }
 
@@ -249,11 +248,12 @@ static bool check_count(const input *in, const vyre_buffer_decl *buffer,
   char fix[80];
   if (!buffer->count || buffer->count == count) return true;
   (void)snprintf(fix, sizeof fix,
-                 "give it %u elements, or declare it without a number",
+                 "give it %u elements, or declare the buffer without a count",
                  buffer->count);
-  return image_bad(in, buffer->name, fix, wrong,
-                   "it is declared with %u elements, and the picture has %llu",
-                   buffer->count, (unsigned long long)count);
+  return image_bad(
+      in, buffer->name, fix, wrong,
+      "the buffer is declared with %u elements; the picture has %llu",
+      buffer->count, (unsigned long long)count);
 }
 
 bool image_check(const input *in, const image_target *target, const image *made,
@@ -280,8 +280,8 @@ bool image_check_bytes(const input *in, const image_target *target,
                        const image *made, uint64_t bytes, problem *wrong) {
   if (bytes <= INPUT_LIMIT) return true;
   return image_bad(in, target->buffer->name, "use a smaller picture", wrong,
-                   "to read %u x %u pixels takes %llu bytes of memory or more, "
-                   "and the most is %llu",
+                   "reading %u x %u pixels takes at least %llu bytes of "
+                   "memory; the maximum is %llu",
                    made->shape.width, made->shape.height,
                    (unsigned long long)bytes, (unsigned long long)INPUT_LIMIT);
 }
@@ -315,11 +315,12 @@ static bool put_floats(const image_shape *shape, const vyre_buffer_decl *buffer,
     float value;
     memcpy(&value, elements + 4 * i, sizeof value);
     if (value != value) {
-      problem_set(wrong, KIND_INPUT, "",
-                  "buffer '%s': element %llu is NaN, which no picture holds",
-                  buffer->name, (unsigned long long)i);
+      problem_set(
+          wrong, KIND_INPUT, "",
+          "buffer '%s': element %llu is NaN, which a picture cannot hold",
+          buffer->name, (unsigned long long)i);
       problem_fix(wrong,
-                  "write --out %s=FILE.npy, or let the kernel write numbers "
+                  "write --out %s=FILE.npy, or make the kernel write numbers "
                   "from 0 to 1",
                   buffer->name);
       return false;

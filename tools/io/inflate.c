@@ -41,7 +41,7 @@ static bool fail(inflater *s, const char *why) {
 
 static bool take_bits(inflater *s, unsigned count, uint32_t *value) {
   while (s->bit_count < count) {
-    if (s->at == s->length) return fail(s, "the data end too early");
+    if (s->at == s->length) return fail(s, "the data is truncated");
     s->bits |= (uint32_t)s->in[s->at++] << s->bit_count;
     s->bit_count += 8;
   }
@@ -91,13 +91,13 @@ static bool take_symbol(inflater *s, const huffman *code, unsigned *symbol) {
     first = (first + count) << 1;
     value <<= 1;
   }
-  return fail(s, "a code stands for no symbol");
+  return fail(s, "a code has no symbol");
 }
 
 static bool copy_match(inflater *s, size_t distance, size_t length) {
-  if (distance > s->done) return fail(s, "a match begins before the data");
+  if (distance > s->done) return fail(s, "a match starts before the data");
   if (length > s->size - s->done) {
-    return fail(s, "there are more bytes than the picture has");
+    return fail(s, "the data is longer than the picture");
   }
   for (size_t i = 0; i < length; i++, s->done++) {
     s->out[s->done] = s->out[s->done - distance];
@@ -137,7 +137,7 @@ static bool take_block(inflater *s, const huffman *literals,
       if (!take_match(s, symbol, distances)) return false;
     } else {
       if (s->done == s->size) {
-        return fail(s, "there are more bytes than the picture has");
+        return fail(s, "the data is longer than the picture");
       }
       s->out[s->done++] = (unsigned char)symbol;
     }
@@ -147,16 +147,16 @@ static bool take_block(inflater *s, const huffman *literals,
 static bool take_stored(inflater *s) {
   s->bits = 0; /* skip to the next byte */
   s->bit_count = 0;
-  if (s->length - s->at < 4) return fail(s, "the data end too early");
+  if (s->length - s->at < 4) return fail(s, "the data is truncated");
   size_t count = s->in[s->at] | (size_t)s->in[s->at + 1] << 8;
   size_t inverse = s->in[s->at + 2] | (size_t)s->in[s->at + 3] << 8;
   s->at += 4;
   if ((count ^ inverse) != 0xFFFF) {
-    return fail(s, "the length of a stored block is damaged");
+    return fail(s, "the length of a stored block is corrupt");
   }
-  if (count > s->length - s->at) return fail(s, "the data end too early");
+  if (count > s->length - s->at) return fail(s, "the data is truncated");
   if (count > s->size - s->done) {
-    return fail(s, "there are more bytes than the picture has");
+    return fail(s, "the data is longer than the picture");
   }
   if (count) memcpy(s->out + s->done, s->in + s->at, count);
   s->at += count;
@@ -240,7 +240,7 @@ static bool take_blocks(inflater *s) {
     bool fine = kind == 0   ? take_stored(s)
                 : kind == 1 ? take_fixed(s)
                 : kind == 2 ? take_dynamic(s)
-                            : fail(s, "a block is of a reserved kind");
+                            : fail(s, "a block has a reserved type");
     if (!fine) return false;
   }
   return true;
@@ -248,16 +248,16 @@ static bool take_blocks(inflater *s) {
 
 const char *inflate_zlib(const unsigned char *data, size_t length,
                          unsigned char *out, size_t size) {
-  if (length < 6) return "the data end too early";
+  if (length < 6) return "the data is truncated";
   if ((data[0] & 15) != 8 || data[0] >> 4 > 7 ||
       ((unsigned)data[0] << 8 | data[1]) % 31 != 0 || data[1] & 32) {
-    return "the data are no zlib stream without a dictionary";
+    return "the data is not a zlib stream without a dictionary";
   }
   inflater s = {
       .in = data, .at = 2, .length = length, .out = out, .size = size};
   if (!take_blocks(&s)) return s.wrong;
-  if (s.done < size) return "there are fewer bytes than the picture has";
-  if (s.length - s.at < 4) return "the data end too early";
+  if (s.done < size) return "the data is shorter than the picture";
+  if (s.length - s.at < 4) return "the data is truncated";
   const unsigned char *sum =
       data + s.at; /* bytes after the stream are ignored */
   uint32_t wanted = (uint32_t)sum[0] << 24 | (uint32_t)sum[1] << 16 |

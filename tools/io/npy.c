@@ -85,7 +85,7 @@ static bool read_quoted(npy_reader *r, const char **text, size_t *length) {
   }
   *text = r->in->text + r->at;
   const char *end = memchr(*text, quote, r->end - r->at);
-  if (!end) return bad(r, "a quoted word does not end");
+  if (!end) return bad(r, "a quoted word is not terminated");
   *length = (size_t)(end - *text);
   r->at += *length + 1;
   return true;
@@ -99,7 +99,7 @@ static bool read_dimension(npy_reader *r, npy_header *h) {
   }
   uint64_t size;
   if (!parse_u64(r->in->text + begin, r->at - begin, &size)) {
-    return bad(r, "a number of the shape is missing or too large");
+    return bad(r, "an extent of the shape is missing or too large");
   }
   take(r, 'L'); /* Python 2 appended L to long integers. */
   if (size && h->count > UINT64_MAX / size) {
@@ -113,16 +113,16 @@ static bool read_dimension(npy_reader *r, npy_header *h) {
 /* Parses (), (3,) or (2, 3). */
 static bool read_shape(npy_reader *r, npy_header *h) {
   h->count = 1;
-  if (!take(r, '(')) return bad(r, "the shape is no tuple");
+  if (!take(r, '(')) return bad(r, "the shape is not a tuple");
   while (!take(r, ')')) {
     if (!read_dimension(r, h)) return false;
     if (take(r, ',')) {
       skip_spaces(r);
       continue;
     }
-    if (!take(r, ')')) return bad(r, "the shape does not end");
+    if (!take(r, ')')) return bad(r, "the shape is not terminated");
     /* In Python, (3) is a number, not a tuple. */
-    return h->dimensions > 1 || bad(r, "the shape is no tuple");
+    return h->dimensions > 1 || bad(r, "the shape is not a tuple");
   }
   return true;
 }
@@ -152,18 +152,18 @@ static bool read_entry(npy_reader *r, bool seen[KEYS], npy_header *h) {
 
 static bool read_dict(npy_reader *r, npy_header *h) {
   bool seen[KEYS] = {false};
-  if (!take(r, '{')) return bad(r, "the header is no dictionary");
+  if (!take(r, '{')) return bad(r, "the header is not a dictionary");
   while (!take(r, '}')) {
     if (!read_entry(r, seen, h)) return false;
     if (take(r, ',')) continue;
-    if (!take(r, '}')) return bad(r, "the header does not end");
+    if (!take(r, '}')) return bad(r, "the header is not terminated");
     break;
   }
   for (int i = 0; i < KEYS; i++) {
     if (!seen[i]) return bad(r, "the header lacks a key");
   }
   skip_spaces(r);
-  return r->at == r->end || bad(r, "the header has more after its end");
+  return r->at == r->end || bad(r, "text follows the header");
 }
 
 /* Parses magic, version and length. Leaves r at the dictionary and r->end
@@ -172,12 +172,12 @@ static bool read_preamble(npy_reader *r) {
   const unsigned char *text = (const unsigned char *)r->in->text;
   size_t length = r->in->length;
   if (!is_npy(r->in->text, length)) {
-    return bad(r, "the file does not begin as .npy files do");
+    return bad(r, "the file does not start like a .npy file");
   }
   r->at = sizeof magic;
   if (length < 10) return bad(r, "the file is cut short");
   if (text[6] < 1 || text[6] > 3) {
-    return bad(r, "the version of the format is none of 1, 2 and 3");
+    return bad(r, "the format version is not 1, 2 or 3");
   }
   size_t size = text[8] | (size_t)text[9] << 8;
   r->at = 10;
@@ -188,12 +188,12 @@ static bool read_preamble(npy_reader *r) {
   }
   if (size > NPY_LONGEST_HEADER) {
     r->wrong->file = r->in->label;
-    return problem_set(r->wrong, KIND_INPUT, "write the file with numpy.save",
-                       "buffer '%s': the header is said to have %zu bytes, "
-                       "and %d are the most",
-                       r->buffer, size, (int)NPY_LONGEST_HEADER);
+    return problem_set(
+        r->wrong, KIND_INPUT, "write the file with numpy.save",
+        "buffer '%s': the header has %zu bytes; the maximum is %d", r->buffer,
+        size, (int)NPY_LONGEST_HEADER);
   }
-  if (size > length - r->at) return bad(r, "the header is cut short");
+  if (size > length - r->at) return bad(r, "the header is truncated");
   r->end = r->at + size;
   return true;
 }
@@ -223,7 +223,8 @@ static bool check_type(npy_reader *r, const npy_header *h,
   problem_set(r->wrong, KIND_INPUT, "",
               "buffer '%s' is %s ('%s'); the file holds '%s'", r->buffer,
               vyre_element_name(element), wanted, shown);
-  problem_fix(r->wrong, "save x.astype('%s'), or declare the buffer otherwise",
+  problem_fix(r->wrong,
+              "save x.astype('%s'), or change the declaration of the buffer",
               wanted);
   return false;
 }
@@ -233,8 +234,8 @@ static bool check_size(npy_reader *r, const npy_header *h, size_t size) {
   if (h->count <= SIZE_MAX / size && h->count * size == there) return true;
   r->wrong->file = r->in->label;
   return problem_set(r->wrong, KIND_INPUT, "write the file with numpy.save",
-                     "buffer '%s': the header promises %llu elements of %zu "
-                     "bytes, but %zu bytes follow it",
+                     "buffer '%s': the header declares %llu elements of %zu "
+                     "bytes, but %zu bytes follow",
                      r->buffer, (unsigned long long)h->count, size, there);
 }
 

@@ -99,7 +99,7 @@ static bool read_header(png_reader *r, const png_chunk *c) {
   static const unsigned samples[7] = {1, 0, 3, 1, 2, 0, 4};
   const unsigned char *d = c->data;
   if (!is_chunk(c, "IHDR") || c->size != 13) {
-    return bad(r, "the first chunk is no IHDR of 13 bytes");
+    return bad(r, "the first chunk is not an IHDR of 13 bytes");
   }
   r->width = get_u32(d);
   r->height = get_u32(d + 4);
@@ -111,10 +111,10 @@ static bool read_header(png_reader *r, const png_chunk *c) {
   }
   bool is_power = r->depth && (r->depth & (r->depth - 1)) == 0;
   if (r->colour > 6 || !is_power || !(depths[r->colour] & r->depth)) {
-    return bad(r, "there is no such colour type with this depth");
+    return bad(r, "invalid combination of colour type and depth");
   }
   if (d[10] != 0 || d[11] != 0 || d[12] > 1) {
-    return bad(r, "compression, filter or interlacing is of an unknown kind");
+    return bad(r, "unknown compression, filter or interlacing method");
   }
   r->stored = samples[r->colour];
   r->is_interlaced = d[12] == 1;
@@ -128,7 +128,7 @@ static bool read_palette(png_reader *r, const png_chunk *c) {
   }
   if (c->size == 0 || c->size % 3 != 0 || c->size > 3 * PALETTE_SIZE ||
       (r->colour == PALETTE && c->size / 3 > 1u << r->depth)) {
-    return bad(r, "the palette has no suitable size");
+    return bad(r, "the palette has an invalid size");
   }
   r->palette_count = c->size / 3;
   for (unsigned i = 0; i < r->palette_count; i++) {
@@ -161,9 +161,9 @@ static bool read_transparency(png_reader *r, const png_chunk *c) {
 }
 
 static bool read_data(png_reader *r, const png_chunk *c) {
-  if (r->is_data_over) return bad(r, "IDAT chunks do not follow each other");
+  if (r->is_data_over) return bad(r, "IDAT chunks are not consecutive");
   if (r->colour == PALETTE && !r->palette_count) {
-    return bad(r, "there is no palette");
+    return bad(r, "the palette is missing");
   }
   if (!r->has_data) {
     /* A chunk cannot be longer than the rest of the file. */
@@ -187,7 +187,7 @@ static bool read_chunk(png_reader *r, const png_chunk *c) {
   if (is_chunk(c, "PLTE")) return read_palette(r, c);
   if (is_chunk(c, "tRNS")) return read_transparency(r, c);
   bool is_needed = !(c->type[0] & 32);
-  return !is_needed || bad(r, "a chunk is needed to read it and is unknown");
+  return !is_needed || bad(r, "a critical chunk is unknown");
 }
 
 /* --- pixels ---------------------------------------------------------------------*/
@@ -313,7 +313,7 @@ static bool take_pass(png_reader *r, const png_pass *pass, unsigned char **raw,
     for (uint32_t x = 0; x < columns; x++) {
       size_t at = to_row + pass->x + (size_t)x * pass->dx;
       if (!expand(r, row, x, out, out->samples + at * pixel)) {
-        return bad(r, "a pixel is outside of the palette");
+        return bad(r, "a pixel index exceeds the palette");
       }
     }
     above = row;
@@ -362,14 +362,14 @@ static bool decode(png_reader *r, vyre_arena *arena, image *out) {
 static bool read_chunks(png_reader *r) {
   png_chunk c = {0};
   if (!is_png(r->in->text, r->in->length)) {
-    return bad(r, "it does not begin as PNG files do");
+    return bad(r, "the file does not start like a PNG file");
   }
   r->at = sizeof signature;
   if (!next_chunk(r, &c) || !read_header(r, &c)) return false;
   while (!r->is_over) {
     if (!next_chunk(r, &c) || !read_chunk(r, &c)) return false;
   }
-  return r->has_data || bad(r, "there is no IDAT chunk");
+  return r->has_data || bad(r, "the IDAT chunk is missing");
 }
 
 bool png_read(const input *in, const image_target *target, vyre_arena *arena,

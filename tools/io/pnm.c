@@ -74,7 +74,7 @@ static bool read_plain(pnm_reader *r, size_t count, const image *out) {
     put_sample(out, i, value);
   }
   skip_space(r);
-  return r->at == r->in->length || bad(r, "something follows the last sample");
+  return r->at == r->in->length || bad(r, "data follows the last sample");
 }
 
 static bool read_raw(pnm_reader *r, size_t count, const image *out) {
@@ -99,14 +99,14 @@ static bool check_size(pnm_reader *r, bool is_plain, uint64_t samples,
   uint64_t needed = is_plain ? 2 * samples - 1 : samples * (out->bits / 8);
   if (there == needed || (is_plain && there > needed)) return true;
   return image_bad(r->in, r->target->buffer->name, "", r->wrong,
-                   "%u x %u pixels need %llu bytes, and %llu are there",
+                   "%u x %u pixels need %llu bytes; the file has %llu",
                    out->shape.width, out->shape.height,
                    (unsigned long long)needed, (unsigned long long)there);
 }
 
 static bool read_head(pnm_reader *r, char *kind, image *out) {
   if (!is_pnm(r->in->text, r->in->length)) {
-    return bad(r, "it does not begin with P2, P3, P5 or P6");
+    return bad(r, "the file does not start with P2, P3, P5 or P6");
   }
   *kind = r->in->text[1];
   r->at = 2;
@@ -132,7 +132,7 @@ bool pnm_read(const input *in, const image_target *target, vyre_arena *arena,
   bool is_plain = kind < '5';
   if (!is_plain) {
     if (r.at == in->length || !is_space(in->text[r.at])) {
-      return bad(&r, "a white space behind the maximum is missing");
+      return bad(&r, "white space is missing after the maximum");
     }
     r.at++;
   } else {

@@ -35,16 +35,16 @@ void *list_add(arena_list *list, size_t item_size, vyre_arena *arena) {
 }
 
 static bool cannot_read(problem *wrong, int error) {
-  return problem_set(wrong, KIND_INPUT,
-                     "name a file that is there and can be read, or - for "
-                     "standard input",
-                     "cannot be read: %s", strerror(error));
+  return problem_set(
+      wrong, KIND_INPUT,
+      "name an existing file that you can read, or - for standard input",
+      "cannot be read: %s", strerror(error));
 }
 
 static bool too_large(problem *wrong, size_t limit) {
   bool giga = limit >= (size_t)1 << 30;
   return problem_set(wrong, KIND_INPUT,
-                     "split it into parts, and take each on its own",
+                     "split the input and process the parts separately",
                      "the input is larger than %zu %s",
                      limit >> (giga ? 30 : 20), giga ? "GiB" : "MiB");
 }
@@ -139,7 +139,7 @@ static bool read_from(const char *path, input_limit limit, input *out,
   if (fine && is_endless(&info)) {
     fine =
         problem_set(wrong, KIND_INPUT, "name a file, or - for standard input",
-                    "cannot be read: it is a device, which may have no end");
+                    "cannot be read: it is a device, which may never end");
   }
   if (fine && S_ISREG(info.st_mode) && (uint64_t)info.st_size > limit.json) {
     fine = too_large(wrong, limit.json);

@@ -88,12 +88,12 @@ bool json_number(json_reader *reader, const token *t, const char *name,
     return true;
   }
   char wanted[64];
-  snprintf(wanted, sizeof wanted, "a whole number from 0 to %" PRIu64, most);
+  snprintf(wanted, sizeof wanted, "an integer from 0 to %" PRIu64, most);
   json_unexpected(reader, t, name, wanted);
   if (t->type == TOKEN_NUMBER) {
     problem_fix(reader->wrong,
-                "write it in plain decimal digits, without sign, point or "
-                "exponent, at most %" PRIu64,
+                "write decimal digits without sign, point or exponent, at most "
+                "%" PRIu64,
                 most);
   }
   return false;
@@ -125,7 +125,7 @@ bool json_choice(json_reader *reader, const token *t, const char *name,
              names[i]);
   }
   char text[SHOWN_TOKEN];
-  json_fail(reader, "", "%s is %s, not one of its names", name,
+  json_fail(reader, "", "%s is %s, which is not a valid name", name,
             describe(t, text));
   const char *meant = t->type == TOKEN_STRING
                           ? nearest_word(t->text, t->length, names, count)
@@ -149,7 +149,7 @@ bool json_name(json_reader *reader, const token *t, const char *name,
     uint32_t code_point;
     bool control = utf8_next(t->text + bad, t->length - bad, &code_point) > 0;
     json_fail(reader,
-              control ? "leave control characters out of names"
+              control ? "remove control characters from names"
                       : "save the file as UTF-8",
               control ? "%s has a control character" : "%s is not valid UTF-8",
               name);
@@ -183,8 +183,8 @@ bool json_key(json_reader *reader, const token *t, const key_set *keys,
   char text[SHOWN_TOKEN];
   const char *meant =
       nearest_word(t->text, t->length, keys->names, keys->count);
-  json_fail(reader, "remove the key", "%s is no key of %s", describe(t, text),
-            keys->where);
+  json_fail(reader, "remove the key", "%s is not a key of %s",
+            describe(t, text), keys->where);
   if (meant) problem_fix(reader->wrong, "did you mean \"%s\"?", meant);
   return false;
 }
@@ -241,10 +241,10 @@ static int pass_text(json_reader *reader, token_type type,
   size_t start = inside ? 0 : token_start(reader) + 1;
   if (!inside && reader->end > start && reader->end <= in->length &&
       !surrogates_are_paired(in->text + start, reader->end - start - 1)) {
-    return json_fail(reader,
-                     "write both \\u escapes of the pair, or the character "
-                     "itself",
-                     "a string has one half of a surrogate pair");
+    return json_fail(
+        reader,
+        "write both \\u escapes of the surrogate pair, or the character itself",
+        "a string has an unpaired surrogate");
   }
   return reader->handle(reader, &t);
 }
@@ -350,19 +350,19 @@ static bool no_json(json_reader *reader) {
   while (length && strchr(". ", said[length - 1])) said[--length] = '\0';
   if (strstr(said, "premature EOF")) {
     return fail_at(reader, reader->in->length,
-                   "finish the JSON text: something is still open",
-                   "this is not JSON: the text ends too early");
+                   "complete the JSON text; an object or array is not closed",
+                   "invalid JSON: the text is truncated");
   }
   snprintf(message, sizeof message, "this is not JSON: %s", said);
   return fail_at(reader, bad_place(reader, strncmp(words, "lexical", 7) == 0),
-                 "mend the JSON text at this place", message);
+                 "correct the JSON text at this position", message);
 }
 
 static bool starts_well(json_reader *reader) {
   const input *in = reader->in;
   if (in->length >= 3 && memcmp(in->text, "\xEF\xBB\xBF", 3) == 0) {
     return fail_at(reader, 0, "save the file as UTF-8 without it",
-                   "the text begins with a byte order mark");
+                   "the text starts with a byte order mark");
   }
   for (size_t at = 0; at < in->length; at++) {
     if (!json_is_space(in->text[at])) return true;

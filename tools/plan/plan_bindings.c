@@ -28,7 +28,7 @@ static bool drop_text(void *self, const char *text, size_t length) {
 
 /* Size of the spill buffer of a kernel with grid barriers. A kernel that
  * cannot be lowered (it prints) has none; only `ref` runs it. */
-static void find_hidden(const vyre_program *program, bindings_answer *a) {
+static void find_spill_size(const vyre_program *program, bindings_answer *a) {
   vyre_status ignored = {0};
   if (!vyre_program_has_body(program)) return;
   if (vyre_program_emit(program, &(vyre_emit_options){0},
@@ -154,7 +154,7 @@ static void put_json(const bindings_answer *a, sink *out) {
   }
   json_close(&json, ']');
   if (a->lowered.phases > 1) {
-    json_open(&json, "hidden", '{');
+    json_open(&json, "spill", '{');
     json_text(&json, "name", "grid_barrier");
     json_u64(&json, "bytes_per_invocation", a->lowered.spill_bytes);
     json_u64(&json, "phases", a->lowered.phases);
@@ -176,8 +176,8 @@ static void put_text(const bindings_answer *a, sink *out) {
   vyre_binding_plan_print(&a->plan, sink_writer(out));
   if (a->lowered.phases > 1) {
     sink_format(out,
-                "\nhidden: grid_barrier keeps %u bytes of every invocation, "
-                "across %u phases\n",
+                "\nspill: grid_barrier keeps %u bytes per invocation across %u "
+                "phases\n",
                 a->lowered.spill_bytes, a->lowered.phases);
   }
   sink_text(out, "\n");
@@ -226,7 +226,7 @@ static int plan_program(const vyre_program *program,
   bindings_answer a = {.plan = {0}};
   sink out = {0};
   if (program && build(program, bindings, arena, &a, st) == VYRE_OK) {
-    find_hidden(program, &a);
+    find_spill_size(program, &a);
     if (json) {
       put_json(&a, &out);
     } else {
@@ -273,7 +273,7 @@ static int plan_kernel(input *in, const char *name, vyre_arena *arena,
 static int no_kernels(const input *in, bool json) {
   problem wrong = {.file = in->label};
   problem_set(&wrong, KIND_USAGE, "leave -k out",
-              "-k names a kernel, but this is JSON");
+              "-k needs a kernel file, but this is JSON");
   return problem_report(&wrong, json);
 }
 

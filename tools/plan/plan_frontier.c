@@ -30,8 +30,8 @@ static bool read_flags(int count, char **words, frontier_flags *out,
   if (!args_read(&spec, count, words, wrong)) return false;
   if (flags[1].given && !out->place && !out->svg) {
     return problem_set(wrong, KIND_USAGE,
-                       "add --place or --svg, or drop --alignment",
-                       "--alignment says how to place, but nothing is placed");
+                       "add --place or --svg, or remove --alignment",
+                       "--alignment needs --place or --svg");
   }
   return check_drawing(out->svg, wrong);
 }

@@ -36,8 +36,8 @@ void json_placement_fields(json_out *json, const vyre_placement_plan *plan) {
 
 bool check_drawing(const char *svg_path, problem *wrong) {
   if (!svg_path || strcmp(svg_path, "-") != 0) return true;
-  return problem_set(wrong, KIND_USAGE, "name a file, for example plan.svg",
-                     "--svg -: standard output is taken by the answer");
+  return problem_set(wrong, KIND_USAGE, "name a file, such as plan.svg",
+                     "--svg -: standard output carries the answer");
 }
 
 int finish_plan(const vyre_status *st, sink *out, const char *svg_path,

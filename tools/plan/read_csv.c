@@ -75,7 +75,7 @@ static bool read_quoted(csv_reader *csv, csv_field *out) {
   size_t end = closing_quote(in, from);
   if (end >= in->length) {
     return fail_at(csv, csv->at, "close the quotes",
-                   "a quoted field does not end");
+                   "a quoted field is not terminated");
   }
   char *copy = vyre_arena_alloc(csv->arena, end - from + 1, 1);
   if (!copy) return problem_no_memory(csv->wrong, "a field");
@@ -86,8 +86,9 @@ static bool read_quoted(csv_reader *csv, csv_field *out) {
   }
   out->length = (size_t)(copy - out->text);
   csv->at = end + 1;
-  return field_ends(csv) || fail_at(csv, csv->at, "put a comma after it",
-                                    "a quoted field goes on after its quotes");
+  return field_ends(csv) ||
+         fail_at(csv, csv->at, "put a comma after it",
+                 "text follows the closing quote of a field");
 }
 
 static bool read_field(csv_reader *csv, csv_field *out) {
@@ -100,8 +101,8 @@ static bool read_field(csv_reader *csv, csv_field *out) {
     out->length = csv->at - out->start;
     if (!field_ends(csv)) {
       return fail_at(csv, csv->at,
-                     "quote the whole field, and double the quote",
-                     "a quote stands inside a field");
+                     "quote the whole field and double the quotes in it",
+                     "a quote is inside an unquoted field");
     }
   }
   size_t bad = find_unprintable(out->text, out->length);
@@ -109,7 +110,7 @@ static bool read_field(csv_reader *csv, csv_field *out) {
   uint32_t code_point;
   bool control = utf8_next(out->text + bad, out->length - bad, &code_point) > 0;
   return fail_at(csv, out->start,
-                 control ? "leave control characters out of fields"
+                 control ? "remove control characters from fields"
                          : "save the file as UTF-8",
                  control ? "a field has a control character"
                          : "a field is not valid UTF-8");
@@ -125,12 +126,12 @@ static void next_field(csv_reader *csv, bool *more) {
 static bool unknown_column(csv_reader *csv, const csv_field *field) {
   char text[SHOWN_FIELD], message[128];
   show_into(text, sizeof text, field->text, field->length);
-  snprintf(message, sizeof message, "'%s' is no column", text);
+  snprintf(message, sizeof message, "unknown column '%s'", text);
   const char *meant =
       nearest_word(field->text, field->length, column_names, COLUMNS);
   fail_at(csv, field->start,
-          "begin with a header that names id, lower, upper, size and perhaps "
-          "offset",
+          "start with a header that names id, lower, upper, size and, if "
+          "present, offset",
           message);
   if (meant) problem_fix(csv->wrong, "did you mean '%s'?", meant);
   return false;
@@ -157,7 +158,7 @@ static bool add_column(csv_reader *csv, const csv_field *field) {
 
 static bool read_header(csv_reader *csv) {
   if (csv->in->length - csv->at == 0) {
-    return fail_at(csv, 0, "give it a JSON object or a CSV table",
+    return fail_at(csv, 0, "provide a JSON object or a CSV table",
                    "the input is empty");
   }
   bool more = true;
@@ -185,23 +186,22 @@ static bool read_number(csv_reader *csv, const csv_field *field, size_t column,
   char text[SHOWN_FIELD], message[192];
   show_into(text, sizeof text, field->text, field->length);
   snprintf(message, sizeof message,
-           "%s is '%s', not a whole number from 0 to 18446744073709551615",
+           "%s is '%s'; expected an integer from 0 to 18446744073709551615",
            column_names[column], text);
   return fail_at(csv, field->start,
-                 "write it in plain decimal digits, without sign, point or "
-                 "spaces",
-                 message);
+                 "write decimal digits without sign, point or spaces", message);
 }
 
 static bool read_fields(csv_reader *csv, csv_field fields[COLUMNS]) {
   bool more = true;
   for (size_t i = 0; i < csv->column_count; i++) {
     char message[96];
-    snprintf(message, sizeof message, "the line has %zu fields, the header %zu",
-             i, csv->column_count);
+    snprintf(message, sizeof message,
+             "the line has %zu fields; the header has %zu", i,
+             csv->column_count);
     if (!more) {
       return fail_at(csv, fields[csv->columns[0]].start,
-                     "give every line the fields of the header", message);
+                     "give every line the same fields as the header", message);
     }
     if (!read_field(csv, &fields[csv->columns[i]])) return false;
     next_field(csv, &more);
@@ -210,8 +210,8 @@ static bool read_fields(csv_reader *csv, csv_field fields[COLUMNS]) {
   char message[96];
   snprintf(message, sizeof message, "the line has more than %zu fields",
            csv->column_count);
-  return fail_at(csv, csv->at - 1, "give every line the fields of the header",
-                 message);
+  return fail_at(csv, csv->at - 1,
+                 "give every line the same fields as the header", message);
 }
 
 static bool read_row(csv_reader *csv, arena_list *intervals, arena_list *ids) {
@@ -223,8 +223,8 @@ static bool read_row(csv_reader *csv, arena_list *intervals, arena_list *ids) {
   }
   if (numbers[COLUMN_UPPER] <= numbers[COLUMN_LOWER]) {
     return fail_at(csv, fields[COLUMN_UPPER].start,
-                   "make upper, which is not included, larger than lower",
-                   "upper is not above lower");
+                   "make upper (exclusive) larger than lower",
+                   "upper is not greater than lower");
   }
   vyre_interval *interval = list_add(intervals, sizeof *interval, csv->arena);
   interval_id *id = list_add(ids, sizeof *id, csv->arena);
@@ -257,7 +257,7 @@ bool read_place_csv(const input *in, vyre_arena *arena, place_input *out,
     if (line_end(&csv) > 0) {
       if (at_end(&csv)) break;
       return fail_at(&csv, csv.at, "remove the empty line",
-                     "an empty line stands between intervals");
+                     "an empty line separates intervals");
     }
     if (!read_row(&csv, &intervals, &ids)) return false;
   }
@@ -295,8 +295,8 @@ bool write_place_csv(const place_input *in, const uint64_t *offsets, sink *out,
     if (interval->last_group == UINT64_MAX) {
       return problem_set(wrong, KIND_INPUT,
                          "use --json, or end the interval one group earlier",
-                         "intervals[%zu] ends in group 18446744073709551615, "
-                         "so that its upper end in CSV does not fit 64 bits",
+                         "intervals[%zu] ends in group 18446744073709551615; "
+                         "its upper end in CSV exceeds 64 bits",
                          i);
     }
     put_id(&in->ids[i], i, out);

@@ -203,7 +203,7 @@ static bool in_item(bindings_reader *b, const token *t) {
 static bool workgroup_axis(bindings_reader *b, const token *t,
                            const char *name) {
   if (b->workgroup_filled == 3) {
-    return json_fail(&b->json, "make it a list [x, y, z]",
+    return json_fail(&b->json, "write a list [x, y, z]",
                      "workgroup has more than 3 numbers");
   }
   return read_u32(b, t, name, UINT32_MAX, &b->workgroup[b->workgroup_filled++]);
@@ -215,7 +215,7 @@ static bool in_list(bindings_reader *b, const token *t) {
   if (t->type == TOKEN_ARRAY_END) {
     b->state = IN_OBJECT;
     if (b->list != TOP_WORKGROUP || b->workgroup_filled == 3) return true;
-    return json_fail(&b->json, "make it a list [x, y, z]",
+    return json_fail(&b->json, "write a list [x, y, z]",
                      "workgroup has fewer than 3 numbers");
   }
   if (b->list == TOP_WORKGROUP) return workgroup_axis(b, t, name);
