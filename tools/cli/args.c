@@ -11,14 +11,14 @@
 #include "cli/text.h"
 #include "io/json_out.h"
 
-enum { SHOWN_WORD = 80, MOST_FLAGS = 32 };
+enum { SHOWN_WORD = 80, MAX_FLAGS = 32 };
 
 /* State of parsing one command line. */
 typedef struct reading {
   const arguments *spec;
   const command_doc *command;
-  char name[40];         /* "vyre plan queue" */
-  bool seen[MOST_FLAGS]; /* indexed like the flags in the command table */
+  char name[40];        /* "vyre plan queue" */
+  bool seen[MAX_FLAGS]; /* indexed like the flags in the command table */
   problem *out;
 } reading;
 
@@ -57,7 +57,7 @@ bool args_unknown(problem *out, const char *command, const char *what,
 }
 
 static bool unknown_flag(reading *r, const char *word) {
-  const char *names[MOST_FLAGS];
+  const char *names[MAX_FLAGS];
   size_t count = r->command->flag_count;
   for (size_t i = 0; i < count; i++) names[i] = r->command->flags[i].name;
   return args_unknown(r->out, r->name, "flag", word, names, count);
@@ -246,7 +246,7 @@ static bool check_required(reading *r) {
 bool args_read(const arguments *spec, int count, char **words, problem *out) {
   reading r = {
       .spec = spec, .command = find_command(spec->command), .out = out};
-  assert(r.command && r.command->flag_count <= MOST_FLAGS);
+  assert(r.command && r.command->flag_count <= MAX_FLAGS);
   snprintf(r.name, sizeof r.name, "vyre %s", spec->command);
   bool only_operands = false;
   for (int i = 0; i < count; i++) {
@@ -348,10 +348,10 @@ static bool has_widths(const char *text, problem *wrong) {
 
 bool args_options(const char *text, problem *wrong) {
   if (!text) return true;
-  if (strlen(text) <= MOST_OPTIONS) return has_widths(text, wrong);
+  if (strlen(text) <= MAX_OPTIONS) return has_widths(text, wrong);
   return problem_set(wrong, KIND_USAGE, "write fewer of them",
                      "--option has %zu bytes; the maximum is %d", strlen(text),
-                     MOST_OPTIONS);
+                     MAX_OPTIONS);
 }
 
 bool args_own_option(const char *text, const char *key, const char *name,

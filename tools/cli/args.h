@@ -52,7 +52,7 @@ const char *args_cpu_options(uint64_t threads, uint64_t width,
                              char out[OPTIONS_TEXT]);
 
 /* Checks the value of --option: its length, and widths that exist. */
-enum { MOST_OPTIONS = 511 };
+enum { MAX_OPTIONS = 511 };
 bool args_options(const char *text, problem *wrong);
 
 /* Checks that flag @p name and key @p key of the option list @p text are not

@@ -10,7 +10,7 @@
 #include "cli/output.h"
 #include "cli/text.h"
 
-enum { MOST_NAMES = 64, SHOWN_NAME = 80 };
+enum { MAX_NAMES = 64, SHOWN_NAME = 80 };
 
 bool kernel_file_read(const char *path, kernel_file *out, problem *wrong) {
   input in = {0};
@@ -80,10 +80,10 @@ static void list_names(const kernel_file *file, char *text, size_t size) {
 
 static vyre_program *no_such_kernel(const kernel_file *file, const char *name,
                                     problem *wrong) {
-  const char *names[MOST_NAMES];
+  const char *names[MAX_NAMES];
   char list[400], shown[SHOWN_NAME];
   size_t count = kernel_file_count(file);
-  if (count > MOST_NAMES) count = MOST_NAMES;
+  if (count > MAX_NAMES) count = MAX_NAMES;
   for (size_t i = 0; i < count; i++) {
     names[i] = vyre_program_name(kernel_file_at(file, i));
   }

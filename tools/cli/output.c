@@ -12,7 +12,7 @@
 
 #include "vyre/memory.h"
 
-enum { MOST_PATH = 4096, MOST_LINKS = 40 };
+enum { MAX_PATH = 4096, MAX_LINKS = 40 };
 
 bool write_all(int descriptor, const char *data, size_t length) {
   while (length > 0) {
@@ -93,10 +93,10 @@ static bool write_file(const out_file *file, const char *path, int flags,
 /* Follows symbolic links, so that publishing replaces the file and keeps the
  * link. The file need not exist. Returns NULL if memory runs out. */
 static const char *behind_links(const char *path, vyre_arena *arena) {
-  char target[MOST_PATH];
-  for (int i = 0; i < MOST_LINKS; i++) {
+  char target[MAX_PATH];
+  for (int i = 0; i < MAX_LINKS; i++) {
     ssize_t got = readlink(path, target, sizeof target);
-    if (got < 0 || got == MOST_PATH) return path;
+    if (got < 0 || got == MAX_PATH) return path;
     const char *slash = target[0] == '/' ? NULL : strrchr(path, '/');
     size_t folder = slash ? (size_t)(slash - path) + 1 : 0;
     char *next = vyre_arena_alloc(arena, folder + (size_t)got + 1, 1);

@@ -18,7 +18,7 @@
 
 #define SELF "/proc/self/exe"
 
-enum { MOST_JOBS = 64, MOST_PROGRAMS = 1000000, MOST_TIMEOUT = 86400 };
+enum { MAX_JOBS = 64, MAX_PROGRAMS = 1000000, MAX_TIMEOUT = 86400 };
 
 typedef struct conform_flags {
   const char *backend, *options, *filter, *one, *list_file;
@@ -53,9 +53,9 @@ static bool read_flags(int count, char **words, conform_flags *f,
     return problem_set(wrong, KIND_USAGE, "use --filter NAME, or remove --json",
                        "--case prints text and does not support --json");
   }
-  return at_most("--jobs", f->jobs, MOST_JOBS, wrong) &&
-         at_most("--programs", f->programs, MOST_PROGRAMS, wrong) &&
-         at_most("--timeout", f->timeout, MOST_TIMEOUT, wrong);
+  return at_most("--jobs", f->jobs, MAX_JOBS, wrong) &&
+         at_most("--programs", f->programs, MAX_PROGRAMS, wrong) &&
+         at_most("--timeout", f->timeout, MAX_TIMEOUT, wrong);
 }
 
 /* --- what there is --------------------------------------------------------------*/
@@ -168,7 +168,7 @@ typedef struct area_sum {
   uint64_t launches;
 } area_sum;
 
-enum { MOST_AREAS = 64 };
+enum { MAX_AREAS = 64 };
 
 static size_t sum_areas(const cts_report *report, area_sum *sums) {
   size_t count = 0;
@@ -180,7 +180,7 @@ static size_t sum_areas(const cts_report *report, area_sum *sums) {
                           memcmp(sums[at].name, r->name, length) != 0)) {
       at++;
     }
-    if (at == MOST_AREAS) continue;
+    if (at == MAX_AREAS) continue;
     if (at == count) {
       sums[count] = (area_sum){.passed = 0};
       memcpy(sums[count++].name, r->name, length);
@@ -313,7 +313,7 @@ static void put_skipped(const cts_report *report, sink *out) {
 
 static void put_text(const conform_flags *f, const vyre_device_info *info,
                      const cts_report *report, sink *out) {
-  area_sum sums[MOST_AREAS];
+  area_sum sums[MAX_AREAS];
   size_t count = sum_areas(report, sums);
   sink_format(out, "conformance of %s: %s%s%s\n\n", f->backend,
               info->description, f->options ? ", with " : "",
@@ -364,7 +364,7 @@ static void json_case(const conform_flags *f, const cts_result *r,
 
 static void put_json(const conform_flags *f, const vyre_device_info *info,
                      const cts_report *report, sink *out) {
-  area_sum sums[MOST_AREAS];
+  area_sum sums[MAX_AREAS];
   size_t count = sum_areas(report, sums);
   json_out text = {.out = out};
   sink verdict = {0};

@@ -15,7 +15,7 @@
 #include "commands/device_text.h"
 #include "plan/plan_json.h"
 
-enum { MOST_DEVICES = 64, MOST_NUMBERS = 256 };
+enum { MAX_DEVICES = 64, MAX_NUMBERS = 256 };
 
 typedef struct finding {
   device_entry entry;
@@ -31,7 +31,7 @@ typedef struct report {
   vyre_context
       *context; /* context of all devices; NULL: it could not be created */
   vyre_status context_st; /* why not */
-  finding found[MOST_DEVICES];
+  finding found[MAX_DEVICES];
   size_t count;
   vyre_device *chosen; /* device that "auto" opens; NULL: no device opens */
   vyre_status st;      /* why not */
@@ -45,14 +45,14 @@ typedef struct report {
  * -------------------------------------------------------------- */
 
 static bool probe(finding *f) {
-  f->numbers = malloc(MOST_NUMBERS * sizeof *f->numbers);
+  f->numbers = malloc(MAX_NUMBERS * sizeof *f->numbers);
   if (!f->numbers) return false;
-  if (vyre_device_probe(f->entry.device, f->numbers, MOST_NUMBERS,
+  if (vyre_device_probe(f->entry.device, f->numbers, MAX_NUMBERS,
                         &f->number_count, &f->st) != VYRE_OK) {
     free(f->numbers);
     f->numbers = NULL;
-  } else if (f->number_count > MOST_NUMBERS) {
-    f->number_count = MOST_NUMBERS;
+  } else if (f->number_count > MAX_NUMBERS) {
+    f->number_count = MAX_NUMBERS;
   }
   return true;
 }
@@ -64,7 +64,7 @@ static bool runs(const finding *f) {
 
 static bool look(report *r, problem *wrong) {
   (void)!vyre_context_create(NULL, &r->context, &r->context_st);
-  for (; r->count < MOST_DEVICES; r->count++) {
+  for (; r->count < MAX_DEVICES; r->count++) {
     finding *f = &r->found[r->count];
     if (!device_entry_open(r->context, r->count, &f->entry)) break;
     if (runs(f)) device_try(f->entry.info.name, &f->trial);

@@ -157,7 +157,7 @@ static int answer(product *p, bool json) {
     for (size_t i = 0; i < p->count; i++) {
       json_open(&text, NULL, '{');
       json_text(&text, "kernel", vyre_program_name(p->kernels[i].program));
-      char function[MOST_NAME + 8];
+      char function[MAX_NAME + 8];
       (void)snprintf(function, sizeof function, "%s_run",
                      p->kernels[i].function);
       json_text(&text, "function", function);

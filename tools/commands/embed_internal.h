@@ -10,7 +10,7 @@
 #include "cli/sink.h"
 #include "io/read_file.h"
 
-enum { MOST_NAME = 320 };
+enum { MAX_NAME = 320 };
 
 /* A set of names in use. */
 typedef struct name_set {

@@ -9,7 +9,7 @@
 #include "commands/embed_internal.h"
 
 /* Longest string literal that every compiler accepts. */
-enum { MOST_LITERAL = 4000 };
+enum { MAX_LITERAL = 4000 };
 
 typedef struct writer {
   const embedded *kernel;
@@ -107,7 +107,7 @@ static bool put_program(embedded *kernel, vyre_arena *arena, sink *out,
     sink_finish(&text);
     return problem_no_memory(wrong, "the kernel");
   }
-  kernel->is_text = text.length <= MOST_LITERAL;
+  kernel->is_text = text.length <= MAX_LITERAL;
   kernel->bytes = text.length;
   if (kernel->is_text) {
     sink_format(out, "static const char %s_source[] =\n", kernel->function);

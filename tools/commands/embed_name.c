@@ -214,7 +214,7 @@ static bool take(name_set *set, const char *name) {
 static bool is_free(const name_set *own, const name_set *other,
                     const char *name, bool is_parameter,
                     const char *const *endings) {
-  char longer[MOST_NAME + 64];
+  char longer[MAX_NAME + 64];
   if ((is_parameter && is_word(name)) || is_taken(own, name) ||
       is_taken(other, name)) {
     return false;
@@ -229,7 +229,7 @@ static bool is_free(const name_set *own, const name_set *other,
 const char *unique_name(name_set *own, const name_set *other,
                         const char *prefix, const char *name, bool is_parameter,
                         const char *const *endings) {
-  char made[MOST_NAME];
+  char made[MAX_NAME];
   const char *begin =
       is_others(*prefix ? prefix : name, is_parameter) ? "k_" : "";
   int length = snprintf(made, sizeof made - 24, "%s%s%s", begin, prefix, name);

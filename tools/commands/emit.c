@@ -28,7 +28,7 @@ enum {
   TO_SPIRV_TEXT
 };
 
-enum { MOST_PASSES = 16 };
+enum { MAX_PASSES = 16 };
 
 typedef struct emit_flags {
   const char *file, *kernel, *output;
@@ -65,10 +65,10 @@ static bool check_output(emit_flags *f, bool json, problem *wrong) {
 }
 
 static bool check_pass(const char *name, problem *wrong) {
-  const char *names[MOST_PASSES];
+  const char *names[MAX_PASSES];
   char shown[60], list[120] = "";
   uint32_t count = 0;
-  for (; count < MOST_PASSES && vyre_pass_at(count); count++) {
+  for (; count < MAX_PASSES && vyre_pass_at(count); count++) {
     names[count] = vyre_pass_at(count);
     if (strcmp(names[count], name) == 0) return true;
     if (count) strncat(list, ", ", sizeof list - strlen(list) - 1);

@@ -10,7 +10,7 @@
 #include "cli/text.h"
 #include "plan/plan_json.h"
 
-enum { WIDTH = 79, MOST_FINDINGS = 16 };
+enum { WIDTH = 79, MAX_FINDINGS = 16 };
 
 /* Writes a paragraph in lines of at most WIDTH columns. */
 static void put_wrapped(const char *text, sink *out) {
@@ -88,12 +88,12 @@ static void list_rules(bool json, sink *out) {
 }
 
 static int no_such_rule(const char *id, bool json) {
-  const char *names[MOST_FINDINGS];
+  const char *names[MAX_FINDINGS];
   problem wrong = {0};
   char shown[80];
   size_t count, named = 0;
   const vyre_rule *rules = vyre_rules(&count);
-  for (size_t i = 0; i < count && named < MOST_FINDINGS; i++) {
+  for (size_t i = 0; i < count && named < MAX_FINDINGS; i++) {
     /* Suggest words only: every rule number is similar to every other. */
     if (!is_of_language(&rules[i])) names[named++] = rules[i].id;
   }

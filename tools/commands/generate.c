@@ -15,7 +15,7 @@
 #include "commands/generate_flags.h"
 #include "plan/plan_json.h"
 
-enum { PATH_ROOM = 1024, MOST_SIZE = 1000 };
+enum { PATH_ROOM = 1024, MAX_SIZE = 1000 };
 
 typedef struct generate_flags {
   vyre_random_program_options options;
@@ -72,10 +72,10 @@ static bool read_flags(int count, char **words, generate_flags *f,
     return problem_set(wrong, KIND_USAGE, "use --count 1 or more",
                        "--count is 0, so nothing would be generated");
   }
-  if (f->size > MOST_SIZE) {
+  if (f->size > MAX_SIZE) {
     return problem_set(wrong, KIND_USAGE, "use --size 1000 or less",
                        "--size is %llu; the maximum is %d",
-                       (unsigned long long)f->size, MOST_SIZE);
+                       (unsigned long long)f->size, MAX_SIZE);
   }
   o->statements = (uint32_t)f->size;
   return true;

@@ -14,7 +14,7 @@ static bool make_context(run_state *s, problem *wrong) {
   vyre_status st = {0};
   const run_flags *f = &s->flags;
   if (!f->trace && f->threads == 0 && f->width == 0 && !f->options) return true;
-  char own[OPTIONS_TEXT], both[OPTIONS_TEXT + 1 + MOST_OPTIONS];
+  char own[OPTIONS_TEXT], both[OPTIONS_TEXT + 1 + MAX_OPTIONS];
   const char *text = args_cpu_options(f->threads, f->width, own);
   if (text && f->options) { /* the last value of a key counts */
     (void)snprintf(both, sizeof both, "%s,%s", f->options, text);
@@ -156,12 +156,12 @@ static void warn_if_huge(const run_state *s) {
   sink_finish(&out);
 }
 
-enum { MOST_PRINTED = 1 << 20 };
+enum { MAX_PRINTED = 1 << 20 };
 
 /* Keeps the beginning for JSON. A kernel can print more than memory holds. */
 static bool print_later(void *self, const char *text, size_t length) {
   run_state *s = self;
-  size_t room = MOST_PRINTED - s->printed.length;
+  size_t room = MAX_PRINTED - s->printed.length;
   size_t kept = s->printed_dropped ? 0 : length < room ? length : room;
   sink_bytes(&s->printed, text, kept);
   s->printed_dropped += length - kept;

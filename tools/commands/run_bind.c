@@ -8,7 +8,7 @@
 #include "commands/run_internal.h"
 #include "io/element_text.h"
 
-enum { MOST_NAMES = 64, SHOWN_NAME = 80 };
+enum { MAX_NAMES = 64, SHOWN_NAME = 80 };
 
 static bool takes_input(const run_buffer *b) {
   return b->binding->input_index != VYRE_NO_INDEX;
@@ -42,10 +42,10 @@ static bool list_buffers(run_state *s, problem *wrong) {
 
 static bool no_such_buffer(run_state *s, const char *flag_name,
                            const char *word, size_t length, problem *wrong) {
-  const char *names[MOST_NAMES];
+  const char *names[MAX_NAMES];
   char list[300] = "", shown[SHOWN_NAME];
   size_t used = 0, count = 0;
-  for (; count < s->buffer_count && count < MOST_NAMES; count++) {
+  for (; count < s->buffer_count && count < MAX_NAMES; count++) {
     names[count] = s->buffers[count].decl->name;
     if (used < sizeof list) {
       used += (size_t)snprintf(list + used, sizeof list - used, "%s%.40s",

@@ -2,7 +2,7 @@
 /* Parses the command line of `vyre run`. */
 #include "commands/run_internal.h"
 
-enum { DEFAULT_SCHEDULES = 4, DEFAULT_SEED = 1, MOST_SCHEDULES = 1000000 };
+enum { DEFAULT_SCHEDULES = 4, DEFAULT_SEED = 1, MAX_SCHEDULES = 1000000 };
 
 static bool needs_check(const char *name, problem *wrong) {
   problem_set(wrong, KIND_USAGE, "", "%s needs --check", name);
@@ -14,7 +14,7 @@ static bool check_flags(const run_flags *f, bool schedules, bool seed,
                         problem *wrong) {
   if (schedules && !f->check) return needs_check("--schedules", wrong);
   if (seed && !f->check) return needs_check("--seed", wrong);
-  if (f->schedules > MOST_SCHEDULES) {
+  if (f->schedules > MAX_SCHEDULES) {
     return problem_set(wrong, KIND_USAGE, "write at most 1000000",
                        "--schedules is %llu, which takes too long",
                        (unsigned long long)f->schedules);

@@ -90,11 +90,11 @@ static inline void must_be_placed(const vyre_interval *intervals, size_t count,
   MUST(plan->gap_bytes == plan->placed_bytes - plan->lower_bound_bytes);
 }
 
-enum { MOST_PLACED = 300 };
+enum { MAX_PLACED = 300 };
 
 /* Places and draws the input, without the search, which may take long. */
 static inline void check_place(const place_input *in, vyre_arena *arena) {
-  if (in->count > MOST_PLACED) return;
+  if (in->count > MAX_PLACED) return;
   vyre_placement_options options = {.heuristic_steps = 20000,
                                     .no_search = true};
   vyre_placement_scratch scratch = {0};

@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
   } while (0)
 
 /* As much as the readers are given to decode; more is slow, not new. */
-enum { MOST_BYTES = 1 << 16, MOST_SAMPLES = 1 << 20 };
+enum { MAX_BYTES = 1 << 16, MAX_SAMPLES = 1 << 20 };
 
 static void repair(unsigned char *bytes, size_t size) {
   for (size_t at = 8; size - at >= 12 && at < size;) {
@@ -69,7 +69,7 @@ static void take(const input *in, const image *made) {
                                           VYRE_ELEMENT_F64};
   uint64_t samples =
       (uint64_t)made->shape.width * made->shape.height * made->shape.channels;
-  if (samples > MOST_SAMPLES) return;
+  if (samples > MAX_SAMPLES) return;
   for (size_t i = 0; i < sizeof elements / sizeof elements[0]; i++) {
     vyre_buffer_decl buffer = {.name = "x", .element = elements[i]};
     vyre_arena arena = {0};
@@ -92,8 +92,8 @@ static void take(const input *in, const image *made) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  static unsigned char bytes[MOST_BYTES + 1];
-  if (size > MOST_BYTES) return 0;
+  static unsigned char bytes[MAX_BYTES + 1];
+  if (size > MAX_BYTES) return 0;
   if (size) memcpy(bytes, data, size);
   bytes[size] = '\0';
   bool png = is_png((const char *)bytes, size);

@@ -20,7 +20,7 @@ enum {
 
 /* Deflate expands a byte to at most 1032 bytes. A header that needs more is
  * rejected before memory is allocated. */
-enum { MOST_GROWTH = 1032 };
+enum { MAX_GROWTH = 1032 };
 
 static const unsigned char signature[8] = {0x89, 'P',  'N',  'G',
                                            '\r', '\n', 0x1A, '\n'};
@@ -338,7 +338,7 @@ static bool decode(png_reader *r, vyre_arena *arena, image *out) {
     return false;
   }
   size_t samples = (size_t)r->width * r->height * out->shape.channels;
-  if (size / MOST_GROWTH > r->packed_size) {
+  if (size / MAX_GROWTH > r->packed_size) {
     return image_bad(r->in, r->target->buffer->name, "", r->wrong,
                      "%zu bytes of data cannot hold %u x %u pixels",
                      r->packed_size, r->width, r->height);

@@ -6,14 +6,14 @@
 #include "cli/text.h"
 #include "io/fuzz_check.h"
 
-enum { MOST_WAVES = 2000 };
+enum { MAX_WAVES = 2000 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Checks that every wave is in one group, after all waves it depends on. */
 static void check_groups(const vyre_frontier_desc *desc,
                          const vyre_barrier_plan *plan) {
-  static uint32_t group_of[MOST_WAVES];
+  static uint32_t group_of[MAX_WAVES];
   memset(group_of, 0xFF, sizeof group_of);
   MUST(plan->wave_count == desc->wave_count);
   for (uint32_t g = 0; g < plan->group_count; g++) {
@@ -81,7 +81,7 @@ static void check_waves_placed(const vyre_frontier_desc *desc,
   vyre_placement_scratch scratch = {0};
   vyre_placement_plan placement;
   vyre_status st = {0};
-  if (desc->wave_count * 3 > MOST_PLACED) return;
+  if (desc->wave_count * 3 > MAX_PLACED) return;
   if (vyre_frontier_intervals(plan, desc, alignment, arena, &intervals, &st) !=
           VYRE_OK ||
       vyre_placement_plan_build(intervals, desc->wave_count * 3, &options,
@@ -107,7 +107,7 @@ static void fuzz_frontier(const input *in, uint64_t alignment,
     must_be_told(&wrong, in, arena);
     return;
   }
-  if (desc.wave_count > MOST_WAVES) return;
+  if (desc.wave_count > MAX_WAVES) return;
   if (vyre_frontier_plan_build(&desc, &scratch, arena, &plan, &st) == VYRE_OK) {
     check_groups(&desc, &plan.barriers);
     check_bytes(&desc, &plan);

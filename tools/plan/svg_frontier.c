@@ -5,7 +5,7 @@
 
 #include "plan/svg.h"
 
-enum { MOST_BARS = 472 }; /* two pixels each */
+enum { MAX_BARS = 472 }; /* two pixels each */
 
 typedef struct group_bytes {
   uint64_t frontier, scratch, output; /* scratch of the fused group */
@@ -73,7 +73,7 @@ static void draw_bar(const svg_plot *plot, double left, double width,
 static void draw_bars(const svg_plot *plot, const vyre_frontier_desc *desc,
                       const vyre_barrier_plan *plan) {
   size_t groups = plan->group_count;
-  size_t bars = groups < MOST_BARS ? groups : MOST_BARS;
+  size_t bars = groups < MAX_BARS ? groups : MAX_BARS;
   for (size_t bar = 0; bar < bars; bar++) {
     /* Groups per bar, computed without overflow. */
     size_t share = groups / bars, extra = groups % bars;
@@ -109,10 +109,10 @@ static void draw_headings(sink *out, const vyre_frontier_desc *desc,
   x = svg_legend(out, x, 80, "frontier", "frontier");
   x = svg_legend(out, x, 80, "scratch", "scratch, four times");
   x = svg_legend(out, x, 80, "output", "output");
-  if (groups > MOST_BARS) {
+  if (groups > MAX_BARS) {
     svg_text(out, x, 80, "tick",
              "a bar stands for %zu or %zu groups and shows the largest",
-             groups / MOST_BARS, groups / MOST_BARS + 1);
+             groups / MAX_BARS, groups / MAX_BARS + 1);
   }
 }
 

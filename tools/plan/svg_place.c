@@ -6,7 +6,7 @@
 #include "cli/text.h"
 #include "plan/svg.h"
 
-enum { MOST_BOXES = 5000 };
+enum { MAX_BOXES = 5000 };
 
 /* Selects the boxes to draw if there are too many: those with an area above
  * `above`, and the first `ties` of exactly that area. Area favours boxes
@@ -35,14 +35,14 @@ static box_choice choose_boxes(const vyre_interval *intervals, size_t count) {
   uint64_t low = 0, high = UINT64_MAX;
   while (low < high) {
     uint64_t middle = low + (high - low) / 2;
-    if (count_above(intervals, count, middle) <= MOST_BOXES) {
+    if (count_above(intervals, count, middle) <= MAX_BOXES) {
       high = middle;
     } else {
       low = middle + 1;
     }
   }
   size_t drawn = count_above(intervals, count, low);
-  return (box_choice){low, low == 0 ? 0 : MOST_BOXES - drawn};
+  return (box_choice){low, low == 0 ? 0 : MAX_BOXES - drawn};
 }
 
 /* A border would hide small boxes. */
