@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# What `cmake --install` puts where. Nothing in the installed tree names the
-# place it was installed to, so it can be moved.
+# Install rules. The installed tree is relocatable: no file contains its prefix.
 
 install(TARGETS vyre EXPORT vyreTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})

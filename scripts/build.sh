@@ -14,7 +14,7 @@ directory=build
 mkdir -p "$directory"
 log=$directory/build.log
 
-# Where the result is judged, a warning is an error.
+# In CI, warnings are errors.
 strict=OFF
 [ -z "${CI:-}" ] && [ "$preset" = release ] || strict=ON
 
@@ -29,12 +29,12 @@ targets=("$@")
 echo "[1/2] configuring $directory ..."
 cmake --preset "$preset" -DCMAKE_COMPILE_WARNING_AS_ERROR=$strict >"$log" 2>&1 || fail
 
-# Ninja says in its lines how many steps are over: [3/412] Building ...
+# Ninja prints its progress as [3/412] Building ...
 steps=$(build -n 2>/dev/null | grep -c '^\[') || steps=0
 if [ "$steps" -eq 0 ]; then
   echo "[2/2] $directory is up to date"
 else
-  # What a step makes may call for more of them.
+  # Generated files may add steps.
   echo "[2/2] building $steps files or more into $directory (log: $log) ..."
 fi
 follow() {

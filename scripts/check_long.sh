@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Random programs, more than `make check` has time for:  scripts/check_long.sh BUILD
-# Each is run by ref, by the interpreter of lowered kernels in all numeric forms,
-# as printed C, by cpu at widths 1, 4, 8, 16 and 32 on 1, 2 and 7 threads, and by vulkan in
-# three forms under validation layers, and must give the same bytes. Pieces of 100 programs run on all
-# cores; what a piece said is in BUILD/long. A failure, and a crash, names its seed.
-# Where there is no Vulkan device, that way is left out: neither good nor failed.
-# cpu takes five turns: after the first, every program has been run at one width.
-# vulkan takes three: after the first, every program has been run in one form.
+# Runs each program on ref, by the LIR interpreter in all float modes, as emitted C, on cpu
+# at widths 1, 4, 8, 16 and 32 with 1, 2 and 7 threads, and on vulkan in three float modes
+# under the validation layer. All must give the same bytes. Batches of 100 programs run on
+# all cores; their logs are in BUILD/long. A failure or crash names its seed. Without a
+# Vulkan device, that way is left out and counts neither as passed nor as failed.
+# cpu makes five passes: after the first, every program has run at one width.
+# vulkan makes three: after the first, every program has run in one float mode.
 #   PROGRAMS=10000   how many         FIRST=0   the first seed
 #   RESUME=1         leave out pieces that were good in the last run; starts over if the
 #                    built code is not that of the last run

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# What `make run` shows:  scripts/demo.sh BUILD
-# A kernel in letters; another on every device there is, with the hash of what it
-# gave, which must be the same everywhere, and how long it ran; and its picture.
+# The demonstration of `make run`:  scripts/demo.sh BUILD
+# Prints the result of a kernel as text. Runs another on every device, prints the hash of
+# its result, which must be the same everywhere, and the time; and writes its picture.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$1 vyre=$1/vyre work=$1/demo

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Installs what is missing:  scripts/deps.sh LEVEL...
-# Levels: build check bench bench-vulkan deb lint fmt sanitize fuzz verify. Says nothing if all
-# is there. Without the right to install it asks for the password of sudo on a terminal;
-# elsewhere it prints the one command that would install all, and fails.
+# Installs missing packages:  scripts/deps.sh LEVEL...
+# Levels: build check bench bench-vulkan deb lint fmt sanitize fuzz verify. Prints nothing if
+# no package is missing. Without the right to install, it uses sudo on a terminal; elsewhere
+# it prints the command that installs everything, and fails.
 set -euo pipefail
 
 usage() {
@@ -11,8 +11,8 @@ usage() {
   exit 2
 }
 
-# package:what it brings (a command, or <a header>). What is there by other
-# means than the package manager counts as well.
+# package:command or package:<header>. A command or header that was installed without the
+# package manager counts as well.
 level_packages() {
   case $1 in
     build)
@@ -52,7 +52,7 @@ installed() {
     sed -n 's/^ii *//p'
 }
 
-# What comes with no package of its own. The end of a run in which nothing is missing.
+# Fetches files that are not in a package of their own, and ends the script.
 finish() {
   case " $levels " in *" check "*) exec "$(dirname "$0")/swiftshader.sh" ;; esac
   exit 0

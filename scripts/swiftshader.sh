@@ -3,7 +3,7 @@
 # Fetches SwiftShader's Vulkan driver, for tests:  scripts/swiftshader.sh
 # Debian has it in chromium-common. Its two files are unpacked into build/drivers/swiftshader;
 # nothing is installed, so that root is not needed and the rest of the package (68 MB with what
-# it depends on) is left out. Does nothing if the driver is there.
+# it depends on) is left out. Does nothing if the driver exists.
 #   VYRE_SWIFTSHADER=FILE   use this ICD file (vk_swiftshader_icd.json) instead
 #   VYRE_SWIFTSHADER=none   go without: tests on SwiftShader are then skipped
 set -euo pipefail
@@ -38,8 +38,8 @@ for tool in apt-get dpkg-deb tar; do
   command -v "$tool" >/dev/null 2>&1 || fail "there is no $tool"
 done
 
-# First with the lists of the system. Where there are none, or old ones, with lists of our own,
-# which takes no rights either.
+# Tries the package lists of the system first. If they are missing or outdated, downloads
+# private lists, which does not need root either.
 download() { # options of apt-get
   (cd "$work" && apt-get -q -o Acquire::Retries=2 -o Acquire::http::Timeout=30 -o APT::Sandbox::User="$(id -un)" \
     "$@" download "$package") >>"$work/log" 2>&1

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Tests scripts/check_long.sh and tests/control_flow/planted_faults.sh with programs that
-# only print what they are told to.
+# print prepared output.
 #   check_long.sh SOURCE BUILD
 set -uo pipefail
 source_dir=$(cd "$1" && pwd)

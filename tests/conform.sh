@@ -26,14 +26,14 @@ if sanitized; then
   mapfile -t areas < <("$build_dir/vyre" conform --backend cpu --list | sed -n 's/^\([a-z0-9]*\)\..*/\1/p' | uniq)
   [ "${#areas[@]}" -ge 15 ] || fail "there are areas" "${areas[*]}"
   if sanitized thread; then
-    # What one operation gives has no threads in it, and is no other kernel for TSan.
+    # Single operations use no threads, so TSan has nothing to find in them.
     areas=(forms residents atomics barriers options fences threads faults recordings cache)
     for area in "${areas[@]}"; do
       suite "ref conforms in $area" "$build_dir/vyre" conform --backend ref --filter "$area."
     done
   else
     suite "ref conforms" "$build_dir/vyre" conform --backend ref --programs 20
-    # What one operation gives is what random programs and the tests of emitters have.
+    # Random programs and the tests of code generators cover single operations.
     mapfile -t areas < <(printf '%s\n' "${areas[@]}" | grep -vxE 'ops|bits|casts|elements')
   fi
   for i in "${!areas[@]}"; do

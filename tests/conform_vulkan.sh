@@ -19,7 +19,7 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# What drivers, loaders and layers (all that is C++ here) keep until the process ends is not ours.
+# Drivers, loaders and layers keep memory until the process ends; that is not our leak.
 printf 'leak:%s\n' libvulkan libvk_swiftshader libLLVM libdrm libVkLayer libstdc++ _dlerror_run '<unknown module>' >"$work/leaks"
 export LSAN_OPTIONS=${LSAN_OPTIONS:+$LSAN_OPTIONS:}suppressions=$work/leaks:print_suppressions=0
 export VK_LAYER_SETTINGS_PATH=$work/vk_layer_settings.txt MESA_SHADER_CACHE_DISABLE=true
@@ -43,7 +43,7 @@ if grep -qF "VK_INSTANCE_LAYERS asks for" <<<"$devices"; then
   echo "note: without $layer (vulkan-validationlayers)"
   layer=
 else
-  # The layer greets who asks for all that it has to say.
+  # With `info` the layer prints a message when it is active.
   said=$(vulkan error,warn,info --filter forms.dispatch 2>&1)
   code=$?
   if [ $code -ne 0 ] && grep -qF 'Khronos Validation Layer Active' <<<"$said"; then
@@ -67,15 +67,15 @@ if [ -n "$all" ]; then # all of it, in every way (make check-long)
   on ", floats fixed" vulkan.float_mode=1
   on ", floats soft" vulkan.float_mode=2
 elif [ "$driver" = swiftshader ]; then
-  # What differs from other devices is what kernels are lowered to. How the driver's memory and
-  # threads meet ours is tested on the other device, so that under a sanitizer little is left.
+  # This driver needs other lowerings than lavapipe. The interplay of memory and threads is
+  # tested on lavapipe, so that little is left to test under a sanitizer.
   if sanitized; then
     for area in forms atomics; do on " in $area" "" --filter "$area."; done
   else
-    on "" "" --programs 10 # unit.vulkan_campaign_swiftshader has 100
+    on "" "" --programs 10 # unit.vulkan_random_programs_swiftshader has 100
   fi
 elif sanitized; then
-  # Where memory and threads of the driver, of the library and of the case meet.
+  # Areas in which memory and threads of driver, library and test interact.
   for area in forms residents recordings threads; do on " in $area" "" --filter "$area."; done
 else
   on "" ""

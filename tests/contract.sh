@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # shellcheck disable=SC2016 # backticks and dollars meant as such
-# docs/contract.md is true.  contract.sh SOURCE BUILD [DOCUMENT]
+# Checks docs/contract.md.  contract.sh SOURCE BUILD [DOCUMENT]
 # Rows are | item | C name | header | test or reason | state |.
-#  - every item of tests/contract_items.txt has one row, and no row is of another
-#  - a row that is `done` names C that its header declares, and tests that exist:
-#    `file.c:case`, or the name of a test of ctest
-#  - a row that is `not carried over` gives a reason
+#  - every item of tests/contract_items.txt has one row; there are no other rows
+#  - a `done` row names C identifiers of its header and existing tests: `file.c:case`, or
+#    the name of a CTest test
+#  - a `not carried over` row gives a reason
 set -uo pipefail
 source_dir=$1 build_dir=$2
 document=${3:-$source_dir/docs/contract.md}
@@ -18,7 +18,7 @@ trap 'rm -rf "$work"' EXIT
 awk -F ' *[|] *' '/^\| `/ { printf "%s\t%s\t%s\t%s\t%s\n", $2, $3, $4, $5, $6 }' \
   "$document" >"$work/rows"
 
-# What the headers declare: "queue.h vyre_queue_plan" and
+# Lists the declarations of the headers: "queue.h vyre_queue_plan" and
 # "queue.h vyre_queue_plan.queue_bytes".
 for header in include/vyre/*.h; do
   perl -0777 -e '

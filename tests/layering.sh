@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Checks that every include follows the layers.  layering.sh SOURCE [BUILD]
-# Public headers ("vyre/...") are open to all. Tests, fuzzers and benchmarks beside
-# the code may look anywhere inside.
+# Every folder may include public headers ("vyre/..."). Tests, fuzzers and benchmarks may
+# include any header.
 set -uo pipefail
 source_dir=$1
 . "$source_dir/tests/support/cases.sh"

@@ -28,8 +28,8 @@ named() {
     done | sort -u
 }
 
-# exists WORD [WORD]: whether there is such a command; of a group, such a member. A word
-# behind a command that is no group is its operand, or prose.
+# exists WORD [WORD]: succeeds if the command exists, and the member if it is a group. A
+# word after a single command is an operand or prose.
 commands=$("$vyre" --help | sed -n 's/^  \([a-z]*\) .*/\1/p')
 exists() {
   grep -qx "$1" <<<"$commands" || [ "$1" = help ] || return 1

@@ -59,9 +59,8 @@ for at in cpu:250:5000000 ref:2000:40000; do
   fi
 done
 
-# Ctrl-C while a bar is drawn: it ends the line, and the process ends by the signal.
-# What is read after the bar is all that the process wrote. Prints the exit code, and
-# the rest of the line.
+# Ctrl-C while a bar is drawn ends the line, and the process ends by the signal. Reads all
+# output after the bar. Prints the exit code and the rest of the line.
 cat >"$work/interrupt.py" <<'P'
 import os, pty, re, signal, sys
 signal.alarm(100)
@@ -90,7 +89,7 @@ interrupt() { # name, command...
   python3 "$work/interrupt.py" "$@" >"$work/out" 2>&1
   if grep -qx 'signal 2 bar True' "$work/out" && grep -qx 'last newline' "$work/out"; then ok "$name"; else fail "$name" "$(cat "$work/out")"; fi
 }
-# The process that gets the signal is slow to end, so that the thread that draws could go on.
+# The process ends slowly after the signal, which gives the drawing thread time to go on.
 cat >"$work/slow_raise.c" <<'C'
 #include <pthread.h>
 #include <signal.h>

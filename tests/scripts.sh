@@ -18,7 +18,7 @@ check() {
 }
 has() { grep -qE "$1" "$work/out"; }
 has_not() { ! grep -qE "$1" "$work/out"; }
-# What a terminal shows: script(1) gives the command one.
+# Runs a command on a terminal made by script(1).
 on_terminal() { script -qec "$1" /dev/null </dev/null >"$work/out" 2>&1; }
 
 # --- the limit of a test ---------------------------------------------------------------

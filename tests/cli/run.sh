@@ -41,12 +41,11 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 PATH=$build_dir:$PATH
 export PATH LC_ALL=C
-# What people see: auto is cpu, with LLVM there. A cache of our own, so that a
-# kernel of many cases is compiled once; the name of the machine is in no answer.
+# The default environment of a user: auto selects cpu, and LLVM is found. A private cache
+# compiles a kernel of many cases once. No output contains the name of the machine.
 unset VYRE_LLVM VYRE_OPTIONS VYRE_CACHE_DIR VYRE_TRACE VYRE_FAULTS
 export XDG_CACHE_HOME=$work/cache
-# Which GPUs there are, and whether there is Vulkan at all, differs from machine to
-# machine: cases that are about it unset this.
+# GPUs and the Vulkan loader differ between machines. Cases about Vulkan unset this.
 unset VK_DRIVER_FILES VK_ICD_FILENAMES VK_INSTANCE_LAYERS
 export VYRE_VULKAN=none
 unset POSIXLY_CORRECT

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Installs into a temporary prefix, moves it, and builds a small program against
-# it in both ways that people use.  run.sh SOURCE BUILD
+# it with pkg-config and with CMake.  run.sh SOURCE BUILD
 set -uo pipefail
 source_dir=$1 build_dir=$2
 . "$source_dir/tests/support/cases.sh"
@@ -77,7 +77,7 @@ expect "examples/embed: builds" make -s -C "$source_dir/examples/embed" "OUT=$wo
   "VYRE=$prefix/bin/vyre"
 expect_same "examples/embed: runs" "$("$work/heat/heat" 2>&1)" "$(cat "$source_dir/tests/embed/heat.txt")"
 
-# What is installed.
+# The installed files.
 library=$libdir/libvyre.so
 expect_same "soname" "$(readelf -d "$library" | sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')" \
   "libvyre.so.${version%.*}"
@@ -89,7 +89,7 @@ expect_same "all headers are there" "$(ls "$prefix/include/vyre")" \
 # The man page and the completions.
 man_page=$(find "$prefix" -name vyre.1)
 rows() { "$prefix/bin/vyre" "$@" | sed -n '/^[a-z]*s:$/,/^$/p' | grep -cE '^  [a-z]+  '; }
-# The two groups and help are no commands of their own.
+# The two groups and help are not commands.
 expect_same "the man page has every command" "$(grep -c '^\.SS vyre ' "$man_page")" \
   "$(($(rows --help) + $(rows help plan) + $(rows help cache) - 3))"
 if command -v groff >/dev/null 2>&1; then

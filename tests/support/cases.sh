@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # shellcheck shell=bash
-# For tests that are scripts: ok and fail each tell of one case, and finish ends
-# the script with the line that `make check` adds up.
+# Functions for test scripts: ok and fail report one case each; finish ends the script with
+# the line that `make check` adds up.
 #
 #     . "$source_dir/tests/support/cases.sh"
 #     if cmp -s a b; then ok same; else fail same "a and b differ"; fi

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# shellcheck shell=bash disable=SC2154 # work and build_dir are of who sources it
-# For scripts that run the conformance suite: its cases are those of the test. After
-# support/cases.sh; `work` is a folder for what is left behind.
+# shellcheck shell=bash disable=SC2154 # the sourcing script sets work and build_dir
+# Functions for scripts that run the conformance suite; its cases count as cases of the
+# test. Source support/cases.sh first. `work` is a folder for temporary files.
 
 suite() { # name, command...
   local name=$1 passed failed
@@ -18,7 +18,7 @@ suite() { # name, command...
   fi
 }
 
-# Whether the build has that sanitizer; without a word, whether it has any.
+# Succeeds if the build has that sanitizer; without an argument, if it has any.
 sanitized() { # [thread]
   grep -q "^VYRE_SANITIZE:[A-Z]*=${1:-.}" "$build_dir/CMakeCache.txt"
 }
