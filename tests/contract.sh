@@ -3,7 +3,7 @@
 # shellcheck disable=SC2016 # backticks and dollars meant as such
 # Checks docs/contract.md.  contract.sh SOURCE BUILD [DOCUMENT]
 # Rows are | item | C name | header | test or reason | state |.
-#  - every item of tests/contract_items.txt has one row; there are no other rows
+#  - every item of tests/contract_items.txt has one row, and every row has an item
 #  - a `done` row names C identifiers of its header and existing tests: `file.c:case`, or
 #    the name of a CTest test
 #  - a `not carried over` row gives a reason

@@ -212,7 +212,7 @@ uint32_t cf_data_at(const cf_program *p, const cf_run *run, uint32_t index) {
 
 /* --- a program from a shape -------------------------------------------------------*/
 
-/* What shows which statements were executed. */
+/* Adds statements that record which statements were executed. */
 typedef enum style {
   HASH,      /* acc changes everywhere, and is stored at ends of loops */
   CONSTANTS, /* a constant is stored everywhere; acc is never used */
@@ -278,7 +278,7 @@ static void assign_carried(dress *d, cf_list *l) {
   cf_assign(p, l, d->carried, value);
 }
 
-/* What an `if` assigned is read after it. */
+/* Reads after an `if` the variables that it assigned. */
 static void mark_join(dress *d, cf_list *l) {
   cf_program *p = d->p;
   cf_expr *join = cf_leaf(p, CF_VAR, p->join);
@@ -349,7 +349,7 @@ static cf_expr *divergent_condition(dress *d) {
   }
 }
 
-/* Whether the end of a sequence is never reached. */
+/* Returns true if the end of a sequence is never reached. */
 static bool is_closed(const cf_shape *s) {
   while (s && s->next) s = s->next;
   if (!s) return false;

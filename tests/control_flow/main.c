@@ -280,7 +280,8 @@ static void run_program(session *s, uint64_t index) {
 
 /* --- the run ----------------------------------------------------------------------*/
 
-/* Where to go on: the number after the last that was right. */
+/* Prints the number to continue from: the one after the last correct
+ * program. */
 static uint64_t resumed(const options *o) {
   unsigned long long at = o->first;
   FILE *file = o->resume ? fopen(o->resume, "r") : NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Interprets programs, one invocation after the other: each runs until it waits
- * at a barrier or ends, then the next. There are no masks and no vectors, and no
- * code of the library.
+ * at a barrier or ends, then the next. It uses neither masks nor vectors, and
+ * no code of the library.
  *
  * Statements are flattened to instructions with jumps. An expression is evaluated
  * as the tree that it is. A variable has one place for each invocation: functions
@@ -15,7 +15,7 @@ typedef enum op {
   DO_STATEMENT, /* DECLARE, ASSIGN, STORE or COUNT */
   DO_JUMP,
   DO_UNLESS,    /* jumps if the statement's condition is false */
-  DO_FOR_BEGIN, /* jumps if there is no first round */
+  DO_FOR_BEGIN, /* jumps if the loop has zero iterations */
   DO_FOR_NEXT,  /* jumps back if there is another round */
   DO_RETURN,
   DO_WRITE, /* first half of an exchange */
@@ -141,8 +141,7 @@ static void flatten(code *c, const cf_stmt *s, loop *around) {
         flatten_loop(c, s);
         break;
       case CF_BREAK:
-      case CF_CONTINUE: /* outside of a loop only in a program being reduced,
-                           which the library then refuses */
+      case CF_CONTINUE: /* outside a loop only while a program is reduced; the library refuses it then */
         if (around) {
           link_jump(c,
                     s->kind == CF_BREAK ? &around->breaks : &around->continues);
@@ -335,8 +334,8 @@ static bool for_begin(machine *m, invocation *v, const cf_stmt *s) {
   return goes_on(s, first, bound);
 }
 
-/* Whether there is another round: a value that would not fit the type ends the
- * loop. */
+/* Returns true if another iteration follows. A value that does not fit the
+ * type ends the loop. */
 static bool for_next(const machine *m, invocation *v, const cf_stmt *s) {
   static const uint64_t greatest[] = {
       [CF_U32] = UINT32_MAX, [CF_I32] = INT32_MAX, [CF_U64] = UINT64_MAX};

@@ -31,8 +31,8 @@ bool cf_chance(cf_random *r, uint32_t percent);  /* true that often */
 
 /* --- expressions ----------------------------------------------------------------*/
 
-/* How many invocations are known to agree on a value. A barrier needs WORKGROUP
- * or GRID around it, a grid barrier GRID. */
+/* The set of invocations that agree on a value. A barrier needs WORKGROUP or
+ * GRID around it, a grid barrier GRID. */
 typedef enum cf_level { CF_GRID, CF_WORKGROUP, CF_DIVERGENT } cf_level;
 
 typedef enum cf_type { CF_U32, CF_I32, CF_U64, CF_F32, CF_BOOL } cf_type;
@@ -131,7 +131,7 @@ typedef struct cf_function {
   cf_stmt *body;
 } cf_function;
 
-/* What a dispatch is given. */
+/* Inputs of a dispatch. */
 typedef struct cf_run {
   uint32_t uniforms[CF_UNIFORMS];
   uint32_t pattern; /* of `data`: cf_data_at */
@@ -206,7 +206,7 @@ uint64_t cf_shape_count(unsigned size); /* shapes of exactly that size */
 uint64_t cf_shape_total(void);          /* of sizes 1 to CF_SHAPE_MOST */
 /* Shape number @p index of all, smaller ones first. Lives in @p p. */
 cf_shape *cf_shape_make(cf_program *p, uint64_t index);
-/* Whether no two numbers give the same shape; says how many do. */
+/* Checks that no two numbers give the same shape. Prints how many do. */
 bool cf_shapes_are_distinct(void);
 /* The number of the shape that is member @p i of a sample of @p n shapes. */
 uint64_t cf_shape_sample(uint64_t i, uint64_t n);
@@ -247,7 +247,7 @@ char *cf_print(const cf_program *p);
 
 /* --- oracle.c -------------------------------------------------------------------*/
 
-/* What a dispatch leaves in memory. */
+/* Memory after a dispatch. */
 typedef struct cf_memory {
   uint32_t *out, *pass, *wide, *count;
 } cf_memory;

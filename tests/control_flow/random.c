@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Random programs that are larger than the small shapes: loops in loops with
- * several jumps each, functions that return from inside of loops, conditions made
- * from everything that is uniform or divergent, variables of several types that
+/* Generates random programs larger than the small shapes: nested loops with
+ * several jumps each, functions that return from loops, conditions built
+ * from every uniform or divergent value, variables of several types that
  * live across loops, and barriers in between. */
 #include "program.h"
 
@@ -49,8 +49,8 @@ static cf_expr *variable(gen *g, uint32_t var) {
 
 /* --- values -----------------------------------------------------------------------*/
 
-/* The counter of a loop around this place whose rounds all invocations share; NULL
- * if there is none. */
+/* Returns the counter of an enclosing loop that all invocations iterate in
+ * step, or NULL. */
 static cf_expr *uniform_counter(gen *g) {
   if (g->counter_count == 0) return NULL;
   uint32_t nearest = g->counters[g->counter_count - 1];
@@ -362,7 +362,7 @@ static void add_return(gen *g, cf_list *l) {
   cf_append(l, s);
 }
 
-/* Whether a jump may be taken by some invocations only. */
+/* Returns true if only some invocations may take a jump. */
 static bool may_diverge(const gen *g, cf_kind kind) {
   if (kind == CF_CONTINUE || g->is_function) return true;
   return kind == CF_BREAK ? !g->keeps_loop : !g->keeps_kernel;
@@ -375,7 +375,7 @@ static cf_kind jump_kind(gen *g) {
   return kinds[below(g, 5)];
 }
 
-/* Whether the jump would be divergent by where it stands. */
+/* Returns true if the jump would be divergent because of its position. */
 static bool is_divergent_place(const gen *g, cf_kind kind) {
   return kind == CF_RETURN
              ? g->here == CF_DIVERGENT

@@ -11,10 +11,10 @@
  * shape is the number of its control statements: a guarded jump counts as one.
  *
  * A shape is a sequence that is the body of a kernel. These are left out:
- *   - `break` and `continue` outside of a loop;
+ *   - `break` and `continue` outside a loop;
  *   - statements that are never reached: after an unconditional jump, and after
  *     an `if` with `else` of which both arms end in one;
- *   - `if (c) { jump; }`, as it is the guarded jump of a smaller size.
+ *   - `if (c) { jump; }`, which is the guarded jump of a smaller size.
  * Sequences that differ in one statement, or in the order of two, are different
  * shapes, and each occurs once: a sequence is taken apart in only one way, as its
  * first statement and the rest.
@@ -122,7 +122,8 @@ static cf_shape *shape_new(cf_program *p, cf_shape_kind kind) {
   return s;
 }
 
-/* Whether @p index is below @p count; else takes that many off it. */
+/* Returns true if @p index is below @p count; otherwise subtracts @p count
+ * from it. */
 static bool falls(uint64_t *index, uint64_t count) {
   if (*index < count) return true;
   *index -= count;

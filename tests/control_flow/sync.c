@@ -13,7 +13,7 @@
 typedef struct effects {
   int stays;   /* level of a `break` or `continue` of the innermost loop */
   int breaks;  /* of a `break` alone */
-  int returns; /* of a `return`; all -1: there is none */
+  int returns; /* of a `return`; all -1: no return */
 } effects;
 
 typedef struct adding {
@@ -103,7 +103,8 @@ static void add_here(adding *add, cf_stmt **at, int level, bool is_top) {
   *at = made.first;
 }
 
-/* Whether it begins with the counter of a `while`, which stays in front. */
+/* Returns true if the sequence starts with the counter of a `while`, which
+ * stays first. */
 static cf_stmt **after_fixed(cf_stmt **at) {
   while (*at && ((*at)->is_fixed || (*at)->kind == CF_DECLARE)) {
     at = &(*at)->next;
@@ -115,7 +116,8 @@ static bool is_jump(const cf_stmt *s) {
   return s->kind == CF_BREAK || s->kind == CF_CONTINUE || s->kind == CF_RETURN;
 }
 
-/* Whether the end of a sequence is never reached: code there is refused. */
+/* Returns true if the end of a sequence is never reached; the language
+ * refuses code there. */
 static bool is_closed(const cf_stmt *s) {
   while (s && s->next) s = s->next;
   if (!s) return false;

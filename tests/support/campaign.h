@@ -15,9 +15,10 @@
 
 enum { CAMPAIGN_SECONDS = 300, CAMPAIGN_BUFFERS = 64 };
 
-/* --- who it was -------------------------------------------------------------------*/
+/* --- the current program
+ * ---------------------------------------------------------- */
 
-/* What runs now, for somebody who wants to run it again. */
+/* The program that runs now, so that a crash can be reproduced. */
 static struct {
   const char *name; /* of the variables: VYRE_CPU */
   volatile unsigned long long seed;
@@ -46,7 +47,7 @@ static inline size_t campaign_put_text(char *to, const char *text) {
   return length;
 }
 
-/* What was there before then does what it does for this signal. */
+/* Then runs the previous handler of this signal. */
 static inline void campaign_tell(int number) {
   char line[160];
   size_t at = campaign_put_text(line, "    signal ");
@@ -68,7 +69,7 @@ static inline void campaign_tell(int number) {
 }
 
 static inline void campaign_begin(const char *name) {
-  setvbuf(stdout, NULL, _IOLBF, 0); /* a run is long, and somebody looks */
+  setvbuf(stdout, NULL, _IOLBF, 0); /* a run is long; show its progress */
   campaign_now.name = name;
   struct sigaction action = {.sa_handler = campaign_tell,
                              .sa_flags = SA_ONSTACK};
@@ -78,7 +79,7 @@ static inline void campaign_begin(const char *name) {
   }
 }
 
-/* Whoever listened before listens again. */
+/* Restores the previous handlers. */
 static inline void campaign_end(void) {
   (void)alarm(0);
   for (int i = 0; i < CAMPAIGN_SIGNALS; i++) {
@@ -91,7 +92,7 @@ static inline void campaign_end(void) {
 typedef struct trial {
   vyre_random_program *made;
   vyre_program *program;
-  vyre_dispatch_desc desc;            /* its outputs are for who runs it */
+  vyre_dispatch_desc desc;            /* the caller sets its outputs */
   vyre_output want[CAMPAIGN_BUFFERS]; /* what ref gave */
 } trial;
 
@@ -134,7 +135,8 @@ static inline void trial_end(trial *t) {
   vyre_random_program_release(t->made);
 }
 
-/* Whether the pipeline that ran gave what ref gave; says where it did not. */
+/* Checks that the pipeline gave the same bytes as ref. Prints the first
+ * difference. */
 static inline bool trial_is_same(const trial *t, const vyre_pipeline *pipeline,
                                  const vyre_output *got) {
   const vyre_binding_plan *plan = vyre_pipeline_bindings(pipeline);

@@ -98,8 +98,8 @@ static inline _Noreturn void test_fail(const char *file, int line) {
     }                                                                        \
   } while (0)
 
-/* The value of a named number of a status; fails the case if it is not there.
- */
+/* Returns a named number of a status. Fails the case if the status does not
+ * have it. */
 static inline uint64_t status_number(const vyre_status *st, const char *name) {
   uint64_t value = 0;
   if (!vyre_status_number_get(st, name, &value)) {

@@ -41,7 +41,7 @@ static inline uint32_t float_vectors_bits(float f) {
   return bits;
 }
 
-/* -3 .. 3, as what is added to bits. */
+/* -3 .. 3, to add to the bits of a float. */
 static inline uint32_t float_vectors_near(float_vectors *v) {
   return (uint32_t)(float_vectors_next(v) % 7) - 3;
 }
@@ -170,7 +170,7 @@ static inline void float_vectors_triple(float_vectors *v, uint32_t out[3]) {
       case 7:
         c = float_vectors_scale(c, exponent - 45 - (int)(r >> 8 & 7));
         break;
-      case 8: /* anywhere beside the product */
+      case 8: /* close to the product */
         c = float_vectors_scale(c, exponent + (int)(r >> 8 & 63) - 32);
         break;
       default:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Kernels as printed C: printed, compiled by the C compiler of the machine ($CC,
- * else cc), loaded and run. Problems are told on standard error. */
+ * else cc), loaded and run. Problems are printed on standard error. */
 #ifndef VYRE_TESTS_PRINTED_H
 #define VYRE_TESTS_PRINTED_H
 

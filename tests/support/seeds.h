@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Which random programs a test runs. For the name VYRE_CPU:
+/* Selects the random programs of a test by environment variables. For the
+ * name VYRE_CPU:
  *
- *   VYRE_CPU_SEED=42     only that one
- *   VYRE_CPU_FIRST=300   the first one; VYRE_CPU_SEEDS=250 how many */
+ *   VYRE_CPU_SEED=42     only this program
+ *   VYRE_CPU_FIRST=300   the first program; VYRE_CPU_SEEDS=250 the number of
+ * programs */
 #ifndef VYRE_TESTS_SEEDS_H
 #define VYRE_TESTS_SEEDS_H
 
@@ -13,10 +15,10 @@
 
 typedef struct seed_range {
   uint64_t first, count;
-  bool is_one; /* somebody looks for what is wrong with it */
+  bool is_one; /* a single program was selected, for debugging */
 } seed_range;
 
-/* What the variable NAME_WORD says. */
+/* Returns the value of the variable NAME_WORD. */
 static inline const char *seed_text(const char *name, const char *word) {
   char variable[64];
   (void)snprintf(variable, sizeof variable, "%s_%s", name, word);

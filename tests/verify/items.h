@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What is verified: functions of mathematics (math.vyre) and operations (ops.vyre),
- * their inputs and, for operations, what the host says to them.
+/* The items to verify: math functions (math.vyre) and operations (ops.vyre),
+ * with their inputs and, for operations, the expected results of the host.
  *
- * Everything goes by blocks of 1024 inputs. An item's inputs are numbered, and
- * input n is the same whoever asks: all 2^32 (2^16) bit patterns where there is
- * one argument of that size, else random vectors with a seed for each block. */
+ * Inputs come in blocks of 1024 and are numbered. Input n is always the
+ * same: every bit pattern (2^32 or 2^16) if there is one argument of that
+ * size, otherwise random vectors with a seed per block. */
 #ifndef VYRE_TESTS_VERIFY_ITEMS_H
 #define VYRE_TESTS_VERIFY_ITEMS_H
 
@@ -59,7 +59,7 @@ static inline uint64_t input_u64(float_vectors *v) {
     case 1:
       return (UINT64_C(1) << (r >> 8 & 63)) + near;
     case 2:
-    case 3: /* 24 bits, or a half more, and what is beside them */
+    case 3: /* 24 bits, or half a unit more, and neighbours */
       return ((u & 0x1FFFFFF) << (r >> 8) % 40) + near;
     case 4:
       return 0 - (((u & 0x1FFFFFF) << (r >> 8) % 40) + near);
@@ -68,7 +68,7 @@ static inline uint64_t input_u64(float_vectors *v) {
   }
 }
 
-/* Values that have rules of their own, or lie beside those. */
+/* Special values and their neighbours. */
 static const uint32_t special_bits[64] = {
     0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x00000002, 0x007FFFFF,
     0x807FFFFF, 0x00800000, 0x80800000, 0x00800001, 0x00FFFFFF, 0x01000000,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What a line of the log holds for: a hash of the printed C that decides bits.
+/* The key of a log line: a hash of the emitted C that determines results.
  *
- * In it: what the preprocessor is told, helpers, memory of the workgroup, and the
- * phases. Not in it: comments, and which warnings are not wanted; the launch block,
- * prototypes and the function that runs all phases, which move no bit of a result.
- * What is not known to be one of those is in it. */
+ * It covers preprocessor lines, helpers, workgroup memory and phases. It
+ * leaves out comments, warning options, the launch block, prototypes and the
+ * function that runs all phases, which do not affect results. Anything
+ * unknown is covered. */
 #ifndef VYRE_TESTS_VERIFY_KEY_H
 #define VYRE_TESTS_VERIFY_KEY_H
 
@@ -67,7 +67,7 @@ static inline bool key_begins(const char *text, const char *first,
   return strncmp(text, all, strlen(all)) == 0;
 }
 
-/* Whether it moves no bit of a result. */
+/* Returns true if the line cannot change a bit of a result. */
 static inline bool key_skips(const char *thing, size_t length,
                              const char *kernel) {
   char end[256];

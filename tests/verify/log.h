@@ -32,7 +32,7 @@ typedef struct log_line {
 void log_each(const char *path, void (*each)(void *self, const log_line *line),
               void *self);
 
-/* Whether this piece was done already, with the same printed C. */
+/* Returns true if this part was verified before with the same emitted C. */
 bool log_has(const char *path, const log_line *wanted);
 
 /* Appends the line and what was wrong (lines of their own, or NULL) at once, so

@@ -285,8 +285,8 @@ TEST(forms_of_operations) {
 
 /* --- the key of the log --------------------------------------------------------- */
 
-/* Whether the key is another with any byte of [from, to) changed. Steps through
- * it, so that it takes no time. */
+/* Checks whether changing any byte of [from, to) changes the key. Tests a
+ * sample of the bytes to save time. */
 static void check_key(const char *kernel, char *text, const char *from,
                       const char *to, bool changes) {
   uint64_t key = key_hash(1, text, kernel);

@@ -108,8 +108,8 @@ double reference_error(const reference *r, float x, float y, float got) {
 
 /* --- the host --------------------------------------------------------------- */
 
-/* Relative, in 2^-53; 0 where the value is none that could matter: not a number,
- * or far outside what an f32 holds. */
+/* Returns the relative error in units of 2^-53; 0 for results that do not
+ * matter: NaN, or far outside the range of f32. */
 static double host_error(const reference *r, float x, float y) {
   double host = r->one ? r->one((double)x) : r->two((double)x, (double)y);
   if (!(fabs(host) < 0x1p140) || fabs(host) < 0x1p-170) return 0.0;

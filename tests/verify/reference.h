@@ -17,7 +17,7 @@
 
 typedef struct reference reference;
 
-/* NULL if there is no such function. */
+/* Returns NULL for an unknown function. */
 const reference *reference_find(const char *name);
 
 /* The host's functions; NULL for the other number of arguments. */

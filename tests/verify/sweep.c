@@ -107,7 +107,7 @@ static bool open_subject(const family *f, const item *it, subject *s) {
                  .hash = UINT64_C(0xCBF29CE484222325),
                  .whole = UINT64_C(0xCBF29CE484222325)};
   if (!s->program) {
-    fprintf(stderr, "there is no kernel %s\n", kernel);
+    fprintf(stderr, "unknown kernel %s\n", kernel);
     return false;
   }
   for (int v = 0; v < VARIANTS; v++) {
@@ -226,7 +226,8 @@ static void want_one(subject *s, block *k, double *host) {
   }
 }
 
-/* Whether @p bits is within 1 ulp of f(x, y), of which the host says @p host. */
+/* Returns true if @p bits is within 1 ulp of f(x, y); @p host is the host's
+ * result. */
 static bool is_near(subject *s, uint32_t x, uint32_t y, double host,
                     uint32_t bits) {
   float got = float_vectors_f32(bits);
