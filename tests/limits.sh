@@ -61,7 +61,7 @@ for kib in 20000 40000 80000 120000 150000 170000 190000 195000 200000 220000 26
   with -v $kib "$vyre" $(saxpy cpu 4)
   if [ $code -eq 0 ]; then
     ran=$((ran + 1))
-  elif [ $code -eq 1 ] && grep -qE "there is no address space for it: it takes about [0-9]+ bytes, the limit of the process is $((kib * 1024)), and [0-9]+ are in use" err &&
+  elif [ $code -eq 1 ] && grep -qE "does not fit in the address space: it takes about [0-9]+ bytes, the limit of the process is $((kib * 1024)), and [0-9]+ are in use" err &&
     grep -q '^Fix: .*ulimit -v' err; then
     refused=$((refused + 1))
   else
@@ -74,7 +74,7 @@ rm -rf cache
 # shellcheck disable=SC2046
 with -v 100000 "$vyre" $(saxpy auto 4)
 name="auto takes ref then, and says why"
-if [ $code -eq 0 ] && grep -q '^note: this runs on ref: .*no address space' err; then ok "$name"; else fail "$name" "$(report)"; fi
+if [ $code -eq 0 ] && grep -q '^note: this runs on ref: .*does not fit in the address space' err; then ok "$name"; else fail "$name" "$(report)"; fi
 mv kept cache
 # shellcheck disable=SC2046
 with -v 100000 "$vyre" $(saxpy cpu 4)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Code of the device stays inside of its buffers, whatever happens to the bytes that
- * it reads: they change after every single access. */
+/* Code of the device stays inside of its buffers, whatever happens to the bytes
+ * that it reads: they change after every single access. */
 #define _GNU_SOURCE /* for changing_page_testing.h; NOLINT(bugprone-reserved-identifier) */
 #include <time.h>
 
@@ -32,12 +32,12 @@ static void dispatch(void *self) {
   if (code != VYRE_OK && st.kind != VYRE_KIND_OUT_OF_FUEL) CHECK_OK(code, st);
 }
 
-/* Waits for the full code, which follows the quick code in the background, and then
- * goes back to the quick code for good. */
+/* Waits for the full code, which follows the quick code in the background, and
+ * then goes back to the quick code for good. */
 static void stay_quick(vyre_pipeline *pipeline) {
   cpu_pipeline *own = (cpu_pipeline *)pipeline;
   const struct timespec pause = {.tv_nsec = 1000000};
-  if (!own->is_less) return;
+  if (!own->first_is_baseline) return;
   while (atomic_load(&own->code) == &own->first) (void)nanosleep(&pause, NULL);
   atomic_store(&own->code, &own->first);
 }
@@ -66,8 +66,9 @@ static uint64_t run_kernel(vyre_device *device, const changing_kernel *k,
   return runs;
 }
 
-/* Whether to run kernel @p i with that kind of memory. At widths 1 and 8, all of full
- * code is run; else two kinds of each kernel, and under a sanitizer one. */
+/* Whether to run kernel @p i with that kind of memory. At widths 1 and 8, all
+ * of full code is run; else two kinds of each kernel, and under a sanitizer
+ * one. */
 static bool is_chosen(unsigned i, unsigned kind, uint32_t width,
                       bool is_quick) {
   unsigned turn = (i + width) % CHANGING_KINDS;

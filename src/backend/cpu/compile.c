@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Compiles a program for the CPU: lowers it, prints LLVM IR, lets LLVM make an
+ * object file, and loads it. Vector width and tier depend on the size of the
+ * IR, because LLVM's compile time grows faster than its input. */
 #include <string.h>
 
 #include "backend/cpu/cpu.h"
 #include "base/memory.h"
 #include "base/status.h"
 
-/* --- bytes in an arena -----------------------------------------------------------*/
+/* --- growing byte array ----------------------------------------------------*/
 
-typedef struct growing {
+typedef struct byte_array {
   vyre_allocator allocator;
   char *data;
   size_t size, capacity;
-  size_t most; /* above it, they are only counted; 0: all are wanted */
-} growing;
+  size_t max; /* bytes beyond this are counted but not stored; 0: no limit */
+} byte_array;
 
-static bool grow(void *self, const char *text, size_t length) {
-  growing *to = self;
-  if (to->most > 0 && (to->size > to->most || length > to->most - to->size)) {
+static bool append_bytes(void *self, const char *text, size_t length) {
+  byte_array *to = self;
+  if (to->max > 0 && (to->size > to->max || length > to->max - to->size)) {
     to->size += length;
     return true;
   }
@@ -31,29 +34,31 @@ static bool grow(void *self, const char *text, size_t length) {
   return true;
 }
 
-static void grown_free(growing *bytes) {
+static void free_bytes(byte_array *bytes) {
   vyre__reserve_free(bytes->allocator, &bytes->data, &bytes->capacity, 1);
 }
 
-/* A writer that refuses has no memory here. */
-static vyre_code as_memory(vyre_code code, vyre_status *st) {
+/* Turns the refusal of the writer above, which means no memory, into that
+ * error. */
+static vyre_code writer_error_as_no_memory(vyre_code code, vyre_status *st) {
   if (code != VYRE_INVALID_ARGUMENT) return code;
   if (st && st->kind != VYRE_KIND_WRITER_REFUSED) return code;
   if (st) *st = (vyre_status){0};
   return vyre__no_memory(st, "cpu", "bytes of code", 1);
 }
 
-/* --- steps -----------------------------------------------------------------------*/
+/* --- LLVM IR ---------------------------------------------------------------*/
 
-/* A processor does all operations right that the native forms leave. */
+/* Returns the lowering target. Operations without an instruction are corrected;
+ * all others are exact on every x86-64 processor. */
 static vyre__target target_of(const vyre_pipeline *pipeline) {
   const cpu_device *device = (const cpu_device *)pipeline->device;
   vyre__target target = {.math = VYRE__MATH_F64};
-  if (!device->machine->has_fma) {
+  if (!device->host_cpu->has_fma) {
     target.f32[VYRE__LIR_FMA] = VYRE__FLOAT_MODE_CORRECTED;
     target.math = VYRE__MATH_F64_NOFMA;
   }
-  if (!device->machine->has_rounding) {
+  if (!device->host_cpu->has_rounding) {
     target.f32[VYRE__LIR_FFLOOR] = VYRE__FLOAT_MODE_CORRECTED;
     target.f32[VYRE__LIR_FCEIL] = VYRE__FLOAT_MODE_CORRECTED;
     target.f32[VYRE__LIR_FTRUNC] = VYRE__FLOAT_MODE_CORRECTED;
@@ -64,20 +69,22 @@ static vyre__target target_of(const vyre_pipeline *pipeline) {
   return target;
 }
 
-/* Time to compile grows faster than the text of very large kernels, most of all
- * where a value is several registers. So theirs are one register from WIDE on, and
- * one number above VECTORS; what is then above FULL is made the quick way, and above
- * VECTORS the plain way, whose time grows as the text does. Kernels of people have
- * less than the first. Who asks for a width keeps it, and may have less.
- * (Measured with thousands of values, branches, loads and products of 32 bits in a
- * row: none took four seconds. The size of a text does not say how wide its values
- * are: those of 64 bits are twice the registers, and take longer.) */
+/* Limits on the size of the LLVM IR, in bytes. LLVM's compile time grows faster
+ * than the IR, above all where a value takes several registers. Beyond
+ * WIDE_TEXT a vector is one register; beyond VECTORS_TEXT the code is scalar.
+ * A text that is then still above FULL_TEXT is compiled in the baseline tier,
+ * and above VECTORS_TEXT in the plain tier, whose compile time is linear.
+ * Hand-written kernels stay below WIDE_TEXT. A width set by the option
+ * cpu.width is kept, with the lower limit MAX_FORCED_TEXT. The limits were
+ * measured with thousands of values, branches, loads and 32-bit products in a
+ * row: none took four seconds. 64-bit values take twice the registers, and
+ * longer. */
 enum {
   WIDE_TEXT = 160 << 10,
   FULL_TEXT = 192 << 10,
   VECTORS_TEXT = 768 << 10,
-  MOST_ASKED_TEXT = 1 << 20,
-  MOST_TEXT = 4 << 20
+  MAX_FORCED_TEXT = 1 << 20,
+  MAX_TEXT = 4 << 20
 };
 
 static vyre_code too_large(const vyre_pipeline *pipeline, size_t size,
@@ -86,23 +93,23 @@ static vyre_code too_large(const vyre_pipeline *pipeline, size_t size,
   if (device->width > 1) {
     return VYRE_FAIL_WITH(
         st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED, "cpu.width",
-        VYRE_NUMBERS({"bytes", size}, {"most_bytes", MOST_ASKED_TEXT},
+        VYRE_NUMBERS({"bytes", size}, {"max_bytes", MAX_FORCED_TEXT},
                      {"width", device->width}),
-        "do not set cpu.width: very large kernels then have narrow vectors; or "
-        "take device 'ref'",
+        "do not set cpu.width, so that very large kernels get print_narrower "
+        "vectors; "
+        "or use device 'ref'",
         "kernel '%.60s' is too large for vectors of width %u on device 'cpu': "
-        "%zu bytes of code to compile, and at most %d",
+        "%zu bytes of code to compile; the limit is %d",
         pipeline->program->name, (unsigned)device->width, size,
-        MOST_ASKED_TEXT);
+        MAX_FORCED_TEXT);
   }
   return VYRE_FAIL_WITH(
       st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED, NULL,
-      VYRE_NUMBERS({"bytes", size}, {"most_bytes", MOST_TEXT}),
-      "make several kernels of it, write what is alike as a loop, or take "
-      "device 'ref'",
+      VYRE_NUMBERS({"bytes", size}, {"max_bytes", MAX_TEXT}),
+      "split the kernel, turn repeated code into a loop, or use device 'ref'",
       "kernel '%.60s' is too large for device 'cpu': %zu bytes of code to "
-      "compile, and at most %d",
-      pipeline->program->name, size, MOST_TEXT);
+      "compile; the limit is %d",
+      pipeline->program->name, size, MAX_TEXT);
 }
 
 static vyre__jit_tier tier_by_size(size_t size) {
@@ -111,103 +118,117 @@ static vyre__jit_tier tier_by_size(size_t size) {
                              : VYRE__JIT_FULL;
 }
 
-/* The kernel of *out as text, in vectors of @p width; 0: chosen. Only its size, if
- * that is too large to be compiled. */
-static vyre_code spell_at(const vyre_pipeline *pipeline, uint32_t width,
-                          vyre_arena *arena, cpu_text *out, vyre_status *st) {
+/* Prints out->kernel as LLVM IR with vectors of @p width (0: chosen). If the
+ * text is too large to be compiled, only its size is returned. */
+static vyre_code print_llvm(const vyre_pipeline *pipeline, uint32_t width,
+                            vyre_arena *arena, cpu_text *out, vyre_status *st) {
   const cpu_device *device = (const cpu_device *)pipeline->device;
   const vyre__emit_llvm_options options = {
       .width = width,
-      .lanes = device->machine->lanes,
+      .lanes = device->host_cpu->lanes,
       .is_relaxed = pipeline->ulp_budget > 0,
       .allocator = device->base.allocator};
-  growing text = {.allocator = device->base.allocator, .most = MOST_TEXT};
-  vyre_code code = vyre__emit_llvm(out->kernel, &options,
-                                   (vyre_writer){grow, &text}, &out->info, st);
-  code = as_memory(code, st);
+  byte_array text = {.allocator = device->base.allocator, .max = MAX_TEXT};
+  vyre_code code =
+      vyre__emit_llvm(out->kernel, &options, (vyre_writer){append_bytes, &text},
+                      &out->info, st);
+  code = writer_error_as_no_memory(code, st);
   out->text = NULL;
   out->size = text.size;
   out->tier = tier_by_size(text.size);
-  if (code == VYRE_OK && text.size <= MOST_TEXT) {
+  if (code == VYRE_OK && text.size <= MAX_TEXT) {
     char *copy = vyre_arena_alloc(arena, text.size + 1, 16);
     if (copy) memcpy(copy, text.data, text.size + 1);
     out->text = copy;
     if (!copy) code = vyre__no_memory(st, "cpu", "bytes of code", text.size);
   }
-  grown_free(&text);
+  free_bytes(&text);
   return code;
 }
 
-/* Spells it narrower, if it may: *out is as it was otherwise. */
-static vyre_code narrow(const vyre_pipeline *pipeline, uint32_t width,
-                        vyre_arena *arena, cpu_text *out, vyre_status *st) {
+/* Prints the kernel again with vectors of @p width, if that is narrower and the
+ * width was not set by an option. Otherwise *out stays unchanged. */
+static vyre_code print_narrower(const vyre_pipeline *pipeline, uint32_t width,
+                                vyre_arena *arena, cpu_text *out,
+                                vyre_status *st) {
   const cpu_device *device = (const cpu_device *)pipeline->device;
   if (device->width > 0 || out->info.width <= width) return VYRE_OK;
-  return spell_at(pipeline, width, arena, out, st);
+  return print_llvm(pipeline, width, arena, out, st);
 }
 
-vyre_code cpu_spell(const vyre_pipeline *pipeline, uint32_t width,
-                    vyre_arena *arena, cpu_text *out, vyre_status *st) {
+vyre_code cpu_emit_text(const vyre_pipeline *pipeline, uint32_t width,
+                        vyre_arena *arena, cpu_text *out, vyre_status *st) {
   const cpu_device *device = (const cpu_device *)pipeline->device;
   vyre__target target = target_of(pipeline);
   vyre_program *inlined;
   *out = (cpu_text){0};
   VYRE_TRY(vyre__lower(pipeline->program, &target, VYRE__PASS_LEGALIZE_CONTROL,
                        arena, &out->kernel, &inlined, st));
-  VYRE_TRY(spell_at(pipeline, width, arena, out, st));
+  VYRE_TRY(print_llvm(pipeline, width, arena, out, st));
   if (out->size > WIDE_TEXT) {
-    VYRE_TRY(narrow(pipeline, device->machine->lanes, arena, out, st));
+    VYRE_TRY(print_narrower(pipeline, device->host_cpu->lanes, arena, out, st));
   }
   if (out->size > VECTORS_TEXT) {
-    VYRE_TRY(narrow(pipeline, 1, arena, out, st));
+    VYRE_TRY(print_narrower(pipeline, 1, arena, out, st));
   }
-  size_t most = device->width > 1 ? MOST_ASKED_TEXT : MOST_TEXT;
-  return out->size > most ? too_large(pipeline, out->size, st) : VYRE_OK;
+  size_t max = device->width > 1 ? MAX_FORCED_TEXT : MAX_TEXT;
+  return out->size > max ? too_large(pipeline, out->size, st) : VYRE_OK;
 }
 
-/* Bytes of stack that the code takes: the largest `sub $n, %rsp` in it. That these
- * bytes are something else, with a number that would do, is one in a million. */
-static uint32_t stack_of(const uint8_t *code, size_t size) {
-  uint32_t most = 0;
+/* --- stack size ------------------------------------------------------------*/
+
+/* Returns the bytes of stack that the code needs: the largest `sub $n, %rsp` in
+ * it.
+ *
+ * Scanning the host_cpu code is the simplest way that works: LLVM's C API does
+ * not report frame sizes, and its .stack_sizes section needs a command-line
+ * option of LLVM, which is global to the process and may belong to the
+ * application. A false match needs the same three bytes and a plausible size
+ * inside another instruction; it can only make the result too large. */
+static uint32_t stack_bytes(const uint8_t *code, size_t size) {
+  uint32_t max = 0;
   for (size_t i = 0; i + 7 <= size; i++) {
     if (code[i] != 0x48 || code[i + 1] != 0x81 || code[i + 2] != 0xEC) continue;
     uint32_t bytes;
     memcpy(&bytes, code + i + 3, sizeof bytes);
-    if (bytes % 8 == 0 && bytes <= MOST_TEXT * 4 && bytes > most) most = bytes;
+    if (bytes % 8 == 0 && bytes <= MAX_TEXT * 4 && bytes > max) max = bytes;
   }
-  return most;
+  return max;
 }
 
-/* Threads of programs have little stack at times, and nothing tells when it is
- * over but a signal. */
-enum { MOST_STACK = 256 << 10 };
+/* The threads of an application may have small stacks, and an overflow ends the
+ * process with a signal. */
+enum { MAX_STACK = 256 << 10 };
 
 static bool fits_stack(const cpu_pipeline *pipeline) {
-  return stack_of(pipeline->bytes, pipeline->size) <= MOST_STACK;
+  return stack_bytes(pipeline->bytes, pipeline->size) <= MAX_STACK;
 }
 
 static vyre_code check_stack(const cpu_pipeline *pipeline, vyre_status *st) {
-  uint32_t bytes = stack_of(pipeline->bytes, pipeline->size);
-  if (bytes <= MOST_STACK) return VYRE_OK;
+  uint32_t bytes = stack_bytes(pipeline->bytes, pipeline->size);
+  if (bytes <= MAX_STACK) return VYRE_OK;
   return VYRE_FAIL_WITH(
       st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED, NULL,
-      VYRE_NUMBERS({"bytes", bytes}, {"most_bytes", MOST_STACK}),
-      "make several kernels of it, do not set cpu.width, or take device 'ref'",
-      "kernel '%.60s' has too many values at once for device 'cpu': %u bytes "
-      "of stack, and at most %d",
-      pipeline->base.program->name, (unsigned)bytes, MOST_STACK);
+      VYRE_NUMBERS({"bytes", bytes}, {"max_bytes", MAX_STACK}),
+      "split the kernel, do not set cpu.width, or use device 'ref'",
+      "kernel '%.60s' keeps too many values at once for device 'cpu': %u bytes "
+      "of stack; the limit is %d",
+      pipeline->base.program->name, (unsigned)bytes, MAX_STACK);
 }
 
-/* The object, kept for the cache. */
-static vyre_code make_object(cpu_pipeline *pipeline, const cpu_text *text,
-                             vyre__jit_tier tier, vyre_status *st) {
+/* --- object file -----------------------------------------------------------*/
+
+/* Compiles @p text. The object file stays in the pipeline's arena for the
+ * cache. */
+static vyre_code compile_object(cpu_pipeline *pipeline, const cpu_text *text,
+                                vyre__jit_tier tier, vyre_status *st) {
   const cpu_device *device = (const cpu_device *)pipeline->base.device;
-  growing object = {.allocator = device->base.allocator};
-  vyre_code code =
-      as_memory(vyre__jit(text->text, text->size, device->machine->cpu,
-                          device->machine->features, tier, VYRE__JIT_OBJECT,
-                          (vyre_writer){grow, &object}, st),
-                st);
+  byte_array object = {.allocator = device->base.allocator};
+  vyre_code code = writer_error_as_no_memory(
+      vyre__jit(text->text, text->size, device->host_cpu->cpu,
+                device->host_cpu->features, tier, VYRE__JIT_OBJECT,
+                (vyre_writer){append_bytes, &object}, st),
+      st);
   if (code == VYRE_OK) {
     char *copy = vyre_arena_alloc(&pipeline->base.arena, object.size, 16);
     if (copy) memcpy(copy, object.data, object.size);
@@ -215,11 +236,11 @@ static vyre_code make_object(cpu_pipeline *pipeline, const cpu_text *text,
     pipeline->size = object.size;
     if (!copy) code = vyre__no_memory(st, "cpu", "bytes of code", object.size);
   }
-  grown_free(&object);
+  free_bytes(&object);
   return code;
 }
 
-/* Lists the uniforms of the kernel, and where a launch keeps their copies. */
+/* Lists the uniforms of the kernel, with the offsets of their copies. */
 static vyre_code find_uniforms(cpu_pipeline *pipeline, vyre_status *st) {
   enum { ALIGNMENT = 8 };
   const cpu_plan *plan = &pipeline->plan;
@@ -242,7 +263,7 @@ static vyre_code find_uniforms(cpu_pipeline *pipeline, vyre_status *st) {
   return VYRE_OK;
 }
 
-vyre_code cpu_ready(cpu_pipeline *pipeline, vyre_status *st) {
+vyre_code cpu_init_launch_data(cpu_pipeline *pipeline, vyre_status *st) {
   VYRE_TRY(find_uniforms(pipeline, st));
   uint32_t count = pipeline->plan.phase_count;
   pipeline->costs =
@@ -252,47 +273,50 @@ vyre_code cpu_ready(cpu_pipeline *pipeline, vyre_status *st) {
   return VYRE_OK;
 }
 
-static vyre_code make_at(cpu_pipeline *pipeline, vyre__arena_mark before,
-                         const cpu_text *text, vyre_status *st) {
+static vyre_code compile_again(cpu_pipeline *pipeline, vyre__arena_mark before,
+                               const cpu_text *text, vyre_status *st) {
   vyre__arena_rewind(&pipeline->base.arena, before);
-  return make_object(pipeline, text, text->tier, st);
+  return compile_object(pipeline, text, text->tier, st);
 }
 
-/* Quick code has vectors of one register: time to make it grows with the registers
- * of a value more than its speed does. */
-static uint32_t quick_width(const cpu_pipeline *pipeline) {
+/* Returns the vector width of baseline code: one register. More registers per
+ * value cost more compile time than they gain in speed. */
+static uint32_t baseline_width(const cpu_pipeline *pipeline) {
   const cpu_device *device = (const cpu_device *)pipeline->base.device;
-  return device->width > 0 ? device->width : device->machine->lanes;
+  return device->width > 0 ? device->width : device->host_cpu->lanes;
 }
 
-/* Makes quick code, unless it is a kernel that is made the short way anyway, or
- * whose quick code takes too much stack: it takes more than full code does. */
-static vyre_code make_quick(cpu_pipeline *pipeline, vyre_arena *arena,
-                            cpu_text *text, vyre_status *st) {
+/* Compiles baseline code. Does nothing if the kernel is too large for the
+ * optimised tier anyway. Drops the code if it needs too much stack: baseline
+ * code needs more than optimised code. */
+static vyre_code compile_baseline(cpu_pipeline *pipeline, vyre_arena *arena,
+                                  cpu_text *text, vyre_status *st) {
   vyre__arena_mark before = vyre__arena_here(&pipeline->base.arena);
-  VYRE_TRY(cpu_spell(&pipeline->base, quick_width(pipeline), arena, text, st));
+  VYRE_TRY(cpu_emit_text(&pipeline->base, baseline_width(pipeline), arena, text,
+                         st));
   if (text->tier != VYRE__JIT_FULL) return VYRE_OK;
-  VYRE_TRY(make_object(pipeline, text, VYRE__JIT_BASELINE, st));
-  pipeline->is_less = fits_stack(pipeline);
-  if (!pipeline->is_less) vyre__arena_rewind(&pipeline->base.arena, before);
+  VYRE_TRY(compile_object(pipeline, text, VYRE__JIT_BASELINE, st));
+  pipeline->first_is_baseline = fits_stack(pipeline);
+  if (!pipeline->first_is_baseline)
+    vyre__arena_rewind(&pipeline->base.arena, before);
   return VYRE_OK;
 }
 
-/* What takes too much stack takes less in narrower vectors. */
-static vyre_code make_fitting(cpu_pipeline *pipeline, vyre_arena *arena,
-                              cpu_text *text, vyre_status *st) {
+/* Compiles optimised code, with narrower vectors if it needs too much stack. */
+static vyre_code compile_within_stack(cpu_pipeline *pipeline, vyre_arena *arena,
+                                      cpu_text *text, vyre_status *st) {
   const cpu_device *device = (const cpu_device *)pipeline->base.device;
-  const uint32_t widths[] = {device->machine->lanes, 1};
+  const uint32_t widths[] = {device->host_cpu->lanes, 1};
   vyre__arena_mark before = vyre__arena_here(&pipeline->base.arena);
-  VYRE_TRY(make_at(pipeline, before, text, st));
+  VYRE_TRY(compile_again(pipeline, before, text, st));
   for (size_t i = 0; i < 2 && !fits_stack(pipeline); i++) {
     uint32_t width = text->info.width;
-    VYRE_TRY(narrow(&pipeline->base, widths[i], arena, text, st));
+    VYRE_TRY(print_narrower(&pipeline->base, widths[i], arena, text, st));
     if (text->info.width == width) continue;
-    if (text->size > MOST_TEXT) {
+    if (text->size > MAX_TEXT) {
       return too_large(&pipeline->base, text->size, st);
     }
-    VYRE_TRY(make_at(pipeline, before, text, st));
+    VYRE_TRY(compile_again(pipeline, before, text, st));
   }
   return check_stack(pipeline, st);
 }
@@ -301,18 +325,18 @@ static vyre_code compile_in(cpu_pipeline *pipeline, vyre_arena *arena,
                             vyre_status *st) {
   const cpu_device *device = (const cpu_device *)pipeline->base.device;
   cpu_text text;
-  pipeline->is_less = false;
+  pipeline->first_is_baseline = false;
   if (pipeline->base.is_baseline) {
-    VYRE_TRY(make_quick(pipeline, arena, &text, st));
+    VYRE_TRY(compile_baseline(pipeline, arena, &text, st));
   }
-  if (!pipeline->is_less) {
-    VYRE_TRY(cpu_spell(&pipeline->base, device->width, arena, &text, st));
-    VYRE_TRY(make_fitting(pipeline, arena, &text, st));
+  if (!pipeline->first_is_baseline) {
+    VYRE_TRY(cpu_emit_text(&pipeline->base, device->width, arena, &text, st));
+    VYRE_TRY(compile_within_stack(pipeline, arena, &text, st));
   }
   VYRE_TRY(cpu_plan_build(text.kernel, &text.info, &pipeline->base.arena,
                           &pipeline->plan, st));
-  pipeline->plan.is_short = text.tier != VYRE__JIT_FULL;
-  VYRE_TRY(cpu_ready(pipeline, st));
+  pipeline->plan.is_baseline = text.tier != VYRE__JIT_FULL;
+  VYRE_TRY(cpu_init_launch_data(pipeline, st));
   return cpu_load(pipeline, pipeline->bytes, pipeline->size, st);
 }
 
@@ -327,7 +351,7 @@ vyre_code cpu_load(cpu_pipeline *pipeline, const void *bytes, size_t size,
 }
 
 vyre_code cpu_compile(cpu_pipeline *pipeline, vyre_status *st) {
-  vyre_arena arena; /* of what is needed on the way only */
+  vyre_arena arena; /* temporary: LIR and text */
   const cpu_device *device = (const cpu_device *)pipeline->base.device;
   VYRE_TRY(vyre__jit_load_from(device->llvm, st));
   vyre_arena_init(&arena, device->base.allocator);
@@ -336,19 +360,20 @@ vyre_code cpu_compile(cpu_pipeline *pipeline, vyre_status *st) {
   return code;
 }
 
-/* As what runs was spelled: that may be narrower than the first choice, for the
- * stack that it takes. */
-static vyre_code spell_as_made(const cpu_pipeline *pipeline, vyre_arena *arena,
-                               cpu_text *out, vyre_status *st) {
+/* Prints the kernel as the code in use was printed: possibly with narrower
+ * vectors than the first choice, because of its stack. */
+static vyre_code print_as_compiled(const cpu_pipeline *pipeline,
+                                   vyre_arena *arena, cpu_text *out,
+                                   vyre_status *st) {
   const cpu_device *device = (const cpu_device *)pipeline->base.device;
   const cpu_code *code =
       atomic_load_explicit(&pipeline->code, memory_order_acquire);
-  bool is_less = cpu_is_less(pipeline, code);
-  VYRE_TRY(cpu_spell(&pipeline->base,
-                     is_less ? quick_width(pipeline) : device->width, arena,
-                     out, st));
-  VYRE_TRY(narrow(&pipeline->base, code->width, arena, out, st));
-  if (is_less) out->tier = VYRE__JIT_BASELINE;
+  bool is_baseline = cpu_is_baseline(pipeline, code);
+  VYRE_TRY(cpu_emit_text(&pipeline->base,
+                         is_baseline ? baseline_width(pipeline) : device->width,
+                         arena, out, st));
+  VYRE_TRY(print_narrower(&pipeline->base, code->width, arena, out, st));
+  if (is_baseline) out->tier = VYRE__JIT_BASELINE;
   return VYRE_OK;
 }
 
@@ -358,7 +383,7 @@ vyre_code cpu_print(vyre_pipeline *pipeline, const char *form,
   bool is_text = strcmp(form, "llvm") == 0, is_asm = strcmp(form, "asm") == 0;
   if (!is_text && !is_asm && strcmp(form, "llvm-optimised") != 0) {
     return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
-                     "ask for llvm, llvm-optimised or asm",
+                     "use the form llvm, llvm-optimised or asm",
                      "device 'cpu' has no code in the form '%.60s'", form);
   }
   vyre_arena arena;
@@ -367,18 +392,18 @@ vyre_code cpu_print(vyre_pipeline *pipeline, const char *form,
   vyre_code code = VYRE_OK;
   if (!is_text) code = vyre__jit_load_from(device->llvm, st);
   if (code == VYRE_OK) {
-    code = spell_as_made((const cpu_pipeline *)pipeline, &arena, &text, st);
+    code = print_as_compiled((const cpu_pipeline *)pipeline, &arena, &text, st);
   }
   if (code == VYRE_OK && is_text) {
     if (!writer.write(writer.self, text.text, text.size)) {
       code = VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED,
-                       "make room where the text goes",
+                       "free space at the destination of the text",
                        "the writer refused the code of a kernel, %zu bytes",
                        text.size);
     }
   } else if (code == VYRE_OK) {
-    code = vyre__jit(text.text, text.size, device->machine->cpu,
-                     device->machine->features, text.tier,
+    code = vyre__jit(text.text, text.size, device->host_cpu->cpu,
+                     device->host_cpu->features, text.tier,
                      is_asm ? VYRE__JIT_ASSEMBLY : VYRE__JIT_OPTIMISED, writer,
                      st);
   }

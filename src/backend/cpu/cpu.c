@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The backend table of the CPU: its one device, its options, its pipelines. */
 #include "backend/cpu/cpu.h"
 
 #include <stdio.h>
@@ -13,19 +14,19 @@
 #include "ir/ir.h"
 #include "runtime/runtime.h"
 
-/* --- devices ---------------------------------------------------------------------*/
+/* --- devices ---------------------------------------------------------------*/
 
 static bool describe(uint32_t index, vyre_device_info *out) {
-  const vyre__host_cpu *machine = vyre__host_cpu_detect();
-  if (!machine->is_usable) {
+  const vyre__host_cpu *host_cpu = vyre__host_cpu_detect();
+  if (!host_cpu->is_usable) {
     out->note = "needs an x86-64 processor with SSE4.2 and POPCNT";
     return false;
   }
   if (index > 0) {
-    out->note = "there is one, 'cpu', which has all processors";
+    out->note = "the only CPU device is 'cpu', which uses all processors";
     return false;
   }
-  out->description = machine->cpu;
+  out->description = host_cpu->cpu;
   out->driver = "vyre " VYRE_VERSION_STRING;
   out->note =
       "kernels compiled for this machine, on all of its threads; compiling "
@@ -33,63 +34,69 @@ static bool describe(uint32_t index, vyre_device_info *out) {
   return true;
 }
 
-static vyre_code make_slots(cpu_device *own, vyre_status *st) {
+static vyre_code make_thread_scratch(cpu_device *own, vyre_status *st) {
   uint32_t count = vyre__pool_numbers(own->pool);
-  own->slot_bytes = (count + (size_t)1) * sizeof(cpu_slot);
-  own->slot_block = vyre__resize(own->base.allocator, NULL, 0, own->slot_bytes);
-  if (!own->slot_block) return vyre__no_memory(st, "cpu", "threads", count);
-  uintptr_t at = ((uintptr_t)own->slot_block + 63) & ~(uintptr_t)63;
-  own->slots = (cpu_slot *)at;
-  memset(own->slots, 0, count * sizeof *own->slots);
+  own->thread_scratch_bytes = (count + (size_t)1) * sizeof(cpu_thread_scratch);
+  own->thread_scratch_block =
+      vyre__resize(own->base.allocator, NULL, 0, own->thread_scratch_bytes);
+  if (!own->thread_scratch_block)
+    return vyre__no_memory(st, "cpu", "threads", count);
+  uintptr_t at = ((uintptr_t)own->thread_scratch_block + 63) & ~(uintptr_t)63;
+  own->thread_scratch = (cpu_thread_scratch *)at;
+  memset(own->thread_scratch, 0, count * sizeof *own->thread_scratch);
   return VYRE_OK;
 }
 
-static void device_finish(vyre_device *device) {
+static void device_deinit(vyre_device *device) {
   cpu_device *own = (cpu_device *)device;
-  for (uint32_t i = 0; own->slots && i < vyre__pool_numbers(own->pool); i++) {
-    vyre__resize(device->allocator, own->slots[i].memory, own->slots[i].size,
-                 0);
+  for (uint32_t i = 0; own->thread_scratch && i < vyre__pool_numbers(own->pool);
+       i++) {
+    vyre__resize(device->allocator, own->thread_scratch[i].memory,
+                 own->thread_scratch[i].size, 0);
   }
-  vyre__resize(device->allocator, own->slot_block, own->slot_bytes, 0);
-  vyre__deadlines_free(own->watch);
+  vyre__resize(device->allocator, own->thread_scratch_block,
+               own->thread_scratch_bytes, 0);
+  vyre__deadlines_free(own->deadlines);
   vyre__pool_free(own->pool);
 }
 
-/* The range of an option has numbers in it that are no width. */
+/* Rejects numbers in the range of the option that are not a vector width. */
 static vyre_code check_width(uint32_t width, vyre_status *st) {
   if (vyre_emit_is_valid_width(width)) return VYRE_OK;
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, "cpu.width",
       VYRE_NUMBERS({"width", width}),
       "set cpu.width to 1, 4, 8, 16 or 32, or to 0: chosen for each kernel",
-      "there are no vectors of width %u on device 'cpu'", width);
+      "device 'cpu' has no vectors of width %u", width);
 }
 
 static const vyre__option options[] = {
-    {"threads", 0, 1024, "of a dispatch, with the caller's own; 0: all cores"},
-    {"width", 0, 32, "invocations a vector: 1, 4, 8, 16 or 32; 0: chosen"},
+    {"threads", 0, 1024,
+     "threads of a dispatch, including the caller's; 0: all cores"},
+    {"width", 0, 32,
+     "invocations per vector: 1, 4, 8, 16 or 32; 0: chosen for each kernel"},
     {"isa_level", 0, VYRE__LEVELS - 1,
-     "of the processor at most 1 SSE2, 2 SSE4.2, 3 AVX, 4 AVX2; 0: all"},
+     "highest instruction set: 1 SSE2, 2 SSE4.2, 3 AVX, 4 AVX2; 0: all"},
     {0}};
 
 static vyre_code make_device(cpu_device *own, vyre_status *st) {
   vyre_context *context = own->base.context;
-  own->machine = vyre__host_cpu_at(
+  own->host_cpu = vyre__host_cpu_at(
       (uint32_t)vyre__device_option(&own->base, "isa_level", VYRE__LEVEL_ALL));
   own->width = (uint32_t)vyre__device_option(&own->base, "width", 0);
   VYRE_TRY(check_width(own->width, st));
   uint64_t threads = vyre__device_option(&own->base, "threads", 0);
   own->llvm = context->llvm[0] ? context->llvm : NULL;
-  VYRE_TRY(
-      vyre__pool_make(own->base.allocator, (uint32_t)threads, &own->pool, st));
-  VYRE_TRY(vyre__deadlines_create(own->base.allocator, &own->watch, st));
-  return make_slots(own, st);
+  VYRE_TRY(vyre__pool_create(own->base.allocator, (uint32_t)threads, &own->pool,
+                             st));
+  VYRE_TRY(vyre__deadlines_create(own->base.allocator, &own->deadlines, st));
+  return make_thread_scratch(own, st);
 }
 
 static vyre_code device_init(vyre_device *device, vyre_status *st) {
   vyre_code code = make_device((cpu_device *)device, st);
   if (code != VYRE_OK) {
-    device_finish(device);
+    device_deinit(device);
     return code;
   }
   device->caps = (vyre_device_caps){
@@ -115,14 +122,15 @@ static bool is_ready(const vyre_context *context, const char **why) {
         "VYRE_LLVM or the context's llvm; unset it";
     return false;
   }
-  *why = library ? "auto: what VYRE_LLVM names is no LLVM 19 that 'cpu' can "
-                   "compile with; unset it, or name another file"
-                 : "auto: 'cpu' has no LLVM 19 to compile with; apt-get "
-                   "install libllvm19";
+  *why = library
+             ? "auto: the file in VYRE_LLVM is not an LLVM 19 that 'cpu' can "
+               "use; unset it, or name another file"
+             : "auto: 'cpu' found no LLVM 19; run `apt-get install "
+               "libllvm19`";
   if (!vyre__jit_is_available(library)) return false;
   *why =
-      "auto: there is no address space for the LLVM that 'cpu' compiles "
-      "with; start the process with a higher limit (`ulimit -v`)";
+      "auto: the LLVM that 'cpu' compiles with does not fit in the address "
+      "space; start the process with a higher limit (`ulimit -v`)";
   return vyre__jit_fits(library);
 }
 
@@ -130,11 +138,11 @@ static vyre_code preload(const vyre_context *context, vyre_status *st) {
   return vyre__jit_load_from(context->llvm[0] ? context->llvm : NULL, st);
 }
 
-/* All that code depends on beside the program: features are checked this way
- * before a kept object is run. */
+/* Writes everything that compiled code depends on besides the program. A cached
+ * object file is only loaded if this text is the same. */
 static bool features(vyre_device *device, vyre_writer writer) {
   const cpu_device *own = (const cpu_device *)device;
-  const char *text = own->machine->text;
+  const char *text = own->host_cpu->text;
   char abi[48];
   int length = snprintf(abi, sizeof abi, "spmd %d, width %u; ", VYRE__SPMD_ABI,
                         (unsigned)own->width);
@@ -142,21 +150,23 @@ static bool features(vyre_device *device, vyre_writer writer) {
          writer.write(writer.self, text, strlen(text));
 }
 
-/* --- pipelines -------------------------------------------------------------------*/
+/* --- pipelines -------------------------------------------------------------*/
 
 static vyre_code pipeline_init(vyre_pipeline *pipeline, vyre_status *st) {
   return cpu_compile((cpu_pipeline *)pipeline, st);
 }
 
-static void pipeline_finish(vyre_pipeline *pipeline) {
+static void pipeline_deinit(vyre_pipeline *pipeline) {
   cpu_pipeline *own = (cpu_pipeline *)pipeline;
   vyre__elf_object_free(&own->first.object);
   vyre__elf_object_free(&own->full.object);
 }
 
-/* The kernel is the same, so that the plan is, but for what is in cpu_code. Who
- * runs the old code goes on with it, and it stays until the end. */
-static void pipeline_take(vyre_pipeline *pipeline, vyre_pipeline *full) {
+/* Takes over the optimised code of @p full. Kernel and plan are the same,
+ * except for the fields of cpu_code. Running launches finish with the old code,
+ * which stays loaded until the pipeline is destroyed. */
+static void pipeline_replace_code(vyre_pipeline *pipeline,
+                                  vyre_pipeline *full) {
   cpu_pipeline *own = (cpu_pipeline *)pipeline, *other = (cpu_pipeline *)full;
   own->full = other->first;
   other->first.object = (vyre__elf_object){0};
@@ -171,7 +181,7 @@ static vyre_code pipeline_load(vyre_pipeline *pipeline, const void *artifact,
   VYRE_TRY(cpu_artifact_read(artifact, size, &pipeline->arena, &own->plan,
                              &object, &object_size, st));
   VYRE_TRY(vyre__host_plan_fits(&own->plan.base, pipeline, st));
-  VYRE_TRY(cpu_ready(own, st));
+  VYRE_TRY(cpu_init_launch_data(own, st));
   return cpu_load(own, object, object_size, st);
 }
 
@@ -182,7 +192,7 @@ static vyre_code pipeline_save(vyre_pipeline *pipeline, vyre_writer writer,
     return VYRE_OK;
   }
   return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED,
-                   "make room where the cache is",
+                   "free space in the cache directory",
                    "the writer refused an object of %zu bytes", own->size);
 }
 
@@ -192,7 +202,7 @@ static void pipeline_describe(const vyre_pipeline *pipeline,
   const cpu_plan *plan = &own->plan;
   const cpu_code *code = atomic_load_explicit(&own->code, memory_order_acquire);
   out->has_launches = out->has_width = out->has_code = true;
-  out->is_baseline = plan->is_short || cpu_is_less(own, code);
+  out->is_baseline = plan->is_baseline || cpu_is_baseline(own, code);
   out->phase_count = plan->phase_count;
   out->spill_buffer_count =
       plan->buffer_count - (uint32_t)pipeline->program->buffer_count;
@@ -202,35 +212,36 @@ static void pipeline_describe(const vyre_pipeline *pipeline,
   out->code_bytes = code->object.size;
 }
 
-/* --- the table -------------------------------------------------------------------*/
+/* --- backend table ---------------------------------------------------------*/
 
 extern const vyre__backend vyre__backend_cpu;
 
-/* is_exact: code has the instructions that IEEE 754 defines, and lowering spells
- * what the processor has not (minimum, maximum, round; fma without FMA); a test
- * puts it through the probe. */
-const vyre__backend vyre__backend_cpu = {.abi = VYRE__BACKEND_ABI,
-                                         .struct_size = sizeof(vyre__backend),
-                                         .name = "cpu",
-                                         .is_exact = true,
-                                         .clears_outputs = true,
-                                         .aligns_atomics = true,
-                                         .device_size = sizeof(cpu_device),
-                                         .pipeline_size = sizeof(cpu_pipeline),
-                                         .describe = describe,
-                                         .is_ready = is_ready,
-                                         .device_init = device_init,
-                                         .device_deinit = device_finish,
-                                         .pipeline_init = pipeline_init,
-                                         .pipeline_deinit = pipeline_finish,
-                                         .run = cpu_run,
-                                         .run_batch = cpu_run_many,
-                                         .artifact_version = CPU_ARTIFACT,
-                                         .pipeline_load = pipeline_load,
-                                         .pipeline_save = pipeline_save,
-                                         .features = features,
-                                         .pipeline_replace_code = pipeline_take,
-                                         .pipeline_print = cpu_print,
-                                         .pipeline_describe = pipeline_describe,
-                                         .options = options,
-                                         .preload = preload};
+/* is_exact: compiled code uses IEEE 754 instructions only, and lowering expands
+ * what the processor lacks (minimum, maximum, round; fma without FMA). A test
+ * runs the float probe on this device. */
+const vyre__backend vyre__backend_cpu = {
+    .abi = VYRE__BACKEND_ABI,
+    .struct_size = sizeof(vyre__backend),
+    .name = "cpu",
+    .is_exact = true,
+    .clears_outputs = true,
+    .aligns_atomics = true,
+    .device_size = sizeof(cpu_device),
+    .pipeline_size = sizeof(cpu_pipeline),
+    .describe = describe,
+    .is_ready = is_ready,
+    .device_init = device_init,
+    .device_deinit = device_deinit,
+    .pipeline_init = pipeline_init,
+    .pipeline_deinit = pipeline_deinit,
+    .run = cpu_run,
+    .run_batch = cpu_run_batch,
+    .artifact_version = CPU_ARTIFACT,
+    .pipeline_load = pipeline_load,
+    .pipeline_save = pipeline_save,
+    .features = features,
+    .pipeline_replace_code = pipeline_replace_code,
+    .pipeline_print = cpu_print,
+    .pipeline_describe = pipeline_describe,
+    .options = options,
+    .preload = preload};

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the parts of the backend know of each other.
+/* Types and functions shared by the files of the CPU backend.
  *
- *   cpu.c       the table: devices, pipelines, the cache
- *   compile.c   program, lowered kernel, text, object
- *   plan.c      what a launch needs to know of a kernel
- *   run.c       a dispatch
- *   elf_loader.c    an object becomes code
- *   llvm_compile.c   text becomes an object, by LLVM
- *   machine.c   which processor it is
- *   pool.c      who runs it */
+ *   cpu.c                 backend table: devices, pipelines, cache entries
+ *   compile.c             program to LIR to LLVM IR to object file
+ *   plan.c                launch data of a kernel, saved with its object file
+ *   full_write.c          finds outputs that a kernel overwrites completely
+ *   launch.c              one dispatch, or a batch of them
+ *   jit/llvm_compile.c    LLVM IR to object file
+ *   jit/elf_loader.c      object file to callable code
+ *   jit/host_cpu.c        processor detection
+ *   threads/pool.c        thread pool
+ *   threads/deadline.c    timeouts */
 #ifndef VYRE_BACKEND_CPU_CPU_H
 #define VYRE_BACKEND_CPU_CPU_H
 
@@ -20,39 +22,39 @@
 #include "backend/cpu/threads/pool.h"
 #include "hal/backend.h"
 
-/* Memory of whoever has a number of the pool, while they have it: kept from run
- * to run. */
-typedef struct cpu_slot {
+/* Scratch memory of one thread number of the pool, reused from launch to
+ * launch. Only the thread that holds the number uses it. */
+typedef struct cpu_thread_scratch {
   _Alignas(64) unsigned char *memory;
   size_t size;
-} cpu_slot;
+} cpu_thread_scratch;
 
 typedef struct cpu_device {
   vyre_device base;
-  const vyre__host_cpu *machine;
-  uint32_t width;   /* 0: chosen for each kernel */
-  const char *llvm; /* file of it; NULL: wherever it is */
+  const vyre__host_cpu *host_cpu;
+  uint32_t width;   /* lanes of a vector; 0: chosen for each kernel */
+  const char *llvm; /* file of LLVM; NULL: the default search */
   vyre__pool *pool;
-  vyre__deadlines *watch;
-  cpu_slot *slots; /* one a number of the pool; in `slot_block` */
-  void *slot_block;
-  size_t slot_bytes;
-  atomic_uint clear_cost; /* of a chunk of memory that is cleared: the pool's */
+  vyre__deadlines *deadlines;
+  cpu_thread_scratch *thread_scratch; /* for each thread number */
+  void *thread_scratch_block;         /* allocation of that array */
+  size_t thread_scratch_bytes;
+  atomic_uint clear_cost; /* cost estimate of clear() for the pool */
 } cpu_device;
 
-/* Code, and what differs between one and another of the same kernel. */
+/* Compiled code, with the launch data that differs between two tiers. */
 typedef struct cpu_code {
   vyre__elf_object object;
   uint32_t width;
-  uint64_t scratch_bytes; /* of one thread */
+  uint64_t scratch_bytes; /* per thread */
 } cpu_code;
 
-/* A uniform, which every launch copies before it runs. */
+/* A uniform buffer. Every launch copies it before the kernel starts. */
 typedef struct cpu_uniform {
   uint32_t buffer;
-  uint32_t length; /* elements that the program declares, and */
-  uint64_t size;   /* their bytes */
-  uint64_t at;     /* where the copy begins, among those of the launch */
+  uint32_t length; /* elements declared by the program */
+  uint64_t size;   /* bytes of these elements */
+  uint64_t at;     /* offset of the copy in the launch's block of copies */
 } cpu_uniform;
 
 typedef struct cpu_pipeline {
@@ -60,56 +62,60 @@ typedef struct cpu_pipeline {
   cpu_plan plan;
   const cpu_uniform *uniforms; /* in the arena */
   uint32_t uniform_count;
-  uint64_t uniform_bytes;         /* of all copies */
-  _Atomic(const cpu_code *) code; /* what runs: one of these */
+  uint64_t uniform_bytes;         /* size of all copies */
+  _Atomic(const cpu_code *) code; /* code in use: &first or &full */
   cpu_code first;
-  cpu_code full;      /* that took the place of a quick one; else empty */
-  atomic_uint *costs; /* of a workgroup, one a phase: the pool's */
-  const void *bytes;  /* of the object, in the arena, for the cache; or NULL */
+  cpu_code full;      /* optimised code that replaced `first`; empty before */
+  atomic_uint *costs; /* for each phase: cost of a workgroup, for the pool */
+  const void *bytes;  /* object file in the arena, for the cache; or NULL */
   size_t size;
-  bool is_less; /* `first` is quick code, which the full is to follow */
+  bool first_is_baseline; /* optimised code replaces `first` later */
 } cpu_pipeline;
 
-/* Whether @p code, that runs now, is quick code. Threads: safe. */
-static inline bool cpu_is_less(const cpu_pipeline *pipeline,
-                               const cpu_code *code) {
-  return pipeline->is_less && code == &pipeline->first;
+/* Returns true if @p code is the baseline code of @p pipeline.
+ * Threads: safe. */
+static inline bool cpu_is_baseline(const cpu_pipeline *pipeline,
+                                   const cpu_code *code) {
+  return pipeline->first_is_baseline && code == &pipeline->first;
 }
 
-/* Lowers the program of @p pipeline for its machine and spells it, in vectors of
- * @p width unless it is too large for that (0: chosen). Kernel and text (ends with a
- * NUL that is not counted) live in @p arena.
- * Errors: those of vyre__lower and vyre__emit_llvm; VYRE_UNSUPPORTED_FEATURE for
- * one that is too large. */
+/* LLVM IR of a kernel. */
 typedef struct cpu_text {
   const vyre__lir_kernel *kernel;
   vyre__spmd_info info;
   const char *text;
   size_t size;
-  vyre__jit_tier tier; /* by its size alone: it may be asked for less */
+  vyre__jit_tier tier; /* best tier for a text of this size */
 } cpu_text;
-vyre_code cpu_spell(const vyre_pipeline *pipeline, uint32_t width,
-                    vyre_arena *arena, cpu_text *out, vyre_status *st);
 
-/* Last step of a compile and of a load: lists the uniforms, and makes room for
- * the measured costs. Errors: VYRE_OUT_OF_MEMORY. */
-vyre_code cpu_ready(cpu_pipeline *pipeline, vyre_status *st);
+/* Lowers the program of @p pipeline for its device and prints it as LLVM IR
+ * with vectors of @p width (0: chosen). A very large kernel gets narrower
+ * vectors. The kernel and the text live in @p arena; a NUL that is not counted
+ * ends the text.
+ * Errors: those of vyre__lower and vyre__emit_llvm; VYRE_UNSUPPORTED_FEATURE if
+ * the kernel is too large. */
+vyre_code cpu_emit_text(const vyre_pipeline *pipeline, uint32_t width,
+                        vyre_arena *arena, cpu_text *out, vyre_status *st);
 
-/* Makes code of an object. */
+/* Last step of a compile and of a load from the cache: lists the uniforms and
+ * allocates the cost estimates. Errors: VYRE_OUT_OF_MEMORY. */
+vyre_code cpu_init_launch_data(cpu_pipeline *pipeline, vyre_status *st);
+
+/* Loads the object file @p bytes as the first code of @p pipeline. */
 vyre_code cpu_load(cpu_pipeline *pipeline, const void *bytes, size_t size,
                    vyre_status *st);
 
-/* All of pipeline_init. */
+/* Compiles the program of @p pipeline. Implements pipeline_init. */
 vyre_code cpu_compile(cpu_pipeline *pipeline, vyre_status *st);
 
-/* Code in another form, for people: "llvm", "llvm-optimised", "asm". */
+/* Prints the code as "llvm", "llvm-optimised" or "asm". */
 vyre_code cpu_print(vyre_pipeline *pipeline, const char *form,
                     vyre_writer writer, vyre_status *st);
 
-/* The table's run, and run_many. */
+/* Run one launch, and a linked list of launches. */
 vyre_code cpu_run(vyre_pipeline *pipeline, vyre__launch *launch,
                   vyre_status *st);
-vyre_code cpu_run_many(vyre_device *device, vyre__launch *first, size_t *done,
-                       vyre_status *st);
+vyre_code cpu_run_batch(vyre_device *device, vyre__launch *first, size_t *done,
+                        vyre_status *st);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Batches and recordings, which this device gets at once: the same as one by one,
- * whatever is small or large in them, and however they end. */
+/* Batches and recordings, which this device gets at once: the same as one by
+ * one, whatever is small or large in them, and however they end. */
 #include "vyre/vyre.h"
 
 #include "support/check.h"
@@ -95,7 +95,7 @@ static void outwards(batch *b, size_t i, uint32_t *z, size_t size, uint32_t k) {
   b->items[i].input_count = 1;
 }
 
-/* --- batches -----------------------------------------------------------------*/
+/* --- batches ---------------------------------------------------------------*/
 
 static uint32_t memory[MANY];
 
@@ -334,7 +334,7 @@ TEST(a_batch_counts_as_its_items_do) {
   rig_close(&r);
 }
 
-/* --- recordings --------------------------------------------------------------*/
+/* --- recordings ------------------------------------------------------------*/
 
 static uint32_t fixed(vyre_recording *rec, vyre_slot_binding resource) {
   vyre_status st = {0};
@@ -434,7 +434,7 @@ TEST(a_recording_names_the_command_that_failed) {
   rig_close(&r);
 }
 
-/* --- deadlines ---------------------------------------------------------------*/
+/* --- deadlines -------------------------------------------------------------*/
 
 /* Long enough for what is short, on a machine that is busy. */
 enum { SOON_NS = 300000000, AT_ONCE = 3, FOREVER = 4000000000u };

@@ -49,7 +49,8 @@ static void compile_again(void) {
   CHECK(!has_llvm());
 }
 
-/* The first case: nothing has loaded LLVM into this process, or its children. */
+/* The first case: nothing has loaded LLVM into this process, or its children.
+ */
 TEST(a_process_that_finds_an_object_never_has_llvm_in_it) {
   CHECK(!has_llvm());
   folder_make(folder);

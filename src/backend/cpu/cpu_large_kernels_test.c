@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Kernels that are large, or have many values at once: each compiles, in narrower
- * vectors or to slower code, or is refused; and small ones stay small. */
+/* Kernels that are large, or have many values at once: each compiles, in
+ * narrower vectors or to slower code, or is refused; and small ones stay small.
+ */
 #include <time.h>
 
 #include "backend/cpu/cpu.h"
@@ -8,9 +9,10 @@
 #include "backend/cpu/jit/host_cpu.h"
 #include "backend/cpu/jit/llvm_compile.h"
 
-/* --- many values at once --------------------------------------------------------------*/
+/* --- many values at once ---------------------------------------------------*/
 
-/* So many values at once; each of what @p from is: "y[i]", or "x", which is that. */
+/* So many values at once; each of what @p from is: "y[i]", or "x", which is
+ * that. */
 static char *live_text(int values, const char *type, const char *from) {
   enum { ROOM = 1 << 20 };
   char *text = calloc(1, ROOM);
@@ -51,7 +53,7 @@ static void check_live_state(int values, const char *backend_options,
       r.device, vyre_module_kernel(r.module, 0), NULL, &r.pipeline, NULL, &st);
   if (!fits) {
     CHECK_FAILS(code, st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED);
-    CHECK_HAS(st.message, "bytes of stack, and at most 262144");
+    CHECK_HAS(st.message, "bytes of stack; the limit is 262144");
   } else {
     CHECK_OK(code, st);
     uint32_t y[256], want;
@@ -69,8 +71,8 @@ static void check_live_state(int values, const char *backend_options,
   rig_close(&r);
 }
 
-/* The last one would take more of a thread's stack than there may be, in vectors of
- * a width that is asked for. */
+/* The last one would take more of a thread's stack than there may be, in
+ * vectors of a width that is asked for. */
 TEST(huge_live_state_compiles_or_is_refused) {
   check_live_state(250, "", true);
   check_live_state(600, "", true);
@@ -98,8 +100,8 @@ static bool makes_what_runs(const cpu_pipeline *pipeline, const printed *text) {
   for (size_t i = 0; i < 3 && !is_same; i++) {
     printed object = {0};
     vyre_status st = {0};
-    CHECK_OK(vyre__jit(text->data, strlen(text->data), device->machine->cpu,
-                       device->machine->features, tiers[i], VYRE__JIT_OBJECT,
+    CHECK_OK(vyre__jit(text->data, strlen(text->data), device->host_cpu->cpu,
+                       device->host_cpu->features, tiers[i], VYRE__JIT_OBJECT,
                        (vyre_writer){print_more, &object}, &st),
              st);
     is_same = object.size == pipeline->size &&
@@ -144,8 +146,8 @@ TEST(what_is_printed_of_a_kernel_that_was_narrowed_is_what_runs) {
   }
 }
 
-/* Quick code takes more stack than full code: it is not narrowed for that, as the
- * full code could not take its place. */
+/* Quick code takes more stack than full code: it is not narrowed for that, as
+ * the full code could not take its place. */
 TEST(quick_code_that_takes_much_stack_is_followed_by_the_full) {
   enum { TURNS = 12000 };
   const struct timespec pause = {.tv_nsec = 10000000};
@@ -175,7 +177,7 @@ TEST(quick_code_that_takes_much_stack_is_followed_by_the_full) {
   CHECK_U64(got[1].code_bytes, got[0].code_bytes);
 }
 
-/* --- much text ------------------------------------------------------------------------*/
+/* --- much text -------------------------------------------------------------*/
 
 /* So many values in a row that each needs the one before. */
 static char *long_text(uint32_t values) {
@@ -198,11 +200,12 @@ static char *long_text(uint32_t values) {
   return text;
 }
 
-/* Text is longer the wider registers are: on every machine as on one with AVX2. */
+/* Text is longer the wider registers are: on every machine as on one with AVX2.
+ */
 #define AVX2 "cpu.isa_level=4"
 
-/* Long rows of short pieces, one of which does atomics: narrow vectors of them are
- * many, and the text must not grow with that. */
+/* Long rows of short pieces, one of which does atomics: narrow vectors of them
+ * are many, and the text must not grow with that. */
 TEST(small_kernels_are_small_at_every_width) {
   static const char text[] =
       "kernel k workgroup(500) over(y)\n"
@@ -242,8 +245,9 @@ TEST(small_kernels_are_small_at_every_width) {
   }
 }
 
-/* How a kernel is made is told by its size: above some, in vectors of one register,
- * then the short way, then one invocation at a time, and in the end not at all. */
+/* How a kernel is made is told by its size: above some, in vectors of one
+ * register, then the short way, then one invocation at a time, and in the end
+ * not at all. */
 TEST(very_large_kernels_are_made_the_short_way_or_refused) {
   enum { ANY = 0, ONE_REGISTER = 64, Y = 200 };
   static const struct {
@@ -258,10 +262,11 @@ TEST(very_large_kernels_are_made_the_short_way_or_refused) {
       {600, AVX2, true, ONE_REGISTER, NULL},
       {2500, AVX2, true, 1, NULL},
       {8000, AVX2, true, 1, NULL},
-      {60000, AVX2, true, ANY, "bytes of code to compile, and at most 4194304"},
+      {60000, AVX2, true, ANY,
+       "bytes of code to compile; the limit is 4194304"},
       {200, AVX2 ",cpu.width=16", false, 16, NULL},
       {600, AVX2 ",cpu.width=16", true, 16, NULL},
-      {2500, AVX2 ",cpu.width=16", true, ANY, "and at most 1048576"},
+      {2500, AVX2 ",cpu.width=16", true, ANY, "the limit is 1048576"},
   };
   for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
     char *text = long_text(cases[c].values);

@@ -35,12 +35,12 @@ enum {
   THREADS = sizeof threads / sizeof threads[0]
 };
 
-/* --- memory -----------------------------------------------------------------------*/
+/* --- memory ----------------------------------------------------------------*/
 
 static unsigned char *rooms[CAMPAIGN_BUFFERS];
 
-/* Room that ends right before a page that nobody may touch, or begins right behind
- * one. */
+/* Room that ends right before a page that nobody may touch, or begins right
+ * behind one. */
 static void *place(size_t index, size_t size, bool is_end) {
   CHECK(index < CAMPAIGN_BUFFERS && size <= ROOM);
   if (!rooms[index]) {
@@ -53,7 +53,7 @@ static void *place(size_t index, size_t size, bool is_end) {
   return rooms[index] + (is_end ? ROOM - size : 0);
 }
 
-/* --- devices ----------------------------------------------------------------------*/
+/* --- devices ---------------------------------------------------------------*/
 
 typedef struct campaign {
   char directory[64];
@@ -105,7 +105,7 @@ static void end(campaign *c) {
         0); /* NOLINT(bugprone-command-processor,cert-env33-c) */
 }
 
-/* --- one program ------------------------------------------------------------------*/
+/* --- one program -----------------------------------------------------------*/
 
 /* Plain ones, with functions, longer ones, on more workgroups. */
 static vyre_random_program_options options_of(uint64_t seed) {
@@ -116,7 +116,8 @@ static vyre_random_program_options options_of(uint64_t seed) {
   return options;
 }
 
-/* Lets the pool think that workgroups take long: it then shares few of them too. */
+/* Lets the pool think that workgroups take long: it then shares few of them
+ * too. */
 static void let_share(vyre_pipeline *pipeline) {
   cpu_pipeline *own = (cpu_pipeline *)pipeline;
   for (uint32_t i = 0; i < own->plan.phase_count; i++) {
@@ -186,7 +187,7 @@ static void run_program(void *self) {
   if (++c->programs % PRUNE == 0) empty_cache(c);
 }
 
-/* --- all of them ------------------------------------------------------------------*/
+/* --- all of them -----------------------------------------------------------*/
 
 TEST(random_programs_do_the_same) {
   static campaign c;

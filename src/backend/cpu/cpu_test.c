@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The device as people see it: what it promises beside the conformance suite. */
+/* The device as people see it: what it promises beside the conformance suite.
+ */
 #include <time.h>
 #include <xmmintrin.h>
 
@@ -25,7 +26,7 @@ static void check_twice(rig *r) {
   for (uint32_t i = 0; i < COUNT; i++) CHECK_U64(y[i], (uint32_t)(i * 154));
 }
 
-/* --- memory --------------------------------------------------------------------------*/
+/* --- memory ----------------------------------------------------------------*/
 
 TEST(memory_of_the_host_is_used_in_place) {
   rig r;
@@ -110,7 +111,7 @@ TEST(without_memory_it_says_so_and_leaks_nothing) {
   CHECK(sweep_allocations(sweep) > 10);
 }
 
-/* --- time ----------------------------------------------------------------------------*/
+/* --- time ------------------------------------------------------------------*/
 
 static uint64_t run_until(rig *r, uint32_t groups, uint64_t timeout_ns,
                           bool is_timed) {
@@ -241,7 +242,7 @@ TEST(device_time_is_told_and_not_above_the_wall_clocks) {
   rig_close(&r);
 }
 
-/* --- floats --------------------------------------------------------------------------*/
+/* --- floats ----------------------------------------------------------------*/
 
 static const char tiny[] =
     "kernel tiny workgroup(64) over(y)\nbuffer y : read_write f32[] @0;\n"
@@ -299,7 +300,7 @@ TEST(every_float_operation_is_right_as_the_table_says) {
   rig_close(&r);
 }
 
-/* --- code ----------------------------------------------------------------------------*/
+/* --- code ------------------------------------------------------------------*/
 
 /* How many mappings of the process have @p what in their line. */
 static int maps_with(const char *what) {
@@ -569,7 +570,8 @@ TEST(quick_code_has_vectors_of_one_register_and_is_replaced_while_it_runs) {
   rig_close(&r);
 }
 
-/* An atomic that two lines of the cache share would be slow, or end the process. */
+/* An atomic that two lines of the cache share would be slow, or end the
+ * process. */
 TEST(memory_of_atomics_that_begins_within_an_element_is_copied) {
   static const struct {
     const char *text;
@@ -611,7 +613,7 @@ TEST(memory_of_atomics_that_begins_within_an_element_is_copied) {
   }
 }
 
-/* --- what there may be or not ----------------------------------------------------------*/
+/* --- what there may be or not ----------------------------------------------*/
 
 TEST(without_llvm_it_opens_and_a_compile_says_what_to_install) {
   rig r = {.heap = {.left = -1}};
@@ -633,7 +635,7 @@ TEST(auto_takes_it_where_it_can_compile_and_says_so_where_not) {
   } cases[] = {
       {NULL, "cpu", "auto: the best that is there; there is no GPU"},
       {"none", "ref", "is disabled by 'none' in VYRE_LLVM"},
-      {"/nowhere/libLLVM.so", "ref", "what VYRE_LLVM names is no LLVM 19"},
+      {"/nowhere/libLLVM.so", "ref", "the file in VYRE_LLVM is not an LLVM 19"},
   };
   CHECK(setenv("VYRE_VULKAN", "none", 1) == 0); /* a GPU would be better */
   /* The second time LLVM is loaded: nothing changes by that. */
@@ -734,7 +736,8 @@ TEST(threads_and_widths_that_cannot_be_are_refused) {
                    cases[i].threads, cases[i].width);
     vyre_context_options options = {.cache_directory = "",
                                     .backend_options = text};
-    /* Ranges are looked at with the context, widths between them with the device. */
+    /* Ranges are looked at with the context, widths between them with the
+     * device. */
     vyre_code code = vyre_context_create(&options, &context, &st);
     if (code == VYRE_OK) code = vyre_device_open(context, "cpu", &device, &st);
     if (cases[i].is_good) {

@@ -10,7 +10,7 @@
 
 #include "support/check.h"
 
-/* --- a device, a kernel and one buffer ---------------------------------------------*/
+/* --- a device, a kernel and one buffer -------------------------------------*/
 
 typedef struct rig {
   test_heap heap;
@@ -74,7 +74,7 @@ static inline vyre_code run_in_place(rig *r, void *data, size_t size,
   return code;
 }
 
-/* --- what is printed ----------------------------------------------------------------*/
+/* --- what is printed -------------------------------------------------------*/
 
 typedef struct printed {
   char *data;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What `vyre emit --to asm` shows is W wide: the instructions that do a kernel's own
- * work are counted, with the lanes of each, so that code that goes through the
- * invocations one by one cannot pass. */
+/* What `vyre emit --to asm` shows is W wide: the instructions that do a
+ * kernel's own work are counted, with the lanes of each, so that code that goes
+ * through the invocations one by one cannot pass. */
 #include <ctype.h>
 
 #include "vyre/vyre.h"
@@ -92,7 +92,7 @@ static counts count_all(char *text, job_kind work) {
   return made;
 }
 
-/* --- code -------------------------------------------------------------------------*/
+/* --- code ------------------------------------------------------------------*/
 
 typedef struct grown {
   char *bytes;

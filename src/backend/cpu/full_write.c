@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Which buffers a kernel writes wholly, whatever they held before: nobody then has
- * to clear them.
+/* Finds the buffers that a kernel overwrites completely. A launch does not
+ * clear such an output first.
  *
- * Found are stores of the element that has the invocation's own number (global_id.x)
- * which every invocation below some limits gets to: lengths of buffers, uniforms,
- * constants. Whether the limits of a launch leave nothing out is asked when it is
- * there. Limits are met by ifs around the store, by its own condition, and by exits
- * before it at the outermost level. */
+ * A buffer counts if every invocation below some limits stores the element with
+ * its own number, global_id.x. Limits are lengths of buffers, uniforms and
+ * constants; cpu_is_fully_written checks for each launch that they cover the
+ * buffer. They come from ifs around the store, from its own condition, and from
+ * exits before it at the outermost level. */
 #include <string.h>
 
 #include "backend/cpu/plan.h"
 #include "ir/ir.h"
 
-enum { DEPTH = 32 }; /* of blocks and of conditions */
+enum { DEPTH = 32 }; /* nesting of blocks and of conditions */
 
-/* What a number has to be below. */
+/* Upper limits of an invocation number. */
 typedef struct limits {
   uint32_t within;   /* bit i: the length of buffer i, or its value if it is a
                         uniform */
-  uint32_t constant; /* the least; UINT32_MAX: none */
+  uint32_t constant; /* the smallest constant; UINT32_MAX: no limit */
 } limits;
 
 typedef struct search {
   const vyre__lir_kernel *k;
-  limits at[DEPTH + 1]; /* of each block that is open; [0]: the body */
-  uint32_t lost;        /* blocks from this depth on are not known; 0: none */
+  limits at[DEPTH + 1];  /* limits in each open block; [0]: the body */
+  uint32_t unknown_from; /* limits are unknown from this depth on; 0: known */
   uint32_t depth;
 } search;
 
@@ -40,7 +40,7 @@ static bool is_axis(const search *s, vyre__val v, vyre__lir_op op) {
   return inst_of(s, v)->op == op && inst_of(s, v)->aux == 0;
 }
 
-/* workgroup id times its size */
+/* Returns true if @p v is workgroup_id.x times the workgroup size. */
 static bool is_base(const search *s, vyre__val v) {
   const vyre__lir_inst *i = inst_of(s, v);
   uint32_t size = s->k->workgroup[0];
@@ -52,7 +52,8 @@ static bool is_base(const search *s, vyre__val v) {
          vyre__lir_const(by) == size;
 }
 
-static bool is_number(const search *s, vyre__val v) {
+/* Returns true if @p v is global_id.x. */
+static bool is_global_id(const search *s, vyre__val v) {
   const vyre__lir_inst *i = inst_of(s, v);
   if (s->k->workgroup[0] == 1 && is_base(s, v)) return true;
   if (i->op != VYRE__LIR_ADD) return false;
@@ -60,6 +61,7 @@ static bool is_number(const search *s, vyre__val v) {
          (is_axis(s, i->b, VYRE__LIR_LOCAL_ID) && is_base(s, i->a));
 }
 
+/* Adds @p v to the limits, if it is the same for all invocations. */
 static bool add_limit(const search *s, vyre__val v, limits *to) {
   const vyre__lir_inst *i = inst_of(s, v);
   if (i->type != VYRE_TYPE_U32) return false;
@@ -86,7 +88,8 @@ static bool add_limit(const search *s, vyre__val v, limits *to) {
   return true;
 }
 
-/* The limits below which @p condition holds (or, @p not, does not) for sure. */
+/* Adds limits below which @p condition is true (with @p not: false). Returns
+ * false if it finds none. */
 static bool add_limits(const search *s, vyre__val condition, bool not,
                        uint32_t depth, limits *to) {
   const vyre__lir_inst *i = inst_of(s, condition);
@@ -100,9 +103,9 @@ static bool add_limits(const search *s, vyre__val condition, bool not,
              add_limits(s, i->a, not, depth + 1, to) &&
              add_limits(s, i->b, not, depth + 1, to);
     case VYRE__LIR_LT_U:
-      return !not && is_number(s, i->a) && add_limit(s, i->b, to);
+      return !not && is_global_id(s, i->a) && add_limit(s, i->b, to);
     case VYRE__LIR_LE_U: /* not (a <= b): b < a */
-      return not && is_number(s, i->b) && add_limit(s, i->a, to);
+      return not && is_global_id(s, i->b) && add_limit(s, i->a, to);
     case VYRE__LIR_CONST:
       return not == (vyre__lir_const(i) == 0);
     default:
@@ -110,31 +113,32 @@ static bool add_limits(const search *s, vyre__val condition, bool not,
   }
 }
 
-/* An invocation leaves: nothing after it is known, unless it leaves by an if at the
- * outermost level, beyond some limits. False: nothing is. */
-static bool leave(search *s, uint32_t at) {
+/* Handles an exit. An exit in an if at the outermost level adds limits to all
+ * that follows. Returns false for any other exit: stores after it cannot be
+ * judged. */
+static bool add_exit(search *s, uint32_t at) {
   uint32_t open = at;
-  /* The dispatch ends with a status: what is in outputs is not said. */
+  /* The dispatch fails then, and the contents of its outputs are undefined. */
   if (s->k->code[at - 1].op == VYRE__LIR_OUT_OF_FUEL) return true;
   while (open > 0 && s->k->code[open].op != VYRE__LIR_IF) open--;
   return s->depth == 1 && open + 1 == at &&
          add_limits(s, s->k->code[open].a, true, 0, &s->at[0]);
 }
 
-static void lose(search *s) {
-  if (s->lost == 0) s->lost = s->depth;
+static void mark_unknown(search *s) {
+  if (s->unknown_from == 0) s->unknown_from = s->depth;
 }
 
-static void store(search *s, const vyre__lir_inst *i, cpu_whole *to) {
+static void store(search *s, const vyre__lir_inst *i, cpu_full_write *to) {
   limits all = s->at[s->depth];
   const vyre__lir_buffer *b = &s->k->buffers[i->aux];
-  cpu_whole *buffer = &to[i->aux];
-  if (s->lost != 0 || buffer->is_whole || !is_bound(b) || b->is_atomic ||
-      b->unit != b->width || !is_number(s, i->a)) {
+  cpu_full_write *buffer = &to[i->aux];
+  if (s->unknown_from != 0 || buffer->is_full || !is_bound(b) || b->is_atomic ||
+      b->unit != b->width || !is_global_id(s, i->a)) {
     return;
   }
   if (i->c != 0 && !add_limits(s, i->c, false, 0, &all)) return;
-  buffer->is_whole = 1;
+  buffer->is_full = 1;
   buffer->within = all.within;
   buffer->limit = all.constant;
 }
@@ -144,11 +148,12 @@ static void enter(search *s, const vyre__lir_inst *i) {
   s->depth++;
   if (i->op != VYRE__LIR_IF ||
       !add_limits(s, i->a, false, 0, &s->at[s->depth])) {
-    lose(s);
+    mark_unknown(s);
   }
 }
 
-void cpu_find_whole(const vyre__lir_kernel *kernel, cpu_whole *whole) {
+void cpu_find_full_writes(const vyre__lir_kernel *kernel,
+                          cpu_full_write *full_writes) {
   search s = {.k = kernel, .at = {{0, UINT32_MAX}}};
   if (kernel->phase_count != 1 || kernel->step_count != 1) return;
   vyre__lir_phase phase = kernel->phases[0];
@@ -161,17 +166,17 @@ void cpu_find_whole(const vyre__lir_kernel *kernel, cpu_whole *whole) {
         enter(&s, i);
         break;
       case VYRE__LIR_ELSE:
-        lose(&s);
+        mark_unknown(&s);
         break;
       case VYRE__LIR_END:
         s.depth--;
-        if (s.lost > s.depth) s.lost = 0;
+        if (s.unknown_from > s.depth) s.unknown_from = 0;
         break;
       case VYRE__LIR_EXIT:
-        if (!leave(&s, at)) return;
+        if (!add_exit(&s, at)) return;
         break;
       case VYRE__LIR_STORE:
-        store(&s, i, whole);
+        store(&s, i, full_writes);
         break;
       default:
         break;
@@ -179,32 +184,34 @@ void cpu_find_whole(const vyre__lir_kernel *kernel, cpu_whole *whole) {
   }
 }
 
-/* What is read, too, must be zero first: another invocation's may come before. */
-void cpu_drop_read(const vyre__lir_kernel *kernel, cpu_whole *whole) {
+/* A buffer that is read must start as zero: an invocation may read an element
+ * before another one stores it. */
+void cpu_unmark_read_buffers(const vyre__lir_kernel *kernel,
+                             cpu_full_write *full_writes) {
   for (uint32_t at = 1; at < kernel->count; at++) {
     const vyre__lir_inst *i = &kernel->code[at];
     if (vyre__lir_ops[i->op].flags & (VYRE__LIRF_READS | VYRE__LIRF_ATOMICS)) {
-      whole[i->aux].is_whole = 0;
+      full_writes[i->aux].is_full = 0;
     }
   }
 }
 
-bool cpu_is_whole(const cpu_plan *plan, uint32_t buffer,
-                  const vyre__spmd_launch *launch) {
-  const cpu_whole *b = &plan->whole[buffer];
+bool cpu_is_fully_written(const cpu_plan *plan, uint32_t buffer,
+                          const vyre__spmd_launch *launch) {
+  const cpu_full_write *b = &plan->full_writes[buffer];
   uint64_t length = launch->views[buffer].length;
-  if (!b->is_whole || length > b->limit ||
+  if (!b->is_full || length > b->limit ||
       (uint64_t)launch->grid[0] * plan->workgroup[0] < length) {
     return false;
   }
   for (uint32_t i = 0; i < 32 && b->within >> i != 0; i++) {
     if (!(b->within >> i & 1)) continue;
     const vyre__spmd_view *view = &launch->views[i];
-    uint32_t most = view->length;
+    uint32_t limit = view->length;
     if (plan->buffers[i].kind == VYRE_MEMORY_UNIFORM) {
-      memcpy(&most, view->data, sizeof most);
+      memcpy(&limit, view->data, sizeof limit);
     }
-    if (most < length) return false;
+    if (limit < length) return false;
   }
   return true;
 }

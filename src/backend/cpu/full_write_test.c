@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Outputs that need not be cleared: which are found, and that none is taken for one
- * that is not. */
+/* Outputs that need not be cleared: which are found, and that none is taken for
+ * one that is not. */
 #include "vyre/vyre.h"
 
 #include "backend/cpu/plan.h"
@@ -16,7 +16,7 @@ enum { X = 1, Z = 2, N = 4, NO = 0x80 };
 
 static const struct {
   const char *text;
-  uint32_t within; /* NO: it is not whole */
+  uint32_t within; /* NO: it is not a full write */
   uint32_t limit;  /* 0: none */
 } cases[] = {
     {HEAD "{ z[global_id.x] = 5; }", Z, 0},
@@ -78,12 +78,12 @@ TEST(stores_that_everybody_gets_to_are_found_with_their_limits) {
                          &st),
              st);
     CHECK_OK(cpu_plan_build(kernel, &info, &arena, &plan, &st), st);
-    const cpu_whole *z = &plan.whole[1];
-    bool is_whole = cases[c].within != NO;
-    if (z->is_whole != is_whole) printf("    %s\n", cases[c].text);
-    CHECK_U64(z->is_whole, is_whole);
-    CHECK_U64(plan.whole[0].is_whole + plan.whole[2].is_whole, 0);
-    if (is_whole) { /* its own length may be there, and says nothing */
+    const cpu_full_write *z = &plan.full_writes[1];
+    bool is_full = cases[c].within != NO;
+    if (z->is_full != is_full) printf("    %s\n", cases[c].text);
+    CHECK_U64(z->is_full, is_full);
+    CHECK_U64(plan.full_writes[0].is_full + plan.full_writes[2].is_full, 0);
+    if (is_full) { /* its own length may be there, and says nothing */
       CHECK_U64(z->within | Z, cases[c].within | Z);
       CHECK_U64(z->limit, cases[c].limit ? cases[c].limit : UINT32_MAX);
     }
@@ -92,7 +92,7 @@ TEST(stores_that_everybody_gets_to_are_found_with_their_limits) {
   }
 }
 
-/* --- running -------------------------------------------------------------------------*/
+/* --- running ---------------------------------------------------------------*/
 
 enum { MOST = 40 };
 

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Runs dispatches: binds the buffers, clears outputs, copies uniforms, and
+ * hands the workgroups of each phase to the thread pool. Rare cases are kept
+ * out of line, so that a warm dispatch of a small kernel takes well below a
+ * microsecond. */
 #include <string.h>
 #include <xmmintrin.h>
 
@@ -9,26 +13,26 @@
 #include "base/status.h"
 #include "ir/ir.h"
 
-/* --- floats ----------------------------------------------------------------------*/
+/* --- floating-point state --------------------------------------------------*/
 
-/* Kernels round to nearest and keep subnormals, whatever the caller, or who made
- * the thread, has set; what they leave behind nobody sees. Code has only SSE
- * floats, so that the x87's state need not be touched, which takes long. */
+/* Kernels round to nearest and keep subnormals, whatever the thread has set.
+ * The thread's state is restored afterwards. Compiled code uses SSE only, so
+ * the slow access to the x87 state is not needed. */
 enum { FLOAT_DEFAULT = 0x1f80, FLOAT_FLAGS = 0x3f };
 
 static inline uint32_t float_enter(void) {
-  uint32_t was = _mm_getcsr();
-  if ((was & ~(uint32_t)FLOAT_FLAGS) != FLOAT_DEFAULT) {
+  uint32_t saved = _mm_getcsr();
+  if ((saved & ~(uint32_t)FLOAT_FLAGS) != FLOAT_DEFAULT) {
     _mm_setcsr(FLOAT_DEFAULT);
   }
-  return was;
+  return saved;
 }
 
-static inline void float_leave(uint32_t was) {
-  if (_mm_getcsr() != was) _mm_setcsr(was);
+static inline void float_leave(uint32_t saved) {
+  if (_mm_getcsr() != saved) _mm_setcsr(saved);
 }
 
-/* --- failures --------------------------------------------------------------------*/
+/* --- failures --------------------------------------------------------------*/
 
 VYRE__RARE
 static vyre_code wrong_length(const vyre_pipeline *p, uint32_t buffer,
@@ -36,101 +40,105 @@ static vyre_code wrong_length(const vyre_pipeline *p, uint32_t buffer,
                               vyre_status *st) {
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
-      VYRE_NUMBERS({"elements", length}, {"least_elements", b->min},
-                   {"most_elements", b->max}),
+      VYRE_NUMBERS({"elements", length}, {"min_elements", b->min},
+                   {"max_elements", b->max}),
       "bind as many elements as the kernel declares",
-      "'%.60s' of kernel '%.60s' has %u elements, and not %u to %u",
+      "buffer '%.60s' of kernel '%.60s' has %u elements; expected %u to %u",
       p->program->buffers[buffer].name, p->program->name, length, b->min,
       b->max);
 }
 
 VYRE__RARE
 static vyre_code grid_too_large(const vyre_pipeline *p, unsigned axis,
-                                uint32_t groups, uint32_t most,
+                                uint32_t groups, uint32_t max,
                                 vyre_status *st) {
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_GRID_TOO_LARGE, NULL,
-      VYRE_NUMBERS({"workgroups", groups}, {"most_workgroups", most}),
+      VYRE_NUMBERS({"workgroups", groups}, {"max_workgroups", max}),
       "use a smaller grid",
-      "kernel '%.60s': %u workgroups in %c, of which ids of 32 bits allow %u",
-      p->program->name, groups, "xyz"[axis], most);
+      "kernel '%.60s': %u workgroups in %c; 32-bit ids allow %u",
+      p->program->name, groups, "xyz"[axis], max);
 }
 
-/* --- a launch --------------------------------------------------------------------*/
+/* --- launch ----------------------------------------------------------------*/
 
-/* One dispatch on its way. */
+/* State of one launch. */
 typedef struct cpu_launch {
   const cpu_pipeline *pipeline;
-  const cpu_code *code; /* of all of its phases */
+  const cpu_code *code; /* the same for all phases of the launch */
   cpu_device *device;
   vyre__launch *launch;
   vyre__spmd_launch *block;
-  unsigned char *uniforms; /* room for UNIFORMS_ON_STACK bytes of them */
+  unsigned char *uniforms; /* UNIFORMS_ON_STACK bytes for copies of uniforms */
   uint64_t groups;
-  size_t scratch_bytes;        /* of a thread */
-  const vyre__pool_stay *stay; /* NULL: none; else floats are set, too */
-  uint32_t more;               /* launches that are to come in it */
+  size_t scratch_bytes;              /* per thread */
+  const vyre__pool_session *session; /* of a batch, which also has set the
+                                        floating-point state; or NULL */
+  uint32_t upcoming; /* launches after this one in the session */
   vyre__spmd_phase *phase;
-  bool clears;      /* a view begins as zero */
-  bool has_copies;  /* of views that are not aligned */
-  atomic_uint stop; /* set by the watch; used only with a deadline */
+  bool clears;      /* some output must start as zero */
+  bool has_copies;  /* some buffer was copied to aligned memory */
+  atomic_uint stop; /* set when the deadline passes; used only with one */
 } cpu_launch;
 
-/* What a job gives beside vyre__spmd_result. */
+/* Result of a job in addition to those of vyre__spmd_result. */
 enum { NO_MEMORY = 100 };
 
-static inline uint32_t call(const cpu_launch *l, uint64_t first, uint64_t count,
-                            void *scratch) {
-  uint32_t was = float_enter();
+static inline uint32_t call_phase(const cpu_launch *l, uint64_t first,
+                                  uint64_t count, void *scratch) {
+  uint32_t saved = float_enter();
   uint32_t result = l->phase(l->block, first, count, scratch);
-  float_leave(was);
+  float_leave(saved);
   return result;
 }
 
-/* Memory of this number, aligned; NULL without. */
-static void *slot_memory(const cpu_launch *l, uint32_t number) {
-  cpu_slot *slot = &l->device->slots[number];
+/* Returns the scratch memory of a thread number, aligned to 64 bytes, or NULL
+ * without memory. */
+static void *scratch_memory(const cpu_launch *l, uint32_t number) {
+  cpu_thread_scratch *scratch = &l->device->thread_scratch[number];
   size_t need = l->scratch_bytes + 63;
-  if (slot->size < need) {
+  if (scratch->size < need) {
     vyre_allocator allocator = l->device->base.allocator;
-    vyre__resize(allocator, slot->memory, slot->size, 0);
-    slot->memory = vyre__resize(allocator, NULL, 0, need);
-    slot->size = slot->memory ? need : 0;
-    if (!slot->memory) return NULL;
+    vyre__resize(allocator, scratch->memory, scratch->size, 0);
+    scratch->memory = vyre__resize(allocator, NULL, 0, need);
+    scratch->size = scratch->memory ? need : 0;
+    if (!scratch->memory) return NULL;
   }
-  return (void *)(((uintptr_t)slot->memory + 63) & ~(uintptr_t)63);
+  return (void *)(((uintptr_t)scratch->memory + 63) & ~(uintptr_t)63);
 }
 
 static inline bool is_stopped(const cpu_launch *l) {
   return atomic_load_explicit(l->block->stop, memory_order_relaxed) != 0;
 }
 
-/* In parts, each of which is told when it is done. Code looks at whether to stop in
- * long loops and between workgroups, but not where it runs these side by side: with
- * a deadline, parts are as large as takes a millisecond or so. */
+/* Runs workgroups in chunks, to report progress and to check the deadline
+ * between them. Compiled code itself checks `stop` in long loops and between
+ * workgroups, but not between workgroups that share a vector. With a deadline,
+ * a chunk is therefore sized to take about a millisecond. */
 VYRE__NOINLINE
-static uint32_t run_parts(const cpu_launch *l, uint64_t first, uint64_t count,
-                          void *scratch) {
-  enum { PARTS = 1024, FEW = 16, LOOK_NS = 1000000 };
-  bool is_watched = l->launch->deadline_ns != 0, tells = l->launch->progress;
-  uint64_t most = tells ? l->groups / PARTS + 1 : UINT64_MAX;
-  uint64_t size = is_watched ? FEW : UINT64_MAX, start = 0;
+static uint32_t run_chunks(const cpu_launch *l, uint64_t first, uint64_t count,
+                           void *scratch) {
+  enum { CHUNKS = 1024, FIRST_CHUNK = 16, CHUNK_NS = 1000000 };
+  bool has_deadline = l->launch->deadline_ns != 0,
+       has_progress = l->launch->progress;
+  uint64_t max = has_progress ? l->groups / CHUNKS + 1 : UINT64_MAX;
+  uint64_t size = has_deadline ? FIRST_CHUNK : UINT64_MAX, start = 0;
   uint32_t result = VYRE__SPMD_DONE;
-  if (is_watched) start = vyre__clock_ns();
+  if (has_deadline) start = vyre__clock_ns();
   while (count > 0 && result == VYRE__SPMD_DONE) {
-    uint64_t part = size < most ? size : most;
-    if (part > count) part = count;
-    result = call(l, first, part, scratch);
-    if (result == VYRE__SPMD_DONE && tells) {
-      vyre__progress_add(l->launch, part);
+    uint64_t chunk = size < max ? size : max;
+    if (chunk > count) chunk = count;
+    result = call_phase(l, first, chunk, scratch);
+    if (result == VYRE__SPMD_DONE && has_progress) {
+      vyre__progress_add(l->launch, chunk);
     }
     if (is_stopped(l)) return VYRE__SPMD_STOPPED;
-    first += part;
-    count -= part;
-    if (!is_watched || count == 0) continue;
+    first += chunk;
+    count -= chunk;
+    if (!has_deadline || count == 0) continue;
     uint64_t now = vyre__clock_ns();
-    if (now - start < LOOK_NS && size < count) size *= 2;
-    if (now - start > 2 * (uint64_t)LOOK_NS && size > 1) size /= 2;
+    if (now - start < CHUNK_NS && size < count) size *= 2;
+    if (now - start > 2 * (uint64_t)CHUNK_NS && size > 1) size /= 2;
     start = now;
   }
   return result;
@@ -142,12 +150,12 @@ static uint32_t run_groups(void *self, uint64_t first, uint64_t count,
   void *scratch = NULL;
   if (is_stopped(l)) return VYRE__SPMD_STOPPED;
   if (l->scratch_bytes > 0) {
-    scratch = slot_memory(l, number);
+    scratch = scratch_memory(l, number);
     if (!scratch) return NO_MEMORY;
   }
   return l->launch->progress || l->launch->deadline_ns
-             ? run_parts(l, first, count, scratch)
-             : call(l, first, count, scratch);
+             ? run_chunks(l, first, count, scratch)
+             : call_phase(l, first, count, scratch);
 }
 
 VYRE__RARE
@@ -161,23 +169,24 @@ static vyre_code failed(const cpu_launch *l, uint32_t result, vyre_status *st) {
              : vyre__timed_out(&l->pipeline->base, l->launch, st);
 }
 
-/* The time in which code ran: that of all threads, and not more than went by. */
+/* Runs a job and measures it: adds the time of all threads together, but not
+ * more than the elapsed time. */
 VYRE__NOINLINE
-static uint32_t share_timed(cpu_launch *l, const vyre__job *job) {
+static uint32_t run_job_timed(cpu_launch *l, const vyre__job *job) {
   uint64_t start = vyre__clock_ns(), busy = 0;
   uint32_t result = vyre__pool_run(l->device->pool, job, 1, NULL, &busy);
-  uint64_t went_by = vyre__clock_ns() - start;
-  l->launch->device_ns += busy < went_by ? busy : went_by;
+  uint64_t elapsed = vyre__clock_ns() - start;
+  l->launch->device_ns += busy < elapsed ? busy : elapsed;
   return result;
 }
 
-static inline uint32_t share(cpu_launch *l, const vyre__job *job) {
-  if (l->launch->is_timed) return share_timed(l, job);
-  if (l->stay) return vyre__pool_run_in(l->stay, job, l->more);
+static inline uint32_t run_job(cpu_launch *l, const vyre__job *job) {
+  if (l->launch->is_timed) return run_job_timed(l, job);
+  if (l->session) return vyre__pool_run_in(l->session, job, l->upcoming);
   return vyre__pool_run(l->device->pool, job, 1, NULL, NULL);
 }
 
-/* --- outputs that begin as zero --------------------------------------------------*/
+/* --- clearing outputs ------------------------------------------------------*/
 
 enum { CLEAR_CHUNK = 64 << 10 };
 
@@ -196,12 +205,13 @@ static uint32_t clear_chunks(void *self, uint64_t first, uint64_t count,
   return 0;
 }
 
-/* By all threads, where it is much: fresh memory is also made there. */
+/* Clears outputs with all threads if they are large, because the first write to
+ * fresh memory is slow. */
 static void clear(cpu_launch *l) {
   const cpu_plan *plan = &l->pipeline->plan;
   for (uint32_t i = 0; i < plan->buffer_count; i++) {
     if (!plan->buffers[i].is_bound || !l->launch->views[i].begins_zero ||
-        cpu_is_whole(plan, i, l->block)) {
+        cpu_is_fully_written(plan, i, l->block)) {
       continue;
     }
     clear_range range = {
@@ -211,7 +221,7 @@ static void clear(cpu_launch *l) {
                      .self = &range,
                      .count = (range.size + CLEAR_CHUNK - 1) / CLEAR_CHUNK,
                      .cost = &l->device->clear_cost};
-    (void)share(l, &job);
+    (void)run_job(l, &job);
   }
 }
 
@@ -224,37 +234,41 @@ static vyre_code run_phase(cpu_launch *l, uint32_t phase, vyre_status *st) {
                    .cost = &l->pipeline->costs[phase]};
   if (l->groups == 1 && l->scratch_bytes == 0 && !l->launch->is_timed &&
       !l->launch->progress) {
-    result = l->stay ? l->phase(l->block, 0, 1, NULL) : call(l, 0, 1, NULL);
+    result =
+        l->session ? l->phase(l->block, 0, 1, NULL) : call_phase(l, 0, 1, NULL);
   } else {
-    result = share(l, &job);
+    result = run_job(l, &job);
   }
   return result == VYRE__SPMD_DONE ? VYRE_OK : failed(l, result, st);
 }
 
-enum { MOST_TOLD = 1 << 20 }; /* phases that are counted before they run */
+enum { MAX_COUNTED = 1 << 20 }; /* phases counted in advance, for progress */
 
-/* Grid barriers: what the host does between phases. With @p runs, it is only
- * counted how many there are: bounds of loops do not depend on what they do. There
- * may be very many that are short, and rounds in which nothing is run. */
-static vyre_code walk_steps(cpu_launch *l, const vyre__launch *seen,
-                            uint64_t *values, uint64_t *runs, vyre_status *st) {
-  vyre__host_schedule walk =
-      vyre__host_schedule_begin(&l->pipeline->plan.base, seen, values);
+/* Runs the host schedule of a kernel with grid barriers: its phases, and the
+ * loops around them. With @p runs, counts the phases instead; loop bounds do
+ * not depend on their results. The stop flag is checked at every step, because
+ * there may be very many short phases, and iterations without a phase. */
+static vyre_code run_host_schedule(cpu_launch *l,
+                                   const vyre__launch *with_copies,
+                                   uint64_t *values, uint64_t *runs,
+                                   vyre_status *st) {
+  vyre__host_schedule schedule =
+      vyre__host_schedule_begin(&l->pipeline->plan.base, with_copies, values);
   uint32_t phase;
   for (;;) {
-    vyre__host_step walked = vyre__host_schedule_step(&walk, &phase);
-    if (walked == VYRE__HOST_STEP_END) return VYRE_OK;
+    vyre__host_step step = vyre__host_schedule_step(&schedule, &phase);
+    if (step == VYRE__HOST_STEP_END) return VYRE_OK;
     if (is_stopped(l)) return failed(l, VYRE__SPMD_STOPPED, st);
-    if (walked == VYRE__HOST_STEP_LOOP) continue;
+    if (step == VYRE__HOST_STEP_LOOP) continue;
     if (!runs) VYRE_TRY(run_phase(l, phase, st));
-    if (runs && ++*runs > MOST_TOLD) return VYRE_OK;
+    if (runs && ++*runs > MAX_COUNTED) return VYRE_OK;
   }
 }
 
-/* Makes @p out a copy of the launch whose uniforms are those that the kernel
- * reads: bounds of grid loops are computed from them, too. */
-static vyre_code see_uniforms(const cpu_launch *l, vyre__launch *out,
-                              vyre_status *st) {
+/* Makes @p out a copy of the launch that points to the copied uniforms. Bounds
+ * of grid loops must be computed from the same values that the kernel reads. */
+static vyre_code with_copied_uniforms(const cpu_launch *l, vyre__launch *out,
+                                      vyre_status *st) {
   const cpu_pipeline *p = l->pipeline;
   size_t count = p->base.program->buffer_count;
   *out = *l->launch;
@@ -279,29 +293,30 @@ static vyre_code run_steps(cpu_launch *l, vyre_status *st) {
                         vyre__host_schedule_size(&plan->base), sizeof *values);
   if (!values) return vyre__no_memory(st, "cpu", "loops", plan->loop_count);
   l->block->loop_values = values;
-  vyre__launch seen;
-  VYRE_TRY(see_uniforms(l, &seen, st));
+  vyre__launch with_copies;
+  VYRE_TRY(with_copied_uniforms(l, &with_copies, st));
   if (l->launch->progress) {
     uint64_t runs = 0;
-    VYRE_TRY(walk_steps(l, &seen, values, &runs, st));
+    VYRE_TRY(run_host_schedule(l, &with_copies, values, &runs, st));
     bool is_known =
-        runs <= MOST_TOLD && (runs == 0 || l->groups <= UINT64_MAX / runs);
+        runs <= MAX_COUNTED && (runs == 0 || l->groups <= UINT64_MAX / runs);
     vyre__progress_begin(l->launch, is_known ? l->groups * runs : 0);
   }
-  return walk_steps(l, &seen, values, NULL, st);
+  return run_host_schedule(l, &with_copies, values, NULL, st);
 }
 
-static vyre_code bind_hidden(cpu_launch *l, vyre_status *st) {
+/* Allocates the spill buffer: values that live across grid barriers. */
+static vyre_code bind_spill_buffer(cpu_launch *l, vyre_status *st) {
   const cpu_plan *plan = &l->pipeline->plan;
   uint64_t invocations = (uint64_t)plan->workgroup[0] * plan->workgroup[1] *
                          plan->workgroup[2],
-           most = plan->hidden_words ? UINT32_MAX / plan->hidden_words
-                                     : UINT64_MAX;
-  if (l->groups > most / invocations) {
+           max = plan->hidden_words ? UINT32_MAX / plan->hidden_words
+                                    : UINT64_MAX;
+  if (l->groups > max / invocations) {
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_GRID_TOO_LARGE, NULL,
-        VYRE_NUMBERS({"workgroups", l->groups}, {"most_invocations", most}),
-        "use a smaller grid, or keep less across grid_barrier()",
+        VYRE_NUMBERS({"workgroups", l->groups}, {"max_invocations", max}),
+        "use a smaller grid, or keep fewer values across grid_barrier()",
         "kernel '%.60s': %llu workgroups of %llu invocations keep %u words "
         "each across grid barriers, which is more than 32 bits can index",
         l->pipeline->base.program->name, (unsigned long long)l->groups,
@@ -318,8 +333,9 @@ static vyre_code bind_hidden(cpu_launch *l, vyre_status *st) {
   return VYRE_OK;
 }
 
-/* Atomics are for elements that no two lines of the cache share: what begins
- * within one is copied, and back when all is done (aligns_atomics). */
+/* Copies a buffer to aligned memory; copy_out copies it back after the
+ * launch. An atomic access must not cross a cache line (aligns_atomics in
+ * the table). */
 static vyre_code copy_in(cpu_launch *l, uint32_t buffer, vyre_status *st) {
   const vyre__view *view = &l->launch->views[buffer];
   size_t size = (size_t)view->length * l->pipeline->plan.buffers[buffer].unit;
@@ -342,16 +358,17 @@ static void copy_out(const cpu_launch *l) {
   }
 }
 
-/* Buffers of the kernel are those of the program, then hidden ones. */
+/* Binds buffers one by one, with all checks. The buffers of the program come
+ * first, then those that lowering added. */
 VYRE__NOINLINE
-static vyre_code bind_other(cpu_launch *l, vyre_status *st) {
+static vyre_code bind_checked(cpu_launch *l, vyre_status *st) {
   const vyre_pipeline *p = &l->pipeline->base;
   const cpu_plan *plan = &l->pipeline->plan;
   for (uint32_t i = 0; i < plan->buffer_count; i++) {
     const vyre__plan_buffer *b = &plan->buffers[i];
-    if (!b->is_bound) { /* in the scratch, but for one */
+    if (!b->is_bound) { /* in scratch memory, except for the spill buffer */
       l->block->views[i] = (vyre__spmd_view){0};
-      if (i == plan->hidden) VYRE_TRY(bind_hidden(l, st));
+      if (i == plan->hidden) VYRE_TRY(bind_spill_buffer(l, st));
       continue;
     }
     const vyre__view *view = &l->launch->views[i];
@@ -366,22 +383,23 @@ static vyre_code bind_other(cpu_launch *l, vyre_status *st) {
   return VYRE_OK;
 }
 
-/* What nearly all are: every buffer is bound, and as long as it may be. */
+/* Binds the buffers of a usual kernel: all bound, aligned and of a valid
+ * length. */
 static vyre_code bind(cpu_launch *l, vyre_status *st) {
   const cpu_plan *plan = &l->pipeline->plan;
   const vyre__plan_buffer *b = plan->buffers, *end = b + plan->buffer_count;
   const vyre__view *view = l->launch->views;
   vyre__spmd_view *to = l->block->views;
-  bool clears = false, is_other = false;
+  bool clears = false, is_unusual = false;
   for (; b < end; b++, view++, to++) {
-    if (!b->is_bound) return bind_other(l, st); /* there may be no such view */
+    if (!b->is_bound) return bind_checked(l, st); /* it may have no view */
     *to = (vyre__spmd_view){.data = view->data, .length = view->length};
-    is_other |= (view->length < b->min) | (view->length > b->max) |
-                (((uintptr_t)view->data & (b->aligned - 1u)) != 0);
+    is_unusual |= (view->length < b->min) | (view->length > b->max) |
+                  (((uintptr_t)view->data & (b->aligned - 1u)) != 0);
     clears |= view->begins_zero;
   }
   l->clears = clears;
-  return is_other ? bind_other(l, st) : VYRE_OK;
+  return is_unusual ? bind_checked(l, st) : VYRE_OK;
 }
 
 enum { VIEWS_ON_STACK = 24, UNIFORMS_ON_STACK = 128 };
@@ -392,10 +410,11 @@ typedef struct stack_block {
   _Alignas(16) unsigned char uniforms[UNIFORMS_ON_STACK];
 } stack_block;
 
-/* Copies the uniforms to memory that only this launch has. Checks of indices are
- * left out because all loads of a uniform agree (analyze/symbolic.c), and memory
- * of the caller may change at any time. Uniforms are small: the copies are on the
- * stack, or in the scratch memory of the launch, which a warm dispatch has. */
+/* Copies the uniforms to memory that belongs to this launch. Bounds checks are
+ * removed on the assumption that all loads of a uniform return the same value
+ * (analyze/symbolic.c), but the caller may change its memory at any time. The
+ * copies are on the stack or in the launch's scratch arena, which a warm
+ * dispatch reuses. */
 static inline vyre_code copy_uniforms(cpu_launch *l, vyre_status *st) {
   const cpu_pipeline *p = l->pipeline;
   unsigned char *to = l->uniforms;
@@ -409,7 +428,7 @@ static inline vyre_code copy_uniforms(cpu_launch *l, vyre_status *st) {
   for (; u < end; u++) {
     vyre__spmd_view *view = &l->block->views[u->buffer];
     unsigned char *copy = to + u->at;
-    if (u->size == sizeof(uint32_t)) { /* nearly all: no call */
+    if (u->size == sizeof(uint32_t)) { /* the usual size: avoids a call */
       memcpy(copy, view->data, sizeof(uint32_t));
     } else {
       memcpy(copy, view->data, (size_t)u->size);
@@ -422,17 +441,17 @@ static inline vyre_code copy_uniforms(cpu_launch *l, vyre_status *st) {
 
 VYRE__NOINLINE
 static vyre_code check_grid(const cpu_launch *l, vyre_status *st) {
-  const uint32_t *most = l->pipeline->plan.most_groups;
+  const uint32_t *max = l->pipeline->plan.most_groups;
   unsigned axis = 0;
-  while (axis < 2 && l->launch->grid[axis] <= most[axis]) axis++;
+  while (axis < 2 && l->launch->grid[axis] <= max[axis]) axis++;
   return grid_too_large(&l->pipeline->base, axis, l->launch->grid[axis],
-                        most[axis], st);
+                        max[axis], st);
 }
 
 static vyre_code fill_block(cpu_launch *l, vyre_status *st) {
   const cpu_plan *plan = &l->pipeline->plan;
   const vyre__launch *launch = l->launch;
-  const uint32_t *grid = launch->grid, *most = plan->most_groups;
+  const uint32_t *grid = launch->grid, *max = plan->most_groups;
   if (plan->buffer_count > VIEWS_ON_STACK) {
     l->block = vyre_arena_alloc(
         launch->scratch,
@@ -441,7 +460,7 @@ static vyre_code fill_block(cpu_launch *l, vyre_status *st) {
       return vyre__no_memory(st, "cpu", "buffers", plan->buffer_count);
     }
   }
-  if (grid[0] > most[0] || grid[1] > most[1] || grid[2] > most[2]) {
+  if (grid[0] > max[0] || grid[1] > max[1] || grid[2] > max[2]) {
     return check_grid(l, st);
   }
   memcpy(l->block->grid, grid, sizeof l->block->grid);
@@ -469,19 +488,19 @@ static vyre_code run_all(cpu_launch *l, vyre_status *st) {
 }
 
 VYRE__NOINLINE
-static vyre_code run_watched(cpu_launch *l, vyre_status *st) {
+static vyre_code run_with_deadline(cpu_launch *l, vyre_status *st) {
   vyre__deadline entry;
   l->block->stop = &l->stop;
-  VYRE_TRY(vyre__deadline_begin(l->device->watch, &entry,
+  VYRE_TRY(vyre__deadline_begin(l->device->deadlines, &entry,
                                 l->launch->deadline_ns, &l->stop, st));
   vyre_code code = run_all(l, st);
-  (void)vyre__deadline_end(l->device->watch, &entry);
+  (void)vyre__deadline_end(l->device->deadlines, &entry);
   return code;
 }
 
-static const atomic_uint never; /* what stops a launch without a deadline */
+static const atomic_uint never; /* stop flag of a launch without a deadline */
 
-static inline cpu_launch begin(vyre__launch *launch, stack_block *few) {
+static inline cpu_launch begin(vyre__launch *launch, stack_block *stack) {
   const cpu_pipeline *own = (const cpu_pipeline *)launch->pipeline;
   const cpu_code *code = atomic_load_explicit(&own->code, memory_order_acquire);
   launch->device_ns = 0;
@@ -489,40 +508,40 @@ static inline cpu_launch begin(vyre__launch *launch, stack_block *few) {
                       .code = code,
                       .device = (cpu_device *)own->base.device,
                       .launch = launch,
-                      .block = (vyre__spmd_launch *)(void *)few->bytes,
-                      .uniforms = few->uniforms,
+                      .block = (vyre__spmd_launch *)(void *)stack->bytes,
+                      .uniforms = stack->uniforms,
                       .groups = 1,
                       .scratch_bytes = (size_t)code->scratch_bytes};
 }
 
 vyre_code cpu_run(vyre_pipeline *pipeline, vyre__launch *launch,
                   vyre_status *st) {
-  stack_block few;
-  cpu_launch l = begin(launch, &few);
+  stack_block stack;
+  cpu_launch l = begin(launch, &stack);
   (void)pipeline;
   VYRE_TRY(fill_block(&l, st));
   l.block->stop = &never;
-  return launch->deadline_ns ? run_watched(&l, st) : run_all(&l, st);
+  return launch->deadline_ns ? run_with_deadline(&l, st) : run_all(&l, st);
 }
 
-vyre_code cpu_run_many(vyre_device *device, vyre__launch *first, size_t *done,
-                       vyre_status *st) {
-  stack_block few;
-  vyre__pool_stay stay;
-  uint32_t more = 0;
+vyre_code cpu_run_batch(vyre_device *device, vyre__launch *first, size_t *done,
+                        vyre_status *st) {
+  stack_block stack;
+  vyre__pool_session session;
+  uint32_t upcoming = 0;
   vyre_code code = VYRE_OK;
-  for (const vyre__launch *at = first->next; at; at = at->next) more++;
-  vyre__pool_enter(((cpu_device *)device)->pool, &stay);
-  uint32_t was = float_enter();
+  for (const vyre__launch *at = first->next; at; at = at->next) upcoming++;
+  vyre__pool_enter(((cpu_device *)device)->pool, &session);
+  uint32_t saved = float_enter();
   *done = 0;
-  for (vyre__launch *at = first; at; at = at->next, more--) {
-    if (at->next) { /* this one's memory has taken their place near by */
+  for (vyre__launch *at = first; at; at = at->next, upcoming--) {
+    if (at->next) { /* the kernel has evicted these lines from the cache */
       __builtin_prefetch(at->next->views);
       __builtin_prefetch((const char *)at->next->views + 64);
     }
-    cpu_launch l = begin(at, &few);
-    l.stay = &stay;
-    l.more = more;
+    cpu_launch l = begin(at, &stack);
+    l.session = &session;
+    l.upcoming = upcoming;
     code = fill_block(&l, st);
     if (code != VYRE_OK) break;
     l.block->stop = &never;
@@ -530,7 +549,7 @@ vyre_code cpu_run_many(vyre_device *device, vyre__launch *first, size_t *done,
     if (code != VYRE_OK) break;
     ++*done;
   }
-  float_leave(was);
-  vyre__pool_leave(&stay);
+  float_leave(saved);
+  vyre__pool_leave(&session);
   return code;
 }

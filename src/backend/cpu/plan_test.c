@@ -5,7 +5,7 @@
 #include "hal/host_plan_testing.h"
 #include "support/check.h"
 
-/* --- a kernel with all of it ---------------------------------------------------------*/
+/* --- a kernel with all of it -----------------------------------------------*/
 
 typedef struct rig {
   planned_kernel k;
@@ -24,7 +24,7 @@ static void rig_close(rig *r) {
   planned_kernel_close(&r->k);
 }
 
-/* --- as bytes ------------------------------------------------------------------------*/
+/* --- as bytes --------------------------------------------------------------*/
 
 static const char object[] = "not really an object";
 
@@ -69,7 +69,7 @@ static bool try_read(const char *bytes, size_t size, vyre_status *st) {
   bool is_taken = cpu_artifact_read(exact, size, &arena, &plan, &found,
                                     &found_size, st) == VYRE_OK;
   if (!is_taken) CHECK(st->message[0] && st->fix[0]);
-  if (is_taken) CHECK_U64(plan.whole_count, plan.buffer_count);
+  if (is_taken) CHECK_U64(plan.full_write_count, plan.buffer_count);
   vyre_arena_deinit(&arena);
   free(exact);
   return is_taken;
@@ -113,25 +113,25 @@ TEST(any_changed_byte_is_refused_or_harmless) {
 /* Of the CPU's own: artifact_test.c has the rest. */
 TEST(what_is_not_of_this_machine_or_of_its_buffers_is_refused) {
   static const struct {
-    uint32_t width, is_short, is_whole, within;
+    uint32_t width, is_baseline, is_full, within;
     const char *says;
   } cases[] = {{3, 0, 0, 0, "its width (3)"},
                {0, 0, 0, 0, "its width (0)"},
                {8, 2, 0, 0, "how it was made (2)"},
-               {8, 0, 2, 0, "what a buffer is held against (0)"},
-               {8, 0, 1, 1u << 9, "what a buffer is held against (0)"},
-               {8, 0, 1, 1u << 3, "what a buffer is held against (0)"},
-               {8, 0, 1, 1u << 4, "what a buffer is held against (0)"},
+               {8, 0, 2, 0, "the limits of a full write (0)"},
+               {8, 0, 1, 1u << 9, "the limits of a full write (0)"},
+               {8, 0, 1, 1u << 3, "the limits of a full write (0)"},
+               {8, 0, 1, 1u << 4, "the limits of a full write (0)"},
                {8, 0, 1, 1u << 1, NULL}};
   rig r;
   vyre_status st;
   rig_open(&r);
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     cpu_plan plan = r.plan;
-    cpu_whole whole[8] = {{cases[i].is_whole, cases[i].within, 0}};
+    cpu_full_write full_writes[8] = {{cases[i].is_full, cases[i].within, 0}};
     plan.width = cases[i].width;
-    plan.is_short = cases[i].is_short;
-    plan.whole = whole;
+    plan.is_baseline = cases[i].is_baseline;
+    plan.full_writes = full_writes;
     code_bytes bytes = write_it(&plan);
     CHECK(try_read(bytes.data, bytes.size, &st) == !cases[i].says);
     if (cases[i].says) CHECK_HAS(st.message, cases[i].says);

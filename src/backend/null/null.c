@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A backend that is whole but for one thing: it runs nothing. Whoever writes a
- * backend starts from a copy; docs/backend-guide.md goes through it step by step,
- * and what each function may rely on is in hal/backend.h.
+/* A complete backend that runs no kernel. A new backend starts as a copy of
+ * this file; docs/backend-guide.md explains it step by step, and hal/backend.h
+ * states what each function may rely on.
  *
- * Its memory stands for that of a device: the host cannot touch it, so that all
- * bytes come and go through the functions below, as on a device that is far away. */
+ * Its memory stands for that of a discrete device: the host has no access to
+ * it, so all bytes go through the functions below. */
 #include <string.h>
 
 #include "vyre/validate.h"
@@ -15,28 +15,28 @@
 #include "hal/backend.h"
 #include "ir/ir.h"
 
-/* What a backend keeps begins with what the driver keeps. */
+/* The structs of a backend begin with the struct of the runtime. */
 typedef struct null_device {
-  vyre_device base; /* here: a context or a queue of the device's own API */
+  vyre_device base; /* add here: a context or queue of the device's API */
 } null_device;
 
 typedef struct null_pipeline {
-  vyre_pipeline base; /* here: the compiled kernel */
+  vyre_pipeline base; /* add here: the compiled kernel */
 } null_pipeline;
 
 typedef struct null_buffer {
-  vyre__buffer base;     /* host stays NULL: nobody but us finds the memory */
-  unsigned char *memory; /* here: a handle of the device's own API */
+  vyre__buffer base;     /* `host` stays NULL: only this file has the address */
+  unsigned char *memory; /* in a real backend: a handle of the device's API */
 } null_buffer;
 
-/* --- devices ------------------------------------------------------------------*/
+/* --- devices ---------------------------------------------------------------*/
 
 static bool describe(uint32_t index, vyre_device_info *out) {
   if (index > 0) return false;
   out->description = "runs nothing: a template";
   out->driver = "vyre " VYRE_VERSION_STRING;
   out->note =
-      "for those who write a backend; outputs keep what they begin with";
+      "a starting point for new backends; outputs keep their initial contents";
   return true;
 }
 
@@ -49,34 +49,36 @@ static vyre_code device_init(vyre_device *device, vyre_status *st) {
       .max_shared_bytes = 256 << 10,
       .max_buffer_bytes = (uint64_t)1 << 32,
       .host_alignment = 1,
-      .borrows_host_memory = false, /* it has memory of its own */
+      .borrows_host_memory = false, /* it has its own memory */
       .has_f64 = true,
       .has_u64 = true,
       .has_atomics64 = true,
-      .is_stub = true}; /* not in a copy of this */
+      .is_stub = true}; /* remove this in a copy */
   return VYRE_OK;
 }
 
-static void device_finish(vyre_device *device) {
+static void device_deinit(vyre_device *device) {
   (void)device;
 }
 
-/* --- pipelines ----------------------------------------------------------------*/
+/* --- pipelines -------------------------------------------------------------*/
 
-/* The program is valid, the bindings are planned, the workgroup fits the caps. */
+/* The runtime has validated the program, planned the bindings and checked the
+ * workgroup size against the caps. */
 static vyre_code pipeline_init(vyre_pipeline *pipeline, vyre_status *st) {
   (void)pipeline;
   (void)st;
   return VYRE_OK;
 }
 
-static void pipeline_finish(vyre_pipeline *pipeline) {
+static void pipeline_deinit(vyre_pipeline *pipeline) {
   (void)pipeline;
 }
 
-/* --- resident memory ----------------------------------------------------------*/
+/* --- device buffers --------------------------------------------------------*/
 
-/* Nothing is ever imported: the caps say that host memory is not borrowed. */
+/* Imported memory does not occur: the caps say that host memory is not
+ * borrowed. */
 static vyre_code buffer_init(vyre_device *device, vyre__buffer *buffer,
                              vyre_status *st) {
   null_buffer *own = (null_buffer *)buffer;
@@ -86,20 +88,20 @@ static vyre_code buffer_init(vyre_device *device, vyre__buffer *buffer,
   if (!own->memory) {
     return VYRE_FAIL_WITH(
         st, VYRE_DEVICE_OUT_OF_MEMORY, VYRE_KIND_STORAGE_RESERVE_FAILED,
-        "resident buffers", VYRE_NUMBERS({"requested_bytes", size}),
-        "free resident buffers, or split the data",
-        "device 'null' has no memory for a resident buffer of %zu bytes", size);
+        "device buffers", VYRE_NUMBERS({"requested_bytes", size}),
+        "free device buffers, or split the data",
+        "device 'null' has no memory for a device buffer of %zu bytes", size);
   }
   memset(own->memory, 0, size);
   return VYRE_OK;
 }
 
-static void buffer_finish(vyre_device *device, vyre__buffer *buffer) {
+static void buffer_deinit(vyre_device *device, vyre__buffer *buffer) {
   null_buffer *own = (null_buffer *)buffer;
   vyre__resize(device->allocator, own->memory, (size_t)buffer->size, 0);
 }
 
-/* Ranges are checked, and sizes are above 0. */
+/* The runtime has checked the ranges; sizes are above 0. */
 static vyre_code buffer_write(vyre_device *device, vyre__buffer *buffer,
                               uint64_t offset, const void *data, size_t size,
                               vyre_status *st) {
@@ -118,7 +120,7 @@ static vyre_code buffer_read(vyre_device *device, vyre__buffer *buffer,
   return VYRE_OK;
 }
 
-/* --- running ------------------------------------------------------------------*/
+/* --- running ---------------------------------------------------------------*/
 
 static size_t bytes_of(const vyre_buffer_decl *buffer, const vyre__view *view) {
   uint32_t size = vyre_element_size(buffer->element);
@@ -130,9 +132,10 @@ static bool is_written(const vyre_buffer_decl *buffer) {
          buffer->access != VYRE_ACCESS_UNIFORM;
 }
 
-/* Sets where the device finds each buffer: resident ones where they are, bytes of
- * the host in a copy, which the scratch keeps from run to run. Uniforms are always
- * copied: all that a launch reads of them agrees, whatever else writes there. */
+/* Sets the device address of each buffer. Device buffers are used in place.
+ * Host memory is copied to scratch blocks, which are reused from launch to
+ * launch. Uniforms are always copied: all reads of a launch must return the
+ * same value, even if the host changes its memory. */
 static vyre_code stage(const vyre_pipeline *pipeline,
                        const vyre__launch *launch, unsigned char **memory,
                        vyre_status *st) {
@@ -156,7 +159,7 @@ static vyre_code stage(const vyre_pipeline *pipeline,
   return VYRE_OK;
 }
 
-/* What kernels may have written, back to the host. */
+/* Copies the buffers that a kernel may have written back to the host. */
 static void collect(const vyre_pipeline *pipeline, const vyre__launch *launch,
                     unsigned char **memory) {
   const vyre_program *program = pipeline->program;
@@ -176,12 +179,12 @@ static vyre_code run(vyre_pipeline *pipeline, vyre__launch *launch,
       launch->scratch, count, sizeof *memory);
   if (!memory) return vyre__no_memory(st, "null", "buffers", count);
   VYRE_TRY(stage(pipeline, launch, memory, st));
-  launch->launches = 0; /* here: launch the kernel, and wait for it */
+  launch->launches = 0; /* add here: launch the kernel, and wait for it */
   collect(pipeline, launch, memory);
   return VYRE_OK;
 }
 
-/* --- the table ----------------------------------------------------------------*/
+/* --- backend table ---------------------------------------------------------*/
 
 extern const vyre__backend vyre__backend_null;
 
@@ -190,17 +193,17 @@ const vyre__backend vyre__backend_null = {
     .struct_size = sizeof(vyre__backend),
     .name = "null",
     .is_explicit_only = true,
-    .is_exact = true, /* it computes nothing, so it is never wrong */
+    .is_exact = true, /* it computes nothing, so no result is wrong */
     .device_size = sizeof(null_device),
     .pipeline_size = sizeof(null_pipeline),
     .buffer_size = sizeof(null_buffer),
     .describe = describe,
     .device_init = device_init,
-    .device_deinit = device_finish,
+    .device_deinit = device_deinit,
     .pipeline_init = pipeline_init,
-    .pipeline_deinit = pipeline_finish,
+    .pipeline_deinit = pipeline_deinit,
     .buffer_init = buffer_init,
-    .buffer_deinit = buffer_finish,
+    .buffer_deinit = buffer_deinit,
     .buffer_write = buffer_write,
     .buffer_read = buffer_read,
     .run = run};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the driver does where the host cannot touch a device's memory. Since null
- * runs nothing, what comes back is what the driver put there: zeros, or the
- * input. */
+/* What the driver does where the host cannot touch a device's memory. Since
+ * null runs nothing, what comes back is what the driver put there: zeros, or
+ * the input. */
 #include "vyre/vyre.h"
 
 #include "support/check.h"

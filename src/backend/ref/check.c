@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Out-of-bounds accesses and races, found while a program runs.
+/* Finds out-of-bounds accesses and races while a program runs.
  *
- * Every element of a buffer that the program writes has a shadow: who wrote it
- * last, and two each of those who read it and who changed it atomically. That is
- * enough to see whether an element is raced for. One writer: a second one in the
- * same stretch is a race already. Two readers: if they are in two workgroups,
- * whoever writes races with one of them; else the newest two of that workgroup
- * are kept, and whoever writes is not both. */
+ * Every element of a written buffer has a shadow cell with its last writer, two
+ * readers and two atomic accesses. This is enough to find at least one race for
+ * each element that has one. One writer is enough because a second unordered
+ * writer is a race already. Two readers are enough: if they are in different
+ * workgroups, any writer races with one of them; otherwise they are the newest
+ * two of their workgroup, and a writer can be at most one of them. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,8 +19,8 @@
 enum { MAX_FINDINGS = 100, PAGE = 1024 };
 
 typedef struct entry {
-  uint32_t group, lane; /* ref_check_grid: they fit */
-  uint32_t epoch;       /* of its workgroup; 0: nobody */
+  uint32_t group, lane; /* ref_check_grid makes sure that they fit */
+  uint32_t epoch;       /* of its workgroup; 0: empty entry */
   vyre__id node;
 } entry;
 
@@ -28,9 +28,9 @@ typedef struct cell {
   entry writer, readers[2], atomics[2];
 } cell;
 
-/* The cells of one buffer, a page at a time. */
+/* A part of the cells of a buffer, allocated on first use. */
 typedef struct page {
-  cell *cells; /* NULL until one is needed */
+  cell *cells; /* NULL: not used yet */
 } page;
 
 typedef struct shadow {
@@ -40,13 +40,13 @@ typedef struct shadow {
 
 typedef struct ref_check {
   bool bounds, races;
-  bool own_shared;     /* every workgroup has a shadow of its own for shared */
-  uint32_t grid_epoch; /* what was before is ordered before everything now */
-  shadow *shadows;     /* one a buffer */
+  bool own_shared;     /* each workgroup has its own shadow of shared buffers */
+  uint32_t grid_epoch; /* earlier accesses are ordered before all later ones */
+  shadow *shadows;     /* for each buffer */
   ref_key keys[MAX_FINDINGS];
 } ref_check;
 
-/* --- findings --------------------------------------------------------------- */
+/* --- findings --------------------------------------------------------------*/
 
 void ref_global_id(const ref_machine *m, uint64_t group, uint32_t lane,
                    uint32_t out[3]) {
@@ -63,9 +63,9 @@ const char *ref_finding_text(ref_machine *m, const char *format, ...) {
   char text[512];
   va_list arguments;
   va_start(arguments, format);
-  int wanted = vsnprintf(text, sizeof text, format, arguments);
+  int needed = vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
-  size_t length = wanted < 0 ? 0 : (size_t)wanted;
+  size_t length = needed < 0 ? 0 : (size_t)needed;
   if (length >= sizeof text) length = sizeof text - 1;
   char *copy = vyre_arena_alloc(&m->launch->report->arena, length + 1, 1);
   if (!copy) {
@@ -91,7 +91,7 @@ static bool grow(vyre_check_report *report) {
   return true;
 }
 
-static bool same_places(const ref_key *key, vyre__id node, vyre__id other) {
+static bool is_same_pair(const ref_key *key, vyre__id node, vyre__id other) {
   return (key->node == node && key->other == other) ||
          (key->node == other && key->other == node);
 }
@@ -102,7 +102,7 @@ vyre_finding *ref_finding(ref_machine *m, vyre_finding_kind kind, vyre__id node,
   ref_check *check = m->check;
   for (size_t i = 0; i < report->count; i++) {
     if (report->findings[i].kind != kind) continue;
-    if (!same_places(&check->keys[i], node, other)) continue;
+    if (!is_same_pair(&check->keys[i], node, other)) continue;
     report->findings[i].count++;
     return NULL;
   }
@@ -116,14 +116,14 @@ vyre_finding *ref_finding(ref_machine *m, vyre_finding_kind kind, vyre__id node,
   }
   check->keys[report->count] = (ref_key){node, other};
   vyre_finding *finding = &report->findings[report->count++];
-  vyre__source_loc place = vyre__source_loc_of(m->program, node);
-  vyre__source_loc at =
+  vyre__source_loc loc = vyre__source_loc_of(m->program, node);
+  vyre__source_loc other_loc =
       other ? vyre__source_loc_of(m->program, other) : (vyre__source_loc){0};
   *finding = (vyre_finding){.kind = kind,
-                            .line = place.line,
-                            .column = place.column,
-                            .other_line = at.line,
-                            .other_column = at.column,
+                            .line = loc.line,
+                            .column = loc.column,
+                            .other_line = other_loc.line,
+                            .other_column = other_loc.column,
                             .count = 1,
                             .buffer = "",
                             .message = "",
@@ -156,7 +156,7 @@ void ref_check_bounds(ref_machine *m, vyre__id id, uint32_t lane,
   finding->fix = "test the index against len() first, or change the grid";
 }
 
-/* --- races ------------------------------------------------------------------ */
+/* --- races -----------------------------------------------------------------*/
 
 static bool is_shared(const ref_machine *m, vyre__id id) {
   return m->views[m->nodes[id].a].is_shared;
@@ -187,8 +187,8 @@ static const char *race_fix(ref_access one, ref_access other, bool same_node,
          "split the kernel";
 }
 
-static void tell_race(ref_machine *m, vyre__id id, const entry *me,
-                      const entry *them, uint64_t index) {
+static void report_race(ref_machine *m, vyre__id id, const entry *me,
+                        const entry *them, uint64_t index) {
   vyre_finding *f = ref_finding(m, VYRE_FINDING_RACE, id, them->node);
   if (!f) return;
   ref_access mine = access_of(m->nodes[id].op);
@@ -210,7 +210,7 @@ static void tell_race(ref_machine *m, vyre__id id, const entry *me,
   f->fix = race_fix(mine, theirs, id == them->node, f->in_workgroup);
 }
 
-/* Whether two accesses by different invocations are in no order. */
+/* Returns true if two accesses by different invocations are unordered. */
 static bool unordered(const ref_machine *m, bool shared, const entry *me,
                       const entry *them) {
   if (them->epoch == 0) return false;
@@ -220,17 +220,17 @@ static bool unordered(const ref_machine *m, bool shared, const entry *me,
   return !shared && them->epoch >= m->check->grid_epoch;
 }
 
-static void against(ref_machine *m, vyre__id id, const entry *me,
-                    const entry *them, int count, uint64_t index) {
+static void check_against(ref_machine *m, vyre__id id, const entry *me,
+                          const entry *them, int count, uint64_t index) {
   bool shared = is_shared(m, id);
   for (int i = 0; i < count; i++) {
     if (!unordered(m, shared, me, &them[i])) continue;
-    tell_race(m, id, me, &them[i], index);
+    report_race(m, id, me, &them[i], index);
     return;
   }
 }
 
-/* Whether an entry can no longer race with anybody. */
+/* Returns true if an entry cannot race with any later access. */
 static bool is_stale(const ref_machine *m, bool shared, const entry *me,
                      const entry *them) {
   if (them->epoch < m->check->grid_epoch || them->epoch == 0) return true;
@@ -241,9 +241,10 @@ static bool same_invocation(const entry *a, const entry *b) {
   return a->group == b->group && a->lane == b->lane;
 }
 
-/* Puts @p me among the two, so that what the file's head says holds. */
-static void remember(const ref_machine *m, bool shared, const entry *me,
-                     entry two[2]) {
+/* Stores @p me in one of two entries, according to the rules at the top of the
+ * file. */
+static void record_access(const ref_machine *m, bool shared, const entry *me,
+                          entry two[2]) {
   for (int i = 0; i < 2; i++) {
     if (!is_stale(m, shared, me, &two[i]) && !same_invocation(me, &two[i])) {
       continue;
@@ -259,7 +260,7 @@ static void remember(const ref_machine *m, bool shared, const entry *me,
   }
 }
 
-/* The cell of an element, made on first use; NULL without memory. */
+/* Returns the cell of an element, or NULL without memory. */
 static cell *find_cell(ref_machine *m, uint32_t buffer, uint64_t index) {
   const ref_check *check = m->check;
   const ref_view *view = &m->views[buffer];
@@ -288,14 +289,14 @@ void ref_check_access(ref_machine *m, vyre__id id, uint32_t lane,
               .lane = m->first_lane + lane,
               .epoch = m->frame->epoch,
               .node = id};
-  against(m, id, &me, &c->writer, 1, index);
-  if (access != REF_READ) against(m, id, &me, c->readers, 2, index);
-  if (access != REF_ATOMIC) against(m, id, &me, c->atomics, 2, index);
+  check_against(m, id, &me, &c->writer, 1, index);
+  if (access != REF_READ) check_against(m, id, &me, c->readers, 2, index);
+  if (access != REF_ATOMIC) check_against(m, id, &me, c->atomics, 2, index);
   if (access == REF_WRITE) {
     c->writer = me;
   } else {
-    remember(m, is_shared(m, id), &me,
-             access == REF_READ ? c->readers : c->atomics);
+    record_access(m, is_shared(m, id), &me,
+                  access == REF_READ ? c->readers : c->atomics);
   }
 }
 
@@ -303,12 +304,12 @@ void ref_check_grid_barrier(ref_machine *m, uint32_t epoch) {
   m->check->grid_epoch = epoch;
 }
 
-/* --- setting up ------------------------------------------------------------- */
+/* --- setup -----------------------------------------------------------------*/
 
 static uint64_t count_groups(const ref_machine *m) {
   const uint32_t *grid = m->launch->grid;
-  return (uint64_t)grid[0] * grid[1] *
-         grid[2]; /* the driver saw that it fits */
+  /* The runtime has checked that this does not overflow. */
+  return (uint64_t)grid[0] * grid[1] * grid[2];
 }
 
 vyre_code ref_check_grid(const ref_machine *m) {
@@ -316,9 +317,9 @@ vyre_code ref_check_grid(const ref_machine *m) {
   if (!m->launch->check.races || groups <= UINT32_MAX) return VYRE_OK;
   return VYRE_FAIL_WITH(
       m->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED, NULL,
-      VYRE_NUMBERS({"workgroups", groups}, {"most_workgroups", UINT32_MAX}),
-      "check a smaller grid, or leave races out of the check",
-      "races are looked for in up to 4294967295 workgroups, and this grid has "
+      VYRE_NUMBERS({"workgroups", groups}, {"max_workgroups", UINT32_MAX}),
+      "check a smaller grid, or turn the race check off",
+      "the race check supports up to 4294967295 workgroups; this grid has "
       "%llu",
       (unsigned long long)groups);
 }
@@ -342,19 +343,19 @@ static bool make_shadow(const ref_machine *m, const ref_check *check,
 struct ref_check *ref_check_make(const ref_machine *m, vyre_status *st) {
   size_t count = m->program->buffer_count;
   ref_check *check = vyre_arena_alloc(m->arena, sizeof *check, 0);
-  bool good = check != NULL;
-  if (good) {
+  bool is_ok = check != NULL;
+  if (is_ok) {
     *check = (ref_check){
         .bounds = m->launch->check.out_of_bounds,
         .races = m->launch->check.races,
-        .own_shared = m->pipeline->shape.has_grid_barrier,
+        .own_shared = m->pipeline->info.has_grid_barrier,
         .shadows = vyre__arena_array(m->arena, count, sizeof(shadow))};
-    good = check->shadows != NULL;
+    is_ok = check->shadows != NULL;
   }
-  for (size_t i = 0; good && check->races && i < count; i++) {
-    good = make_shadow(m, check, i);
+  for (size_t i = 0; is_ok && check->races && i < count; i++) {
+    is_ok = make_shadow(m, check, i);
   }
-  if (good) return check;
+  if (is_ok) return check;
   (void)vyre__no_memory(st, "ref", "race shadows", count);
   return NULL;
 }

@@ -58,7 +58,7 @@ static void read_fault(const char *path, fault *f) {
   CHECK(f->count > 0);
 }
 
-/* --- one dispatch with memory for everything -------------------------------- */
+/* --- one dispatch with memory for everything -------------------------------*/
 
 static unsigned char memory[MAX_BUFFERS][MAX_BYTES];
 
@@ -104,7 +104,7 @@ static void dispatch(vyre_pipeline *pipeline, const fault *f,
   CHECK_OK(vyre_dispatch(pipeline, &desc, &st), st);
 }
 
-/* --- what was found against what was expected ------------------------------- */
+/* --- what was found against what was expected ------------------------------*/
 
 static bool fits(const expectation *e, const vyre_finding *f) {
   switch (f->kind) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Expressions, for all lanes at once.
+/* Evaluates expressions for all lanes at once.
  *
- * A value is a slot on the stack, or a local in its place: no expression changes
- * a local, so it may be used where it is until the statement ends. An operation
- * takes its operands' slots back and puts its result where the first one was. */
+ * A value is a vector on the stack, or a local used in place: expressions do
+ * not change locals, so a local stays valid until the statement ends. An
+ * operation pops its operands and puts its result where the first one was. */
 #include <string.h>
 
 #include "backend/ref/ref.h"
@@ -51,7 +51,7 @@ static const uint64_t *eval_place(ref_machine *m, const vyre__node *node) {
   }
 }
 
-/* && and ||: the right side only for lanes that need it. */
+/* && and ||: evaluates the right side only for lanes that need it. */
 static const uint64_t *eval_short(ref_machine *m, const vyre__node *node,
                                   const ref_mask *mask) {
   uint32_t base = m->top;
@@ -87,7 +87,8 @@ static const uint64_t *eval_pure(ref_machine *m, const vyre__node *node,
   unsigned count = operands[vyre__ops[node->op].form];
   for (unsigned i = 0; i < count; i++) {
     args[i] = ref_eval(m, ids[i], mask);
-    /* A local stays where it is, but shape.c counts a slot for each operand. */
+    /* A local is used in place, but frame_size.c counts a vector per
+     * operand. */
     m->top = base + i + 1;
   }
   m->top = base;
@@ -96,7 +97,8 @@ static const uint64_t *eval_pure(ref_machine *m, const vyre__node *node,
   return out;
 }
 
-/* All lanes get the value of local invocation 0, which runs if any does. */
+/* Gives all lanes the value of local invocation 0, which is always active
+ * here. */
 static const uint64_t *eval_uniform(ref_machine *m, const vyre__node *node,
                                     const ref_mask *mask) {
   uint32_t base = m->top;
@@ -114,7 +116,7 @@ static const uint64_t *eval_call(ref_machine *m, const vyre__node *node,
   size_t bytes = m->lanes * sizeof(uint64_t);
   uint64_t *result = ref_push(m);
   uint32_t base = m->top;
-  for (uint32_t i = 0; i < node->c; i++) { /* parameters: the first locals */
+  for (uint32_t i = 0; i < node->c; i++) { /* parameters are the first locals */
     const uint64_t *value = ref_eval(m, list[i], mask);
     m->top = base + i;
     uint64_t *parameter = ref_push(m);
@@ -161,7 +163,7 @@ static const uint64_t *eval_atomic(ref_machine *m, vyre__id id,
   m->top = base + 2;
   if (two) values[1] = ref_eval(m, list[1], mask);
   m->top = base + 3;
-  /* Not over an operand: lanes are taken in any order. */
+  /* Not over an operand: the lanes are processed in any order. */
   uint64_t *out = ref_push(m);
   ref_atomic(m, id, index, values, mask, out);
   uint64_t *kept = m->temporaries + (size_t)base * m->lanes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Statements, for all lanes at once. A statement is given the lanes that run it,
- * and takes out those that do not go on behind it: they broke out of a loop,
- * continued it, or returned. */
+/* Executes statements for all lanes at once. A statement gets the lanes that
+ * run it, and removes those that do not continue after it because of a break,
+ * continue or return. */
 #include <string.h>
 
 #include "backend/ref/ref.h"
@@ -31,7 +31,7 @@ static void assign(const ref_machine *m, uint64_t *to, const uint64_t *value,
   }
 }
 
-/* Moves all lanes of @p mask into @p set. */
+/* Moves all lanes of @p mask to @p set. */
 static void leave(const ref_machine *m, ref_mask *mask, uint64_t *set) {
   for (uint32_t i = 0; i < m->lanes; i++) {
     if (set) set[i] |= mask->lane[i];
@@ -54,7 +54,7 @@ static void exec_if(ref_machine *m, const vyre__node *node, ref_mask *mask) {
   m->top = base;
   ref_mask yes = {ref_push(m), 0}, no = {ref_push(m), 0};
   for (uint32_t i = 0; i < m->lanes; i++) {
-    uint64_t wanted = 0 - condition[i]; /* may be where yes.lane is */
+    uint64_t wanted = 0 - condition[i]; /* condition may alias yes.lane */
     yes.lane[i] = mask->lane[i] & wanted;
     no.lane[i] = mask->lane[i] & ~wanted;
     yes.count += (uint32_t)(yes.lane[i] & 1);
@@ -69,20 +69,20 @@ static void exec_if(ref_machine *m, const vyre__node *node, ref_mask *mask) {
   m->top = base;
 }
 
-/* --- loops ------------------------------------------------------------------ */
+/* --- loops -----------------------------------------------------------------*/
 
 enum { CLOCK_EVERY = 64 };
 
 static void fail_fuel(ref_machine *m, vyre__id id) {
-  vyre__source_loc place = vyre__source_loc_of(m->program, id);
-  unsigned long long most = m->launch->max_loop_iterations;
+  vyre__source_loc loc = vyre__source_loc_of(m->program, id);
+  unsigned long long max = m->launch->max_loop_iterations;
   ref_fail(m, VYRE_FAIL_WITH(
                   m->st, VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL, NULL,
-                  VYRE_NUMBERS({"line", place.line}, {"max_iterations", most}),
+                  VYRE_NUMBERS({"line", loc.line}, {"max_iterations", max}),
                   "let the loop end, or raise max_iterations of the dispatch",
                   "kernel '%.60s': the loop at line %u:%u went past %llu "
                   "iterations of one invocation",
-                  m->program->name, place.line, place.column, most));
+                  m->program->name, loc.line, loc.column, max));
 }
 
 bool ref_in_time(ref_machine *m) {
@@ -100,8 +100,8 @@ bool ref_in_time(ref_machine *m) {
 
 bool ref_loop_tick(ref_machine *m, vyre__id id, const uint64_t *active) {
   for (uint32_t i = 0; i < m->lanes; i++) m->fuel[i] += active[i] & 1;
-  /* No lane has gone round more often than all of them together. */
-  if (++m->rounds > m->launch->max_loop_iterations) {
+  /* No lane has more iterations than all lanes together. */
+  if (++m->iterations > m->launch->max_loop_iterations) {
     for (uint32_t i = 0; i < m->lanes; i++) {
       if (m->fuel[i] <= m->launch->max_loop_iterations) continue;
       fail_fuel(m, id);
@@ -111,9 +111,9 @@ bool ref_loop_tick(ref_machine *m, vyre__id id, const uint64_t *active) {
   return ref_in_time(m);
 }
 
-/* One time round: the body for all lanes that are active, which stay so unless
- * they break or return. */
-static void go_round(ref_machine *m, vyre__id body, ref_mask *active,
+/* Runs the body once for all active lanes. They stay active unless they break
+ * or return. */
+static void run_body(ref_machine *m, vyre__id body, ref_mask *active,
                      ref_mask *inside, uint64_t *continued) {
   size_t bytes = m->lanes * sizeof(uint64_t);
   memcpy(inside->lane, active->lane, bytes);
@@ -130,7 +130,8 @@ static void go_round(ref_machine *m, vyre__id body, ref_mask *active,
   }
 }
 
-/* Behind a loop run all that came to it, but those that returned. */
+/* After a loop, all lanes that entered it continue, except those that
+ * returned. */
 static void after_loop(const ref_machine *m, ref_mask *mask) {
   mask->count = 0;
   for (uint32_t i = 0; i < m->lanes; i++) {
@@ -156,7 +157,7 @@ static void exec_while(ref_machine *m, vyre__id id, ref_mask *mask) {
       active.count += (uint32_t)(active.lane[i] & 1);
     }
     if (active.count == 0 || !ref_loop_tick(m, id, active.lane)) break;
-    go_round(m, node->b, &active, &inside, continued);
+    run_body(m, node->b, &active, &inside, continued);
   }
   after_loop(m, mask);
   m->top = base;
@@ -170,7 +171,8 @@ vyre__op ref_loop_test(vyre__loop loop) {
   return tests[loop];
 }
 
-/* Takes out the lanes whose variable is past the bound. @p scratch is a slot. */
+/* Removes the lanes whose variable is past the bound. @p scratch: a free
+ * vector. */
 static void test_bound(const ref_machine *m, const vyre__node *node,
                        const uint64_t *bound, ref_mask *active,
                        uint64_t *scratch) {
@@ -185,8 +187,8 @@ static void test_bound(const ref_machine *m, const vyre__node *node,
   }
 }
 
-/* The variable of each lane that is active one step on; one that would leave
- * its type ends the loop of its lane. */
+/* Steps the variable of each active lane. A lane whose variable would overflow
+ * becomes inactive. */
 #define STEP_LANES(T, U)                                             \
   for (uint32_t i = 0; i < lanes; i++) {                             \
     T now = (T)variable[i], next;                                    \
@@ -225,8 +227,8 @@ static void exec_for(ref_machine *m, vyre__id id, ref_mask *mask) {
   const uint32_t *list = m->program->lists + node->b;
   size_t bytes = m->lanes * sizeof(uint64_t);
   uint32_t base = m->top;
-  /* The first value goes to its place only when the bound is known too: the
-   * bound may not see it. */
+  /* The first value is stored only after the bound is evaluated: the bound must
+   * not see it. */
   const uint64_t *first = ref_eval(m, list[0], mask);
   m->top = base + 1;
   const uint64_t *value = ref_eval(m, list[1], mask);
@@ -241,7 +243,7 @@ static void exec_for(ref_machine *m, vyre__id id, ref_mask *mask) {
   test_bound(m, node, bound, &active, continued);
   while (active.count > 0 && m->code == VYRE_OK) {
     if (!ref_loop_tick(m, id, active.lane)) break;
-    go_round(m, list[3], &active, &inside, continued);
+    run_body(m, list[3], &active, &inside, continued);
     advance(m, node, &active);
     test_bound(m, node, bound, &active, continued);
   }
@@ -249,7 +251,7 @@ static void exec_for(ref_machine *m, vyre__id id, ref_mask *mask) {
   m->top = base;
 }
 
-/* --- the rest --------------------------------------------------------------- */
+/* --- other statements ------------------------------------------------------*/
 
 static void exec_return(ref_machine *m, const vyre__node *node,
                         ref_mask *mask) {
@@ -318,13 +320,13 @@ void ref_exec(ref_machine *m, vyre__id id, ref_mask *mask) {
     case VYRE__OP_RETURN:
       exec_return(m, node, mask);
       return;
-    case VYRE__OP_BARRIER: /* lockstep has brought all lanes here */
+    case VYRE__OP_BARRIER: /* in lockstep, all lanes are here already */
       m->frame->epoch++;
       return;
     case VYRE__OP_PRINT:
       ref_print(m, id, mask);
       return;
-    default: /* EVAL; grid barriers are above workgroups, in grid.c */
+    default: /* EVAL; grid barriers are handled in grid.c */
       exec_eval(m, node, mask);
       return;
   }

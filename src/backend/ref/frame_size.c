@@ -1,39 +1,40 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What is known before a program runs: above all how deep the stack of
- * temporaries gets, so that a run allocates once and cannot run out. The numbers
- * follow eval.c, exec.c and print.c: what is pushed there is counted here. */
+/* Computes facts about a program before it runs, above all the depth of the
+ * stack of temporaries: a run then allocates once and cannot overflow. The
+ * counts mirror the pushes in eval.c, exec.c and print.c. */
 #include <string.h>
 
 #include "backend/ref/ref.h"
 #include "base/memory.h"
 #include "base/status.h"
 
-typedef struct shaper {
+typedef struct analysis {
   const vyre_program *program;
-  ref_shape *shape;
-  uint32_t *need;          /* one a node: slots from where it begins */
-  uint32_t *function_need; /* one a function: its body's; 0: not known yet */
-} shaper;
+  ref_program_info *shape;
+  uint32_t *need;          /* for each node: vectors it pushes */
+  uint32_t *function_need; /* for each function; 0: not known yet */
+} analysis;
 
 static uint32_t larger(uint32_t a, uint32_t b) {
   return a > b ? a : b;
 }
 
-/* Operands one after the other, each kept while the next is evaluated. */
-static uint32_t need_run(const shaper *s, const uint32_t *ids, uint32_t count) {
+/* Returns the need of operands that are evaluated in turn and all kept. */
+static uint32_t need_of_list(const analysis *s, const uint32_t *ids,
+                             uint32_t count) {
   uint32_t most = 1;
   for (uint32_t i = 0; i < count; i++) most = larger(most, i + s->need[ids[i]]);
   return most;
 }
 
-static uint32_t need_call(const shaper *s, const vyre__node *node) {
+static uint32_t need_call(const analysis *s, const vyre__node *node) {
   const vyre__function *callee = &s->program->functions[node->a];
-  uint32_t arguments = need_run(s, s->program->lists + node->b, node->c);
+  uint32_t arguments = need_of_list(s, s->program->lists + node->b, node->c);
   uint32_t body = callee->local_count + 2 + s->function_need[node->a];
-  return 1 + larger(arguments, body); /* its result */
+  return 1 + larger(arguments, body); /* 1 for the result */
 }
 
-static uint32_t need_statement(const shaper *s, const vyre__node *node) {
+static uint32_t need_statement(const analysis *s, const vyre__node *node) {
   const uint32_t *list = s->program->lists;
   const uint32_t *need = s->need;
   uint32_t most = 1;
@@ -44,12 +45,12 @@ static uint32_t need_statement(const shaper *s, const vyre__node *node) {
       }
       return most;
     case VYRE__OP_PRINT:
-      return need_run(s, list + node->a, node->b);
+      return need_of_list(s, list + node->a, node->b);
     case VYRE__OP_IF:
       most = larger(need[node->b], node->c ? need[node->c] : 0);
       return larger(need[node->a], 2 + most);
     case VYRE__OP_FOR:
-      most = need_run(s, list + node->b, 2);
+      most = need_of_list(s, list + node->b, 2);
       return larger(most, 4 + need[list[node->b + 3]]);
     case VYRE__OP_WHILE:
       return 3 + larger(1 + need[node->a], need[node->b]);
@@ -58,7 +59,7 @@ static uint32_t need_statement(const shaper *s, const vyre__node *node) {
   }
 }
 
-static uint32_t need_node(const shaper *s, const vyre__node *node) {
+static uint32_t need_node(const analysis *s, const vyre__node *node) {
   const uint32_t *need = s->need;
   switch (vyre__ops[node->op].form) {
     case VYRE__FORM_CALL:
@@ -68,24 +69,25 @@ static uint32_t need_node(const shaper *s, const vyre__node *node) {
     case VYRE__FORM_LOAD:
     case VYRE__FORM_SET:
       return larger(1, need[node->b]);
-    case VYRE__FORM_BINARY: /* two: the mask of a short circuit */
+    case VYRE__FORM_BINARY: /* up to two: the mask of && and || */
       return larger(need[node->a], 2 + need[node->b]);
     case VYRE__FORM_TERNARY:
-      return need_run(s, (const uint32_t[]){node->a, node->b, node->c}, 3);
+      return need_of_list(s, (const uint32_t[]){node->a, node->b, node->c}, 3);
     case VYRE__FORM_ATOMIC:
     case VYRE__FORM_STORE:
-      return larger(need_run(s, (const uint32_t[]){node->b, node->c}, 2), 4);
+      return larger(need_of_list(s, (const uint32_t[]){node->b, node->c}, 2),
+                    4);
     case VYRE__FORM_ATOMIC2: {
       const uint32_t *list = s->program->lists + node->c;
       return larger(
-          need_run(s, (const uint32_t[]){node->b, list[0], list[1]}, 3), 4);
+          need_of_list(s, (const uint32_t[]){node->b, list[0], list[1]}, 3), 4);
     }
     default:
       return need_statement(s, node);
   }
 }
 
-static void note_inside(const shaper *s, vyre__id id) {
+static void note_inside(const analysis *s, vyre__id id) {
   const vyre__node *node = &s->program->nodes[id];
   uint8_t *has_grid = s->shape->has_grid;
   const uint32_t *list = s->program->lists;
@@ -105,8 +107,9 @@ static void note_inside(const shaper *s, vyre__id id) {
     s->shape->is_ignored[node->a] = 1;
   }
   uint8_t flags = vyre__ops[node->op].flags;
-  /* Atomics and prints are best taken one workgroup after the other: then a
-   * program whose order shows at least shows the same one every time. */
+  /* Programs with atomics and prints run one workgroup after the other,
+   * so that even a program that depends on the order gives the same
+   * result every time. */
   if (flags & ~(VYRE__OPF_READS | VYRE__OPF_WRITES | VYRE__OPF_JUMPS)) {
     s->shape->can_batch = false;
   }
@@ -116,10 +119,10 @@ static void note_inside(const shaper *s, vyre__id id) {
   }
 }
 
-/* Children come before their parents, so one pass does, once the functions that
- * are called are known. Functions call deeper ones only; as long as there is one
- * that is not known, at least one gets known in a pass. */
-static void measure(const shaper *s) {
+/* Computes the need of all nodes. Children come before their parents, so one
+ * pass is enough once the needs of called functions are known. Functions do not
+ * recurse; every pass resolves at least one more function. */
+static void measure(const analysis *s) {
   const vyre_program *program = s->program;
   for (uint32_t known = 0; known < program->function_count;) {
     for (vyre__id id = 1; id < program->node_count; id++) {
@@ -135,7 +138,7 @@ static void measure(const shaper *s) {
   }
 }
 
-static uint32_t grid_depth(const shaper *s, vyre__id id) {
+static uint32_t grid_depth(const analysis *s, vyre__id id) {
   const vyre__node *node = &s->program->nodes[id];
   const uint32_t *list = s->program->lists;
   if (!s->shape->has_grid[id]) return 0;
@@ -160,11 +163,11 @@ static uint64_t shared_bytes(const vyre_program *program) {
   return bytes;
 }
 
-vyre_code ref_shape_build(const vyre_program *program, vyre_arena *arena,
-                          ref_shape *out, vyre_status *st) {
+vyre_code ref_program_info_build(const vyre_program *program, vyre_arena *arena,
+                                 ref_program_info *out, vyre_status *st) {
   uint32_t nodes = program->node_count;
   uint32_t functions = program->function_count;
-  shaper s = {.program = program, .shape = out};
+  analysis s = {.program = program, .shape = out};
   out->has_grid = vyre__arena_array(arena, nodes, 1);
   out->is_ignored = vyre__arena_array(arena, nodes, 1);
   vyre__arena_mark end = vyre__arena_here(arena);
@@ -181,7 +184,7 @@ vyre_code ref_shape_build(const vyre_program *program, vyre_arena *arena,
   out->can_batch = out->shared_bytes == 0;
   for (vyre__id id = 1; id < nodes; id++) note_inside(&s, id);
   measure(&s);
-  out->temporary_slots = s.function_need[0] + 1;
+  out->temporary_vectors = s.function_need[0] + 1;
   out->grid_depth = grid_depth(&s, program->functions[0].body);
   vyre__arena_rewind(arena, end);
   return VYRE_OK;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A whole dispatch, once. Between grid barriers workgroups run one after the
- * other, in the order of the schedule. A program with grid barriers keeps the
- * frame of every workgroup and goes through its top statements: stretches without
- * a barrier are run by each workgroup in turn, loops around a barrier here. */
+/* Runs one dispatch. Between grid barriers, workgroups run one after the other,
+ * in the order of the schedule. A program with grid barriers keeps the frame of
+ * every workgroup. Each workgroup in turn runs the statements between two
+ * barriers; loops around a barrier are run here for all workgroups together. */
 #include <string.h>
 
 #include "backend/ref/ref.h"
@@ -11,43 +11,47 @@
 #include "base/status.h"
 #include "ir/scalar.h"
 
-/* --- frames ----------------------------------------------------------------- */
+/* --- frames ----------------------------------------------------------------*/
 
-static uint64_t *frame_slot(const ref_machine *m, const ref_frame *frame,
-                            uint32_t slot) {
-  return frame->slots + (size_t)slot * m->lanes;
+static uint64_t *frame_vector(const ref_machine *m, const ref_frame *frame,
+                              uint32_t vector) {
+  return frame->vectors + (size_t)vector * m->lanes;
 }
 
-static uint32_t fixed_slots(const ref_machine *m) {
+static uint32_t local_vectors(const ref_machine *m) {
   return m->program->functions[0].local_count;
 }
 
 static uint64_t *frame_returned(const ref_machine *m, const ref_frame *frame) {
-  return frame_slot(m, frame, fixed_slots(m));
+  return frame_vector(m, frame, local_vectors(m));
 }
 
 static uint64_t *frame_fuel(const ref_machine *m, const ref_frame *frame) {
-  return frame_slot(m, frame, fixed_slots(m) + 1);
+  return frame_vector(m, frame, local_vectors(m) + 1);
 }
 
-typedef enum loop_slot { LOOP_INSIDE, LOOP_ACTIVE, LOOP_CONTINUED } loop_slot;
+typedef enum loop_vector {
+  LOOP_INSIDE,
+  LOOP_ACTIVE,
+  LOOP_CONTINUED
+} loop_vector;
 
 static uint64_t *frame_loop(const ref_machine *m, const ref_frame *frame,
-                            uint32_t depth, loop_slot which) {
-  return frame_slot(
-      m, frame,
-      fixed_slots(m) + REF_FRAME_FIXED + REF_FRAME_LOOP * (depth - 1) + which);
+                            uint32_t depth, loop_vector which) {
+  return frame_vector(m, frame,
+                      local_vectors(m) + REF_FRAME_FIXED +
+                          REF_FRAME_LOOP * (depth - 1) + which);
 }
 
-/* The lanes that run at some depth of loops with grid barriers. */
+/* Returns the mask of the active lanes at a depth of grid loops. */
 static uint64_t *frame_mask(const ref_machine *m, const ref_frame *frame,
                             uint32_t depth) {
-  if (depth == 0) return frame_slot(m, frame, fixed_slots(m) + 2);
+  if (depth == 0) return frame_vector(m, frame, local_vectors(m) + 2);
   return frame_loop(m, frame, depth, LOOP_INSIDE);
 }
 
-static void fill(const ref_machine *m, uint64_t *slot, uint64_t value) {
-  for (uint32_t i = 0; i < m->lanes; i++) slot[i] = value;
+static void fill(const ref_machine *m, uint64_t *vector, uint64_t value) {
+  for (uint32_t i = 0; i < m->lanes; i++) vector[i] = value;
 }
 
 static void frame_begin(const ref_machine *m, ref_frame *frame) {
@@ -58,7 +62,7 @@ static void frame_begin(const ref_machine *m, ref_frame *frame) {
 }
 
 static void clear_shared(const ref_machine *m, ref_frame *frame) {
-  size_t bytes = m->pipeline->shape.shared_bytes;
+  size_t bytes = m->pipeline->info.shared_bytes;
   if (bytes > 0) memset(frame->shared, 0, bytes);
 }
 
@@ -73,14 +77,14 @@ static void group_id(const ref_machine *m, uint64_t group, uint32_t out[3]) {
   out[2] = (uint32_t)(group / grid[0] / grid[1]);
 }
 
-/* Makes @p group the workgroup that runs. */
+/* Makes @p group the running workgroup. */
 static void switch_to(ref_machine *m, uint64_t group, uint32_t depth) {
   ref_frame *frame = frame_of(m, group);
   m->frame = frame;
   m->group_index = group;
   group_id(m, group, m->group);
   m->fuel = frame_fuel(m, frame);
-  m->activation = (ref_activation){.locals = frame->slots,
+  m->activation = (ref_activation){.locals = frame->vectors,
                                    .returned = frame_returned(m, frame)};
   m->loop.continued =
       depth > 0 ? frame_loop(m, frame, depth, LOOP_CONTINUED) : NULL;
@@ -91,7 +95,7 @@ static void switch_to(ref_machine *m, uint64_t group, uint32_t depth) {
   m->top = 0;
 }
 
-/* --- stretches without a grid barrier --------------------------------------- */
+/* --- statements without a grid barrier -------------------------------------*/
 
 static ref_order group_order(const ref_machine *m) {
   const ref_schedule *schedule = &m->schedule;
@@ -100,8 +104,8 @@ static ref_order group_order(const ref_machine *m) {
   return ref_order_make(m->group_count, schedule->seed);
 }
 
-static void run_stretch(ref_machine *m, const uint32_t *ids, uint32_t count,
-                        uint32_t depth) {
+static void run_statements(ref_machine *m, const uint32_t *ids, uint32_t count,
+                           uint32_t depth) {
   ref_mask mask = {frame_mask(m, m->frame, depth), 0};
   mask.count = ref_mask_count(m, mask.lane);
   for (uint32_t i = 0; i < count; i++) {
@@ -115,18 +119,18 @@ static void run_all(ref_machine *m, const uint32_t *ids, uint32_t count,
   ref_order order = group_order(m);
   for (uint64_t k = 0; k < m->group_count && m->code == VYRE_OK; k++) {
     switch_to(m, ref_order_at(&order, k), depth);
-    run_stretch(m, ids, count, depth);
+    run_statements(m, ids, count, depth);
     if (!ref_in_time(m)) return;
   }
 }
 
-/* --- programs that keep a frame for each workgroup -------------------------- */
+/* --- programs with a frame for each workgroup ------------------------------*/
 
 static void grid_exec(ref_machine *m, vyre__id id, uint32_t depth);
 
 static void grid_block(ref_machine *m, const vyre__node *node, uint32_t depth) {
   const uint32_t *list = m->program->lists + node->a;
-  const uint8_t *has_grid = m->pipeline->shape.has_grid;
+  const uint8_t *has_grid = m->pipeline->info.has_grid;
   uint32_t i = 0;
   while (i < node->b && m->code == VYRE_OK) {
     if (has_grid[list[i]]) {
@@ -139,19 +143,20 @@ static void grid_block(ref_machine *m, const vyre__node *node, uint32_t depth) {
   }
 }
 
-/* Whether anybody is here: all are, or none is, as validation has proven. After a
- * break, continue or return that all took, nobody is. */
-static bool is_anybody_here(ref_machine *m, uint32_t depth) {
+/* Returns true if any lane is active. Validation has proven that a grid barrier
+ * is reached by all lanes or by none; by none after a break, continue or return
+ * of all lanes. */
+static bool has_active_lane(ref_machine *m, uint32_t depth) {
   for (uint64_t g = 0; g < m->frame_count; g++) {
     if (ref_mask_count(m, frame_mask(m, &m->frames[g], depth)) > 0) return true;
   }
   return false;
 }
 
-/* Every workgroup has got here; all go on in an epoch that none was in yet. */
+/* Runs a grid barrier: all workgroups continue in a new epoch. */
 static void grid_barrier(ref_machine *m, uint32_t depth) {
   uint32_t epoch = 0;
-  if (!is_anybody_here(m, depth)) return;
+  if (!has_active_lane(m, depth)) return;
   for (uint64_t g = 0; g < m->frame_count; g++) {
     if (m->frames[g].epoch > epoch) epoch = m->frames[g].epoch;
   }
@@ -162,7 +167,7 @@ static void grid_barrier(ref_machine *m, uint32_t depth) {
   if (m->check) ref_check_grid_barrier(m, epoch + 1);
 }
 
-/* A bound of a loop around a grid barrier is the same everywhere. */
+/* Evaluates a bound of a grid loop, which is the same for all invocations. */
 static uint64_t grid_value(ref_machine *m, vyre__id id, uint32_t depth) {
   switch_to(m, 0, depth);
   ref_mask all = {ref_push(m), m->lanes};
@@ -172,9 +177,10 @@ static uint64_t grid_value(ref_machine *m, vyre__id id, uint32_t depth) {
   return value;
 }
 
-/* Sets up one time round in every workgroup; false if no lane is left. */
-static bool grid_round(ref_machine *m, vyre__id id, uint32_t depth,
-                       uint64_t value) {
+/* Starts an iteration in every workgroup. Returns false if no lane is
+ * active. */
+static bool begin_grid_iteration(ref_machine *m, vyre__id id, uint32_t depth,
+                                 uint64_t value) {
   bool any = false;
   for (uint64_t g = 0; g < m->frame_count; g++) {
     switch_to(m, g, depth);
@@ -189,8 +195,8 @@ static bool grid_round(ref_machine *m, vyre__id id, uint32_t depth,
   return any;
 }
 
-/* Who is still in the loop after a time round. */
-static void grid_round_end(ref_machine *m, uint32_t depth) {
+/* Ends an iteration: lanes that did not break or return stay active. */
+static void end_grid_iteration(ref_machine *m, uint32_t depth) {
   for (uint64_t g = 0; g < m->frame_count; g++) {
     const ref_frame *frame = &m->frames[g];
     uint64_t *active = frame_loop(m, frame, depth, LOOP_ACTIVE);
@@ -217,12 +223,12 @@ static void grid_for(ref_machine *m, vyre__id id, uint32_t depth) {
   uint64_t fits = UINT64_MAX;
   while (fits && m->code == VYRE_OK) {
     const uint64_t args[3] = {value, bound, 0};
-    uint64_t goes_on = 0;
+    uint64_t continues = 0;
     (void)vyre__scalar_apply(ref_loop_test(node->aux), type, VYRE_TYPE_BOOL,
-                             args, &goes_on);
-    if (!goes_on || !grid_round(m, id, depth + 1, value)) break;
+                             args, &continues);
+    if (!continues || !begin_grid_iteration(m, id, depth + 1, value)) break;
     grid_exec(m, list[3], depth + 1);
-    grid_round_end(m, depth + 1);
+    end_grid_iteration(m, depth + 1);
     ref_loop_step(type, node->aux, step, 1, &value, &fits);
   }
   for (uint64_t g = 0; g < m->frame_count; g++) {
@@ -233,7 +239,8 @@ static void grid_for(ref_machine *m, vyre__id id, uint32_t depth) {
   }
 }
 
-/* @p id has a grid barrier inside, or the schedule goes by statements. */
+/* Executes a statement that contains a grid barrier, or any statement if the
+ * schedule goes by statements. */
 static void grid_exec(ref_machine *m, vyre__id id, uint32_t depth) {
   const vyre__node *node = &m->nodes[id];
   switch (node->op) {
@@ -246,7 +253,7 @@ static void grid_exec(ref_machine *m, vyre__id id, uint32_t depth) {
     case VYRE__OP_FOR:
       grid_for(m, id, depth);
       return;
-    default: /* validation lets none through */
+    default: /* validation rejects these */
       ref_fail(
           m, VYRE_FAIL(m->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
                        "move grid_barrier(); to the top of the kernel or "
@@ -258,32 +265,34 @@ static void grid_exec(ref_machine *m, vyre__id id, uint32_t depth) {
   }
 }
 
-/* --- the run ---------------------------------------------------------------- */
+/* --- the dispatch ----------------------------------------------------------*/
 
-/* No grid barrier: one frame does for all, which take turns. */
+/* Runs a program without grid barriers: all workgroups use one frame in
+ * turn. */
 static void run_groups(ref_machine *m) {
   uint32_t body = m->program->functions[0].body;
   ref_order order = group_order(m);
-  uint32_t turns = m->workgroup_lanes / m->lanes;
+  uint32_t passes = m->workgroup_lanes / m->lanes;
   for (uint64_t k = 0; k < m->group_count && m->code == VYRE_OK; k++) {
     uint64_t group = ref_order_at(&order, k);
-    ref_order lanes = turns > 1 ? ref_order_make(turns, m->schedule.seed + k)
-                                : ref_order_forward(1);
+    ref_order lanes = passes > 1 ? ref_order_make(passes, m->schedule.seed + k)
+                                 : ref_order_forward(1);
     clear_shared(m, m->frames);
-    for (uint32_t turn = 0; turn < turns && m->code == VYRE_OK; turn++) {
-      m->first_lane = (uint32_t)ref_order_at(&lanes, turn) * m->lanes;
-      m->rounds = 0;
+    for (uint32_t pass = 0; pass < passes && m->code == VYRE_OK; pass++) {
+      m->first_lane = (uint32_t)ref_order_at(&lanes, pass) * m->lanes;
+      m->iterations = 0;
       frame_begin(m, m->frames);
       switch_to(m, group, 0);
-      run_stretch(m, &body, 1, 0);
+      run_statements(m, &body, 1, 0);
     }
     if (!ref_in_time(m) || m->code != VYRE_OK) return;
     vyre__progress_add(m->launch, 1);
   }
 }
 
-/* The ids of @p group for its lanes; one beyond the grid does not run. */
-static void place_part(ref_machine *m, uint64_t group, uint32_t first) {
+/* Sets the ids of the lanes of @p group. Disables them if it is beyond the
+ * grid. */
+static void set_group_ids(ref_machine *m, uint64_t group, uint32_t first) {
   uint64_t *mask = frame_mask(m, m->frame, 0);
   uint32_t id[3];
   group_id(m, group, id);
@@ -293,18 +302,18 @@ static void place_part(ref_machine *m, uint64_t group, uint32_t first) {
   }
 }
 
-/* Small workgroups, several at a time: each has its part of the lanes. */
+/* Runs several small workgroups at a time; each has a range of the lanes. */
 static void run_batches(ref_machine *m) {
   uint32_t body = m->program->functions[0].body;
   for (uint64_t k = 0; k < m->group_count && m->code == VYRE_OK;
        k += m->batch) {
-    m->rounds = 0;
+    m->iterations = 0;
     frame_begin(m, m->frames);
     switch_to(m, k, 0);
-    for (uint32_t part = 0; part < m->batch; part++) {
-      place_part(m, k + part, part * m->workgroup_lanes);
+    for (uint32_t member = 0; member < m->batch; member++) {
+      set_group_ids(m, k + member, member * m->workgroup_lanes);
     }
-    run_stretch(m, &body, 1, 0);
+    run_statements(m, &body, 1, 0);
     if (!ref_in_time(m) || m->code != VYRE_OK) return;
     uint64_t left = m->group_count - k;
     vyre__progress_add(m->launch, left < m->batch ? left : m->batch);
@@ -324,33 +333,33 @@ static vyre_code no_frames(const ref_machine *m) {
                          m->frame_count * m->lanes);
 }
 
-/* All frames in one piece each of slots and of shared memory, zeroed: lanes that
- * never ran hold numbers too. */
+/* Allocates all frames, zeroed: lanes that never run also need defined
+ * values. */
 static vyre_code make_frames(ref_machine *m) {
-  const ref_shape *shape = &m->pipeline->shape;
-  bool keep = shape->has_grid_barrier || m->schedule.by_statement;
-  m->frame_count = keep ? m->group_count : 1;
-  m->frame_slots = ref_frame_slots(m->pipeline);
-  size_t lanes = (size_t)m->frame_slots * m->lanes, slots, shared, bytes;
-  if (!vyre__mul(m->frame_count, lanes, &slots)) return no_frames(m);
-  if (!vyre__mul(m->frame_count, shape->shared_bytes, &shared)) {
+  const ref_program_info *info = &m->pipeline->info;
+  bool keeps_frames = info->has_grid_barrier || m->schedule.by_statement;
+  m->frame_count = keeps_frames ? m->group_count : 1;
+  m->frame_vectors = ref_frame_vectors(m->pipeline);
+  size_t lanes = (size_t)m->frame_vectors * m->lanes, vectors, shared, bytes;
+  if (!vyre__mul(m->frame_count, lanes, &vectors)) return no_frames(m);
+  if (!vyre__mul(m->frame_count, info->shared_bytes, &shared)) {
     return no_frames(m);
   }
-  if (!vyre__mul(slots, sizeof(uint64_t), &bytes)) return no_frames(m);
+  if (!vyre__mul(vectors, sizeof(uint64_t), &bytes)) return no_frames(m);
   m->frames = vyre__arena_array(m->arena, m->frame_count, sizeof *m->frames);
   uint64_t *all = vyre_arena_alloc(m->arena, bytes, 0);
   unsigned char *memory = vyre_arena_alloc(m->arena, shared, 0);
   if (!m->frames || !all || !memory) return no_frames(m);
   memset(all, 0, bytes);
   for (uint64_t g = 0; g < m->frame_count; g++) {
-    m->frames[g] = (ref_frame){.slots = all + g * lanes,
-                               .shared = memory + g * shape->shared_bytes};
+    m->frames[g] = (ref_frame){.vectors = all + g * lanes,
+                               .shared = memory + g * info->shared_bytes};
   }
   return VYRE_OK;
 }
 
 static vyre_code make_stack(ref_machine *m) {
-  m->limit = m->pipeline->shape.temporary_slots;
+  m->limit = m->pipeline->info.temporary_vectors;
   size_t count;
   m->temporaries = NULL;
   if (vyre__mul(m->limit, m->lanes, &count)) {
@@ -387,14 +396,15 @@ vyre_code ref_run(ref_machine *m) {
   const uint32_t *size = m->pipeline->base.workgroup;
   const uint32_t *grid = m->launch->grid;
   m->workgroup_lanes = size[0] * size[1] * size[2];
-  bool plain = !m->check && !m->node_hashes; /* checks ask who did it */
-  bool batches = plain && m->pipeline->shape.can_batch;
+  bool plain =
+      !m->check && !m->node_hashes; /* checks need one group at a time */
+  bool batches = plain && m->pipeline->info.can_batch;
   m->group_count = (uint64_t)grid[0] * grid[1] * grid[2];
   m->batch = 1;
   if (batches && m->workgroup_lanes < BATCH_LANES) {
-    /* Lanes of workgroups that are not there would cost as much as others. */
-    uint32_t most = BATCH_LANES / m->workgroup_lanes;
-    m->batch = m->group_count < most ? (uint32_t)m->group_count : most;
+    /* Not more than there are: lanes beyond the grid cost as much as others. */
+    uint32_t max = BATCH_LANES / m->workgroup_lanes;
+    m->batch = m->group_count < max ? (uint32_t)m->group_count : max;
   }
   m->lanes = m->schedule.lanes_one_by_one ? 1 : m->workgroup_lanes * m->batch;
   m->first_lane = 0;
@@ -402,9 +412,10 @@ vyre_code ref_run(ref_machine *m) {
   VYRE_TRY(make_frames(m));
   VYRE_TRY(make_stack(m));
   VYRE_TRY(make_ids(m));
-  bool keep = m->pipeline->shape.has_grid_barrier || m->schedule.by_statement;
-  vyre__progress_begin(m->launch, keep ? 0 : m->group_count);
-  if (keep) {
+  bool keeps_frames =
+      m->pipeline->info.has_grid_barrier || m->schedule.by_statement;
+  vyre__progress_begin(m->launch, keeps_frames ? 0 : m->group_count);
+  if (keeps_frames) {
     run_frames(m);
   } else if (m->batch > 1) {
     run_batches(m);

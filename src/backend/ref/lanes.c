@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Pure operations, one loop each. What they mean is in ir/scalar.h. */
+/* Pure operations, one loop over the lanes each. ir/scalar.h defines their
+ * results. */
 #include "backend/ref/ref.h"
 #include "ir/scalar.h"
 
-/* A lane depends on no other, also where the result overwrites an operand; the
- * compiler may take several at a time. */
+/* Lanes are independent, even where the result overwrites an operand, so the
+ * compiler may vectorise the loops. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define INDEPENDENT _Pragma("GCC ivdep")
 #else
@@ -40,9 +41,9 @@ static void lanes_bool(vyre__op op, uint32_t n, const uint64_t *a,
   }
 }
 
-/* What signed and unsigned 32-bit numbers have in common: bits. False if the
- * operation is none of these. */
-static bool bits_32(vyre__op op) {
+/* Returns true for operations whose bits do not depend on the sign of 32-bit
+ * integers. */
+static bool is_sign_agnostic(vyre__op op) {
   return op == VYRE__OP_ADD || op == VYRE__OP_SUB || op == VYRE__OP_MUL ||
          op == VYRE__OP_AND || op == VYRE__OP_OR || op == VYRE__OP_XOR ||
          op == VYRE__OP_BIT_NOT || op == VYRE__OP_SHL || op == VYRE__OP_CLZ ||
@@ -194,11 +195,11 @@ static void lanes_rounded(vyre__op op, uint32_t n, const uint64_t *a,
   }
 }
 
-static bool rounds(vyre__op op) {
+static bool is_rounding(vyre__op op) {
   return op == VYRE__OP_SIGN || (op >= VYRE__OP_FLOOR && op <= VYRE__OP_RINT);
 }
 
-/* Casts that kernels are full of; false for the rest. */
+/* Common casts. Returns false for others. */
 static bool lanes_cast(vyre_type from, vyre_type to, uint32_t n,
                        const uint64_t *a, uint64_t *out) {
   bool narrow = to == VYRE_TYPE_U32 || to == VYRE_TYPE_I32;
@@ -231,7 +232,7 @@ static bool lanes_cast(vyre_type from, vyre_type to, uint32_t n,
   return false;
 }
 
-/* What has no loop of its own: 64-bit types, rarer casts. */
+/* Operations without a loop of their own: 64-bit types and rare casts. */
 static void lanes_scalar(vyre__op op, vyre_type operand, vyre_type result,
                          uint32_t n, const uint64_t *const args[3],
                          uint64_t *out) {
@@ -246,9 +247,9 @@ static void lanes_scalar(vyre__op op, vyre_type operand, vyre_type result,
   for (uint32_t i = 0; i < n; i++) {
     uint64_t each[3] = {args[0][i], args[1] ? args[1][i] : 0,
                         args[2] ? args[2][i] : 0};
-    bool good = vyre__scalar_apply(op, operand, result, each, &out[i]);
-    assert(good);
-    (void)good;
+    bool is_ok = vyre__scalar_apply(op, operand, result, each, &out[i]);
+    assert(is_ok);
+    (void)is_ok;
   }
 }
 
@@ -265,13 +266,13 @@ void ref_lanes(vyre__op op, vyre_type operand, vyre_type result, uint32_t n,
     lanes_scalar(op, operand, result, n, args, out);
   } else if (operand == VYRE_TYPE_BOOL) {
     lanes_bool(op, n, a, b, out);
-  } else if (narrow && bits_32(op)) {
+  } else if (narrow && is_sign_agnostic(op)) {
     lanes_bits_32(op, n, a, b, out);
   } else if (operand == VYRE_TYPE_U32) {
     lanes_u32(op, n, a, b, out);
   } else if (operand == VYRE_TYPE_I32) {
     lanes_i32(op, n, a, b, out);
-  } else if (operand == VYRE_TYPE_F32 && rounds(op)) {
+  } else if (operand == VYRE_TYPE_F32 && is_rounding(op)) {
     lanes_rounded(op, n, a, out);
   } else {
     lanes_f32(op, n, args, out);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Loads, stores and atomics, lane by lane. An index is a number of its own type:
- * an i32 is widened by its sign, after which everything below 0 is above any
- * length. */
+/* Loads, stores and atomics, lane by lane. An i32 index is sign-extended to 64
+ * bits: negative indices are then larger than any length. */
 #include <string.h>
 
 #include "backend/ref/ref.h"
@@ -11,7 +10,8 @@ static uint64_t widen(vyre_type type, uint64_t index) {
   return type == VYRE_TYPE_I32 ? (uint64_t)(int64_t)vyre__i32(index) : index;
 }
 
-/* Whether lane @p i may touch its element; tells the check if not. */
+/* Returns true if the element of lane @p i exists; otherwise reports it to the
+ * check. */
 static bool inside(ref_machine *m, vyre__id id, uint32_t i, vyre_type type,
                    uint64_t index, uint64_t length) {
   if (index < length) return true;
@@ -23,7 +23,7 @@ static bool inside(ref_machine *m, vyre__id id, uint32_t i, vyre_type type,
   return false;
 }
 
-/* --- loads ------------------------------------------------------------------ */
+/* --- loads -----------------------------------------------------------------*/
 
 #define LOAD_LANES(C, convert)                                                \
   for (uint32_t i = 0; i < m->lanes; i++) {                                   \
@@ -87,7 +87,7 @@ void ref_load(ref_machine *m, vyre__id id, const uint64_t *index,
   }
 }
 
-/* --- stores ----------------------------------------------------------------- */
+/* --- stores ----------------------------------------------------------------*/
 
 #define STORE_LANES(C, convert)                                               \
   for (uint32_t i = 0; i < m->lanes; i++) {                                   \
@@ -136,9 +136,9 @@ void ref_store(ref_machine *m, vyre__id id, const uint64_t *index,
   }
 }
 
-/* --- atomics ---------------------------------------------------------------- */
+/* --- atomics ---------------------------------------------------------------*/
 
-/* What the element becomes. */
+/* Returns the new value of the element. */
 static uint64_t combine(vyre__op op, vyre_type type, uint64_t old,
                         uint64_t first, uint64_t second) {
   static const uint8_t pure[VYRE__OP_COUNT] = {
@@ -164,7 +164,8 @@ static ref_order lane_order(ref_machine *m, vyre__id id) {
   return ref_order_make(m->lanes, schedule->seed + ref_mix(++m->executed));
 }
 
-/* The sum does not depend on the order in which lanes come by. */
+/* Adds a result to the node's hash, which does not depend on the order of
+ * lanes. */
 static void note_result(ref_machine *m, vyre__id id, uint32_t lane,
                         uint64_t value) {
   if (!m->node_hashes) return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Orders of workgroups and lanes. */
+/* Permutations of workgroups and lanes. */
 #include "backend/ref/ref.h"
 #include "base/bps.h"
 
@@ -28,8 +28,8 @@ static uint64_t common_divisor(uint64_t a, uint64_t b) {
 
 ref_order ref_order_make(uint64_t count, uint64_t seed) {
   uint64_t factor = ref_mix(seed + UINT64_C(0x9E3779B97F4A7C15)) % count;
-  /* Steps through all positions only if it shares no divisor with the count;
-   * one such number is never far. */
+  /* The steps reach all positions only if the factor and the count are coprime;
+   * such a number is never far. */
   while (factor == 0 || common_divisor(factor, count) != 1) {
     factor = factor % count + 1;
   }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* print(...): a line for each lane that runs it, in the order of lanes. Texts and
- * values follow each other; two values have a space between them. */
+/* Implements print(...): one line for each active lane, in the order of lanes.
+ * Texts and values are printed in sequence, with a space between two values. */
 #include "base/print.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 enum { NUMBER_TEXT = 48 };
 
-/* The locale's decimal point, which may be any text, back to a dot. */
+/* Replaces the decimal point of the locale, which may be any text, by a dot. */
 static void plain_point(char *text) {
   char *to = text;
   for (const char *from = text; *from; from++) {
@@ -26,11 +26,11 @@ static void plain_point(char *text) {
   *to = '\0';
 }
 
-/* The shortest digits that give the same number again. */
+/* Prints the shortest decimal number that converts back to the same value. */
 static void print_float(vyre__printer *out, double value, bool wide) {
   char text[NUMBER_TEXT];
   if (value != value) {
-    vyre__print(out, "nan"); /* its sign is nobody's business */
+    vyre__print(out, "nan"); /* without a sign */
     return;
   }
   for (int digits = 1; digits <= (wide ? 17 : 9); digits++) {
@@ -73,7 +73,7 @@ static void print_text(vyre__printer *out, const ref_machine *m,
   }
 }
 
-/* @p base is the first slot of the values; texts have one too, unused. */
+/* @p base: first vector of the arguments; texts have one as well, unused. */
 static void print_lane(vyre__printer *out, const ref_machine *m,
                        const vyre__node *node, const uint64_t *base,
                        uint32_t lane) {
@@ -109,14 +109,14 @@ void ref_print(ref_machine *m, vyre__id id, const ref_mask *mask) {
   }
   m->top = top;
   vyre__printer out = vyre__printer_make(m->launch->print);
-  if (!out.ok) return; /* nobody listens */
+  if (!out.ok) return; /* no writer is set */
   for (uint32_t i = 0; i < m->lanes && out.ok; i++) {
     if (mask->lane[i]) print_lane(&out, m, node, base, i);
   }
   if (out.ok) return;
   ref_fail(
       m, VYRE_FAIL(m->st, VYRE_DISPATCH_FAILED, VYRE_KIND_WRITER_REFUSED,
-                   "make room where print(...) writes to, or remove it",
+                   "free space at the destination of print(...), or remove it",
                    "kernel '%.60s': the writer took no more text at line "
                    "%u",
                    m->program->name, vyre__source_loc_of(m->program, id).line));

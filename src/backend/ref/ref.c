@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The backend table of the reference interpreter. */
 #include "backend/ref/ref.h"
 
 #include <string.h>
@@ -15,7 +16,8 @@ static bool describe(uint32_t index, vyre_device_info *out) {
   if (index > 0) return false;
   out->description = "interpreter";
   out->driver = "vyre " VYRE_VERSION_STRING;
-  out->note = "the oracle: always there, checks kernels, one thread a dispatch";
+  out->note =
+      "the oracle: always available, checks kernels, one thread per dispatch";
   return true;
 }
 
@@ -37,7 +39,7 @@ static vyre_code device_init(vyre_device *device, vyre_status *st) {
   return VYRE_OK;
 }
 
-static void device_finish(vyre_device *device) {
+static void device_deinit(vyre_device *device) {
   (void)device;
 }
 
@@ -46,17 +48,17 @@ static vyre_code pipeline_init(vyre_pipeline *pipeline, vyre_status *st) {
   VYRE_TRY(vyre__link_math(pipeline->program, pipeline->device->allocator,
                            &ref->linked, st));
   vyre_code code =
-      ref_shape_build(ref->linked, &pipeline->arena, &ref->shape, st);
+      ref_program_info_build(ref->linked, &pipeline->arena, &ref->info, st);
   if (code != VYRE_OK) vyre_program_release(ref->linked);
   return code;
 }
 
-static void pipeline_finish(vyre_pipeline *pipeline) {
+static void pipeline_deinit(vyre_pipeline *pipeline) {
   vyre_program_release(((ref_pipeline *)pipeline)->linked);
 }
 
-/* Copies a uniform: all loads of a dispatch see what it held when that began,
- * whatever happens to the caller's memory. */
+/* Copies a uniform, so that all loads of a dispatch see the same value even if
+ * the caller changes its memory. */
 static vyre_code copy_uniform(ref_machine *m, ref_view *view) {
   size_t bytes = (size_t)view->length * view->size;
   unsigned char *copy = vyre_arena_alloc(m->arena, bytes, 0);
@@ -96,8 +98,8 @@ static vyre_code make_views(ref_machine *m) {
   return VYRE_OK;
 }
 
-/* What outputs hold before the first run, for those that follow. */
-static vyre_code keep_initial(ref_machine *m, const unsigned char ***out) {
+/* Saves the initial contents of outputs, for further runs. */
+static vyre_code save_initial(ref_machine *m, const unsigned char ***out) {
   size_t count = m->program->buffer_count;
   const unsigned char **initial = (const unsigned char **)vyre__arena_array(
       m->arena, count, sizeof *initial);
@@ -131,7 +133,7 @@ static vyre_code run(ref_machine *m) {
     m->check = ref_check_make(m, m->st);
     if (!m->check) return VYRE_OUT_OF_MEMORY;
   }
-  if (check->schedules > 0) VYRE_TRY(keep_initial(m, &initial));
+  if (check->schedules > 0) VYRE_TRY(save_initial(m, &initial));
   VYRE_TRY(ref_run(m));
   return initial ? ref_check_order(m, initial) : VYRE_OK;
 }
@@ -144,7 +146,8 @@ static vyre_code run_launch(vyre_pipeline *pipeline, vyre__launch *launch,
                    .launch = launch,
                    .arena = launch->scratch,
                    .st = st};
-  /* A program that flushes subnormals must not change what a kernel means. */
+  /* A caller that flushes subnormals must not change the results of a
+   * kernel. */
   fenv_t saved;
   vyre__float_begin(&saved);
   vyre_code code = run(&m);
@@ -152,24 +155,24 @@ static vyre_code run_launch(vyre_pipeline *pipeline, vyre__launch *launch,
   return code;
 }
 
-/* One launch, whatever barriers there are: frames are kept for all workgroups
- * instead of one. */
+/* Every dispatch is one launch: with grid barriers, all frames are kept at the
+ * same time. */
 static void pipeline_describe(const vyre_pipeline *pipeline,
                               vyre_pipeline_resources *out) {
   const ref_pipeline *own = (const ref_pipeline *)pipeline;
   const uint32_t *size = pipeline->workgroup;
-  uint64_t frame = sizeof(uint64_t) * (uint64_t)ref_frame_slots(own);
-  uint64_t stack = sizeof(uint64_t) * (uint64_t)own->shape.temporary_slots;
+  uint64_t frame = sizeof(uint64_t) * (uint64_t)ref_frame_vectors(own);
+  uint64_t stack = sizeof(uint64_t) * (uint64_t)own->info.temporary_vectors;
   uint64_t invocations = (uint64_t)size[0] * size[1] * size[2];
   out->has_launches = true;
   out->phase_count = 1;
-  out->spill_buffer_count = own->shape.has_grid_barrier;
-  out->spill_bytes = own->shape.has_grid_barrier ? frame : 0;
-  if (!own->shape.has_grid_barrier) stack += frame;
-  out->scratch_bytes = invocations * stack + own->shape.shared_bytes;
+  out->spill_buffer_count = own->info.has_grid_barrier;
+  out->spill_bytes = own->info.has_grid_barrier ? frame : 0;
+  if (!own->info.has_grid_barrier) stack += frame;
+  out->scratch_bytes = invocations * stack + own->info.shared_bytes;
 }
 
-/* Read by vyre_device_open, before a device of this backend exists. */
+/* Read by vyre_device_open before a device of this backend exists. */
 static const vyre__option options[] = {
     {"fallback", 0, 1, "1: auto may take ref if nothing better can be used"},
     {0}};
@@ -186,9 +189,9 @@ const vyre__backend vyre__backend_ref = {
     .pipeline_size = sizeof(ref_pipeline),
     .describe = describe,
     .device_init = device_init,
-    .device_deinit = device_finish,
+    .device_deinit = device_deinit,
     .pipeline_init = pipeline_init,
-    .pipeline_deinit = pipeline_finish,
+    .pipeline_deinit = pipeline_deinit,
     .run = run_launch,
     .options = options,
     .pipeline_describe = pipeline_describe};

@@ -3,7 +3,7 @@
 #include "backend/ref/ref_testing.h"
 #include "ir/scalar.h"
 
-/* --- every operation on every type ------------------------------------------ */
+/* --- every operation on every type -----------------------------------------*/
 
 typedef struct type_row {
   vyre_type type;
@@ -146,7 +146,7 @@ TEST(every_operation_on_every_type) {
   CHECK_U64(count, 227);
 }
 
-/* --- elements --------------------------------------------------------------- */
+/* --- elements --------------------------------------------------------------*/
 
 /* Copies through registers: narrow types, halves, NaNs. */
 static void check_copy(const char *element, const void *in, const void *want,

@@ -6,7 +6,7 @@
 
 #include "backend/ref/ref_testing.h"
 
-/* --- statements ------------------------------------------------------------- */
+/* --- statements ------------------------------------------------------------*/
 
 TEST(control_flow) {
   static const word_row rows[] = {
@@ -203,8 +203,8 @@ TEST(grid_barriers) {
        "y[(i + 1) % 8]; grid_barrier(); y[i] = a + k; }",
        {4, 12, 5, 10, 7, 8, 6, 11},
        0},
-      /* what is behind the barrier and before the next one is one stretch: shared
-         memory stays */
+      /* what is behind the barrier and before the next one is one stretch:
+       * shared memory stays */
       {"for (let k = 0u; k < 2; k++) { y[i] += s[l]; grid_barrier(); s[l] = "
        "k + 3; } y[i] += s[l] * 10;",
        {43, 43, 43, 43, 43, 43, 43, 43},
@@ -230,7 +230,7 @@ TEST(grid_barriers) {
   check_words(rows, COUNT(rows));
 }
 
-/* --- dispatches ------------------------------------------------------------- */
+/* --- dispatches ------------------------------------------------------------*/
 
 static const char saxpy[] =
     "kernel saxpy workgroup(2) over(y)\n"
@@ -574,7 +574,7 @@ TEST(fuel_and_time) {
               VYRE_KIND_TIMED_OUT);
 }
 
-/* --- print ------------------------------------------------------------------ */
+/* --- print -----------------------------------------------------------------*/
 
 typedef struct collected {
   char text[512];
@@ -615,7 +615,7 @@ TEST(print_shows_values) {
               VYRE_KIND_WRITER_REFUSED);
 }
 
-/* --- memory ----------------------------------------------------------------- */
+/* --- memory ----------------------------------------------------------------*/
 
 static vyre_code whole_life(vyre_allocator allocator, vyre_status *st) {
   static const char text[] =

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* One pipeline is dispatched from several threads at once, each with memory of
- * its own. Under ThreadSanitizer this finds shared state; everywhere it holds the
- * bytes against those of a run alone. */
+ * its own. Under ThreadSanitizer this finds shared state; everywhere it holds
+ * the bytes against those of a run alone. */
 #include <pthread.h>
 
 #include "vyre/vyre.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Order dependence: the dispatch again in other orders, outputs compared byte for
- * byte with the first run. If they differ, each atomic alone has its order
- * changed, to find those that show. */
+/* Checks for order dependence: repeats the dispatch in other orders and
+ * compares the outputs byte for byte with the first run. If they differ,
+ * changes the order of one atomic at a time to find the cause. */
 #include <string.h>
 
 #include "backend/ref/ref.h"
@@ -10,11 +10,11 @@
 
 typedef struct trial {
   ref_machine *canonical;
-  const unsigned char *const *initial; /* one a buffer; NULL if not written */
+  const unsigned char *const *initial; /* for each buffer; NULL: not written */
   vyre__launch launch;                 /* the same, without print */
-  ref_view *views;                     /* with memory of their own */
-  uint64_t *hashes;                    /* of the last run */
-  uint32_t buffer;                     /* the first difference */
+  ref_view *views;                     /* with separate memory for outputs */
+  uint64_t *hashes;                    /* atomics of the last run */
+  uint32_t buffer;                     /* of the first difference */
   uint64_t index;
 } trial;
 
@@ -47,16 +47,17 @@ static vyre_code make_trial(trial *t) {
   return VYRE_OK;
 }
 
-/* Whether the last run gave other outputs; notes the first element. */
+/* Returns true if the last run gave other outputs, and records the first
+ * one. */
 static bool differs(trial *t) {
   const ref_machine *m = t->canonical;
   for (uint32_t b = 0; b < m->program->buffer_count; b++) {
     size_t bytes = bytes_of(&m->views[b]);
     if (!t->initial[b] || bytes == 0) continue;
-    const unsigned char *want = m->views[b].data, *got = t->views[b].data;
-    if (memcmp(want, got, bytes) == 0) continue;
+    const unsigned char *expected = m->views[b].data, *got = t->views[b].data;
+    if (memcmp(expected, got, bytes) == 0) continue;
     size_t at = 0;
-    while (want[at] == got[at]) at++;
+    while (expected[at] == got[at]) at++;
     t->buffer = b;
     t->index = at / m->views[b].size;
     return true;
@@ -88,13 +89,13 @@ static vyre_code run_trial(trial *t, const ref_schedule *schedule,
   return code;
 }
 
-/* --- who is to blame -------------------------------------------------------- */
+/* --- finding the cause -----------------------------------------------------*/
 
 static bool is_atomic(const ref_machine *m, vyre__id id) {
   return vyre__ops[m->nodes[id].op].flags & VYRE__OPF_ATOMICS;
 }
 
-static void tell(trial *t, vyre__id id) {
+static void report_order(trial *t, vyre__id id) {
   ref_machine *m = t->canonical;
   vyre_finding *f = ref_finding(m, VYRE_FINDING_ORDER_DEPENDENCE, id, 0);
   if (!f) return;
@@ -105,29 +106,30 @@ static void tell(trial *t, vyre__id id) {
       m, "'%.100s'[%llu] depends on the order in which invocations %s",
       f->buffer, (unsigned long long)f->index,
       id ? "come to this atomic" : "run");
-  f->fix = id ? "do not let the value that the atomic gives, or who is last, "
-                "reach an output; compute places by a scan instead"
-              : "look for a race: run the check with races on";
+  f->fix = id ? "keep the value that the atomic returns, and the last writer's "
+                "value, out of the outputs; compute positions with a scan "
+                "instead"
+              : "run the check with races on, to look for a race";
 }
 
-/* Only this atomic in another order, everything else as in the first run. */
+/* Runs with this atomic alone in another order. */
 static vyre_code try_node(trial *t, vyre__id id, uint64_t seed, bool *blamed) {
   for (int backward = 1; backward >= 0 && !*blamed; backward--) {
     ref_schedule schedule = {
         .permute_lanes = true, .backward = backward, .only = id, .seed = seed};
     VYRE_TRY(run_trial(t, &schedule, blamed));
   }
-  if (*blamed) tell(t, id);
+  if (*blamed) report_order(t, id);
   return VYRE_OK;
 }
 
-/* The order of workgroups shows in what an atomic gave somebody who uses it; the
- * first one in the program is the source. Else somebody was last to exchange. */
+/* Returns the likely cause if the order of workgroups matters: the first atomic
+ * whose used results differ; otherwise an exchange, whose last write stays. */
 static vyre__id suspect(const trial *t, const uint64_t *hashes) {
   const ref_machine *m = t->canonical;
   uint32_t count = m->program->node_count;
   for (vyre__id id = 1; id < count; id++) {
-    if (!is_atomic(m, id) || m->pipeline->shape.is_ignored[id]) continue;
+    if (!is_atomic(m, id) || m->pipeline->info.is_ignored[id]) continue;
     if (m->node_hashes[id] != hashes[id]) return id;
   }
   for (vyre__id id = 1; id < count; id++) {
@@ -138,7 +140,7 @@ static vyre__id suspect(const trial *t, const uint64_t *hashes) {
   return 0;
 }
 
-static bool knows_race(const vyre_check_report *report) {
+static bool has_race(const vyre_check_report *report) {
   for (size_t i = 0; i < report->count; i++) {
     if (report->findings[i].kind == VYRE_FINDING_RACE) return true;
   }
@@ -147,7 +149,7 @@ static bool knows_race(const vyre_check_report *report) {
 
 static vyre_code blame(trial *t, uint64_t seed) {
   ref_machine *m = t->canonical;
-  /* Before further runs write over what the differing one left. */
+  /* Computed first: further runs overwrite the hashes. */
   vyre__id likely = suspect(t, t->hashes);
   uint32_t buffer = t->buffer;
   uint64_t index = t->index;
@@ -161,33 +163,33 @@ static vyre_code blame(trial *t, uint64_t seed) {
   if (any) return VYRE_OK;
   t->buffer = buffer;
   t->index = index;
-  /* A race explains a difference too, and has been told. */
-  if (likely || !knows_race(m->launch->report)) tell(t, likely);
+  /* A race that was found already explains the difference. */
+  if (likely || !has_race(m->launch->report)) report_order(t, likely);
   return VYRE_OK;
 }
 
-/* --- the schedules ---------------------------------------------------------- */
+/* --- the schedules ---------------------------------------------------------*/
 
-/* Whether frames for all workgroups are affordable. */
-static bool few_frames(const ref_machine *m) {
-  uint64_t slots = m->program->functions[0].local_count + REF_FRAME_FIXED;
-  uint64_t bytes = slots * m->workgroup_lanes * sizeof(uint64_t) +
-                   m->pipeline->shape.shared_bytes;
+/* Returns true if frames for all workgroups fit in MAX_FRAME_BYTES. */
+static bool can_keep_frames(const ref_machine *m) {
+  uint64_t vectors = m->program->functions[0].local_count + REF_FRAME_FIXED;
+  uint64_t bytes = vectors * m->workgroup_lanes * sizeof(uint64_t) +
+                   m->pipeline->info.shared_bytes;
   return m->group_count <= MAX_FRAME_BYTES / bytes;
 }
 
-/* Backwards first, which shows most; then by statement, lane by lane, and at
- * random in turn. */
+/* Chooses a schedule: backwards first, which finds the most, then by statement,
+ * lane by lane, and random ones in turn. */
 static ref_schedule choose(const ref_machine *m, uint32_t number) {
-  const ref_shape *shape = &m->pipeline->shape;
+  const ref_program_info *info = &m->pipeline->info;
   ref_schedule schedule = {.permute_groups = true,
                            .permute_lanes = true,
                            .backward = number == 0,
                            .seed = ref_mix(m->launch->check.seed + number)};
   if (number % 4 == 1) {
-    schedule.by_statement = !shape->has_grid_barrier && few_frames(m);
+    schedule.by_statement = !info->has_grid_barrier && can_keep_frames(m);
   } else if (number % 4 == 2) {
-    schedule.lanes_one_by_one = !shape->has_barrier;
+    schedule.lanes_one_by_one = !info->has_barrier;
   }
   return schedule;
 }

@@ -94,7 +94,7 @@ TEST(no_page_is_writable_once_it_is_loaded_and_none_is_both) {
   free(bytes.data);
 }
 
-/* --- objects that are not as they should be --------------------------------------*/
+/* --- objects that are not as they should be --------------------------------*/
 
 typedef struct sections {
   Elf64_Ehdr *header;
@@ -239,37 +239,37 @@ static void spoil(code_bytes *b, int how) {
   }
 }
 
-static const char *const spoilt_says[] = {"no 64-bit ELF",
-                                          "another machine",
+static const char *const spoilt_says[] = {"not a 64-bit ELF",
+                                          "not for x86-64",
                                           "not relocatable",
-                                          "sections are outside",
+                                          "section headers out of bounds",
                                           "too many",
-                                          "table of names",
-                                          "end before",
-                                          "is written: '.text'",
-                                          "is written: '.rodata'",
-                                          "not in the file",
+                                          "string table",
+                                          "truncated section",
+                                          "writable section: '.text'",
+                                          "writable section: '.rodata'",
+                                          "unsupported section type",
                                           "alignment",
                                           "flags",
-                                          "calls 'system'",
-                                          "twice 'phase0'",
-                                          "too many: 'phase2'",
-                                          "too many: 'phases'",
-                                          "no section",
-                                          "outside of its section",
-                                          "not known (11)",
-                                          "no symbol (99)",
-                                          "outside of its section",
-                                          "outside of its section",
-                                          "leads outside",
-                                          "leads outside",
-                                          "leads outside",
-                                          "is REL",
-                                          "of no section (70)",
-                                          "relocations are outside",
-                                          "no symbols",
-                                          "symbols are outside",
-                                          "no code is 'phase0'"};
+                                          "unknown function 'system'",
+                                          "duplicate function 'phase0'",
+                                          "unexpected function 'phase2'",
+                                          "unexpected function 'phases'",
+                                          "section that is not loaded",
+                                          "outside its section",
+                                          "unknown relocation type (11)",
+                                          "without a symbol (99)",
+                                          "outside its section",
+                                          "outside its section",
+                                          "target out of bounds",
+                                          "target out of bounds",
+                                          "target out of bounds",
+                                          "REL section",
+                                          "missing section (70)",
+                                          "invalid relocation table",
+                                          "no symbol table",
+                                          "invalid symbol table",
+                                          "function without code 'phase0'"};
 
 TEST(what_is_not_as_expected_is_refused_by_name) {
   for (size_t i = 0; i < sizeof spoilt_says / sizeof spoilt_says[0]; i++) {

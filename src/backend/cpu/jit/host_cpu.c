@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Detects processor features with CPUID. The result is part of the cache key of
+ * compiled code, so it must be available without loading LLVM. */
 #include "backend/cpu/jit/host_cpu.h"
 
 #include <pthread.h>
@@ -9,12 +11,13 @@
 #include <cpuid.h>
 #endif
 
-/* What a register must keep for it, as the system saves it. */
+/* Register state that the operating system must save for a feature. */
 enum { ALWAYS, AVX, AVX512 };
 
-/* Every feature that LLVM uses unasked: X(name, leaf, subleaf, register, bit,
- * needs). All are told, with + or -, so that a name of a processor brings none
- * that is not there (a virtual machine may hide some). */
+/* Every feature that LLVM uses on its own: X(name, leaf, subleaf, register,
+ * bit, needs). All of them are listed with + or -, so that the name of a
+ * processor does not imply one that is missing; a virtual machine may hide
+ * features. */
 #define FEATURE_MAP(X)                        \
   X("sse3", 1, 0, C, 0, ALWAYS)               \
   X("ssse3", 1, 0, C, 9, ALWAYS)              \
@@ -54,9 +57,9 @@ enum { ALWAYS, AVX, AVX512 };
   X("avx512fp16", 7, 0, D, 23, AVX512)        \
   X("avx512bf16", 7, 1, A, 5, AVX512)
 
-/* --- names ------------------------------------------------------------------------*/
+/* --- processor names -------------------------------------------------------*/
 
-/* Models of a family, both ends included. */
+/* A range of models of a family, both ends included. */
 typedef struct model_range {
   uint8_t is_amd, family, from, to;
   const char *name;
@@ -94,11 +97,11 @@ const char *vyre__host_cpu_name(bool is_amd, uint32_t family, uint32_t model) {
   return NULL;
 }
 
-/* --- this one ---------------------------------------------------------------------*/
+/* --- detection -------------------------------------------------------------*/
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static vyre__host_cpu machines[VYRE__LEVELS];
-/* Features; with the name before. */
+static vyre__host_cpu cpus[VYRE__LEVELS];
+/* For each level: the feature list, and the name followed by the list. */
 static char lists[VYRE__LEVELS][896], texts[VYRE__LEVELS][960];
 
 #if defined(__x86_64__)
@@ -107,7 +110,7 @@ typedef struct registers {
   unsigned A, B, C, D;
 } registers;
 
-static registers ask(unsigned leaf, unsigned subleaf) {
+static registers read_cpuid(unsigned leaf, unsigned subleaf) {
   registers r = {0};
   if (!__get_cpuid_count(leaf, subleaf, &r.A, &r.B, &r.C, &r.D)) {
     return (registers){0};
@@ -115,20 +118,21 @@ static registers ask(unsigned leaf, unsigned subleaf) {
   return r;
 }
 
-/* The leaves that features are in, each asked for once: a virtual machine has to
- * ask its host. */
+/* Returns a register of a CPUID leaf. Each leaf is read once: CPUID is slow in
+ * a virtual machine. */
 static unsigned bits_of(unsigned leaf, unsigned subleaf, char which) {
-  static registers known[4]; /* under the once */
+  static registers known[4]; /* protected by the once */
   static bool is_known[4];
   unsigned at = leaf == 1 ? 0 : leaf == 7 ? 1 + subleaf : 3;
-  if (!is_known[at]) known[at] = ask(leaf, subleaf);
+  if (!is_known[at]) known[at] = read_cpuid(leaf, subleaf);
   is_known[at] = true;
   const registers *r = &known[at];
   return which == 'A' ? r->A : which == 'B' ? r->B : which == 'C' ? r->C : r->D;
 }
 
-/* Which registers the system saves: 0 (no vectors beyond SSE), AVX, AVX512. */
-static int kept_state(void) {
+/* Returns which vector state the system saves: ALWAYS (SSE only), AVX or
+ * AVX512. */
+static int saved_state(void) {
   if (!(bits_of(1, 0, 'C') >> 27 & 1)) return ALWAYS;
   unsigned low, high;
   __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
@@ -136,7 +140,7 @@ static int kept_state(void) {
   return (low & 0xe0) == 0xe0 ? AVX512 : AVX;
 }
 
-/* The lowest level that has it. */
+/* Returns the lowest level that includes the feature. */
 static uint32_t level_of(const char *name, int needs) {
   static const char *const early[] = {"sse3",   "ssse3", "sse4.1",
                                       "sse4.2", "cx16",  "popcnt"};
@@ -147,13 +151,15 @@ static uint32_t level_of(const char *name, int needs) {
   return needs == AVX512 ? VYRE__LEVELS : VYRE__LEVEL_AVX2;
 }
 
-static void add_feature(const char *name, int needs, bool has) {
+static void add_feature(const char *name, int needs, bool is_present) {
   for (uint32_t level = 0; level < VYRE__LEVELS; level++) {
     char *list = lists[level];
     size_t length = strlen(list);
-    bool may = level == VYRE__LEVEL_ALL || level_of(name, needs) <= level;
+    bool is_allowed =
+        level == VYRE__LEVEL_ALL || level_of(name, needs) <= level;
     (void)snprintf(list + length, sizeof lists[0] - length, "%s%c%s",
-                   length ? "," : "", has && may ? '+' : '-', name);
+                   length ? "," : "", is_present && is_allowed ? '+' : '-',
+                   name);
   }
 }
 
@@ -168,12 +174,12 @@ static bool has_feature(const char *list, const char *name) {
 }
 
 static const char *cpu_name(void) {
-  registers maker = ask(0, 0);
+  registers vendor = read_cpuid(0, 0);
   unsigned signature = bits_of(1, 0, 'A');
   char name[13] = "";
-  memcpy(name, &maker.B, 4);
-  memcpy(name + 4, &maker.D, 4);
-  memcpy(name + 8, &maker.C, 4);
+  memcpy(name, &vendor.B, 4);
+  memcpy(name + 4, &vendor.D, 4);
+  memcpy(name + 8, &vendor.C, 4);
   uint32_t family = signature >> 8 & 15, model = signature >> 4 & 15;
   if (family == 6 || family == 15) model += (signature >> 16 & 15) << 4;
   if (family == 15) family += signature >> 20 & 255;
@@ -182,7 +188,7 @@ static const char *cpu_name(void) {
   return vyre__host_cpu_name(is_amd, family, model);
 }
 
-/* Generic names stand for nothing but how to schedule. */
+/* Returns a generic name, which only selects a scheduling model. */
 static const char *generic_name(const char *list) {
   if (has_feature(list, "avx512f") && has_feature(list, "avx512vl")) {
     return "x86-64-v4";
@@ -195,28 +201,27 @@ static const char *generic_name(const char *list) {
 
 static void describe(uint32_t level, const char *cpu) {
   const char *list = lists[level];
-  vyre__host_cpu *machine = &machines[level];
+  vyre__host_cpu *host = &cpus[level];
   bool is_wide = has_feature(list, "avx512f") &&
                  has_feature(list, "avx512vl") &&
                  has_feature(list, "avx512bw") && has_feature(list, "avx512dq");
-  machine->cpu = cpu ? cpu : generic_name(list);
-  machine->has_fma = has_feature(list, "fma");
-  machine->has_rounding = has_feature(list, "sse4.1");
-  machine->lanes = is_wide ? 16 : has_feature(list, "avx2") ? 8 : 4;
-  machine->is_usable =
-      has_feature(list, "sse4.2") && has_feature(list, "popcnt");
-  machine->features = list;
-  (void)snprintf(texts[level], sizeof texts[level], "%s %.895s", machine->cpu,
+  host->cpu = cpu ? cpu : generic_name(list);
+  host->has_fma = has_feature(list, "fma");
+  host->has_rounding = has_feature(list, "sse4.1");
+  host->lanes = is_wide ? 16 : has_feature(list, "avx2") ? 8 : 4;
+  host->is_usable = has_feature(list, "sse4.2") && has_feature(list, "popcnt");
+  host->features = list;
+  (void)snprintf(texts[level], sizeof texts[level], "%s %.895s", host->cpu,
                  list);
-  machine->text = texts[level];
+  host->text = texts[level];
 }
 
-static void find(void) {
-  int kept = kept_state();
-  unsigned most = bits_of(7, 0, 'A');
-#define FEATURE(name, leaf, subleaf, reg, bit, needs)             \
-  add_feature(name, needs,                                        \
-              (needs) <= kept && ((subleaf) == 0 || most >= 1) && \
+static void detect(void) {
+  int saved = saved_state();
+  unsigned max_subleaf = bits_of(7, 0, 'A');
+#define FEATURE(name, leaf, subleaf, reg, bit, needs)                     \
+  add_feature(name, needs,                                                \
+              (needs) <= saved && ((subleaf) == 0 || max_subleaf >= 1) && \
                   (bits_of(leaf, subleaf, #reg[0]) >> (bit) & 1));
   FEATURE_MAP(FEATURE)
 #undef FEATURE
@@ -227,9 +232,9 @@ static void find(void) {
 
 #else
 
-static void find(void) {
+static void detect(void) {
   for (uint32_t level = 0; level < VYRE__LEVELS; level++) {
-    machines[level] = (vyre__host_cpu){
+    cpus[level] = (vyre__host_cpu){
         .lanes = 4, .cpu = "", .features = lists[level], .text = texts[level]};
   }
 }
@@ -237,8 +242,8 @@ static void find(void) {
 #endif
 
 const vyre__host_cpu *vyre__host_cpu_at(uint32_t level) {
-  (void)pthread_once(&once, find);
-  return &machines[level < VYRE__LEVELS ? level : VYRE__LEVEL_ALL];
+  (void)pthread_once(&once, detect);
+  return &cpus[level < VYRE__LEVELS ? level : VYRE__LEVEL_ALL];
 }
 
 const vyre__host_cpu *vyre__host_cpu_detect(void) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The list of libraries that the loader has of its own (ldconfig makes it): which
- * file a name stands for. Read as bytes of anyone. */
+/* The list of libraries that the loader has of its own (ldconfig makes it):
+ * which file a name stands for. Read as bytes of anyone. */
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>

@@ -17,7 +17,7 @@ typedef struct llvm_machine llvm_machine;
 typedef struct llvm_pass_options llvm_pass_options;
 typedef struct llvm_error llvm_error;
 
-/* Numbers of enumerations of the C API. */
+/* Values of enumerations of the C API. */
 enum {
   LLVM_SEVERITY_ERROR = 0,
   LLVM_VERIFY_RETURNS = 2,
@@ -36,7 +36,7 @@ typedef struct llvm_functions {
 #undef LLVM_C
 } llvm_functions;
 
-/* The functions of the library that vyre__jit_load found. */
+/* Functions of the loaded library. Valid after vyre__jit_load succeeded. */
 extern llvm_functions vyre__llvm;
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Compiles LLVM IR to an object, by LLVM 19's C API, which is loaded when it is
- * first needed: a process whose kernels all come from the cache never has LLVM in
- * it. */
+/* Compiles LLVM IR to an object file through the C API of LLVM 19. LLVM is
+ * loaded when it is first needed: a process whose kernels all come from the
+ * cache never loads it. */
 #ifndef VYRE_BACKEND_CPU_JIT_LLVM_COMPILE_H
 #define VYRE_BACKEND_CPU_JIT_LLVM_COMPILE_H
 
@@ -12,32 +12,34 @@
 #include "vyre/status.h"
 #include "vyre/writer.h"
 
-/* Whether LLVM can be loaded; loads it. Threads: safe.
- * Errors: VYRE_UNSUPPORTED_FEATURE with what was looked for and the package;
- *         VYRE_OUT_OF_MEMORY if it is there and cannot be mapped. */
+/* Loads LLVM from its default locations. Threads: safe.
+ * Errors: VYRE_UNSUPPORTED_FEATURE with the names searched for and the package
+ * to install; VYRE_OUT_OF_MEMORY if there is not enough address space. */
 vyre_code vyre__jit_load(vyre_status *st);
-/* The same from a file of that name only (NULL: wherever it is); "none" never
- * finds it. Once a process has LLVM, that is the one. */
+/* Loads LLVM from the file @p library (NULL: the default locations). "none"
+ * always fails. A process loads LLVM once; later calls succeed without looking
+ * at the file. Threads: safe. Errors: as vyre__jit_load. */
 vyre_code vyre__jit_load_from(const char *library, vyre_status *st);
 
-/* Checks that there is address space to compile a text of that size, if the process
- * has a limit: LLVM ends the process when it runs out of memory. Threads: safe.
- * Errors: VYRE_OUT_OF_MEMORY. */
-vyre_code vyre__jit_stack_size(size_t text_size, vyre_status *st);
+/* Checks that the process has the address space to compile a text of that size,
+ * if it has a limit. LLVM would end the process when it runs out of memory.
+ * Threads: safe. Errors: VYRE_OUT_OF_MEMORY. */
+vyre_code vyre__jit_check_memory(size_t text_size, vyre_status *st);
 
-/* Whether vyre__jit_load_from would find it, as far as can be told without
- * loading it, which takes long: there is a file, and vyre__jit_problem has
- * none. Once loading it has failed, false. Threads: safe. */
+/* Returns true if LLVM seems to be available, without loading it: there is a
+ * file, and vyre__jit_problem finds nothing wrong with it. Returns false once
+ * loading that file has failed. Threads: safe. */
 bool vyre__jit_is_available(const char *library);
-/* Returns false if LLVM is not loaded yet and the process has no address space for
- * it. */
+/* Returns false if LLVM is not loaded yet and the process lacks the address
+ * space to load it. */
 bool vyre__jit_fits(const char *library);
 
 /* Why the file of that path cannot be LLVM (static), from a few bytes of it: no
- * shared library of x86-64, shorter than it says itself, without LLVM's functions.
- * NULL: it may be. That its own libraries are there, and that it is LLVM 19, only
- * loading it tells. @p needs gets the name of the library of LLVM that it stands
- * for, which has the functions then; "" if there is none. Threads: safe. */
+ * shared library of x86-64, shorter than it says itself, without LLVM's
+ * functions. NULL: it may be. That its own libraries are there, and that it is
+ * LLVM 19, only loading it tells. @p needs gets the name of the library of LLVM
+ * that it stands for, which has the functions then; "" if there is none.
+ * Threads: safe. */
 enum { VYRE__JIT_NAME = 64 };
 const char *vyre__jit_problem(const char *path, char needs[VYRE__JIT_NAME]);
 /* The doubt of a file that loaders pass over. */
@@ -48,42 +50,44 @@ extern const char vyre__jit_other_machine[];
 bool vyre__jit_listed(const char *list, const char *name, char *out,
                       size_t room);
 
-/* "19.1.7" and what was opened, or NULL before vyre__jit_load. */
+/* The version, such as "19.1.7", and the name LLVM was opened with. NULL if it
+ * is not loaded. */
 const char *vyre__jit_version(void);
 const char *vyre__jit_library(void);
 
-/* Around each use of LLVM, which is on threads that nobody waits for too: the end
- * of the process, which takes LLVM's own objects away, waits for those inside.
- * Errors: VYRE_KERNEL_COMPILE_FAILED when the process is ending. */
+/* Enter and leave LLVM. Every use is enclosed by these calls: the end of the
+ * process destroys LLVM's objects, and waits until all threads have left.
+ * Errors: VYRE_KERNEL_COMPILE_FAILED if the process is ending. */
 vyre_code vyre__jit_enter(vyre_status *st);
 void vyre__jit_leave(void);
-/* Between two steps, by who is inside: the process ends when this one is over.
- * Errors: as vyre__jit_enter. */
+/* Checks between two steps of a compile that the process is not ending;
+ * otherwise the thread must leave. Errors: as vyre__jit_enter. */
 vyre_code vyre__jit_continue(vyre_status *st);
-/* Once LLVM is loaded, before anyone is inside: what it makes from then on is not
- * destroyed at the end of the process, and what it has made only when all have
- * left. @p function is one of it. Errors: VYRE_OUT_OF_MEMORY. */
+/* Sets up the end of the process. Called once LLVM is loaded, before any thread
+ * enters. Objects that LLVM creates afterwards are not destroyed; older ones
+ * are destroyed when all threads have left. @p function: any function of LLVM.
+ * Errors: VYRE_OUT_OF_MEMORY. */
 vyre_code vyre__jit_guard_end(const void *function, vyre_status *st);
 
 typedef enum vyre__jit_tier {
   VYRE__JIT_FULL,
-  VYRE__JIT_BASELINE, /* a quarter of the time, slower code */
-  VYRE__JIT_PLAIN,    /* variables stay in memory: time grows as the text does,
-                          however many there are */
+  VYRE__JIT_BASELINE, /* a quarter of the compile time, slower code */
+  VYRE__JIT_PLAIN,    /* variables stay in memory: compile time is linear in the
+                         size of the text */
   VYRE__JIT_TIERS
 } vyre__jit_tier;
 
 typedef enum vyre__jit_form {
   VYRE__JIT_OBJECT,
   VYRE__JIT_ASSEMBLY,
-  VYRE__JIT_OPTIMISED, /* LLVM IR after its passes */
+  VYRE__JIT_OPTIMISED, /* LLVM IR after the passes */
 } vyre__jit_form;
 
-/* Compiles @p text (ends with a NUL that is not counted) for the processor of
- * @p cpu and @p features, names as LLVM has them. Threads: safe, at the same time
- * too.
- * Errors: VYRE_KERNEL_COMPILE_FAILED with LLVM's words; those of
- * vyre__jit_load; the writer's. */
+/* Compiles @p text for the processor @p cpu with @p features, in LLVM's terms.
+ * The text ends with a NUL that @p size does not count.
+ * Threads: safe; calls run in parallel.
+ * Errors: VYRE_KERNEL_COMPILE_FAILED with LLVM's message; those of
+ * vyre__jit_load and of the writer. */
 vyre_code vyre__jit(const char *text, size_t size, const char *cpu,
                     const char *features, vyre__jit_tier tier,
                     vyre__jit_form form, vyre_writer writer, vyre_status *st);

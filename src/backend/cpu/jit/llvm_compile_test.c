@@ -133,12 +133,12 @@ TEST(a_file_that_cannot_be_llvm_is_known_without_loading_it) {
        "it is not LLVM with x86-64"},
       {"asks others for one", &not_its_own, sizeof good,
        "it is not LLVM with x86-64"},
-      {"cut", &good, sizeof good - 1, "it is cut short or damaged"},
-      {"cut in its head", &good, 40, "it is no shared library"},
-      {"for ARM", &arm, sizeof arm, "it is for another machine"},
-      {"a program", &program, sizeof program, "it is no shared library"},
-      {"text", text, sizeof text, "it is no shared library"},
-      {"empty", text, 0, "it is no shared library"},
+      {"cut", &good, sizeof good - 1, "it is truncated or damaged"},
+      {"cut in its head", &good, 40, "it is not a shared library"},
+      {"for ARM", &arm, sizeof arm, "it is built for another architecture"},
+      {"a program", &program, sizeof program, "it is not a shared library"},
+      {"text", text, sizeof text, "it is not a shared library"},
+      {"empty", text, 0, "it is not a shared library"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const char *doubt = doubt_of(cases[i].bytes, cases[i].size);
@@ -146,13 +146,13 @@ TEST(a_file_that_cannot_be_llvm_is_known_without_loading_it) {
     if (strcmp(doubt, cases[i].doubt) != 0) printf("    %s\n", cases[i].what);
     CHECK(vyre__jit_is_available(in_file) == (cases[i].doubt[0] == '\0'));
   }
-  CHECK_TEXT(vyre__jit_problem("/", needed), "it is no shared library");
+  CHECK_TEXT(vyre__jit_problem("/", needed), "it is not a shared library");
   CHECK(vyre__jit_version() == NULL);
   (void)remove(in_file);
 }
 
-/* The file in two pieces that touch, one from another place in it: an address is in
- * the piece that it begins in, wherever the first ends. */
+/* The file in two pieces that touch, one from another place in it: an address
+ * is in the piece that it begins in, wherever the first ends. */
 TEST(segments_that_touch_are_told_apart) {
   const size_t ends[] = {TINY_AT(hash_head), TINY_AT(strings),
                          TINY_AT(symbols) + sizeof(Elf64_Sym)};
@@ -190,7 +190,7 @@ TEST(a_library_of_many_headers_is_for_the_loader_unless_it_is_cut) {
   file.first.header.e_phnum = 100;
   CHECK_TEXT(doubt_of(&file, sizeof file), "");
   file.headers[98].p_filesz = sizeof file + 1;
-  CHECK_TEXT(doubt_of(&file, sizeof file), "it is cut short or damaged");
+  CHECK_TEXT(doubt_of(&file, sizeof file), "it is truncated or damaged");
 }
 
 TEST(who_stands_for_llvm_says_its_name) {
@@ -203,7 +203,8 @@ TEST(who_stands_for_llvm_says_its_name) {
   CHECK_TEXT(needed, "");
 }
 
-/* Whatever a byte says, nothing outside the file is read, and there is an end. */
+/* Whatever a byte says, nothing outside the file is read, and there is an
+ * end. */
 TEST(a_damaged_library_is_looked_at_safely) {
   const tiny_library good = like_llvm();
   unsigned char bytes[sizeof good];
@@ -389,8 +390,8 @@ TEST(it_is_loaded_once_and_is_19) {
               VYRE_KIND_DEVICE_UNAVAILABLE);
 }
 
-/* Folders of libraries: the beginning of LLVM, all of it, one of another machine,
- * and one that stands for the beginning. */
+/* Folders of libraries: the beginning of LLVM, all of it, one of another
+ * machine, and one that stands for the beginning. */
 static void make_parts(void) {
   static unsigned char start[1 << 20];
   char path[160];
@@ -420,8 +421,8 @@ static void make_parts(void) {
   CHECK(tiny_write(path, &stands_for, sizeof stands_for));
 }
 
-/* In a process that has not loaded LLVM: what is in the environment says what to
- * load, and what must come of that. */
+/* In a process that has not loaded LLVM: what is in the environment says what
+ * to load, and what must come of that. */
 static void load_in_child(const char *says) {
   const char *name = getenv("CODEGEN_TEST_NAME");
   vyre_status st = {0};
@@ -455,11 +456,12 @@ TEST(the_file_that_the_loader_would_take_is_looked_at_first) {
     const char *first, *second, *name, *says;
   } cases[] = {
       {"cut", "whole", "libvyre_case.so",
-       "/cut/libvyre_case.so: it is cut short or damaged"},
+       "/cut/libvyre_case.so: it is truncated or damaged"},
       {"whole", "cut", "libvyre_case.so", ""},
       {"other", "whole", "libvyre_case.so", ""},
-      {"other", "cut", "libvyre_case.so", "/cut/libvyre_case.so: it is cut"},
-      {"for_cut", "cut", "libvyre_case.so", "/cut/libLLVM_case.so: it is cut"},
+      {"other", "cut", "libvyre_case.so", "/cut/libvyre_case.so: it is trunc"},
+      {"for_cut", "cut", "libvyre_case.so",
+       "/cut/libLLVM_case.so: it is trunc"},
       {"cut", "whole", NULL, ""},
       {"whole", "cut", NULL, ""},
   };
@@ -531,8 +533,8 @@ void __lsan_disable(void) __attribute__((weak));
 void __lsan_enable(void) __attribute__((weak));
 /* NOLINTEND(bugprone-reserved-identifier) */
 
-/* Each is refused in the words of LLVM, and nothing is printed. The last two end
- * a process that has no handler. */
+/* Each is refused in the words of LLVM, and nothing is printed. The last two
+ * end a process that has no handler. */
 TEST(what_llvm_refuses_is_a_status_and_the_next_kernel_compiles) {
   static const struct {
     const char *text, *says;

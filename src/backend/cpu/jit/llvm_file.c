@@ -21,9 +21,9 @@ typedef struct image {
   char *needs; /* the library of LLVM that it stands for; "": none */
 } image;
 
-static const char not_elf[] = "it is no shared library";
-const char vyre__jit_other_machine[] = "it is for another machine";
-static const char cut_short[] = "it is cut short or damaged";
+static const char not_elf[] = "it is not a shared library";
+const char vyre__jit_other_machine[] = "it is built for another architecture";
+static const char cut_short[] = "it is truncated or damaged";
 static const char unnamed[] = "libLLVM";
 static const char not_llvm[] = "it is not LLVM with x86-64";
 

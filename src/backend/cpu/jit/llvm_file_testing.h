@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* For tests: a shared library, as small as one can be, that has functions of
- * LLVM's names in its tables, and no code. It needs a library that is nowhere, so
- * that nothing but loading it tells that it does not load. */
+ * LLVM's names in its tables, and no code. It needs a library that is nowhere,
+ * so that nothing but loading it tells that it does not load. */
 #ifndef VYRE_BACKEND_CPU_JIT_LLVM_FILE_TESTING_H
 #define VYRE_BACKEND_CPU_JIT_LLVM_FILE_TESTING_H
 

@@ -19,7 +19,8 @@
 
 llvm_functions vyre__llvm;
 
-/* What distributions call it; the last is where Debian's own packages put it. */
+/* What distributions call it; the last is where Debian's own packages put
+ * it. */
 static const char *const names[] = {"libLLVM.so.19.1", "libLLVM-19.so.1",
                                     "libLLVM-19.so",
                                     "/usr/lib/llvm-19/lib/libLLVM.so.19.1"};
@@ -39,27 +40,28 @@ static vyre_code not_found(const char *library, const char *why,
     return VYRE_FAIL_WITH(
         st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE, "llvm",
         NULL,
-        "apt-get install libllvm19, and leave VYRE_LLVM unset or name the "
-        "library in it; kernels that are cached, and device 'ref', need none",
-        "LLVM 19 is needed to compile, and could not be loaded from "
+        "run `apt-get install libllvm19`, and unset VYRE_LLVM or set it to the "
+        "library's file; cached kernels and device 'ref' need no LLVM",
+        "compiling needs LLVM 19, which could not be loaded from "
         "'%.100s'%s%.120s",
         library, why ? ": " : "", why ? why : "");
   }
   return VYRE_FAIL_WITH(
       st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE, "llvm", NULL,
-      "apt-get install libllvm19; kernels that are cached, and device 'ref', "
-      "need none",
-      "LLVM 19 is needed to compile, and is not there: looked for " WHERE);
+      "run `apt-get install libllvm19`; cached kernels and device 'ref' need "
+      "no LLVM",
+      "compiling needs LLVM 19, which was not found: looked for " WHERE);
 }
 
-/* --- without memory --------------------------------------------------------------*/
+/* --- without memory --------------------------------------------------------*/
 
-/* Address space that LLVM needs in addition to its own file: its libraries, and the
- * heap of a compile. (Measured: 70 MB with Debian's, for a small kernel.) */
+/* Address space that LLVM needs in addition to its own file: its
+ * libraries, and the heap of a compile. (Measured: 70 MB with Debian's,
+ * for a small kernel.) */
 #define BESIDE_BYTES ((uint64_t)192 << 20)
 
-/* What a compile may take of it, by the size of its text: several times what was
- * measured with texts of 20 KB to 4 MB. */
+/* What a compile may take of it, by the size of its text: several times what
+ * was measured with texts of 20 KB to 4 MB. */
 enum { COMPILE_BYTES = 64 << 20, COMPILE_BYTES_PER_BYTE = 64 };
 
 /* Bytes of address space that the process uses; 0 if that is not known. */
@@ -87,8 +89,8 @@ static vyre_code no_room(uint64_t bytes, vyre_status *st) {
     return VYRE_FAIL_WITH(
         st, VYRE_OUT_OF_MEMORY, VYRE_KIND_STORAGE_RESERVE_FAILED, "llvm",
         VYRE_NUMBERS({"bytes", bytes}),
-        "free memory; kernels that are cached, and device 'ref', need no LLVM",
-        "LLVM 19 is needed to compile, and there is no memory for it: it takes "
+        "free memory; cached kernels and device 'ref' need no LLVM",
+        "compiling needs LLVM 19, which does not fit in memory: it takes "
         "about %llu bytes",
         (unsigned long long)bytes);
   }
@@ -98,18 +100,18 @@ static vyre_code no_room(uint64_t bytes, vyre_status *st) {
       VYRE_NUMBERS({"bytes", bytes}, {"limit_bytes", limit.rlim_cur},
                    {"used_bytes", used}),
       "start the process with a higher limit on address space (`ulimit -v`), "
-      "or with none; kernels that are cached, and device 'ref', need no LLVM",
-      "LLVM 19 is needed to compile, and there is no address space for it: it "
+      "or with none; cached kernels and device 'ref' need no LLVM",
+      "compiling needs LLVM 19, which does not fit in the address space: it "
       "takes about %llu bytes, the limit of the process is %llu, and %llu are "
       "in use",
       (unsigned long long)bytes, (unsigned long long)limit.rlim_cur,
       (unsigned long long)used);
 }
 
-/* Bytes that loading @p path takes if there is no room for them; else 0. Looked at
- * before it is loaded: the loader has no code for a failure of this kind, and its
- * text may not name the cause; and what LLVM cannot allocate later ends the
- * process, as it does not catch C++ exceptions. */
+/* Bytes that loading @p path takes if there is no room for them; else 0. Looked
+ * at before it is loaded: the loader has no code for a failure of this kind,
+ * and its text may not name the cause; and what LLVM cannot allocate later ends
+ * the process, as it does not catch C++ exceptions. */
 static uint64_t lacking_bytes(const char *path) {
   struct stat info;
   if (stat(path, &info) != 0 || info.st_size <= 0) return 0;
@@ -117,7 +119,7 @@ static uint64_t lacking_bytes(const char *path) {
   return has_room(bytes) ? 0 : bytes;
 }
 
-vyre_code vyre__jit_stack_size(size_t text_size, vyre_status *st) {
+vyre_code vyre__jit_check_memory(size_t text_size, vyre_status *st) {
   struct rlimit limit;
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
     return VYRE_OK;
@@ -126,7 +128,7 @@ vyre_code vyre__jit_stack_size(size_t text_size, vyre_status *st) {
   return has_room(bytes) ? VYRE_OK : no_room(bytes, st);
 }
 
-/* --- its functions ---------------------------------------------------------------*/
+/* --- its functions ---------------------------------------------------------*/
 
 /* A pointer to a function out of one to an object, as POSIX has it. */
 static bool find(void *library, const char *name, void *out) {
@@ -149,19 +151,18 @@ static vyre_code take(void *library, const char *name, vyre_status *st) {
   if (missing) {
     return VYRE_FAIL_WITH(
         st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE, "llvm",
-        NULL, "apt-get install libllvm19, or take device 'ref'",
+        NULL, "run `apt-get install libllvm19`, or use device 'ref'",
         "'%.150s' has no function %s: it is not LLVM 19 with x86-64", name,
         missing);
   }
   unsigned major, minor, patch;
   found.LLVMGetVersion(&major, &minor, &patch);
   if (major != 19) {
-    return VYRE_FAIL_WITH(st, VYRE_UNSUPPORTED_FEATURE,
-                          VYRE_KIND_DEVICE_UNAVAILABLE, "llvm",
-                          VYRE_NUMBERS({"major", major}),
-                          "apt-get install libllvm19, or take device 'ref'",
-                          "'%.150s' is LLVM %u.%u.%u, and 19 is needed", name,
-                          major, minor, patch);
+    return VYRE_FAIL_WITH(
+        st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE, "llvm",
+        VYRE_NUMBERS({"major", major}),
+        "run `apt-get install libllvm19`, or use device 'ref'",
+        "'%.150s' is LLVM %u.%u.%u; expected 19", name, major, minor, patch);
   }
   vyre__llvm = found;
   vyre__llvm.LLVMInitializeX86TargetInfo();
@@ -177,7 +178,7 @@ static vyre_code take(void *library, const char *name, vyre_status *st) {
   return VYRE_OK;
 }
 
-/* --- where it is -----------------------------------------------------------------*/
+/* --- where it is -----------------------------------------------------------*/
 
 static bool is_path(const char *name) {
   return strchr(name, '/') != NULL;
@@ -189,8 +190,8 @@ typedef union search_path {
   _Alignas(16) unsigned char room[16384];
 } search_path;
 
-/* Its own object, as the loader takes the folders of who asks; a program that has
- * the library in it is not found by its name. */
+/* Its own object, as the loader takes the folders of who asks; a program that
+ * has the library in it is not found by its name. */
 static void *open_self(void) {
   Dl_info object;
   void *self = dladdr(names, &object) != 0 && object.dli_fname
@@ -214,8 +215,8 @@ typedef struct place {
   char path[512];    /* of the file, or of that which it stands for */
 } place;
 
-/* Sets out->is_there if the loader would take the file at out->path. It skips files
- * of other machines and files that cannot be read. */
+/* Sets out->is_there if the loader would take the file at out->path. It skips
+ * files of other machines and files that cannot be read. */
 static void look_at(char *needs, place *out) {
   if (access(out->path, R_OK) != 0) return;
   out->doubt = vyre__jit_problem(out->path, needs);
@@ -234,8 +235,8 @@ static void find_in(const search_path *path, bool in_defaults, const char *name,
   }
 }
 
-/* The first file of a name, in the loader's order: folders that the environment or
- * a program names, its own list, folders of the system. */
+/* The first file of a name, in the loader's order: folders that the environment
+ * or a program names, its own list, folders of the system. */
 static void find_file(const char *name, char *needs, place *out) {
   search_path path;
   *out = (place){0};
@@ -263,10 +264,10 @@ static place locate(const char *name) {
   return other.is_there && other.doubt ? other : found;
 }
 
-/* A file that is cut short is not given to the loader, which would end the process
- * by a signal: so a name is looked up here, and the loader gets the path of what
- * was looked at. There are places that only the loader knows, and what the process
- * has already. */
+/* A file that is cut short is not given to the loader, which would end the
+ * process by a signal: so a name is looked up here, and the loader gets the
+ * path of what was looked at. There are places that only the loader knows, and
+ * what the process has already. */
 static void *open_library(const char *name, const char **why, char *text,
                           size_t size, uint64_t *lacking) {
   void *opened =
@@ -335,7 +336,7 @@ vyre_code vyre__jit_load_from(const char *library, vyre_status *st) {
   return code;
 }
 
-/* --- without loading it ----------------------------------------------------------*/
+/* --- without loading it ----------------------------------------------------*/
 
 static bool is_refused(const char *library) {
   pthread_mutex_lock(&lock);
@@ -358,9 +359,9 @@ static bool look(const char *library) {
   return !library || strcmp(library, loaded_from) == 0;
 }
 
-/* The first answer stays: what is installed or removed later changes nothing for
- * this process, nor does what another context has loaded. Only a load that fails
- * does: what looked good then is not. */
+/* The first answer stays: what is installed or removed later changes nothing
+ * for this process, nor does what another context has loaded. Only a load that
+ * fails does: what looked good then is not. */
 bool vyre__jit_is_available(const char *library) {
   enum { UNKNOWN, THERE, MISSING };
   static atomic_int answer; /* for no library in particular */

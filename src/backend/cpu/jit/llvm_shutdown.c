@@ -18,14 +18,14 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-/* The end of the process destroys LLVM's static objects, on the thread that calls
- * exit(), while other threads may be inside of it. What LLVM registered for that
- * while it was loaded is older than `end` below, which is called before it, and
- * waits. What it registers later, when a function first needs its table, would be
- * called before `end`: so that is not registered at all. It is memory, and goes
- * with the process. */
+/* The end of the process destroys LLVM's static objects, on the thread that
+ * calls exit(), while other threads may be inside of it. What LLVM registered
+ * for that while it was loaded is older than `end` below, which is called
+ * before it, and waits. What it registers later, when a function first needs
+ * its table, would be called before `end`: so that is not registered at all. It
+ * is memory, and goes with the process. */
 
-/* --- who is inside ---------------------------------------------------------------*/
+/* --- who is inside ---------------------------------------------------------*/
 
 /* How many are inside; the lowest bit says that the process ends. */
 static atomic_uint inside;
@@ -69,9 +69,9 @@ static void begin_child(void *self) {
 
 static vyre__atfork_entry forks = {.child = begin_child};
 
-/* However long it takes: a step of a compile ends by itself, and there is no next
- * (vyre__jit_continue). A child that nothing was told to (atfork.h) has none of the
- * threads. */
+/* However long it takes: a step of a compile ends by itself, and there is no
+ * next (vyre__jit_continue). A child that nothing was told to (atfork.h) has
+ * none of the threads. */
 static void end(void) {
   const struct timespec pause = {.tv_nsec = 1000000};
   if (getpid() != loaded_by) return;
@@ -79,7 +79,7 @@ static void end(void) {
   while (atomic_load(&inside) / ONE > own) (void)nanosleep(&pause, NULL);
 }
 
-/* --- what LLVM registers -----------------------------------------------------------*/
+/* --- what LLVM registers ---------------------------------------------------*/
 
 /* In place of the C++ runtime's function: nothing is destroyed. */
 static int keep_for_ever(void (*destroy)(void *), void *object, void *library) {
@@ -101,7 +101,8 @@ typedef struct loaded {
   uintptr_t sealed, sealed_end; /* not to be written since it was loaded */
 } loaded;
 
-/* Loaders have put the base to addresses of the dynamic section, or have not. */
+/* Loaders have put the base to addresses of the dynamic section, or have
+ * not. */
 static const void *address(const struct link_map *map, Elf64_Addr at) {
   return (const void *)(at < map->l_addr ? map->l_addr + at : at);
 }
@@ -162,9 +163,9 @@ static uint32_t find_symbol(const loaded *in, const char *name) {
   return 0;
 }
 
-/* Where the library has the address of a function of others; readers see the old
- * one or the new one. A system that lets no process do this leaves what LLVM makes
- * late to be destroyed early, as everywhere else in the process. */
+/* Where the library has the address of a function of others; readers see the
+ * old one or the new one. A system that lets no process do this leaves what
+ * LLVM makes late to be destroyed early, as everywhere else in the process. */
 static void set_slot(const loaded *in, uintptr_t at, uintptr_t value) {
   uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
   void *start = (void *)(at & ~(page - 1));

@@ -11,8 +11,8 @@
 #include "backend/cpu/jit/llvm_compile_testing.h"
 #include "support/check.h"
 
-/* Of the child: `to_main` is written when the thread is inside, `to_thread` when
- * exit() has begun, `to_parent` by the thread when it is through. */
+/* Of the child: `to_main` is written when the thread is inside, `to_thread`
+ * when exit() has begun, `to_parent` by the thread when it is through. */
 static int to_main[2], to_thread[2], to_parent[2];
 
 static void tell_main(void) {
@@ -32,8 +32,8 @@ static void say(const char *text) {
   (void)!write(to_parent[1], text, strlen(text));
 }
 
-/* Runs @p work on a thread of a child that ends meanwhile; @p said gets what the
- * thread said. */
+/* Runs @p work on a thread of a child that ends meanwhile; @p said gets what
+ * the thread said. */
 static void end_beside(void *(*work)(void *), char *said, size_t room) {
   int status = -1;
   CHECK(pipe(to_main) == 0 && pipe(to_thread) == 0 && pipe(to_parent) == 0);
@@ -112,8 +112,8 @@ static bool compile_by_hand(size_t *size) {
   return true;
 }
 
-/* By then LLVM has made what it makes when it is first needed; and goes on with it
- * when the process has begun to end. */
+/* By then LLVM has made what it makes when it is first needed; and goes on with
+ * it when the process has begun to end. */
 static void *compile_at_end(void *self) {
   const struct timespec pause = {.tv_nsec = 100000000};
   code_bytes out = {0};

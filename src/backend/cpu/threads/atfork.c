@@ -8,28 +8,29 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static vyre__atfork_entry *entries;
 
-/* Held over the fork, so that the child finds the list whole. */
-static void before(void) {
+/* The lock is held during the fork, so that the child finds a consistent
+ * list. */
+static void lock_list(void) {
   pthread_mutex_lock(&lock);
 }
 
-static void after(void) {
+static void unlock_list(void) {
   pthread_mutex_unlock(&lock);
 }
 
-static void in_child(void) {
+static void run_callbacks(void) {
   for (vyre__atfork_entry *e = entries; e; e = e->next) e->child(e->self);
   pthread_mutex_unlock(&lock);
 }
 
-static void listen(void) {
-  /* Fails without memory only; then children may not use our threads, which no
-   * process that is so short of memory gets as far as. */
-  (void)pthread_atfork(before, after, in_child);
+static void register_handlers(void) {
+  /* This fails only without memory. Children must then not use threads made
+   * here; a process that short of memory does not get that far. */
+  (void)pthread_atfork(lock_list, unlock_list, run_callbacks);
 }
 
 void vyre__atfork_add(vyre__atfork_entry *entry) {
-  pthread_once(&once, listen);
+  pthread_once(&once, register_handlers);
   pthread_mutex_lock(&lock);
   entry->previous = NULL;
   entry->next = entries;

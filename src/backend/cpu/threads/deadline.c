@@ -13,140 +13,144 @@
 
 struct vyre__deadlines {
   vyre_allocator allocator;
-  vyre__atfork_entry forks;
-  pthread_mutex_t lock; /* for all that follows, and for what entries hold */
-  pthread_cond_t sooner;
+  vyre__atfork_entry atfork;
+  pthread_mutex_t lock; /* protects all that follows, and the entries */
+  pthread_cond_t changed;
   vyre__deadline *entries;
-  uint64_t wakes_ns; /* when the thread looks next; UINT64_MAX: when told */
+  uint64_t wakes_ns; /* next time the thread checks; UINT64_MAX: on a signal */
   bool is_started, is_ending;
   pthread_t thread;
 };
 
-/* Deadlines must not depend on what the clock on the wall does. */
-static void make_locks(vyre__deadlines *watch) {
+/* The monotonic clock is used: changes of the system time must not matter. */
+static void make_locks(vyre__deadlines *deadlines) {
   pthread_condattr_t attributes;
   pthread_condattr_init(&attributes);
   pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-  pthread_cond_init(&watch->sooner, &attributes);
+  pthread_cond_init(&deadlines->changed, &attributes);
   pthread_condattr_destroy(&attributes);
-  pthread_mutex_init(&watch->lock, NULL);
+  pthread_mutex_init(&deadlines->lock, NULL);
 }
 
-/* In the child of a fork: neither the thread nor those who ran kernels are there. */
-static void forget_thread(void *self) {
-  vyre__deadlines *watch = self;
-  make_locks(watch);
-  watch->entries = NULL;
-  watch->is_started = false;
+/* In the child of a fork, the thread and all running kernels are gone. */
+static void reset_in_child(void *self) {
+  vyre__deadlines *deadlines = self;
+  make_locks(deadlines);
+  deadlines->entries = NULL;
+  deadlines->is_started = false;
 }
 
 vyre_code vyre__deadlines_create(vyre_allocator allocator,
                                  vyre__deadlines **out, vyre_status *st) {
-  vyre__deadlines *watch = vyre__resize(allocator, NULL, 0, sizeof *watch);
+  vyre__deadlines *deadlines =
+      vyre__resize(allocator, NULL, 0, sizeof *deadlines);
   *out = NULL;
-  if (!watch) return vyre__no_memory(st, "vyre_device_open", "watches", 1);
-  memset(watch, 0, sizeof *watch);
-  watch->allocator = allocator;
-  make_locks(watch);
-  watch->forks = (vyre__atfork_entry){forget_thread, watch, NULL, NULL};
-  vyre__atfork_add(&watch->forks);
-  *out = watch;
+  if (!deadlines) return vyre__no_memory(st, "vyre_device_open", "watches", 1);
+  memset(deadlines, 0, sizeof *deadlines);
+  deadlines->allocator = allocator;
+  make_locks(deadlines);
+  deadlines->atfork =
+      (vyre__atfork_entry){reset_in_child, deadlines, NULL, NULL};
+  vyre__atfork_add(&deadlines->atfork);
+  *out = deadlines;
   return VYRE_OK;
 }
 
-void vyre__deadlines_free(vyre__deadlines *watch) {
-  if (!watch) return;
-  vyre__atfork_remove(&watch->forks);
-  pthread_mutex_lock(&watch->lock);
-  watch->is_ending = true;
-  pthread_cond_signal(&watch->sooner);
-  pthread_mutex_unlock(&watch->lock);
-  if (watch->is_started) pthread_join(watch->thread, NULL);
-  pthread_cond_destroy(&watch->sooner);
-  pthread_mutex_destroy(&watch->lock);
-  vyre__resize(watch->allocator, watch, sizeof *watch, 0);
+void vyre__deadlines_free(vyre__deadlines *deadlines) {
+  if (!deadlines) return;
+  vyre__atfork_remove(&deadlines->atfork);
+  pthread_mutex_lock(&deadlines->lock);
+  deadlines->is_ending = true;
+  pthread_cond_signal(&deadlines->changed);
+  pthread_mutex_unlock(&deadlines->lock);
+  if (deadlines->is_started) pthread_join(deadlines->thread, NULL);
+  pthread_cond_destroy(&deadlines->changed);
+  pthread_mutex_destroy(&deadlines->lock);
+  vyre__resize(deadlines->allocator, deadlines, sizeof *deadlines, 0);
 }
 
-/* Ends what is over. Gives the nearest deadline of the others. */
-static uint64_t look(vyre__deadlines *watch) {
+/* Sets the flags of deadlines that have passed. Returns the nearest other
+ * one. */
+static uint64_t set_passed(vyre__deadlines *deadlines) {
   uint64_t now = vyre__clock_ns(), nearest = UINT64_MAX;
-  for (vyre__deadline *e = watch->entries; e; e = e->next) {
-    if (e->is_over) continue;
+  for (vyre__deadline *e = deadlines->entries; e; e = e->next) {
+    if (e->has_passed) continue;
     if (e->deadline_ns > now) {
       if (e->deadline_ns < nearest) nearest = e->deadline_ns;
       continue;
     }
-    /* Under the lock: whoever has ended cannot be told any more. */
-    e->is_over = true;
+    /* Under the lock: an entry that has been removed is not touched. */
+    e->has_passed = true;
     atomic_store(e->stop, 1);
   }
   return nearest;
 }
 
-static void *guard(void *self) {
-  vyre__deadlines *watch = self;
-  pthread_mutex_lock(&watch->lock);
-  while (!watch->is_ending) {
-    uint64_t nearest = watch->wakes_ns = look(watch);
+static void *serve(void *self) {
+  vyre__deadlines *deadlines = self;
+  pthread_mutex_lock(&deadlines->lock);
+  while (!deadlines->is_ending) {
+    uint64_t nearest = deadlines->wakes_ns = set_passed(deadlines);
     if (nearest == UINT64_MAX) {
-      pthread_cond_wait(&watch->sooner, &watch->lock);
+      pthread_cond_wait(&deadlines->changed, &deadlines->lock);
       continue;
     }
     struct timespec until = {(time_t)(nearest / 1000000000u),
                              (long)(nearest % 1000000000u)};
-    pthread_cond_timedwait(&watch->sooner, &watch->lock, &until);
+    pthread_cond_timedwait(&deadlines->changed, &deadlines->lock, &until);
   }
-  pthread_mutex_unlock(&watch->lock);
+  pthread_mutex_unlock(&deadlines->lock);
   return NULL;
 }
 
-/* Signals are for the threads of the program. */
-static bool start(vyre__deadlines *watch) {
+/* Starts the thread with all signals blocked: they are for the application. */
+static bool start(vyre__deadlines *deadlines) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  watch->wakes_ns = 0; /* it looks before it sleeps */
-  watch->is_started = pthread_create(&watch->thread, NULL, guard, watch) == 0;
+  deadlines->wakes_ns = 0; /* it checks before it sleeps */
+  deadlines->is_started =
+      pthread_create(&deadlines->thread, NULL, serve, deadlines) == 0;
   pthread_sigmask(SIG_SETMASK, &before, NULL);
-  return watch->is_started;
+  return deadlines->is_started;
 }
 
-vyre_code vyre__deadline_begin(vyre__deadlines *watch, vyre__deadline *entry,
-                               uint64_t deadline_ns, atomic_uint *stop,
-                               vyre_status *st) {
+vyre_code vyre__deadline_begin(vyre__deadlines *deadlines,
+                               vyre__deadline *entry, uint64_t deadline_ns,
+                               atomic_uint *stop, vyre_status *st) {
   *entry = (vyre__deadline){.deadline_ns = deadline_ns, .stop = stop};
   if (deadline_ns <= vyre__clock_ns()) {
-    entry->is_over = true;
+    entry->has_passed = true;
     atomic_store(stop, 1);
   }
-  pthread_mutex_lock(&watch->lock);
-  bool fine = entry->is_over || watch->is_started || start(watch);
-  if (fine) {
-    entry->next = watch->entries;
+  pthread_mutex_lock(&deadlines->lock);
+  bool is_ok = entry->has_passed || deadlines->is_started || start(deadlines);
+  if (is_ok) {
+    entry->next = deadlines->entries;
     if (entry->next) entry->next->previous = entry;
-    watch->entries = entry;
-    if (!entry->is_over && deadline_ns < watch->wakes_ns) {
-      watch->wakes_ns = deadline_ns;
-      pthread_cond_signal(&watch->sooner);
+    deadlines->entries = entry;
+    if (!entry->has_passed && deadline_ns < deadlines->wakes_ns) {
+      deadlines->wakes_ns = deadline_ns;
+      pthread_cond_signal(&deadlines->changed);
     }
   }
-  pthread_mutex_unlock(&watch->lock);
-  if (fine) return VYRE_OK;
+  pthread_mutex_unlock(&deadlines->lock);
+  if (is_ok) return VYRE_OK;
   return VYRE_FAIL_WITH(
       st, VYRE_OUT_OF_MEMORY, VYRE_KIND_STORAGE_RESERVE_FAILED, "threads", NULL,
-      "end other threads, raise the limit (ulimit -u), or give no timeout",
-      "the system has no thread left that could watch a timeout");
+      "end other threads, raise the limit (ulimit -u), or set no timeout",
+      "the system refused the thread that watches timeouts");
 }
 
-bool vyre__deadline_end(vyre__deadlines *watch, vyre__deadline *entry) {
-  pthread_mutex_lock(&watch->lock);
+bool vyre__deadline_end(vyre__deadlines *deadlines, vyre__deadline *entry) {
+  pthread_mutex_lock(&deadlines->lock);
   if (entry->previous) {
     entry->previous->next = entry->next;
   } else {
-    watch->entries = entry->next;
+    deadlines->entries = entry->next;
   }
   if (entry->next) entry->next->previous = entry->previous;
-  bool is_over = entry->is_over;
-  pthread_mutex_unlock(&watch->lock);
-  return is_over;
+  bool has_passed = entry->has_passed;
+  pthread_mutex_unlock(&deadlines->lock);
+  return has_passed;
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Deadlines of kernels that run: a word is set when the time is over, and the
- * kernel looks at it in its loops.
+/* Deadlines of running kernels. When a deadline passes, a flag is set, which
+ * the kernel checks in its loops.
  *
- * One thread, started by the first that asks; without anyone who asks there is
- * none. It sleeps until the nearest deadline it knows. Those who begin and end in
- * time do not wake it: a warm begin and end make no system call and allocate
- * nothing. */
+ * One thread serves all deadlines; the first deadline starts it. It sleeps
+ * until the nearest deadline. A kernel that finishes in time does not wake it:
+ * a warm begin and end make no system call and allocate nothing. */
 #ifndef VYRE_BACKEND_CPU_THREADS_DEADLINE_H
 #define VYRE_BACKEND_CPU_THREADS_DEADLINE_H
 
@@ -18,31 +17,34 @@
 
 typedef struct vyre__deadlines vyre__deadlines;
 
-/* One deadline; the caller's memory, from begin to end. */
+/* One deadline. The memory belongs to the caller, from begin to end. */
 typedef struct vyre__deadline {
   uint64_t deadline_ns;
   atomic_uint *stop;
-  bool is_over;
+  bool has_passed;
   struct vyre__deadline *next, *previous;
 } vyre__deadline;
 
-/* Errors: VYRE_OUT_OF_MEMORY. */
+/* Creates the service without starting its thread. Errors:
+ * VYRE_OUT_OF_MEMORY. */
 vyre_code vyre__deadlines_create(vyre_allocator allocator,
                                  vyre__deadlines **out, vyre_status *st);
-/* When none is between begin and end. NULL is fine. */
-void vyre__deadlines_free(vyre__deadlines *watch);
+/* Stops the thread. No deadline may be between begin and end. Accepts NULL. */
+void vyre__deadlines_free(vyre__deadlines *deadlines);
 
-/* Sets *stop to 1 at @p deadline_ns of vyre__clock_ns, or as soon after as the
- * system wakes a thread; at once if that is over. Each that succeeds is followed
- * by vyre__deadline_end.
- * Threads: safe. Forks: in the child, what was begun before is watched no more,
- * and is not ended.
+/* Sets *stop to 1 when vyre__clock_ns() reaches @p deadline_ns, or as soon
+ * after as the system wakes a thread; at once if it has passed already. Every
+ * call that succeeds must be followed by vyre__deadline_end.
+ * Threads: safe.
+ * Forks: the child drops the deadlines of its parent; they must not be ended
+ * there.
  * Errors: VYRE_OUT_OF_MEMORY if the system refuses the thread. */
-vyre_code vyre__deadline_begin(vyre__deadlines *watch, vyre__deadline *entry,
-                               uint64_t deadline_ns, atomic_uint *stop,
-                               vyre_status *st);
+vyre_code vyre__deadline_begin(vyre__deadlines *deadlines,
+                               vyre__deadline *entry, uint64_t deadline_ns,
+                               atomic_uint *stop, vyre_status *st);
 
-/* Afterwards *stop is not touched. Gives whether the deadline came first. */
-bool vyre__deadline_end(vyre__deadlines *watch, vyre__deadline *entry);
+/* Removes the deadline; *stop is not touched any more. Returns true if the
+ * deadline had passed. */
+bool vyre__deadline_end(vyre__deadlines *deadlines, vyre__deadline *entry);
 
 #endif

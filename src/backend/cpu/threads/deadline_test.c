@@ -24,10 +24,11 @@
 static const uint64_t MS = 1000000;
 
 static vyre__deadlines *make(void) {
-  vyre__deadlines *watch;
+  vyre__deadlines *deadlines;
   vyre_status st = {0};
-  CHECK(vyre__deadlines_create((vyre_allocator){0}, &watch, &st) == VYRE_OK);
-  return watch;
+  CHECK(vyre__deadlines_create((vyre_allocator){0}, &deadlines, &st) ==
+        VYRE_OK);
+  return deadlines;
 }
 
 static void nap(uint64_t ns) {
@@ -47,77 +48,78 @@ static unsigned thread_count(void) {
 }
 
 TEST(a_deadline_sets_the_word_soon_after_and_not_before) {
-  vyre__deadlines *watch = make();
+  vyre__deadlines *deadlines = make();
   uint64_t least = UINT64_MAX;
   for (int i = 0; i < 20; i++) {
     vyre__deadline entry;
     atomic_uint stop = 0;
     uint64_t deadline = vyre__clock_ns() + (uint64_t)(1 + i % 7) * MS;
-    CHECK(vyre__deadline_begin(watch, &entry, deadline, &stop, NULL) ==
+    CHECK(vyre__deadline_begin(deadlines, &entry, deadline, &stop, NULL) ==
           VYRE_OK);
     while (!atomic_load(&stop)) nap(20000);
     uint64_t now = vyre__clock_ns();
     CHECK(now >= deadline);
     if (now - deadline < least) least = now - deadline;
-    CHECK(vyre__deadline_end(watch, &entry));
+    CHECK(vyre__deadline_end(deadlines, &entry));
   }
   CHECK(least < 5 * MS); /* the best of many, on a machine that may be busy */
-  vyre__deadlines_free(watch);
+  vyre__deadlines_free(deadlines);
 }
 
 TEST(what_ends_in_time_is_left_alone) {
-  vyre__deadlines *watch = make();
+  vyre__deadlines *deadlines = make();
   atomic_uint stop = 0;
   vyre__deadline entry;
-  CHECK(vyre__deadline_begin(watch, &entry, vyre__clock_ns() + 20 * MS, &stop,
-                             NULL) == VYRE_OK);
-  CHECK(!vyre__deadline_end(watch, &entry));
+  CHECK(vyre__deadline_begin(deadlines, &entry, vyre__clock_ns() + 20 * MS,
+                             &stop, NULL) == VYRE_OK);
+  CHECK(!vyre__deadline_end(deadlines, &entry));
   nap(40 * MS);
   CHECK_U64(stop, 0);
-  vyre__deadlines_free(watch);
+  vyre__deadlines_free(deadlines);
 }
 
 TEST(a_sooner_deadline_comes_before_a_later_one) {
-  vyre__deadlines *watch = make();
+  vyre__deadlines *deadlines = make();
   atomic_uint stops[3] = {0};
   vyre__deadline entries[3];
   static const uint64_t after[3] = {3600000, 60, 20}; /* ms */
   uint64_t start = vyre__clock_ns();
   for (int i = 0; i < 3; i++) {
-    CHECK(vyre__deadline_begin(watch, &entries[i], start + after[i] * MS,
+    CHECK(vyre__deadline_begin(deadlines, &entries[i], start + after[i] * MS,
                                &stops[i], NULL) == VYRE_OK);
   }
   while (!atomic_load(&stops[2])) nap(100000);
   CHECK(atomic_load(&stops[1]) == 0 || vyre__clock_ns() >= start + 60 * MS);
   while (!atomic_load(&stops[1])) nap(100000);
   CHECK(vyre__clock_ns() >= start + 60 * MS);
-  CHECK(!vyre__deadline_end(watch, &entries[0]));
-  CHECK(vyre__deadline_end(watch, &entries[1]));
-  CHECK(vyre__deadline_end(watch, &entries[2]));
+  CHECK(!vyre__deadline_end(deadlines, &entries[0]));
+  CHECK(vyre__deadline_end(deadlines, &entries[1]));
+  CHECK(vyre__deadline_end(deadlines, &entries[2]));
   CHECK_U64(stops[0], 0);
-  vyre__deadlines_free(watch);
+  vyre__deadlines_free(deadlines);
 }
 
 TEST(a_deadline_that_is_over_needs_no_thread) {
-  vyre__deadlines *watch = make();
+  vyre__deadlines *deadlines = make();
   unsigned before = thread_count();
   atomic_uint stop = 0;
   vyre__deadline entry;
-  CHECK(vyre__deadline_begin(watch, &entry, 1, &stop, NULL) == VYRE_OK);
+  CHECK(vyre__deadline_begin(deadlines, &entry, 1, &stop, NULL) == VYRE_OK);
   CHECK_U64(stop, 1);
   CHECK_U64(thread_count(), before);
-  CHECK(vyre__deadline_end(watch, &entry));
-  CHECK(vyre__deadline_begin(watch, &entry, UINT64_MAX, &stop, NULL) ==
+  CHECK(vyre__deadline_end(deadlines, &entry));
+  CHECK(vyre__deadline_begin(deadlines, &entry, UINT64_MAX, &stop, NULL) ==
         VYRE_OK);
   CHECK_U64(thread_count(), before + 1);
-  CHECK(!vyre__deadline_end(watch, &entry));
-  vyre__deadlines_free(watch);
+  CHECK(!vyre__deadline_end(deadlines, &entry));
+  vyre__deadlines_free(deadlines);
   vyre__deadlines_free(NULL);
 }
 
-/* Ends at about the deadline, from many threads: afterwards the word is no one's. */
+/* Ends at about the deadline, from many threads: afterwards the word is no
+ * one's. */
 typedef struct racer {
-  vyre__deadlines *watch;
+  vyre__deadlines *deadlines;
   uint64_t seed, wrong, over;
   pthread_t thread;
 } racer;
@@ -129,14 +131,15 @@ static void *race(void *self) {
     vyre__deadline entry;
     r->seed = r->seed * 6364136223846793005u + 1442695040888963407u;
     uint64_t until = vyre__clock_ns() + (r->seed >> 33) % 200000;
-    if (vyre__deadline_begin(r->watch, &entry, until, &stop, NULL) != VYRE_OK) {
+    if (vyre__deadline_begin(r->deadlines, &entry, until, &stop, NULL) !=
+        VYRE_OK) {
       r->wrong++;
       continue;
     }
     while (vyre__clock_ns() < until && !atomic_load(&stop));
-    bool is_over = vyre__deadline_end(r->watch, &entry);
-    if (is_over != (atomic_load(&stop) != 0)) r->wrong++;
-    r->over += is_over;
+    bool has_passed = vyre__deadline_end(r->deadlines, &entry);
+    if (has_passed != (atomic_load(&stop) != 0)) r->wrong++;
+    r->over += has_passed;
     /* Not atomic: whoever still wrote here would be reported. */
     memset((void *)&stop, 0x55, sizeof stop);
     memset(&entry, 0x55, sizeof entry);
@@ -147,10 +150,10 @@ static void *race(void *self) {
 TEST(ends_race_with_deadlines) {
   enum { RACERS = 4 };
   racer all[RACERS];
-  vyre__deadlines *watch = make();
+  vyre__deadlines *deadlines = make();
   uint64_t wrong = 0;
   for (unsigned i = 0; i < RACERS; i++) {
-    all[i] = (racer){watch, i + 1u, 0, 0, 0};
+    all[i] = (racer){deadlines, i + 1u, 0, 0, 0};
     CHECK(pthread_create(&all[i].thread, NULL, race, &all[i]) == 0);
   }
   for (int i = 0; i < RACERS; i++) {
@@ -158,15 +161,15 @@ TEST(ends_race_with_deadlines) {
     wrong += all[i].wrong;
   }
   CHECK_U64(wrong, 0);
-  vyre__deadlines_free(watch);
+  vyre__deadlines_free(deadlines);
 }
 
 TEST(the_child_of_a_fork_watches_anew) {
   if (HAS_TSAN) return; /* it does not go on after such a fork */
-  vyre__deadlines *watch = make();
+  vyre__deadlines *deadlines = make();
   atomic_uint stop = 0;
   vyre__deadline entry;
-  CHECK(vyre__deadline_begin(watch, &entry, vyre__clock_ns() + 3600000 * MS,
+  CHECK(vyre__deadline_begin(deadlines, &entry, vyre__clock_ns() + 3600000 * MS,
                              &stop, NULL) == VYRE_OK);
   fflush(stdout);
   pid_t child = fork();
@@ -174,20 +177,20 @@ TEST(the_child_of_a_fork_watches_anew) {
     vyre__deadline own;
     atomic_uint own_stop = 0;
     alarm(20);
-    if (vyre__deadline_begin(watch, &own, vyre__clock_ns() + MS, &own_stop,
+    if (vyre__deadline_begin(deadlines, &own, vyre__clock_ns() + MS, &own_stop,
                              NULL) != VYRE_OK) {
       _exit(1);
     }
     while (!atomic_load(&own_stop)) nap(100000);
-    bool is_over = vyre__deadline_end(watch, &own);
-    vyre__deadlines_free(watch);
-    _exit(is_over ? 0 : 2);
+    bool has_passed = vyre__deadline_end(deadlines, &own);
+    vyre__deadlines_free(deadlines);
+    _exit(has_passed ? 0 : 2);
   }
   int status = -1;
   CHECK(child > 0 && waitpid(child, &status, 0) == child);
   CHECK_U64((unsigned)status, 0);
-  CHECK(!vyre__deadline_end(watch, &entry));
-  vyre__deadlines_free(watch);
+  CHECK(!vyre__deadline_end(deadlines, &entry));
+  vyre__deadlines_free(deadlines);
 }
 
 static void *refuse(void *self, void *ptr, size_t old_size, size_t new_size) {
@@ -199,11 +202,11 @@ static void *refuse(void *self, void *ptr, size_t old_size, size_t new_size) {
 }
 
 TEST(no_memory_is_a_status) {
-  vyre__deadlines *watch;
+  vyre__deadlines *deadlines;
   vyre_status st = {0};
-  CHECK(vyre__deadlines_create((vyre_allocator){refuse, NULL}, &watch, &st) ==
-        VYRE_OUT_OF_MEMORY);
-  CHECK(!watch && st.message[0] && st.fix[0]);
+  CHECK(vyre__deadlines_create((vyre_allocator){refuse, NULL}, &deadlines,
+                               &st) == VYRE_OUT_OF_MEMORY);
+  CHECK(!deadlines && st.message[0] && st.fix[0]);
 }
 
 TEST_MAIN(TEST_ENTRY(a_deadline_sets_the_word_soon_after_and_not_before),

@@ -31,7 +31,7 @@ enum {
   MOST_CONTESTANTS = 4,
 };
 
-/* --- what is launched --------------------------------------------------------*/
+/* --- what is launched ------------------------------------------------------*/
 
 typedef struct scene {
   const char *name;
@@ -85,7 +85,7 @@ static uint32_t run_pieces(void *self, uint64_t first, uint64_t count,
   return 0;
 }
 
-/* --- a contestant ------------------------------------------------------------*/
+/* --- a contestant ----------------------------------------------------------*/
 
 typedef struct contestant {
   const char *name, *compiler; /* compiler: of the library, or NULL: ours */
@@ -141,7 +141,8 @@ static int turn(contestant *c, vyre__pool *pool, const scene *s,
   return i;
 }
 
-/* The child ends as its parent ends it: without what a program does at its end. */
+/* The child ends as its parent ends it: without what a program does at
+ * its end. */
 static void end_child(void) {
   kill(getpid(), SIGKILL);
 }
@@ -149,7 +150,7 @@ static void end_child(void) {
 static void serve(contestant *c) {
   vyre__pool *pool;
   int index;
-  if (vyre__pool_make((vyre_allocator){0}, 0, &pool, NULL) != VYRE_OK) return;
+  if (vyre__pool_create((vyre_allocator){0}, 0, &pool, NULL) != VYRE_OK) return;
   while (read(c->ask[0], &index, sizeof index) == sizeof index) {
     double samples[SAMPLES];
     int count = turn(c, pool, &scenes[index], samples);
@@ -160,7 +161,7 @@ static void serve(contestant *c) {
   vyre__pool_free(pool);
 }
 
-/* --- all of them -------------------------------------------------------------*/
+/* --- all of them -----------------------------------------------------------*/
 
 static bool load(contestant *c) {
   char path[] = "/tmp/vyre-bench-XXXXXX", command[1024];
@@ -248,7 +249,7 @@ static void compete(void) {
   for (int c = 0; c < CONTESTANTS; c++) end(&all[c]);
 }
 
-/* --- alone -------------------------------------------------------------------*/
+/* --- alone -----------------------------------------------------------------*/
 
 typedef struct alone {
   vyre__pool *pool;
@@ -289,7 +290,7 @@ void bench_cpu_pool(void) {
   signal(SIGPIPE, SIG_IGN); /* of a contestant that could not begin */
   calibrate();
   compete();
-  if (vyre__pool_make((vyre_allocator){0}, 0, &a.pool, NULL) != VYRE_OK) {
+  if (vyre__pool_create((vyre_allocator){0}, 0, &a.pool, NULL) != VYRE_OK) {
     bench_fail(suite, "no pool");
   }
   row_alone(&a, "a job of one piece", 1, NULL, 1);

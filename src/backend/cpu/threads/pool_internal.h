@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the parts of the pool share: pool.c is about whoever calls, pool_job.c
- * about sharing a job, pool_worker.c about the threads.
+/* Data shared by the files of the pool: pool.c runs jobs for callers,
+ * pool_job.c shares a job between threads, pool_worker.c manages the threads.
  *
- * A launcher is a place for one caller of vyre__pool_run; it stands for a thread
- * number. A region is a place for one job that is shared. Both are found free by
- * trying, so that callers do not meet on one cache line.
+ * A launcher is an entry for one caller of vyre__pool_run; its index gives the
+ * caller's thread number. A shared job is an entry for one job that several
+ * threads work on. Free entries of both kinds are found by trying them,
+ * starting at a different index for each thread, so that callers do not contend
+ * for a cache line.
  *
- * Everybody reads regions at any time, also while they are filled anew: what is
- * read there counts only once a unit was claimed under the generation that was
- * read before. Nobody fills a region whose units are not all claimed and done, so
- * a claim that succeeds proves that all was of that generation; nothing else has
- * to be entered or left, and a thread that is stopped in between holds up nobody. */
+ * A shared job is split into units, and the units into one share per thread.
+ * Each use of an entry has a new generation number. Threads read an entry
+ * without a lock, even while a caller fills it again. What they have read is
+ * valid only if they then claim a unit with the generation they read before: an
+ * entry is filled again only when all its units are claimed and done, so a
+ * successful claim proves that the generation is unchanged. No thread
+ * registers with an entry, and a thread that is preempted in between blocks no
+ * other. */
 #ifndef VYRE_BACKEND_CPU_THREADS_POOL_INTERNAL_H
 #define VYRE_BACKEND_CPU_THREADS_POOL_INTERNAL_H
 
@@ -22,53 +27,53 @@
 
 enum {
   POOL_LINE = 64,       /* bytes of a cache line */
-  POOL_REGIONS = 8,     /* jobs shared at once; further ones run on their caller
-                           until a region is free */
-  POOL_LAUNCHERS = 64,  /* callers at once */
+  POOL_SHARED_JOBS = 8, /* jobs shared at once; further ones run on their caller
+                            alone until an entry is free */
+  POOL_LAUNCHERS = 64,  /* concurrent callers */
   POOL_SPLIT = 16,      /* units of a share */
-  POOL_THREADS = 1024,  /* at most */
-  POOL_SHARE_NS = 1000, /* less work than this is not shared, even if others
-                           spin */
-  POOL_WAKE_NS = 15000, /* less is not worth waking anyone: the call that wakes
-                           takes about as long */
-  POOL_MISSED_NS =
-      100000,         /* that much work done alone, launch after launch: there
-                              will be more */
-  POOL_UNIT_NS = 2000 /* units are not made shorter, where that is known */
+  POOL_THREADS = 1024,  /* maximum */
+  POOL_SHARE_NS = 1000, /* jobs shorter than this are not shared, even if other
+                            threads are spinning */
+  POOL_WAKE_NS = 15000, /* jobs shorter than this wake no thread: the system
+                            call takes about as long */
+  POOL_UNSHARED_NS =
+      100000,         /* after this much unshared work in a row, threads are
+                         woken for more of the same */
+  POOL_UNIT_NS = 2000 /* minimum time of a unit, where item costs are known */
 };
 
 typedef uint32_t pool_run(void *self, uint64_t first, uint64_t count,
                           uint32_t thread);
 
-/* A contiguous part of the units of a region, first for one thread. */
+/* A contiguous range of units, intended for one thread. */
 typedef struct pool_share {
-  _Alignas(POOL_LINE) _Atomic uint64_t next; /* generation, and the unit that is
-                                                next in the low 16 bits */
+  _Alignas(POOL_LINE) _Atomic uint64_t next; /* generation; next unit in the low
+                                                16 bits */
   atomic_uint end;
 } pool_share;
 
-typedef struct pool_region {
-  /* Written between jobs only: those who look for work keep it in their cache. */
+typedef struct pool_shared_job {
+  /* Written between jobs only, so that idle threads keep it in their caches. */
   _Alignas(POOL_LINE) _Atomic uint64_t generation;
   pool_run *_Atomic run;
   void *_Atomic self;
-  _Atomic uint64_t first, count, chunk; /* pieces first to count - 1 in units of
-                                           chunk */
+  _Atomic uint64_t first, count, chunk; /* items first to count - 1, in units of
+                                           `chunk` items */
   atomic_uint share_count;
-  atomic_uint cpu; /* where the caller ran then, and 1 */
+  atomic_uint cpu; /* processor of the caller, plus 1 */
   atomic_bool is_timed;
 
-  /* Written by those who work. */
+  /* Written by the threads that work on the job. */
   _Alignas(POOL_LINE)
-      atomic_uint done; /* units, but for the caller's; a futex */
+      atomic_uint done; /* units finished by others than the caller; a futex */
   atomic_uint result;
   atomic_uint is_awaited; /* the caller sleeps on `done` */
-  atomic_uint wanted; /* sleepers that are still to be woken, by those woken */
+  atomic_uint wakes_left; /* sleepers that woken threads still have to wake */
   _Atomic uint64_t busy_ns;
 
   _Alignas(POOL_LINE) atomic_bool is_taken;
-  pool_share *shares; /* one a thread of the pool */
-} pool_region;
+  pool_share *shares; /* for each thread of the pool */
+} pool_shared_job;
 
 typedef struct pool_launcher {
   _Alignas(POOL_LINE) atomic_bool is_taken;
@@ -76,53 +81,53 @@ typedef struct pool_launcher {
 
 typedef struct pool_worker {
   _Alignas(POOL_LINE) vyre__pool *pool;
-  uint32_t index; /* and thread number */
+  uint32_t index; /* also its thread number */
   pthread_t thread;
-  uint64_t seen[POOL_REGIONS]; /* generations that it is done with */
-  uint32_t caller_cpu; /* where the last one was that it looked at, and 1 */
-  bool is_away;        /* it begins with all processors but that one */
+  uint64_t seen[POOL_SHARED_JOBS]; /* generations it has worked on */
+  uint32_t caller_cpu;    /* processor of the last caller it saw, plus 1 */
+  bool avoids_caller_cpu; /* started with an affinity without that processor */
 } pool_worker;
 
 struct vyre__pool {
   vyre_allocator allocator;
-  void *memory; /* what all of this is in */
+  void *memory; /* allocation that contains all of the pool */
   size_t size;
   uint32_t threads;
-  bool has_room;       /* a processor for each thread */
-  uint64_t spin_ticks; /* of those who have nothing to do */
+  bool has_cpu_per_thread; /* not more threads than processors */
+  uint64_t spin_ticks;     /* time an idle thread spins */
   pool_launcher *launchers;
-  pool_region *regions;
+  pool_shared_job *shared_jobs;
   pool_worker *workers;
-  vyre__atfork_entry forks;
+  vyre__atfork_entry atfork;
 
-  _Alignas(POOL_LINE) atomic_uint started; /* workers */
-  atomic_uint sleepers;                    /* in the futex, or about to be */
-  atomic_uint bell; /* a futex: rings whenever someone is woken */
+  _Alignas(POOL_LINE) atomic_uint started; /* number of workers */
+  atomic_uint sleepers;     /* workers in the futex, or about to enter it */
+  atomic_uint wake_counter; /* a futex; incremented by every wake-up */
   atomic_bool is_ending;
-  pthread_mutex_t start_lock; /* for those who start threads, and the end */
-  uint64_t retry_ns;          /* none is started before; under the lock */
+  pthread_mutex_t start_lock; /* for starting threads, and for the end */
+  uint64_t retry_ns; /* no thread is started before this time; under the lock */
 
-  /* Work that callers did alone though it could be shared, one launch soon after
-   * the other: what none of them was worth waking anybody for. Only a hint. */
-  _Alignas(POOL_LINE) _Atomic uint64_t missed_ns;
-  _Atomic uint64_t missed_at; /* ticks of the last one */
+  /* Work that callers did alone in jobs shortly after each other, each too
+   * short to wake a thread for. Only a hint. */
+  _Alignas(POOL_LINE) _Atomic uint64_t unshared_ns;
+  _Atomic uint64_t unshared_at; /* ticks of the last such job */
 };
 
-/* Who this thread is, in the pool whose job it runs. */
+/* Identity of this thread in the pool whose job it runs. */
 typedef struct pool_self {
   const vyre__pool *pool;
   uint32_t number;
-  uint32_t launcher; /* the last one it had: free again, as a rule */
+  uint32_t launcher; /* the last one it used; usually free again */
 } pool_self;
 
-/* In the thread's own block: asking for it must not take longer than a job. */
+/* initial-exec: an access must not take longer than a small job. */
 extern _Thread_local pool_self vyre__pool_self
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* --- time --------------------------------------------------------------------*/
+/* --- time ------------------------------------------------------------------*/
 
-/* Of the processor's counter where there is one: a clock costs more than what is
- * to be measured. */
+/* Returns the processor's time-stamp counter: reading a clock would take longer
+ * than the jobs to be measured. */
 static inline uint64_t pool_ticks(void) {
 #if defined(__x86_64__)
   return __builtin_ia32_rdtsc();
@@ -143,46 +148,46 @@ static inline void pool_pause(void) {
 
 /* --- pool_job.c -----------------------------------------------------------*/
 
-/* What a caller of vyre__pool_run has with it. */
+/* State of one call of vyre__pool_run. */
 typedef struct pool_call {
   vyre__pool *pool;
   uint32_t number;
   bool is_timed;
-  uint32_t more;      /* jobs like this that are to come */
-  uint64_t waited_ns; /* for others, if timed */
-  uint64_t others_ns; /* what they worked, if timed */
+  uint32_t upcoming;  /* similar jobs that follow */
+  uint64_t waited_ns; /* time spent waiting for other threads, if timed */
+  uint64_t others_ns; /* time other threads worked, if timed */
 } pool_call;
 
-/* Runs pieces first to job->count - 1 with whoever is awake. Gives the result.
- * cost: of a piece in ps, 0 if not known. */
-uint32_t vyre__pool_share(pool_call *call, const vyre__job *job, uint64_t first,
-                          uint64_t cost);
+/* Runs items first to job->count - 1 with all awake threads. Returns the job's
+ * result. @p cost: of an item in picoseconds; 0 if unknown. */
+uint32_t vyre__pool_run_shared(pool_call *call, const vyre__job *job,
+                               uint64_t first, uint64_t cost);
 
-/* Keeps what pieces took for the next run, if that is news. */
-void vyre__pool_learn(const vyre__job *job, double ns, uint64_t pieces);
+/* Stores the measured cost of an item in the job, if it changed noticeably. */
+void vyre__pool_update_cost(const vyre__job *job, double ns, uint64_t items);
 
-/* Works at a region whose generation the worker has not seen. Gives whether it
- * found something to do there. */
-bool vyre__pool_help(pool_worker *worker, uint32_t region, bool was_asleep);
+/* Works on a shared job, if its generation is new to the worker. Returns true
+ * if the worker ran something. */
+bool vyre__pool_help(pool_worker *worker, uint32_t shared, bool was_asleep);
 
-/* --- pool_worker.c -----------------------------------------------------------*/
+/* --- pool_worker.c ---------------------------------------------------------*/
 
-/* Whether there is anyone that vyre__pool_summon could bring. */
+/* Returns true if vyre__pool_wake_one could wake or start a thread. */
 static inline bool pool_has_idle(vyre__pool *pool) {
   return atomic_load_explicit(&pool->sleepers, memory_order_relaxed) > 0 ||
          atomic_load_explicit(&pool->started, memory_order_relaxed) <
              pool->threads - 1;
 }
-/* Wakes one, or starts one. Takes microseconds. */
-void vyre__pool_summon(vyre__pool *pool);
-/* Moves this thread off a processor, as vyre__pool_cpu names it. */
-void vyre__pool_keep_off(uint32_t cpu);
+/* Wakes a sleeping thread, or starts one. Takes microseconds. */
+void vyre__pool_wake_one(vyre__pool *pool);
+/* Moves this thread to another processor; @p cpu is as from vyre__pool_cpu. */
+void vyre__pool_leave_cpu(uint32_t cpu);
 /* Ends all threads and waits for them. */
-void vyre__pool_dismiss(vyre__pool *pool);
+void vyre__pool_join(vyre__pool *pool);
 
 bool vyre__pool_futex_sleep(atomic_uint *word, unsigned seen);
-unsigned vyre__pool_futex_wake(atomic_uint *word, unsigned most);
-uint32_t vyre__pool_cpu(void); /* where this thread runs, and 1; 0: not known */
-uint32_t vyre__pool_processors(void); /* that this process may run on */
+unsigned vyre__pool_futex_wake(atomic_uint *word, unsigned max);
+uint32_t vyre__pool_cpu(void); /* current processor plus 1; 0 if unknown */
+uint32_t vyre__pool_processors(void); /* that the process may run on */
 
 #endif

@@ -16,8 +16,8 @@
 #include "base/clock.h"
 #include "support/check.h"
 
-/* Sanitizers: after a fork of many threads one does not go on, and none lives with
- * a limit on memory. */
+/* Sanitizers: after a fork of many threads one does not go on, and none lives
+ * with a limit on memory. */
 #if defined(__SANITIZE_THREAD__)
 #define HAS_TSAN 1
 #elif defined(__SANITIZE_ADDRESS__)
@@ -43,7 +43,7 @@ enum {
   LAUNCHERS = 6,
 };
 
-/* --- what is run -------------------------------------------------------------*/
+/* --- what is run -----------------------------------------------------------*/
 
 typedef struct tally {
   vyre__pool *pool;
@@ -98,7 +98,7 @@ static uint64_t draw(uint64_t *seed) {
 static vyre__pool *make(uint32_t threads) {
   vyre__pool *pool;
   vyre_status st = {0};
-  CHECK(vyre__pool_make((vyre_allocator){0}, threads, &pool, &st) == VYRE_OK);
+  CHECK(vyre__pool_create((vyre_allocator){0}, threads, &pool, &st) == VYRE_OK);
   return pool;
 }
 
@@ -123,12 +123,12 @@ static uint64_t missed(const tally *t, uint64_t count) {
   return wrong;
 }
 
-/* --- each piece once ---------------------------------------------------------*/
+/* --- each piece once -------------------------------------------------------*/
 
 TEST(every_piece_runs_once) {
   static const uint32_t threads[] = {1, 2, 3, 7, 33};
   static const struct {
-    uint64_t count, least;
+    uint64_t count, min_items;
   } cases[] = {{0, 0},      {1, 0},       {2, 0},     {2, 2},    {3, 2},
                {31, 0},     {32, 1},      {33, 1},    {1000, 0}, {1000, 7},
                {1000, 999}, {1000, 5000}, {4099, 64}, {MOST, 0}, {MOST, 333}};
@@ -140,7 +140,7 @@ TEST(every_piece_runs_once) {
         tally *t = tally_make(pool, cases[c].count + 1);
         t->busy_ns = cases[c].count < 100 ? 5000 : 0;
         atomic_uint cost = 0;
-        vyre__job job = {run, t, cases[c].count, cases[c].least,
+        vyre__job job = {run, t, cases[c].count, cases[c].min_items,
                          again ? &cost : NULL};
         size_t done = 9;
         CHECK_U64(vyre__pool_run(pool, &job, 1, &done, NULL), 0);
@@ -162,14 +162,14 @@ static int by_start(const void *a, const void *b) {
 /* Counts beyond what could be counted one by one: the ranges fit together. */
 TEST(huge_counts_are_covered_by_ranges) {
   static const struct {
-    uint64_t count, least;
+    uint64_t count, min_items;
   } cases[] = {{1ull << 40, 1ull << 34}, {UINT64_MAX, 1ull << 60},
                {UINT64_MAX, 0},          {UINT64_MAX, UINT64_MAX},
                {(1ull << 40) + 1, 0},    {UINT64_MAX - 1, 3}};
   vyre__pool *pool = make(3);
   for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
     tally *t = tally_make(pool, 0);
-    vyre__job job = {run, t, cases[c].count, cases[c].least};
+    vyre__job job = {run, t, cases[c].count, cases[c].min_items};
     CHECK_U64(vyre__pool_run(pool, &job, 1, NULL, NULL), 0);
     CHECK(t->calls < MOST_CALLS);
     struct {
@@ -183,7 +183,7 @@ TEST(huge_counts_are_covered_by_ranges) {
     uint64_t at = 0;
     for (unsigned i = 0; i < t->calls; i++) {
       CHECK_U64(ranges[i].start, at);
-      CHECK(ranges[i].count >= cases[c].least ||
+      CHECK(ranges[i].count >= cases[c].min_items ||
             at + ranges[i].count == cases[c].count);
       at += ranges[i].count;
     }
@@ -193,7 +193,7 @@ TEST(huge_counts_are_covered_by_ranges) {
   vyre__pool_free(pool);
 }
 
-/* --- who runs it -------------------------------------------------------------*/
+/* --- who runs it -----------------------------------------------------------*/
 
 TEST(one_piece_runs_on_the_caller) {
   vyre__pool *pool = make(4);
@@ -219,8 +219,8 @@ static unsigned thread_count(void) {
   return count;
 }
 
-/* A thread that the system stops in the midst of a piece looks like much work: of
- * many pools, one must be seen that has no reason to start anyone. */
+/* A thread that the system stops in the midst of a piece looks like much work:
+ * of many pools, one must be seen that has no reason to start anyone. */
 TEST(little_work_runs_on_the_caller) {
   bool alone = false;
   for (int tries = 0; tries < 50 && !alone; tries++) {
@@ -239,8 +239,8 @@ TEST(little_work_runs_on_the_caller) {
   CHECK(alone);
 }
 
-/* 0, or what went wrong. The system may not let others run in time: one of several
- * jobs must be shared. */
+/* 0, or what went wrong. The system may not let others run in time: one of
+ * several jobs must be shared. */
 static int share_work(vyre__pool *pool) {
   for (int i = 0; i < 50; i++) {
     tally *t = tally_make(pool, 200);
@@ -288,7 +288,7 @@ TEST(work_is_stolen_where_it_is) {
 TEST(sleepers_are_woken_again_and_again) {
   vyre__pool *pool = make(3);
   uint64_t seed = 11;
-  vyre__pool_spin(pool, 0);
+  vyre__pool_set_spin(pool, 0);
   for (int i = 0; i < 200; i++) {
     tally *t = tally_make(pool, 64);
     t->busy_ns = draw(&seed) % 4000;
@@ -318,7 +318,7 @@ static void *keep_off(void *self) {
   uint32_t before = vyre__pool_processors();
   for (int i = 0; i < 100 && !*is_right; i++) {
     uint32_t cpu = vyre__pool_cpu();
-    vyre__pool_keep_off(cpu);
+    vyre__pool_leave_cpu(cpu);
     if (vyre__pool_processors() != before) return NULL;
     *is_right = before < 2 || vyre__pool_cpu() != cpu;
   }
@@ -372,8 +372,8 @@ static uint32_t ask_helpers(void *self, uint64_t first, uint64_t count,
   return 0;
 }
 
-/* A thread that is woken where its waker runs waits until that is done, and that is
- * the work that it was woken for. */
+/* A thread that is woken where its waker runs waits until that is done, and
+ * that is the work that it was woken for. */
 TEST(sleepers_leave_the_processor_of_their_caller) {
   vyre__pool *pool = make(2);
   cpu_set_t before, one;
@@ -403,9 +403,9 @@ TEST(sleepers_leave_the_processor_of_their_caller) {
   vyre__pool_free(pool);
 }
 
-/* Two threads, and work for two units and a half: both get the same. Where pieces
- * are long, or nobody knows, four threads that have ten of them take three each at
- * most. */
+/* Two threads, and work for two units and a half: both get the same. Where
+ * pieces are long, or nobody knows, four threads that have ten of them take
+ * three each at most. */
 TEST(short_work_is_split_in_equal_parts) {
   static const struct {
     uint32_t threads, pieces;
@@ -433,7 +433,7 @@ TEST(short_work_is_split_in_equal_parts) {
   }
 }
 
-/* --- ends --------------------------------------------------------------------*/
+/* --- ends ------------------------------------------------------------------*/
 
 TEST(a_result_ends_the_job_and_those_after_it) {
   static const uint32_t threads[] = {1, 2, 5};
@@ -514,7 +514,7 @@ TEST(jobs_of_a_list_wait_for_each_other) {
   vyre__pool_free(pool);
 }
 
-/* --- many at once ------------------------------------------------------------*/
+/* --- many at once ----------------------------------------------------------*/
 
 typedef struct launcher {
   vyre__pool *pool;
@@ -582,7 +582,8 @@ TEST(more_launchers_than_places_all_get_through) {
   vyre__pool_free(pool);
 }
 
-/* One job keeps every other thread busy; another launcher goes on regardless. */
+/* One job keeps every other thread busy; another launcher goes on
+ * regardless. */
 static atomic_bool may_end;
 
 static uint32_t hold(void *self, uint64_t first, uint64_t count,
@@ -633,8 +634,8 @@ TEST(a_launcher_goes_on_while_all_others_are_busy) {
 /* Short work does not go in ever smaller parts while it waits for a region. */
 TEST(short_work_that_is_not_shared_stays_in_large_parts) {
   vyre__pool *pool = make(2);
-  for (uint32_t i = 0; i < POOL_REGIONS; i++) {
-    atomic_store(&pool->regions[i].is_taken, true);
+  for (uint32_t i = 0; i < POOL_SHARED_JOBS; i++) {
+    atomic_store(&pool->shared_jobs[i].is_taken, true);
   }
   tally *t = tally_make(pool, MOST);
   atomic_uint cost = 10000; /* 200 pieces are a unit */
@@ -646,7 +647,7 @@ TEST(short_work_that_is_not_shared_stays_in_large_parts) {
   vyre__pool_free(pool);
 }
 
-/* --- a job that runs a job ---------------------------------------------------*/
+/* --- a job that runs a job -------------------------------------------------*/
 
 typedef struct nest {
   tally *inner;
@@ -681,7 +682,7 @@ TEST(a_job_runs_another_on_its_own_thread) {
   vyre__pool_free(pool);
 }
 
-/* --- time --------------------------------------------------------------------*/
+/* --- time ------------------------------------------------------------------*/
 
 TEST(busy_time_is_that_of_all_threads) {
   static const uint32_t threads[] = {1, 2, 4};
@@ -755,12 +756,12 @@ TEST(the_cost_of_a_piece_is_learnt) {
   vyre__pool_free(pool);
 }
 
-/* --- beginning and end -------------------------------------------------------*/
+/* --- beginning and end -----------------------------------------------------*/
 
 TEST(a_pool_ends_at_once_after_work) {
   for (int i = 0; i < 100; i++) {
     vyre__pool *pool = make(1 + (uint32_t)i % 7);
-    if (i % 3 == 0) vyre__pool_spin(pool, 0);
+    if (i % 3 == 0) vyre__pool_set_spin(pool, 0);
     tally *t = tally_make(pool, 40);
     t->busy_ns = (uint64_t)(i % 5) * 2000;
     vyre__job job = {run, t, 40, 0};
@@ -783,7 +784,7 @@ static void *refuse(void *self, void *ptr, size_t old_size, size_t new_size) {
 TEST(no_memory_is_a_status) {
   vyre__pool *pool;
   vyre_status st = {0};
-  CHECK(vyre__pool_make((vyre_allocator){refuse, NULL}, 2, &pool, &st) ==
+  CHECK(vyre__pool_create((vyre_allocator){refuse, NULL}, 2, &pool, &st) ==
         VYRE_OUT_OF_MEMORY);
   CHECK(!pool && st.message[0] && st.fix[0]);
 }
@@ -852,7 +853,8 @@ static int without_threads(vyre__pool *pool) {
   (void)pool;
   vyre__pool *own;
   struct rlimit none = {0, 0};
-  if (vyre__pool_make((vyre_allocator){0}, 4, &own, NULL) != VYRE_OK) return 4;
+  if (vyre__pool_create((vyre_allocator){0}, 4, &own, NULL) != VYRE_OK)
+    return 4;
   tally *t = tally_make(own, 100);
   t->busy_ns = 20000;
   if (setrlimit(RLIMIT_AS, &none) != 0) return 5;
@@ -867,16 +869,16 @@ TEST(a_pool_without_threads_still_works) {
   CHECK_U64(in_child(without_threads, NULL), 0);
 }
 
-/* --- between two jobs --------------------------------------------------------*/
+/* --- between two jobs ------------------------------------------------------*/
 
 #if defined(__x86_64__) && !HAS_TSAN
 
-/* Every instruction of a call is looked at by one that the system stopped in the
- * middle of the job before: it must not find a unit of that job, of which all are
- * done, whatever is filled in for the next one already. */
+/* Every instruction of a call is looked at by one that the system stopped in
+ * the middle of the job before: it must not find a unit of that job, of which
+ * all are done, whatever is filled in for the next one already. */
 static struct {
   const vyre__pool *pool;
-  uint64_t before[POOL_REGIONS]; /* generations of jobs that are over */
+  uint64_t before[POOL_SHARED_JOBS]; /* generations of jobs that are over */
   volatile sig_atomic_t goes_on;
   unsigned long steps, found;
 } late;
@@ -887,8 +889,8 @@ static void look_late(int signal, siginfo_t *info, void *context) {
   (void)signal;
   (void)info;
   late.steps++;
-  for (uint32_t i = 0; i < POOL_REGIONS; i++) {
-    const pool_region *region = &late.pool->regions[i];
+  for (uint32_t i = 0; i < POOL_SHARED_JOBS; i++) {
+    const pool_shared_job *region = &late.pool->shared_jobs[i];
     for (uint32_t k = 0; k < late.pool->threads; k++) {
       uint64_t next = atomic_load(&region->shares[k].next);
       if (next >> UNIT_BITS == late.before[i] &&
@@ -924,8 +926,8 @@ TEST(who_comes_late_finds_nothing_of_a_job_that_is_over) {
   for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
     tally *t = tally_make(own, counts[i]);
     vyre__job job = {run, t, counts[i], 0};
-    for (uint32_t k = 0; k < POOL_REGIONS; k++) {
-      late.before[k] = atomic_load(&own->regions[k].generation);
+    for (uint32_t k = 0; k < POOL_SHARED_JOBS; k++) {
+      late.before[k] = atomic_load(&own->shared_jobs[k].generation);
     }
     late.steps = 0;
     late.goes_on = 1;
@@ -949,7 +951,8 @@ TEST(who_comes_late_finds_nothing_of_a_job_that_is_over) {
 #define LATE_ENTRIES
 #endif
 
-/* First that which must be done before there was a thread whose stack is kept. */
+/* First that which must be done before there was a thread whose stack is
+ * kept. */
 TEST_MAIN(TEST_ENTRY(a_pool_without_threads_still_works),
           TEST_ENTRY(every_piece_runs_once),
           TEST_ENTRY(huge_counts_are_covered_by_ranges),
