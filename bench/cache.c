@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Compiling again: what the cache gives, against a compile. Of devices that keep
- * files, also from disk. */
+/* Measures the cache: getting a compiled pipeline from memory, or from disk
+ * where the device supports it, against compiling it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +14,12 @@
 static const char suite[] = "cache";
 
 enum {
-  ROUNDS = 101, /* of what is quick; others have fewer, but so many: */
-  LEAST_ROUNDS = 5,
+  ROUNDS = 101, /* of fast jobs; slower ones have fewer, within these limits: */
+  MIN_ROUNDS = 5,
   REPEAT = 200,
   REPEAT_WARM = 10000,
-  ROUND_NS = 10000000, /* that a round takes, or one call */
-  ROW_NS = 1000000000, /* and all of a row */
+  ROUND_NS = 10000000, /* time of a round, or one call if that is longer */
+  ROW_NS = 1000000000, /* time of all rounds of a row */
   TEXT = 1 << 16,
   NAME = 64
 };
@@ -50,8 +50,9 @@ static bool compile_warm(void *self) {
   return compile(self, VYRE_CACHE_MEMORY_HIT);
 }
 
-/* A context of its own finds nothing in memory; without a folder it compiles. The
- * time has opening and closing the device in it, which `open_only` measures. */
+/* Opens a device in a new context, which has nothing in memory; without a
+ * folder it always compiles. The time includes opening and closing the device,
+ * which `open_only` measures alone. */
 static bool open_device(const job *j, vyre_context **context, job *out) {
   vyre_context_options options = {
       .cache_directory = j->folder, .trace_file = "", .faults = ""};
@@ -81,10 +82,10 @@ static bool open_only(void *self) {
   return fine;
 }
 
-/* --- rows --------------------------------------------------------------------*/
+/* --- rows ------------------------------------------------------------------*/
 
-/* What compiling takes on top of opening, round by round. One device compiles in a
- * thousandth of the time of another. */
+/* Measures compiling without opening, round by round. Devices differ by a
+ * factor of a thousand, so the number of rounds depends on the time. */
 static bench_times above_open(job *j) {
   const bench_job whole = {compile_new, j}, part = {open_only, j};
   bench_times once, all;
@@ -92,13 +93,13 @@ static bench_times above_open(job *j) {
   double repeat = ROUND_NS / once.median;
   repeat = repeat < 1 ? 1 : repeat > REPEAT ? REPEAT : repeat;
   double rounds = ROW_NS / (repeat * once.median);
-  if (rounds < LEAST_ROUNDS) rounds = LEAST_ROUNDS;
+  if (rounds < MIN_ROUNDS) rounds = MIN_ROUNDS;
   if (rounds > ROUNDS) rounds = ROUNDS;
   return bench_difference(whole, part, (int)rounds, (long)repeat, &all);
 }
 
-/* Whether the device keeps a file of what it compiles. */
-static bool keeps_files(const job *j) {
+/* Returns true if the device stores what it compiles on disk. */
+static bool has_disk_cache(const job *j) {
   vyre_context *context = NULL;
   vyre_pipeline *pipeline = NULL;
   vyre_cache_info info = {0};
@@ -132,7 +133,7 @@ static void measure(job *j, const char *kernel) {
   char *name = names[used++];
   snprintf(name, NAME, "%s: %s from memory", j->name, kernel);
   bench_row_times(suite, name, "us", 1e-3, warm, "compiled", cold);
-  if (keeps_files(&with)) {
+  if (has_disk_cache(&with)) {
     name = names[used++];
     snprintf(name, NAME, "%s: %s from disk", j->name, kernel);
     bench_row_times(suite, name, "us", 1e-3, above_open(&with), "compiled",

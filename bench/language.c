@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Kernel text and the reference device. */
+/* Measures parsing and checking of kernel text, the reference device, and the
+ * start of the command-line tool. */
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -20,14 +21,14 @@ static void must(vyre_code code, const vyre_status *st, const char *what) {
   if (code != VYRE_OK) bench_fail(what, st->message);
 }
 
-/* --- parsing and checking ----------------------------------------------------*/
+/* --- parsing and checking --------------------------------------------------*/
 
 typedef struct text_job {
   char *text;
   size_t length;
 } text_job;
 
-/* A kernel as people write them: loops, barriers, shared memory, a comment. */
+/* A typical hand-written kernel: loops, barriers, shared memory, a comment. */
 static const char kernel_text[] =
     "// kernel %u of many: smooths a row, then sums it up as a tree\n"
     "fn mean%u(a: f32, b: f32, c: f32) -> f32 {\n"
@@ -99,7 +100,7 @@ static void bench_text(void) {
   free(job.text);
 }
 
-/* --- the reference device ----------------------------------------------------*/
+/* --- reference device ------------------------------------------------------*/
 
 enum { ELEMENTS = 16384, TURNS = 256, OPERATIONS = 4, LONE_TURNS = 100000 };
 
@@ -112,7 +113,7 @@ static const char loop_text[] =
     "    y[global_id.x] = v;\n"
     "}\n";
 
-/* One invocation: all overhead, no lanes that share it. */
+/* A single invocation: no other lanes share the interpreter's overhead. */
 static const char lone_text[] =
     "kernel lone workgroup(1) over(y)\n"
     "buffer y : read_write u32[] @0;\n"
@@ -165,7 +166,7 @@ static void bench_ref(const char *text, size_t count, double operations,
   free(job.elements);
 }
 
-/* --- the command -------------------------------------------------------------*/
+/* --- command-line tool -----------------------------------------------------*/
 
 extern char **environ;
 

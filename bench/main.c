@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* bench [FILE]: runs all suites, or the one of $VYRE_BENCH_SUITE, prints a table,
- * writes FILE as JSON. */
+/* bench [FILE]: runs all suites, or the one named in $VYRE_BENCH_SUITE. Prints
+ * a table and writes FILE as JSON. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +11,14 @@
 typedef struct row {
   const char *suite, *name, *unit, *peer;
   double value, minimum, peer_value, peer_minimum;
-  const bench_result *result; /* instead, if not NULL */
+  const bench_result
+      *result; /* if not NULL, used instead of the fields above */
 } row;
 
-enum { MOST_ROWS = 1024, MOST_ROUNDS = 1001 };
-static row rows[MOST_ROWS];
+enum { MAX_ROWS = 1024, MAX_ROUNDS = 1001 };
+static row rows[MAX_ROWS];
 static int row_count;
-static bool has_head; /* of the table that suites share */
+static bool has_head; /* the header of the shared table has been printed */
 
 double bench_now_ns(void) {
   struct timespec now;
@@ -57,9 +58,9 @@ static bench_times summary(double *times, int rounds) {
 
 void bench_pair(bench_job ours, bench_job peer, int rounds, long repeat,
                 bench_times *our_times, bench_times *peer_times) {
-  static double mine[MOST_ROUNDS], theirs[MOST_ROUNDS];
-  if (rounds > MOST_ROUNDS) rounds = MOST_ROUNDS;
-  time_once(ours, 1); /* warm: what is kept between calls is there */
+  static double mine[MAX_ROUNDS], theirs[MAX_ROUNDS];
+  if (rounds > MAX_ROUNDS) rounds = MAX_ROUNDS;
+  time_once(ours, 1); /* warms up caches and allocations */
   if (peer.run) time_once(peer, 1);
   for (int i = 0; i < rounds; i++) {
     mine[i] = time_once(ours, repeat);
@@ -71,9 +72,8 @@ void bench_pair(bench_job ours, bench_job peer, int rounds, long repeat,
 
 bench_times bench_difference(bench_job whole, bench_job part, int rounds,
                              long repeat, bench_times *whole_times) {
-  static double wholes[MOST_ROUNDS], parts[MOST_ROUNDS],
-      differences[MOST_ROUNDS];
-  if (rounds > MOST_ROUNDS) rounds = MOST_ROUNDS;
+  static double wholes[MAX_ROUNDS], parts[MAX_ROUNDS], differences[MAX_ROUNDS];
+  if (rounds > MAX_ROUNDS) rounds = MAX_ROUNDS;
   time_once(whole, 1);
   time_once(part, 1);
   for (int i = 0; i < rounds; i++) {
@@ -87,7 +87,7 @@ bench_times bench_difference(bench_job whole, bench_job part, int rounds,
 }
 
 static void keep(row made) {
-  if (row_count == MOST_ROWS) bench_fail("table", "too many rows");
+  if (row_count == MAX_ROWS) bench_fail("table", "too many rows");
   rows[row_count++] = made;
 }
 
@@ -199,8 +199,8 @@ static void write_json(FILE *file) {
   fprintf(file, "]\n");
 }
 
-/* "cpu" wants all of cpu.*. */
-static bool wants(const char *only, const char *name) {
+/* Returns true if suite @p name is selected: "cpu" selects all of cpu.*. */
+static bool is_selected(const char *only, const char *name) {
   size_t length = only ? strlen(only) : 0;
   return !only || (strncmp(only, name, length) == 0 &&
                    (name[length] == 0 || name[length] == '.'));
@@ -210,21 +210,21 @@ int main(int argc, char **argv) {
   const char *only = getenv("VYRE_BENCH_SUITE");
   const char *child = getenv("VYRE_BENCH_CHILD");
   if (child) return bench_vulkan_child(child);
-  if (wants(only, "plan")) bench_plan();
-  if (wants(only, "language")) bench_language();
-  if (wants(only, "numbers")) bench_numbers();
-  if (wants(only, "cache")) bench_cache();
-  if (wants(only, "recording")) bench_recording();
-  if (wants(only, "dispatch")) bench_dispatch();
-  /* The first of them loads what compiles, which it measures. */
-  if (wants(only, "cpu.compile")) bench_cpu_compile();
-  if (wants(only, "cpu.dispatch")) bench_cpu_dispatch();
-  if (wants(only, "cpu.kernels")) bench_cpu_kernels();
-  if (wants(only, "cpu.pool")) bench_cpu_pool();
-  if (wants(only, "vulkan.compile")) bench_vulkan_compile();
-  if (wants(only, "vulkan.dispatch")) bench_vulkan_dispatch();
-  if (wants(only, "vulkan.replay")) bench_vulkan_replay();
-  if (wants(only, "vulkan.kernels")) bench_vulkan_kernels();
+  if (is_selected(only, "plan")) bench_plan();
+  if (is_selected(only, "language")) bench_language();
+  if (is_selected(only, "numbers")) bench_numbers();
+  if (is_selected(only, "cache")) bench_cache();
+  if (is_selected(only, "recording")) bench_recording();
+  if (is_selected(only, "dispatch")) bench_dispatch();
+  /* This suite comes first: it measures loading LLVM. */
+  if (is_selected(only, "cpu.compile")) bench_cpu_compile();
+  if (is_selected(only, "cpu.dispatch")) bench_cpu_dispatch();
+  if (is_selected(only, "cpu.kernels")) bench_cpu_kernels();
+  if (is_selected(only, "cpu.pool")) bench_cpu_pool();
+  if (is_selected(only, "vulkan.compile")) bench_vulkan_compile();
+  if (is_selected(only, "vulkan.dispatch")) bench_vulkan_dispatch();
+  if (is_selected(only, "vulkan.replay")) bench_vulkan_replay();
+  if (is_selected(only, "vulkan.kernels")) bench_vulkan_kernels();
   if (argc < 2) return 0;
   FILE *file = fopen(argv[1], "w");
   if (!file) bench_fail(argv[1], "cannot be written");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Functions of mathematics as compiled C, against the C library's; and how fast
- * kernels are lowered. */
+/* Measures built-in math functions, compiled as C, against the C library, and
+ * the speed of lowering. */
 #include <dlfcn.h>
 #include <math.h>
 #include <spawn.h>
@@ -18,7 +18,7 @@
 static const char suite[] = "numbers";
 
 enum {
-  ELEMENTS = 4096, /* three buffers stay in the first cache */
+  ELEMENTS = 4096, /* three buffers fit in the first-level cache */
   ROUNDS = 41,
   TURNS = 20,
   PATH = 128,
@@ -28,7 +28,7 @@ static void must(vyre_code code, const vyre_status *st, const char *what) {
   if (code != VYRE_OK) bench_fail(what, st->message);
 }
 
-/* --- the functions -------------------------------------------------------------*/
+/* --- functions -------------------------------------------------------------*/
 
 typedef float one(float);
 typedef float two(float, float);
@@ -45,7 +45,7 @@ static float rsqrtf(float x) {
   return 1.0f / sqrtf(x);
 }
 
-/* Arguments are in [lo, hi]; with `scales`, powers of two are. */
+/* Arguments are in [lo, hi]; with `scales`, 2 to that power. */
 typedef struct function {
   const char *name;
   one *one;
@@ -80,7 +80,7 @@ static const function functions[] = {
 };
 enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
 
-/* As the emitted file has it, for up to three buffers. */
+/* The launch struct of the emitted file, for up to three buffers. */
 typedef struct launch2 {
   void *data[2];
   uint32_t len[2], grid[3];
@@ -108,7 +108,7 @@ static bool run_ours(void *self) {
 
 static bool run_peer(void *self) {
   function_job *job = self;
-  one *volatile f1 = job->f->one; /* called, not put in place */
+  one *volatile f1 = job->f->one; /* prevents inlining */
   two *volatile f2 = job->f->two;
   one *g1 = f1;
   two *g2 = f2;
@@ -118,11 +118,11 @@ static bool run_peer(void *self) {
   return true;
 }
 
-/* --- from kernels to a library ---------------------------------------------------*/
+/* --- from kernels to a library ---------------------------------------------*/
 
 typedef struct place {
   char folder[PATH / 2];
-  char files[FUNCTIONS][PATH]; /* C, one a function */
+  char files[FUNCTIONS][PATH]; /* C source of each function */
   char library[PATH];
   const char *compiler;
   void *handle;
@@ -163,7 +163,7 @@ static void emit_function(const function *f, vyre_math math, const char *path) {
 
 extern char **environ;
 
-/* False if there is no such compiler. */
+/* Returns false if the compiler is not installed. */
 static bool compile(place *p, const char *compiler) {
   char *words[FUNCTIONS + 16];
   size_t n = 0;
@@ -211,7 +211,7 @@ static void build_library(place *p, vyre_math math) {
   for (int i = 0; !chosen && !p->compiler && i < 4; i++) {
     compile(p, compilers[i]);
   }
-  if (!p->compiler) bench_fail("numbers", "no C compiler is there");
+  if (!p->compiler) bench_fail("numbers", "no C compiler is installed");
   p->handle = dlopen(p->library, RTLD_NOW | RTLD_LOCAL);
   if (!p->handle) bench_fail(p->library, dlerror());
 }
@@ -223,7 +223,7 @@ static void finish_library(place *p) {
   rmdir(p->folder);
 }
 
-/* --- measuring --------------------------------------------------------------------*/
+/* --- measuring -------------------------------------------------------------*/
 
 static float draw(const function *f, uint64_t *state) {
   double unit = (double)(bench_random(state) >> 11) * 0x1p-53;
@@ -231,7 +231,8 @@ static float draw(const function *f, uint64_t *state) {
   return (float)(f->scales ? exp2(value) : value);
 }
 
-/* Ours are right, the peer's nearly: they may not be far apart. */
+/* Checks that the results are close: ours are exact, those of the peer nearly
+ * so. */
 static void compare(const function_job *job) {
   static float ours[ELEMENTS];
   if (!job->run || job->run(job->launch) != 0)
@@ -242,7 +243,7 @@ static void compare(const function_job *job) {
     if (ours[i] == job->y[i] ||
         fabsf(ours[i] - job->y[i]) <= 1e-6f * fabsf(job->y[i]))
       continue;
-    bench_fail(job->f->name, "is not what the C library has");
+    bench_fail(job->f->name, "differs from the C library");
   }
 }
 
@@ -278,7 +279,7 @@ static void bench_function(const function *f, const place *p,
                   peer);
 }
 
-/* --- lowering ---------------------------------------------------------------------*/
+/* --- lowering --------------------------------------------------------------*/
 
 enum { GROUPS = 2000, STATEMENTS_OF_A_GROUP = 10 };
 
@@ -306,7 +307,8 @@ static const char lowering_group[] =
     "        sum = sum + f32((bits * 1664525 + 1013904223) >> 8);\n"
     "    }\n";
 
-/* It takes nothing, which ends the printing at once: what is left is lowering. */
+/* A writer that refuses everything: printing ends at once, and only lowering is
+ * measured. */
 static bool write_nowhere(void *self, const char *text, size_t length) {
   (void)self;
   (void)text;

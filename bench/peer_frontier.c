@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* A plain C implementation of frontier planning, for comparison. */
 #include "peer_frontier.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The peer of the frontier planner: the same algorithm written down plainly in
- * C, with 64-bit indices and one growing vector per group, as a first version
- * would have it. Gives the same groups. */
+/* Peer of the frontier planner: the same algorithm in plain C, with 64-bit
+ * indices and one growing vector per group, as a first version would be
+ * written. It returns the same groups. */
 #ifndef VYRE_BENCH_PEER_FRONTIER_H
 #define VYRE_BENCH_PEER_FRONTIER_H
 
@@ -23,7 +23,7 @@ typedef struct peer_plan {
   size_t widest;
 } peer_plan;
 
-/* Kept between calls: arrays of counts, offsets and targets. */
+/* Arrays of counts, offsets and targets, reused between calls. */
 typedef struct peer_scratch {
   size_t *outgoing, *indegree, *offsets, *targets;
   size_t waves, deps;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The peer of the pool: OpenMP, as the compiler that builds this brings it. The
- * suite builds it once by each, as a library of its own. */
+/* Peer of the thread pool: a parallel loop in OpenMP. The suite builds this
+ * file with several compilers, each into a library of its own. */
 void peer_for(void (*piece)(void *self, long index), void *self, long count);
 
 void peer_for(void (*piece)(void *self, long index), void *self, long count) {

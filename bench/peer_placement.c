@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Greedy placement by size, for comparison. */
 #include "peer_placement.h"
 
 #include <stdlib.h>
@@ -17,8 +18,8 @@ static int by_size(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-/* The smallest gap below or between what lives at the same time; the list is in
- * order of offsets. */
+/* Returns the smallest gap below or between the intervals that overlap in time.
+ * The list is sorted by offset. */
 static uint64_t best_gap(const placed *list, size_t count,
                          const vyre_interval *it) {
   uint64_t floor = 0, best = UINT64_MAX, best_room = UINT64_MAX;

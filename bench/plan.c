@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Plans that are made once a dispatch or more: nanoseconds count. */
+/* Measures plans that are made for every dispatch, where nanoseconds matter. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -18,7 +18,7 @@ typedef struct queue_job {
 
 static bool run_queue(void *self) {
   queue_job *job = self;
-  job->profile.initial_items ^= 1; /* not the same input every time */
+  job->profile.initial_items ^= 1; /* varies the input */
   return vyre_queue_drain_plan_build(&job->profile, 8192, &job->plan, NULL) ==
          VYRE_OK;
 }
@@ -63,7 +63,7 @@ static vyre_program *eight_buffers(void) {
   return program;
 }
 
-/* A row without a rival: these have a limit to keep instead. */
+/* Adds a row without a peer. Such rows have a limit to stay below. */
 static void row_alone(const char *name, bool (*run)(void *), void *self) {
   bench_times ours, none;
   bench_pair((bench_job){run, self}, (bench_job){0}, ROUNDS, REPEAT, &ours,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Frontier plans of large layered graphs: each wave depends on four random
- * waves of the layer before. */
+/* Measures frontier plans of large layered graphs: each wave depends on four
+ * random waves of the layer before. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -61,7 +61,7 @@ static bool run_peer(void *self) {
   return peer_frontier(&g->desc, &g->peer, &g->peer_plan);
 }
 
-/* Both must have done the same work. */
+/* Checks that both planners returned the same groups. */
 static void check_same(const graph *g) {
   const vyre_barrier_plan *plan = &g->plan.barriers;
   bool same = plan->group_count == g->peer_plan.count;
@@ -76,7 +76,7 @@ static void check_same(const graph *g) {
   if (!same) bench_fail("frontier", "vyre and the peer differ");
 }
 
-/* The same dependencies in another order: the general way is measured too. */
+/* Shuffles the dependencies, to measure the general path as well. */
 static void graph_shuffle(graph *g) {
   uint64_t state = 1;
   for (size_t i = g->desc.dependency_count; i > 1; i--) {
@@ -87,8 +87,8 @@ static void graph_shuffle(graph *g) {
   }
 }
 
-/* Sorted by their earlier wave: each wave names who waits for it. */
-static void graph_turn(graph *g) {
+/* Sorts the dependencies by their earlier wave. */
+static void graph_sort_by_earlier(graph *g) {
   size_t count = g->desc.dependency_count, waves = g->desc.wave_count;
   vyre_wave_dependency *turned = malloc(count * sizeof *turned + 1);
   size_t *starts = calloc(waves + 1, sizeof *starts);
@@ -112,7 +112,8 @@ static double our_bytes(const graph *g) {
 
 static double peer_bytes(const graph *g) {
   size_t entries = 3 * g->peer.waves + 1 + g->peer.deps;
-  /* Twice the plan: the groups before and after splitting live side by side. */
+  /* Twice the plan: the groups before and after splitting exist at the same
+   * time. */
   return (double)(entries * sizeof(size_t) +
                   2 * peer_plan_bytes(&g->peer_plan));
 }
@@ -128,7 +129,7 @@ void bench_plan_frontier(void) {
       {"frontier 100000 layers x 10", 100000, 10, 15, NULL},
       {"frontier 10 layers x 100000", 10, 100000, 15, NULL},
       {"frontier 1000 x 1000, sorted by earlier wave", 1000, 1000, 15,
-       graph_turn},
+       graph_sort_by_earlier},
       {"frontier 1000 x 1000, shuffled", 1000, 1000, 5, graph_shuffle},
       {"frontier 10000000 waves (10000 x 1000)", 10000, 1000, 3, NULL}};
   for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {

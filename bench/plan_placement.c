@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Placement of many intervals: how long it takes, and how many bytes above the
- * lower bound it needs. */
+/* Measures placement of many intervals: its time, and the bytes it needs above
+ * the lower bound. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -80,8 +80,7 @@ void bench_plan_placement(void) {
                cases[i].rounds, 1, &ours, &peer);
     bench_row_times("plan", cases[i].time, "ms", 1e-6, ours, peer_name, peer);
     double bound = (double)job.plan.lower_bound_bytes / 100;
-    /* In percent of the bound, on top of 100, so that a ratio means something.
-     */
+    /* Percent of the bound plus 100, so that a ratio is meaningful. */
     bench_row_figure("plan", cases[i].gap, "% bound",
                      (double)job.plan.placed_bytes / bound, peer_name,
                      (double)job.peer_bytes / bound);

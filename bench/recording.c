@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A recording against the same dispatches, one by one. Kernels are as small as
- * they can be: what is measured is the way to them. Rounds are short and many, so
- * that most of them are not interrupted on a busy machine. */
+/* Measures recordings against the same dispatches one by one. The kernels are
+ * as small as possible, so that only the overhead counts. Rounds are short and
+ * many, so that most of them are not interrupted on a busy machine. */
 #include <string.h>
 
 #include "vyre/vyre.h"
@@ -67,7 +67,7 @@ static void ground_close(ground *g) {
   vyre_device_release(g->device);
 }
 
-/* --- a chain of dispatches ---------------------------------------------------*/
+/* --- a chain of dispatches -------------------------------------------------*/
 
 typedef struct chain_job {
   ground *g;
@@ -102,7 +102,7 @@ static bool run_replay(void *self) {
   return true;
 }
 
-/* Another buffer every time: all dispatches are made anew. */
+/* Binds another buffer each time, so that all dispatches are prepared again. */
 static bool run_rebound(void *self) {
   chain_job *job = self;
   vyre_status st = {0};
@@ -159,9 +159,9 @@ static void bench_chain(ground *g, int kernel, const char *name,
   vyre_recording_release(job.rec);
 }
 
-/* --- a loop ------------------------------------------------------------------*/
+/* --- a loop ----------------------------------------------------------------*/
 
-enum { TURNS = 50, MOST_TURNS = 1000 };
+enum { TURNS = 50, MAX_TURNS = 1000 };
 
 typedef struct loop_job {
   ground *g;
@@ -177,7 +177,7 @@ static bool run_loop(void *self) {
   return job->words[0] == 0;
 }
 
-/* What a host does without: dispatch, look, dispatch. */
+/* The same loop on the host: dispatch, read the flag, dispatch. */
 static bool run_host_loop(void *self) {
   loop_job *job = self;
   vyre_status st = {0};
@@ -189,7 +189,7 @@ static bool run_host_loop(void *self) {
                              .output_count = 1,
                              .grid = {1}};
   job->words[0] = TURNS;
-  for (int i = 0; i < MOST_TURNS && job->words[0] > 0; i++) {
+  for (int i = 0; i < MAX_TURNS && job->words[0] > 0; i++) {
     must(vyre_dispatch(job->g->pipelines[COUNT], &desc, &st), &st, "dispatch");
   }
   return job->words[0] == 0;
@@ -209,7 +209,7 @@ static void bench_loop(ground *g) {
                               .outputs = &place,
                               .output_count = 1,
                               .grid = {1}};
-  must(vyre_recording_begin_while(job.rec, place, MOST_TURNS, 4, &st), &st,
+  must(vyre_recording_begin_while(job.rec, place, MAX_TURNS, 4, &st), &st,
        "while");
   must(vyre_recording_add_dispatch(job.rec, g->pipelines[COUNT], &d, &st), &st,
        "record");
@@ -225,8 +225,8 @@ static void bench_loop(ground *g) {
 void bench_recording(void) {
   ground g;
   ground_open(&g);
-  bench_chain(&g, STEP, "a dispatch of a replay", "and bound anew each time");
-  bench_chain(&g, IDLE, "one that does nothing", "that, bound anew each time");
+  bench_chain(&g, STEP, "a dispatch of a replay", "and bound again each time");
+  bench_chain(&g, IDLE, "one that does nothing", "that, bound again each time");
   bench_loop(&g);
   ground_close(&g);
 }

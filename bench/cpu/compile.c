@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Suite cpu.compile: from the source of a kernel to where it is ready, from
- * nothing and, in a process that never compiles, from the cache on disk; opening the
- * device; loading what compiles. $VYRE_BENCH_DEVICE as in kernels.c.
+/* Suite cpu.compile: time from the source of a kernel to a ready pipeline,
+ * compiled and from the disk cache; time to open the device and to load LLVM.
+ * For $VYRE_BENCH_DEVICE see kernels.c.
  *
- * What happens once in a process is measured in processes of their own. */
+ * Costs that occur once per process are measured in child processes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ int setenv(const char *name, const char *value, int overwrite);
 char *mkdtemp(char *pattern);
 
 static const char suite[] = "cpu.compile";
-static const char limit[] = "what it may take";
+static const char limit[] = "its limit";
 
 enum { TURNS = 5 };
 
@@ -31,17 +31,18 @@ static void must(vyre_code code, const vyre_status *st, const char *what) {
   if (code != VYRE_OK) bench_fail(what, st->message);
 }
 
-/* --- a process of its own ----------------------------------------------------*/
+/* --- child processes -------------------------------------------------------*/
 
 typedef struct child_job {
   void (*run)(const struct child_job *job, double *figures);
-  const char *text; /* what it needs */
+  const char *text; /* argument of the job */
   const char *directory;
 } child_job;
 
 enum { FIGURES = 2 * CPU_KERNELS + 1 };
 
-/* False if it failed: figures are then zero. */
+/* Runs a job in a child process. Returns false if it failed; figures are then
+ * 0. */
 static bool in_child(const child_job *job, double *figures) {
   int ends[2];
   memset(figures, 0, FIGURES * sizeof *figures);
@@ -63,15 +64,15 @@ static bool in_child(const child_job *job, double *figures) {
   return is_read && status == 0;
 }
 
-/* --- vyre --------------------------------------------------------------------*/
+/* --- vyre ------------------------------------------------------------------*/
 
 typedef struct place {
   vyre_context *context;
   vyre_device *device;
 } place;
 
-/* A device that has nothing in memory; @p directory "": no disk either. Gives the
- * nanoseconds that opening took. */
+/* Opens a device with an empty cache in memory; @p directory "": no disk cache
+ * either. Returns the nanoseconds that opening took. */
 static double open_place(place *p, const char *device, const char *directory) {
   vyre_status st = {0};
   vyre_context_options options = {
@@ -87,8 +88,8 @@ static void close_place(place *p) {
   vyre_context_release(p->context);
 }
 
-/* Waits until the full code is in the place of the quick: what is measured next has
- * the machine for itself. */
+/* Waits until optimised code has replaced the baseline code, so that compiling
+ * in the background does not disturb the next measurement. */
 static void await_full(vyre_pipeline *pipeline) {
   vyre_pipeline_resources now;
   for (int i = 0; i < 10000; i++) {
@@ -96,14 +97,15 @@ static void await_full(vyre_pipeline *pipeline) {
       return;
     (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
   }
-  bench_fail(suite, "no full code has come in the place of the quick");
+  bench_fail(suite, "the baseline code was not replaced by optimised code");
 }
 
-/* Nanoseconds from source to ready; *made says how. Quick: until the first code is
- * there, which is replaced behind the caller's back. */
-static double make_ready(const place *p, const char *file, bool is_quick,
-                         vyre_cache_result *made) {
-  const vyre_compile_options options = {.is_baseline = is_quick};
+/* Returns the nanoseconds from source to ready; *made says how it was made.
+ * With the baseline tier, until the first code is ready, which is replaced in
+ * the background. */
+static double time_to_ready(const place *p, const char *file, bool is_baseline,
+                            vyre_cache_result *made) {
+  const vyre_compile_options options = {.is_baseline = is_baseline};
   vyre_status st = {0};
   vyre_module *module;
   vyre_pipeline *pipeline;
@@ -117,7 +119,7 @@ static double make_ready(const place *p, const char *file, bool is_quick,
                              &pipeline, NULL, &st),
        &st, file);
   double took = cpu_now_ns() - start;
-  if (is_quick) await_full(pipeline);
+  if (is_baseline) await_full(pipeline);
   *made = vyre_pipeline_get_cache_info(pipeline, &info) ? info.origin
                                                         : VYRE_CACHE_OFF;
   vyre_pipeline_release(pipeline);
@@ -126,26 +128,27 @@ static double make_ready(const place *p, const char *file, bool is_quick,
   return took;
 }
 
-/* In a process of its own, so that the first time is still to come. */
+/* In a child process, where the device has not been opened before. */
 static void try_open(const child_job *job, double *figures) {
   vyre_status st = {0};
   cpu_vyre *v = cpu_vyre_open(job->text, false, 0, &st);
   figures[0] = v ? 1 : 0;
 }
 
-/* Opening, then the first compile and the second, which needs no loading. */
+/* Measures opening, the first compile, and the second, which does not load
+ * LLVM. */
 static void first_compile(const child_job *job, double *figures) {
   place first, second;
   vyre_cache_result made;
   figures[0] = open_place(&first, job->text, "");
-  figures[1] = make_ready(&first, "saxpy", false, &made);
+  figures[1] = time_to_ready(&first, "saxpy", false, &made);
   open_place(&second, job->text, "");
-  figures[2] = make_ready(&second, "saxpy", false, &made);
+  figures[2] = time_to_ready(&second, "saxpy", false, &made);
 }
 
-/* All kernels on a device that has none of them: nanoseconds until the last one
- * is ready, each after the one before or all asked for at once. */
-static double make_all_ready(const char *device, bool at_once) {
+/* Returns the nanoseconds until all kernels are ready on a device that has none
+ * of them, compiled one after the other or all at once. */
+static double time_to_all_ready(const char *device, bool at_once) {
   place p;
   vyre_status st = {0};
   vyre_module *modules[CPU_KERNELS];
@@ -189,27 +192,28 @@ static double mean_of(const double *values, int count) {
   return count > 0 ? sum / count : 0;
 }
 
-/* Median of each kernel, in milliseconds; 0 where the disk did not answer. */
+/* Medians of each kernel in milliseconds; 0 where the disk cache was not
+ * used. */
 typedef struct times {
   cpu_quartiles fresh[CPU_KERNELS], quick[CPU_KERNELS], disk[CPU_KERNELS];
-  double first; /* from disk, of a process */
+  double first; /* from disk, the first in a process */
 } times;
 
-/* Fills the folder. */
-static void keep_all(const child_job *job, double *figures) {
+/* Fills the cache directory. */
+static void fill_cache(const child_job *job, double *figures) {
   place p;
   vyre_cache_result made;
   (void)figures;
   open_place(&p, job->text, job->directory);
   for (int k = 0; k < CPU_KERNELS; k++) {
-    make_ready(&p, cpu_shapes[k].file, false, &made);
+    time_to_ready(&p, cpu_shapes[k].file, false, &made);
   }
   close_place(&p);
 }
 
-/* What a process does that only runs kernels that are kept: what compiles is never
- * loaded. Each kernel on a device of its own, all of them in turn, so that none is
- * what the processor has just seen. Medians, then the best, in ms; the very first
+/* Measures a process that only runs cached kernels and never loads LLVM. Each
+ * kernel is loaded on a device of its own, all of them in turn, so that none is
+ * in the processor's caches. Medians, then the best, in ms; the very first one
  * last. */
 static void from_disk(const child_job *job, double *figures) {
   enum { ROUNDS = 21 };
@@ -219,7 +223,7 @@ static void from_disk(const child_job *job, double *figures) {
     for (int k = 0; k < CPU_KERNELS; k++) {
       place p;
       open_place(&p, job->text, job->directory);
-      double ns = make_ready(&p, cpu_shapes[k].file, false, &made);
+      double ns = time_to_ready(&p, cpu_shapes[k].file, false, &made);
       close_place(&p);
       if (made != VYRE_CACHE_DISK_HIT) return;
       if (round >= 0) ms[k][round] = ns / 1e6;
@@ -233,10 +237,10 @@ static void from_disk(const child_job *job, double *figures) {
   }
 }
 
-/* Before this process has loaded what compiles. */
+/* Must run before this process has loaded LLVM. */
 static void measure_disk(const char *device, const char *directory, times *t) {
   double f[FIGURES];
-  child_job fill = {keep_all, device, directory};
+  child_job fill = {fill_cache, device, directory};
   child_job look = {from_disk, device, directory};
   if (!in_child(&fill, f) || !in_child(&look, f)) {
     bench_fail(suite, "a process of its own failed");
@@ -249,7 +253,7 @@ static void measure_disk(const char *device, const char *directory, times *t) {
 }
 
 static void measure(const char *device, times *t) {
-  place kept; /* what compiles stays loaded as long as a device is open */
+  place kept; /* LLVM stays loaded as long as a device is open */
   vyre_cache_result made;
   open_place(&kept, device, "");
   for (int k = 0; k < CPU_KERNELS; k++) {
@@ -258,11 +262,11 @@ static void measure(const char *device, times *t) {
     for (int turn = 0; turn <= TURNS; turn++) {
       place p;
       open_place(&p, device, "");
-      double ns = make_ready(&p, file, false, &made);
+      double ns = time_to_ready(&p, file, false, &made);
       if (turn > 0) fresh[turn - 1] = ns / 1e6; /* the first one warms up */
       close_place(&p);
       open_place(&p, device, "");
-      ns = make_ready(&p, file, true, &made);
+      ns = time_to_ready(&p, file, true, &made);
       if (turn > 0) quick[turn - 1] = ns / 1e6;
       close_place(&p);
     }
@@ -272,10 +276,10 @@ static void measure(const char *device, times *t) {
   close_place(&kept);
 }
 
-/* --- peers -------------------------------------------------------------------*/
+/* --- peers -----------------------------------------------------------------*/
 
-/* All kernels of PoCL, each from source to ready: the mean in ns. With an empty
- * folder for its cache, and again with what is in it. */
+/* Compiles all kernels with PoCL, from source to ready: the mean in ns. With an
+ * empty cache directory, and again with a filled one. */
 static void build_opencl(const child_job *job, double *figures) {
   const char *why;
   (void)setenv("POCL_CACHE_DIR", job->text, 1);
@@ -286,7 +290,7 @@ static void build_opencl(const child_job *job, double *figures) {
   figures[0] = (cpu_now_ns() - start) / CPU_KERNELS;
 }
 
-/* The clock, or the processor time of children that have ended. */
+/* Returns the time, or the processor time of finished children. */
 static double children_ns(void) {
   struct rusage used;
   if (!cpu_is_alone() || getrusage(RUSAGE_CHILDREN, &used) != 0) {
@@ -296,7 +300,8 @@ static double children_ns(void) {
          (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e3;
 }
 
-/* All kernels in C, by the compiler @p job->text: a shared object. */
+/* Compiles all kernels in C with the compiler @p job->text to a shared
+ * object. */
 static void build_c(const child_job *job, double *figures) {
   char command[2048];
   (void)snprintf(command, sizeof command,
@@ -309,7 +314,7 @@ static void build_c(const child_job *job, double *figures) {
   figures[0] = (children_ns() - start) / CPU_KERNELS;
 }
 
-/* --- rows --------------------------------------------------------------------*/
+/* --- rows ------------------------------------------------------------------*/
 
 static void add_row(const char *name, const char *unit, double value,
                     double best, const char *peer, double peer_value,
@@ -340,7 +345,7 @@ static void report_kernels(const times *t, double *fresh, double *quick,
   double all_fresh[CPU_KERNELS], all_quick[CPU_KERNELS], all_disk[CPU_KERNELS];
   int hits = 0;
   printf("%-28s %10s %10s %10s\n", "ms from source to ready", "compiled",
-         "is_quick", "from disk");
+         "baseline", "from disk");
   for (int k = 0; k < CPU_KERNELS; k++) {
     char name[64];
     printf("%-28s", cpu_shapes[k].file);
@@ -350,11 +355,11 @@ static void report_kernels(const times *t, double *fresh, double *quick,
     printf("\n");
     (void)snprintf(name, sizeof name, "%s, compiled", cpu_shapes[k].file);
     add_row(name, "ms", t->fresh[k].median, t->fresh[k].least, "", 0, "");
-    (void)snprintf(name, sizeof name, "%s, is_quick", cpu_shapes[k].file);
+    (void)snprintf(name, sizeof name, "%s, baseline", cpu_shapes[k].file);
     add_row(name, "ms", t->quick[k].median, t->quick[k].least, "", 0, "");
     (void)snprintf(name, sizeof name, "%s, from disk", cpu_shapes[k].file);
     add_row(name, "ms", t->disk[k].median, t->disk[k].least, "", 0,
-            t->disk[k].median > 0 ? "" : "the device keeps nothing on disk");
+            t->disk[k].median > 0 ? "" : "the device has no disk cache");
     all_fresh[k] = t->fresh[k].median;
     all_quick[k] = t->quick[k].median;
     if (t->disk[k].median > 0) all_disk[hits++] = t->disk[k].median;
@@ -365,7 +370,7 @@ static void report_kernels(const times *t, double *fresh, double *quick,
 }
 
 typedef struct peer_times {
-  double gcc, clang, pocl, pocl_cached; /* ms a kernel; 0: not there */
+  double gcc, clang, pocl, pocl_cached; /* ms per kernel; 0: not installed */
 } peer_times;
 
 static peer_times measure_peers(const char *directory) {
@@ -380,10 +385,10 @@ static peer_times measure_peers(const char *directory) {
   return made;
 }
 
-static void report_mean(const char *what, double mean, double most,
+static void report_mean(const char *what, double mean, double max,
                         const char *const *peers, const double *values,
                         int count) {
-  add_row(what, "ms", mean, mean, limit, most, "");
+  add_row(what, "ms", mean, mean, limit, max, "");
   printf("%-28s", what);
   print_figure(mean);
   for (int i = 0; i < count; i++) {
@@ -391,11 +396,11 @@ static void report_mean(const char *what, double mean, double most,
     if (values[i] > 0) {
       printf("   %s %.1f", peers[i], values[i]);
     } else {
-      printf("   %s is not there", peers[i]);
+      printf("   %s is not installed", peers[i]);
     }
     (void)snprintf(name, sizeof name, "%s, against %s", what, peers[i]);
     add_row(name, "ms", mean, mean, peers[i], values[i],
-            values[i] > 0 ? "" : "the peer is not there");
+            values[i] > 0 ? "" : "the peer is not installed");
   }
   printf("\n");
   (void)fflush(stdout);
@@ -422,15 +427,15 @@ static void report_once(const char *device) {
           "the first compile of a process over the second");
 }
 
-/* By the clock: processor time would be the same. */
+/* Measured by the clock: processor time would be the same. */
 static void report_at_once(const char *device) {
   enum { ROUNDS = 3 };
   double single[ROUNDS], all[ROUNDS];
   if (cpu_is_alone()) return;
-  (void)make_all_ready(device, false);
+  (void)time_to_all_ready(device, false);
   for (int i = 0; i < ROUNDS; i++) {
-    single[i] = make_all_ready(device, false) / 1e6;
-    all[i] = make_all_ready(device, true) / 1e6;
+    single[i] = time_to_all_ready(device, false) / 1e6;
+    all[i] = time_to_all_ready(device, true) / 1e6;
   }
   cpu_quartiles one = cpu_quartiles_of(single, ROUNDS);
   cpu_quartiles many = cpu_quartiles_of(all, ROUNDS);
@@ -441,12 +446,12 @@ static void report_at_once(const char *device) {
           "one after the other", one.median, "");
 }
 
-/* --- the suite ---------------------------------------------------------------*/
+/* --- the suite -------------------------------------------------------------*/
 
 static void remove_folder(const char *directory) {
   char command[1100];
   (void)snprintf(command, sizeof command, "rm -rf '%s'", directory);
-  /* NOLINTNEXTLINE(cert-env33-c): of our own making, below the temporary folder */
+  /* NOLINTNEXTLINE(cert-env33-c): the path was made by mkdtemp */
   if (system(command) != 0) printf("%s: left behind\n", directory);
 }
 
@@ -493,7 +498,7 @@ void bench_cpu_compile(void) {
   peer_times p = measure_peers(theirs);
   report_mean("mean, compiled", fresh, 15, compiled,
               (double[]){p.gcc, p.clang, p.pocl}, 3);
-  report_mean("mean, is_quick", quick, 15, compiled, (double[]){p.gcc}, 1);
+  report_mean("mean, baseline", quick, 15, compiled, (double[]){p.gcc}, 1);
   report_mean("mean, from disk", disk, 0.1, cached, &p.pocl_cached, 1);
   printf("\n");
   remove_folder(ours);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Suite cpu.dispatch: what it costs to have a small piece of work done, wait
- * included, beside a call, OpenMP and PoCL. $VYRE_BENCH_DEVICE as in kernels.c. */
+/* Suite cpu.dispatch: the cost of a small dispatch, including the wait,
+ * compared with a call, OpenMP and PoCL. For $VYRE_BENCH_DEVICE see
+ * kernels.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 static const char suite[] = "cpu.dispatch";
 
 enum { VYRE, DIRECT, GCC, CLANG, BASIC, PTHREAD, RIVALS };
-enum { ELEMENTS = 256, BATCH = 1000, PIECE_ROUNDS = 10000, MOST_THREADS = 256 };
+enum { ELEMENTS = 256, BATCH = 1000, PIECE_ROUNDS = 10000, MAX_THREADS = 256 };
 
 static const char *const titles[RIVALS] = {"vyre",       "a call",
                                            "OpenMP gcc", "OpenMP clang",
@@ -31,7 +32,7 @@ typedef struct ground {
   uint32_t threads;
 } ground;
 
-/* Launches @p repeat times, and waits each time or once. */
+/* Launches @p repeat times, and waits after each launch or once. */
 typedef struct job {
   cpu_rival rival;
   ground *g;
@@ -44,9 +45,9 @@ static bool is_there(const ground *g, int rival) {
   return all[rival] != NULL;
 }
 
-/* --- a table -----------------------------------------------------------------*/
+/* --- table -----------------------------------------------------------------*/
 
-/* Microseconds of each rival and round; 0: it is not there. */
+/* Microseconds of each rival in each round; 0: not installed. */
 typedef double figures[RIVALS][CPU_MOST_ROUNDS];
 
 static void print_head(void) {
@@ -55,7 +56,7 @@ static void print_head(void) {
   printf("\n");
 }
 
-static void add_rows(const ground *g, const char *name, double most,
+static void add_rows(const ground *g, const char *name, double limit,
                      figures f) {
   cpu_quartiles q[RIVALS];
   bool has[RIVALS];
@@ -77,31 +78,31 @@ static void add_rows(const ground *g, const char *name, double most,
                       .unit = "us",
                       .value = q[VYRE].median,
                       .best = q[VYRE].least,
-                      .peer = most > 0 ? "what it may take" : "",
-                      .peer_value = most,
-                      .peer_best = most,
-                      .ratio = q[VYRE].median > 0 ? most / q[VYRE].median : 0,
+                      .peer = limit > 0 ? "its limit" : "",
+                      .peer_value = limit,
+                      .peer_best = limit,
+                      .ratio = q[VYRE].median > 0 ? limit / q[VYRE].median : 0,
                       .note = ""});
   for (int i = DIRECT; i < RIVALS; i++) {
-    if (is_there(g, i) && !has[i]) continue; /* it cannot do that */
+    if (is_there(g, i) && !has[i]) continue; /* it does not support this */
     bool has_ratio = q[i].median > 0 && q[VYRE].median > 0;
     char what[96];
     (void)snprintf(what, sizeof what, "%s, against %s", name, titles[i]);
-    bench_row_add(
-        &(bench_result){.suite = suite,
-                        .name = what,
-                        .unit = "us",
-                        .value = q[VYRE].median,
-                        .best = q[VYRE].least,
-                        .peer = titles[i],
-                        .peer_value = q[i].median,
-                        .peer_best = q[i].least,
-                        .ratio = has_ratio ? q[i].median / q[VYRE].median : 0,
-                        .note = is_there(g, i) ? "" : "the peer is not there"});
+    bench_row_add(&(bench_result){
+        .suite = suite,
+        .name = what,
+        .unit = "us",
+        .value = q[VYRE].median,
+        .best = q[VYRE].least,
+        .peer = titles[i],
+        .peer_value = q[i].median,
+        .peer_best = q[i].least,
+        .ratio = has_ratio ? q[i].median / q[VYRE].median : 0,
+        .note = is_there(g, i) ? "" : "the peer is not installed"});
   }
 }
 
-/* Rounds of entries in the order of the table, a run being @p runs of them. */
+/* Times the entries in the order of the table; one run is @p runs launches. */
 static void take(ground *g, cpu_entry *entries, const int *runs, figures out) {
   g->rounds = cpu_rounds(entries, RIVALS, g->rounds);
   for (int i = 0; i < RIVALS; i++) {
@@ -111,7 +112,7 @@ static void take(ground *g, cpu_entry *entries, const int *runs, figures out) {
   }
 }
 
-/* --- one after the other -----------------------------------------------------*/
+/* --- one after the other ---------------------------------------------------*/
 
 static void run_rival(void *self) {
   const job *j = self;
@@ -129,7 +130,7 @@ static void run_enqueue(void *self) {
   cpu_opencl_finish(j->rival.self);
 }
 
-/* y of its own for each item: a batch must not write the same memory twice. */
+/* A separate y for each item: a batch must not write the same memory twice. */
 typedef struct batch {
   vyre_pipeline *pipeline;
   vyre_dispatch_desc items[BATCH];
@@ -177,7 +178,7 @@ static uint32_t slot_of(vyre_recording *rec, void *data, size_t size) {
   return slot;
 }
 
-/* The same as the batch, once and for all. */
+/* Records the same launches as the batch. */
 static vyre_recording *make_recording(const ground *g, batch *b) {
   vyre_recording *rec;
   vyre_status st = {0};
@@ -207,9 +208,9 @@ static void run_replay(void *self) {
   }
 }
 
-/* A batch has more memory than the nearest caches: after a round of the others, and
- * the pause before its own, it takes some twenty runs until it is as fast as it
- * stays. Both are figures: the first run, and what it stays at. */
+/* A batch uses more memory than the nearest caches hold. After a round of the
+ * others and a pause, it takes about twenty runs to reach its full speed. Both
+ * are reported: the first run, and the speed it settles at. */
 static void set_warm(cpu_entry *entries, int warm, int timed) {
   for (int i = 0; i < RIVALS; i++) {
     entries[i].warm = warm;
@@ -268,7 +269,7 @@ static void bench_small(ground *g) {
   cpu_workload_free(&g->w);
 }
 
-/* --- on all cores ------------------------------------------------------------*/
+/* --- on all cores ----------------------------------------------------------*/
 
 enum { LAUNCHES = 50 };
 
@@ -276,8 +277,8 @@ typedef struct pieces_job {
   const ground *g;
   const cpu_peer *peer;
   cpu_opencl *cl;
-  uint32_t count; /* of pieces */
-  uint32_t out[MOST_THREADS];
+  uint32_t count; /* number of items */
+  uint32_t out[MAX_THREADS];
 } pieces_job;
 
 static void pieces_vyre(void *self) {
@@ -319,8 +320,8 @@ static void pieces_opencl(void *self) {
   }
 }
 
-/* As many pieces as there are cores take as long as one, and what is above that
- * is the launch. One by vyre itself for vyre, one in C for the peers. */
+/* As many items as cores take as long as one item; the difference is the
+ * launch. The single item is run by vyre for vyre, and in C for the peers. */
 static void bench_all_cores(ground *g) {
   enum { ONE_VYRE, ONE_C, ALL_VYRE, ALL_GCC, ALL_CLANG, ALL_PTHREAD, JOBS };
   static figures f;
@@ -368,7 +369,8 @@ static void bench_all_cores(ground *g) {
   }
 }
 
-/* False if the device is not there: there is then nothing to compare. */
+/* Returns false if the device is not available: nothing can be compared
+ * then. */
 static bool open_ground(ground *g, const char *device) {
   const char *why = NULL;
   vyre_status st = {0};
@@ -378,9 +380,9 @@ static bool open_ground(ground *g, const char *device) {
     if (!g->v) return false;
   }
   long processors = sysconf(_SC_NPROCESSORS_ONLN);
-  g->threads = processors < 1              ? 1
-               : processors > MOST_THREADS ? MOST_THREADS
-                                           : (uint32_t)processors;
+  g->threads = processors < 1             ? 1
+               : processors > MAX_THREADS ? MAX_THREADS
+                                          : (uint32_t)processors;
   g->gcc = cpu_peer_load("gcc");
   g->clang = cpu_peer_load("clang");
   if (!g->gcc) cpu_missing(suite, titles[GCC], cpu_peer_missing);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Suite cpu.kernels: what kernels do in a second, beside C and PoCL.
+/* Suite cpu.kernels: throughput of kernels, compared with C and PoCL.
  *
- *   VYRE_BENCH_DEVICE   the device ("cpu"); ref: everything small; none: peers only
+ *   VYRE_BENCH_DEVICE   the device ("cpu"); ref: small sizes; none: peers only
  *   VYRE_BENCH_ROUNDS   rounds (11)
- *   VYRE_BENCH_THREADS  1: one thread each, by processor time
- *   VYRE_BENCH_KERNEL   only workloads whose name has this in it
+ *   VYRE_BENCH_THREADS  1: one thread each, measured by processor time
+ *   VYRE_BENCH_KERNEL   only workloads whose name contains this
  *
- * Every rival works on the same memory, and what it makes is looked at before it is
- * timed. vyre must also give the bits of ref, on a small one of each. */
+ * Every rival works on the same memory, and its results are checked before it
+ * is timed. On a small size of each workload, vyre must also match ref bit for
+ * bit. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@ static const char suite[] = "cpu.kernels";
 
 enum { STRICT, RELAXED, GCC, CLANG, POCL, GCC_FAST, CLANG_FAST, ALONE, RIVALS };
 
-/* Of one workload. */
+/* Results of one workload. */
 typedef struct outcome {
   cpu_workload *w;
   int rounds;
@@ -35,10 +36,10 @@ typedef struct outcome {
 typedef struct means {
   double best, pocl, relaxed;
   int best_count, pocl_count, relaxed_count, met, asked;
-  double cores[CPU_WORKLOADS]; /* all against one; 0: not measured */
+  double cores[CPU_WORKLOADS]; /* all cores against one; 0: not measured */
 } means;
 
-/* --- running -----------------------------------------------------------------*/
+/* --- running ---------------------------------------------------------------*/
 
 typedef struct job {
   cpu_rival rival;
@@ -86,7 +87,7 @@ static void measure(const cpu_rival *rivals, outcome *o) {
   }
 }
 
-/* --- the same bits -----------------------------------------------------------*/
+/* --- bit-identical results -------------------------------------------------*/
 
 static void run_once(const cpu_rival *rival, cpu_workload *w) {
   rival->bind(rival->self, w);
@@ -95,7 +96,7 @@ static void run_once(const cpu_rival *rival, cpu_workload *w) {
   cpu_workload_settle(w);
 }
 
-/* Small sizes, none of which is a whole number of workgroups. */
+/* Compares small sizes, none of which is a multiple of the workgroup size. */
 static void compare_with_ref(const cpu_rival *ours, int index) {
   vyre_status st = {0};
   cpu_vyre *ref = cpu_vyre_open("ref", false, 0, &st);
@@ -117,7 +118,7 @@ static void compare_with_ref(const cpu_rival *ours, int index) {
   cpu_vyre_close(ref);
 }
 
-/* --- rows --------------------------------------------------------------------*/
+/* --- rows ------------------------------------------------------------------*/
 
 static double rate(const outcome *o, double ns) {
   return ns > 0 ? o->w->amount * o->w->repeat / ns : 0;
@@ -128,7 +129,7 @@ static cpu_quartiles times(const outcome *o, int rival) {
   return cpu_quartiles_of(o->entries[rival].ns, o->rounds);
 }
 
-/* The one of gcc, clang and PoCL whose median is best; -1: none is there. */
+/* Returns the one of gcc, clang and PoCL with the best median, or -1. */
 static int best_peer(const outcome *o) {
   int best = -1;
   for (int i = GCC; i <= POCL; i++) {
@@ -174,7 +175,7 @@ static void add_rows(const outcome *o, int best, bool is_met) {
     char what[64];
     (void)snprintf(what, sizeof what, "against %s", o->entries[i].name);
     add_row(o, what, STRICT, i,
-            !o->entries[i].run ? "the peer is not there"
+            !o->entries[i].run ? "the peer is not installed"
             : i > POCL         ? "no bar"
                                : "");
   }
@@ -185,7 +186,7 @@ static void add_rows(const outcome *o, int best, bool is_met) {
             "at least 1.8 on two cores");
 }
 
-/* --- the table ---------------------------------------------------------------*/
+/* --- the table -------------------------------------------------------------*/
 
 static void print_rate(const outcome *o, int rival, int best) {
   double value = rate(o, times(o, rival).median);
@@ -260,7 +261,7 @@ static void add_mean(const char *name, double sum, int count, const char *peer,
                                 .note = note});
 }
 
-/* --- the suite ---------------------------------------------------------------*/
+/* --- the suite -------------------------------------------------------------*/
 
 static void one(const cpu_rival *rivals, int index, int rounds, bool is_small,
                 means *m) {
@@ -305,7 +306,8 @@ static void one(const cpu_rival *rivals, int index, int rounds, bool is_small,
   free(o);
 }
 
-/* False if the device is not there: there is then nothing to compare. */
+/* Returns false if the device is not available: nothing can be compared
+ * then. */
 static bool open_rivals(cpu_rival *rivals, const char *device) {
   vyre_status st = {0};
   const char *why = NULL;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Prints the processor, the device and the peers at the head of a suite. */
 #include "machine.h"
 
 #include <stdio.h>
@@ -13,7 +14,7 @@
 #include "rival.h"
 
 const char cpu_peer_missing[] =
-    "its shared object is not there (make bench compiles it)";
+    "its shared object is missing (`make bench` compiles it)";
 
 static void processor(char *name, size_t room) {
   char line[512];
@@ -29,8 +30,8 @@ static void processor(char *name, size_t room) {
   if (file) (void)fclose(file);
 }
 
-/* How many others want to run, in the last minute. */
-static double busy(void) {
+/* Returns the number of runnable processes, averaged over the last minute. */
+static double load_average(void) {
   double load = 0;
   FILE *file = fopen("/proc/loadavg", "r");
   if (file) {
@@ -60,16 +61,17 @@ void cpu_machine_print(const char *suite, const char *device) {
     (void)snprintf(system.release, sizeof system.release, "?");
   printf("\n%s: %s, %ld processors, Linux %.20s, vyre %s\n", suite, name,
          sysconf(_SC_NPROCESSORS_ONLN), system.release, vyre_version_string());
-  double load = busy();
+  double load = load_average();
   if (load >= 0.5) {
     printf(
-        "others use this machine (load %.1f): look at best figures as well\n",
+        "other processes use this machine (load %.1f): see the best figures as "
+        "well\n",
         load);
   }
   print_device(device);
 }
 
-/* "clang 19.1.7 (3~deb12u1)" up to the second space. */
+/* Returns the length of "clang 19.1.7 (3~deb12u1)" up to the second space. */
 static int short_length(const char *text) {
   const char *space = strchr(text, ' ');
   return (int)(space ? (size_t)(space - text) + 1 + strcspn(space + 1, " +")
@@ -88,8 +90,8 @@ void cpu_peers_print(void) {
          short_length(names[2]), names[2]);
 }
 
-void cpu_missing(const char *suite, const char *who, const char *why) {
-  printf("%s: %s: %s\n", suite, who, why);
+void cpu_missing(const char *suite, const char *rival, const char *why) {
+  printf("%s: %s: %s\n", suite, rival, why);
   bench_row_add(&(bench_result){
-      .suite = suite, .name = who, .unit = "", .peer = "", .note = why});
+      .suite = suite, .name = rival, .unit = "", .peer = "", .note = why});
 }

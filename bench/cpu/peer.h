@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What a kernel of the suite is given, and what a peer in C offers.
+/* Arguments of the suite's kernels, and the table of functions of a peer in C.
  *
- * peer_openmp.c is compiled by several compilers, each into a shared object of its
- * own (peers.sh), which the benchmark loads. */
+ * peers.sh compiles peer_openmp.c with several compilers, each into a shared
+ * object that the benchmark loads. */
 #ifndef VYRE_BENCH_CPU_PEER_H
 #define VYRE_BENCH_CPU_PEER_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* X(name): kernels, each a file NAME.vyre, a function of every peer in C and a
- * kernel in peer_opencl.cl. */
+/* X(name): the kernels. Each is a file NAME.vyre, a function of every peer in C
+ * and a kernel in peer_opencl.cl. */
 #define CPU_KERNEL_MAP(X) \
   X(saxpy)                \
   X(mandelbrot)           \
@@ -34,7 +34,7 @@ typedef enum cpu_kernel {
 
 enum { CPU_BUFFERS = 6, CPU_SCALARS = 5 };
 
-/* Buffers in the order of the kernel's bindings, then its uniforms. */
+/* Arguments: buffers in the order of the kernel's bindings, then uniforms. */
 typedef union cpu_scalar {
   uint32_t u;
   float f;
@@ -51,16 +51,17 @@ typedef struct cpu_args {
 } cpu_args;
 
 typedef struct cpu_peer {
-  const char *compiler; /* its name and version */
+  const char *compiler; /* name and version */
   void (*threads)(int count);
   void (*run[CPU_KERNELS])(const cpu_args *args);
   void (*saxpy_alone)(const cpu_args *args); /* without OpenMP */
-  /* `count` pieces of `rounds` dependent operations each: one a thread. */
+  /* `count` items of `rounds` dependent operations each, one item per
+   * thread. */
   void (*pieces)(uint32_t *out, int count, uint32_t rounds);
   void (*pieces_alone)(uint32_t *out, int count, uint32_t rounds);
 } cpu_peer;
 
-/* The only symbol of a peer. */
+/* The only exported symbol of a peer. */
 #define CPU_PEER_SYMBOL "cpu_peer_table"
 
 #endif

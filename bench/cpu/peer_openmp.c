@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The kernels of the suite as loops in C with OpenMP: what one would write without
- * vyre. No intrinsics: vectors are the compiler's business. */
+/* The kernels of the suite as C loops with OpenMP, as one would write them
+ * without vyre: no intrinsics; the compiler vectorises. */
 #include <math.h>
 #include <omp.h>
 #include <stdint.h>
@@ -73,10 +73,10 @@ static void softmax(const cpu_args *args) {
   for (size_t row = 0; row < rows; row++) {
     const float *restrict x = FLOATS(0) + row * width;
     float *restrict y = FLOATS(1) + row * width;
-    float most = x[0], sum = 0;
-#pragma omp simd reduction(max : most)
-    for (size_t i = 0; i < width; i++) most = x[i] > most ? x[i] : most;
-    for (size_t i = 0; i < width; i++) y[i] = expf(x[i] - most);
+    float max = x[0], sum = 0;
+#pragma omp simd reduction(max : max)
+    for (size_t i = 0; i < width; i++) max = x[i] > max ? x[i] : max;
+    for (size_t i = 0; i < width; i++) y[i] = expf(x[i] - max);
 #pragma omp simd reduction(+ : sum)
     for (size_t i = 0; i < width; i++) sum += y[i];
     float share = 1 / sum;
@@ -84,7 +84,7 @@ static void softmax(const cpu_args *args) {
   }
 }
 
-/* The middle loop is over k, so that the inner one goes along rows. */
+/* The middle loop iterates over k, so that the inner one reads rows. */
 static void matmul_naive(const cpu_args *args) {
   const float *restrict a = FLOATS(0), *restrict b = FLOATS(1);
   float *restrict c = FLOATS(2);
@@ -99,11 +99,11 @@ static void matmul_naive(const cpu_args *args) {
   }
 }
 
-static size_t least(size_t a, size_t b) {
+static size_t min_size(size_t a, size_t b) {
   return a < b ? a : b;
 }
 
-/* A block of b stays in the first cache for TALL rows of c. */
+/* A block of b stays in the first-level cache for TALL rows of c. */
 static void matmul_tiled(const cpu_args *args) {
   enum { TALL = 64, DEEP = 16, WIDE = 256 };
   const float *restrict a = FLOATS(0), *restrict b = FLOATS(1);
@@ -111,12 +111,12 @@ static void matmul_tiled(const cpu_args *args) {
   size_t n = args->scalars[0].u;
 #pragma omp parallel for
   for (size_t i0 = 0; i0 < n; i0 += TALL) {
-    size_t i1 = least(i0 + TALL, n);
+    size_t i1 = min_size(i0 + TALL, n);
     memset(&c[i0 * n], 0, (i1 - i0) * n * sizeof *c);
     for (size_t j0 = 0; j0 < n; j0 += WIDE) {
-      size_t j1 = least(j0 + WIDE, n);
+      size_t j1 = min_size(j0 + WIDE, n);
       for (size_t k0 = 0; k0 < n; k0 += DEEP) {
-        size_t k1 = least(k0 + DEEP, n);
+        size_t k1 = min_size(k0 + DEEP, n);
         for (size_t i = i0; i < i1; i++) {
           for (size_t k = k0; k < k1; k++) {
             float v = a[i * n + k];
@@ -130,7 +130,7 @@ static void matmul_tiled(const cpu_args *args) {
 
 enum { TALL_TILE = 8, WIDE_TILE = 8 };
 
-/* TALL_TILE x WIDE_TILE elements of c, in registers. */
+/* Computes TALL_TILE x WIDE_TILE elements of c in registers. */
 static void tile(const float *restrict a, const float *restrict b,
                  float *restrict c, size_t n) {
   float sums[TALL_TILE][WIDE_TILE] = {{0}};
@@ -182,7 +182,8 @@ static void stencil(const cpu_args *args) {
   }
 }
 
-/* Four tables a thread: neighbours that are equal do not wait for each other. */
+/* Four tables per thread: increments for equal neighbours do not wait for each
+ * other. */
 static void histogram(const cpu_args *args) {
   const unsigned char *restrict data = BYTES(0);
   uint32_t *bins = WORDS(1);
@@ -246,7 +247,7 @@ static void exp_all(const cpu_args *args) {
   for (size_t i = 0; i < n; i++) y[i] = expf(x[i]);
 }
 
-/* Work that cannot be done otherwise than step by step. */
+/* A chain of dependent operations. */
 static uint32_t piece(uint32_t seed, uint32_t rounds) {
   for (uint32_t i = 0; i < rounds; i++) {
     seed ^= seed << 13;

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Compiles the peers of the suites cpu.*:  bench/cpu/peers.sh BUILD
-# BUILD/peers/NAME.so for every compiler that is there; what is missing is left out,
-# and the suites say so. Always for the machine at hand.
+# Makes BUILD/peers/NAME.so for every installed compiler, for the machine at hand.
+# Missing compilers are skipped, and the suites report them.
 set -euo pipefail
 source_dir=$(cd "$(dirname "$0")" && pwd)
 out=$1/peers
@@ -23,7 +23,7 @@ compile() { # NAME COMPILER FLAGS...
   fi
   rm -f "$out/$name.so"
   # Linked without the flags: with -ffast-math, a shared object would switch
-  # subnormals off for whoever loads it.
+  # subnormals off for the process that loads it.
   if ! { "$compiler" -std=c11 -O3 -march=native -fopenmp -fPIC "$@" -c \
       -o "$out/$name.o" "$source_dir/peer_openmp.c" &&
       "$compiler" -shared -fopenmp -o "$out/$name.so" "$out/$name.o" -lm; } \

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Times rivals in rounds, and computes medians and quartiles. */
 #include "rounds.h"
 
 #include <stdlib.h>
@@ -7,7 +8,7 @@
 
 #include "bench.h"
 
-enum { MOST_TIMED = 32, SLOW_NS = 25000000, NAP_NS = 12000000 };
+enum { MAX_TIMED = 32, SLOW_NS = 25000000, NAP_NS = 12000000 };
 
 static const double LONG_NS = 9e9;
 
@@ -50,15 +51,15 @@ static double time_one(const cpu_entry *e) {
   return cpu_now_ns() - start;
 }
 
-/* One that is slow needs no second look, and has no time for it. */
+/* Times one round. A slow entry is run once only, to save time. */
 static double time_round(const cpu_entry *e) {
-  double times[MOST_TIMED], spent = 0;
+  double times[MAX_TIMED], spent = 0;
   int count = 0;
   for (int i = 0; i < e->warm; i++) {
     double took = time_one(e);
     if (took > SLOW_NS) return took;
   }
-  while (count < e->timed && count < MOST_TIMED && spent < 2.0 * SLOW_NS) {
+  while (count < e->timed && count < MAX_TIMED && spent < 2.0 * SLOW_NS) {
     spent += times[count++] = time_one(e);
   }
   qsort(times, (size_t)count, sizeof *times, by_value);
@@ -70,7 +71,7 @@ int cpu_rounds(cpu_entry *entries, int count, int rounds) {
   bool insists = getenv("VYRE_BENCH_ROUNDS") != NULL;
   double start = bench_now_ns();
   for (int i = 0; i < count; i++) {
-    if (entries[i].run) (void)time_one(&entries[i]); /* pages, threads, code */
+    if (entries[i].run) (void)time_one(&entries[i]); /* warms up */
   }
   for (int round = 0; round < rounds; round++) {
     if (round >= 3 && !insists && bench_now_ns() - start > LONG_NS) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Rivals side by side: each once a round, in rotating order, with a nap between,
- * so that nobody's threads still spin and noise of the machine meets all. */
+/* Times rivals in rounds: each once per round, in rotating order, with a pause
+ * between them. No rival's threads still spin then, and noise of the machine
+ * affects all. */
 #ifndef VYRE_BENCH_CPU_ROUNDS_H
 #define VYRE_BENCH_CPU_ROUNDS_H
 
@@ -8,27 +9,27 @@
 
 enum { CPU_MOST_ROUNDS = 101, CPU_MOST_RIVALS = 10 };
 
-/* One that is timed. run() does it once; before(), where not NULL, is not timed. */
+/* An entry to time. run() does it once; before(), if not NULL, is not timed. */
 typedef struct cpu_entry {
   const char *name;
-  void (*run)(void *self); /* NULL: it is not there */
+  void (*run)(void *self); /* NULL: not installed */
   void (*before)(void *self);
   void *self;
-  int warm;                   /* runs before those that are timed */
-  int timed;                  /* runs a round */
-  double ns[CPU_MOST_ROUNDS]; /* of a run: the median of a round's */
+  int warm;                   /* runs before the timed ones */
+  int timed;                  /* timed runs per round */
+  double ns[CPU_MOST_ROUNDS]; /* median time of a run in each round */
 } cpu_entry;
 
-/* Gives the rounds that were made: fewer than @p rounds, but three at least, where
- * they take longer than a benchmark should and $VYRE_BENCH_ROUNDS does not insist. */
+/* Times the entries. Returns the number of rounds: at least three, and fewer
+ * than @p rounds if they take too long and $VYRE_BENCH_ROUNDS is not set. */
 int cpu_rounds(cpu_entry *entries, int count, int rounds);
 
-/* Whether $VYRE_BENCH_THREADS is 1: one thread, and its processor time instead of
- * the clock's, which others on the machine cannot prolong. */
+/* Returns true if $VYRE_BENCH_THREADS is 1: one thread, measured by processor
+ * time, which other processes do not affect. */
 bool cpu_is_alone(void);
-double cpu_now_ns(void); /* of that clock */
+double cpu_now_ns(void); /* of the selected clock */
 
-/* $VYRE_BENCH_ROUNDS, or @p usual. */
+/* Returns $VYRE_BENCH_ROUNDS, or @p usual. */
 int cpu_round_count(int usual);
 
 typedef struct cpu_quartiles {
@@ -37,7 +38,8 @@ typedef struct cpu_quartiles {
 
 cpu_quartiles cpu_quartiles_of(const double *values, int count);
 
-/* Of peer / ours, round by round: above 1, ours is faster. */
+/* Returns the quartiles of peer / ours in each round; above 1, ours is
+ * faster. */
 cpu_quartiles cpu_paired(const cpu_entry *ours, const cpu_entry *peer,
                          int rounds);
 

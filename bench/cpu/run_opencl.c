@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Workloads by OpenCL, on PoCL. The library is looked for at run time, and the few
- * functions and numbers that are needed are declared here: nothing of OpenCL is
- * needed to build. */
+/* Runs workloads with OpenCL on PoCL. The library is loaded at run time, and
+ * the few functions and constants are declared here: building needs no OpenCL
+ * headers. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -82,15 +82,15 @@ static void must(int32_t code, const char *what) {
   bench_fail(what, text);
 }
 
-/* --- opening -----------------------------------------------------------------*/
+/* --- opening ---------------------------------------------------------------*/
 
 static bool load(const char **why) {
   static void *library;
   if (library) return true;
-  /* The one with threads, and the one without. */
+  /* The device with threads, and the one without. */
   (void)setenv("POCL_DEVICES", "pthread basic", 0);
   library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
-  *why = "libOpenCL.so.1 is not there (Debian: ocl-icd-libopencl1)";
+  *why = "libOpenCL.so.1 is missing (Debian: ocl-icd-libopencl1)";
   if (!library) return false;
 #define X_LOAD(result, name, parameters)          \
   {                                               \
@@ -177,7 +177,7 @@ const char *cpu_opencl_version(const cpu_opencl *cl) {
   return name ? name : cl->version;
 }
 
-/* --- a workload --------------------------------------------------------------*/
+/* --- a workload ------------------------------------------------------------*/
 
 static handle add_memory(cpu_opencl *cl, void *data, size_t size) {
   int32_t code;
@@ -295,7 +295,7 @@ cpu_rival cpu_opencl_rival(cpu_opencl *cl, const char *name) {
   return (cpu_rival){name, cl, bind, launch, unbind};
 }
 
-/* PoCL compiles a kernel for its workgroup when it is enqueued first. */
+/* PoCL compiles a kernel for its workgroup size when it is first enqueued. */
 void cpu_opencl_build(cpu_opencl *cl) {
   if (cl->program) cl_api.clReleaseProgram(cl->program);
   cl->program = NULL;

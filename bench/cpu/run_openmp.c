@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Workloads by loops in C, from the shared objects that peers.sh made. */
+/* Runs workloads as C loops, from the shared objects that peers.sh compiled. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,13 +9,13 @@
 
 int setenv(const char *name, const char *value, int overwrite);
 
-/* Each object has the OpenMP library that it was linked with, and sees no other:
- * both know the other's functions by name. */
+/* Each object is loaded with its own OpenMP library and must not see the other:
+ * both libraries define the same symbols. */
 const cpu_peer *cpu_peer_load(const char *name) {
   char path[1024];
   (void)snprintf(path, sizeof path, "%s/%s.so", VYRE_BENCH_PEERS, name);
-  /* Threads of libomp spin for 200 ms after their work, into that of the next
-   * rival. */
+  /* By default, threads of libomp spin for 200 ms after their work, which would
+   * disturb the next rival. */
   (void)setenv("KMP_BLOCKTIME", "4", 0);
   void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   return object ? dlsym(object, CPU_PEER_SYMBOL) : NULL;

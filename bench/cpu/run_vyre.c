@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Workloads on a device of vyre, by public functions only. */
+/* Runs workloads on a device of vyre, through the public API only. */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,10 +55,10 @@ char *cpu_text(const char *name, const char *extension) {
   return text;
 }
 
-/* --- the device --------------------------------------------------------------*/
+/* --- the device ------------------------------------------------------------*/
 
-/* A device has a thread for each processor that the process may use when it is
- * opened: with one processor it has one. */
+/* Opens a device with one thread: a device has one thread per processor that
+ * the process may use when it is opened. */
 static vyre_code open_alone(cpu_vyre *v, const char *device, vyre_status *st) {
   unsigned long before[16] = {0}, one[16] = {0};
   long size = syscall(SYS_sched_getaffinity, 0, sizeof before, before);
@@ -95,7 +95,7 @@ void cpu_vyre_close(cpu_vyre *v) {
   free(v);
 }
 
-/* --- a workload --------------------------------------------------------------*/
+/* --- a workload ------------------------------------------------------------*/
 
 static void bind_plain(cpu_vyre *v, cpu_workload *w) {
   const cpu_shape *shape = &cpu_shapes[w->kernel];
@@ -117,7 +117,8 @@ static void bind_plain(cpu_vyre *v, cpu_workload *w) {
   v->pass_count = 1;
 }
 
-/* Sums of sums, until one is left: a batch, with what is between on the device. */
+/* Sums in several passes, until one number is left: one batch with device
+ * buffers. */
 static void bind_reduce(cpu_vyre *v, cpu_workload *w) {
   size_t left = w->args.buffers[0].size / 4;
   vyre_status st = {0};

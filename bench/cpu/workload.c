@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The workloads: makes their data and checks their results. */
 #include "workload.h"
 
 #include <math.h>
@@ -29,7 +30,7 @@ const cpu_shape cpu_shapes[CPU_KERNELS] = {
     [CPU_KERNEL_exp] = {"exp", "exponential", 2, 0, 1u << 1, {256, 1, 1}},
 };
 
-/* --- data --------------------------------------------------------------------*/
+/* --- data ------------------------------------------------------------------*/
 
 enum { PAGE = 4096 };
 
@@ -37,12 +38,13 @@ static void *add_buffer(cpu_workload *w, int i, size_t size) {
   size_t room = (size + PAGE) / PAGE * PAGE;
   void *data = aligned_alloc(PAGE, room);
   if (!data) bench_fail(w->name, "out of memory");
-  memset(data, 0, room); /* the pages are there before anybody is timed */
+  memset(data, 0, room); /* maps the pages before anything is timed */
   w->args.buffers[i] = (cpu_buffer){data, size};
   return data;
 }
 
-/* All of the fraction is random, so that a changed order of additions shows. */
+/* All bits of the fraction are random, so that another order of additions
+ * shows. */
 static void add_random(cpu_workload *w, int i, size_t count, float low,
                        float high) {
   uint64_t state = 88172645463325252u + (uint64_t)i;
@@ -61,7 +63,7 @@ static void make_saxpy(cpu_workload *w, size_t n) {
   add_random(w, 0, n, -1, 1);
   add_random(w, 1, n, -1, 1);
   w->args.scalars[0].f = 0.37f;
-  w->amount = 12.0 * (double)n; /* two numbers are read, one is written */
+  w->amount = 12.0 * (double)n; /* two elements read, one written */
   w->grid[0] = groups(n, 256);
   w->lengths[0].u = (uint32_t)n;
   w->length_count = 1;
@@ -107,7 +109,7 @@ static void make_matmul(cpu_workload *w, size_t n) {
   w->args.scalars[0].u = (uint32_t)n;
   w->amount = 2.0 * (double)n * (double)n * (double)n;
   w->grid[0] = groups(n, local[0]);
-  /* one that is blocked has 8 rows an invocation */
+  /* the blocked one has 8 rows per invocation */
   w->grid[1] =
       groups(n, w->kernel == CPU_KERNEL_matmul_blocked ? 64 : local[1]);
 }
@@ -138,7 +140,7 @@ static void make_histogram(cpu_workload *w, size_t n) {
 
 enum { DEGREE = 8 };
 
-/* The nodes that come after @p found of them, which is how many. */
+/* Finds the nodes of the next step. Returns their number. */
 static size_t step(const uint32_t *starts, const uint32_t *targets,
                    const uint32_t *found, size_t count, uint32_t *distance,
                    uint32_t *next, uint32_t depth) {
@@ -153,7 +155,8 @@ static size_t step(const uint32_t *starts, const uint32_t *targets,
   return made;
 }
 
-/* A random graph, searched until a sixteenth of it is found in one step. */
+/* Makes a random graph, searched until a sixteenth of it is found in one
+ * step. */
 static void make_bfs(cpu_workload *w, size_t nodes) {
   uint64_t state = 99;
   uint32_t *starts = add_buffer(w, 0, (nodes + 1) * 4), edges = 0, depth = 0;
@@ -311,11 +314,11 @@ static int by_word(const void *a, const void *b) {
 void cpu_workload_settle(cpu_workload *w) {
   if (w->kernel != CPU_KERNEL_bfs) return;
   uint32_t count = *(const uint32_t *)w->args.buffers[5].data;
-  size_t most = w->args.buffers[4].size / 4;
-  qsort(w->args.buffers[4].data, count < most ? count : most, 4, by_word);
+  size_t max = w->args.buffers[4].size / 4;
+  qsort(w->args.buffers[4].data, count < max ? count : max, 4, by_word);
 }
 
-/* --- what is right -----------------------------------------------------------*/
+/* --- checks ----------------------------------------------------------------*/
 
 static char problem[160];
 
@@ -386,8 +389,8 @@ static double want_softmax(const cpu_workload *w, size_t i) {
   return exp(at_float(w, 0, i)) / sum;
 }
 
-/* Points near the edge of the set take another number of steps if one operation
- * is rounded otherwise: a few may differ. */
+/* A few points may differ: near the edge of the set, another rounding of one
+ * operation changes the number of steps. */
 static const char *check_mandelbrot(const cpu_workload *w) {
   size_t width = w->args.scalars[0].u, n = count_of(w, 0), differ = 0, seen = 0;
   double scale = (double)w->args.scalars[4].f;
