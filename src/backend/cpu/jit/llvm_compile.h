@@ -26,29 +26,21 @@ vyre_code vyre__jit_load_from(const char *library, vyre_status *st);
  * Threads: safe. Errors: VYRE_OUT_OF_MEMORY. */
 vyre_code vyre__jit_check_memory(size_t text_size, vyre_status *st);
 
-/* Returns true if LLVM seems to be available, without loading it: there is a
- * file, and vyre__jit_problem finds nothing wrong with it. Returns false once
- * loading that file has failed. Threads: safe. */
+/* Returns true if LLVM is available. For the default locations (NULL), finds a
+ * file that vyre__jit_problem accepts, without loading it, which takes long. A
+ * file given by name is loaded: only that shows whether it is LLVM 19. Returns
+ * false once loading has failed. Threads: safe. */
 bool vyre__jit_is_available(const char *library);
 /* Returns false if LLVM is not loaded yet and the process lacks the address
  * space to load it. */
 bool vyre__jit_fits(const char *library);
 
-/* Why the file of that path cannot be LLVM (static), from a few bytes of it: no
- * shared library of x86-64, shorter than it says itself, without LLVM's
- * functions. NULL: it may be. That its own libraries are there, and that it is
- * LLVM 19, only loading it tells. @p needs gets the name of the library of LLVM
- * that it stands for, which has the functions then; "" if there is none.
- * Threads: safe. */
-enum { VYRE__JIT_NAME = 64 };
-const char *vyre__jit_problem(const char *path, char needs[VYRE__JIT_NAME]);
-/* The doubt of a file that loaders pass over. */
+/* Returns a reason why the file cannot be loaded (static text): unreadable, not
+ * a shared library for x86-64, or shorter than its headers say. NULL: it may be
+ * LLVM; loading it shows the rest. Threads: safe. */
+const char *vyre__jit_problem(const char *path);
+/* The reason for which the loader, too, skips a file. */
 extern const char vyre__jit_other_machine[];
-
-/* The file that @p name stands for in the loader's own list, which is the file
- * @p list; false: it is not there, or that is no list. Threads: safe. */
-bool vyre__jit_listed(const char *list, const char *name, char *out,
-                      size_t room);
 
 /* The version, such as "19.1.7", and the name LLVM was opened with. NULL if it
  * is not loaded. */

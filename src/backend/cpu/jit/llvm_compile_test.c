@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* dladdr: which file LLVM is */
+/* dladdr: the file of LLVM */
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier) */
 #include "backend/cpu/jit/llvm_compile.h"
 
@@ -43,9 +43,9 @@ TEST(without_llvm_the_status_says_what_was_looked_for_and_what_to_install) {
               VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
   CHECK_HAS(st.message, "no function LLVM"); /* the process has it already */
   st = (vyre_status){0};
-  CHECK_FAILS(vyre__jit_load_from("libthread_db.so.1", &st), st,
+  CHECK_FAILS(vyre__jit_load_from("libresolv.so.2", &st), st,
               VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
-  CHECK_HAS(st.message, "/libthread_db.so.1: it is not LLVM with x86-64");
+  CHECK_HAS(st.message, "'libresolv.so.2' has no function LLVM");
   CHECK(!vyre__jit_is_available("none"));
   CHECK(!vyre__jit_is_available("/nowhere/libLLVM.so"));
   CHECK(vyre__jit_is_available(NULL)); /* and nothing was loaded for it */
@@ -56,10 +56,9 @@ TEST(without_llvm_the_status_says_what_was_looked_for_and_what_to_install) {
 static char folder[64], in_file[80];
 static pid_t maker; /* whose it is: not a child's */
 
-static const char *const parts[] = {"cut", "whole", "other", "for_cut"};
-static const char *const part_files[] = {"libvyre_case.so", "libLLVM_case.so",
-                                         "libLLVM.so.19.1", "libLLVM-19.so.1",
-                                         "libLLVM-19.so"};
+static const char *const parts[] = {"cut", "whole", "other"};
+static const char *const part_files[] = {"libvyre_case.so", "libLLVM.so.19.1",
+                                         "libLLVM-19.so.1", "libLLVM-19.so"};
 enum {
   PARTS = sizeof parts / sizeof *parts,
   PART_FILES = sizeof part_files / sizeof *part_files
@@ -95,11 +94,9 @@ static const char *file_name(void) {
   return in_file;
 }
 
-static char needed[VYRE__JIT_NAME];
-
 static const char *doubt_of(const void *bytes, size_t size) {
   CHECK(tiny_write(file_name(), bytes, size));
-  const char *found = vyre__jit_problem(in_file, needed);
+  const char *found = vyre__jit_problem(in_file);
   return found ? found : "";
 }
 
@@ -111,28 +108,16 @@ static tiny_library like_llvm(void) {
 TEST(a_file_that_cannot_be_llvm_is_known_without_loading_it) {
   static char text[200] = "LLVMGetVersion";
   tiny_library good = like_llvm();
-  const tiny_library other_name =
-      tiny_make("libm.so.6", "LLVMGetVersion", "LLVMInitializeX86target");
-  const tiny_library stands_for =
-      tiny_make("libLLVM.so.19.1", "nothing", "nothing_else");
-  tiny_library arm = good, program = good, not_its_own = good, no_table = good;
+  tiny_library arm = good, program = good;
   arm.header.e_machine = EM_AARCH64;
   program.header.e_type = ET_EXEC;
-  not_its_own.symbols[1].st_shndx = SHN_UNDEF;
-  no_table.entries[1].d_tag = DT_HASH;
   const struct {
     const char *what;
     const void *bytes;
     size_t size;
     const char *doubt;
   } cases[] = {
-      {"has the functions", &good, sizeof good, ""},
-      {"needs a library of LLVM", &stands_for, sizeof stands_for, ""},
-      {"has no table of names: nobody knows", &no_table, sizeof no_table, ""},
-      {"lacks one", &other_name, sizeof other_name,
-       "it is not LLVM with x86-64"},
-      {"asks others for one", &not_its_own, sizeof good,
-       "it is not LLVM with x86-64"},
+      {"complete", &good, sizeof good, ""},
       {"cut", &good, sizeof good - 1, "it is truncated or damaged"},
       {"cut in its head", &good, 40, "it is not a shared library"},
       {"for ARM", &arm, sizeof arm, "it is built for another architecture"},
@@ -144,37 +129,12 @@ TEST(a_file_that_cannot_be_llvm_is_known_without_loading_it) {
     const char *doubt = doubt_of(cases[i].bytes, cases[i].size);
     CHECK_TEXT(doubt, cases[i].doubt);
     if (strcmp(doubt, cases[i].doubt) != 0) printf("    %s\n", cases[i].what);
-    CHECK(vyre__jit_is_available(in_file) == (cases[i].doubt[0] == '\0'));
+    CHECK(
+        !vyre__jit_is_available(in_file)); /* the complete one needs another */
   }
-  CHECK_TEXT(vyre__jit_problem("/", needed), "it is not a shared library");
+  CHECK_TEXT(vyre__jit_problem("/"), "it is not a shared library");
   CHECK(vyre__jit_version() == NULL);
   (void)remove(in_file);
-}
-
-/* The file in two pieces that touch, one from another place in it: an address
- * is in the piece that it begins in, wherever the first ends. */
-TEST(segments_that_touch_are_told_apart) {
-  const size_t ends[] = {TINY_AT(hash_head), TINY_AT(strings),
-                         TINY_AT(symbols) + sizeof(Elf64_Sym)};
-  for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-    struct {
-      tiny_library first;
-      Elf64_Phdr headers[3];
-      unsigned char rest[sizeof(tiny_library)];
-    } file = {.first = like_llvm()};
-    const size_t end = ends[i], left = sizeof(tiny_library) - end;
-    file.headers[0] = file.headers[1] = file.first.load;
-    file.headers[2] = file.first.dynamic;
-    file.headers[0].p_filesz = file.headers[0].p_memsz = end;
-    file.headers[1].p_offset = (size_t)((char *)file.rest - (char *)&file);
-    file.headers[1].p_vaddr = end;
-    file.headers[1].p_filesz = file.headers[1].p_memsz = left;
-    file.first.header.e_phoff = (size_t)((char *)file.headers - (char *)&file);
-    file.first.header.e_phnum = 3;
-    memcpy(file.rest, (char *)&file.first + end, left);
-    memset((char *)&file.first + end, 0, left);
-    CHECK_TEXT(doubt_of(&file, sizeof file), "");
-  }
 }
 
 /* Nobody says how many headers a library has. */
@@ -193,16 +153,6 @@ TEST(a_library_of_many_headers_is_for_the_loader_unless_it_is_cut) {
   CHECK_TEXT(doubt_of(&file, sizeof file), "it is truncated or damaged");
 }
 
-TEST(who_stands_for_llvm_says_its_name) {
-  const tiny_library stands_for =
-      tiny_make("libLLVM.so.19.1", "nothing", "nothing_else");
-  const tiny_library good = like_llvm();
-  CHECK_TEXT(doubt_of(&stands_for, sizeof stands_for), "");
-  CHECK_TEXT(needed, "libLLVM.so.19.1");
-  CHECK_TEXT(doubt_of(&good, sizeof good), "");
-  CHECK_TEXT(needed, "");
-}
-
 /* Whatever a byte says, nothing outside the file is read, and there is an
  * end. */
 TEST(a_damaged_library_is_looked_at_safely) {
@@ -214,7 +164,7 @@ TEST(a_damaged_library_is_looked_at_safely) {
     bytes[at] ^= 0xFF;
     doubted += doubt_of(bytes, sizeof bytes)[0] != '\0';
   }
-  CHECK(doubted > 100 && doubted < sizeof good);
+  CHECK(doubted > 30 && doubted < sizeof good);
   for (size_t size = 0; size < sizeof good; size += 7) {
     CHECK(doubt_of(&good, size)[0] != '\0');
   }
@@ -226,7 +176,6 @@ TEST(a_library_that_does_not_load_is_not_found_again) {
   const tiny_library good = like_llvm();
   vyre_status st = {0};
   CHECK(tiny_write(file_name(), &good, sizeof good));
-  CHECK(vyre__jit_is_available(in_file));
   CHECK_FAILS(vyre__jit_load_from(in_file, &st), st, VYRE_UNSUPPORTED_FEATURE,
               VYRE_KIND_DEVICE_UNAVAILABLE);
   CHECK_HAS(st.message, in_file);
@@ -236,83 +185,6 @@ TEST(a_library_that_does_not_load_is_not_found_again) {
   CHECK(vyre__jit_is_available(NULL));
   CHECK(vyre__jit_version() == NULL);
   (void)remove(in_file);
-}
-
-/* A list as ldconfig writes it. */
-typedef struct tiny_list {
-  char magic[20];
-  uint32_t count, string_size, unused[5];
-  struct {
-    int32_t flags;
-    uint32_t name, path, system;
-    uint64_t hardware;
-  } entries[3];
-  char names[3][32], paths[3][32];
-} tiny_list;
-
-static tiny_list list_make(void) {
-  static const char *const names[] = {"liba.so.1", "libb.so.2", "libb.so.2"};
-  static const char *const paths[] = {"/x/liba.so.1", "/y32/libb.so.2",
-                                      "/y/libb.so.2"};
-  tiny_list made = {.count = 3, .string_size = 192};
-  memcpy(made.magic, "glibc-ld.so.cache1.1", sizeof made.magic);
-  for (uint32_t i = 0; i < 3; i++) {
-    made.entries[i].flags = i == 1 ? 0x0003 : 0x0303;
-    made.entries[i].name =
-        (uint32_t)(offsetof(tiny_list, names) + i * sizeof made.names[0]);
-    made.entries[i].path =
-        (uint32_t)(offsetof(tiny_list, paths) + i * sizeof made.paths[0]);
-    (void)snprintf(made.names[i], sizeof made.names[i], "%s", names[i]);
-    (void)snprintf(made.paths[i], sizeof made.paths[i], "%s", paths[i]);
-  }
-  return made;
-}
-
-TEST(a_name_is_found_in_the_list_of_the_loader) {
-  char old[48] = "ld.so-1.7.0", path[64];
-  const tiny_list list = list_make();
-  const char *file = file_name();
-  CHECK(tiny_write(file, &list, sizeof list));
-  CHECK(vyre__jit_listed(file, "liba.so.1", path, sizeof path));
-  CHECK_TEXT(path, "/x/liba.so.1");
-  CHECK(vyre__jit_listed(file, "libb.so.2", path, sizeof path));
-  CHECK_TEXT(path, "/y/libb.so.2"); /* the other is of another machine */
-  CHECK(!vyre__jit_listed(file, "libb.so", path, sizeof path));
-  CHECK(!vyre__jit_listed(file, "libb.so.2", path, 8));
-  CHECK(!vyre__jit_listed("/nowhere", "liba.so.1", path, sizeof path));
-  /* behind one of the older form, of two entries */
-  unsigned char both[sizeof old - 8 + sizeof list];
-  memcpy(old + 12, &(uint32_t){2}, 4);
-  memcpy(both, old, sizeof old - 8);
-  memcpy(both + 40, &list, sizeof list);
-  CHECK(tiny_write(file, both, sizeof both));
-  CHECK(vyre__jit_listed(file, "liba.so.1", path, sizeof path));
-  CHECK_TEXT(path, "/x/liba.so.1");
-}
-
-TEST(a_damaged_list_of_the_loader_is_read_safely) {
-  const tiny_list good = list_make();
-  const char *file = file_name();
-  char path[64];
-  for (size_t size = 0; size < sizeof good; size += 7) {
-    CHECK(tiny_write(file, &good, size));
-    (void)vyre__jit_listed(file, "libb.so.2", path, sizeof path);
-  }
-  for (size_t at = 0; at < sizeof good; at++) {
-    tiny_list list = good;
-    ((unsigned char *)&list)[at] ^= 0xff;
-    CHECK(tiny_write(file, &list, sizeof list));
-    if (vyre__jit_listed(file, "libb.so.2", path, sizeof path)) {
-      CHECK(path[0] == '/' && memchr(path, '\0', sizeof path) != NULL);
-    }
-  }
-  /* What the system has, says where the C library is. */
-  if (access("/etc/ld.so.cache", R_OK) == 0) {
-    CHECK(vyre__jit_listed("/etc/ld.so.cache", "libc.so.6", path, sizeof path));
-    CHECK_HAS(path, "/libc.so.6");
-    CHECK(access(path, R_OK) == 0);
-  }
-  (void)remove(file);
 }
 
 static size_t thread_count(void) {
@@ -416,9 +288,6 @@ static void make_parts(void) {
   other.header.e_machine = EM_AARCH64;
   part_path(path, 2, 0);
   CHECK(tiny_write(path, &other, sizeof other));
-  const tiny_library stands_for = tiny_make("libLLVM_case.so", "no", "none");
-  part_path(path, 3, 0);
-  CHECK(tiny_write(path, &stands_for, sizeof stands_for));
 }
 
 /* In a process that has not loaded LLVM: what is in the environment says what
@@ -460,8 +329,6 @@ TEST(the_file_that_the_loader_would_take_is_looked_at_first) {
       {"whole", "cut", "libvyre_case.so", ""},
       {"other", "whole", "libvyre_case.so", ""},
       {"other", "cut", "libvyre_case.so", "/cut/libvyre_case.so: it is trunc"},
-      {"for_cut", "cut", "libvyre_case.so",
-       "/cut/libLLVM_case.so: it is trunc"},
       {"cut", "whole", NULL, ""},
       {"whole", "cut", NULL, ""},
   };
@@ -633,12 +500,8 @@ TEST_MAIN(
     TEST_ENTRY(
         without_llvm_the_status_says_what_was_looked_for_and_what_to_install),
     TEST_ENTRY(a_file_that_cannot_be_llvm_is_known_without_loading_it),
-    TEST_ENTRY(segments_that_touch_are_told_apart),
     TEST_ENTRY(a_library_of_many_headers_is_for_the_loader_unless_it_is_cut),
-    TEST_ENTRY(who_stands_for_llvm_says_its_name),
     TEST_ENTRY(a_damaged_library_is_looked_at_safely),
-    TEST_ENTRY(a_name_is_found_in_the_list_of_the_loader),
-    TEST_ENTRY(a_damaged_list_of_the_loader_is_read_safely),
     TEST_ENTRY(a_library_that_does_not_load_is_not_found_again),
     TEST_ENTRY(a_preload_loads_it_and_starts_no_thread),
     TEST_ENTRY(it_is_loaded_once_and_is_19),

@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* dlinfo: where the system looks for libraries */
+/* Finds and loads LLVM. The file is looked up here before the loader opens it,
+ * for three reasons: `auto` has to know whether LLVM is installed without
+ * loading it, which takes long; a truncated file would kill the process in the
+ * loader; and a lack of address space has to be reported as such, which the
+ * loader does not.
+ *
+ * The lookup covers the folders that dlinfo() reports. A library that
+ * only /etc/ld.so.cache lists is left to the loader: it works, without
+ * these checks. */
+/* dlinfo: folders that the loader searches */
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier) */
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,15 +28,16 @@
 
 llvm_functions vyre__llvm;
 
-/* What distributions call it; the last is where Debian's own packages put
- * it. */
+/* Names in various distributions; the last is the private folder of Debian's
+ * packages. */
 static const char *const names[] = {"libLLVM.so.19.1", "libLLVM-19.so.1",
                                     "libLLVM-19.so",
                                     "/usr/lib/llvm-19/lib/libLLVM.so.19.1"};
 enum { NAMES = sizeof names / sizeof names[0] };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static atomic_bool is_loaded; /* set last: the rest then never changes */
+static atomic_bool
+    is_loaded; /* set last; the strings below do not change afterwards */
 static char version[32], loaded_from[256];
 
 #define WHERE                                            \
@@ -53,18 +63,17 @@ static vyre_code not_found(const char *library, const char *why,
       "compiling needs LLVM 19, which was not found: looked for " WHERE);
 }
 
-/* --- without memory --------------------------------------------------------*/
+/* --- address space ---------------------------------------------------------*/
 
-/* Address space that LLVM needs in addition to its own file: its
- * libraries, and the heap of a compile. (Measured: 70 MB with Debian's,
- * for a small kernel.) */
-#define BESIDE_BYTES ((uint64_t)192 << 20)
+/* Address space for LLVM besides its file: its own libraries, and the heap of a
+ * compile. (Measured with Debian's LLVM and a small kernel: 70 MB.) */
+#define EXTRA_BYTES ((uint64_t)192 << 20)
 
-/* What a compile may take of it, by the size of its text: several times what
- * was measured with texts of 20 KB to 4 MB. */
+/* Address space for a compile, by the size of its text: several times the
+ * values measured with texts of 20 KB to 4 MB. */
 enum { COMPILE_BYTES = 64 << 20, COMPILE_BYTES_PER_BYTE = 64 };
 
-/* Bytes of address space that the process uses; 0 if that is not known. */
+/* Returns the address space in use, in bytes; 0 if unknown. */
 static uint64_t used_bytes(void) {
   unsigned long long pages = 0;
   FILE *file = fopen("/proc/self/statm", "re");
@@ -75,15 +84,15 @@ static uint64_t used_bytes(void) {
 }
 
 /* Returns true if that much address space can be reserved now. */
-static bool has_room(uint64_t bytes) {
-  void *room = mmap(NULL, (size_t)bytes, PROT_NONE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (room == MAP_FAILED) return errno != ENOMEM;
-  munmap(room, (size_t)bytes);
+static bool can_reserve(uint64_t bytes) {
+  void *memory = mmap(NULL, (size_t)bytes, PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return errno != ENOMEM;
+  munmap(memory, (size_t)bytes);
   return true;
 }
 
-static vyre_code no_room(uint64_t bytes, vyre_status *st) {
+static vyre_code does_not_fit(uint64_t bytes, vyre_status *st) {
   struct rlimit limit;
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
     return VYRE_FAIL_WITH(
@@ -108,15 +117,15 @@ static vyre_code no_room(uint64_t bytes, vyre_status *st) {
       (unsigned long long)used);
 }
 
-/* Bytes that loading @p path takes if there is no room for them; else 0. Looked
- * at before it is loaded: the loader has no code for a failure of this kind,
- * and its text may not name the cause; and what LLVM cannot allocate later ends
- * the process, as it does not catch C++ exceptions. */
+/* Returns the bytes that loading @p path takes if the address space lacks them;
+ * else 0. Checked before loading: the loader has no error code for this, and
+ * its text may not name the cause. LLVM would end the process later, because it
+ * does not catch C++ exceptions. */
 static uint64_t lacking_bytes(const char *path) {
   struct stat info;
   if (stat(path, &info) != 0 || info.st_size <= 0) return 0;
-  uint64_t bytes = (uint64_t)info.st_size + BESIDE_BYTES;
-  return has_room(bytes) ? 0 : bytes;
+  uint64_t bytes = (uint64_t)info.st_size + EXTRA_BYTES;
+  return can_reserve(bytes) ? 0 : bytes;
 }
 
 vyre_code vyre__jit_check_memory(size_t text_size, vyre_status *st) {
@@ -125,13 +134,13 @@ vyre_code vyre__jit_check_memory(size_t text_size, vyre_status *st) {
     return VYRE_OK;
   }
   uint64_t bytes = COMPILE_BYTES + COMPILE_BYTES_PER_BYTE * (uint64_t)text_size;
-  return has_room(bytes) ? VYRE_OK : no_room(bytes, st);
+  return can_reserve(bytes) ? VYRE_OK : does_not_fit(bytes, st);
 }
 
-/* --- its functions ---------------------------------------------------------*/
+/* --- functions of LLVM -----------------------------------------------------*/
 
-/* A pointer to a function out of one to an object, as POSIX has it. */
-static bool find(void *library, const char *name, void *out) {
+/* Copies the address of a symbol to a function pointer, as POSIX recommends. */
+static bool find_symbol(void *library, const char *name, void *out) {
   void *symbol = dlsym(library, name);
   memcpy(out, &symbol, sizeof symbol);
   return symbol != NULL;
@@ -139,13 +148,13 @@ static bool find(void *library, const char *name, void *out) {
 
 static const char *fill_table(void *library, llvm_functions *to) {
 #define LLVM_C(result, name, arguments) \
-  if (!find(library, #name, &to->name)) return #name;
+  if (!find_symbol(library, #name, &to->name)) return #name;
 #include "backend/cpu/jit/llvm_c.def"
 #undef LLVM_C
   return NULL;
 }
 
-static vyre_code take(void *library, const char *name, vyre_status *st) {
+static vyre_code use_library(void *library, const char *name, vyre_status *st) {
   llvm_functions found;
   const char *missing = fill_table(library, &found);
   if (missing) {
@@ -178,20 +187,21 @@ static vyre_code take(void *library, const char *name, vyre_status *st) {
   return VYRE_OK;
 }
 
-/* --- where it is -----------------------------------------------------------*/
+/* --- finding the file ------------------------------------------------------*/
 
 static bool is_path(const char *name) {
   return strchr(name, '/') != NULL;
 }
 
-/* Where the system looks for libraries, as it says itself. */
+/* The loader's search path, as dlinfo() reports it. */
 typedef union search_path {
   Dl_serinfo info;
-  _Alignas(16) unsigned char room[16384];
+  _Alignas(16) unsigned char bytes[16384];
 } search_path;
 
-/* Its own object, as the loader takes the folders of who asks; a program that
- * has the library in it is not found by its name. */
+/* Opens the object that contains this code: the loader also searches the
+ * folders of the object that asks. A program that links the library statically
+ * has no such name; then the program itself is opened. */
 static void *open_self(void) {
   Dl_info object;
   void *self = dladdr(names, &object) != 0 && object.dli_fname
@@ -209,90 +219,75 @@ static bool read_search_path(search_path *path) {
   return is_done;
 }
 
-typedef struct place {
-  bool is_there;     /* a file of that name, which the loader would take */
-  const char *doubt; /* why it is not to be loaded; NULL: none */
-  char path[512];    /* of the file, or of that which it stands for */
-} place;
+/* A library file found on disk. */
+typedef struct location {
+  bool exists;         /* the loader would open this file */
+  const char *problem; /* reason not to load it; or NULL */
+  char path[512];
+} location;
 
-/* Sets out->is_there if the loader would take the file at out->path. It skips
- * files of other machines and files that cannot be read. */
-static void look_at(char *needs, place *out) {
-  if (access(out->path, R_OK) != 0) return;
-  out->doubt = vyre__jit_problem(out->path, needs);
-  out->is_there = out->doubt != vyre__jit_other_machine;
-}
-
-static void find_in(const search_path *path, bool in_defaults, const char *name,
-                    char *needs, place *out) {
-  for (unsigned i = 0; i < path->info.dls_cnt && !out->is_there; i++) {
-    const Dl_serpath *folder = &path->info.dls_serpath[i];
-    if (((folder->dls_flags & LA_SER_DEFAULT) != 0) != in_defaults) continue;
-    int length =
-        snprintf(out->path, sizeof out->path, "%s/%s", folder->dls_name, name);
-    if (length < 0 || (size_t)length >= sizeof out->path) continue;
-    look_at(needs, out);
-  }
-}
-
-/* The first file of a name, in the loader's order: folders that the environment
- * or a program names, its own list, folders of the system. */
-static void find_file(const char *name, char *needs, place *out) {
+/* Finds the first file of a name on the search path. Like the loader, skips
+ * files of other architectures and files that cannot be read. */
+static void find_file(const char *name, location *out) {
   search_path path;
-  *out = (place){0};
-  bool is_known = read_search_path(&path);
-  if (is_known) find_in(&path, false, name, needs, out);
-  if (!out->is_there &&
-      vyre__jit_listed("/etc/ld.so.cache", name, out->path, sizeof out->path)) {
-    look_at(needs, out);
+  if (!read_search_path(&path)) return;
+  for (unsigned i = 0; i < path.info.dls_cnt && !out->exists; i++) {
+    int length = snprintf(out->path, sizeof out->path, "%s/%s",
+                          path.info.dls_serpath[i].dls_name, name);
+    if (length < 0 || (size_t)length >= sizeof out->path ||
+        access(out->path, R_OK) != 0) {
+      continue;
+    }
+    out->problem = vyre__jit_problem(out->path);
+    out->exists = out->problem != vyre__jit_other_machine;
   }
-  if (is_known && !out->is_there) find_in(&path, true, name, needs, out);
 }
 
-/* A library that stands for another is as good as that. */
-static place locate(const char *name) {
-  place found = {.is_there = true}, other;
-  char needs[VYRE__JIT_NAME] = "", more[VYRE__JIT_NAME];
-  if (is_path(name)) {
-    (void)snprintf(found.path, sizeof found.path, "%s", name);
-    found.doubt = vyre__jit_problem(name, needs);
-  } else {
-    find_file(name, needs, &found);
+static location locate(const char *name) {
+  location found = {0};
+  if (!is_path(name)) {
+    find_file(name, &found);
+    return found;
   }
-  if (!found.is_there || found.doubt || !needs[0]) return found;
-  find_file(needs, more, &other);
-  return other.is_there && other.doubt ? other : found;
+  (void)snprintf(found.path, sizeof found.path, "%s", name);
+  found.problem = vyre__jit_problem(name);
+  found.exists = true;
+  return found;
 }
 
-/* A file that is cut short is not given to the loader, which would end the
- * process by a signal: so a name is looked up here, and the loader gets the
- * path of what was looked at. There are places that only the loader knows, and
- * what the process has already. */
+/* --- loading ---------------------------------------------------------------*/
+
+/* Opens a library that the process has already, or one that locate() found, or
+ * else whatever the loader finds under that name. Returns NULL with a reason in
+ * *why, or with *lacking set if the address space is too small. */
 static void *open_library(const char *name, const char **why, char *text,
                           size_t size, uint64_t *lacking) {
   void *opened =
       is_path(name) ? NULL : dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
   if (opened) return opened;
-  place found = locate(name);
-  *why = found.doubt;
-  if (found.doubt && strcmp(found.path, name) != 0) {
-    (void)snprintf(text, size, "%.*s: %s", (int)(size / 2), found.path,
-                   found.doubt);
-    *why = text;
+  location found = locate(name);
+  if (found.exists && found.problem) {
+    *why = found.problem;
+    if (!is_path(name)) {
+      (void)snprintf(text, size, "%.*s: %s", (int)(size / 2), found.path,
+                     found.problem);
+      *why = text;
+    }
+    return NULL;
   }
-  if (found.doubt) return NULL;
-  const char *from = found.is_there && !is_path(name) ? found.path : name;
-  uint64_t bytes = found.is_there ? lacking_bytes(found.path) : 0;
+  uint64_t bytes = found.exists ? lacking_bytes(found.path) : 0;
   if (bytes) {
     *lacking = bytes;
     return NULL;
   }
+  const char *from = found.exists && !is_path(name) ? found.path : name;
   opened = dlopen(from, RTLD_NOW | RTLD_LOCAL);
   if (!opened) *why = dlerror();
   return opened;
 }
 
-/* LLVM stays: it keeps what cannot be taken back (registered targets). */
+/* Loads the library. It is never closed: registered targets cannot be
+ * removed. */
 static vyre_code load(const char *library, vyre_status *st) {
   const char *const *list = library ? &library : names;
   size_t count = library ? 1 : NAMES;
@@ -302,23 +297,23 @@ static vyre_code load(const char *library, vyre_status *st) {
   for (size_t i = 0; i < count; i++) {
     void *opened = open_library(list[i], &why, text, sizeof text, &lacking);
     if (!opened) continue;
-    vyre_code code = take(opened, list[i], st);
+    vyre_code code = use_library(opened, list[i], st);
     if (code != VYRE_OK) dlclose(opened);
     return code;
   }
-  return lacking ? no_room(lacking, st) : not_found(library, why, st);
+  return lacking ? does_not_fit(lacking, st) : not_found(library, why, st);
 }
 
-/* What a load has shown not to work, so that it is not found again: under the
- * lock, the last file of a name; and whether there is none without a name. */
+/* Results of loads that failed: the last file given by name (under the lock),
+ * and whether the default locations have no usable library. */
 static char refused[256];
-static atomic_bool is_none;
+static atomic_bool is_default_refused;
 
-static void remember(const char *library) {
+static void record_failure(const char *library) {
   if (library) {
     (void)snprintf(refused, sizeof refused, "%s", library);
   } else {
-    atomic_store(&is_none, true);
+    atomic_store(&is_default_refused, true);
   }
 }
 
@@ -330,13 +325,13 @@ vyre_code vyre__jit_load_from(const char *library, vyre_status *st) {
   pthread_mutex_lock(&lock);
   bool is_done = atomic_load_explicit(&is_loaded, memory_order_relaxed);
   vyre_code code = is_done ? VYRE_OK : load(library, st);
-  /* Memory may be there the next time. */
-  if (code != VYRE_OK && code != VYRE_OUT_OF_MEMORY) remember(library);
+  /* A lack of memory may be temporary. */
+  if (code != VYRE_OK && code != VYRE_OUT_OF_MEMORY) record_failure(library);
   pthread_mutex_unlock(&lock);
   return code;
 }
 
-/* --- without loading it ----------------------------------------------------*/
+/* --- availability ----------------------------------------------------------*/
 
 static bool is_refused(const char *library) {
   pthread_mutex_lock(&lock);
@@ -345,45 +340,52 @@ static bool is_refused(const char *library) {
   return is_same;
 }
 
-static bool look(const char *library) {
-  const char *const *list = library ? &library : names;
-  for (size_t i = 0; i < (library ? 1 : NAMES); i++) {
-    place found = locate(list[i]);
-    if (found.is_there && !found.doubt) return !library || !is_refused(library);
-    if (found.is_there && library) return false;
-  }
-  /* There are places that only the loader knows. */
-  if (!vyre__jit_version()) {
-    return vyre__jit_load_from(library, NULL) == VYRE_OK;
-  }
-  return !library || strcmp(library, loaded_from) == 0;
+/* Returns true if loading works, or would work with more address space. */
+static bool can_load(const char *library) {
+  vyre_code code = vyre__jit_load_from(library, NULL);
+  return code == VYRE_OK || code == VYRE_OUT_OF_MEMORY;
 }
 
-/* The first answer stays: what is installed or removed later changes nothing
- * for this process, nor does what another context has loaded. Only a load that
- * fails does: what looked good then is not. */
+static bool is_file_available(const char *library) {
+  location found = locate(library);
+  if (found.exists && (found.problem || is_refused(library))) return false;
+  if (!vyre__jit_version()) return can_load(library);
+  return found.exists || strcmp(library, loaded_from) == 0;
+}
+
+static bool is_default_available(void) {
+  for (size_t i = 0; i < NAMES; i++) {
+    location found = locate(names[i]);
+    if (found.exists && !found.problem) return true;
+  }
+  return vyre__jit_version() ||
+         can_load(NULL); /* only the loader may find it */
+}
+
+/* The first answer for the default locations is kept: installing or removing
+ * LLVM later changes nothing for this process. Only a failed load does. */
 bool vyre__jit_is_available(const char *library) {
-  enum { UNKNOWN, THERE, MISSING };
-  static atomic_int answer; /* for no library in particular */
+  enum { UNKNOWN, AVAILABLE, MISSING };
+  static atomic_int answer;
   if (library && strcmp(library, "none") == 0) return false;
-  if (library) return look(library);
+  if (library) return is_file_available(library);
   int known = UNKNOWN;
   int found = atomic_load(&answer);
   if (found == UNKNOWN) {
-    found = look(NULL) ? THERE : MISSING;
+    found = is_default_available() ? AVAILABLE : MISSING;
     if (!atomic_compare_exchange_strong(&answer, &known, found)) found = known;
   }
-  return found == THERE && !atomic_load(&is_none);
+  return found == AVAILABLE && !atomic_load(&is_default_refused);
 }
 
 bool vyre__jit_fits(const char *library) {
   const char *const *list = library ? &library : names;
   if (vyre__jit_version()) return true;
   for (size_t i = 0; i < (library ? 1 : NAMES); i++) {
-    place found = locate(list[i]);
-    if (found.is_there && !found.doubt) return !lacking_bytes(found.path);
+    location found = locate(list[i]);
+    if (found.exists && !found.problem) return !lacking_bytes(found.path);
   }
-  return true; /* only the loader knows its size */
+  return true; /* only the loader knows the file */
 }
 
 vyre_code vyre__jit_load(vyre_status *st) {
