@@ -177,57 +177,36 @@ vyre_code cpu_emit_text(const vyre_pipeline *pipeline, uint32_t width,
 
 /* --- stack size ------------------------------------------------------------*/
 
-/* Returns the bytes of stack that the code needs: the largest `sub $n, %rsp` in
- * it.
- *
- * Scanning the host_cpu code is the simplest way that works: LLVM's C API does
- * not report frame sizes, and its .stack_sizes section needs a command-line
- * option of LLVM, which is global to the process and may belong to the
- * application. A false match needs the same three bytes and a plausible size
- * inside another instruction; it can only make the result too large. */
-static uint32_t stack_bytes(const uint8_t *code, size_t size) {
-  uint32_t max = 0;
-  for (size_t i = 0; i + 7 <= size; i++) {
-    if (code[i] != 0x48 || code[i + 1] != 0x81 || code[i + 2] != 0xEC) continue;
-    uint32_t bytes;
-    memcpy(&bytes, code + i + 3, sizeof bytes);
-    if (bytes % 8 == 0 && bytes <= MAX_TEXT * 4 && bytes > max) max = bytes;
-  }
-  return max;
-}
-
 /* The threads of an application may have small stacks, and an overflow ends the
  * process with a signal. */
 enum { MAX_STACK = 256 << 10 };
 
-static bool fits_stack(const cpu_pipeline *pipeline) {
-  return stack_bytes(pipeline->bytes, pipeline->size) <= MAX_STACK;
-}
-
-static vyre_code check_stack(const cpu_pipeline *pipeline, vyre_status *st) {
-  uint32_t bytes = stack_bytes(pipeline->bytes, pipeline->size);
-  if (bytes <= MAX_STACK) return VYRE_OK;
+static vyre_code check_stack(const cpu_pipeline *pipeline, const cpu_text *text,
+                             vyre_status *st) {
+  if (text->stack_bytes == 0) return VYRE_OK;
   return VYRE_FAIL_WITH(
       st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED, NULL,
-      VYRE_NUMBERS({"bytes", bytes}, {"max_bytes", MAX_STACK}),
+      VYRE_NUMBERS({"bytes", text->stack_bytes}, {"max_bytes", MAX_STACK}),
       "split the kernel, do not set cpu.width, or use device 'ref'",
-      "kernel '%.60s' keeps too many values at once for device 'cpu': %u bytes "
-      "of stack; the limit is %d",
-      pipeline->base.program->name, (unsigned)bytes, MAX_STACK);
+      "kernel '%.60s' keeps too many values at once for device 'cpu': %llu "
+      "bytes of stack; the limit is %d",
+      pipeline->base.program->name, (unsigned long long)text->stack_bytes,
+      MAX_STACK);
 }
 
 /* --- object file -----------------------------------------------------------*/
 
 /* Compiles @p text. The object file stays in the pipeline's arena for the
  * cache. */
-static vyre_code compile_object(cpu_pipeline *pipeline, const cpu_text *text,
+static vyre_code compile_object(cpu_pipeline *pipeline, cpu_text *text,
                                 vyre__jit_tier tier, vyre_status *st) {
   const cpu_device *device = (const cpu_device *)pipeline->base.device;
   byte_array object = {.allocator = device->base.allocator};
   vyre_code code = writer_error_as_no_memory(
-      vyre__jit(text->text, text->size, device->host_cpu->cpu,
-                device->host_cpu->features, tier, VYRE__JIT_OBJECT,
-                (vyre_writer){append_bytes, &object}, st),
+      vyre__jit_object(text->text, text->size, device->host_cpu->cpu,
+                       device->host_cpu->features, tier, MAX_STACK,
+                       &text->stack_bytes, (vyre_writer){append_bytes, &object},
+                       st),
       st);
   if (code == VYRE_OK) {
     char *copy = vyre_arena_alloc(&pipeline->base.arena, object.size, 16);
@@ -274,7 +253,7 @@ vyre_code cpu_init_launch_data(cpu_pipeline *pipeline, vyre_status *st) {
 }
 
 static vyre_code compile_again(cpu_pipeline *pipeline, vyre__arena_mark before,
-                               const cpu_text *text, vyre_status *st) {
+                               cpu_text *text, vyre_status *st) {
   vyre__arena_rewind(&pipeline->base.arena, before);
   return compile_object(pipeline, text, text->tier, st);
 }
@@ -296,7 +275,7 @@ static vyre_code compile_baseline(cpu_pipeline *pipeline, vyre_arena *arena,
                          st));
   if (text->tier != VYRE__JIT_FULL) return VYRE_OK;
   VYRE_TRY(compile_object(pipeline, text, VYRE__JIT_BASELINE, st));
-  pipeline->first_is_baseline = fits_stack(pipeline);
+  pipeline->first_is_baseline = text->stack_bytes == 0;
   if (!pipeline->first_is_baseline)
     vyre__arena_rewind(&pipeline->base.arena, before);
   return VYRE_OK;
@@ -309,7 +288,7 @@ static vyre_code compile_within_stack(cpu_pipeline *pipeline, vyre_arena *arena,
   const uint32_t widths[] = {device->host_cpu->lanes, 1};
   vyre__arena_mark before = vyre__arena_here(&pipeline->base.arena);
   VYRE_TRY(compile_again(pipeline, before, text, st));
-  for (size_t i = 0; i < 2 && !fits_stack(pipeline); i++) {
+  for (size_t i = 0; i < 2 && text->stack_bytes > 0; i++) {
     uint32_t width = text->info.width;
     VYRE_TRY(print_narrower(&pipeline->base, widths[i], arena, text, st));
     if (text->info.width == width) continue;
@@ -318,7 +297,7 @@ static vyre_code compile_within_stack(cpu_pipeline *pipeline, vyre_arena *arena,
     }
     VYRE_TRY(compile_again(pipeline, before, text, st));
   }
-  return check_stack(pipeline, st);
+  return check_stack(pipeline, text, st);
 }
 
 static vyre_code compile_in(cpu_pipeline *pipeline, vyre_arena *arena,

@@ -85,7 +85,8 @@ typedef struct cpu_text {
   vyre__spmd_info info;
   const char *text;
   size_t size;
-  vyre__jit_tier tier; /* best tier for a text of this size */
+  vyre__jit_tier tier;  /* best tier for a text of this size */
+  uint64_t stack_bytes; /* stack frame of its code, if too large; else 0 */
 } cpu_text;
 
 /* Lowers the program of @p pipeline for its device and prints it as LLVM IR

@@ -11,6 +11,7 @@ typedef struct llvm_context llvm_context;
 typedef struct llvm_diagnostic llvm_diagnostic;
 typedef struct llvm_buffer llvm_buffer;
 typedef struct llvm_module llvm_module;
+typedef struct llvm_value llvm_value;
 typedef struct llvm_layout llvm_layout;
 typedef struct llvm_target llvm_target;
 typedef struct llvm_machine llvm_machine;
@@ -20,6 +21,7 @@ typedef struct llvm_error llvm_error;
 /* Values of enumerations of the C API. */
 enum {
   LLVM_SEVERITY_ERROR = 0,
+  LLVM_SEVERITY_WARNING = 1,
   LLVM_VERIFY_RETURNS = 2,
   LLVM_LEVEL_NONE = 0,
   LLVM_LEVEL_DEFAULT = 2,

@@ -5,6 +5,7 @@
 
 #include <setjmp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "backend/cpu/jit/llvm_c.h"
@@ -46,7 +47,9 @@ typedef struct compile {
   llvm_machine *machine;
   llvm_buffer *result; /* object or assembly; or NULL, and `printed` is set */
   char *printed;
-  char message[224]; /* first error reported by LLVM */
+  char message[224];        /* first error reported by LLVM */
+  uint32_t max_stack_bytes; /* 0: stack frames are not checked */
+  uint64_t stack_bytes;     /* largest frame above that limit */
   jmp_buf escape;
 } compile;
 
@@ -65,12 +68,26 @@ static void record_error(compile *c, const char *text) {
   }
 }
 
+/* Reads the size in "stack frame size (N) exceeds limit (M) in function 'F'",
+ * the warning that limit_stack asks for. */
+static void record_stack(compile *c, const char *text) {
+  static const char start[] = "stack frame size (";
+  const char *at = strstr(text, start);
+  uint64_t bytes = at ? strtoull(at + sizeof start - 1, NULL, 10) : 0;
+  if (bytes > c->stack_bytes) c->stack_bytes = bytes;
+}
+
 static void on_diagnostic(llvm_diagnostic *diagnostic, void *self) {
-  if (vyre__llvm.LLVMGetDiagInfoSeverity(diagnostic) != LLVM_SEVERITY_ERROR) {
+  int severity = vyre__llvm.LLVMGetDiagInfoSeverity(diagnostic);
+  if (severity != LLVM_SEVERITY_ERROR && severity != LLVM_SEVERITY_WARNING) {
     return;
   }
   char *text = vyre__llvm.LLVMGetDiagInfoDescription(diagnostic);
-  record_error(self, text);
+  if (severity == LLVM_SEVERITY_ERROR) {
+    record_error(self, text);
+  } else {
+    record_stack(self, text);
+  }
   vyre__llvm.LLVMDisposeMessage(text);
 }
 
@@ -141,6 +158,18 @@ static vyre_code make_machine(compile *c, const char *cpu, const char *features,
   return VYRE_OK;
 }
 
+/* Makes LLVM warn about every function whose stack frame is above the limit.
+ * The attribute does not change the code. */
+static void limit_stack(const compile *c) {
+  char limit[16];
+  if (c->max_stack_bytes == 0) return;
+  (void)snprintf(limit, sizeof limit, "%u", (unsigned)c->max_stack_bytes);
+  for (llvm_value *f = vyre__llvm.LLVMGetFirstFunction(c->module); f;
+       f = vyre__llvm.LLVMGetNextFunction(f)) {
+    vyre__llvm.LLVMAddTargetDependentFunctionAttr(f, "warn-stack-size", limit);
+  }
+}
+
 static vyre_code optimise(compile *c, vyre__jit_tier tier, vyre_status *st) {
   llvm_pass_options *options = vyre__llvm.LLVMCreatePassBuilderOptions();
   llvm_error *error =
@@ -189,6 +218,7 @@ static vyre_code run_steps(compile *c, const char *text, size_t size,
   VYRE_TRY(read_text(c, text, size, st));
   VYRE_TRY(vyre__jit_continue(st));
   VYRE_TRY(make_machine(c, cpu, features, tier, st));
+  limit_stack(c);
   VYRE_TRY(optimise(c, tier, st));
   VYRE_TRY(vyre__jit_continue(st));
   return write_code(c, form, st);
@@ -228,20 +258,38 @@ static vyre_code write_result(const compile *c, vyre_writer writer,
                    "the writer refused the code of a kernel, %zu bytes", size);
 }
 
-vyre_code vyre__jit(const char *text, size_t size, const char *cpu,
-                    const char *features, vyre__jit_tier tier,
-                    vyre__jit_form form, vyre_writer writer, vyre_status *st) {
+static vyre_code compile_text(compile *c, const char *text, size_t size,
+                              const char *cpu, const char *features,
+                              vyre__jit_tier tier, vyre__jit_form form,
+                              vyre_writer writer, vyre_status *st) {
   VYRE_TRY(vyre__jit_load(st));
   VYRE_TRY(vyre__jit_check_memory(size, st));
   VYRE_TRY(vyre__jit_enter(st));
-  compile c = {0};
-  vyre_code code = run_guarded(&c, text, size, cpu, features, tier, form, st);
-  free_compile(&c);
+  vyre_code code = run_guarded(c, text, size, cpu, features, tier, form, st);
+  free_compile(c);
   vyre__jit_leave();
   /* The writer runs after leaving, so that the end of the process never waits
    * for it. */
-  if (code == VYRE_OK) code = write_result(&c, writer, st);
-  if (c.result) vyre__llvm.LLVMDisposeMemoryBuffer(c.result);
-  if (c.printed) vyre__llvm.LLVMDisposeMessage(c.printed);
+  if (code == VYRE_OK) code = write_result(c, writer, st);
+  if (c->result) vyre__llvm.LLVMDisposeMemoryBuffer(c->result);
+  if (c->printed) vyre__llvm.LLVMDisposeMessage(c->printed);
+  return code;
+}
+
+vyre_code vyre__jit(const char *text, size_t size, const char *cpu,
+                    const char *features, vyre__jit_tier tier,
+                    vyre__jit_form form, vyre_writer writer, vyre_status *st) {
+  compile c = {0};
+  return compile_text(&c, text, size, cpu, features, tier, form, writer, st);
+}
+
+vyre_code vyre__jit_object(const char *text, size_t size, const char *cpu,
+                           const char *features, vyre__jit_tier tier,
+                           uint32_t max_stack_bytes, uint64_t *stack_bytes,
+                           vyre_writer writer, vyre_status *st) {
+  compile c = {.max_stack_bytes = max_stack_bytes};
+  vyre_code code = compile_text(&c, text, size, cpu, features, tier,
+                                VYRE__JIT_OBJECT, writer, st);
+  *stack_bytes = c.stack_bytes;
   return code;
 }

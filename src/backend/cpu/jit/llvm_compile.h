@@ -84,4 +84,12 @@ vyre_code vyre__jit(const char *text, size_t size, const char *cpu,
                     const char *features, vyre__jit_tier tier,
                     vyre__jit_form form, vyre_writer writer, vyre_status *st);
 
+/* Compiles @p text to an object file, like vyre__jit. *stack_bytes gets the
+ * largest stack frame of a function if that is above @p max_stack_bytes; else
+ * 0. */
+vyre_code vyre__jit_object(const char *text, size_t size, const char *cpu,
+                           const char *features, vyre__jit_tier tier,
+                           uint32_t max_stack_bytes, uint64_t *stack_bytes,
+                           vyre_writer writer, vyre_status *st);
+
 #endif
