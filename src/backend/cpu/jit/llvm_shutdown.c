@@ -1,5 +1,21 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* dladdr1, dl_iterate_phdr: where LLVM is in memory */
+/* Ends a process safely while other threads use LLVM. exit() destroys LLVM's
+ * static objects on the thread that calls it. Objects that LLVM created while
+ * it was loaded are older than the handler `at_exit` below, so the handler runs
+ * before their destructors and waits until all threads have left LLVM.
+ *
+ * Objects that LLVM creates later, when a function first needs a table, would
+ * be destroyed before the handler runs. So their destructors are not registered
+ * at all: the library's import of __cxa_atexit is redirected to a function that
+ * does nothing. The memory is freed with the process.
+ *
+ * Patching an import is unusual, but no simpler way is reliable. Handlers run
+ * in reverse order of registration, so no handler can be registered after
+ * objects that a running compile has yet to create. A compile at start-up that
+ * creates them all would be slow and would depend on LLVM's internals. Compile
+ * threads belong to the application as well, so joining them at exit is not
+ * possible. */
+/* dladdr1, dl_iterate_phdr: location of LLVM in memory */
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier) */
 #include <dlfcn.h>
 #include <elf.h>
@@ -18,19 +34,14 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-/* The end of the process destroys LLVM's static objects, on the thread that
- * calls exit(), while other threads may be inside of it. What LLVM registered
- * for that while it was loaded is older than `end` below, which is called
- * before it, and waits. What it registers later, when a function first needs
- * its table, would be called before `end`: so that is not registered at all. It
- * is memory, and goes with the process. */
+/* --- threads inside LLVM ---------------------------------------------------*/
 
-/* --- who is inside ---------------------------------------------------------*/
-
-/* How many are inside; the lowest bit says that the process ends. */
+/* Twice the number of threads inside; the lowest bit is set when the process
+ * ends. */
 static atomic_uint inside;
-/* Of them on this thread: it may end the process itself. */
-static _Thread_local unsigned own __attribute__((tls_model("initial-exec")));
+/* Nesting depth of this thread, which may call exit() itself. */
+static _Thread_local unsigned own_depth
+    __attribute__((tls_model("initial-exec")));
 static pid_t loaded_by;
 
 enum { ENDING = 1, ONE = 2 };
@@ -38,12 +49,12 @@ enum { ENDING = 1, ONE = 2 };
 static vyre_code refuse(vyre_status *st) {
   return VYRE_FAIL(st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE,
                    "compile before the process ends",
-                   "nothing is compiled any more: the process is ending");
+                   "the kernel is not compiled, because the process is ending");
 }
 
 vyre_code vyre__jit_enter(vyre_status *st) {
   if (!(atomic_fetch_add(&inside, ONE) & ENDING)) {
-    own++;
+    own_depth++;
     return VYRE_OK;
   }
   atomic_fetch_sub(&inside, ONE);
@@ -51,7 +62,7 @@ vyre_code vyre__jit_enter(vyre_status *st) {
 }
 
 void vyre__jit_leave(void) {
-  own--;
+  own_depth--;
   atomic_fetch_sub(&inside, ONE);
 }
 
@@ -59,50 +70,51 @@ vyre_code vyre__jit_continue(vyre_status *st) {
   return atomic_load(&inside) & ENDING ? refuse(st) : VYRE_OK;
 }
 
-/* In the child of a fork, which has none of the other threads; those that it
- * starts are waited for at its end. */
-static void begin_child(void *self) {
+/* In the child of a fork, the other threads are gone. Its exit waits for
+ * threads that it starts itself. */
+static void reset_in_child(void *self) {
   (void)self;
   loaded_by = getpid();
-  atomic_store(&inside, (atomic_load(&inside) & ENDING) | own * ONE);
+  atomic_store(&inside, (atomic_load(&inside) & ENDING) | own_depth * ONE);
 }
 
-static vyre__atfork_entry forks = {.child = begin_child};
+static vyre__atfork_entry atfork = {.child = reset_in_child};
 
-/* However long it takes: a step of a compile ends by itself, and there is no
- * next (vyre__jit_continue). A child that nothing was told to (atfork.h) has
- * none of the threads. */
-static void end(void) {
+/* Waits for all other threads inside LLVM. This ends soon: a thread leaves
+ * after the current step of its compile (vyre__jit_continue). A child made
+ * without the fork callbacks (see atfork.h) has none of these threads. */
+static void at_exit(void) {
   const struct timespec pause = {.tv_nsec = 1000000};
   if (getpid() != loaded_by) return;
   atomic_fetch_or(&inside, ENDING);
-  while (atomic_load(&inside) / ONE > own) (void)nanosleep(&pause, NULL);
+  while (atomic_load(&inside) / ONE > own_depth) (void)nanosleep(&pause, NULL);
 }
 
-/* --- what LLVM registers ---------------------------------------------------*/
+/* --- import of __cxa_atexit ------------------------------------------------*/
 
-/* In place of the C++ runtime's function: nothing is destroyed. */
-static int keep_for_ever(void (*destroy)(void *), void *object, void *library) {
+/* Replaces __cxa_atexit for LLVM: registers nothing. */
+static int register_nothing(void (*destroy)(void *), void *object,
+                            void *library) {
   (void)destroy;
   (void)object;
   (void)library;
   return 0;
 }
 
-static const char registers[] = "__cxa_atexit";
+static const char registration[] = "__cxa_atexit";
 
 typedef struct loaded {
   const struct link_map *map;
   const Elf64_Sym *symbols;
   const char *strings;
-  const Elf64_Rela *tables[2]; /* of data, of calls */
-  size_t counts[2], relative;  /* the first of data name no symbol */
-  uint32_t undefined; /* symbols before those that the library has itself */
-  uintptr_t sealed, sealed_end; /* not to be written since it was loaded */
+  const Elf64_Rela *tables[2]; /* relocations of data, and of calls */
+  size_t counts[2], relative;  /* `relative` ones come first in tables[0] */
+  uint32_t undefined;          /* number of symbols before the defined ones */
+  uintptr_t relro, relro_end;  /* made read-only by the loader */
 } loaded;
 
-/* Loaders have put the base to addresses of the dynamic section, or have
- * not. */
+/* Returns an address of the dynamic section. Some loaders have added the base
+ * to it already. */
 static const void *address(const struct link_map *map, Elf64_Addr at) {
   return (const void *)(at < map->l_addr ? map->l_addr + at : at);
 }
@@ -141,7 +153,7 @@ static void read_dynamic(loaded *in) {
   }
 }
 
-static int read_sealed(struct dl_phdr_info *info, size_t size, void *self) {
+static int read_relro(struct dl_phdr_info *info, size_t size, void *self) {
   loaded *in = self;
   (void)size;
   if (info->dlpi_addr != in->map->l_addr) return 0;
@@ -149,13 +161,13 @@ static int read_sealed(struct dl_phdr_info *info, size_t size, void *self) {
   for (size_t i = 0; i < info->dlpi_phnum; i++) {
     const Elf64_Phdr *h = &info->dlpi_phdr[i];
     if (h->p_type != PT_GNU_RELRO) continue;
-    in->sealed = (info->dlpi_addr + h->p_vaddr) & ~(page - 1);
-    in->sealed_end = (info->dlpi_addr + h->p_vaddr + h->p_memsz) & ~(page - 1);
+    in->relro = (info->dlpi_addr + h->p_vaddr) & ~(page - 1);
+    in->relro_end = (info->dlpi_addr + h->p_vaddr + h->p_memsz) & ~(page - 1);
   }
   return 1;
 }
 
-/* Its number among the symbols; 0: it is not needed. */
+/* Returns the index of an imported symbol, or 0. */
 static uint32_t find_symbol(const loaded *in, const char *name) {
   for (uint32_t i = 1; in->symbols && in->strings && i < in->undefined; i++) {
     if (strcmp(in->strings + in->symbols[i].st_name, name) == 0) return i;
@@ -163,27 +175,28 @@ static uint32_t find_symbol(const loaded *in, const char *name) {
   return 0;
 }
 
-/* Where the library has the address of a function of others; readers see the
- * old one or the new one. A system that lets no process do this leaves what
- * LLVM makes late to be destroyed early, as everywhere else in the process. */
-static void set_slot(const loaded *in, uintptr_t at, uintptr_t value) {
+/* Stores the address of a function in an entry of the library's import table.
+ * Other threads see the old or the new value. If the system forbids this,
+ * LLVM's late objects are destroyed early, as without this file. */
+static void set_import(const loaded *in, uintptr_t at, uintptr_t value) {
   uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
   void *start = (void *)(at & ~(page - 1));
-  bool is_sealed = at >= in->sealed && at < in->sealed_end;
-  if (is_sealed && mprotect(start, page, PROT_READ | PROT_WRITE) != 0) return;
+  bool is_relro = at >= in->relro && at < in->relro_end;
+  if (is_relro && mprotect(start, page, PROT_READ | PROT_WRITE) != 0) return;
   __atomic_store_n((uintptr_t *)at, value, __ATOMIC_RELEASE);
-  if (is_sealed) (void)mprotect(start, page, PROT_READ);
+  if (is_relro) (void)mprotect(start, page, PROT_READ);
 }
 
-static void keep_all(const loaded *in) {
-  uint32_t symbol = find_symbol(in, registers);
+static void redirect_atexit(const loaded *in) {
+  uint32_t symbol = find_symbol(in, registration);
   for (int t = 0; t < 2 && symbol != 0; t++) {
     for (size_t i = t == 0 ? in->relative : 0; i < in->counts[t]; i++) {
       const Elf64_Rela *r = &in->tables[t][i];
       uint64_t type = ELF64_R_TYPE(r->r_info);
       if (ELF64_R_SYM(r->r_info) == symbol &&
           (type == R_X86_64_GLOB_DAT || type == R_X86_64_JUMP_SLOT)) {
-        set_slot(in, in->map->l_addr + r->r_offset, (uintptr_t)keep_for_ever);
+        set_import(in, in->map->l_addr + r->r_offset,
+                   (uintptr_t)register_nothing);
       }
     }
   }
@@ -196,13 +209,13 @@ vyre_code vyre__jit_guard_end(const void *function, vyre_status *st) {
   if (dladdr1(function, &unused, &map, RTLD_DL_LINKMAP) != 0 && map) {
     in.map = map;
     read_dynamic(&in);
-    (void)dl_iterate_phdr(read_sealed, &in);
-    keep_all(&in);
+    (void)dl_iterate_phdr(read_relro, &in);
+    redirect_atexit(&in);
   }
   loaded_by = getpid();
-  if (atexit(end) != 0) {
-    return vyre__no_memory(st, "cpu", "functions for the end", 1);
+  if (atexit(at_exit) != 0) {
+    return vyre__no_memory(st, "cpu", "functions for the at_exit", 1);
   }
-  vyre__atfork_add(&forks);
+  vyre__atfork_add(&atfork);
   return VYRE_OK;
 }
