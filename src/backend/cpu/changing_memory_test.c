@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Code of the device stays inside of its buffers, whatever happens to the bytes
- * that it reads: they change after every single access. */
+/* Compiled code stays inside its buffers even if the bytes it reads change
+ * after every single access. */
 #define _GNU_SOURCE /* for changing_page_testing.h; NOLINT(bugprone-reserved-identifier) */
 #include <time.h>
 
@@ -28,13 +28,13 @@ static void dispatch(void *self) {
                              .grid = {1, 1, 1},
                              .max_loop_iterations = 2000};
   vyre_code code = vyre_dispatch(self, &desc, &st);
-  /* A value that is bad may well ask for too many rounds. */
+  /* A changed value may well ask for too many iterations. */
   if (code != VYRE_OK && st.kind != VYRE_KIND_OUT_OF_FUEL) CHECK_OK(code, st);
 }
 
-/* Waits for the full code, which follows the quick code in the background, and
- * then goes back to the quick code for good. */
-static void stay_quick(vyre_pipeline *pipeline) {
+/* Waits until optimised code has replaced the baseline code in the background,
+ * then switches back to the baseline code for good. */
+static void stay_baseline(vyre_pipeline *pipeline) {
   cpu_pipeline *own = (cpu_pipeline *)pipeline;
   const struct timespec pause = {.tv_nsec = 1000000};
   if (!own->first_is_baseline) return;
@@ -59,16 +59,16 @@ static uint64_t run_kernel(vyre_device *device, const changing_kernel *k,
                                &pipeline, NULL, &st);
   if (code != VYRE_OK) printf("    %s\n", text);
   CHECK_OK(code, st);
-  if (is_quick) stay_quick(pipeline);
+  if (is_quick) stay_baseline(pipeline);
   uint64_t runs = watch_all(k, kind, what, dispatch, pipeline);
   vyre_pipeline_release(pipeline);
   vyre_module_release(module);
   return runs;
 }
 
-/* Whether to run kernel @p i with that kind of memory. At widths 1 and 8, all
- * of full code is run; else two kinds of each kernel, and under a sanitizer
- * one. */
+/* Returns true if kernel @p i is run with that kind of memory. At widths 1 and
+ * 8, optimised code runs with all kinds; otherwise two kinds per kernel, and
+ * one under a sanitizer. */
 static bool is_chosen(unsigned i, unsigned kind, uint32_t width,
                       bool is_quick) {
   unsigned turn = (i + width) % CHANGING_KINDS;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Batches and recordings, which this device gets at once: the same as one by
- * one, whatever is small or large in them, and however they end. */
+/* Batches and recordings: the results are those of single dispatches, whatever
+ * the sizes of the items and however they end. */
 #include "vyre/vyre.h"
 
 #include "support/check.h"
@@ -13,20 +13,20 @@ static const char text[] =
     "kernel step workgroup(64) over(y)\n"
     "buffer y : read_write u32[] @0;\nuniform k : u32 @1;\n"
     "{ let i = global_id.x; if (i < len(y)) y[i] = y[i] * 3 + k; }\n"
-    /* a third of what it is given */
+    /* divides its input by three */
     "kernel thirds workgroup(64) over(z)\n"
     "buffer z : write u32[] @0;\nuniform k : u32 @1;\n"
     "{ let i = global_id.x; if (i < len(z) && i % 3 == 1) z[i] = i + k; }\n"
-    /* k rounds, which nobody can foresee */
+    /* k iterations, unknown at compile time */
     "kernel loop workgroup(64) over(y)\n"
     "buffer y : read_write u32[] @0;\nuniform k : u32 @1;\n"
     "{\n  var n = 0u;\n  while (n < k) { for (let i = 0u; i < k; i++) "
     "{ n += select(y[0] == 77, 0u, 1u); } }\n  y[global_id.x] = n;\n}\n"
-    /* begins as zero, and grows from launch to launch */
+    /* starts as zero and grows from launch to launch */
     "kernel growing workgroup(64) over(y)\n"
     "buffer y : read_write u32[] @0 output;\nuniform k : u32 @1;\n"
     "{ let i = global_id.x; if (i < len(y)) y[i] += k; }\n"
-    /* k rounds, and what it takes is not looked at */
+    /* k iterations that do not depend on its input */
     "kernel turns workgroup(64) over(z)\n"
     "buffer z : write u32[] @0;\nuniform k : u32 @1;\n"
     "{\n  var n = 0u;\n  while (n < k) { n += select(k == 7777, 0u, 1u); }\n"
@@ -67,7 +67,7 @@ static void rig_close(rig *r) {
   vyre_context_release(r->context);
 }
 
-/* Items of a batch, all of one kernel. */
+/* Items of a batch, all with the same kernel. */
 typedef struct batch {
   vyre_dispatch_desc items[ITEMS];
   vyre_input inputs[ITEMS][2];
@@ -88,7 +88,7 @@ static void in_place(batch *b, size_t i, uint32_t *y, size_t size, uint32_t k) {
                                      .result = &b->results[i]};
 }
 
-/* What only takes the number. */
+/* Adds an item whose only input is a uniform. */
 static void outwards(batch *b, size_t i, uint32_t *z, size_t size, uint32_t k) {
   in_place(b, i, z, size, k);
   b->inputs[i][0] = b->inputs[i][1];
@@ -126,7 +126,7 @@ TEST(items_see_what_those_before_them_wrote) {
   }
 }
 
-/* What it knows of the batch before must not be taken for what it is given. */
+/* Data cached from the batch before must not be used for other arguments. */
 TEST(the_same_batch_again_and_one_that_is_nearly_the_same) {
   static uint32_t y[ITEMS + 1][FEW], want[ITEMS + 1];
   static batch b;
@@ -140,7 +140,8 @@ TEST(the_same_batch_again_and_one_that_is_nearly_the_same) {
   for (uint32_t round = 0; round < 12; round++) {
     vyre_status st = {0};
     size_t count = round % 4 == 3 ? ITEMS / 2 : ITEMS;
-    if (round == 6) { /* other memory for one, another number for another */
+    if (round ==
+        6) { /* other memory for one item, another number for another */
       in_place(&b, 40, y[ITEMS], sizeof y[0], 41);
       b.k[41] = 1000;
     }
@@ -271,7 +272,7 @@ TEST(outputs_that_are_not_reached_are_not_even_cleared) {
   rig_close(&r);
 }
 
-/* Slots are told of where an item ends badly, too, as they are of one alone. */
+/* Host buffers report a failing item in the same way as a single dispatch. */
 TEST(a_failure_tells_of_its_slots_as_one_alone_does) {
   enum { TOGETHER = 8, BAD = 5 };
   static batch b;
@@ -291,7 +292,7 @@ TEST(a_failure_tells_of_its_slots_as_one_alone_does) {
     vyre_code code =
         vyre_submit(r.kernels[TURNS], b.items, TOGETHER, NULL, &st);
     CHECK(code == (round > 0 ? VYRE_DISPATCH_FAILED : VYRE_OK));
-    if (round == 0) continue; /* slots have their memory now */
+    if (round == 0) continue; /* the host buffers grow in the first round */
     st = (vyre_status){0};
     alone = (vyre_output_stats){0};
     b.items[BAD].output_stats = &alone;
@@ -436,7 +437,7 @@ TEST(a_recording_names_the_command_that_failed) {
 
 /* --- deadlines -------------------------------------------------------------*/
 
-/* Long enough for what is short, on a machine that is busy. */
+/* Long enough for short work on a busy machine. */
 enum { SOON_NS = 300000000, AT_ONCE = 3, FOREVER = 4000000000u };
 
 static void check_usable(rig *r) {
@@ -448,7 +449,7 @@ static void check_usable(rig *r) {
   CHECK_U64(memory[FEW - 1], 9);
 }
 
-/* y[0] of 77 lets the inner loop of `loop` go on for nothing, k times k. */
+/* y[0] of 77 makes the inner loop of `loop` run k times k iterations. */
 TEST(an_item_that_never_ends_ends_at_its_timeout) {
   static uint32_t y[8][FEW];
   static batch b;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Objects on disk: who has one needs no LLVM, and one that is damaged is never
- * run. */
+/* Object files on disk: a process that finds one needs no LLVM, and a damaged
+ * one is never run. */
 /* usleep */
 #define _DEFAULT_SOURCE /* NOLINT(bugprone-reserved-identifier) */
 #include "runtime/cache/cache_testing.h"
 
 static char folder[FOLDER_TEXT];
 
-/* A device of its own, as another process has: only files are shared. */
+/* A device of its own, as in another process: only files are shared. */
 static kept_rig cpu_open(const vyre_context_options *more, const char *text) {
   kept_rig r = {0};
   vyre_status st = {0};
@@ -49,8 +49,7 @@ static void compile_again(void) {
   CHECK(!has_llvm());
 }
 
-/* The first case: nothing has loaded LLVM into this process, or its children.
- */
+/* Must be the first case: no LLVM is loaded in this process or its children. */
 TEST(a_process_that_finds_an_object_never_has_llvm_in_it) {
   CHECK(!has_llvm());
   folder_make(folder);
@@ -60,7 +59,7 @@ TEST(a_process_that_finds_an_object_never_has_llvm_in_it) {
   CHECK(!has_llvm());
 }
 
-/* What a device says of itself is what the directory shows. */
+/* The cache directory agrees with has_disk_cache. */
 TEST(only_devices_that_keep_pipelines_have_files) {
   static const struct {
     const char *device;
@@ -118,8 +117,8 @@ static long size_of(const char *path) {
   return (long)about.st_size;
 }
 
-/* Head, key, plan and object: a bit of any of them, and the file is no hit; the
- * kernel is compiled, runs, and is kept again. */
+/* A flipped bit in the header, key, plan or object makes the entry a miss. The
+ * kernel is compiled, runs, and is stored again. */
 TEST(a_flipped_bit_of_an_entry_is_a_miss_and_never_run) {
   enum { FLIPS = 40 };
   char path[PATH_TEXT];
@@ -155,7 +154,7 @@ TEST(an_entry_that_is_cut_short_is_a_miss) {
   folder_remove(folder);
 }
 
-/* Steps, bounds of loops and hidden memory come back with the object. */
+/* Steps, loop bounds and the spill buffer are restored with the object. */
 TEST(a_kernel_with_grid_barriers_comes_back_whole) {
   static const char text[] =
       "kernel k workgroup(4) over(y)\nbuffer y : read_write u32[] @0;\n"
@@ -191,7 +190,8 @@ TEST(a_kernel_with_grid_barriers_comes_back_whole) {
   folder_remove(folder);
 }
 
-/* The quick code runs at once; the full one follows, is kept, and runs too. */
+/* The baseline code runs at once; the optimised code follows, is stored, and
+ * runs. */
 TEST(quick_code_is_followed_by_the_full) {
   folder_make(folder);
   kept_rig r = cpu_open(&(vyre_context_options){0}, kept_kernel);

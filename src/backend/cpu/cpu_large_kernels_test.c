@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Kernels that are large, or have many values at once: each compiles, in
- * narrower vectors or to slower code, or is refused; and small ones stay small.
- */
+/* Kernels that are large or keep many values at once. Each compiles, with
+ * narrower vectors or to slower code, or is rejected. Small kernels stay
+ * small. */
 #include <time.h>
 
 #include "backend/cpu/cpu.h"
@@ -11,8 +11,8 @@
 
 /* --- many values at once ---------------------------------------------------*/
 
-/* So many values at once; each of what @p from is: "y[i]", or "x", which is
- * that. */
+/* Makes a kernel with that many live values. Each comes from @p from: "y[i]",
+ * or "x", which has the same value. */
 static char *live_text(int values, const char *type, const char *from) {
   enum { ROOM = 1 << 20 };
   char *text = calloc(1, ROOM);
@@ -32,7 +32,7 @@ static char *live_text(int values, const char *type, const char *from) {
                          "    t[local_id.x] = v0;\n    barrier();\n"
                          "    var s = t[127 - local_id.x];\n");
   for (int k = 0; k < values; k++) {
-    /* in such an order that all of them are there until the end */
+    /* in an order that keeps all of them alive until the end */
     at += (size_t)snprintf(text + at, ROOM - at,
                            "    s = s * 31 + v%d * (s | v%d);\n", k,
                            (k * 7 + 3) % values);
@@ -71,15 +71,14 @@ static void check_live_state(int values, const char *backend_options,
   rig_close(&r);
 }
 
-/* The last one would take more of a thread's stack than there may be, in
- * vectors of a width that is asked for. */
+/* With a forced width, the last one would need more stack than allowed. */
 TEST(huge_live_state_compiles_or_is_refused) {
   check_live_state(250, "", true);
   check_live_state(600, "", true);
   check_live_state(300, "cpu.width=32", false);
 }
 
-/* The largest `subq $n, %rsp` of a text of assembly. */
+/* Returns the largest `subq $n, %rsp` in assembly text. */
 static unsigned long stack_in(const char *assembly) {
   unsigned long most = 0;
   for (const char *at = assembly; (at = strstr(at, "subq\t$")) != NULL;) {
@@ -91,7 +90,7 @@ static unsigned long stack_in(const char *assembly) {
   return most;
 }
 
-/* Whether the text, compiled by itself, is the object that was loaded. */
+/* Returns true if compiling @p text gives the object that was loaded. */
 static bool makes_what_runs(const cpu_pipeline *pipeline, const printed *text) {
   static const vyre__jit_tier tiers[] = {VYRE__JIT_FULL, VYRE__JIT_BASELINE,
                                          VYRE__JIT_PLAIN};
@@ -111,7 +110,7 @@ static bool makes_what_runs(const cpu_pipeline *pipeline, const printed *text) {
   return is_same;
 }
 
-/* Wide, they take more stack than there may be. */
+/* In wide vectors, these need more stack than allowed. */
 TEST(what_is_printed_of_a_kernel_that_was_narrowed_is_what_runs) {
   static const int values[] = {110, 400};
   for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
@@ -146,8 +145,8 @@ TEST(what_is_printed_of_a_kernel_that_was_narrowed_is_what_runs) {
   }
 }
 
-/* Quick code takes more stack than full code: it is not narrowed for that, as
- * the full code could not take its place. */
+/* Baseline code needs more stack than optimised code. It is not narrowed for
+ * that: the optimised code could not replace it then. */
 TEST(quick_code_that_takes_much_stack_is_followed_by_the_full) {
   enum { TURNS = 12000 };
   const struct timespec pause = {.tv_nsec = 10000000};
@@ -156,7 +155,7 @@ TEST(quick_code_that_takes_much_stack_is_followed_by_the_full) {
     rig r = {.heap = {.left = -1}};
     vyre_context_options options = plain_options(&r);
     options.allocator =
-        (vyre_allocator){0}; /* nobody waits for the full code */
+        (vyre_allocator){0}; /* the background compile outlives the check */
     char *text = live_text(110, "u64", "x");
     rig_begin(&r, &options, text);
     free(text);
@@ -177,9 +176,9 @@ TEST(quick_code_that_takes_much_stack_is_followed_by_the_full) {
   CHECK_U64(got[1].code_bytes, got[0].code_bytes);
 }
 
-/* --- much text -------------------------------------------------------------*/
+/* --- long texts ------------------------------------------------------------*/
 
-/* So many values in a row that each needs the one before. */
+/* Makes a chain of that many values, each of which needs the one before. */
 static char *long_text(uint32_t values) {
   enum { LINE = 48, REST = 256 };
   size_t room = (size_t)values * LINE + REST, at = 0;
@@ -200,12 +199,11 @@ static char *long_text(uint32_t values) {
   return text;
 }
 
-/* Text is longer the wider registers are: on every machine as on one with AVX2.
- */
+/* Wider registers make longer texts, so all machines use AVX2 here. */
 #define AVX2 "cpu.isa_level=4"
 
-/* Long rows of short pieces, one of which does atomics: narrow vectors of them
- * are many, and the text must not grow with that. */
+/* Long rows of short regions, one with atomics: there are many narrow vectors,
+ * and the text must not grow with their number. */
 TEST(small_kernels_are_small_at_every_width) {
   static const char text[] =
       "kernel k workgroup(500) over(y)\n"
@@ -245,9 +243,9 @@ TEST(small_kernels_are_small_at_every_width) {
   }
 }
 
-/* How a kernel is made is told by its size: above some, in vectors of one
- * register, then the short way, then one invocation at a time, and in the end
- * not at all. */
+/* The size of a kernel decides how it is compiled: beyond the limits in vectors
+ * of one register, then in the baseline tier, then as scalar code; at last it
+ * is rejected. */
 TEST(very_large_kernels_are_made_the_short_way_or_refused) {
   enum { ANY = 0, ONE_REGISTER = 64, Y = 200 };
   static const struct {

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Random programs give the same bytes on cpu as on ref: at widths 1, 4, 8, 16 and 32,
- * on 1, 2 and 7 threads.
+/* Random programs give the same bytes on cpu as on ref: at widths 1, 4, 8, 16
+ * and 32, on 1, 2 and 7 threads.
  *
- * Unless told otherwise, 300 programs, of which each is compiled at one width, the
- * next one for every four of them, and run on all three numbers of threads: all
- * fifteen pairs have 60 programs or so each.
+ * By default, 300 programs. Each is compiled at one width, which changes after
+ * every four programs, and runs on all three numbers of threads: each of the
+ * fifteen pairs gets about 60 programs.
  *
- *   VYRE_CPU_SEED=42      only that program, at all widths
- *   VYRE_CPU_FIRST=300    the first one; VYRE_CPU_SEEDS=250 how many
- *   VYRE_CPU_WIDTHS=all   each at all five widths
- *   VYRE_CPU_TURN=1       at the next width: turns 0 to 4 are all five
+ *   VYRE_CPU_SEED=42      only this program, at all widths
+ *   VYRE_CPU_FIRST=300    the first program; VYRE_CPU_SEEDS=250 their number
+ *   VYRE_CPU_WIDTHS=all   each program at all five widths
+ *   VYRE_CPU_TURN=1       starts at the next width; 0 to 4 cover all five
  *
- * One program: run once by ref, compiled once a width, loaded from the cache for
- * the other numbers of threads. Memory ends, or begins, where a page does that
- * nobody may touch. Work is shared however short it is. */
+ * A program runs once on ref and is compiled once per width; the other numbers
+ * of threads load it from the cache. Buffers end, or begin, next to an
+ * inaccessible page. Even very short work is shared between threads. */
 #define _GNU_SOURCE /* mkdtemp, MAP_ANONYMOUS; NOLINT(bugprone-reserved-identifier) */
 #include <sys/mman.h>
 
@@ -25,8 +25,8 @@ enum {
   SEEDS = SANITIZED ? 48 : 300,
   MOST_FAILURES = 20,
   PAGE = 4096,
-  ROOM = 1 << 20, /* of one buffer */
-  PRUNE = 32      /* programs, after which the cache is emptied */
+  ROOM = 1 << 20, /* bytes of one buffer */
+  PRUNE = 32      /* programs after which the cache is cleared */
 };
 
 static const uint32_t widths[] = {1, 4, 8, 16, 32}, threads[] = {1, 2, 7};
@@ -39,8 +39,8 @@ enum {
 
 static unsigned char *rooms[CAMPAIGN_BUFFERS];
 
-/* Room that ends right before a page that nobody may touch, or begins right
- * behind one. */
+/* Returns memory that ends right before an inaccessible page, or begins right
+ * after one. */
 static void *place(size_t index, size_t size, bool is_end) {
   CHECK(index < CAMPAIGN_BUFFERS && size <= ROOM);
   if (!rooms[index]) {
@@ -107,7 +107,7 @@ static void end(campaign *c) {
 
 /* --- one program -----------------------------------------------------------*/
 
-/* Plain ones, with functions, longer ones, on more workgroups. */
+/* Varies with the seed: functions, longer programs, more workgroups. */
 static vyre_random_program_options options_of(uint64_t seed) {
   vyre_random_program_options options = {.seed = seed,
                                          .has_math = seed % 4 == 3};
@@ -116,8 +116,7 @@ static vyre_random_program_options options_of(uint64_t seed) {
   return options;
 }
 
-/* Lets the pool think that workgroups take long: it then shares few of them
- * too. */
+/* Sets a high cost estimate, so that the pool shares even a few workgroups. */
 static void let_share(vyre_pipeline *pipeline) {
   cpu_pipeline *own = (cpu_pipeline *)pipeline;
   for (uint32_t i = 0; i < own->plan.phase_count; i++) {
@@ -187,7 +186,7 @@ static void run_program(void *self) {
   if (++c->programs % PRUNE == 0) empty_cache(c);
 }
 
-/* --- all of them -----------------------------------------------------------*/
+/* --- test cases ------------------------------------------------------------*/
 
 TEST(random_programs_do_the_same) {
   static campaign c;
@@ -215,7 +214,7 @@ TEST(random_programs_do_the_same) {
   CHECK_U64(c.loaded, c.compiled * (THREADS - 1));
 }
 
-/* Each of these was wrong once. */
+/* Each of these programs once gave wrong results. */
 TEST(programs_that_were_wrong_are_right) {
   static const uint64_t seeds[] = {1953, 6063};
   static campaign c;
@@ -237,7 +236,7 @@ static const test_case all_cases[] = {
 
 int main(int argc, char **argv) {
   if (!vyre__host_cpu_detect()->is_usable) {
-    puts("skipped: this is no x86-64 processor that device 'cpu' can use");
+    puts("skipped: device 'cpu' does not support this processor");
     return 77;
   }
   return run_tests(all_cases, sizeof all_cases / sizeof all_cases[0],

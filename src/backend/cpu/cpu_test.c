@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The device as people see it: what it promises beside the conformance suite.
- */
+/* The device through the public API: guarantees beyond the conformance
+ * suite. */
 #include <time.h>
 #include <xmmintrin.h>
 
@@ -34,7 +34,7 @@ TEST(memory_of_the_host_is_used_in_place) {
   vyre_status st = {0};
   vyre_copy_report copies;
   unsigned char bytes[4 * COUNT + 1] = {1};
-  for (int shift = 0; shift < 2; shift++) { /* any address is good */
+  for (int shift = 0; shift < 2; shift++) { /* any address is valid */
     vyre_dispatch_desc desc = {.copies = &copies, .require_zero_copy = true};
     CHECK_OK(run_in_place(&r, bytes + shift, (size_t)4 * COUNT, &desc, &st),
              st);
@@ -72,7 +72,7 @@ TEST(a_warm_dispatch_allocates_nothing_whatever_it_is) {
       if (round == 10) before = r.heap.calls;
       CHECK_OK(run_in_place(&r, y, sizeof y, &desc, &st), st);
     }
-    /* Another thread may come to work that was not awake before. */
+    /* A thread that slept before may take part and allocate its scratch. */
     CHECK(r.heap.calls - before <= 1);
     rig_close(&r);
   }
@@ -137,39 +137,39 @@ TEST(a_kernel_that_never_ends_ends_at_its_timeout) {
       /* one lane */
       "kernel endless workgroup(64) over(y)\nbuffer y : read_write u32[] @0;\n"
       "{ var n = 0u; while (n < 1) { if (local_id.x != 7) n = 1; } }\n",
-      /* no loop of its own, but groups without end */
+      /* no loop, but an endless number of workgroups */
       "kernel endless workgroup(1) over(y)\nbuffer y : read_write u32[] @0;\n"
       "{ y[global_id.x % 4] = select(sin(f32(global_id.x)) > 2.0, 1u, 0u); }\n",
-      /* and with a barrier */
+      /* the same with a barrier */
       "kernel endless workgroup(64) over(y)\nbuffer y : read_write u32[] @0;\n"
       "shared t : u32[64];\n"
       "{ for (let k = 0u; k < 4294967295; k++) { t[local_id.x] = k; barrier();"
       " } y[0] = t[1]; }\n",
-      /* launches without end, each of which is short */
+      /* an endless number of short launches */
       "kernel endless workgroup(64) over(y)\nbuffer y : read_write u32[] @0;\n"
       "{ for (let k = 0u; k < 60000000; k++) { y[0] = k; grid_barrier(); } }\n",
-      /* and loops of the host in which nothing is launched at all */
+      /* host loops that launch nothing */
       "kernel endless workgroup(64) over(y)\nbuffer y : read_write u32[] @0;\n"
       "{ for (let k = 0u; k < 60000000; k++) {"
       " for (let n = len(y); n < 1; n++) { grid_barrier(); } } }\n",
-      /* no loop is long, but rows of invocations are */
+      /* short loops, but long rows of invocations */
       "kernel endless workgroup(64) over(y)\nbuffer y : read_write u32[] @0;\n"
       "{ var s = f32(global_id.x);\n"
       "  for (let k = 0u; k < 4000; k++) { s = sin(s) + 1.0; }\n"
       "  y[global_id.x % 4] = u32(s); }\n",
-      /* nor is this one, and it is run often */
+      /* the same, run often */
       "kernel endless workgroup(64) over(y)\nbuffer y : read_write u32[] @0;\n"
       "{ var s = f32(global_id.x);\n"
       "  for (let j = 0u; j < 60000; j++) {\n"
       "    for (let k = 0u; k < 4000; k++) { s = sin(s) + 1.0; } }\n"
       "  y[global_id.x % 4] = u32(s); }\n",
-      /* in one that never ends */
+      /* in an endless loop */
       "kernel endless workgroup(64) over(y)\nbuffer y : read_write u32[] @0;\n"
       "{ var s = f32(global_id.x);\n"
       "  while (s < 9.0) {\n"
       "    for (let k = 0u; k < 60000; k++) { s = sin(s) + 1.0; } }\n"
       "  y[global_id.x % 4] = u32(s); }\n",
-      /* groups without end, which run side by side */
+      /* endless workgroups that share vectors */
       "kernel endless workgroup(64) over(y)\nbuffer y : read_write u32[] @0;\n"
       "{ let i = global_id.x; var s = sin(f32(i)); s = tan(s + 1.0);"
       " s = cbrt(exp(s)); s = sinh(tan(s)); s = cbrt(exp(s)); s = tan(sinh(s));"
@@ -207,7 +207,8 @@ TEST(fuel_ends_a_loop) {
   rig_close(&r);
 }
 
-/* Code counts to 2^32-1, and says so of that number: none could be raised. */
+/* Compiled code counts to 2^32-1; the message must not report that as the
+ * limit. */
 TEST(fuel_beyond_what_code_counts_is_not_told_as_used) {
   static const uint64_t limits[] = {0, UINT32_MAX, UINT64_C(5000000000),
                                     UINT64_MAX};
@@ -248,8 +249,8 @@ static const char tiny[] =
     "kernel tiny workgroup(64) over(y)\nbuffer y : read_write f32[] @0;\n"
     "{ let i = global_id.x; if (i < len(y)) y[i] = y[i] * 0.5 / 3.0; }\n";
 
-/* The caller flushes subnormals and rounds up: the kernel does neither, on any
- * thread, and the caller's settings are as before. */
+/* The caller flushes subnormals and rounds up. The kernel does neither, on any
+ * thread, and the caller's settings are restored. */
 TEST(what_the_caller_did_to_its_floats_changes_no_result) {
   static float y[1 << 18];
   float want = 1.5e-38f * 0.5f / 3.0f;
@@ -274,7 +275,7 @@ TEST(what_the_caller_did_to_its_floats_changes_no_result) {
       uint32_t after = _mm_getcsr();
       _mm_setcsr(kept);
       CHECK_OK(code, st);
-      CHECK_U64(after & ~0x3fu, states[s] & ~0x3fu); /* flags are anybody's */
+      CHECK_U64(after & ~0x3fu, states[s] & ~0x3fu); /* flags may change */
       for (size_t i = 0; i < sizeof y / sizeof *y; i++) {
         /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): the bits */
         CHECK(memcmp(&y[i], &want, sizeof want) == 0);
@@ -302,7 +303,7 @@ TEST(every_float_operation_is_right_as_the_table_says) {
 
 /* --- code ------------------------------------------------------------------*/
 
-/* How many mappings of the process have @p what in their line. */
+/* Counts the mappings of the process whose line contains @p what. */
 static int maps_with(const char *what) {
   FILE *maps = fopen("/proc/self/maps", "r");
   CHECK(maps != NULL);
@@ -323,7 +324,7 @@ TEST(no_memory_of_the_process_is_writable_and_executable) {
   rig_close(&r);
 }
 
-/* Lines of @p text with both. */
+/* Counts the lines of @p text that contain both. */
 static int lines_with(const char *text, const char *a, const char *b) {
   int count = 0;
   for (const char *line = text; line && *line;) {
@@ -348,7 +349,7 @@ static char *read_example(const char *name) {
   return text;
 }
 
-/* A scalar fallback has none of these. */
+/* A scalar fallback has none of these instructions. */
 TEST(kernels_become_vector_code_as_wide_as_asked) {
   static const struct {
     const char *file, *instruction;
@@ -405,7 +406,7 @@ TEST(code_is_shown_in_three_forms_and_no_other) {
   rig_close(&r);
 }
 
-/* What processors of before 2008, 2011 and 2013 have, with the same bits. */
+/* Processors of before 2008, 2011 and 2013 give the same bits. */
 TEST(code_keeps_to_what_is_left_of_the_processor) {
   static const char text[] =
       "kernel numbers workgroup(64) over(y)\n"
@@ -417,7 +418,7 @@ TEST(code_keeps_to_what_is_left_of_the_processor) {
       "}\n";
   static const struct {
     const char *options;
-    bool has_ymm, has_fma, has_round; /* may be in the code */
+    bool has_ymm, has_fma, has_round; /* allowed in the code */
   } cases[] = {{"cpu.isa_level=1", false, false, false},
                {"cpu.isa_level=2", false, false, true},
                {"cpu.isa_level=3", true, false, true},
@@ -459,15 +460,15 @@ TEST(code_keeps_to_what_is_left_of_the_processor) {
   }
 }
 
-/* Thousands of values that live across a barrier: it runs, or is refused with a
- * reason. */
+/* Thousands of values that live across a barrier: the kernel runs, or is
+ * rejected with a reason. */
 TEST(a_pipeline_tells_what_lowering_made_of_it) {
   static const struct {
     const char *text;
     vyre_pipeline_resources want;
   } cases[] = {
       {twice, {.workgroup = {64, 1, 1}, .grid_buffer = "y", .phase_count = 1}},
-      {/* One value is kept; i and len(y) are found again. */
+      {/* One value is stored; i and len(y) are rematerialised. */
        "kernel g workgroup(8)\n"
        "buffer y : read_write u32[] @0;\n"
        "shared s : u32[16];\n"
@@ -511,8 +512,8 @@ TEST(a_pipeline_tells_what_lowering_made_of_it) {
   }
 }
 
-/* Phases, memory of a workgroup and what lives across them: another width has
- * another scratch. */
+/* Phases, shared memory and values that live across them: the scratch size
+ * depends on the width. */
 static const char mixed[] =
     "kernel mixed workgroup(64) over(y)\n"
     "buffer y : read_write u32[] @0;\n"
@@ -543,7 +544,7 @@ TEST(quick_code_has_vectors_of_one_register_and_is_replaced_while_it_runs) {
   const struct timespec pause = {.tv_nsec = 1000000};
   rig r = {.heap = {.left = -1}};
   vyre_context_options options = plain_options(&r);
-  options.allocator = (vyre_allocator){0}; /* nobody waits for the full code */
+  options.allocator = (vyre_allocator){0}; /* the background compile goes on */
   rig_begin(&r, &options, mixed);
   vyre_status st = {0};
   vyre_pipeline_resources first, last, full;
@@ -570,7 +571,7 @@ TEST(quick_code_has_vectors_of_one_register_and_is_replaced_while_it_runs) {
   rig_close(&r);
 }
 
-/* An atomic that two lines of the cache share would be slow, or end the
+/* An atomic access that crosses a cache line would be slow, or end the
  * process. */
 TEST(memory_of_atomics_that_begins_within_an_element_is_copied) {
   static const struct {
@@ -598,7 +599,7 @@ TEST(memory_of_atomics_that_begins_within_an_element_is_copied) {
     rig_open(&r, text);
     CHECK_OK(run_in_place(&r, y, 16, &desc, &st), st);
     CHECK_U64(y[0], 7);
-    CHECK_U64(y[15], 9); /* came back as it was */
+    CHECK_U64(y[15], 9); /* unchanged */
     CHECK_U64(copies.copied_bytes, cases[c].copied);
     if (cases[c].copied) {
       CHECK(copies.first_reason == VYRE_COPY_ALIGNMENT);
@@ -613,7 +614,7 @@ TEST(memory_of_atomics_that_begins_within_an_element_is_copied) {
   }
 }
 
-/* --- what there may be or not ----------------------------------------------*/
+/* --- availability and options ----------------------------------------------*/
 
 TEST(without_llvm_it_opens_and_a_compile_says_what_to_install) {
   rig r = {.heap = {.left = -1}};
@@ -633,12 +634,13 @@ TEST(auto_takes_it_where_it_can_compile_and_says_so_where_not) {
   static const struct {
     const char *llvm, *name, *reason;
   } cases[] = {
-      {NULL, "cpu", "auto: the best that is there; there is no GPU"},
+      {NULL, "cpu", /* the runtime's text */
+       "auto: the best that is there; there is no GPU"}, /* lint: english-ok */
       {"none", "ref", "is disabled by 'none' in VYRE_LLVM"},
       {"/nowhere/libLLVM.so", "ref", "the file in VYRE_LLVM is not an LLVM 19"},
   };
-  CHECK(setenv("VYRE_VULKAN", "none", 1) == 0); /* a GPU would be better */
-  /* The second time LLVM is loaded: nothing changes by that. */
+  CHECK(setenv("VYRE_VULKAN", "none", 1) == 0); /* a GPU would be preferred */
+  /* In the second half LLVM is loaded, which must not change the answers. */
   for (size_t i = 0; i < 2 * (sizeof cases / sizeof cases[0]); i++) {
     size_t at = i % (sizeof cases / sizeof cases[0]);
     vyre_context_options options = {.cache_directory = "",
@@ -651,7 +653,7 @@ TEST(auto_takes_it_where_it_can_compile_and_says_so_where_not) {
     CHECK_OK(vyre_device_open(context, "auto", &chosen, &st), st);
     CHECK_TEXT(vyre_device_name(chosen), cases[at].name);
     CHECK_HAS(vyre_device_selection_reason(chosen), cases[at].reason);
-    /* On success the status has a note, and no failure. */
+    /* On success the status has a note, but no failure. */
     snprintf(note, sizeof note, "auto chose '%s': ", cases[at].name);
     CHECK(strncmp(st.message, note, strlen(note)) == 0);
     CHECK_HAS(st.message, strncmp(cases[at].reason, "auto: ", 6) == 0
@@ -660,7 +662,7 @@ TEST(auto_takes_it_where_it_can_compile_and_says_so_where_not) {
     CHECK(st.kind == VYRE_KIND_NONE && !st.fix[0]);
     vyre_device_release(chosen);
     static const char *const names[] = {"ref", "cpu"};
-    for (int n = 0; n < 2; n++) { /* by name each is there */
+    for (int n = 0; n < 2; n++) { /* each can be opened by name */
       CHECK_OK(vyre_device_open(context, names[n], &named, &st), st);
       CHECK(!st.message[0]);
       CHECK_TEXT(vyre_device_name(named), names[n]);
@@ -676,7 +678,7 @@ TEST(auto_takes_it_where_it_can_compile_and_says_so_where_not) {
   }
 }
 
-/* A program that must not run on the interpreter says so. */
+/* A program can exclude the interpreter. */
 TEST(auto_may_be_kept_from_ref) {
   static const struct {
     const char *llvm, *options, *name; /* NULL: it fails */
@@ -705,7 +707,7 @@ TEST(auto_may_be_kept_from_ref) {
       CHECK(!device);
       CHECK_FAILS(vyre_device_preload(context, "auto", &st), st,
                   VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
-      /* By name it is there. */
+      /* It can be opened by name. */
       CHECK_OK(vyre_device_open(context, "ref", &device, &st), st);
     }
     vyre_device_release(device);
@@ -736,8 +738,8 @@ TEST(threads_and_widths_that_cannot_be_are_refused) {
                    cases[i].threads, cases[i].width);
     vyre_context_options options = {.cache_directory = "",
                                     .backend_options = text};
-    /* Ranges are looked at with the context, widths between them with the
-     * device. */
+    /* The context checks the range of an option, the device the widths in
+     * it. */
     vyre_code code = vyre_context_create(&options, &context, &st);
     if (code == VYRE_OK) code = vyre_device_open(context, "cpu", &device, &st);
     if (cases[i].is_good) {

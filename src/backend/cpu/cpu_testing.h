@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What tests of the device share. */
+/* Helpers shared by the tests of the CPU device. */
 #ifndef VYRE_BACKEND_CPU_CPU_TESTING_H
 #define VYRE_BACKEND_CPU_CPU_TESTING_H
 
@@ -59,7 +59,7 @@ static inline void rig_close(rig *r) {
   CHECK_U64(r->heap.live_bytes, 0);
 }
 
-/* Runs with data in place. */
+/* Runs the kernel with its data in place. */
 static inline vyre_code run_in_place(rig *r, void *data, size_t size,
                                      vyre_dispatch_desc *desc,
                                      vyre_status *st) {
@@ -74,7 +74,7 @@ static inline vyre_code run_in_place(rig *r, void *data, size_t size,
   return code;
 }
 
-/* --- what is printed -------------------------------------------------------*/
+/* --- printed text ----------------------------------------------------------*/
 
 typedef struct printed {
   char *data;

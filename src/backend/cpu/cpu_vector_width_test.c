@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What `vyre emit --to asm` shows is W wide: the instructions that do a
- * kernel's own work are counted, with the lanes of each, so that code that goes
- * through the invocations one by one cannot pass. */
+/* The output of `vyre emit --to asm` uses vectors of the requested width. The
+ * test counts the instructions that do a kernel's main work, with their lanes,
+ * so that code that runs invocations one by one fails. */
 #include <ctype.h>
 
 #include "vyre/vyre.h"
@@ -10,14 +10,14 @@
 #include "support/check.h"
 
 typedef enum job_kind {
-  PRODUCTS, /* of floats, with a sum or without */
-  COMPARES, /* whether integers are equal */
+  PRODUCTS, /* of floats, with or without an addition */
+  COMPARES, /* equality of integers */
 } job_kind;
 
 static const struct {
   const char *file;
   job_kind work;
-  unsigned least; /* such operations of one invocation in the innermost loop */
+  unsigned least; /* such operations per invocation in the innermost loop */
 } kernels[] = {
     {"mandelbrot", PRODUCTS, 3},
     {"matmul_tiled", PRODUCTS, 1},
@@ -25,9 +25,9 @@ static const struct {
 };
 
 typedef struct counts {
-  unsigned packed, scalar;         /* instructions */
-  unsigned lanes;                  /* of the packed ones together */
-  unsigned most_bytes, most_lanes; /* of one of them */
+  unsigned packed, scalar;         /* number of instructions */
+  unsigned lanes;                  /* sum over the packed ones */
+  unsigned most_bytes, most_lanes; /* of the widest one */
 } counts;
 
 static bool begins(const char **at, const char *word) {
@@ -37,8 +37,8 @@ static bool begins(const char **at, const char *word) {
   return true;
 }
 
-/* Bytes of an element, and whether there is more than one of them; 0: it is not
- * that work. */
+/* Returns the bytes of an element and sets *is_packed; 0: another
+ * instruction. */
 static unsigned element_of(const char *mnemonic, job_kind work,
                            bool *is_packed) {
   const char *at = mnemonic;
@@ -157,7 +157,7 @@ TEST(code_is_as_wide_as_it_says) {
       uint32_t width = widths[w];
       uint32_t side = width < machine->lanes ? width : machine->lanes;
       counts c = assembly_of(kernels[k].file, kernels[k].work, width);
-      /* Whole registers, or as many lanes of smaller elements. */
+      /* Full registers, or as many lanes of smaller elements. */
       bool is_wide = c.most_bytes >= 4 * side || c.most_lanes >= side;
       bool good = c.lanes >= width * kernels[k].least &&
                   c.scalar <= c.packed / 4 && is_wide;
@@ -171,7 +171,7 @@ TEST(code_is_as_wide_as_it_says) {
   }
 }
 
-/* That the counting sees a difference. */
+/* Makes sure that the count sees a difference. */
 TEST(code_of_width_1_has_no_vectors) {
   for (size_t k = 0; k < sizeof kernels / sizeof kernels[0]; k++) {
     counts c = assembly_of(kernels[k].file, kernels[k].work, 1);
@@ -186,7 +186,7 @@ static const test_case all_cases[] = {
 
 int main(int argc, char **argv) {
   if (!vyre__host_cpu_detect()->is_usable) {
-    puts("skipped: this is no x86-64 processor that device 'cpu' can use");
+    puts("skipped: device 'cpu' does not support this processor");
     return 77;
   }
   return run_tests(all_cases, sizeof all_cases / sizeof all_cases[0],

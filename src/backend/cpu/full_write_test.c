@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Outputs that need not be cleared: which are found, and that none is taken for
- * one that is not. */
+/* Outputs that need not be cleared: which are found, and that no other is taken
+ * for one. */
 #include "vyre/vyre.h"
 
 #include "backend/cpu/plan.h"
 #include "support/check.h"
 
-/* Buffers of all kernels: x 0, z 1 (what is asked for), n 2. */
+/* Buffers of all kernels: x 0, z 1 (the one in question), n 2. */
 #define HEAD                                                           \
   "kernel k workgroup(8)\nbuffer x : read u32[] @0;\nbuffer z : write" \
   " u32[] @1;\nuniform n : u32 @2;\n"
@@ -17,7 +17,7 @@ enum { X = 1, Z = 2, N = 4, NO = 0x80 };
 static const struct {
   const char *text;
   uint32_t within; /* NO: it is not a full write */
-  uint32_t limit;  /* 0: none */
+  uint32_t limit;  /* 0: no limit */
 } cases[] = {
     {HEAD "{ z[global_id.x] = 5; }", Z, 0},
     {HEAD "{ " I "if (i < len(z)) z[i] = 5; }", Z, 0},
@@ -30,7 +30,7 @@ static const struct {
           " z[i] = s; }",
      Z, 0},
     {HEAD "{ " I "if (i == 3) { z[0] = 1; } z[i] = 7; }", Z, 0},
-    /* not all of it, or not by everybody */
+    /* not every element, or not by every invocation */
     {HEAD "{ " I "if (i > 3) z[i] = 5; }", NO, 0},
     {HEAD "{ " I "if (i % 2 == 0) z[i] = 5; }", NO, 0},
     {HEAD "{ " I "if (x[i] < len(z)) z[i] = 5; }", NO, 0},
@@ -83,7 +83,7 @@ TEST(stores_that_everybody_gets_to_are_found_with_their_limits) {
     if (z->is_full != is_full) printf("    %s\n", cases[c].text);
     CHECK_U64(z->is_full, is_full);
     CHECK_U64(plan.full_writes[0].is_full + plan.full_writes[2].is_full, 0);
-    if (is_full) { /* its own length may be there, and says nothing */
+    if (is_full) { /* its own length may be among the limits */
       CHECK_U64(z->within | Z, cases[c].within | Z);
       CHECK_U64(z->limit, cases[c].limit ? cases[c].limit : UINT32_MAX);
     }
@@ -100,7 +100,7 @@ typedef struct shape {
   uint32_t x, z, n, groups;
 } shape;
 
-/* On memory that holds something, into @p z. */
+/* Runs into memory that holds other values. */
 static void run(vyre_pipeline *pipeline, const shape *s, uint32_t *z) {
   static uint32_t x[MOST];
   vyre_status st = {0};

@@ -5,7 +5,7 @@
 #include "hal/host_plan_testing.h"
 #include "support/check.h"
 
-/* --- a kernel with all of it -----------------------------------------------*/
+/* --- a kernel that uses every field ----------------------------------------*/
 
 typedef struct rig {
   planned_kernel k;
@@ -24,7 +24,7 @@ static void rig_close(rig *r) {
   planned_kernel_close(&r->k);
 }
 
-/* --- as bytes --------------------------------------------------------------*/
+/* --- save and load ---------------------------------------------------------*/
 
 static const char object[] = "not really an object";
 
@@ -55,7 +55,7 @@ TEST(what_is_written_is_read_back) {
   rig_close(&r);
 }
 
-/* Reads bytes of their own size. */
+/* Reads a copy of exactly that size. */
 static bool try_read(const char *bytes, size_t size, vyre_status *st) {
   char *exact = malloc(size ? size : 1);
   CHECK(exact != NULL);
@@ -110,7 +110,7 @@ TEST(any_changed_byte_is_refused_or_harmless) {
   rig_close(&r);
 }
 
-/* Of the CPU's own: artifact_test.c has the rest. */
+/* Fields of the CPU backend only; artifact_test.c tests the others. */
 TEST(what_is_not_of_this_machine_or_of_its_buffers_is_refused) {
   static const struct {
     uint32_t width, is_baseline, is_full, within;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the driver does where the host cannot touch a device's memory. Since
- * null runs nothing, what comes back is what the driver put there: zeros, or
+/* The runtime with a device whose memory the host cannot access. The null
+ * backend runs nothing, so outputs hold what the runtime put there: zeros, or
  * the input. */
 #include "vyre/vyre.h"
 
@@ -58,8 +58,9 @@ static const uint32_t *download(rig *r, vyre_buffer from) {
   return got;
 }
 
-/* The input y of the host or resident; the output y of the host, resident, kept
- * or in place; the output z of the host, resident or kept. */
+/* Input y: host memory or a device buffer. Output y: host memory, a device
+ * buffer, a new buffer, or in place. Output z: host memory, a device buffer or
+ * a new buffer. */
 static void check_mixture(rig *r, bool in_resident, int out, int zs) {
   vyre_status st = {0};
   fill();
@@ -106,7 +107,7 @@ TEST(first_contents_reach_memory_that_the_host_cannot_touch) {
   }
   vyre_counters counters;
   vyre_counters_read(r.device, &counters);
-  CHECK_U64(counters.launches, 0); /* it says that it ran nothing */
+  CHECK_U64(counters.launches, 0); /* it reports that it ran nothing */
   CHECK_U64(counters.live_residents, 0);
   close_null(&r);
 }
@@ -130,7 +131,7 @@ TEST(copies_to_the_device_are_told_and_can_be_refused) {
   CHECK_U64(copies.copies, 3);
   CHECK_TEXT(copies.first_copied, "x");
   CHECK_TEXT(vyre_copy_reason_name(copies.first_reason), "device_memory");
-  vyre_fence *fence; /* owned inputs are copied once more, before that */
+  vyre_fence *fence; /* owned inputs are copied once more before it */
   CHECK_OK(vyre_submit(r.pipeline, &desc, 1, &fence, &st), st);
   CHECK_OK(vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &st), st);
   vyre_fence_release(fence);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Runs every kernel of tests/check with all checks on, and holds what they find
- * against what the file says:
+/* Runs every kernel of tests/check with all checks on, and compares the
+ * findings with the comments in the file:
  *
  *     // expect: race 12 against 9      (in either order)
  *     // expect: order 10
  *     // expect: bounds 7
- *     // expect: reject V100            (validation refuses it)
+ *     // expect: reject V100            (rejected by validation)
  *     // expect: nothing
- *     // length: 60                     (elements of buffers without a count; 64)
+ *     // length: 60                     (of buffers without a count; else 64)
  *
  * Inputs count from 0, input_outputs are 0, uniforms are 64. */
 #include "support/check.h"
@@ -104,7 +104,7 @@ static void dispatch(vyre_pipeline *pipeline, const fault *f,
   CHECK_OK(vyre_dispatch(pipeline, &desc, &st), st);
 }
 
-/* --- what was found against what was expected ------------------------------*/
+/* --- findings and expectations ---------------------------------------------*/
 
 static bool fits(const expectation *e, const vyre_finding *f) {
   switch (f->kind) {
@@ -197,7 +197,7 @@ TEST(planted_faults_are_found) {
   CHECK(faults >= 30 && files - faults >= 8);
 }
 
-/* Runs an example of `vyre explain`; gives what was found, by name. */
+/* Runs an example of `vyre explain` and returns the findings by name. */
 static void run_example(const char *text, const char *only, size_t *others,
                         size_t *found) {
   static fault f;

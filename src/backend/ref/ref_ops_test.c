@@ -44,7 +44,7 @@ static uint64_t random_value(vyre_type type, uint64_t *seed) {
   }
 }
 
-/* How the text form spells the operation on a, b and c. */
+/* Prints the operation on a, b and c in the text form. */
 static void spell(char *out, size_t size, vyre__op op, const type_row *to) {
   const char *text = vyre__ops[op].text;
   bool word = text[0] >= 'a' && text[0] <= 'z';
@@ -108,7 +108,7 @@ static void check_operation(vyre__op op, const type_row *from,
     CHECK(vyre__scalar_eval(op, from->type, to->type, args, &want));
     uint64_t got =
         vyre__element_load(to->element, memory[3] + (size_t)i * sizes[3]);
-    if (op == VYRE__OP_UNIFORM) want = got; /* has a case of its own */
+    if (op == VYRE__OP_UNIFORM) want = got; /* tested elsewhere */
     if (got == want) continue;
     printf("    %s of %llx, %llx, %llx is %llx, not %llx\n", expression,
            (unsigned long long)args[0], (unsigned long long)args[1],
@@ -118,8 +118,8 @@ static void check_operation(vyre__op op, const type_row *from,
   }
 }
 
-/* The loops of lanes.c against the meaning in scalar.c, which scalar_test.c has
- * held against oracles. */
+/* Compares the loops of lanes.c with scalar.c, which scalar_test.c compares
+ * with oracles. */
 TEST(every_operation_on_every_type) {
   int count = 0;
   for (vyre__op op = VYRE__OP_NEG; op <= VYRE__OP_SELECT; op++) {

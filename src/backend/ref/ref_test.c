@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Running kernels: every statement, every rule of the language's meaning, every
- * way a dispatch can be refused. Operations are in ref_ops_test.c, faults that
- * checks must find in tests/check. */
+/* Runs kernels: every statement, every rule of the language's semantics, every
+ * reason to reject a dispatch. ref_ops_test.c tests operations, tests/check the
+ * checks. */
 #include "backend/ref/ref.h"
 
 #include "backend/ref/ref_testing.h"
@@ -195,7 +195,7 @@ TEST(grid_barriers) {
        "a;",
        {4, 7, 2, 9, 1, 8, 3, 5},
        0},
-      /* locals live on, shared memory does not */
+      /* locals survive, shared memory does not */
       {"let a = x[i] * 2; s[l] = 1; grid_barrier(); y[i] = a + s[l];",
        {10, 6, 16, 2, 18, 4, 14, 8},
        0},
@@ -203,8 +203,7 @@ TEST(grid_barriers) {
        "y[(i + 1) % 8]; grid_barrier(); y[i] = a + k; }",
        {4, 12, 5, 10, 7, 8, 6, 11},
        0},
-      /* what is behind the barrier and before the next one is one stretch:
-       * shared memory stays */
+      /* shared memory survives between two barriers */
       {"for (let k = 0u; k < 2; k++) { y[i] += s[l]; grid_barrier(); s[l] = "
        "k + 3; } y[i] += s[l] * 10;",
        {43, 43, 43, 43, 43, 43, 43, 43},
@@ -217,7 +216,7 @@ TEST(grid_barriers) {
        "continue; grid_barrier(); y[i] += k; }",
        {26, 26, 26, 26, 26, 26, 26, 26},
        0},
-      /* a barrier that nobody comes to clears nothing */
+      /* a barrier that no lane reaches clears nothing */
       {"s[l] = 7; barrier(); for (let k = 0u; k < 4; k++) { if (len(x) > 0) "
        "break; grid_barrier(); } y[i] = s[l];",
        {7, 7, 7, 7, 7, 7, 7, 7},
@@ -368,7 +367,7 @@ TEST(checks_refuse_grids_that_they_cannot_count) {
   vyre_check_report_deinit(&report);
 }
 
-/* A run that differs says enough: the schedules behind it are not run. */
+/* One difference is enough: the remaining schedules are skipped. */
 TEST(schedules_end_at_the_first_difference) {
   static const char *const texts[] = {
       "kernel k workgroup(4)\nbuffer y : read_write u32[] @0;\n"
@@ -437,8 +436,8 @@ TEST(devices) {
   CHECK_TEXT(vyre_device_name(device), "ref");
   vyre_device_release(vyre_device_retain(device));
   vyre_device_release(device);
-  /* Best first, and those without a device last: ref is before null, which auto
-   * never takes, and nothing that is there comes after it. */
+  /* Best first, unavailable devices last: ref is before null, which auto never
+   * takes, and no available device comes after null. */
   size_t ref = SIZE_MAX, null = SIZE_MAX;
   for (size_t i = 0; vyre_device_info_at(i, &info); i++) {
     if (strcmp(info.name, "ref") == 0) ref = i;
@@ -653,7 +652,7 @@ static vyre_code whole_life(vyre_allocator allocator, vyre_status *st) {
   return code;
 }
 
-/* The writer is called in the middle of a dispatch. */
+/* A print writer, called in the middle of a dispatch. */
 static bool change_uniform(void *self, const char *text, size_t length) {
   (void)text;
   (void)length;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* For tests: runs kernels from text on ref. */
+/* Helpers for tests: run kernels from text on ref. */
 #ifndef VYRE_BACKEND_REF_TESTING_H
 #define VYRE_BACKEND_REF_TESTING_H
 
@@ -8,7 +8,7 @@
 
 #include "support/check.h"
 
-/* A device whose memory comes from @p allocator. */
+/* Opens a device whose memory comes from @p allocator. */
 static inline vyre_code open_with(vyre_allocator allocator, const char *name,
                                   vyre_device **out, vyre_status *st) {
   vyre_context *context = NULL;
@@ -32,7 +32,7 @@ static inline vyre_pipeline *compile(const char *text,
     code = vyre_pipeline_compile(device, vyre_module_kernel(module, 0), NULL,
                                  &pipeline, NULL, &st);
   }
-  vyre_device_release(device); /* the pipeline keeps its own */
+  vyre_device_release(device); /* the pipeline holds a reference */
   vyre_module_release(module);
   if (code != VYRE_OK) printf("    %s\n    in %s\n", st.message, text);
   CHECK(code == VYRE_OK);
@@ -49,7 +49,7 @@ static inline void run(const char *text, vyre_dispatch_desc *desc) {
 
 enum { LENGTH = 8, BYTES = 32 };
 
-/* x: eight numbers; y: eight zeros, which the kernel fills; s: shared. */
+/* Runs with x: eight numbers, y: eight zeros to fill, s: shared memory. */
 static inline void run_words(const char *body, uint32_t grid, const uint32_t *x,
                              uint32_t *y) {
   static char text[4096];

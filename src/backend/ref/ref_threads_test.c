@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* One pipeline is dispatched from several threads at once, each with memory of
- * its own. Under ThreadSanitizer this finds shared state; everywhere it holds
- * the bytes against those of a run alone. */
+/* Dispatches one pipeline from several threads at once, each with its own
+ * memory. ThreadSanitizer finds shared state; in any build, the bytes are
+ * compared with those of a single run. */
 #include <pthread.h>
 
 #include "vyre/vyre.h"
@@ -41,7 +41,7 @@ typedef struct result {
 typedef struct worker {
   vyre_pipeline *pipeline;
   uint32_t seed;
-  bool check; /* also the checks have state */
+  bool check; /* checks have state as well */
   pthread_t thread;
   result got;
   size_t findings;
@@ -116,7 +116,7 @@ TEST(one_pipeline_runs_in_many_threads_at_once) {
         (worker){.pipeline = vyre_pipeline_retain(pipeline), .seed = i + 1};
     CHECK(pthread_create(&workers[i].thread, NULL, work, &workers[i]) == 0);
   }
-  vyre_pipeline_release(pipeline); /* the threads have their own hold on it */
+  vyre_pipeline_release(pipeline); /* the threads hold references */
   for (int i = 0; i < THREADS; i++) {
     CHECK(pthread_join(workers[i].thread, NULL) == 0);
   }

@@ -8,8 +8,8 @@
 #include "codegen/llvm/llvm.h"
 #include "support/check.h"
 
-/* An object in memory of its own size, so that a sanitizer sees what is read
- * behind it. */
+/* Returns an object in memory of exactly its size, so that a sanitizer finds
+ * reads beyond it. */
 static code_bytes compile_both(void) {
   code_bytes text = {0}, out = {0};
   vyre_status st = {0};
@@ -57,13 +57,13 @@ TEST(an_object_of_two_phases_loads_and_runs) {
   vyre__elf_object object;
   vyre_status st = {0};
   CHECK_OK(vyre__elf_object_load(bytes.data, bytes.size, 2, &object, &st), st);
-  free(bytes.data); /* it needs them no more */
+  free(bytes.data); /* not needed after loading */
   check_runs(&object);
   vyre__elf_object_free(&object);
-  vyre__elf_object_free(&object); /* empty now */
+  vyre__elf_object_free(&object); /* of a freed object */
 }
 
-/* What the system says of every page of the object. */
+/* Checks the permissions of every page of the object in /proc/self/maps. */
 TEST(no_page_is_writable_once_it_is_loaded_and_none_is_both) {
   code_bytes bytes = compile_both();
   vyre__elf_object object;
@@ -94,7 +94,7 @@ TEST(no_page_is_writable_once_it_is_loaded_and_none_is_both) {
   free(bytes.data);
 }
 
-/* --- objects that are not as they should be --------------------------------*/
+/* --- invalid objects -------------------------------------------------------*/
 
 typedef struct sections {
   Elf64_Ehdr *header;
@@ -300,8 +300,8 @@ TEST(phases_must_be_all_there_and_no_more) {
   free(bytes.data);
 }
 
-/* Every length; thousands of changed bytes, words and both. It is refused, or
- * gives addresses in its own code: it is never run. */
+/* Tries every length and thousands of changed bytes and words. The object is
+ * rejected, or the addresses are inside its code; it is never run. */
 static void try_load(const char *bytes, size_t size) {
   char *exact = malloc(size ? size : 1);
   CHECK(exact != NULL);

@@ -6,8 +6,8 @@
 #include "backend/cpu/jit/llvm_compile.h"
 #include "support/check.h"
 
-/* The last `features` entry has no comma behind it. */
-static bool told(const char *list, char sign, const char *name) {
+/* Returns true if the list has the feature with that sign. */
+static bool has_entry(const char *list, char sign, const char *name) {
   char wanted[64];
   size_t length = (size_t)snprintf(wanted, sizeof wanted, "%c%s", sign, name);
   for (const char *at = strstr(list, wanted); at; at = strstr(at + 1, wanted)) {
@@ -16,7 +16,7 @@ static bool told(const char *list, char sign, const char *name) {
   return false;
 }
 
-/* What LLVM finds out itself. */
+/* Calls a function of LLVM that detects the host. */
 static char *ask_llvm(const char *function) {
   void *library = dlopen(vyre__jit_library(), RTLD_NOW | RTLD_LOCAL);
   CHECK(library != NULL);
@@ -37,8 +37,8 @@ TEST(every_feature_that_is_told_is_as_llvm_finds_it) {
   size_t count = 0;
   for (char *one = strtok_r(rest, ",", &rest); one;
        one = strtok_r(NULL, ",", &rest)) {
-    if (!told(llvm, one[0], one + 1)) printf("    %s\n", one);
-    CHECK(told(llvm, one[0], one + 1));
+    if (!has_entry(llvm, one[0], one + 1)) printf("    %s\n", one);
+    CHECK(has_entry(llvm, one[0], one + 1));
     count++;
   }
   CHECK(count > 30);
@@ -55,11 +55,11 @@ TEST(the_name_is_the_one_that_llvm_gives) {
 TEST(lanes_are_those_of_the_widest_registers) {
   const vyre__host_cpu *m = vyre__host_cpu_detect();
   CHECK(m->is_usable);
-  uint32_t lanes = told(m->features, '+', "avx512bw") ? 16
-                   : told(m->features, '+', "avx2")   ? 8
-                                                      : 4;
+  uint32_t lanes = has_entry(m->features, '+', "avx512bw") ? 16
+                   : has_entry(m->features, '+', "avx2")   ? 8
+                                                           : 4;
   CHECK_U64(m->lanes, lanes);
-  CHECK(m->has_fma == told(m->features, '+', "fma"));
+  CHECK(m->has_fma == has_entry(m->features, '+', "fma"));
   CHECK(strncmp(m->text, m->cpu, strlen(m->cpu)) == 0);
   CHECK_HAS(m->text, m->features);
   CHECK(vyre__host_cpu_detect() == m);
@@ -76,14 +76,14 @@ TEST(levels_leave_out_what_is_above_them) {
   for (uint32_t level = VYRE__LEVEL_SSE2; level < VYRE__LEVELS; level++) {
     const vyre__host_cpu *m = vyre__host_cpu_at(level);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-      bool has =
-          told(all->features, '+', cases[i].feature) && level >= cases[i].from;
-      CHECK(told(m->features, has ? '+' : '-', cases[i].feature));
+      bool has = has_entry(all->features, '+', cases[i].feature) &&
+                 level >= cases[i].from;
+      CHECK(has_entry(m->features, has ? '+' : '-', cases[i].feature));
     }
-    CHECK(m->has_fma == told(m->features, '+', "fma"));
-    CHECK(m->has_rounding == told(m->features, '+', "sse4.1"));
+    CHECK(m->has_fma == has_entry(m->features, '+', "fma"));
+    CHECK(m->has_rounding == has_entry(m->features, '+', "sse4.1"));
     CHECK(m->lanes <= all->lanes);
-    CHECK(strcmp(m->text, all->text) != 0); /* another key */
+    CHECK(strcmp(m->text, all->text) != 0); /* another cache key */
   }
 }
 

@@ -25,7 +25,7 @@ static vyre_code compile_text(const char *text, const char *features,
                    code_writer(out), st);
 }
 
-/* Before anything has loaded LLVM. */
+/* Must be the first case: LLVM is not loaded yet. */
 TEST(without_llvm_the_status_says_what_was_looked_for_and_what_to_install) {
   vyre_status st = {0};
   CHECK(vyre__jit_version() == NULL);
@@ -41,20 +41,20 @@ TEST(without_llvm_the_status_says_what_was_looked_for_and_what_to_install) {
   st = (vyre_status){0};
   CHECK_FAILS(vyre__jit_load_from("libc.so.6", &st), st,
               VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
-  CHECK_HAS(st.message, "no function LLVM"); /* the process has it already */
+  CHECK_HAS(st.message, "no function LLVM"); /* loaded in every process */
   st = (vyre_status){0};
   CHECK_FAILS(vyre__jit_load_from("libresolv.so.2", &st), st,
               VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
   CHECK_HAS(st.message, "'libresolv.so.2' has no function LLVM");
   CHECK(!vyre__jit_is_available("none"));
   CHECK(!vyre__jit_is_available("/nowhere/libLLVM.so"));
-  CHECK(vyre__jit_is_available(NULL)); /* and nothing was loaded for it */
+  CHECK(vyre__jit_is_available(NULL)); /* without loading it */
   CHECK(vyre__jit_version() == NULL);
 }
 
-/* A folder of its own, made by the first who asks and removed at the end. */
+/* A temporary folder, made on first use and removed at the end. */
 static char folder[64], in_file[80];
-static pid_t maker; /* whose it is: not a child's */
+static pid_t owner; /* process that made it; children leave it alone */
 
 static const char *const parts[] = {"cut", "whole", "other"};
 static const char *const part_files[] = {"libvyre_case.so", "libLLVM.so.19.1",
@@ -69,7 +69,7 @@ static void part_path(char to[160], int part, int file) {
 }
 
 static void remove_folder(void) {
-  if (getpid() != maker) return;
+  if (getpid() != owner) return;
   char path[160];
   for (int i = 0; i < PARTS; i++) {
     for (int k = 0; k < PART_FILES; k++) {
@@ -88,13 +88,13 @@ static const char *file_name(void) {
   const char *base = getenv("TMPDIR");
   (void)snprintf(folder, sizeof folder, "%.32s/vyre-codegen-XXXXXX",
                  base && strlen(base) <= 32 ? base : "/tmp");
-  maker = getpid();
+  owner = getpid();
   CHECK(mkdtemp(folder) != NULL && atexit(remove_folder) == 0);
   (void)snprintf(in_file, sizeof in_file, "%s/library", folder);
   return in_file;
 }
 
-static const char *doubt_of(const void *bytes, size_t size) {
+static const char *problem_of(const void *bytes, size_t size) {
   CHECK(tiny_write(file_name(), bytes, size));
   const char *found = vyre__jit_problem(in_file);
   return found ? found : "";
@@ -115,7 +115,7 @@ TEST(a_file_that_cannot_be_llvm_is_known_without_loading_it) {
     const char *what;
     const void *bytes;
     size_t size;
-    const char *doubt;
+    const char *problem;
   } cases[] = {
       {"complete", &good, sizeof good, ""},
       {"cut", &good, sizeof good - 1, "it is truncated or damaged"},
@@ -126,9 +126,10 @@ TEST(a_file_that_cannot_be_llvm_is_known_without_loading_it) {
       {"empty", text, 0, "it is not a shared library"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    const char *doubt = doubt_of(cases[i].bytes, cases[i].size);
-    CHECK_TEXT(doubt, cases[i].doubt);
-    if (strcmp(doubt, cases[i].doubt) != 0) printf("    %s\n", cases[i].what);
+    const char *problem = problem_of(cases[i].bytes, cases[i].size);
+    CHECK_TEXT(problem, cases[i].problem);
+    if (strcmp(problem, cases[i].problem) != 0)
+      printf("    %s\n", cases[i].what);
     CHECK(
         !vyre__jit_is_available(in_file)); /* the complete one needs another */
   }
@@ -137,7 +138,7 @@ TEST(a_file_that_cannot_be_llvm_is_known_without_loading_it) {
   (void)remove(in_file);
 }
 
-/* Nobody says how many headers a library has. */
+/* The number of program headers is not limited. */
 TEST(a_library_of_many_headers_is_for_the_loader_unless_it_is_cut) {
   struct {
     tiny_library first;
@@ -148,30 +149,30 @@ TEST(a_library_of_many_headers_is_for_the_loader_unless_it_is_cut) {
   file.headers[99] = file.first.dynamic;
   file.first.header.e_phoff = (size_t)((char *)file.headers - (char *)&file);
   file.first.header.e_phnum = 100;
-  CHECK_TEXT(doubt_of(&file, sizeof file), "");
+  CHECK_TEXT(problem_of(&file, sizeof file), "");
   file.headers[98].p_filesz = sizeof file + 1;
-  CHECK_TEXT(doubt_of(&file, sizeof file), "it is truncated or damaged");
+  CHECK_TEXT(problem_of(&file, sizeof file), "it is truncated or damaged");
 }
 
-/* Whatever a byte says, nothing outside the file is read, and there is an
- * end. */
+/* Whatever the bytes are, nothing outside the file is read, and the check
+ * ends. */
 TEST(a_damaged_library_is_looked_at_safely) {
   const tiny_library good = like_llvm();
   unsigned char bytes[sizeof good];
-  size_t doubted = 0;
+  size_t rejected = 0;
   for (size_t at = 0; at < sizeof good; at++) {
     memcpy(bytes, &good, sizeof good);
     bytes[at] ^= 0xFF;
-    doubted += doubt_of(bytes, sizeof bytes)[0] != '\0';
+    rejected += problem_of(bytes, sizeof bytes)[0] != '\0';
   }
-  CHECK(doubted > 30 && doubted < sizeof good);
+  CHECK(rejected > 30 && rejected < sizeof good);
   for (size_t size = 0; size < sizeof good; size += 7) {
-    CHECK(doubt_of(&good, size)[0] != '\0');
+    CHECK(problem_of(&good, size)[0] != '\0');
   }
   (void)remove(in_file);
 }
 
-/* Only loading it tells: from then on it is known. */
+/* The failure shows when the library is loaded, and is remembered. */
 TEST(a_library_that_does_not_load_is_not_found_again) {
   const tiny_library good = like_llvm();
   vyre_status st = {0};
@@ -196,7 +197,7 @@ static size_t thread_count(void) {
   return count;
 }
 
-/* A process may preload it, and fork then. */
+/* A process may preload LLVM and then fork. */
 TEST(a_preload_loads_it_and_starts_no_thread) {
   vyre_status st = {0};
   vyre_context *context;
@@ -214,7 +215,7 @@ TEST(a_preload_loads_it_and_starts_no_thread) {
   CHECK_U64(thread_count(), before);
 }
 
-/* Inside of LLVM for a while, on a thread that nobody waits for. */
+/* Stays inside LLVM for a while, on a detached thread. */
 static void *stay(void *self) {
   const int *ends = self;
   const struct timespec pause = {.tv_nsec = 200000000};
@@ -262,8 +263,8 @@ TEST(it_is_loaded_once_and_is_19) {
               VYRE_KIND_DEVICE_UNAVAILABLE);
 }
 
-/* Folders of libraries: the beginning of LLVM, all of it, one of another
- * machine, and one that stands for the beginning. */
+/* Makes folders with libraries: a truncated LLVM, a complete one, and one for
+ * another architecture. */
 static void make_parts(void) {
   static unsigned char start[1 << 20];
   char path[160];
@@ -290,15 +291,15 @@ static void make_parts(void) {
   CHECK(tiny_write(path, &other, sizeof other));
 }
 
-/* In a process that has not loaded LLVM: what is in the environment says what
- * to load, and what must come of that. */
+/* Runs in a process without LLVM. Environment variables give the name to load
+ * and the expected message. */
 static void load_in_child(const char *says) {
   const char *name = getenv("CODEGEN_TEST_NAME");
   vyre_status st = {0};
   bool is_there = vyre__jit_is_available(name);
   vyre_code code = vyre__jit_load_from(name, &st);
   CHECK(is_there == (code == VYRE_OK));
-  if (!name) return; /* other names may do, or none */
+  if (!name) return; /* one of the other default names may work */
   CHECK((code == VYRE_OK) == (says[0] == '\0'));
   if (says[0]) CHECK_HAS(st.message, says);
 }
@@ -335,7 +336,7 @@ TEST(the_file_that_the_loader_would_take_is_looked_at_first) {
   const char *says = getenv("CODEGEN_TEST_SAYS");
   if (says) {
     load_in_child(says);
-    _exit(0); /* the sum is that of the parent */
+    _exit(0); /* the parent prints the summary */
   }
   vyre_status st = {0};
   CHECK_OK(vyre__jit_load(&st), st);
@@ -394,14 +395,14 @@ TEST(features_decide_the_instructions) {
   }
 }
 
-/* A fatal error leaves what LLVM had behind; a leak checker is told. */
+/* A fatal error leaks LLVM's objects, which a leak checker must ignore. */
 /* NOLINTBEGIN(bugprone-reserved-identifier): their names */
 void __lsan_disable(void) __attribute__((weak));
 void __lsan_enable(void) __attribute__((weak));
 /* NOLINTEND(bugprone-reserved-identifier) */
 
-/* Each is refused in the words of LLVM, and nothing is printed. The last two
- * end a process that has no handler. */
+/* Each is rejected with LLVM's message, and nothing is printed. Without a
+ * handler, the last two would end the process. */
 TEST(what_llvm_refuses_is_a_status_and_the_next_kernel_compiles) {
   static const struct {
     const char *text, *says;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* For tests of compiled code: kernels by hand, bytes that grow, a file in place
- * of standard error. */
+/* Helpers for tests of compiled code: hand-written kernels, a growing byte
+ * array, and redirection of standard error. */
 #ifndef VYRE_BACKEND_CPU_JIT_LLVM_COMPILE_TESTING_H
 #define VYRE_BACKEND_CPU_JIT_LLVM_COMPILE_TESTING_H
 
@@ -31,12 +31,12 @@ static inline vyre_writer code_writer(code_bytes *to) {
   return (vyre_writer){code_write, to};
 }
 
-/* What every machine of these tests has. */
+/* Supported by every machine that runs these tests. */
 #define CODE_CPU      "x86-64"
 #define CODE_FEATURES "+sse4.2,+popcnt,+cx16"
 
-/* Element i of the grid's first buffer becomes i * 3 + its constant table's
- * entry; workgroups of 4. */
+/* Element i of the first buffer becomes i * 3 plus an entry of a constant
+ * table. Workgroups of 4. */
 static const char code_kernel[] =
     "@table = internal unnamed_addr constant [4 x i32] [i32 7, i32 11, i32 13, "
     "i32 17], align 16\n"
@@ -66,8 +66,8 @@ static const char code_kernel[] =
     "  ret i32 0\n"
     "}\n";
 
-/* A second phase: a table of addresses (a relocation of data), and memory that
- * is cleared by a call. */
+/* A second phase: a table of addresses, which needs a relocation of data, and
+ * memory cleared by a call. */
 static const char code_second[] =
     "@one = internal constant i32 21, align 4\n"
     "@two = internal constant i32 42, align 4\n"
@@ -81,7 +81,7 @@ static const char code_second[] =
     "  ret i32 %v\n"
     "}\n";
 
-/* What is printed between the two goes to a file; ends with how much it was. */
+/* Redirects standard error to a file; the end returns the bytes written. */
 typedef struct quiet {
   int kept;
   FILE *file;

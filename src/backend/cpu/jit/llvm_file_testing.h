@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* For tests: a shared library, as small as one can be, that has functions of
- * LLVM's names in its tables, and no code. It needs a library that is nowhere,
- * so that nothing but loading it tells that it does not load. */
+/* A minimal shared library for tests: it exports LLVM's function names,
+ * without code. It needs a library that does not exist, so that only
+ * loading it fails. */
 #ifndef VYRE_BACKEND_CPU_JIT_LLVM_FILE_TESTING_H
 #define VYRE_BACKEND_CPU_JIT_LLVM_FILE_TESTING_H
 
@@ -31,7 +31,7 @@ static inline uint32_t tiny_hash(const char *name) {
 
 #define TINY_AT(field) offsetof(tiny_library, field)
 
-/* Addresses are places in the file. */
+/* Addresses equal offsets in the file. */
 static inline tiny_library tiny_make(const char *needs, const char *first,
                                      const char *second) {
   tiny_library made = {

@@ -214,7 +214,7 @@ vyre_code vyre__jit_guard_end(const void *function, vyre_status *st) {
   }
   loaded_by = getpid();
   if (atexit(at_exit) != 0) {
-    return vyre__no_memory(st, "cpu", "functions for the at_exit", 1);
+    return vyre__no_memory(st, "cpu", "exit handlers", 1);
   }
   vyre__atfork_add(&atfork);
   return VYRE_OK;

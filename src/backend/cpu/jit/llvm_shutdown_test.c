@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Processes that end while a thread that nobody waits for is inside of LLVM. */
+/* Processes that end while a detached thread is inside LLVM. */
 #include <malloc.h>
 #include <pthread.h>
 #include <sys/wait.h>
@@ -11,8 +11,9 @@
 #include "backend/cpu/jit/llvm_compile_testing.h"
 #include "support/check.h"
 
-/* Of the child: `to_main` is written when the thread is inside, `to_thread`
- * when exit() has begun, `to_parent` by the thread when it is through. */
+/* Pipes of the child: `to_main` is written when the thread is inside,
+ * `to_thread` when exit() has begun, `to_parent` by the thread when it has
+ * finished. */
 static int to_main[2], to_thread[2], to_parent[2];
 
 static void tell_main(void) {
@@ -32,9 +33,9 @@ static void say(const char *text) {
   (void)!write(to_parent[1], text, strlen(text));
 }
 
-/* Runs @p work on a thread of a child that ends meanwhile; @p said gets what
- * the thread said. */
-static void end_beside(void *(*work)(void *), char *said, size_t room) {
+/* Runs @p work on a thread of a child process while that calls exit(). @p said
+ * gets the text that the thread wrote. */
+static void exit_during(void *(*work)(void *), char *said, size_t room) {
   int status = -1;
   CHECK(pipe(to_main) == 0 && pipe(to_thread) == 0 && pipe(to_parent) == 0);
   (void)fflush(stdout);
@@ -44,14 +45,14 @@ static void end_beside(void *(*work)(void *), char *said, size_t room) {
     pthread_t thread;
     char byte;
     (void)close(to_parent[0]);
-    /* What is freed does not keep its bytes. */
+    /* Freed memory is overwritten. */
     (void)mallopt(M_PERTURB, 0x5a);
     if (vyre__jit_load(NULL) != VYRE_OK) _exit(2);
     if (pthread_create(&thread, NULL, work, NULL) != 0) _exit(3);
     (void)pthread_detach(thread);
     if (read(to_main[0], &byte, 1) != 1) _exit(4);
     (void)nanosleep(&(struct timespec){.tv_nsec = 30000000}, NULL);
-    if (atexit(tell_thread) != 0) _exit(5); /* the last is the first to run */
+    if (atexit(tell_thread) != 0) _exit(5); /* runs before all older handlers */
     exit(0);
   }
   (void)close(to_parent[1]);
@@ -76,7 +77,7 @@ static vyre_code compile_once(code_bytes *out) {
                    VYRE__JIT_FULL, VYRE__JIT_OBJECT, code_writer(out), NULL);
 }
 
-/* Code generation as in vyre__jit, for who is inside already. */
+/* Compiles like vyre__jit, on a thread that is inside LLVM already. */
 static bool compile_by_hand(size_t *size) {
   static const char triple[] = "x86_64-unknown-linux-gnu";
   const llvm_functions *llvm = &vyre__llvm;
@@ -112,8 +113,8 @@ static bool compile_by_hand(size_t *size) {
   return true;
 }
 
-/* By then LLVM has made what it makes when it is first needed; and goes on with
- * it when the process has begun to end. */
+/* Compiles once, so that LLVM has created its late objects, and again after
+ * exit() has begun. */
 static void *compile_at_end(void *self) {
   const struct timespec pause = {.tv_nsec = 100000000};
   code_bytes out = {0};
@@ -136,11 +137,11 @@ static void *compile_at_end(void *self) {
 
 TEST(what_llvm_has_made_lives_until_all_have_left) {
   char said[16];
-  end_beside(compile_at_end, said, sizeof said);
+  exit_during(compile_at_end, said, sizeof said);
   CHECK_TEXT(said, "done");
 }
 
-/* Takes longer than the process should take to end. */
+/* A compile that takes longer than the process should take to end. */
 static void *compile_long(void *self) {
   enum { COPIES = 2000 };
   size_t size = 0;
@@ -168,7 +169,7 @@ static void *compile_long(void *self) {
 
 TEST(a_compile_goes_no_further_than_its_step_when_the_process_ends) {
   char said[400];
-  end_beside(compile_long, said, sizeof said);
+  exit_during(compile_long, said, sizeof said);
   CHECK_HAS(said, "the process is ending");
 }
 

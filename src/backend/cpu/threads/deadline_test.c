@@ -62,7 +62,7 @@ TEST(a_deadline_sets_the_word_soon_after_and_not_before) {
     if (now - deadline < least) least = now - deadline;
     CHECK(vyre__deadline_end(deadlines, &entry));
   }
-  CHECK(least < 5 * MS); /* the best of many, on a machine that may be busy */
+  CHECK(least < 5 * MS); /* the best of many, as the machine may be busy */
   vyre__deadlines_free(deadlines);
 }
 
@@ -116,8 +116,8 @@ TEST(a_deadline_that_is_over_needs_no_thread) {
   vyre__deadlines_free(NULL);
 }
 
-/* Ends at about the deadline, from many threads: afterwards the word is no
- * one's. */
+/* Ends deadlines at about the time they pass, from many threads. Afterwards the
+ * flag must not be written any more. */
 typedef struct racer {
   vyre__deadlines *deadlines;
   uint64_t seed, wrong, over;
@@ -140,7 +140,7 @@ static void *race(void *self) {
     bool has_passed = vyre__deadline_end(r->deadlines, &entry);
     if (has_passed != (atomic_load(&stop) != 0)) r->wrong++;
     r->over += has_passed;
-    /* Not atomic: whoever still wrote here would be reported. */
+    /* Not atomic: a sanitizer would report a concurrent write. */
     memset((void *)&stop, 0x55, sizeof stop);
     memset(&entry, 0x55, sizeof entry);
   }
@@ -165,7 +165,7 @@ TEST(ends_race_with_deadlines) {
 }
 
 TEST(the_child_of_a_fork_watches_anew) {
-  if (HAS_TSAN) return; /* it does not go on after such a fork */
+  if (HAS_TSAN) return; /* it does not support such a fork */
   vyre__deadlines *deadlines = make();
   atomic_uint stop = 0;
   vyre__deadline entry;

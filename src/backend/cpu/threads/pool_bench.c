@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The threads of the CPU device, beside OpenMP.
+/* Measures the thread pool against OpenMP.
  *
- * Threads that spin would take the processors from whoever is measured next, so
- * each contestant is a process of its own, stopped while it is not its turn. */
+ * Spinning threads would take the processors from the next contestant. So each
+ * contestant is a process of its own, stopped while it is not measured. */
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,24 +20,24 @@ static const char suite[] = "cpu.pool";
 enum {
   ROUNDS = 15,
   SAMPLES = 21,          /* launches of a turn, */
-  TURN_NS = 60000000,    /* unless that takes longer: then as many as fit */
-  WARM = 5,              /* before them */
-  BLOCK = 20,            /* launches between two looks at the clock */
-  HOT = 200,             /* launches of one sample, where there is no gap, */
-  HOT_NS = 1000000,      /* unless that takes longer */
-  SCENE_NS = 2000000000, /* of all turns: then there are fewer rounds */
+  TURN_NS = 60000000,    /* or as many as fit in this time */
+  WARM = 5,              /* launches before them */
+  BLOCK = 20,            /* launches between two readings of the clock */
+  HOT = 200,             /* launches of one sample without gaps, */
+  HOT_NS = 1000000,      /* or as many as fit in this time */
+  SCENE_NS = 2000000000, /* time of all turns; it limits the rounds */
   PIECES = 32,
   PIECE_NS = 32000,
   MOST_CONTESTANTS = 4,
 };
 
-/* --- what is launched ------------------------------------------------------*/
+/* --- workloads -------------------------------------------------------------*/
 
 typedef struct scene {
   const char *name;
   bool has_work, is_awake; /* is_awake: after work that wakes all threads */
-  long gap_ns;             /* between launches, spent by the caller */
-  long sleep_ns;           /* or slept */
+  long gap_ns;             /* time between launches, spent spinning */
+  long sleep_ns;           /* or sleeping */
 } scene;
 
 static const scene scenes[] = {
@@ -52,10 +52,10 @@ static const scene scenes[] = {
 };
 enum { SCENES = sizeof scenes / sizeof scenes[0] };
 
-static long steps; /* that take PIECE_NS */
+static long steps; /* number of steps that take PIECE_NS */
 static volatile uint64_t sink;
 
-/* Steps that wait for each other: how fast they are is known. */
+/* A chain of dependent steps, whose speed is constant. */
 static void spend(long count) {
   uint64_t x = 88172645463325252u;
   for (long i = 0; i < count; i++) x = x * 6364136223846793005u + 1;
@@ -85,10 +85,10 @@ static uint32_t run_pieces(void *self, uint64_t first, uint64_t count,
   return 0;
 }
 
-/* --- a contestant ----------------------------------------------------------*/
+/* --- one contestant --------------------------------------------------------*/
 
 typedef struct contestant {
-  const char *name, *compiler; /* compiler: of the library, or NULL: ours */
+  const char *name, *compiler; /* compiler: of the library; NULL: the pool */
   void (*peer_for)(void (*)(void *, long), void *, long);
   pid_t process;
   int ask[2], answer[2];
@@ -118,7 +118,7 @@ static void wait_between(const scene *s) {
   if (s->sleep_ns) nanosleep(&(struct timespec){0, s->sleep_ns}, NULL);
 }
 
-/* Gives the number of samples. */
+/* Runs one turn. Returns the number of samples. */
 static int turn(contestant *c, vyre__pool *pool, const scene *s,
                 double *samples) {
   long repeat = s->gap_ns || s->sleep_ns || s->has_work ? 1 : HOT;
@@ -141,8 +141,7 @@ static int turn(contestant *c, vyre__pool *pool, const scene *s,
   return i;
 }
 
-/* The child ends as its parent ends it: without what a program does at
- * its end. */
+/* Ends the child without exit handlers. */
 static void end_child(void) {
   kill(getpid(), SIGKILL);
 }
@@ -161,7 +160,7 @@ static void serve(contestant *c) {
   vyre__pool_free(pool);
 }
 
-/* --- all of them -----------------------------------------------------------*/
+/* --- all contestants -------------------------------------------------------*/
 
 static bool load(contestant *c) {
   char path[] = "/tmp/vyre-bench-XXXXXX", command[1024];
@@ -186,7 +185,8 @@ static bool begin(contestant *c) {
   c->process = fork();
   if (c->process == 0) {
     close(c->ask[1]);
-    /* Not before: a runtime's threads belong to the process that loads it. */
+    /* Loaded in the child: a runtime's threads belong to the process that loads
+     * it. */
     if (!c->compiler || load(c)) serve(c);
     end_child();
   }
@@ -195,7 +195,7 @@ static bool begin(contestant *c) {
   return c->process > 0;
 }
 
-/* One turn. False: the process is not there. */
+/* Runs one turn. Returns false if the process has ended. */
 static bool measure(contestant *c, int scene_index, int round) {
   bench_times times;
   kill(c->process, SIGCONT);
@@ -217,7 +217,7 @@ static void end(contestant *c) {
   int status;
   close(c->ask[1]);
   close(c->answer[0]);
-  kill(c->process, SIGKILL); /* stopped ones, too */
+  kill(c->process, SIGKILL); /* works on stopped processes as well */
   waitpid(c->process, &status, 0);
 }
 
@@ -287,7 +287,7 @@ static void row_alone(alone *a, const char *name, uint64_t pieces,
 void bench_cpu_pool(void) {
   static alone a;
   static atomic_uint cost;
-  signal(SIGPIPE, SIG_IGN); /* of a contestant that could not begin */
+  signal(SIGPIPE, SIG_IGN); /* of a contestant that could not start */
   calibrate();
   compete();
   if (vyre__pool_create((vyre_allocator){0}, 0, &a.pool, NULL) != VYRE_OK) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Pieces are counted one by one, in memory that the pool knows nothing of. */
+/* Tests of the thread pool. Items are counted one by one, in memory of the
+ * test. */
 /* For registers. NOLINTNEXTLINE(bugprone-reserved-identifier) */
 #define _GNU_SOURCE
 #include "backend/cpu/threads/pool.h"
@@ -16,8 +17,8 @@
 #include "base/clock.h"
 #include "support/check.h"
 
-/* Sanitizers: after a fork of many threads one does not go on, and none lives
- * with a limit on memory. */
+/* ThreadSanitizer does not support a fork with several threads, and no
+ * sanitizer works with a limit on memory. */
 #if defined(__SANITIZE_THREAD__)
 #define HAS_TSAN 1
 #elif defined(__SANITIZE_ADDRESS__)
@@ -37,21 +38,21 @@
 #endif
 
 enum {
-  MOST = 100000, /* pieces that are counted */
+  MOST = 100000, /* items that are counted */
   MOST_CALLS = 4096,
   NUMBERS = 2048, /* thread numbers */
   LAUNCHERS = 6,
 };
 
-/* --- what is run -----------------------------------------------------------*/
+/* --- test jobs -------------------------------------------------------------*/
 
 typedef struct tally {
   vyre__pool *pool;
-  atomic_uchar *times; /* of each piece, or NULL */
-  atomic_uint *inside; /* of each thread number, for all tallies at once */
-  uint64_t busy_ns;    /* that each piece takes */
-  uint64_t slow_from;  /* pieces from here on take it, the others nothing */
-  uint64_t ends_at;    /* the piece that ends the job with `result` */
+  atomic_uchar *times; /* runs of each item, or NULL */
+  atomic_uint *inside; /* for each thread number, shared by all tallies */
+  uint64_t busy_ns;    /* time of an item */
+  uint64_t slow_from;  /* items before this one take no time */
+  uint64_t ends_at;    /* item that ends the job with `result` */
   uint32_t result;
   atomic_uint calls, clashes, helped; /* helped: calls by other threads */
   pthread_t caller;
@@ -123,7 +124,7 @@ static uint64_t missed(const tally *t, uint64_t count) {
   return wrong;
 }
 
-/* --- each piece once -------------------------------------------------------*/
+/* --- every item runs once --------------------------------------------------*/
 
 TEST(every_piece_runs_once) {
   static const uint32_t threads[] = {1, 2, 3, 7, 33};
@@ -159,7 +160,7 @@ static int by_start(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Counts beyond what could be counted one by one: the ranges fit together. */
+/* Counts too large to count one by one: the ranges must be contiguous. */
 TEST(huge_counts_are_covered_by_ranges) {
   static const struct {
     uint64_t count, min_items;
@@ -193,7 +194,7 @@ TEST(huge_counts_are_covered_by_ranges) {
   vyre__pool_free(pool);
 }
 
-/* --- who runs it -----------------------------------------------------------*/
+/* --- sharing ---------------------------------------------------------------*/
 
 TEST(one_piece_runs_on_the_caller) {
   vyre__pool *pool = make(4);
@@ -219,8 +220,8 @@ static unsigned thread_count(void) {
   return count;
 }
 
-/* A thread that the system stops in the midst of a piece looks like much work:
- * of many pools, one must be seen that has no reason to start anyone. */
+/* A thread that the system preempts in an item looks like much work. So several
+ * pools are tried; one of them must not start a thread. */
 TEST(little_work_runs_on_the_caller) {
   bool alone = false;
   for (int tries = 0; tries < 50 && !alone; tries++) {
@@ -228,7 +229,7 @@ TEST(little_work_runs_on_the_caller) {
     vyre__pool *pool = make(4);
     tally *t = tally_make(pool, 4);
     for (int i = 0; i < 20; i++) {
-      /* The first finds new memory, which takes long. */
+      /* The first run touches fresh memory, which takes long. */
       vyre__job job = {run, t, i < 3 ? 1 : 4, 0};
       CHECK_U64(vyre__pool_run(pool, &job, 1, NULL, NULL), 0);
     }
@@ -239,8 +240,8 @@ TEST(little_work_runs_on_the_caller) {
   CHECK(alone);
 }
 
-/* 0, or what went wrong. The system may not let others run in time: one of
- * several jobs must be shared. */
+/* Returns 0, or the number of a failed check. The system may delay other
+ * threads: one of several jobs must be shared. */
 static int share_work(vyre__pool *pool) {
   for (int i = 0; i < 50; i++) {
     tally *t = tally_make(pool, 200);
@@ -262,7 +263,8 @@ TEST(much_work_is_shared) {
   vyre__pool_free(pool);
 }
 
-/* All work is in the last quarter: whoever has the rest steals of it. */
+/* All work is in the last quarter; the threads with the other quarters steal
+ * from it. */
 TEST(work_is_stolen_where_it_is) {
   vyre__pool *pool = make(2);
   vyre__job job;
@@ -283,8 +285,8 @@ TEST(work_is_stolen_where_it_is) {
   vyre__pool_free(pool);
 }
 
-/* The pool finds its threads however often they fell asleep: one that was lost
- * would never help again. */
+/* Threads are woken however often they fall asleep: one that was lost would
+ * never help again. */
 TEST(sleepers_are_woken_again_and_again) {
   vyre__pool *pool = make(3);
   uint64_t seed = 11;
@@ -311,7 +313,7 @@ TEST(sleepers_are_woken_again_and_again) {
   vyre__pool_free(pool);
 }
 
-/* On a thread of its own, whose processors are then not those of the test. The
+/* Runs on a thread of its own, to leave the affinity of the test alone. The
  * system may move it back at any time: once is enough. */
 static void *keep_off(void *self) {
   bool *is_right = self;
@@ -333,7 +335,8 @@ TEST(a_worker_moves_off_a_processor_and_may_come_back) {
   CHECK(is_right);
 }
 
-/* How many of the process's other threads may run where the caller does. */
+/* Counts the other threads of the process that may run on the caller's
+ * processor. */
 static unsigned others_that_may_run_here(void) {
   unsigned count = 0;
   DIR *tasks = opendir("/proc/self/task");
@@ -349,7 +352,7 @@ static unsigned others_that_may_run_here(void) {
   return count;
 }
 
-/* Who helps, and how many of them may run on a processor. */
+/* Threads that help, and how many of them may run on a processor. */
 typedef struct helpers {
   pthread_t caller;
   unsigned cpu;
@@ -372,19 +375,19 @@ static uint32_t ask_helpers(void *self, uint64_t first, uint64_t count,
   return 0;
 }
 
-/* A thread that is woken where its waker runs waits until that is done, and
- * that is the work that it was woken for. */
+/* A thread that is woken on the processor of its waker would wait until the
+ * waker has done the work itself. */
 TEST(sleepers_leave_the_processor_of_their_caller) {
   vyre__pool *pool = make(2);
   cpu_set_t before, one;
   CHECK(sched_getaffinity(0, sizeof before, &before) == 0);
   if (CPU_COUNT(&before) >= 2) {
-    unsigned others = others_that_may_run_here(); /* a sanitizer has one */
+    unsigned others = others_that_may_run_here(); /* sanitizers have one */
     CPU_ZERO(&one);
     CPU_SET((unsigned)sched_getcpu(), &one);
-    CHECK_U64(share_work(pool), 0); /* it has been awake */
+    CHECK_U64(share_work(pool), 0); /* the thread has been awake */
     CHECK(sched_setaffinity(0, sizeof one, &one) == 0);
-    CHECK_U64(share_work(pool), 0); /* and knows where its caller is */
+    CHECK_U64(share_work(pool), 0); /* and knows its caller's processor */
     bool is_away = false;
     for (int i = 0; i < 2000 && !is_away; i++) {
       nanosleep(&(struct timespec){0, 1000000}, NULL);
@@ -397,15 +400,15 @@ TEST(sleepers_leave_the_processor_of_their_caller) {
       CHECK_U64(vyre__pool_run(pool, &job, 1, NULL, NULL), 0);
     }
     CHECK(h.count > 0);
-    CHECK_U64(h.may_run, h.count); /* who is awake may run anywhere */
+    CHECK_U64(h.may_run, h.count); /* awake threads may run anywhere */
     CHECK(sched_setaffinity(0, sizeof before, &before) == 0);
   }
   vyre__pool_free(pool);
 }
 
-/* Two threads, and work for two units and a half: both get the same. Where
- * pieces are long, or nobody knows, four threads that have ten of them take
- * three each at most. */
+/* Two threads, and work for two and a half units: both get the same. If items
+ * are long or their cost is unknown, four threads with ten items run at most
+ * three each. */
 TEST(short_work_is_split_in_equal_parts) {
   static const struct {
     uint32_t threads, pieces;
@@ -471,7 +474,7 @@ TEST(no_jobs_are_done_at_once) {
   vyre__pool_free(pool);
 }
 
-/* Each job reads what the one before wrote, at other places. */
+/* Each job reads what the one before wrote, in another order. */
 enum { CELLS = 4096 };
 typedef struct step {
   const uint32_t *from;
@@ -514,7 +517,7 @@ TEST(jobs_of_a_list_wait_for_each_other) {
   vyre__pool_free(pool);
 }
 
-/* --- many at once ----------------------------------------------------------*/
+/* --- concurrent callers ----------------------------------------------------*/
 
 typedef struct launcher {
   vyre__pool *pool;
@@ -582,8 +585,7 @@ TEST(more_launchers_than_places_all_get_through) {
   vyre__pool_free(pool);
 }
 
-/* One job keeps every other thread busy; another launcher goes on
- * regardless. */
+/* One job keeps all other threads busy; another caller still makes progress. */
 static atomic_bool may_end;
 
 static uint32_t hold(void *self, uint64_t first, uint64_t count,
@@ -605,7 +607,7 @@ typedef struct holder {
 
 static void *hold_all(void *self) {
   holder *h = self;
-  atomic_uint cost = 4000000000u; /* worth waking everybody */
+  atomic_uint cost = 4000000000u; /* worth waking all threads */
   vyre__job job = {hold, &h->held, 8, 0, &cost};
   vyre__pool_run(h->pool, &job, 1, NULL, NULL);
   return NULL;
@@ -631,14 +633,14 @@ TEST(a_launcher_goes_on_while_all_others_are_busy) {
   vyre__pool_free(h.pool);
 }
 
-/* Short work does not go in ever smaller parts while it waits for a region. */
+/* Short work is not split further while it waits for a free entry. */
 TEST(short_work_that_is_not_shared_stays_in_large_parts) {
   vyre__pool *pool = make(2);
   for (uint32_t i = 0; i < POOL_SHARED_JOBS; i++) {
     atomic_store(&pool->shared_jobs[i].is_taken, true);
   }
   tally *t = tally_make(pool, MOST);
-  atomic_uint cost = 10000; /* 200 pieces are a unit */
+  atomic_uint cost = 10000; /* 200 items are a unit */
   vyre__job job = {run, t, MOST, 0, &cost};
   CHECK_U64(vyre__pool_run(pool, &job, 1, NULL, NULL), 0);
   CHECK_U64(missed(t, MOST), 0);
@@ -647,7 +649,7 @@ TEST(short_work_that_is_not_shared_stays_in_large_parts) {
   vyre__pool_free(pool);
 }
 
-/* --- a job that runs a job -------------------------------------------------*/
+/* --- nested jobs -----------------------------------------------------------*/
 
 typedef struct nest {
   tally *inner;
@@ -700,7 +702,7 @@ TEST(busy_time_is_that_of_all_threads) {
   }
 }
 
-/* The caller has the first of two pieces, and waits for the second. */
+/* The caller runs the first of two items, and waits for the second. */
 typedef struct pair {
   atomic_bool has_begun;
   _Atomic uint64_t spent_ns, ends_ns[2];
@@ -731,12 +733,12 @@ TEST(waiting_for_others_is_not_busy) {
   bool is_right = false;
   for (int i = 0; i < 20 && !is_right; i++) {
     pair p = {false, 0, {0, 0}};
-    atomic_uint cost = 4000000000u; /* worth waking the other at once */
+    atomic_uint cost = 4000000000u; /* worth waking the other thread at once */
     vyre__job job = {run_pair, &p, 2, 0, &cost};
     uint64_t busy;
     CHECK_U64(vyre__pool_run(pool, &job, 1, NULL, &busy), 0);
     CHECK(busy >= p.spent_ns);
-    /* Only if it did wait: the system may have stopped it meanwhile. */
+    /* Only if it did wait: the system may have preempted it before. */
     is_right =
         p.ends_ns[1] > p.ends_ns[0] + 15000000 && busy < p.spent_ns + 10000000;
   }
@@ -756,7 +758,7 @@ TEST(the_cost_of_a_piece_is_learnt) {
   vyre__pool_free(pool);
 }
 
-/* --- beginning and end -----------------------------------------------------*/
+/* --- start and end ---------------------------------------------------------*/
 
 TEST(a_pool_ends_at_once_after_work) {
   for (int i = 0; i < 100; i++) {
@@ -796,7 +798,7 @@ TEST(zero_threads_is_as_many_as_there_are_processors) {
   vyre__pool_free(pool);
 }
 
-/* Runs @p body in a child that must end by itself. */
+/* Runs @p body in a child process that must exit by itself. */
 static int in_child(int (*body)(vyre__pool *), vyre__pool *pool) {
   fflush(stdout);
   pid_t child = fork();
@@ -833,7 +835,7 @@ TEST(the_child_of_a_fork_has_threads_of_its_own) {
   CHECK_U64(in_child(share_and_free, pool), 0);
   CHECK_U64(in_child(free_only, pool), 0);
   CHECK_U64(share_work(pool), 0);
-  /* Forked while another thread is in the midst of a job. */
+  /* The fork happens while another thread runs a job. */
   holder h = {pool, 0};
   pthread_t thread;
   atomic_store(&may_end, false);
@@ -847,8 +849,8 @@ TEST(the_child_of_a_fork_has_threads_of_its_own) {
   vyre__pool_free(pool);
 }
 
-/* In a child that may start no thread: the limit is on the user, so root is not
- * held to it, unless its memory is. */
+/* Runs in a child that cannot start threads. The limit is per user and does not
+ * apply to root, for which memory is limited instead. */
 static int without_threads(vyre__pool *pool) {
   (void)pool;
   vyre__pool *own;
@@ -873,12 +875,12 @@ TEST(a_pool_without_threads_still_works) {
 
 #if defined(__x86_64__) && !HAS_TSAN
 
-/* Every instruction of a call is looked at by one that the system stopped in
- * the middle of the job before: it must not find a unit of that job, of which
- * all are done, whatever is filled in for the next one already. */
+/* Single-steps a call. At every instruction, acts as a thread that was
+ * preempted in the job before: it must not find a unit of that job, all of
+ * which are done, even while the next job is being filled in. */
 static struct {
   const vyre__pool *pool;
-  uint64_t before[POOL_SHARED_JOBS]; /* generations of jobs that are over */
+  uint64_t before[POOL_SHARED_JOBS]; /* generations of finished jobs */
   volatile sig_atomic_t goes_on;
   unsigned long steps, found;
 } late;
@@ -904,9 +906,9 @@ static void look_late(int signal, siginfo_t *info, void *context) {
 }
 
 static void start_all(vyre__pool *pool) {
-  enum { MOST_TURNS = 10000 }; /* of 2 ms: a pool may get no thread */
+  enum { MAX_WAITS = 10000 }; /* of 2 ms: a pool may get no thread */
   for (int i = 0; atomic_load(&pool->started) < pool->threads - 1; i++) {
-    CHECK(i < MOST_TURNS);
+    CHECK(i < MAX_WAITS);
     tally *t = tally_make(pool, 100);
     t->busy_ns = 20000;
     vyre__job job = {run, t, 100, 0};
@@ -921,7 +923,7 @@ TEST(who_comes_late_finds_nothing_of_a_job_that_is_over) {
   vyre__pool *own = make(2);
   late.pool = own;
   action.sa_sigaction = look_late;
-  start_all(own); /* a thread that began in between would be stopped, too */
+  start_all(own); /* a thread started in between would be single-stepped */
   CHECK(sigaction(SIGTRAP, &action, &old) == 0);
   for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
     tally *t = tally_make(own, counts[i]);
@@ -951,8 +953,8 @@ TEST(who_comes_late_finds_nothing_of_a_job_that_is_over) {
 #define LATE_ENTRIES
 #endif
 
-/* First that which must be done before there was a thread whose stack is
- * kept. */
+/* The first case must run before any thread exists, as the C library keeps
+ * their stacks. */
 TEST_MAIN(TEST_ENTRY(a_pool_without_threads_still_works),
           TEST_ENTRY(every_piece_runs_once),
           TEST_ENTRY(huge_counts_are_covered_by_ranges),
