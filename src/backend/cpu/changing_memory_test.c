@@ -44,12 +44,12 @@ static void stay_baseline(vyre_pipeline *pipeline) {
 
 static uint64_t run_kernel(vyre_device *device, const changing_kernel *k,
                            changing_kind kind, const char *what,
-                           bool is_quick) {
+                           bool is_baseline) {
   char text[CHANGING_TEXT];
   vyre_module *module;
   vyre_pipeline *pipeline;
   vyre_status st = {0};
-  const vyre_compile_options how = {.is_baseline = is_quick};
+  const vyre_compile_options how = {.is_baseline = is_baseline};
   changing_text(k, kind, text);
   vyre_code code = vyre_module_parse(text, strlen(text), k->name,
                                      (vyre_allocator){0}, &module, NULL, &st);
@@ -59,7 +59,7 @@ static uint64_t run_kernel(vyre_device *device, const changing_kernel *k,
                                &pipeline, NULL, &st);
   if (code != VYRE_OK) printf("    %s\n", text);
   CHECK_OK(code, st);
-  if (is_quick) stay_baseline(pipeline);
+  if (is_baseline) stay_baseline(pipeline);
   uint64_t runs = watch_all(k, kind, what, dispatch, pipeline);
   vyre_pipeline_release(pipeline);
   vyre_module_release(module);
@@ -70,15 +70,15 @@ static uint64_t run_kernel(vyre_device *device, const changing_kernel *k,
  * 8, optimised code runs with all kinds; otherwise two kinds per kernel, and
  * one under a sanitizer. */
 static bool is_chosen(unsigned i, unsigned kind, uint32_t width,
-                      bool is_quick) {
+                      bool is_baseline) {
   unsigned turn = (i + width) % CHANGING_KINDS;
   if (!changing_has(&changing_kernels[i], (changing_kind)kind)) return false;
   if (SANITIZED) return kind == turn;
-  if (!is_quick && (width == 1 || width == 8)) return true;
+  if (!is_baseline && (width == 1 || width == 8)) return true;
   return kind % 2 == turn % 2;
 }
 
-static void run_width(uint32_t width, bool is_quick) {
+static void run_width(uint32_t width, bool is_baseline) {
   char own[64], what[64];
   uint64_t kernels = 0, runs = 0;
   vyre_context *context;
@@ -86,7 +86,7 @@ static void run_width(uint32_t width, bool is_quick) {
   vyre_status st = {0};
   watch_begin();
   snprintf(what, sizeof what, "width %u, %s code", (unsigned)width,
-           is_quick ? "quick" : "full");
+           is_baseline ? "baseline" : "optimised");
   snprintf(own, sizeof own, "cpu.width=%u,cpu.threads=1", (unsigned)width);
   const vyre_context_options options = {.cache_directory = "",
                                         .trace_file = "",
@@ -96,9 +96,9 @@ static void run_width(uint32_t width, bool is_quick) {
   CHECK_OK(vyre_device_open(context, "cpu", &device, &st), st);
   for (unsigned i = 0; i < CHANGING_KERNELS; i++) {
     for (unsigned kind = 0; kind < CHANGING_KINDS; kind++) {
-      if (!is_chosen(i, kind, width, is_quick)) continue;
+      if (!is_chosen(i, kind, width, is_baseline)) continue;
       runs += run_kernel(device, &changing_kernels[i], (changing_kind)kind,
-                         what, is_quick);
+                         what, is_baseline);
       kernels++;
     }
   }
@@ -120,11 +120,11 @@ TEST(vectors_of_8) {
 TEST(vectors_of_16) {
   run_width(16, false);
 }
-TEST(quick_code) {
+TEST(baseline_code) {
   run_width(1, true);
   run_width(8, true);
 }
 
 TEST_MAIN(TEST_ENTRY(one_invocation_at_a_time), TEST_ENTRY(vectors_of_4),
           TEST_ENTRY(vectors_of_8), TEST_ENTRY(vectors_of_16),
-          TEST_ENTRY(quick_code))
+          TEST_ENTRY(baseline_code))

@@ -174,26 +174,26 @@ TEST(what_an_output_held_before_is_not_seen) {
     for (int l = 0; l < 4; l++) {
       vyre_status st = {0};
       size_t size = lengths[l] * 4;
-      vyre_host_buffer slots[3] = {{0}};
+      vyre_host_buffer host_buffers[3] = {{0}};
       vyre_buffer kept[2];
       CHECK_OK(vyre_buffer_create(r.device, size, &kept[0], &st), st);
       for (int round = 0; round < 3; round++) {
         memset(memory, 0xee, size);
         for (int i = 0; i < 3; i++) {
-          if (slots[i].data) memset(slots[i].data, 0xee, size);
+          if (host_buffers[i].data) memset(host_buffers[i].data, 0xee, size);
         }
         outwards(&b, 0, memory, size, 5);
         for (size_t i = 1; i < 6; i++) {
           outwards(&b, i, NULL, size, (uint32_t)i);
           if (i < 4)
-            b.outputs[i] = vyre_output_host_buffer(&slots[i - 1], size);
+            b.outputs[i] = vyre_output_host_buffer(&host_buffers[i - 1], size);
         }
         b.outputs[4] = vyre_output_buffer(kept[0]);
         b.outputs[5] = vyre_output_new_buffer(&kept[1], size);
         CHECK_OK(vyre_submit(r.kernels[THIRDS], b.items, 6, NULL, &st), st);
         check_thirds(memory, lengths[l], 5);
         for (uint32_t i = 0; i < 3; i++) {
-          check_thirds(slots[i].data, lengths[l], i + 1);
+          check_thirds(host_buffers[i].data, lengths[l], i + 1);
         }
         for (uint32_t i = 0; i < 2; i++) {
           CHECK_OK(
@@ -204,7 +204,7 @@ TEST(what_an_output_held_before_is_not_seen) {
         CHECK_OK(vyre_buffer_destroy(r.device, kept[1], &st), st);
       }
       CHECK_OK(vyre_buffer_destroy(r.device, kept[0], &st), st);
-      for (int i = 0; i < 3; i++) vyre_host_buffer_deinit(&slots[i]);
+      for (int i = 0; i < 3; i++) vyre_host_buffer_deinit(&host_buffers[i]);
     }
     rig_close(&r);
   }
@@ -273,10 +273,10 @@ TEST(outputs_that_are_not_reached_are_not_even_cleared) {
 }
 
 /* Host buffers report a failing item in the same way as a single dispatch. */
-TEST(a_failure_tells_of_its_slots_as_one_alone_does) {
+TEST(a_failing_item_reports_host_buffers_like_a_single_dispatch) {
   enum { TOGETHER = 8, BAD = 5 };
   static batch b;
-  vyre_host_buffer slots[TOGETHER] = {{0}};
+  vyre_host_buffer host_buffers[TOGETHER] = {{0}};
   vyre_output_stats stats[TOGETHER], alone = {0};
   rig r;
   rig_open(&r, 2);
@@ -285,7 +285,8 @@ TEST(a_failure_tells_of_its_slots_as_one_alone_does) {
     memset(stats, 0, sizeof stats);
     for (uint32_t i = 0; i < TOGETHER; i++) {
       outwards(&b, i, NULL, 0, i == BAD && round > 0 ? 100 : 6);
-      b.outputs[i] = vyre_output_host_buffer(&slots[i], FEW * sizeof(uint32_t));
+      b.outputs[i] =
+          vyre_output_host_buffer(&host_buffers[i], FEW * sizeof(uint32_t));
       b.items[i].max_loop_iterations = 50;
       b.items[i].output_stats = &stats[i];
     }
@@ -304,7 +305,7 @@ TEST(a_failure_tells_of_its_slots_as_one_alone_does) {
       CHECK(memcmp(&stats[i], i <= BAD ? &alone : &none, sizeof alone) == 0);
     }
   }
-  for (int i = 0; i < TOGETHER; i++) vyre_host_buffer_deinit(&slots[i]);
+  for (int i = 0; i < TOGETHER; i++) vyre_host_buffer_deinit(&host_buffers[i]);
   rig_close(&r);
 }
 
@@ -521,15 +522,16 @@ TEST(a_replay_that_never_ends_ends_at_its_timeout) {
   rig_close(&r);
 }
 
-TEST_MAIN(TEST_ENTRY(items_see_what_those_before_them_wrote),
-          TEST_ENTRY(the_same_batch_again_and_one_that_is_nearly_the_same),
-          TEST_ENTRY(what_an_output_held_before_is_not_seen),
-          TEST_ENTRY(only_the_first_of_many_launches_begins_with_zeros),
-          TEST_ENTRY(a_failure_in_the_middle_leaves_those_after_it_alone),
-          TEST_ENTRY(outputs_that_are_not_reached_are_not_even_cleared),
-          TEST_ENTRY(a_failure_tells_of_its_slots_as_one_alone_does),
-          TEST_ENTRY(a_batch_counts_as_its_items_do),
-          TEST_ENTRY(a_recording_gives_what_its_dispatches_do_one_by_one),
-          TEST_ENTRY(a_recording_names_the_command_that_failed),
-          TEST_ENTRY(an_item_that_never_ends_ends_at_its_timeout),
-          TEST_ENTRY(a_replay_that_never_ends_ends_at_its_timeout))
+TEST_MAIN(
+    TEST_ENTRY(items_see_what_those_before_them_wrote),
+    TEST_ENTRY(the_same_batch_again_and_one_that_is_nearly_the_same),
+    TEST_ENTRY(what_an_output_held_before_is_not_seen),
+    TEST_ENTRY(only_the_first_of_many_launches_begins_with_zeros),
+    TEST_ENTRY(a_failure_in_the_middle_leaves_those_after_it_alone),
+    TEST_ENTRY(outputs_that_are_not_reached_are_not_even_cleared),
+    TEST_ENTRY(a_failing_item_reports_host_buffers_like_a_single_dispatch),
+    TEST_ENTRY(a_batch_counts_as_its_items_do),
+    TEST_ENTRY(a_recording_gives_what_its_dispatches_do_one_by_one),
+    TEST_ENTRY(a_recording_names_the_command_that_failed),
+    TEST_ENTRY(an_item_that_never_ends_ends_at_its_timeout),
+    TEST_ENTRY(a_replay_that_never_ends_ends_at_its_timeout))

@@ -60,10 +60,10 @@ TEST(a_process_that_finds_an_object_never_has_llvm_in_it) {
 }
 
 /* The cache directory agrees with has_disk_cache. */
-TEST(only_devices_that_keep_pipelines_have_files) {
+TEST(only_devices_with_a_disk_cache_have_files) {
   static const struct {
     const char *device;
-    bool keeps;
+    bool has_disk_cache;
   } cases[] = {{"cpu", true}, {"ref", false}, {"null", false}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     folder_make(folder);
@@ -77,9 +77,10 @@ TEST(only_devices_that_keep_pipelines_have_files) {
         vyre_pipeline_compile(r.device, r.program, NULL, &pipeline, NULL, &st),
         st);
     CHECK(vyre_pipeline_get_cache_info(pipeline, &info));
-    CHECK(vyre_device_get_caps(r.device)->has_disk_cache == cases[i].keeps);
-    CHECK(info.is_stored == cases[i].keeps);
-    CHECK_U64(folder_count(folder, NULL), cases[i].keeps);
+    CHECK(vyre_device_get_caps(r.device)->has_disk_cache ==
+          cases[i].has_disk_cache);
+    CHECK(info.is_stored == cases[i].has_disk_cache);
+    CHECK_U64(folder_count(folder, NULL), cases[i].has_disk_cache);
     vyre_pipeline_release(pipeline);
     kept_close(&r);
     folder_remove(folder);
@@ -155,7 +156,7 @@ TEST(an_entry_that_is_cut_short_is_a_miss) {
 }
 
 /* Steps, loop bounds and the spill buffer are restored with the object. */
-TEST(a_kernel_with_grid_barriers_comes_back_whole) {
+TEST(a_kernel_with_grid_barriers_is_restored) {
   static const char text[] =
       "kernel k workgroup(4) over(y)\nbuffer y : read_write u32[] @0;\n"
       "{\n    let i = global_id.x;\n"
@@ -192,7 +193,7 @@ TEST(a_kernel_with_grid_barriers_comes_back_whole) {
 
 /* The baseline code runs at once; the optimised code follows, is stored, and
  * runs. */
-TEST(quick_code_is_followed_by_the_full) {
+TEST(optimised_code_replaces_baseline_code) {
   folder_make(folder);
   kept_rig r = cpu_open(&(vyre_context_options){0}, kept_kernel);
   vyre_status st = {0};
@@ -257,10 +258,10 @@ TEST(programs_compile_at_the_same_time) {
 }
 
 TEST_MAIN(TEST_ENTRY(a_process_that_finds_an_object_never_has_llvm_in_it),
-          TEST_ENTRY(only_devices_that_keep_pipelines_have_files),
+          TEST_ENTRY(only_devices_with_a_disk_cache_have_files),
           TEST_ENTRY(another_width_is_another_object),
           TEST_ENTRY(a_flipped_bit_of_an_entry_is_a_miss_and_never_run),
           TEST_ENTRY(an_entry_that_is_cut_short_is_a_miss),
-          TEST_ENTRY(a_kernel_with_grid_barriers_comes_back_whole),
-          TEST_ENTRY(quick_code_is_followed_by_the_full),
+          TEST_ENTRY(a_kernel_with_grid_barriers_is_restored),
+          TEST_ENTRY(optimised_code_replaces_baseline_code),
           TEST_ENTRY(programs_compile_at_the_same_time))

@@ -147,7 +147,7 @@ TEST(what_is_printed_of_a_kernel_that_was_narrowed_is_what_runs) {
 
 /* Baseline code needs more stack than optimised code. It is not narrowed for
  * that: the optimised code could not replace it then. */
-TEST(quick_code_that_takes_much_stack_is_followed_by_the_full) {
+TEST(baseline_code_with_a_large_stack_is_replaced) {
   enum { TURNS = 12000 };
   const struct timespec pause = {.tv_nsec = 10000000};
   vyre_pipeline_resources got[2];
@@ -181,21 +181,21 @@ TEST(quick_code_that_takes_much_stack_is_followed_by_the_full) {
 /* Makes a chain of that many values, each of which needs the one before. */
 static char *long_text(uint32_t values) {
   enum { LINE = 48, REST = 256 };
-  size_t room = (size_t)values * LINE + REST, at = 0;
-  char *text = calloc(1, room);
+  size_t capacity = (size_t)values * LINE + REST, at = 0;
+  char *text = calloc(1, capacity);
   CHECK(text != NULL);
   if (!text) return NULL;
   at = (size_t)snprintf(
-      text, room,
+      text, capacity,
       "kernel long workgroup(64) over(y)\n"
       "buffer y : read_write u32[] @0;\n{\n"
       "    let i = global_id.x;\n    if (i >= len(y)) return;\n"
       "    var v = y[i];\n");
   for (uint32_t k = 0; k < values; k++) {
-    at += (size_t)snprintf(text + at, room - at,
+    at += (size_t)snprintf(text + at, capacity - at,
                            "    v = (v * 5) ^ (i + %u);\n", k);
   }
-  (void)snprintf(text + at, room - at, "    y[i] = v;\n}\n");
+  (void)snprintf(text + at, capacity - at, "    y[i] = v;\n}\n");
   return text;
 }
 
@@ -246,12 +246,12 @@ TEST(small_kernels_are_small_at_every_width) {
 /* The size of a kernel decides how it is compiled: beyond the limits in vectors
  * of one register, then in the baseline tier, then as scalar code; at last it
  * is rejected. */
-TEST(very_large_kernels_are_made_the_short_way_or_refused) {
+TEST(very_large_kernels_use_lower_tiers_or_are_rejected) {
   enum { ANY = 0, ONE_REGISTER = 64, Y = 200 };
   static const struct {
     uint32_t values;
     const char *options;
-    bool is_short;
+    bool is_baseline;
     uint32_t width;
     const char *refused;
   } cases[] = {
@@ -287,7 +287,7 @@ TEST(very_large_kernels_are_made_the_short_way_or_refused) {
     CHECK_OK(code, st);
     vyre_pipeline_resources got;
     CHECK(vyre_pipeline_get_resources(r.pipeline, &got));
-    CHECK(got.is_baseline == cases[c].is_short);
+    CHECK(got.is_baseline == cases[c].is_baseline);
     if (cases[c].width != ANY) {
       CHECK_U64(got.width, cases[c].width == ONE_REGISTER
                                ? vyre__host_cpu_at(VYRE__LEVEL_AVX2)->lanes
@@ -309,6 +309,6 @@ TEST(very_large_kernels_are_made_the_short_way_or_refused) {
 TEST_MAIN(
     TEST_ENTRY(huge_live_state_compiles_or_is_refused),
     TEST_ENTRY(what_is_printed_of_a_kernel_that_was_narrowed_is_what_runs),
-    TEST_ENTRY(quick_code_that_takes_much_stack_is_followed_by_the_full),
+    TEST_ENTRY(baseline_code_with_a_large_stack_is_replaced),
     TEST_ENTRY(small_kernels_are_small_at_every_width),
-    TEST_ENTRY(very_large_kernels_are_made_the_short_way_or_refused))
+    TEST_ENTRY(very_large_kernels_use_lower_tiers_or_are_rejected))

@@ -23,7 +23,7 @@
 
 enum {
   SEEDS = SANITIZED ? 48 : 300,
-  MOST_FAILURES = 20,
+  MAX_FAILURES = 20,
   PAGE = 4096,
   ROOM = 1 << 20, /* bytes of one buffer */
   PRUNE = 32      /* programs after which the cache is cleared */
@@ -195,7 +195,7 @@ TEST(random_programs_do_the_same) {
   bool is_wide = seeds.is_one || seed_text("VYRE_CPU", "WIDTHS");
   campaign_begin("VYRE_CPU");
   begin(&c);
-  for (uint64_t i = 0; i < seeds.count && c.failed < MOST_FAILURES; i++) {
+  for (uint64_t i = 0; i < seeds.count && c.failed < MAX_FAILURES; i++) {
     attempt one = {&c, seeds.first + i, turn, is_wide};
     if (test_part(run_program, &one)) continue;
     printf("    VYRE_CPU_SEED=%llu, %s\n", campaign_now.seed, campaign_now.how);

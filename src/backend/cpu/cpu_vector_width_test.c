@@ -17,7 +17,7 @@ typedef enum job_kind {
 static const struct {
   const char *file;
   job_kind work;
-  unsigned least; /* such operations per invocation in the innermost loop */
+  unsigned min_count; /* such operations per invocation in the innermost loop */
 } kernels[] = {
     {"mandelbrot", PRODUCTS, 3},
     {"matmul_tiled", PRODUCTS, 1},
@@ -25,9 +25,9 @@ static const struct {
 };
 
 typedef struct counts {
-  unsigned packed, scalar;         /* number of instructions */
-  unsigned lanes;                  /* sum over the packed ones */
-  unsigned most_bytes, most_lanes; /* of the widest one */
+  unsigned packed, scalar;       /* number of instructions */
+  unsigned lanes;                /* sum over the packed ones */
+  unsigned max_bytes, max_lanes; /* of the widest one */
 } counts;
 
 static bool begins(const char **at, const char *word) {
@@ -78,8 +78,8 @@ static void count_line(const char *line, job_kind work, counts *to) {
   to->scalar += !is_packed;
   if (!is_packed) return;
   to->lanes += bytes / element;
-  if (bytes > to->most_bytes) to->most_bytes = bytes;
-  if (bytes / element > to->most_lanes) to->most_lanes = bytes / element;
+  if (bytes > to->max_bytes) to->max_bytes = bytes;
+  if (bytes / element > to->max_lanes) to->max_lanes = bytes / element;
 }
 
 static counts count_all(char *text, job_kind work) {
@@ -158,13 +158,13 @@ TEST(code_is_as_wide_as_it_says) {
       uint32_t side = width < machine->lanes ? width : machine->lanes;
       counts c = assembly_of(kernels[k].file, kernels[k].work, width);
       /* Full registers, or as many lanes of smaller elements. */
-      bool is_wide = c.most_bytes >= 4 * side || c.most_lanes >= side;
-      bool good = c.lanes >= width * kernels[k].least &&
+      bool is_wide = c.max_bytes >= 4 * side || c.max_lanes >= side;
+      bool good = c.lanes >= width * kernels[k].min_count &&
                   c.scalar <= c.packed / 4 && is_wide;
       printf(
           "    %s, width %2u: %u vector instructions of %u lanes together, "
           "up to %u bytes; %u scalar\n",
-          kernels[k].file, (unsigned)width, c.packed, c.lanes, c.most_bytes,
+          kernels[k].file, (unsigned)width, c.packed, c.lanes, c.max_bytes,
           c.scalar);
       CHECK(good);
     }

@@ -26,9 +26,9 @@ enum {
   HOT = 200,             /* launches of one sample without gaps, */
   HOT_NS = 1000000,      /* or as many as fit in this time */
   SCENE_NS = 2000000000, /* time of all turns; it limits the rounds */
-  PIECES = 32,
-  PIECE_NS = 32000,
-  MOST_CONTESTANTS = 4,
+  ITEMS = 32,
+  ITEM_NS = 32000,
+  MAX_CONTESTANTS = 4,
 };
 
 /* --- workloads -------------------------------------------------------------*/
@@ -52,7 +52,7 @@ static const scene scenes[] = {
 };
 enum { SCENES = sizeof scenes / sizeof scenes[0] };
 
-static long steps; /* number of steps that take PIECE_NS */
+static long steps; /* number of steps that take ITEM_NS */
 static volatile uint64_t sink;
 
 /* A chain of dependent steps, whose speed is constant. */
@@ -70,18 +70,18 @@ static void calibrate(void) {
     double took = bench_now_ns() - start;
     if (took < best) best = took;
   }
-  steps = (long)(PIECE_NS * 100000.0 / best);
+  steps = (long)(ITEM_NS * 100000.0 / best);
 }
 
-static void piece(void *self, long index) {
+static void run_item(void *self, long index) {
   (void)index;
   if (self) spend(steps);
 }
 
-static uint32_t run_pieces(void *self, uint64_t first, uint64_t count,
-                           uint32_t thread) {
+static uint32_t run_items(void *self, uint64_t first, uint64_t count,
+                          uint32_t thread) {
   (void)thread;
-  for (uint64_t i = 0; i < count; i++) piece(self, (long)(first + i));
+  for (uint64_t i = 0; i < count; i++) run_item(self, (long)(first + i));
   return 0;
 }
 
@@ -97,13 +97,13 @@ typedef struct contestant {
 } contestant;
 
 static void launch(contestant *c, vyre__pool *pool, bool has_work) {
-  long pieces = has_work ? PIECES : (long)vyre__pool_threads(pool);
+  long items = has_work ? ITEMS : (long)vyre__pool_threads(pool);
   void *self = has_work ? (void *)&scenes : NULL;
   if (c->peer_for) {
-    c->peer_for(piece, self, pieces);
+    c->peer_for(run_item, self, items);
     return;
   }
-  vyre__job job = {run_pieces, self, (uint64_t)pieces, 0};
+  vyre__job job = {run_items, self, (uint64_t)items, 0};
   vyre__pool_run(pool, &job, 1, NULL, NULL);
 }
 
@@ -222,9 +222,9 @@ static void end(contestant *c) {
 }
 
 static void compete(void) {
-  contestant all[MOST_CONTESTANTS] = {
+  contestant all[MAX_CONTESTANTS] = {
       {"vyre", NULL}, {"OpenMP, gcc", "gcc"}, {"OpenMP, clang 19", "clang-19"}};
-  bool is_there[MOST_CONTESTANTS] = {false};
+  bool is_there[MAX_CONTESTANTS] = {false};
   enum { CONTESTANTS = 3 };
   for (int c = 0; c < CONTESTANTS; c++) is_there[c] = begin(&all[c]);
   for (int s = 0; s < SCENES; s++) {
@@ -264,19 +264,19 @@ static bool run_alone(void *self) {
 
 static bool call_alone(void *self) {
   alone *a = self;
-  uint32_t (*volatile run)(void *, uint64_t, uint64_t, uint32_t) = run_pieces;
+  uint32_t (*volatile run)(void *, uint64_t, uint64_t, uint32_t) = run_items;
   for (size_t i = 0; i < a->count; i++) {
     if (run(a->jobs[i].self, 0, a->jobs[i].count, 0) != 0) return false;
   }
   return true;
 }
 
-static void row_alone(alone *a, const char *name, uint64_t pieces,
+static void row_alone(alone *a, const char *name, uint64_t items,
                       atomic_uint *cost, size_t count) {
   bench_times ours, direct;
   a->count = count;
   for (size_t i = 0; i < count; i++) {
-    a->jobs[i] = (vyre__job){run_pieces, NULL, pieces, 0, cost};
+    a->jobs[i] = (vyre__job){run_items, NULL, items, 0, cost};
   }
   bench_pair((bench_job){run_alone, a}, (bench_job){call_alone, a}, 101,
              (long)(10000 / count), &ours, &direct);

@@ -38,8 +38,8 @@
 #endif
 
 enum {
-  MOST = 100000, /* items that are counted */
-  MOST_CALLS = 4096,
+  MAX_ITEMS = 100000, /* items that are counted */
+  MAX_CALLS = 4096,
   NUMBERS = 2048, /* thread numbers */
   LAUNCHERS = 6,
 };
@@ -56,7 +56,7 @@ typedef struct tally {
   uint32_t result;
   atomic_uint calls, clashes, helped; /* helped: calls by other threads */
   pthread_t caller;
-  uint64_t starts[MOST_CALLS], counts[MOST_CALLS];
+  uint64_t starts[MAX_CALLS], counts[MAX_CALLS];
 } tally;
 
 static void spend(uint64_t ns) {
@@ -68,7 +68,7 @@ static uint32_t run(void *self, uint64_t first, uint64_t count,
                     uint32_t thread) {
   tally *t = self;
   unsigned call = atomic_fetch_add(&t->calls, 1);
-  if (call < MOST_CALLS) {
+  if (call < MAX_CALLS) {
     t->starts[call] = first;
     t->counts[call] = count;
   }
@@ -130,9 +130,10 @@ TEST(every_piece_runs_once) {
   static const uint32_t threads[] = {1, 2, 3, 7, 33};
   static const struct {
     uint64_t count, min_items;
-  } cases[] = {{0, 0},      {1, 0},       {2, 0},     {2, 2},    {3, 2},
-               {31, 0},     {32, 1},      {33, 1},    {1000, 0}, {1000, 7},
-               {1000, 999}, {1000, 5000}, {4099, 64}, {MOST, 0}, {MOST, 333}};
+  } cases[] = {{0, 0},     {1, 0},         {2, 0},          {2, 2},
+               {3, 2},     {31, 0},        {32, 1},         {33, 1},
+               {1000, 0},  {1000, 7},      {1000, 999},     {1000, 5000},
+               {4099, 64}, {MAX_ITEMS, 0}, {MAX_ITEMS, 333}};
   for (size_t p = 0; p < sizeof threads / sizeof threads[0]; p++) {
     vyre__pool *pool = make(threads[p]);
     CHECK_U64(vyre__pool_threads(pool), threads[p]);
@@ -172,10 +173,10 @@ TEST(huge_counts_are_covered_by_ranges) {
     tally *t = tally_make(pool, 0);
     vyre__job job = {run, t, cases[c].count, cases[c].min_items};
     CHECK_U64(vyre__pool_run(pool, &job, 1, NULL, NULL), 0);
-    CHECK(t->calls < MOST_CALLS);
+    CHECK(t->calls < MAX_CALLS);
     struct {
       uint64_t start, count;
-    } ranges[MOST_CALLS];
+    } ranges[MAX_CALLS];
     for (unsigned i = 0; i < t->calls; i++) {
       ranges[i].start = t->starts[i];
       ranges[i].count = t->counts[i];
@@ -411,7 +412,7 @@ TEST(sleepers_leave_the_processor_of_their_caller) {
  * three each. */
 TEST(short_work_is_split_in_equal_parts) {
   static const struct {
-    uint32_t threads, pieces;
+    uint32_t threads, items;
     unsigned cost_ps;
     unsigned units;
   } cases[] = {{2, 100, 11000, 2},   {2, 100, 50000, 2},
@@ -421,15 +422,15 @@ TEST(short_work_is_split_in_equal_parts) {
                {4, 10, 1990000, 10}, {4, 640, 1990000, 64}};
   for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
     vyre__pool *pool = make(cases[c].threads);
-    uint32_t pieces = cases[c].pieces, units = cases[c].units;
-    tally *t = tally_make(pool, pieces);
+    uint32_t items = cases[c].items, units = cases[c].units;
+    tally *t = tally_make(pool, items);
     atomic_uint cost = cases[c].cost_ps;
-    vyre__job job = {run, t, pieces, 0, &cost};
+    vyre__job job = {run, t, items, 0, &cost};
     CHECK_U64(vyre__pool_run(pool, &job, 1, NULL, NULL), 0);
-    CHECK_U64(missed(t, pieces), 0);
+    CHECK_U64(missed(t, items), 0);
     CHECK_U64(t->calls, units);
     for (unsigned i = 0; i < t->calls; i++) {
-      CHECK_U64(t->starts[i] % ((pieces + units - 1) / units), 0);
+      CHECK_U64(t->starts[i] % ((items + units - 1) / units), 0);
     }
     tally_free(t);
     vyre__pool_free(pool);
@@ -639,11 +640,11 @@ TEST(short_work_that_is_not_shared_stays_in_large_parts) {
   for (uint32_t i = 0; i < POOL_SHARED_JOBS; i++) {
     atomic_store(&pool->shared_jobs[i].is_taken, true);
   }
-  tally *t = tally_make(pool, MOST);
+  tally *t = tally_make(pool, MAX_ITEMS);
   atomic_uint cost = 10000; /* 200 items are a unit */
-  vyre__job job = {run, t, MOST, 0, &cost};
+  vyre__job job = {run, t, MAX_ITEMS, 0, &cost};
   CHECK_U64(vyre__pool_run(pool, &job, 1, NULL, NULL), 0);
-  CHECK_U64(missed(t, MOST), 0);
+  CHECK_U64(missed(t, MAX_ITEMS), 0);
   CHECK(t->calls < 150);
   tally_free(t);
   vyre__pool_free(pool);
