@@ -173,8 +173,8 @@ static const char *section_name(const loader *l, uint32_t section) {
   return l->section_names + l->sections[section].sh_name;
 }
 
-/* .eh_frame is not loaded: no exception or profiler unwinds through a
- * kernel. */
+/* .eh_frame is not loaded: a kernel throws nothing, so its stack is
+ * never unwound. */
 static bool is_frames(const loader *l, uint32_t section) {
   return strcmp(section_name(l, section), ".eh_frame") == 0;
 }

@@ -42,8 +42,8 @@ const char *vyre__jit_problem(const char *path);
 /* The reason for which the loader, too, skips a file. */
 extern const char vyre__jit_other_machine[];
 
-/* The version, such as "19.1.7", and the name LLVM was opened with. NULL if it
- * is not loaded. */
+/* Return the version, such as "19.1.7", and the name LLVM was opened with, or
+ * NULL before it is loaded. */
 const char *vyre__jit_version(void);
 const char *vyre__jit_library(void);
 

@@ -74,6 +74,8 @@ typedef struct vyre__pool_session {
   bool is_alone, is_inner;
 } vyre__pool_session;
 
+/* Starts a session; vyre__pool_leave ends it. Waits while 64 other callers use
+ * the pool. */
 void vyre__pool_enter(vyre__pool *pool, vyre__pool_session *session);
 /* Runs one job, like vyre__pool_run. @p upcoming: number of similar jobs that
  * follow; more threads are woken if there are many. */

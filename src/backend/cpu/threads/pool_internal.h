@@ -83,7 +83,7 @@ typedef struct pool_worker {
   _Alignas(POOL_LINE) vyre__pool *pool;
   uint32_t index; /* also its thread number */
   pthread_t thread;
-  uint64_t seen[POOL_SHARED_JOBS]; /* generations it has worked on */
+  uint64_t seen[POOL_SHARED_JOBS]; /* last generation of each */
   uint32_t caller_cpu;    /* processor of the last caller it saw, plus 1 */
   bool avoids_caller_cpu; /* started with an affinity without that processor */
 } pool_worker;
