@@ -4,7 +4,8 @@
 
 #include "lir/writer.h"
 
-/* The pass `tidy`, in place. Sets low->no_memory if there is none. */
-void vyre__lir_cse_dce(vyre__lir_writer *low, vyre_arena *scratch);
+/* Runs the pass `cse-dce` in place: removes common subexpressions and dead
+ * code. Sets lir->no_memory if memory runs out. */
+void vyre__lir_cse_dce(vyre__lir_writer *lir, vyre_arena *scratch);
 
 #endif

@@ -7,37 +7,37 @@ static vyre__float_range make(double lo, double hi, vyre__nan nan) {
   return (vyre__float_range){lo, hi, (uint8_t)nan};
 }
 
-/* Bounds were computed in double: widened by more than what rounding in the
- * type of the result can add, and infinite where the type overflows. */
-static vyre__float_range settle(vyre_type type, double lo, double hi,
-                                vyre__nan nan) {
+/* Widens bounds that were computed in double by more than the rounding error of
+ * the result type. A bound that overflows the type becomes infinite. */
+static vyre__float_range widen(vyre_type type, double lo, double hi,
+                               vyre__nan nan) {
   bool narrow = type == VYRE_TYPE_F32;
   double relative = narrow ? 0x1p-22 : 0x1p-50;
   double tiny = narrow ? 0x1p-149 : 0x1p-1074;
-  double most = narrow ? 0x1.fffffep127 : 0x1.fffffffffffffp1023;
+  double limit = narrow ? 0x1.fffffep127 : 0x1.fffffffffffffp1023;
   if (lo != lo || hi != hi) return vyre__float_range_any();
   if (isfinite(lo)) lo -= fabs(lo) * relative + tiny;
   if (isfinite(hi)) hi += fabs(hi) * relative + tiny;
-  if (lo < -most) lo = -INFINITY;
-  if (hi > most) hi = INFINITY;
+  if (lo < -limit) lo = -INFINITY;
+  if (hi > limit) hi = INFINITY;
   return make(lo, hi, nan);
 }
 
-static double least(double a, double b) {
+static double min_of(double a, double b) {
   return a < b ? a : b;
 }
 
-static double most(double a, double b) {
+static double max_of(double a, double b) {
   return a > b ? a : b;
 }
 
-static vyre__nan worse(vyre__nan a, vyre__nan b) {
+static vyre__nan max_nan(vyre__nan a, vyre__nan b) {
   return a > b ? a : b;
 }
 
 static vyre__float_range join(vyre__float_range a, vyre__float_range b) {
-  return make(least(a.lo, b.lo), most(a.hi, b.hi),
-              worse((vyre__nan)a.nan, (vyre__nan)b.nan));
+  return make(min_of(a.lo, b.lo), max_of(a.hi, b.hi),
+              max_nan((vyre__nan)a.nan, (vyre__nan)b.nan));
 }
 
 static bool has_zero(vyre__float_range f) {
@@ -48,8 +48,8 @@ static vyre__float_range add(vyre_type type, vyre__float_range a,
                              vyre__float_range b) {
   bool fine = vyre__float_range_is_finite(a) && b.nan == VYRE__NAN_NEVER;
   fine = fine || (vyre__float_range_is_finite(b) && a.nan == VYRE__NAN_NEVER);
-  return settle(type, a.lo + b.lo, a.hi + b.hi,
-                fine ? VYRE__NAN_NEVER : VYRE__NAN_ANY);
+  return widen(type, a.lo + b.lo, a.hi + b.hi,
+               fine ? VYRE__NAN_NEVER : VYRE__NAN_ANY);
 }
 
 static vyre__float_range negate(vyre__float_range a) {
@@ -62,8 +62,8 @@ static vyre__float_range multiply(vyre_type type, vyre__float_range a,
     return vyre__float_range_any();
   }
   double p = a.lo * b.lo, q = a.lo * b.hi, r = a.hi * b.lo, s = a.hi * b.hi;
-  return settle(type, least(least(p, q), least(r, s)),
-                most(most(p, q), most(r, s)), VYRE__NAN_NEVER);
+  return widen(type, min_of(min_of(p, q), min_of(r, s)),
+               max_of(max_of(p, q), max_of(r, s)), VYRE__NAN_NEVER);
 }
 
 static vyre__float_range divide(vyre_type type, vyre__float_range a,
@@ -73,19 +73,19 @@ static vyre__float_range divide(vyre_type type, vyre__float_range a,
     return vyre__float_range_any();
   }
   double p = a.lo / b.lo, q = a.lo / b.hi, r = a.hi / b.lo, s = a.hi / b.hi;
-  return settle(type, least(least(p, q), least(r, s)),
-                most(most(p, q), most(r, s)), VYRE__NAN_NEVER);
+  return widen(type, min_of(min_of(p, q), min_of(r, s)),
+               max_of(max_of(p, q), max_of(r, s)), VYRE__NAN_NEVER);
 }
 
 vyre__float_range vyre__float_range_min(vyre__float_range a,
                                         vyre__float_range b) {
   bool never = a.nan == VYRE__NAN_NEVER || b.nan == VYRE__NAN_NEVER;
   vyre__nan nan = never ? VYRE__NAN_NEVER : VYRE__NAN_ANY;
-  /* If one can be NaN, the other comes through as it is. */
-  double hi = least(a.hi, b.hi);
+  /* If one operand can be NaN, the result can be the other operand. */
+  double hi = min_of(a.hi, b.hi);
   if (a.nan != VYRE__NAN_NEVER) hi = b.hi;
-  if (b.nan != VYRE__NAN_NEVER) hi = a.nan ? most(a.hi, b.hi) : a.hi;
-  return make(least(a.lo, b.lo), hi, nan);
+  if (b.nan != VYRE__NAN_NEVER) hi = a.nan ? max_of(a.hi, b.hi) : a.hi;
+  return make(min_of(a.lo, b.lo), hi, nan);
 }
 
 vyre__float_range vyre__float_range_max(vyre__float_range a,
@@ -115,21 +115,21 @@ static vyre__float_range of_unary(vyre__lir_op op, vyre_type type,
     case VYRE__LIR_FNEG:
       return make(-a.hi, -a.lo, nan);
     case VYRE__LIR_FABS:
-      return make(has_zero(a) ? 0 : least(fabs(a.lo), fabs(a.hi)),
-                  most(fabs(a.lo), fabs(a.hi)), nan);
+      return make(has_zero(a) ? 0 : min_of(fabs(a.lo), fabs(a.hi)),
+                  max_of(fabs(a.lo), fabs(a.hi)), nan);
     case VYRE__LIR_FSQRT:
       if (nan || a.lo < 0) return vyre__float_range_any();
-      return settle(type, 0, sqrt(a.hi), VYRE__NAN_NEVER);
+      return widen(type, 0, sqrt(a.hi), VYRE__NAN_NEVER);
     case VYRE__LIR_FFLOOR:
     case VYRE__LIR_FCEIL:
     case VYRE__LIR_FTRUNC:
     case VYRE__LIR_FRINT:
     case VYRE__LIR_FROUND:
-      return settle(type, a.lo - 1, a.hi + 1, nan);
+      return widen(type, a.lo - 1, a.hi + 1, nan);
     case VYRE__LIR_F_EXTEND:
       return make(a.lo, a.hi, nan);
     case VYRE__LIR_F_ROUND:
-      return settle(type, a.lo, a.hi, nan);
+      return widen(type, a.lo, a.hi, nan);
     default:
       return vyre__float_range_any();
   }

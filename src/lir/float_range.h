@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What is known of a float: bounds, and whether it can be NaN. */
+/* Range of a float value: bounds, and if it can be NaN. */
 #ifndef VYRE_LIR_FLOAT_RANGE_H
 #define VYRE_LIR_FLOAT_RANGE_H
 
@@ -13,7 +13,7 @@ typedef enum vyre__nan {
   VYRE__NAN_ANY,
 } vyre__nan;
 
-/* Bounds hold for what is not NaN; they may be infinite. */
+/* The bounds apply to values that are not NaN. They may be infinite. */
 typedef struct vyre__float_range {
   double lo, hi;
   uint8_t nan; /* vyre__nan */
@@ -27,9 +27,9 @@ static inline bool vyre__float_range_is_any(vyre__float_range f) {
   return f.nan == VYRE__NAN_ANY && f.lo == -INFINITY && f.hi == INFINITY;
 }
 
-/* Of the result of an operation, from those of its operands, as many as it has;
- * @p from is the type of the first. Sound: whatever the operands are inside
- * theirs, the result is inside its own. */
+/* Returns the range of an operation's result from the ranges of its operands;
+ * @p from is the type of the first. The result is sound: it contains every
+ * value that operands within their ranges can produce. */
 vyre__float_range vyre__float_range_of(const vyre__lir_inst *inst,
                                        vyre_type from,
                                        const vyre__float_range operands[3]);

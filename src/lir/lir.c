@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What ops.def says, as a table; and what the operations compute. */
+/* Table of the LIR operations from ops.def, and their evaluation on
+ * constants. */
 #include "lir/lir.h"
 
 #include "ir/scalar.h"
 
 enum {
-  LOWF_0 = 0,
-  LOWF_PURE = VYRE__LIRF_PURE,
-  LOWF_PURE_HIGH = VYRE__LIRF_PURE_HIGH,
-  LOWF_READS = VYRE__LIRF_READS,
-  LOWF_WRITES = VYRE__LIRF_WRITES,
-  LOWF_ATOMICS = VYRE__LIRF_ATOMICS,
-  LOWF_CONTROL = VYRE__LIRF_CONTROL,
-  LOWF_JUMPS = VYRE__LIRF_JUMPS,
-  LOWF_BARRIER = VYRE__LIRF_BARRIER,
-  LOWF_GRID_BARRIER = VYRE__LIRF_GRID_BARRIER,
-  LOWF_WRITES_VAR = VYRE__LIRF_WRITES_VAR,
+  LIRF_0 = 0,
+  LIRF_PURE = VYRE__LIRF_PURE,
+  LIRF_PURE_HIGH = VYRE__LIRF_PURE_HIGH,
+  LIRF_READS = VYRE__LIRF_READS,
+  LIRF_WRITES = VYRE__LIRF_WRITES,
+  LIRF_ATOMICS = VYRE__LIRF_ATOMICS,
+  LIRF_CONTROL = VYRE__LIRF_CONTROL,
+  LIRF_JUMPS = VYRE__LIRF_JUMPS,
+  LIRF_BARRIER = VYRE__LIRF_BARRIER,
+  LIRF_GRID_BARRIER = VYRE__LIRF_GRID_BARRIER,
+  LIRF_WRITES_VAR = VYRE__LIRF_WRITES_VAR,
 };
 
 const vyre__lir_info vyre__lir_ops[VYRE__LIR_COUNT] = {
-#define LOW(name, text, operands, flags) \
-  [VYRE__LIR_##name] = {#name, text, operands, LOWF_##flags},
+#define LIR(name, text, operands, flags) \
+  [VYRE__LIR_##name] = {#name, text, operands, LIRF_##flags},
 #include "lir/ops.def"
-#undef LOW
+#undef LIR
 };
 
 uint32_t vyre__lir_max_elements(const vyre__lir_buffer *buffer) {

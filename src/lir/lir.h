@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The lowered kernel: what emitters spell.
+/* Lowered IR (LIR): the form of a kernel that the code generators read.
  *
- * One array of instructions, in the order in which they happen. A value is the
- * number of the instruction that makes it; it is made once, and used only after
- * it, in the same block or in blocks inside of that; the STEP of a loop also sees
- * what its body made before the first CONTINUE. What changes is in variables
- * (GET, SET). Control flow is structured by markers in the array.
+ * A kernel is one array of instructions in execution order. A value is named by
+ * the index of the instruction that defines it. It is defined once and used
+ * only later, in the same block or in blocks nested in it. The STEP block of a
+ * loop also sees values that the body defined before its first CONTINUE.
+ * Mutable state lives in variables (GET, SET). Marker instructions (IF, LOOP,
+ * END, ...) give the array its structured control flow.
  *
- * Types are bool, u32, u64, f32 and f64 (vyre_type without the signed ones).
- * After the last pass everything is explicit: no access leaves its buffer, no
- * division is by zero, no shift is too far, every float operation is one that
- * the target does right. An emitter spells one operation at a time.
+ * The types are bool, u32, u64, f32 and f64: vyre_type without the signed
+ * integers. After the last pass every precondition holds explicitly. No access
+ * leaves its buffer, no divisor is zero, no shift amount reaches the width, and
+ * the target computes every remaining float operation exactly. A code generator
+ * can therefore translate one operation at a time.
  *
- * A kernel with grid barriers is several phases, each a run of instructions of
- * its own; the host runs them as `steps` says, with a barrier of the whole
- * dispatch between two. What lives across goes through a hidden buffer. */
+ * A kernel with grid barriers is cut into phases, each with its own range of
+ * instructions. The host launches them in the order of `steps`, with a barrier
+ * over the dispatch between two launches. Values that live across a grid
+ * barrier are stored in the spill buffer. */
 #ifndef VYRE_LIR_LIR_H
 #define VYRE_LIR_LIR_H
 
@@ -23,24 +26,25 @@
 
 #include "ir/ir.h"
 
-/* Hash of the sources that decide what code a kernel becomes, made by the build. Part
- * of the cache's key, so that code of another version of the compiler is not used. */
+/* Hash of the sources that decide which code a kernel compiles to. The build
+ * generates it. It is part of the cache key, so that code from another version
+ * of the compiler is never reused. */
 extern const char vyre__lowering_hash[];
 
-typedef uint32_t vyre__val; /* number of an instruction; 0: none */
+typedef uint32_t vyre__val; /* instruction index; 0: no value */
 
 typedef enum vyre__lir_op {
-#define LOW(name, text, operands, flags) VYRE__LIR_##name,
+#define LIR(name, text, operands, flags) VYRE__LIR_##name,
 #include "lir/ops.def"
-#undef LOW
+#undef LIR
   VYRE__LIR_COUNT
 } vyre__lir_op;
 
 enum {
   VYRE__LIRF_PURE = 1,
   VYRE__LIRF_HIGH = 2,
-  VYRE__LIRF_READS = 4,  /* a buffer */
-  VYRE__LIRF_WRITES = 8, /* a buffer */
+  VYRE__LIRF_READS = 4,  /* reads a buffer */
+  VYRE__LIRF_WRITES = 8, /* writes a buffer */
   VYRE__LIRF_ATOMICS = 16,
   VYRE__LIRF_CONTROL = 32,
   VYRE__LIRF_JUMPS = 64,
@@ -58,16 +62,16 @@ typedef struct vyre__lir_info {
 
 extern const vyre__lir_info vyre__lir_ops[VYRE__LIR_COUNT];
 
-/* Bits in `hints` of an instruction: they never change a meaning. */
+/* Bits in `hints` of an instruction. They never change its meaning. */
 enum {
-  VYRE__HINT_RARE = 1,   /* IF: hardly ever taken (of a library function) */
-  VYRE__HINT_PROVEN = 2, /* LOAD, STORE, atomics: needed no check */
-  VYRE__HINT_TEST = 4,   /* IF: the test of its loop */
+  VYRE__HINT_RARE = 1,   /* IF: hardly ever taken (in a library function) */
+  VYRE__HINT_PROVEN = 2, /* LOAD, STORE, atomics: the index was proven */
+  VYRE__HINT_TEST = 4,   /* IF: the condition of its loop */
 };
 
 typedef struct vyre__lir_inst {
   uint8_t op;   /* vyre__lir_op */
-  uint8_t type; /* vyre_type of the value; VOID if there is none */
+  uint8_t type; /* vyre_type of the value, or VYRE_TYPE_VOID */
   uint16_t hints;
   uint32_t aux;
   union {
@@ -79,46 +83,48 @@ typedef struct vyre__lir_inst {
 } vyre__lir_inst;
 
 typedef struct vyre__lir_var {
-  const char *name; /* of the local it comes from, or what it is for */
+  const char *name; /* name of the local variable, or its purpose */
   uint8_t type;     /* vyre_type */
 } vyre__lir_var;
 
 typedef struct vyre__lir_buffer {
   const char *name;
-  uint32_t source; /* index in the program, or VYRE_NO_INDEX: hidden */
+  uint32_t source; /* index in the program; VYRE_NO_INDEX: spill buffer */
   uint8_t kind;    /* vyre_memory: global, shared, uniform, persistent */
-  uint8_t width;   /* bytes that LOAD and STORE touch: 1, 2, 4 or 8 */
-  uint8_t unit;    /* bytes of an element as the program counts them: LEN is
-                       in these; other than width where words are accessed */
-  bool is_written; /* somewhere in the kernel, atomically too */
-  bool is_atomic;  /* some access is atomic */
-  bool needs_zero; /* shared: zeros at the start of a phase are seen */
-  uint32_t count;  /* elements (of `unit`) where the program fixes it; else 0 */
+  uint8_t width;   /* bytes of one LOAD or STORE: 1, 2, 4 or 8 */
+  uint8_t unit;    /* bytes of one element of the program. LEN counts these.
+                    * Differs from width where elements are accessed as
+                    * words. */
+  bool is_written; /* the kernel writes it, perhaps only atomically */
+  bool is_atomic;  /* at least one access is atomic */
+  bool needs_zero; /* shared: the kernel can read the initial zeros */
+  uint32_t count;  /* elements (of `unit`) if the program fixes them; else 0 */
 } vyre__lir_buffer;
 
-/* A LOOP that comes from a `for`. Others have is_counted false. */
+/* A LOOP. is_counted is true if it comes from a `for` statement. */
 typedef struct vyre__lir_loop {
   bool is_counted;
   uint8_t kind; /* vyre__loop */
   bool is_signed;
-  uint32_t var;           /* its variable */
-  vyre__val first, bound; /* values made before the loop */
+  uint32_t var;           /* loop variable */
+  vyre__val first, bound; /* values defined before the loop */
   uint64_t step;
-  uint64_t max_trips; /* UINT64_MAX: not known */
-  /* The upper halves, of a loop around a grid barrier whose 64-bit variable
-   * became two: such a loop stays counted, because the host runs it. Other loops
-   * over a split variable are not counted. high_var of 0: not split. */
+  uint64_t max_trips; /* UINT64_MAX: unknown */
+  /* Upper halves of a 64-bit loop variable that was split in two, for a loop
+   * around a grid barrier. Such a loop stays counted because the host runs it.
+   * Other loops over a split variable are not counted. high_var 0: not
+   * split. */
   uint32_t high_var;
   vyre__val first_high, bound_high;
 } vyre__lir_loop;
 
-/* A phase: instructions [begin, end), a kernel body of its own. */
+/* A phase: instructions [begin, end). It is a complete kernel body. */
 typedef struct vyre__lir_phase {
   uint32_t begin, end;
 } vyre__lir_phase;
 
-/* What the host does, in order. FOR .. END_FOR enclose steps; the variable of
- * loop k is LOOP_VALUE k in the phases inside. */
+/* Host schedule, in order. FOR and END_FOR enclose steps. The phases inside
+ * read the variable of loop k as LOOP_VALUE k. */
 typedef enum vyre__lir_step_kind {
   VYRE__STEP_RUN,
   VYRE__STEP_FOR,
@@ -128,85 +134,92 @@ typedef enum vyre__lir_step_kind {
 typedef struct vyre__lir_step {
   uint8_t kind;
   uint8_t loop_kind;      /* FOR: vyre__loop */
-  uint8_t type;           /* FOR: vyre_type of the program, signed ones too */
-  uint32_t phase;         /* RUN */
-  uint32_t loop;          /* FOR, END_FOR: number of the loop */
-  vyre__val first, bound; /* FOR: values of the host range */
+  uint8_t type;           /* FOR: vyre_type in the program, may be signed */
+  uint32_t phase;         /* RUN: index of the phase */
+  uint32_t loop;          /* FOR, END_FOR: index of the grid loop */
+  vyre__val first, bound; /* FOR: values defined in the host range */
   uint64_t step;
 } vyre__lir_step;
 
 typedef struct vyre__lir_kernel {
   const char *name;
-  const vyre_program *program; /* borrowed: names, buffers, places */
+  const vyre_program *program; /* borrowed: names, buffers, source locations */
   uint32_t workgroup[3];
-  vyre__lir_inst *code;          /* [0] is NONE */
-  vyre__source_loc *source_locs; /* one an instruction */
+  vyre__lir_inst *code;          /* code[0] is NONE */
+  vyre__source_loc *source_locs; /* one per instruction */
   uint32_t count;
   vyre__lir_var *vars;
   uint32_t var_count;
   vyre__lir_buffer
-      *buffers; /* those of the program in its order, then hidden */
+      *buffers; /* buffers of the program in its order, then the spill buffer */
   uint32_t buffer_count;
   vyre__lir_loop *loops;
   uint32_t loop_count;
 
-  vyre__lir_phase host;    /* computes bounds of grid loops from constants, len,
-                           uniforms and LOOP_VALUE of loops around; run at the
-                           start of each FOR; empty if there are none */
-  vyre__lir_phase *phases; /* one, without grid barriers */
+  vyre__lir_phase host;    /* Computes the bounds of grid loops from constants,
+                            * len, uniforms and LOOP_VALUE of enclosing loops.
+                            * Evaluated at the start of each FOR. Empty without
+                            * grid loops. */
+  vyre__lir_phase *phases; /* exactly one without grid barriers */
   uint32_t phase_count;
   vyre__lir_step *steps;
   uint32_t step_count;
   uint32_t grid_loop_count;
-  uint32_t spill_buffer; /* buffer that keeps what lives across grid barriers,
-                            or VYRE_NO_INDEX */
-  uint32_t spill_words;  /* u32 words of it an invocation; in all, see
-                            vyre__lir_spill_words */
+  uint32_t spill_buffer; /* buffer for values that live across grid barriers, or
+                          * VYRE_NO_INDEX */
+  uint32_t spill_words;  /* u32 words of it per invocation; for the total see
+                          * vyre__lir_spill_words */
   bool has_barrier, has_fuel;
-  uint32_t access_count, proven_count; /* of the program's accesses */
+  uint32_t access_count, proven_count; /* accesses in the program, and those
+                                        * whose index is proven */
 } vyre__lir_kernel;
 
-/* --- for who launches a kernel ------------------------------------------------
+/* --- limits of a launch ------------------------------------------------------
  *
- * Indices in a lowered kernel are u32 and are not looked at again where they are
- * scaled, so memory that needs larger ones is refused before anything runs, and
- * so are grids whose ids would not fit, and buffers with fewer elements than the
- * program says: accesses were proven against that. It is done by who binds the
- * buffers (a driver, the interpreter, the program that an emitter writes), and
- * all of them take the limits from here. */
+ * LIR indices are u32, and index scaling is not checked for overflow. The
+ * following launches must therefore be rejected before any code runs: buffers
+ * that need larger indices, grids whose ids exceed 32 bits, and buffers with
+ * fewer elements than the program declares (bounds proofs rely on that number).
+ * The code that binds the buffers does the check: the runtime, the LIR
+ * interpreter, or the generated C. All of them take the limits from the
+ * functions below. */
 
-/* How many elements (of `unit`) can be bound there at most. Those of 8 bytes that
- * are accessed by halves have twice as many places. */
+/* Returns the maximum number of elements (of `unit`) of a bound buffer. It is
+ * lower if elements are accessed in halves: two indices per element. */
 uint32_t vyre__lir_max_elements(const vyre__lir_buffer *buffer);
 
-/* Whether that many can: not fewer than the program fixes either. */
+/* Returns true if a buffer of @p elements may be bound: neither more than the
+ * maximum nor fewer than the program declares. */
 bool vyre__lir_buffer_fits(const vyre__lir_buffer *buffer, uint64_t elements);
 
-/* How many workgroups the grid may have in that axis, so that ids have 32 bits
- * if the kernel asks for them; UINT32_MAX: any number. */
+/* Returns the maximum number of workgroups in @p axis, so that global ids fit
+ * 32 bits if the kernel uses them. UINT32_MAX: no limit. */
 uint32_t vyre__lir_max_groups(const vyre__lir_kernel *kernel, unsigned axis);
 
 static inline uint32_t vyre__lir_group_size(const vyre__lir_kernel *k) {
   return k->workgroup[0] * k->workgroup[1] * k->workgroup[2];
 }
 
-/* How many u32 words the hidden buffer has for that many invocations, all of the
- * dispatch; 0 if there is none. False: more than can be indexed. */
+/* Computes the size of the spill buffer in u32 words for a dispatch of @p
+ * invocations; 0 without a spill buffer. Returns false if it would be too large
+ * to index. */
 bool vyre__lir_spill_words(const vyre__lir_kernel *kernel, uint64_t invocations,
                            uint64_t *words);
 
-/* How many invocations a dispatch may have for that. */
+/* Returns the maximum number of invocations of a dispatch, as limited by the
+ * spill buffer. */
 static inline uint64_t vyre__lir_max_invocations(const vyre__lir_kernel *k) {
   if (k->spill_buffer == VYRE_NO_INDEX || k->spill_words == 0)
     return UINT64_MAX;
   return UINT32_MAX / k->spill_words;
 }
 
-/* Returns true if the bytes of @p buffer may change while the kernel runs, by its own
- * invocations or by others: all memory of the caller, `read` buffers too. A launch
- * has its own copy of uniforms, and an invocation has its part of the hidden buffer
- * for itself (analyze/racy_guards.h). Shared memory changes only where invocations of a
- * workgroup run at the same time, which is for the emitter to know. */
+/* Returns true if the bytes of @p buffer may change while the kernel runs,
+ * through its own invocations or other threads. This holds for all memory of
+ * the caller, `read` buffers included. It does not hold for uniforms, which
+ * each launch copies, nor for the spill buffer, where each invocation has its
+ * own words (analyze/racy_guards.h). Shared memory changes only if invocations
+ * of a workgroup run concurrently, which depends on the code generator. */
 static inline bool vyre__lir_may_change(const vyre__lir_kernel *k,
                                         uint32_t buffer) {
   uint8_t kind = k->buffers[buffer].kind;
@@ -224,79 +237,82 @@ static inline uint64_t vyre__lir_const(const vyre__lir_inst *inst) {
   return (uint64_t)inst->d << 32 | inst->c;
 }
 
-/* What LOOP_VALUE gives where the variable of the grid loop is @p value. */
+/* Returns the value of LOOP_VALUE while the grid loop's variable is @p
+ * value. */
 static inline uint64_t vyre__lir_loop_value(const vyre__lir_inst *inst,
                                             uint64_t value) {
   if (inst->type == VYRE_TYPE_U64) return value;
   return (uint32_t)(inst->c ? value >> 32 : value);
 }
 
-/* What a pure operation that is not HIGH gives: bits as ir.h has them. @p from
- * is the type of the first operand (of the second for SELECT). False if @p op is
- * no such operation. Floats: between vyre__float_begin and _end. */
+/* Evaluates a pure operation that is not HIGH, on bits in the encoding of ir.h.
+ * @p from is the type of the first operand (for SELECT, of the second). Returns
+ * false for any other operation. Float operations must run between
+ * vyre__float_begin and vyre__float_end. */
 bool vyre__lir_eval(vyre__lir_op op, vyre_type from, vyre_type type,
                     const uint64_t args[3], uint64_t *out);
 
-/* Text of a kernel, for people. False if the writer refused. */
+/* Prints a kernel as text. Returns false if the writer failed. */
 bool vyre__lir_print(const vyre__lir_kernel *kernel, vyre_writer writer);
 
-/* What to do about a kernel that is not as it should be: it is not the
- * program's fault. */
+/* Fix line for invalid LIR. The cause is a bug in the compiler, not an error in
+ * the program. */
 #define VYRE__LIR_DEFECT                                                   \
   "report it as a defect of vyre, with what `vyre emit FILE --to lowered " \
   "--dump-after PASS` prints"
 
-/* Whether everything that the comment above promises holds. @p stage says how
- * far it has come: HIGH operations and GRID_BARRIER may remain or not.
+/* Checks all rules at the top of this file. @p stage states how far lowering
+ * has come, that is, if HIGH operations and GRID_BARRIER are still allowed.
  * Errors: VYRE_KERNEL_COMPILE_FAILED naming the instruction;
  * VYRE_OUT_OF_MEMORY. */
 typedef enum vyre__lir_stage {
   VYRE__STAGE_BUILD,   /* as built from the program */
-  VYRE__STAGE_FLOATS,  /* every operation is the target's */
-  VYRE__STAGE_CONTROL, /* phases, fuel, zeros */
+  VYRE__STAGE_FLOATS,  /* only operations of the target */
+  VYRE__STAGE_CONTROL, /* with phases, fuel checks and zeroing code */
 } vyre__lir_stage;
 vyre_code vyre__lir_verify(const vyre__lir_kernel *kernel,
                            vyre__lir_stage stage, vyre_allocator allocator,
                            vyre_status *st);
 
-/* --- the target ------------------------------------------------------------- */
+/* --- the target ----------------------------------------------------------- */
 
 typedef enum vyre__form_of_op {
-  VYRE__FLOAT_MODE_NATIVE,    /* right as it is */
-  VYRE__FLOAT_MODE_CORRECTED, /* a short sequence makes it right */
+  VYRE__FLOAT_MODE_NATIVE,    /* the native result is exact */
+  VYRE__FLOAT_MODE_CORRECTED, /* extra operations correct the native result */
   VYRE__FLOAT_MODE_SOFT,      /* u32 arithmetic only */
 } vyre__form_of_op;
 
 typedef enum vyre__math_variant {
-  VYRE__MATH_F64,       /* f64 arithmetic, its fma too */
+  VYRE__MATH_F64,       /* f64 arithmetic, including fma */
   VYRE__MATH_F64_NOFMA, /* f64 arithmetic without fma */
   VYRE__MATH_U32,       /* integers only */
 } vyre__math_variant;
 
-/* What a device can do. Zeroed: everything, natively. */
+/* Capabilities of a device. Zeroed: every operation is native. */
 typedef struct vyre__target {
   uint8_t f32[VYRE__LIR_COUNT]; /* vyre__form_of_op of each float operation */
-  uint8_t math;                 /* vyre__math_variant */
-  bool no_f64, no_u64; /* f64 then is refused, u64 is split in two u32 */
-  /* 64-bit atomics that are missing in buffers, in shared memory; no_u64 implies
-   * both. An atomic_add whose result is not used is then two 32-bit atomics; other
-   * ones are refused. */
+  uint8_t math;                 /* vyre__math_variant of the math functions */
+  bool no_f64, no_u64; /* no_f64: kernels with f64 are rejected; no_u64: u64 is
+                        * split into two u32 */
+  /* Missing 64-bit atomics in buffers and in shared memory. no_u64 implies
+   * both. An atomic_add with an unused result then becomes two 32-bit atomics;
+   * every other 64-bit atomic is rejected. */
   bool no_buffer_atomics64, no_shared_atomics64;
-  bool no_narrow;   /* no 8- and 16-bit memory access: words, and stores by
-                           atomic and, or */
-  bool f32_as_bits; /* f32 values are u32 everywhere; all forms are SOFT */
-  bool
-      counts_iterations; /* count every loop iteration, also in a kernel that is
-                            proven to take few (lower/trip_count.h) */
-  uint32_t workgroup[3]; /* x of 0: the program's */
-  uint32_t max_instructions; /* that a kernel may have on the way; 0: 2^28 */
+  bool no_narrow;         /* no 8- and 16-bit memory access: loads access words,
+                           * stores use an atomic and plus an atomic or */
+  bool f32_as_bits;       /* f32 values are u32 everywhere; every float mode is
+                           * SOFT */
+  bool counts_iterations; /* Counts every loop iteration, even in kernels with a
+                           * proven small trip count (lower/trip_count.h). */
+  uint32_t workgroup[3];  /* workgroup size; x of 0: the program's */
+  uint32_t max_instructions; /* limit during lowering; 0: 2^28 */
 } vyre__target;
 
-/* --- lowering ---------------------------------------------------------------- */
+/* --- lowering ------------------------------------------------------------- */
 
-/* The passes in their order; each leaves a kernel that can be printed. Unless
- * the result of `build` is to be printed, `legalize-floats` rewrites each instruction
- * while it is built. */
+/* The passes in execution order. The result of each pass can be printed.
+ * `legalize-floats` runs while instructions are built, unless the result of
+ * `build` is wanted. */
 #define VYRE__PASS_MAP(X)                                                     \
   X(INLINE, "inline", "functions inlined; still a program")                   \
   X(BUILD, "build", "instructions, checks only where an index is not proven") \
@@ -314,12 +330,14 @@ typedef enum vyre__pass {
 #undef VYRE__X3
 } vyre__pass;
 
-/* Lowers @p program (valid, with a body) for @p target, up to and with pass
- * @p last. *out lives in @p arena and borrows the program. For PASS_INLINE
- * nothing is made but *inlined (vyre_program_release), which is NULL otherwise.
- * Errors: VYRE_UNSUPPORTED_FEATURE for print, push, f64 on a target without, or
- * more instructions than the target takes; VYRE_OUT_OF_MEMORY;
- * VYRE_KERNEL_COMPILE_FAILED if a pass left a kernel that does not verify. */
+/* Lowers @p program (valid, with a body) for @p target, up to and including
+ * pass @p last. *out lives in @p arena and borrows the program. For
+ * PASS_INLINE, *inlined is the only result; release it with
+ * vyre_program_release. It is NULL for all other passes.
+ * Errors: VYRE_UNSUPPORTED_FEATURE for print, push, f64 on a target without it,
+ * or more instructions than the target allows; VYRE_OUT_OF_MEMORY;
+ * VYRE_KERNEL_COMPILE_FAILED if a pass produced a kernel that fails
+ * verification. */
 vyre_code vyre__lower(const vyre_program *program, const vyre__target *target,
                       vyre__pass last, vyre_arena *arena,
                       const vyre__lir_kernel **out, vyre_program **inlined,

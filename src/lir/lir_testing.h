@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* For tests: lowered kernels by hand. */
+/* For tests: builds LIR kernels by hand. */
 #ifndef VYRE_LIR_LIR_TESTING_H
 #define VYRE_LIR_LIR_TESTING_H
 
@@ -60,7 +60,7 @@ static inline uint32_t kit_var(kit *t, const char *name, vyre_type type) {
 static inline vyre__val kit_op(kit *t, vyre__lir_op op, vyre_type type,
                                uint32_t aux, vyre__val a, vyre__val b,
                                vyre__val c) {
-  if (t->k.count >= KIT_INSTS - 1) return 0; /* no test is that long */
+  if (t->k.count >= KIT_INSTS - 1) return 0; /* tests are shorter */
   t->code[t->k.count] = (vyre__lir_inst){
       .op = (uint8_t)op, .type = (uint8_t)type, .aux = aux, .v = {a, b, c, 0}};
   return t->k.count++;
@@ -89,13 +89,13 @@ static inline vyre__val kit_global(kit *t, uint32_t axis) {
                 0);
 }
 
-/* An operation on u32 values. */
+/* Writes an operation on u32 values. */
 static inline vyre__val kit_u(kit *t, vyre__lir_op op, vyre__val a,
                               vyre__val b) {
   return kit_op(t, op, VYRE_TYPE_U32, 0, a, b, 0);
 }
 
-/* A comparison, or an operation on bool. */
+/* Writes a comparison, or an operation on bool. */
 static inline vyre__val kit_b(kit *t, vyre__lir_op op, vyre__val a,
                               vyre__val b) {
   return kit_op(t, op, VYRE_TYPE_BOOL, 0, a, b, 0);
@@ -131,12 +131,12 @@ static inline uint32_t kit_mark(kit *t, vyre__lir_op op) {
   return kit_op(t, op, VYRE_TYPE_VOID, 0, 0, 0, 0);
 }
 
-/* What was written since the last end of a phase is one. */
+/* Ends a phase that begins at @p begin. */
 static inline void kit_phase(kit *t, uint32_t begin) {
   t->phases[t->k.phase_count++] = (vyre__lir_phase){begin, t->k.count};
 }
 
-/* One phase, run once. */
+/* Ends a kernel of one phase. */
 static inline void kit_end(kit *t) {
   kit_phase(t, 1);
   t->steps[t->k.step_count++] = (vyre__lir_step){.kind = VYRE__STEP_RUN};

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A lowered kernel as text, for people.
+/* Prints a LIR kernel as text for debugging.
  *
  *   %12 = fadd f32 %3, 0x1.8p+3
  *   13: store out[%4] = %12 if %9
  *   14: if %9 {
  *
- * Every line begins with the number of its instruction. Constants stand where
- * they are used. Messages about wrong kernels are made here too, so nothing is
- * taken to be in range. */
+ * Every line begins with the index of its instruction. Constants are printed
+ * where they are used. The printer also serves messages about invalid kernels,
+ * so it checks every index. */
 #include "lir/print.h"
 
 #include <string.h>
@@ -20,16 +20,17 @@ typedef struct printing {
   vyre__printer out;
   const vyre__lir_kernel *kernel;
   unsigned depth;
-  uint32_t line; /* of the source, of what was printed last */
+  uint32_t line; /* source line printed last */
 } printing;
 
 static const char *type_name(unsigned type) {
   return type < VYRE_TYPE_COUNT ? vyre_type_name((vyre_type)type) : "?";
 }
 
-/* --- values ------------------------------------------------------------------ */
+/* --- values --------------------------------------------------------------- */
 
-/* Hexadecimal digits and a power of two: all bits, whatever the C library. */
+/* Prints a float as hexadecimal digits and a power of two. This shows all bits
+ * and does not depend on the C library. */
 static void print_float(vyre__printer *out, uint64_t bits, unsigned digits,
                         int bias) {
   unsigned width = digits == 23 ? 32 : 64;
@@ -106,7 +107,7 @@ static void print_buffer(printing *p, uint32_t buffer) {
   }
 }
 
-/* --- instructions -------------------------------------------------------------- */
+/* --- instructions --------------------------------------------------------- */
 
 static void print_operands(printing *p, const vyre__lir_inst *inst,
                            unsigned from, unsigned to) {
@@ -116,7 +117,7 @@ static void print_operands(printing *p, const vyre__lir_inst *inst,
   }
 }
 
-/* " f32", or " u32->f32" where the operands have another type. */
+/* Prints " f32", or " u32->f32" if the operands have another type. */
 static void print_types(printing *p, const vyre__lir_inst *inst) {
   const vyre__lir_kernel *k = p->kernel;
   unsigned count = vyre__lir_ops[inst->op].operands;
@@ -130,7 +131,7 @@ static void print_types(printing *p, const vyre__lir_inst *inst) {
   }
 }
 
-/* buffer[index], then what is done to it, then the condition. */
+/* Prints buffer[index], then the values, then the condition. */
 static void print_access(printing *p, const vyre__lir_inst *inst) {
   const vyre__lir_info *info = &vyre__lir_ops[inst->op];
   unsigned last = info->operands - 1u;
@@ -162,7 +163,7 @@ static const char *loop_text(unsigned kind) {
   return kind < 4 ? texts[kind] : "?";
 }
 
-/* ":upper half", of a loop over a variable that became two. */
+/* Prints ":upper half" for a loop over a split 64-bit variable. */
 static void print_half(printing *p, uint32_t high_var, uint32_t what,
                        void (*print)(printing *, uint32_t)) {
   if (!high_var) return;
@@ -200,7 +201,7 @@ static void print_loop(printing *p, uint32_t number) {
   vyre__print(&p->out, " {");
 }
 
-/* What is not a plain operation on values. False if it is one. */
+/* Prints everything but plain operations on values; returns false for those. */
 static bool print_special(printing *p, const vyre__lir_inst *inst) {
   static const char axes[] = "xyz";
   vyre__printer *out = &p->out;
@@ -291,13 +292,13 @@ static void print_inst(printing *p, uint32_t number) {
   print_operands(p, inst, 0, info->operands);
 }
 
-/* --- the kernel ---------------------------------------------------------------- */
+/* --- the kernel ----------------------------------------------------------- */
 
 static void indent(printing *p) {
   vyre__print_repeat(&p->out, "  ", p->depth);
 }
 
-/* What a file is called must not end the line that it stands in. */
+/* Replaces control characters: a file name must not break the comment line. */
 static void print_file(printing *p, const char *file) {
   while (*file) {
     size_t plain = 0;
@@ -307,7 +308,7 @@ static void print_file(printing *p, const char *file) {
   }
 }
 
-static void print_place(printing *p, uint32_t number) {
+static void print_source_line(printing *p, uint32_t number) {
   const vyre__lir_kernel *k = p->kernel;
   if (!k->source_locs || k->source_locs[number].line == 0 ||
       k->source_locs[number].line == p->line) {
@@ -333,11 +334,11 @@ static void print_range(printing *p, vyre__lir_phase range) {
     bool opens = op == VYRE__LIR_IF || op == VYRE__LIR_LOOP ||
                  op == VYRE__LIR_ELSE || op == VYRE__LIR_STEP;
     if (op == VYRE__LIR_NONE && i == 0) continue;
-    if (op == VYRE__LIR_CONST) continue; /* shown where it is used */
+    if (op == VYRE__LIR_CONST) continue; /* printed where it is used */
     if (closes && p->depth > outside) {
       p->depth--;
     } else {
-      print_place(p, i);
+      print_source_line(p, i);
     }
     indent(p);
     print_inst(p, i);
@@ -419,7 +420,7 @@ static void print_steps(printing *p) {
   vyre__print(&p->out, "}\n");
 }
 
-static void print_part(printing *p, vyre__lir_phase range) {
+static void print_block(printing *p, vyre__lir_phase range) {
   vyre__print(&p->out, " {\n");
   p->depth = 1;
   print_range(p, range);
@@ -432,22 +433,22 @@ bool vyre__lir_print(const vyre__lir_kernel *kernel, vyre_writer writer) {
   print_header(&p);
   if (kernel->phase_count == 0) {
     vyre__print(&p.out, "body");
-    print_part(&p, (vyre__lir_phase){1, kernel->count});
+    print_block(&p, (vyre__lir_phase){1, kernel->count});
     return p.out.ok;
   }
   if (kernel->step_count > 1) print_steps(&p);
   if (kernel->host.begin < kernel->host.end) {
     vyre__print(&p.out, "host");
-    print_part(&p, kernel->host);
+    print_block(&p, kernel->host);
   }
   for (uint32_t i = 0; i < kernel->phase_count; i++) {
     vyre__print(&p.out, "phase %u", i);
-    print_part(&p, kernel->phases[i]);
+    print_block(&p, kernel->phases[i]);
   }
   return p.out.ok;
 }
 
-/* --- one line -------------------------------------------------------------------- */
+/* --- one line ------------------------------------------------------------- */
 
 typedef struct line {
   char *text;
@@ -456,8 +457,8 @@ typedef struct line {
 
 static bool write_line(void *self, const char *text, size_t length) {
   line *to = self;
-  size_t room = VYRE__LIR_TEXT - 1 - to->length;
-  size_t take = length < room ? length : room;
+  size_t space = VYRE__LIR_TEXT - 1 - to->length;
+  size_t take = length < space ? length : space;
   memcpy(to->text + to->length, text, take);
   to->length += take;
   to->text[to->length] = '\0';

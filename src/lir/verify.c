@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Whether a lowered kernel is what lir.h promises.
+/* Verifies that a LIR kernel obeys the rules in lir.h.
  *
- * One pass over the instructions. Blocks are numbered in the order in which they
- * are opened (by IF, ELSE, LOOP, STEP; block 0 is what is outside of all), and
- * each knows the one around it. So there is no stack, and whether a value is in
- * sight is whether its block is still open. */
+ * One pass over the instructions. IF, ELSE, LOOP and STEP open blocks, which
+ * are numbered in that order; block 0 encloses all of them. Each block stores
+ * its enclosing block, so no stack is needed. A value is visible while its
+ * block is open. */
 #include <string.h>
 
 #include "vyre/binding.h"
@@ -16,25 +16,25 @@
 
 typedef struct block {
   uint32_t opener; /* IF, ELSE, LOOP or STEP; 0: block 0 */
-  uint32_t around; /* block that the opener stands in */
-  uint32_t loop;   /* innermost block of a LOOP that it is (in); 0: none */
-  uint32_t leaves; /* LOOP: its first CONTINUE; values made after that may not
-                      exist in STEP. 0: there is none */
-  bool is_open;    /* it has not ended */
-  bool in_step;    /* it is (in) the STEP of a loop */
-  bool has_step;   /* LOOP: we are in its STEP */
+  uint32_t around; /* enclosing block of the opener */
+  uint32_t loop;   /* innermost enclosing LOOP block, or itself; 0: none */
+  uint32_t leaves; /* LOOP: its first CONTINUE, 0: none. Values defined after it
+                    * may not exist in STEP. */
+  bool is_open;    /* no END yet */
+  bool in_step;    /* is a STEP block or nested in one */
+  bool has_step;   /* LOOP: its STEP has begun */
 } block;
 
 enum { NOT_TAKEN = UINT32_MAX };
 
 typedef struct grid_loop {
-  uint32_t begin, end; /* steps: FOR, END_FOR; begin counts from 1 */
-  uint32_t outer;      /* step of the FOR around, counted from 1; 0: none */
-  uint8_t type;        /* as instructions have it */
+  uint32_t begin, end; /* step index + 1 of FOR and END_FOR */
+  uint32_t outer;      /* step index + 1 of the enclosing FOR; 0: none */
+  uint8_t type;        /* type in LIR */
 } grid_loop;
 
 typedef struct phase_note {
-  uint32_t first, last; /* steps that run it, counted from 1 */
+  uint32_t first, last; /* step index + 1 of the first and the last launch */
 } phase_note;
 
 typedef struct verifier {
@@ -50,10 +50,10 @@ typedef struct verifier {
   size_t loop_capacity;
   phase_note *phases;
   size_t phase_capacity;
-  vyre__lir_phase range; /* what is being looked at */
-  uint32_t phase; /* its number; VYRE_NO_INDEX: the host's, or none yet */
+  vyre__lir_phase range; /* range under verification */
+  uint32_t phase; /* phase index; VYRE_NO_INDEX: host range, or none yet */
   bool is_host;
-  uint32_t block; /* that is open, innermost */
+  uint32_t block; /* innermost open block */
   bool no_memory;
 } verifier;
 
@@ -63,36 +63,38 @@ static const char *stage_name(vyre__lir_stage stage) {
   return (unsigned)stage < 3 ? names[stage] : "?";
 }
 
-static vyre_code wrong(const verifier *v, uint32_t number, const char *what) {
+static vyre_code fail_instruction(const verifier *v, uint32_t number,
+                                  const char *what) {
   char text[VYRE__LIR_TEXT];
   return VYRE_FAIL_WITH(v->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE, NULL,
                         VYRE_NUMBERS({"instruction", number}), VYRE__LIR_DEFECT,
-                        "lowered wrongly (%s): instruction %u, '%s': %s",
+                        "invalid LIR after %s: instruction %u, '%s': %s",
                         stage_name(v->stage), number,
                         vyre__lir_text(v->k, number, text), what);
 }
 
-static vyre_code wrong_kernel(const verifier *v, const char *thing,
-                              uint32_t number, const char *what) {
+static vyre_code fail_table(const verifier *v, const char *thing,
+                            uint32_t number, const char *what) {
   return VYRE_FAIL_WITH(v->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE, NULL,
                         VYRE_NUMBERS({thing, number}), VYRE__LIR_DEFECT,
-                        "lowered wrongly (%s): %s %u: %s", stage_name(v->stage),
+                        "invalid LIR after %s: %s %u: %s", stage_name(v->stage),
                         thing, number, what);
 }
 
-/* --- operands ----------------------------------------------------------------- */
+/* --- operands ------------------------------------------------------------- */
 
-/* What is wrong with a use of @p value by @p at, or NULL. */
+/* Checks a use of @p value by @p at. Returns a description of the error, or
+ * NULL. */
 static const char *check_use(const verifier *v, uint32_t at, vyre__val value) {
-  if (value >= at) return "it uses a value that is not made before it";
+  if (value >= at) return "it uses a value that is not defined before it";
   if (value < v->range.begin) return "it uses a value of another phase";
   if (v->k->code[value].type == VYRE_TYPE_VOID) {
-    return "it uses an instruction that gives no value";
+    return "it uses an instruction without a result";
   }
   const block *home = &v->blocks[v->homes[value]];
   if (!home->is_open) return "it uses a value whose block has ended";
   if (home->has_step && home->leaves && value > home->leaves) {
-    return "a STEP uses a value that CONTINUE passes by";
+    return "a STEP uses a value that CONTINUE skips";
   }
   return NULL;
 }
@@ -120,7 +122,7 @@ static const char *check_operands(const verifier *v, uint32_t at) {
   return what ? what : check_use(v, at, loop->bound_high);
 }
 
-/* --- structure ---------------------------------------------------------------- */
+/* --- structure ------------------------------------------------------------ */
 
 static block *open_block(verifier *v, uint32_t at, uint32_t around) {
   if (!vyre__reserve(v->allocator, &v->blocks, &v->block_capacity,
@@ -143,10 +145,10 @@ static const char *close_block(verifier *v) {
   block *b = &v->blocks[v->block];
   unsigned op = v->k->code[b->opener].op;
   if (op == VYRE__LIR_LOOP) return "the LOOP has no STEP";
-  if (op == VYRE__LIR_NONE) return "there is nothing that it could end";
+  if (op == VYRE__LIR_NONE) return "no open block to end";
   b->is_open = false;
   v->block = b->around;
-  if (op == VYRE__LIR_STEP) { /* and the body, which is around the step */
+  if (op == VYRE__LIR_STEP) { /* also the body, which encloses the STEP */
     v->blocks[v->block].is_open = false;
     v->block = v->blocks[v->block].around;
   }
@@ -157,13 +159,13 @@ static const char *check_jump(verifier *v, uint32_t at, unsigned op) {
   const block *b = &v->blocks[v->block];
   if (b->in_step) return "a jump out of a STEP";
   if (op == VYRE__LIR_EXIT) return NULL;
-  if (b->loop == 0) return "there is no loop around it";
+  if (b->loop == 0) return "no enclosing loop";
   block *loop = &v->blocks[b->loop];
   if (op == VYRE__LIR_CONTINUE && loop->leaves == 0) loop->leaves = at;
   return NULL;
 }
 
-/* Of control flow and jumps. */
+/* Checks control flow and jumps. */
 static const char *check_structure(verifier *v, uint32_t at) {
   unsigned op = v->k->code[at].op;
   block *inside = &v->blocks[v->block];
@@ -181,7 +183,7 @@ static const char *check_structure(verifier *v, uint32_t at) {
       return NULL;
     case VYRE__LIR_STEP:
       if (around != VYRE__LIR_LOOP) {
-        return "a STEP that does not stand in the body of a LOOP";
+        return "a STEP outside the body of a LOOP";
       }
       inside->has_step = true;
       inside = open_block(v, at, v->block);
@@ -194,24 +196,25 @@ static const char *check_structure(verifier *v, uint32_t at) {
   }
 }
 
-/* --- stages ------------------------------------------------------------------- */
+/* --- stages --------------------------------------------------------------- */
 
-/* Whether the grid loop is around all steps that run the phase. */
+/* Checks that the grid loop encloses all steps that launch the phase. */
 static const char *check_loop_value(const verifier *v,
                                     const vyre__lir_inst *inst) {
-  if (inst->aux >= v->k->grid_loop_count) return NULL; /* said elsewhere */
+  /* reported by check_aux */
+  if (inst->aux >= v->k->grid_loop_count) return NULL;
   const grid_loop *loop = &v->loops[inst->aux];
   bool is_wide = loop->type == VYRE_TYPE_U64;
   if (inst->type != loop->type && !(is_wide && inst->type == VYRE_TYPE_U32)) {
-    return "not the type of the grid loop, nor a half of it";
+    return "neither the type of the grid loop nor half of it";
   }
   if (inst->c > 1 || (inst->c && (!is_wide || inst->type != VYRE_TYPE_U32))) {
-    return "an upper half of what has none";
+    return "an upper half of a value with one half";
   }
   if (v->is_host) return NULL;
   const phase_note *phase = &v->phases[v->phase];
   if (loop->begin > phase->first || loop->end < phase->last) {
-    return "the phase is run outside of that grid loop";
+    return "the phase is launched outside that grid loop";
   }
   return NULL;
 }
@@ -223,55 +226,57 @@ static const char *check_host(const verifier *v, const vyre__lir_inst *inst) {
           v->k->buffers[inst->aux].kind == VYRE_MEMORY_UNIFORM) {
         return NULL;
       }
-      return "the host loads from a buffer that is not uniform";
+      return "the host range loads from a buffer that is not uniform";
     case VYRE__LIR_LOCAL_ID:
     case VYRE__LIR_GROUP_ID:
     case VYRE__LIR_FUEL:
-      return "the host does not know it";
+      return "the host range cannot read it";
     default:
       if (vyre__lir_ops[inst->op].flags & VYRE__LIRF_PURE) return NULL;
-      return "the host cannot do it";
+      return "not allowed in the host range";
   }
 }
 
 static const char *check_stage(const verifier *v, const vyre__lir_inst *inst) {
   unsigned flags = vyre__lir_ops[inst->op].flags;
-  /* Most are of all stages: variables, values, memory, control flow. */
+  /* Fast path: variables, values, memory and control flow occur in all
+   * stages. */
   if (inst->op >= VYRE__LIR_GET && inst->op <= VYRE__LIR_EXIT && !v->is_host) {
     return NULL;
   }
   if (v->stage >= VYRE__STAGE_FLOATS && (flags & VYRE__LIRF_HIGH)) {
-    return "such operations are gone after the pass numbers";
+    return "not allowed after the pass legalize-floats";
   }
   if (v->stage < VYRE__STAGE_CONTROL) {
     if (inst->op == VYRE__LIR_LOOP_VALUE) {
-      return "there are no grid loops before the pass control";
+      return "grid loops exist only after the pass legalize-control";
     }
     return NULL;
   }
   if (inst->op == VYRE__LIR_GRID_BARRIER || inst->op == VYRE__LIR_TICK) {
-    return "such operations are gone after the pass control";
+    return "not allowed after the pass legalize-control";
   }
   if (inst->op == VYRE__LIR_BARRIER && !v->k->has_barrier) {
-    return "a barrier in a kernel that is not has_barrier";
+    return "a barrier, but has_barrier is false";
   }
   if ((inst->op == VYRE__LIR_FUEL || inst->op == VYRE__LIR_OUT_OF_FUEL) &&
       !v->k->has_fuel) {
-    return "fuel in a kernel that is not has_fuel";
+    return "fuel, but has_fuel is false";
   }
   if (inst->op == VYRE__LIR_LOOP_VALUE) return check_loop_value(v, inst);
   return v->is_host ? check_host(v, inst) : NULL;
 }
 
-/* --- a run of instructions ------------------------------------------------------ */
+/* --- a range of instructions
+ * --------------------------------------------------- */
 
 static const char *check_inst(verifier *v, uint32_t at) {
   const vyre__lir_inst *inst = &v->k->code[at];
-  if (inst->op >= VYRE__LIR_COUNT) return "there is no such operation";
+  if (inst->op >= VYRE__LIR_COUNT) return "unknown operation";
   if (inst->type != VYRE_TYPE_VOID && !vyre__verify_type(inst->type)) {
-    return "a type that values do not have";
+    return "invalid type of a value";
   }
-  if (v->homes[at] != NOT_TAKEN) return "it is in two phases";
+  if (v->homes[at] != NOT_TAKEN) return "it belongs to two phases";
   v->homes[at] = v->block;
   const char *what = check_operands(v, at);
   if (!what) what = check_stage(v, inst);
@@ -282,7 +287,7 @@ static const char *check_inst(verifier *v, uint32_t at) {
 }
 
 static vyre_code no_memory(const verifier *v) {
-  return vyre__no_memory(v->st, "the check of a lowered kernel", "instructions",
+  return vyre__no_memory(v->st, "the verifier of LIR", "instructions",
                          v->k->count);
 }
 
@@ -293,32 +298,33 @@ static vyre_code check_range(verifier *v, vyre__lir_phase range) {
   v->blocks[0] = (block){.is_open = true};
   for (uint32_t i = range.begin; i < range.end && !v->no_memory; i++) {
     const char *what = check_inst(v, i);
-    if (what) return wrong(v, i, what);
+    if (what) return fail_instruction(v, i, what);
   }
   if (v->no_memory) return no_memory(v);
   if (v->block == 0) return VYRE_OK;
-  return wrong(v, v->blocks[v->block].opener, "it has no END");
+  return fail_instruction(v, v->blocks[v->block].opener, "it has no END");
 }
 
-/* --- what the host does ---------------------------------------------------------- */
+/* --- host schedule
+ * --------------------------------------------------------------- */
 
 static const char *check_bound(const verifier *v, vyre__val value,
                                unsigned type) {
   const vyre__lir_kernel *k = v->k;
   if (value < k->host.begin || value >= k->host.end) {
-    return "a bound is not made in the host range";
+    return "a bound is not defined in the host range";
   }
-  return k->code[value].type == type ? NULL : "a bound is of another type";
+  return k->code[value].type == type ? NULL : "a bound has the wrong type";
 }
 
 static const char *check_for(verifier *v, uint32_t at, uint32_t outer) {
   const vyre__lir_step *s = &v->k->steps[at];
-  if (s->loop >= v->k->grid_loop_count) return "there is no such grid loop";
+  if (s->loop >= v->k->grid_loop_count) return "unknown grid loop";
   grid_loop *loop = &v->loops[s->loop];
-  if (loop->begin) return "its grid loop has a FOR already";
-  if (s->loop_kind > VYRE__LOOP_GE) return "its kind is none";
+  if (loop->begin) return "its grid loop already has a FOR";
+  if (s->loop_kind > VYRE__LOOP_GE) return "unknown kind";
   if (s->type < VYRE_TYPE_U32 || s->type > VYRE_TYPE_I64) {
-    return "its variable is no integer";
+    return "its variable is not an integer";
   }
   if (s->step == 0) return "its step is 0";
   unsigned type = vyre__lir_type((vyre_type)s->type);
@@ -327,13 +333,13 @@ static const char *check_for(verifier *v, uint32_t at, uint32_t outer) {
   return what ? what : check_bound(v, s->bound, type);
 }
 
-/* @p open is the FOR that is open, counted from 1. */
+/* Checks one step. *open is the index + 1 of the innermost open FOR. */
 static const char *check_step(verifier *v, uint32_t at, uint32_t *open) {
   const vyre__lir_step *s = &v->k->steps[at];
   const char *what;
   switch (s->kind) {
     case VYRE__STEP_RUN:
-      if (s->phase >= v->k->phase_count) return "there is no such phase";
+      if (s->phase >= v->k->phase_count) return "unknown phase";
       if (!v->phases[s->phase].first) v->phases[s->phase].first = at + 1;
       v->phases[s->phase].last = at + 1;
       return NULL;
@@ -342,32 +348,32 @@ static const char *check_step(verifier *v, uint32_t at, uint32_t *open) {
       *open = at + 1;
       return what;
     case VYRE__STEP_END_FOR:
-      if (*open == 0) return "there is no FOR that it could end";
+      if (*open == 0) return "no open FOR to end";
       if (v->k->steps[*open - 1].loop != s->loop) {
-        return "it ends another grid loop than the one that is open";
+        return "it does not end the innermost open grid loop";
       }
       v->loops[s->loop].end = at + 1;
       *open = v->loops[s->loop].outer;
       return NULL;
     default:
-      return "its kind is none";
+      return "unknown kind";
   }
 }
 
 static vyre_code check_steps(verifier *v) {
   const vyre__lir_kernel *k = v->k;
   uint32_t open = 0;
-  if (k->phase_count == 0) return wrong_kernel(v, "kernel", 0, "no phase");
+  if (k->phase_count == 0) return fail_table(v, "kernel", 0, "no phase");
   for (uint32_t i = 0; i < k->step_count; i++) {
     const char *what = check_step(v, i, &open);
-    if (what) return wrong_kernel(v, "step", i, what);
+    if (what) return fail_table(v, "step", i, what);
   }
-  if (open) return wrong_kernel(v, "step", open - 1, "the FOR has no END_FOR");
+  if (open) return fail_table(v, "step", open - 1, "the FOR has no END_FOR");
   for (uint32_t i = 0; i < k->grid_loop_count; i++) {
-    if (!v->loops[i].begin) return wrong_kernel(v, "grid loop", i, "no FOR");
+    if (!v->loops[i].begin) return fail_table(v, "grid loop", i, "no FOR");
   }
   for (uint32_t i = 0; i < k->phase_count; i++) {
-    if (!v->phases[i].first) return wrong_kernel(v, "phase", i, "never run");
+    if (!v->phases[i].first) return fail_table(v, "phase", i, "never run");
   }
   return VYRE_OK;
 }
@@ -381,14 +387,14 @@ static vyre_code check_phases(verifier *v) {
   const vyre__lir_kernel *k = v->k;
   VYRE_TRY(check_steps(v));
   if (!is_inside(k, k->host)) {
-    return wrong_kernel(v, "host range", 0, "not inside of the code");
+    return fail_table(v, "host range", 0, "outside the instruction array");
   }
   v->is_host = true;
   VYRE_TRY(check_range(v, k->host));
   v->is_host = false;
   for (uint32_t i = 0; i < k->phase_count; i++) {
     if (!is_inside(k, k->phases[i])) {
-      return wrong_kernel(v, "phase", i, "not inside of the code");
+      return fail_table(v, "phase", i, "outside the instruction array");
     }
     v->phase = i;
     VYRE_TRY(check_range(v, k->phases[i]));
@@ -396,14 +402,15 @@ static vyre_code check_phases(verifier *v) {
   return VYRE_OK;
 }
 
-/* --- the kernel -------------------------------------------------------------------- */
+/* --- the kernel
+ * ---------------------------------------------------------------- */
 
 static const char *check_buffer(const vyre__lir_buffer *b) {
   bool width = b->width == 1 || b->width == 2 || b->width == 4 || b->width == 8;
   bool unit = b->unit == 1 || b->unit == 2 || b->unit == 4 || b->unit == 8;
   if (!width || !unit) return "its width or unit is not 1, 2, 4 or 8";
   if (!b->name) return "it has no name";
-  if (b->kind >= VYRE_MEMORY_COUNT) return "its kind is none";
+  if (b->kind >= VYRE_MEMORY_COUNT) return "unknown kind";
   if (b->needs_zero && b->kind != VYRE_MEMORY_SHARED) {
     return "needs_zero, but not shared";
   }
@@ -417,18 +424,18 @@ static const char *check_buffer(const vyre__lir_buffer *b) {
 static vyre_code check_tables(const verifier *v) {
   const vyre__lir_kernel *k = v->k;
   if (k->count == 0 || k->code[0].op != VYRE__LIR_NONE) {
-    return wrong_kernel(v, "kernel", 0, "the first instruction is not NONE");
+    return fail_table(v, "kernel", 0, "the first instruction is not NONE");
   }
   for (uint32_t i = 0; i < 3; i++) {
-    if (!k->workgroup[i]) return wrong_kernel(v, "workgroup axis", i, "of 0");
+    if (!k->workgroup[i]) return fail_table(v, "workgroup axis", i, "of 0");
   }
   for (uint32_t i = 0; i < k->buffer_count; i++) {
     const char *what = check_buffer(&k->buffers[i]);
-    if (what) return wrong_kernel(v, "buffer", i, what);
+    if (what) return fail_table(v, "buffer", i, what);
   }
   for (uint32_t i = 0; i < k->var_count; i++) {
     if (!vyre__verify_type(k->vars[i].type)) {
-      return wrong_kernel(v, "variable", i, "a type that values do not have");
+      return fail_table(v, "variable", i, "invalid type of a value");
     }
   }
   if (v->stage < VYRE__STAGE_CONTROL || k->spill_buffer == VYRE_NO_INDEX) {
@@ -437,8 +444,8 @@ static vyre_code check_tables(const verifier *v) {
   if (k->spill_buffer >= k->buffer_count || k->spill_words == 0 ||
       k->buffers[k->spill_buffer].source != VYRE_NO_INDEX ||
       k->buffers[k->spill_buffer].kind != VYRE_MEMORY_GLOBAL) {
-    return wrong_kernel(v, "buffer", k->spill_buffer,
-                        "not fit to be the hidden one");
+    return fail_table(v, "buffer", k->spill_buffer,
+                      "cannot be the spill buffer");
   }
   return VYRE_OK;
 }

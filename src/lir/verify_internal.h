@@ -4,16 +4,17 @@
 
 #include "lir/lir.h"
 
-/* Whether it is one that values may have. */
+/* Returns true if a value may have @p type. */
 bool vyre__verify_type(unsigned type);
 
-/* Whether the operand may be 0: the condition of an access, the second one of a
- * function. */
+/* Returns true if the operand may be absent (0): the condition of an access, or
+ * the second operand of a function. */
 bool vyre__verify_may_lack(const vyre__lir_inst *inst, unsigned operand);
 
-/* What is wrong with the types or the aux of an instruction, or NULL. Its
- * operation exists, its operands (those of a LOOP too) are instructions before
- * it, and lack only where they may. */
+/* Checks types and aux of an instruction. Returns a description of the error,
+ * or NULL. The caller has checked that the operation exists, that operands (of
+ * a LOOP too) are earlier instructions, and that only optional ones are
+ * absent. */
 const char *vyre__verify_types(const vyre__lir_kernel *k,
                                const vyre__lir_inst *inst);
 

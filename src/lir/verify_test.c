@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* One mistake a case, and each is found; what is right passes. */
+/* Tests the LIR verifier: each case has one error, which must be found. Valid
+ * kernels must pass. */
 #include "vyre/binding.h"
 
 #include "lir/lir.h"
@@ -11,7 +12,7 @@
 #define DO(name)   I(name, VOID, .aux = 0)
 #define K(t, bits) I(CONST, t, .c = (bits))
 
-/* The world of all cases. */
+/* Tables shared by all cases. */
 static vyre__lir_buffer buffers[] = {
     {"x", 0, VYRE_MEMORY_GLOBAL, 4, 4, true, true, false, 0},
     {"bytes", 1, VYRE_MEMORY_GLOBAL, 1, 1, false, false, false, 0},
@@ -57,7 +58,7 @@ static vyre__lir_kernel kernel_of(const vyre__lir_inst *insts,
 }
 
 typedef struct mistake {
-  const char *what; /* part of the message; NULL: it is right */
+  const char *what; /* part of the message; NULL: valid */
   vyre__lir_inst code[MAX];
 } mistake;
 
@@ -79,7 +80,8 @@ static void check_all(const mistake *cases, size_t count,
                               : got == VYRE_OK;
     if (!good) {
       printf("    case %zu wants '%s', got '%s'\n", i,
-             cases[i].what ? cases[i].what : "nothing", st.message);
+             cases[i].what ? cases[i].what : "no open block to end",
+             st.message);
     }
     CHECK(good);
   }
@@ -98,27 +100,29 @@ TEST(structure) {
         I(IF, VOID, .a = 1), DO(END), DO(END)}},
       {"it has no END", {K(BOOL, 1), I(IF, VOID, .a = 1)}},
       {"it has no END", {DO(LOOP), DO(STEP)}},
-      {"nothing that it could end", {DO(END)}},
+      {"no open block to end", {DO(END)}},
       {"an ELSE without IF", {DO(ELSE)}},
       {"an ELSE without IF",
        {K(BOOL, 1), I(IF, VOID, .a = 1), DO(ELSE), DO(ELSE), DO(END)}},
       {"an ELSE without IF", {DO(LOOP), DO(ELSE), DO(STEP), DO(END)}},
       {"the LOOP has no STEP", {DO(LOOP), DO(END)}},
-      {"a STEP that", {DO(STEP)}},
-      {"a STEP that", {DO(LOOP), DO(STEP), DO(STEP), DO(END)}},
-      {"a STEP that",
+      {"a STEP outside the body of a LOOP", {DO(STEP)}},
+      {"a STEP outside the body of a LOOP",
+       {DO(LOOP), DO(STEP), DO(STEP), DO(END)}},
+      {"a STEP outside the body of a LOOP",
        {K(BOOL, 1), DO(LOOP), I(IF, VOID, .a = 1), DO(STEP), DO(END), DO(END)}},
-      {"no loop around", {DO(BREAK)}},
-      {"no loop around",
+      {"no enclosing loop", {DO(BREAK)}},
+      {"no enclosing loop",
        {K(BOOL, 1), I(IF, VOID, .a = 1), DO(CONTINUE), DO(END)}},
-      {"no loop around", {DO(LOOP), DO(BREAK), DO(STEP), DO(END), DO(BREAK)}},
+      {"no enclosing loop",
+       {DO(LOOP), DO(BREAK), DO(STEP), DO(END), DO(BREAK)}},
       {"out of a STEP", {DO(LOOP), DO(STEP), DO(BREAK), DO(END)}},
       {"out of a STEP", {DO(LOOP), DO(STEP), DO(CONTINUE), DO(END)}},
       {"out of a STEP",
        {K(BOOL, 1), DO(LOOP), DO(STEP), I(IF, VOID, .a = 1), DO(EXIT), DO(END),
         DO(END)}},
-      {"no such operation", {{.op = VYRE__LIR_COUNT}}},
-      {"no such operation", {{.op = 255, .type = 255}}},
+      {"unknown operation", {{.op = VYRE__LIR_COUNT}}},
+      {"unknown operation", {{.op = 255, .type = 255}}},
   };
   check_all(cases, COUNT(cases), VYRE__STAGE_BUILD);
 }
@@ -126,11 +130,14 @@ TEST(structure) {
 TEST(operands_in_sight) {
   static const mistake cases[] = {
       {NULL, {K(U32, 1), I(ADD, U32, .a = 1, .b = 1)}},
-      {"not made before it", {K(U32, 1), I(ADD, U32, .a = 1, .b = 2)}},
-      {"not made before it", {K(U32, 1), I(ADD, U32, .a = 1, .b = 400)}},
+      {"it uses a value that is not defined before it",
+       {K(U32, 1), I(ADD, U32, .a = 1, .b = 2)}},
+      {"it uses a value that is not defined before it",
+       {K(U32, 1), I(ADD, U32, .a = 1, .b = 400)}},
       {"an operand is missing", {K(U32, 1), I(ADD, U32, .a = 1)}},
       {"an operand is missing", {I(NOT, U32, .a = 0)}},
-      {"gives no value", {DO(BARRIER), I(NOT, U32, .a = 1)}},
+      {"it uses an instruction without a result",
+       {DO(BARRIER), I(NOT, U32, .a = 1)}},
       /* a value of an arm */
       {NULL,
        {K(BOOL, 1), I(IF, VOID, .a = 1), K(U32, 2), I(NOT, U32, .a = 3),
@@ -141,7 +148,7 @@ TEST(operands_in_sight) {
       {"whose block has ended",
        {K(BOOL, 1), I(IF, VOID, .a = 1), K(U32, 2), DO(ELSE),
         I(NOT, U32, .a = 3), DO(END)}},
-      /* of a loop: seen in its STEP, not after */
+      /* of a loop: visible in its STEP, not after it */
       {NULL,
        {DO(LOOP), K(U32, 2), DO(BREAK), DO(STEP), I(NOT, U32, .a = 2),
         DO(END)}},
@@ -154,21 +161,21 @@ TEST(operands_in_sight) {
       {"whose block has ended",
        {K(BOOL, 1), DO(LOOP), I(IF, VOID, .a = 1), K(U32, 2), DO(BREAK),
         DO(END), DO(STEP), I(NOT, U32, .a = 4), DO(END)}},
-      /* CONTINUE goes to STEP past what comes after it */
+      /* CONTINUE jumps to STEP and skips the code after it */
       {NULL,
        {K(BOOL, 1), DO(LOOP), K(U32, 2), I(IF, VOID, .a = 1), DO(CONTINUE),
         DO(END), DO(STEP), I(NOT, U32, .a = 3), DO(END)}},
-      {"CONTINUE passes by",
+      {"a STEP uses a value that CONTINUE skips",
        {K(BOOL, 1), DO(LOOP), I(IF, VOID, .a = 1), DO(CONTINUE), DO(END),
         K(U32, 2), DO(STEP), I(NOT, U32, .a = 6), DO(END)}},
-      {NULL, /* that of an inner loop does not matter */
+      {NULL, /* CONTINUE of an inner loop has no effect */
        {DO(LOOP), DO(LOOP), DO(CONTINUE), DO(STEP), DO(END), K(U32, 2),
         DO(STEP), I(NOT, U32, .a = 6), DO(END)}},
       /* bounds of a loop */
       {NULL,
        {K(U32, 0), K(U32, 9), I(LOOP, VOID, .aux = 1), DO(BREAK), DO(STEP),
         DO(END)}},
-      {"not made before it",
+      {"it uses a value that is not defined before it",
        {K(U32, 0), K(U32, 9), I(LOOP, VOID, .aux = 2), DO(BREAK), DO(STEP),
         DO(END)}},
       {"lacks first",
@@ -178,7 +185,7 @@ TEST(operands_in_sight) {
   check_all(cases, COUNT(cases), VYRE__STAGE_BUILD);
 }
 
-/* 1 bool, 2 u32, 3 u64, 4 f32, 5 f64; then the one to look at. */
+/* 1 bool, 2 u32, 3 u64, 4 f32, 5 f64; then the instruction under test. */
 #define TYPED(what, ...)                                                  \
   {                                                                       \
     what, {                                                               \
@@ -194,9 +201,10 @@ TEST(types) {
       TYPED("first operand", I(ADD, U32, .a = 1, .b = 1)),
       TYPED("first operand", I(ADD, U32, .a = 4, .b = 2)),
       TYPED("second operand", I(ADD, U32, .a = 2, .b = 4)),
-      TYPED("cannot give", I(ADD, VOID, .a = 2, .b = 2)),
-      TYPED("values do not have", I(ADD, I32, .a = 2, .b = 2)),
-      TYPED("values do not have", {.op = VYRE__LIR_ADD, .type = 77}),
+      TYPED("invalid result type of the operation",
+            I(ADD, VOID, .a = 2, .b = 2)),
+      TYPED("invalid type of a value", I(ADD, I32, .a = 2, .b = 2)),
+      TYPED("invalid type of a value", {.op = VYRE__LIR_ADD, .type = 77}),
       TYPED(NULL, I(AND, BOOL, .a = 1, .b = 1)),
       TYPED("first operand", I(AND, U32, .a = 4, .b = 4)),
       TYPED(NULL, I(SHL, U64, .a = 3, .b = 2)),
@@ -205,25 +213,28 @@ TEST(types) {
       TYPED("not the operand's", I(CLZ, U32, .a = 3)),
       TYPED(NULL, I(EQ, BOOL, .a = 1, .b = 1)),
       TYPED("first operand", I(LT_U, BOOL, .a = 1, .b = 1)),
-      TYPED("cannot give", I(LT_U, U32, .a = 2, .b = 2)),
+      TYPED("invalid result type of the operation",
+            I(LT_U, U32, .a = 2, .b = 2)),
       TYPED("first operand", I(EQ, BOOL, .a = 4, .b = 4)),
       TYPED(NULL, I(SELECT, F32, .a = 1, .b = 4, .c = 4)),
       TYPED(NULL, I(SELECT, BOOL, .a = 1, .b = 1, .c = 1)),
       TYPED("first operand", I(SELECT, F32, .a = 2, .b = 4, .c = 4)),
-      TYPED("values are of different", I(SELECT, F32, .a = 1, .b = 4, .c = 5)),
+      TYPED("the values have different types",
+            I(SELECT, F32, .a = 1, .b = 4, .c = 5)),
       TYPED("not the operand's", I(SELECT, F64, .a = 1, .b = 4, .c = 4)),
       TYPED("missing", I(SELECT, F64, .a = 1, .b = 4)),
       TYPED(NULL, I(FMA, F64, .a = 5, .b = 5, .c = 5)),
       TYPED("different types", I(FMA, F64, .a = 5, .b = 5, .c = 4)),
       TYPED("first operand", I(FADD, F32, .a = 2, .b = 2)),
-      TYPED("cannot give", I(FLT, U32, .a = 4, .b = 4)),
+      TYPED("invalid result type of the operation",
+            I(FLT, U32, .a = 4, .b = 4)),
       TYPED(NULL, I(ZEXT, U32, .a = 1)),
       TYPED(NULL, I(ZEXT, U64, .a = 1)),
       TYPED(NULL, I(ZEXT, U64, .a = 2)),
       TYPED("not wider", I(ZEXT, U32, .a = 2)),
       TYPED("first operand", I(SEXT, U64, .a = 1)),
       TYPED("first operand", I(TRUNC, U32, .a = 2)),
-      TYPED("cannot give", I(TRUNC, BOOL, .a = 3)),
+      TYPED("invalid result type of the operation", I(TRUNC, BOOL, .a = 3)),
       TYPED(NULL, I(BITCAST, F32, .a = 2)),
       TYPED(NULL, I(BITCAST, U64, .a = 5)),
       TYPED("its width", I(BITCAST, U64, .a = 4)),
@@ -231,7 +242,7 @@ TEST(types) {
       TYPED(NULL, I(U_TO_F, F32, .a = 3)),
       TYPED("first operand", I(U_TO_F, F32, .a = 1)),
       TYPED(NULL, I(F_TO_S, U64, .a = 4)),
-      TYPED("cannot give", I(F_TO_S, BOOL, .a = 4)),
+      TYPED("invalid result type of the operation", I(F_TO_S, BOOL, .a = 4)),
       TYPED("first operand", I(F_EXTEND, F64, .a = 5)),
       TYPED("first operand", I(F_ROUND, F32, .a = 4)),
       TYPED(NULL, I(FBITS, U64, .a = 5)),
@@ -240,19 +251,21 @@ TEST(types) {
       TYPED("first operand", I(TO_F16, U32, .a = 5)),
       TYPED(NULL, I(MATH, F32, .aux = VYRE__OP_EXP, .a = 4)),
       TYPED(NULL, I(MATH, F32, .aux = VYRE__OP_POW, .a = 4, .b = 4)),
-      TYPED("as many operands", I(MATH, F32, .aux = VYRE__OP_POW, .a = 4)),
-      TYPED("as many operands",
+      TYPED("wrong number of operands",
+            I(MATH, F32, .aux = VYRE__OP_POW, .a = 4)),
+      TYPED("wrong number of operands",
             I(MATH, F32, .aux = VYRE__OP_EXP, .a = 4, .b = 4)),
-      TYPED("no function", I(MATH, F32, .aux = VYRE__OP_ADD, .a = 4)),
+      TYPED("aux is not a math function",
+            I(MATH, F32, .aux = VYRE__OP_ADD, .a = 4)),
       TYPED("first operand", I(MATH, F32, .aux = VYRE__OP_EXP, .a = 5)),
       TYPED("first operand", I(IF, VOID, .a = 2), DO(END)),
-      TYPED("cannot give", I(BARRIER, U32, .aux = 0)),
+      TYPED("invalid result type of the operation", I(BARRIER, U32, .aux = 0)),
       TYPED("more bits", K(BOOL, 2)),
       TYPED("more bits", I(CONST, F32, .d = 1)),
-      TYPED("cannot give", I(CONST, VOID, .d = 1)),
-      TYPED("no place here", DO(ADD), K(U32, 1)),
+      TYPED("invalid result type of the operation", I(CONST, VOID, .d = 1)),
+      TYPED("operation without a type rule", DO(ADD), K(U32, 1)),
   };
-  /* the last one: NONE in the middle is made below, ADD stands in for it */
+  /* the last case: a NONE in the middle is built below, ADD is a placeholder */
   check_all(cases, COUNT(cases) - 1, VYRE__STAGE_BUILD);
   vyre__lir_inst code[MAX + 1];
   vyre__lir_kernel k = kernel_of(cases[COUNT(cases) - 1].code, code);
@@ -260,7 +273,7 @@ TEST(types) {
   vyre_status st = {0};
   CHECK_FAILS(vyre__lir_verify(&k, VYRE__STAGE_BUILD, (vyre_allocator){0}, &st),
               st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE);
-  CHECK_HAS(st.message, "no place here");
+  CHECK_HAS(st.message, "operation without a type rule");
 }
 
 TEST(memory_and_variables) {
@@ -270,47 +283,51 @@ TEST(memory_and_variables) {
       TYPED(NULL, I(LOAD, U64, .aux = 2, .a = 2, .b = 1)),
       TYPED("buffer's elements", I(LOAD, U32, .aux = 2, .a = 2)),
       TYPED("buffer's elements", I(LOAD, U64, .aux = 1, .a = 2)),
-      TYPED("cannot give", I(LOAD, F32, .aux = 0, .a = 2)),
+      TYPED("invalid result type of the operation",
+            I(LOAD, F32, .aux = 0, .a = 2)),
       TYPED("missing", I(LOAD, U32, .aux = 0, .b = 1)),
       TYPED("first operand", I(LOAD, U32, .aux = 0, .a = 3)),
       TYPED("second operand", I(LOAD, U32, .aux = 0, .a = 2, .b = 2)),
-      TYPED("no such buffer", I(LOAD, U32, .aux = 7, .a = 2)),
+      TYPED("unknown buffer", I(LOAD, U32, .aux = 7, .a = 2)),
       TYPED(NULL, I(STORE, VOID, .aux = 0, .a = 2, .b = 2, .c = 1)),
       TYPED(NULL, I(STORE, VOID, .aux = 2, .a = 2, .b = 3)),
       TYPED("third operand", I(STORE, VOID, .aux = 0, .a = 2, .b = 2, .c = 2)),
       TYPED("buffer's elements", I(STORE, VOID, .aux = 0, .a = 2, .b = 3)),
       TYPED("missing", I(STORE, VOID, .aux = 0, .a = 2, .c = 1)),
-      TYPED("not is_written", I(STORE, VOID, .aux = 1, .a = 2, .b = 2)),
+      TYPED("it writes to a buffer, but is_written is false",
+            I(STORE, VOID, .aux = 1, .a = 2, .b = 2)),
       TYPED("a uniform buffer", I(STORE, VOID, .aux = 4, .a = 2, .b = 2)),
-      TYPED("cannot give", I(STORE, U32, .aux = 0, .a = 2, .b = 2)),
+      TYPED("invalid result type of the operation",
+            I(STORE, U32, .aux = 0, .a = 2, .b = 2)),
       TYPED(NULL, I(ATOMIC_ADD, U32, .aux = 0, .a = 2, .b = 2)),
       TYPED(NULL, I(ATOMIC_MIN_S, U64, .aux = 2, .a = 2, .b = 3, .c = 1)),
       TYPED("not the operand's", I(ATOMIC_ADD, U64, .aux = 0, .a = 2, .b = 2)),
-      TYPED("not is_atomic", I(ATOMIC_ADD, U32, .aux = 3, .a = 2, .b = 2)),
+      TYPED("it is atomic, but is_atomic of the buffer is false",
+            I(ATOMIC_ADD, U32, .aux = 3, .a = 2, .b = 2)),
       TYPED("less than 4", I(ATOMIC_ADD, U32, .aux = 5, .a = 2, .b = 2)),
       TYPED(NULL, I(ATOMIC_CAS, U32, .aux = 0, .a = 2, .b = 2, .c = 2, .d = 1)),
-      TYPED("no bool",
+      TYPED("its condition is not a bool",
             I(ATOMIC_CAS, U32, .aux = 0, .a = 2, .b = 2, .c = 2, .d = 2)),
-      TYPED("values are of different",
+      TYPED("the values have different types",
             I(ATOMIC_CAS, U32, .aux = 0, .a = 2, .b = 2, .c = 3)),
       TYPED("missing", I(ATOMIC_CAS, U32, .aux = 0, .a = 2, .b = 2)),
       TYPED(NULL, I(GET, BOOL, .aux = 1)),
       TYPED("type of the variable", I(GET, U32, .aux = 1)),
-      TYPED("no such variable", I(GET, U32, .aux = 3)),
+      TYPED("unknown variable", I(GET, U32, .aux = 3)),
       TYPED(NULL, I(SET, VOID, .aux = 2, .a = 4)),
       TYPED("type of the variable", I(SET, VOID, .aux = 2, .a = 5)),
-      TYPED("no such variable", I(SET, VOID, .aux = 3, .a = 5)),
+      TYPED("unknown variable", I(SET, VOID, .aux = 3, .a = 5)),
       TYPED(NULL, I(LEN, U32, .aux = 6)),
-      TYPED("no such buffer", I(LEN, U32, .aux = 7)),
+      TYPED("unknown buffer", I(LEN, U32, .aux = 7)),
       TYPED(NULL, I(GROUP_ID, U32, .aux = 2)),
-      TYPED("no such axis", I(LOCAL_ID, U32, .aux = 3)),
-      TYPED("no such loop", I(LOOP, VOID, .aux = 7), DO(STEP), DO(END)),
+      TYPED("unknown axis", I(LOCAL_ID, U32, .aux = 3)),
+      TYPED("unknown loop", I(LOOP, VOID, .aux = 7), DO(STEP), DO(END)),
       TYPED("variable's type", I(LOOP, VOID, .aux = 1), DO(STEP), DO(END)),
       {"its step is 0",
        {K(U32, 0), K(U32, 9), I(LOOP, VOID, .aux = 3), DO(STEP), DO(END)}},
-      {"does not exist",
+      {"unknown variable",
        {K(U32, 0), K(U32, 9), I(LOOP, VOID, .aux = 4), DO(STEP), DO(END)}},
-      {"no integer",
+      {"its variable is not an integer",
        {K(U32, 0), K(U32, 9), I(LOOP, VOID, .aux = 5), DO(STEP), DO(END)}},
   };
   check_all(cases, COUNT(cases), VYRE__STAGE_BUILD);
@@ -320,26 +337,30 @@ TEST(stages) {
   static const mistake early[] = {
       TYPED(NULL, I(TOTAL_DIV_U, U32, .a = 2, .b = 2)),
       TYPED(NULL, I(PAIR, U64, .a = 2, .b = 2)),
-      TYPED("cannot give", I(PAIR, U32, .a = 2, .b = 2)),
+      TYPED("invalid result type of the operation",
+            I(PAIR, U32, .a = 2, .b = 2)),
       {NULL, {DO(GRID_BARRIER)}},
       {NULL, {DO(TICK)}},
-      {"no such loop", {I(TICK, VOID, .aux = 7)}},
+      {"unknown loop", {I(TICK, VOID, .aux = 7)}},
       TYPED(NULL, I(TICK, VOID, .a = 2)),
       TYPED(NULL, I(TICK, VOID, .a = 2, .b = 1)),
       TYPED("first operand", I(TICK, VOID, .a = 1)),
       TYPED("first operand", I(TICK, VOID, .a = 3)),
       TYPED("second operand", I(TICK, VOID, .a = 2, .b = 2)),
-      {"no grid loops before", {I(LOOP_VALUE, U32, .aux = 0)}},
+      {"grid loops exist only after the pass legalize-control",
+       {I(LOOP_VALUE, U32, .aux = 0)}},
   };
   static const mistake numbers[] = {
-      TYPED("gone after the pass numbers", I(TOTAL_DIV_U, U32, .a = 2, .b = 2)),
-      TYPED("gone after the pass numbers", I(FBITS, U32, .a = 4)),
+      TYPED("not allowed after the pass legalize-floats",
+            I(TOTAL_DIV_U, U32, .a = 2, .b = 2)),
+      TYPED("not allowed after the pass legalize-floats",
+            I(FBITS, U32, .a = 4)),
       {NULL, {DO(GRID_BARRIER)}},
   };
   static const mistake control[] = {
-      {"gone after the pass control", {DO(GRID_BARRIER)}},
-      {"gone after the pass control", {DO(TICK)}},
-      {"no such grid loop", {I(LOOP_VALUE, U32, .aux = 0)}},
+      {"not allowed after the pass legalize-control", {DO(GRID_BARRIER)}},
+      {"not allowed after the pass legalize-control", {DO(TICK)}},
+      {"unknown grid loop", {I(LOOP_VALUE, U32, .aux = 0)}},
       {NULL, {I(FUEL, U32, .aux = 0), DO(OUT_OF_FUEL), DO(BARRIER)}},
   };
   check_all(early, COUNT(early), VYRE__STAGE_BUILD);
@@ -347,9 +368,9 @@ TEST(stages) {
   check_all(control, COUNT(control), VYRE__STAGE_CONTROL);
 }
 
-/* --- phases and steps -------------------------------------------------------- */
+/* --- phases and steps ----------------------------------------------------- */
 
-/* A kernel of two phases in a grid loop, which is right. */
+/* A valid kernel of two phases in a grid loop. */
 typedef struct sample {
   vyre__lir_inst code[MAX + 1];
   vyre__lir_phase phases[2];
@@ -400,7 +421,7 @@ static void expect(const sample *s, const char *what) {
   }
 }
 
-/* @p change makes it wrong. */
+/* Checks that the sample is rejected after @p change. */
 #define WRONG(message, change) \
   do {                         \
     sample s;                  \
@@ -413,61 +434,66 @@ TEST(phases_and_steps) {
   WRONG(NULL, (void)0);
   WRONG("of another phase", s.code[7].a = 4);
   WRONG("of another phase", s.code[5].a = 1);
-  WRONG("in two phases", s.phases[1].begin = 5);
-  WRONG("in two phases", s.phases[0].begin = 2);
-  WRONG("not inside of the code", s.phases[1].end = 9);
-  WRONG("not inside of the code", s.phases[1].end = 5);
-  WRONG("not inside of the code", s.phases[0].begin = 0);
-  WRONG("not inside of the code", s.k.host.end = 99);
+  WRONG("it belongs to two phases", s.phases[1].begin = 5);
+  WRONG("it belongs to two phases", s.phases[0].begin = 2);
+  WRONG("outside the instruction array", s.phases[1].end = 9);
+  WRONG("outside the instruction array", s.phases[1].end = 5);
+  WRONG("outside the instruction array", s.phases[0].begin = 0);
+  WRONG("outside the instruction array", s.k.host.end = 99);
   WRONG("not uniform", s.code[2].aux = 0);
-  WRONG("the host does not know it",
+  WRONG("the host range cannot read it",
         s.code[1] = (vyre__lir_inst)I(LOCAL_ID, U32, .aux = 0));
-  WRONG("the host cannot do it",
+  WRONG("not allowed in the host range",
         s.code[1] = (vyre__lir_inst)I(GET, U32, .aux = 0));
-  WRONG("outside of that grid loop", s.k.step_count = 5);
-  WRONG("not the type of the grid loop", s.code[3].type = VYRE_TYPE_U64);
-  WRONG("an upper half of what has none", s.code[3].c = 1);
-  WRONG("an upper half of what has none", s.code[3].c = 2);
-  WRONG("no such grid loop", s.code[3].aux = 1);
-  WRONG("another type", s.steps[0].type = VYRE_TYPE_U64);
-  WRONG("no integer", s.steps[0].type = VYRE_TYPE_F32);
-  WRONG("not made in the host range", s.steps[0].bound = 4);
-  WRONG("not made in the host range", s.steps[0].first = 0);
+  WRONG("the phase is launched outside that grid loop", s.k.step_count = 5);
+  WRONG("neither the type of the grid loop nor half of it",
+        s.code[3].type = VYRE_TYPE_U64);
+  WRONG("an upper half of a value with one half", s.code[3].c = 1);
+  WRONG("an upper half of a value with one half", s.code[3].c = 2);
+  WRONG("unknown grid loop", s.code[3].aux = 1);
+  WRONG("a bound has the wrong type", s.steps[0].type = VYRE_TYPE_U64);
+  WRONG("its variable is not an integer", s.steps[0].type = VYRE_TYPE_F32);
+  WRONG("a bound is not defined in the host range", s.steps[0].bound = 4);
+  WRONG("a bound is not defined in the host range", s.steps[0].first = 0);
   WRONG("step is 0", s.steps[0].step = 0);
-  WRONG("kind is none", s.steps[0].loop_kind = 4);
-  WRONG("kind is none", s.steps[1].kind = 9);
-  WRONG("no such phase", s.steps[1].phase = 2);
+  WRONG("unknown kind", s.steps[0].loop_kind = 4);
+  WRONG("unknown kind", s.steps[1].kind = 9);
+  WRONG("unknown phase", s.steps[1].phase = 2);
   WRONG("never run", s.steps[2].phase = 0);
   WRONG("no END_FOR", s.k.step_count = 3);
-  WRONG("another grid loop", s.steps[3].loop = 1);
-  WRONG("no FOR that", s.steps[0].kind = VYRE__STEP_RUN);
-  WRONG("no such grid loop", s.steps[0].loop = 1);
+  WRONG("it does not end the innermost open grid loop", s.steps[3].loop = 1);
+  WRONG("no open FOR to end", s.steps[0].kind = VYRE__STEP_RUN);
+  WRONG("unknown grid loop", s.steps[0].loop = 1);
   WRONG("no FOR", s.k.grid_loop_count = 2);
-  WRONG("has a FOR already", s.steps[1] = s.steps[0]);
+  WRONG("its grid loop already has a FOR", s.steps[1] = s.steps[0]);
   WRONG("no phase", s.k.phase_count = 0);
-  WRONG("hidden", s.k.spill_words = 0);
-  WRONG("hidden", s.k.spill_buffer = 0);
-  WRONG("hidden", s.k.spill_buffer = 77);
-  WRONG("not has_barrier", s.code[5] = (vyre__lir_inst)DO(BARRIER));
-  WRONG("not has_fuel", s.code[5] = (vyre__lir_inst)DO(OUT_OF_FUEL));
+  WRONG("cannot be the spill buffer", s.k.spill_words = 0);
+  WRONG("cannot be the spill buffer", s.k.spill_buffer = 0);
+  WRONG("cannot be the spill buffer", s.k.spill_buffer = 77);
+  WRONG("a barrier, but has_barrier is false",
+        s.code[5] = (vyre__lir_inst)DO(BARRIER));
+  WRONG("fuel, but has_fuel is false",
+        s.code[5] = (vyre__lir_inst)DO(OUT_OF_FUEL));
 }
 
-/* A constant is made where it stands, as every value: each phase has its own. */
+/* Constants are values too: each phase defines its own. */
 TEST(constants_are_values_too) {
   static const mistake cases[] = {
       {NULL, {K(U32, 1), I(ADD, U32, .a = 1, .b = 1)}},
-      {"not made before it", {I(ADD, U32, .a = 2, .b = 2), K(U32, 1)}},
-      {"not made before it", {I(ADD, U32, .a = 1, .b = 1), K(U32, 1)}},
+      {"it uses a value that is not defined before it",
+       {I(ADD, U32, .a = 2, .b = 2), K(U32, 1)}},
+      {"it uses a value that is not defined before it",
+       {I(ADD, U32, .a = 1, .b = 1), K(U32, 1)}},
       {"whose block has ended",
        {K(BOOL, 1), I(IF, VOID, .a = 1), K(U32, 1), DO(END),
         I(ADD, U32, .a = 3, .b = 3)}},
       {"more bits than its type has", {I(CONST, U32, .d = 1)}},
   };
   check_all(cases, COUNT(cases), VYRE__STAGE_BUILD);
-  WRONG("of another phase", s.code[7].a = 1);       /* the host's */
-  WRONG("of another phase", s.phases[1].begin = 7); /* nobody's */
-  WRONG("not made before it", s.code[5].b = 6);
-  WRONG("not made in the host range", s.steps[0].first = 6);
+  WRONG("of another phase", s.code[7].a = 1);       /* of the host range */
+  WRONG("of another phase", s.phases[1].begin = 7); /* of no phase */
+  WRONG("it uses a value that is not defined before it", s.code[5].b = 6);
+  WRONG("a bound is not defined in the host range", s.steps[0].first = 6);
 }
 
 TEST(tables) {
@@ -491,15 +517,15 @@ TEST(tables) {
   own[3].count = 1;
   own[3].kind = 9;
   own[3].needs_zero = false;
-  WRONG("kind is none", s.k.buffers = own);
-  WRONG("values do not have", s.k.vars = types);
+  WRONG("unknown kind", s.k.buffers = own);
+  WRONG("invalid type of a value", s.k.vars = types);
   WRONG("of 0", s.k.workgroup[1] = 0);
   WRONG("not NONE", s.code[0].op = VYRE__LIR_END);
   WRONG("not NONE", s.k.count = 0);
 }
 
-/* Every operation has a row: it is refused for its operands, its aux or its
- * types, but never as unknown. */
+/* Every operation has a type rule: an instruction without operands may be
+ * rejected, but never as unknown. */
 TEST(every_operation_is_known) {
   for (unsigned op = VYRE__LIR_NONE + 1; op < VYRE__LIR_COUNT; op++) {
     vyre__lir_inst code[MAX + 1];
@@ -508,7 +534,7 @@ TEST(every_operation_is_known) {
     vyre__lir_kernel k = kernel_of(given, code);
     vyre_status st = {0};
     if (vyre__lir_verify(&k, VYRE__STAGE_BUILD, (vyre_allocator){0}, &st)) {
-      CHECK(!strstr(st.message, "no place here"));
+      CHECK(!strstr(st.message, "operation without a type rule"));
     }
   }
 }
@@ -523,7 +549,7 @@ TEST(no_memory) {
   CHECK(sweep_allocations(verify_sample) == 4);
 }
 
-/* --- the text ------------------------------------------------------------------ */
+/* --- the text ------------------------------------------------------------- */
 
 typedef struct text {
   char bytes[4096];

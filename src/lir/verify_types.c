@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What types and what `aux` each operation goes with: one row an operation. */
+/* Verifies the types and the `aux` field of each instruction by a table with
+ * one row per operation. */
 #include "lir/verify_internal.h"
 
-/* Types as a set. */
+/* Sets of types. */
 enum {
   NO = 0,
   B = 1 << VYRE_TYPE_BOOL,
@@ -16,7 +17,7 @@ enum {
   ANY = BITS | FLOAT,
 };
 
-/* What must agree. */
+/* Required equalities. */
 enum {
   AB = 1,     /* b has the type of a */
   AC = 2,     /* c has the type of a */
@@ -27,7 +28,7 @@ enum {
   WIDER = 64, /* the result is wider than a */
 };
 
-/* How aux is meant, and what else there is to look at. */
+/* Meaning of aux, and further checks. */
 enum {
   PLAIN,
   AXIS,
@@ -42,7 +43,7 @@ enum {
 };
 
 typedef struct row {
-  uint8_t operands[3]; /* a, b, c: sets of types; NO: there is none */
+  uint8_t operands[3]; /* sets of types of a, b, c; NO: no operand */
   uint8_t result;
   uint8_t agree, aux;
   bool is_known; /* the operation has a row */
@@ -189,7 +190,7 @@ bool vyre__verify_type(unsigned type) {
   return has(ANY, type);
 }
 
-/* Where the condition of an access stands; others have none. */
+/* Returns the operand index of an access condition; 4 without one. */
 static unsigned condition_of(const vyre__lir_inst *inst) {
   return rows[inst->op].aux == ACCESS ? vyre__lir_ops[inst->op].operands - 1u
                                       : 4;
@@ -206,13 +207,13 @@ static unsigned type_of(const vyre__lir_kernel *k, vyre__val v) {
 
 static const char *check_access(const vyre__lir_kernel *k,
                                 const vyre__lir_inst *inst) {
-  if (inst->aux >= k->buffer_count) return "there is no such buffer";
+  if (inst->aux >= k->buffer_count) return "unknown buffer";
   const vyre__lir_buffer *b = &k->buffers[inst->aux];
   unsigned type = b->width == 8 ? VYRE_TYPE_U64 : VYRE_TYPE_U32;
   unsigned flags = vyre__lir_ops[inst->op].flags;
   vyre__val condition = inst->v[condition_of(inst)];
   if (condition && type_of(k, condition) != VYRE_TYPE_BOOL) {
-    return "its condition is no bool";
+    return "its condition is not a bool";
   }
   if (inst->op == VYRE__LIR_LOAD) {
     return inst->type == type ? NULL
@@ -222,33 +223,35 @@ static const char *check_access(const vyre__lir_kernel *k,
     return "the value's type is not that of the buffer's elements";
   }
   if (b->kind == VYRE_MEMORY_UNIFORM) return "it writes to a uniform buffer";
-  if (!b->is_written) return "it writes to a buffer that is not is_written";
+  if (!b->is_written) return "it writes to a buffer, but is_written is false";
   if (!(flags & VYRE__LIRF_ATOMICS)) return NULL;
-  if (!b->is_atomic) return "it is atomic, but the buffer is not is_atomic";
+  if (!b->is_atomic)
+    return "it is atomic, but is_atomic of the buffer is false";
   if (b->width < 4) return "it is atomic on elements of less than 4 bytes";
   return NULL;
 }
 
 static const char *check_loop(const vyre__lir_kernel *k,
                               const vyre__lir_inst *inst) {
-  if (inst->aux >= k->loop_count) return "there is no such loop";
+  if (inst->aux >= k->loop_count) return "unknown loop";
   const vyre__lir_loop *loop = &k->loops[inst->aux];
   if (!loop->is_counted) return NULL;
-  if (loop->var >= k->var_count) return "its variable does not exist";
+  if (loop->var >= k->var_count) return "unknown variable";
   unsigned type = k->vars[loop->var].type;
-  if (!has(INT, type)) return "its variable is no integer";
-  if (loop->kind > VYRE__LOOP_GE) return "its kind is none";
+  if (!has(INT, type)) return "its variable is not an integer";
+  if (loop->kind > VYRE__LOOP_GE) return "unknown kind";
   if (loop->step == 0) return "its step is 0";
-  /* first and bound were looked at as operands are: they are below. */
+  /* first and bound were checked as operands: they are earlier instructions. */
   if (type_of(k, loop->first) != type || type_of(k, loop->bound) != type) {
-    return "first or bound is not of the variable's type";
+    return "first or bound does not have the variable's type";
   }
   if (!loop->high_var) return NULL;
-  if (loop->high_var >= k->var_count) return "its upper half does not exist";
+  if (loop->high_var >= k->var_count)
+    return "unknown variable for its upper half";
   if (type != VYRE_TYPE_U32 || k->vars[loop->high_var].type != type ||
       type_of(k, loop->first_high) != type ||
       type_of(k, loop->bound_high) != type) {
-    return "a half of it is not u32";
+    return "one of its halves is not u32";
   }
   return NULL;
 }
@@ -261,9 +264,9 @@ static const char *check_bits(const vyre__lir_inst *inst) {
 }
 
 static const char *check_function(const vyre__lir_inst *inst) {
-  if (!vyre__op_is_math(inst->aux)) return "aux is no function of mathematics";
+  if (!vyre__op_is_math(inst->aux)) return "aux is not a math function";
   bool binary = vyre__ops[inst->aux].form == VYRE__FORM_BINARY;
-  if (binary != (inst->b != 0)) return "not as many operands as it takes";
+  if (binary != (inst->b != 0)) return "wrong number of operands";
   return NULL;
 }
 
@@ -272,18 +275,17 @@ static const char *check_aux(const vyre__lir_kernel *k,
   unsigned type = inst->op == VYRE__LIR_SET ? type_of(k, inst->a) : inst->type;
   switch (rows[inst->op].aux) {
     case AXIS:
-      return inst->aux < 3 ? NULL : "there is no such axis";
+      return inst->aux < 3 ? NULL : "unknown axis";
     case BUFFER:
-      return inst->aux < k->buffer_count ? NULL : "there is no such buffer";
+      return inst->aux < k->buffer_count ? NULL : "unknown buffer";
     case GRID_LOOP:
-      return inst->aux < k->grid_loop_count ? NULL
-                                            : "there is no such grid loop";
+      return inst->aux < k->grid_loop_count ? NULL : "unknown grid loop";
     case VARIABLE:
-      if (inst->aux >= k->var_count) return "there is no such variable";
+      if (inst->aux >= k->var_count) return "unknown variable";
       return k->vars[inst->aux].type == type ? NULL
                                              : "not the type of the variable";
     case LOOP_NUMBER:
-      return inst->aux < k->loop_count ? NULL : "there is no such loop";
+      return inst->aux < k->loop_count ? NULL : "unknown loop";
     case LOOP:
       return check_loop(k, inst);
     case ACCESS:
@@ -301,13 +303,13 @@ static const char *check_agreement(const vyre__lir_kernel *k,
                                    const vyre__lir_inst *inst, unsigned agree) {
   unsigned a = type_of(k, inst->a), result = inst->type;
   if ((agree & AB) && type_of(k, inst->b) != a) {
-    return "the operands are of different types";
+    return "the operands have different types";
   }
   if ((agree & AC) && type_of(k, inst->c) != a) {
-    return "the operands are of different types";
+    return "the operands have different types";
   }
   if ((agree & BC) && type_of(k, inst->c) != type_of(k, inst->b)) {
-    return "the values are of different types";
+    return "the values have different types";
   }
   if ((agree & RA) && result != a) return "its type is not the operand's";
   if ((agree & RB) && result != type_of(k, inst->b)) {
@@ -325,16 +327,16 @@ static const char *check_agreement(const vyre__lir_kernel *k,
 const char *vyre__verify_types(const vyre__lir_kernel *k,
                                const vyre__lir_inst *inst) {
   const row *r = &rows[inst->op];
-  if (!r->is_known) return "an operation that has no place here";
+  if (!r->is_known) return "operation without a type rule";
   if (r->result == NO ? inst->type != VYRE_TYPE_VOID
                       : !has(r->result, inst->type)) {
-    return "a type that the operation cannot give";
+    return "invalid result type of the operation";
   }
   for (unsigned i = 0; i < 3 && i < vyre__lir_ops[inst->op].operands; i++) {
     if (inst->v[i] && !has(r->operands[i], type_of(k, inst->v[i]))) {
-      return i == 0   ? "the first operand is of a wrong type"
-             : i == 1 ? "the second operand is of a wrong type"
-                      : "the third operand is of a wrong type";
+      return i == 0   ? "wrong type of the first operand"
+             : i == 1 ? "wrong type of the second operand"
+                      : "wrong type of the third operand";
     }
   }
   const char *wrong = r->agree ? check_agreement(k, inst, r->agree) : NULL;

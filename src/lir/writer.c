@@ -10,270 +10,277 @@ static bool is_float(unsigned type) {
   return type == VYRE_TYPE_F32 || type == VYRE_TYPE_F64;
 }
 
-enum { MOST_INSTRUCTIONS = 1 << 28 }; /* their numbers are 32 bits */
+enum { MAX_INSTRUCTIONS = 1 << 28 }; /* instruction indices have 32 bits */
 
-static size_t most_instructions(const vyre__lir_writer *low) {
-  size_t most = low->target->max_instructions;
-  return most > 0 && most < MOST_INSTRUCTIONS ? most : MOST_INSTRUCTIONS;
+static size_t max_instructions(const vyre__lir_writer *lir) {
+  size_t max = lir->target->max_instructions;
+  return max > 0 && max < MAX_INSTRUCTIONS ? max : MAX_INSTRUCTIONS;
 }
 
-/* How many fit, with the one that is none. */
-static void set_room(vyre__lir_writer *low) {
-  size_t room = most_instructions(low) + 1;
-  if (low->code_capacity < room) room = low->code_capacity;
-  if (low->place_capacity < room) room = low->place_capacity;
-  if (low->wants_facts && low->fact_at_capacity < room) {
-    room = low->fact_at_capacity;
+/* Updates lir->room, the number of instructions that fit, NONE included. */
+static void set_room(vyre__lir_writer *lir) {
+  size_t room = max_instructions(lir) + 1;
+  if (lir->code_capacity < room) room = lir->code_capacity;
+  if (lir->source_loc_capacity < room) room = lir->source_loc_capacity;
+  if (lir->tracks_float_ranges && lir->float_range_of_capacity < room) {
+    room = lir->float_range_of_capacity;
   }
-  low->room = room;
+  lir->inst_capacity = room;
 }
 
-void vyre__lir_writer_init(vyre__lir_writer *low, const vyre_program *program,
+void vyre__lir_writer_init(vyre__lir_writer *lir, const vyre_program *program,
                            const vyre__target *target, vyre_allocator allocator,
                            vyre_status *st) {
-  *low = (vyre__lir_writer){
+  *lir = (vyre__lir_writer){
       .allocator = allocator, .target = target, .program = program, .st = st};
 }
 
-void vyre__lir_restart(vyre__lir_writer *low) {
-  low->count = low->var_count = low->buffer_count = low->loop_count = 0;
-  low->log_count = low->fact_count = 0;
-  low->nesting = low->depth = 0;
-  low->access_count = low->proven_count = 0;
-  low->wants_facts = low->f32_is_bits = low->adds_fuel = low->splits_u64 =
-      low->shares_constants = low->no_memory = false;
-  memset(low->constants, 0, sizeof low->constants);
-  memset(low->closed, 0, sizeof low->closed);
-  low->here = (vyre__source_loc){0, 0};
-  low->uniform_buffer[0] = low->uniform_buffer[1] = VYRE_NO_INDEX;
-  low->code_failed = VYRE_OK;
-  low->emit = vyre__lir_simplify;
-  set_room(low);
-  vyre__lir_push(low, &(vyre__lir_inst){.op = VYRE__LIR_NONE});
+void vyre__lir_restart(vyre__lir_writer *lir) {
+  lir->count = lir->var_count = lir->buffer_count = lir->loop_count = 0;
+  lir->log_count = lir->float_range_count = 0;
+  lir->nesting = lir->call_depth = 0;
+  lir->access_count = lir->proven_count = 0;
+  lir->tracks_float_ranges = lir->f32_is_bits = lir->adds_fuel =
+      lir->splits_u64 = lir->shares_constants = lir->no_memory = false;
+  memset(lir->constants, 0, sizeof lir->constants);
+  memset(lir->closed, 0, sizeof lir->closed);
+  lir->here = (vyre__source_loc){0, 0};
+  lir->uniform_buffer[0] = lir->uniform_buffer[1] = VYRE_NO_INDEX;
+  lir->code_failed = VYRE_OK;
+  lir->emit = vyre__lir_simplify;
+  set_room(lir);
+  vyre__lir_push(lir, &(vyre__lir_inst){.op = VYRE__LIR_NONE});
 }
 
-void vyre__lir_writer_build(vyre__lir_writer *low) {
-  vyre_allocator a = low->allocator;
-  vyre__reserve_free(a, &low->code, &low->code_capacity, sizeof *low->code);
-  vyre__reserve_free(a, &low->places, &low->place_capacity,
-                     sizeof *low->places);
-  vyre__reserve_free(a, &low->vars, &low->var_capacity, sizeof *low->vars);
-  vyre__reserve_free(a, &low->current, &low->current_capacity,
-                     sizeof *low->current);
-  vyre__reserve_free(a, &low->buffers, &low->buffer_capacity,
-                     sizeof *low->buffers);
-  vyre__reserve_free(a, &low->loops, &low->loop_capacity, sizeof *low->loops);
-  vyre__reserve_free(a, &low->log, &low->log_capacity, sizeof *low->log);
-  vyre__lir_drop_float_ranges(low);
-  low->room = 0;
+void vyre__lir_writer_build(vyre__lir_writer *lir) {
+  vyre_allocator a = lir->allocator;
+  vyre__reserve_free(a, &lir->code, &lir->code_capacity, sizeof *lir->code);
+  vyre__reserve_free(a, &lir->source_locs, &lir->source_loc_capacity,
+                     sizeof *lir->source_locs);
+  vyre__reserve_free(a, &lir->vars, &lir->var_capacity, sizeof *lir->vars);
+  vyre__reserve_free(a, &lir->current, &lir->current_capacity,
+                     sizeof *lir->current);
+  vyre__reserve_free(a, &lir->buffers, &lir->buffer_capacity,
+                     sizeof *lir->buffers);
+  vyre__reserve_free(a, &lir->loops, &lir->loop_capacity, sizeof *lir->loops);
+  vyre__reserve_free(a, &lir->log, &lir->log_capacity, sizeof *lir->log);
+  vyre__lir_drop_float_ranges(lir);
+  lir->inst_capacity = 0;
 }
 
-/* Room for one more; sets no_memory if there is none. */
-static bool grow(vyre__lir_writer *low, void *array, size_t *capacity,
+/* Ensures capacity for one more element; sets no_memory on failure. */
+static bool grow(vyre__lir_writer *lir, void *array, size_t *capacity,
                  size_t count, size_t size) {
   if (count < *capacity) return true;
-  if (vyre__reserve(low->allocator, array, capacity, count + 1, size, false)) {
+  if (vyre__reserve(lir->allocator, array, capacity, count + 1, size, false)) {
     return true;
   }
-  low->no_memory = true;
+  lir->no_memory = true;
   return false;
 }
 
-void vyre__lir_too_large(vyre__lir_writer *low, const char *what, uint64_t need,
-                         uint64_t most) {
-  if (low->code_failed != VYRE_OK) return;
-  low->code_failed = VYRE_FAIL_WITH(
-      low->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_OVER_BUDGET, NULL,
-      VYRE_NUMBERS({"required", need}, {"most", most}),
-      "make several kernels of it, or a loop of what it repeats",
-      "line %u: the kernel is too large: it takes %llu %s or more, there can "
-      "be %llu",
-      low->here.line, (unsigned long long)need, what, (unsigned long long)most);
+void vyre__lir_too_large(vyre__lir_writer *lir, const char *what, uint64_t need,
+                         uint64_t max) {
+  if (lir->code_failed != VYRE_OK) return;
+  lir->code_failed = VYRE_FAIL_WITH(
+      lir->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_OVER_BUDGET, NULL,
+      VYRE_NUMBERS({"required", need}, {"max", max}),
+      "split it into several kernels, or write repeated code as a loop",
+      "line %u: the kernel is too large: it needs %llu %s or more, the limit "
+      "is %llu",
+      lir->here.line, (unsigned long long)need, what, (unsigned long long)max);
 }
 
-void vyre__lir_misfit(vyre__lir_writer *low, const char *what, uint64_t need,
-                      uint64_t most) {
-  if (low->code_failed != VYRE_OK) return;
-  low->code_failed = VYRE_FAIL_WITH(
-      low->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE, NULL,
-      VYRE_NUMBERS({"required", need}, {"most", most}), VYRE__LIR_DEFECT,
-      "line %u: a library function has %llu %s, there can be %llu",
-      low->here.line, (unsigned long long)need, what, (unsigned long long)most);
+void vyre__lir_misfit(vyre__lir_writer *lir, const char *what, uint64_t need,
+                      uint64_t max) {
+  if (lir->code_failed != VYRE_OK) return;
+  lir->code_failed = VYRE_FAIL_WITH(
+      lir->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE, NULL,
+      VYRE_NUMBERS({"required", need}, {"max", max}), VYRE__LIR_DEFECT,
+      "line %u: a library function has %llu %s, the limit is %llu",
+      lir->here.line, (unsigned long long)need, what, (unsigned long long)max);
 }
 
-/* --- instructions ------------------------------------------------------------- */
+/* --- instructions --------------------------------------------------------- */
 
-void vyre__lir_expect(vyre__lir_writer *low, size_t count) {
-  vyre_allocator a = low->allocator;
-  bool fine = vyre__reserve(a, &low->code, &low->code_capacity, count,
-                            sizeof *low->code, true) &&
-              vyre__reserve(a, &low->places, &low->place_capacity, count,
-                            sizeof *low->places, true) &&
-              (!low->wants_facts ||
-               vyre__reserve(a, &low->fact_at, &low->fact_at_capacity, count,
-                             sizeof *low->fact_at, true));
-  if (!fine) low->no_memory = true;
-  set_room(low);
+void vyre__lir_expect(vyre__lir_writer *lir, size_t count) {
+  vyre_allocator a = lir->allocator;
+  bool fine =
+      vyre__reserve(a, &lir->code, &lir->code_capacity, count,
+                    sizeof *lir->code, true) &&
+      vyre__reserve(a, &lir->source_locs, &lir->source_loc_capacity, count,
+                    sizeof *lir->source_locs, true) &&
+      (!lir->tracks_float_ranges ||
+       vyre__reserve(a, &lir->float_range_of, &lir->float_range_of_capacity,
+                     count, sizeof *lir->float_range_of, true));
+  if (!fine) lir->no_memory = true;
+  set_room(lir);
 }
 
-static bool make_room(vyre__lir_writer *low) {
-  size_t n = low->count, most = most_instructions(low);
-  if (low->no_memory || low->code_failed != VYRE_OK) return false;
-  if (n > most) {
-    vyre__lir_too_large(low, "instructions", n, most);
+static bool make_room(vyre__lir_writer *lir) {
+  size_t n = lir->count, max = max_instructions(lir);
+  if (lir->no_memory || lir->code_failed != VYRE_OK) return false;
+  if (n > max) {
+    vyre__lir_too_large(lir, "instructions", n, max);
     return false;
   }
-  if (!grow(low, &low->code, &low->code_capacity, n, sizeof *low->code) ||
-      !grow(low, &low->places, &low->place_capacity, n, sizeof *low->places) ||
-      (low->wants_facts && !grow(low, &low->fact_at, &low->fact_at_capacity, n,
-                                 sizeof *low->fact_at))) {
+  if (!grow(lir, &lir->code, &lir->code_capacity, n, sizeof *lir->code) ||
+      !grow(lir, &lir->source_locs, &lir->source_loc_capacity, n,
+            sizeof *lir->source_locs) ||
+      (lir->tracks_float_ranges &&
+       !grow(lir, &lir->float_range_of, &lir->float_range_of_capacity, n,
+             sizeof *lir->float_range_of))) {
     return false;
   }
-  set_room(low);
+  set_room(lir);
   return true;
 }
 
-void vyre__lir_want_float_ranges(vyre__lir_writer *low) {
-  if (!grow(low, &low->facts, &low->fact_capacity, 0, sizeof *low->facts) ||
-      !grow(low, &low->fact_at, &low->fact_at_capacity, low->count,
-            sizeof *low->fact_at)) {
+void vyre__lir_want_float_ranges(vyre__lir_writer *lir) {
+  if (!grow(lir, &lir->float_ranges, &lir->float_range_capacity, 0,
+            sizeof *lir->float_ranges) ||
+      !grow(lir, &lir->float_range_of, &lir->float_range_of_capacity,
+            lir->count, sizeof *lir->float_range_of)) {
     return;
   }
-  low->facts[0] = vyre__float_range_any();
-  low->fact_count = 1;
-  memset(low->fact_at, 0, low->count * sizeof *low->fact_at);
-  low->wants_facts = true;
-  set_room(low);
+  lir->float_ranges[0] = vyre__float_range_any();
+  lir->float_range_count = 1;
+  memset(lir->float_range_of, 0, lir->count * sizeof *lir->float_range_of);
+  lir->tracks_float_ranges = true;
+  set_room(lir);
 }
 
-void vyre__lir_drop_float_ranges(vyre__lir_writer *low) {
-  low->wants_facts = false;
-  vyre__reserve_free(low->allocator, &low->fact_at, &low->fact_at_capacity,
-                     sizeof *low->fact_at);
-  vyre__reserve_free(low->allocator, &low->facts, &low->fact_capacity,
-                     sizeof *low->facts);
-  low->fact_count = 0;
+void vyre__lir_drop_float_ranges(vyre__lir_writer *lir) {
+  lir->tracks_float_ranges = false;
+  vyre__reserve_free(lir->allocator, &lir->float_range_of,
+                     &lir->float_range_of_capacity,
+                     sizeof *lir->float_range_of);
+  vyre__reserve_free(lir->allocator, &lir->float_ranges,
+                     &lir->float_range_capacity, sizeof *lir->float_ranges);
+  lir->float_range_count = 0;
 }
 
-void vyre__lir_set_float_range(vyre__lir_writer *low, vyre__val v,
+void vyre__lir_set_float_range(vyre__lir_writer *lir, vyre__val v,
                                vyre__float_range fact) {
-  if (!low->wants_facts || low->no_memory) return;
-  low->fact_at[v] = 0;
+  if (!lir->tracks_float_ranges || lir->no_memory) return;
+  lir->float_range_of[v] = 0;
   if (vyre__float_range_is_any(fact) ||
-      !grow(low, &low->facts, &low->fact_capacity, low->fact_count,
-            sizeof *low->facts)) {
+      !grow(lir, &lir->float_ranges, &lir->float_range_capacity,
+            lir->float_range_count, sizeof *lir->float_ranges)) {
     return;
   }
-  low->fact_at[v] = (uint32_t)low->fact_count;
-  low->facts[low->fact_count++] = fact;
+  lir->float_range_of[v] = (uint32_t)lir->float_range_count;
+  lir->float_ranges[lir->float_range_count++] = fact;
 }
 
-/* Most floats are loads and sums of them: nothing is known, and that is kept
- * once for all. */
-static void note_fact(vyre__lir_writer *low, vyre__val v) {
-  const vyre__lir_inst *inst = &low->code[v];
+/* Computes the range of a new value. Most floats are loads and sums of them.
+ * Nothing is known about these, and all share entry 0. */
+static void compute_float_range(vyre__lir_writer *lir, vyre__val v) {
+  const vyre__lir_inst *inst = &lir->code[v];
   unsigned count = vyre__lir_ops[inst->op].operands;
   vyre__float_range operands[3];
-  low->fact_at[v] = 0;
+  lir->float_range_of[v] = 0;
   if (!is_float(inst->type) || count > 3) return;
   for (unsigned k = 0; k < count; k++) {
-    operands[k] = low->facts[low->fact_at[inst->v[k]]];
+    operands[k] = lir->float_ranges[lir->float_range_of[inst->v[k]]];
   }
   vyre__lir_set_float_range(
-      low, v,
-      vyre__float_range_of(inst, vyre__lir_type_of(low, count ? inst->a : 0),
+      lir, v,
+      vyre__float_range_of(inst, vyre__lir_type_of(lir, count ? inst->a : 0),
                            operands));
 }
 
-/* Where a constant is, if it is there. */
-static vyre__lir_constant *place_of(vyre__lir_writer *low,
-                                    const vyre__lir_inst *inst) {
+/* Returns the hash table entry for a constant. */
+static vyre__lir_constant *constant_entry(vyre__lir_writer *lir,
+                                          const vyre__lir_inst *inst) {
   uint32_t h = (inst->c ^ inst->d ^ inst->type) * UINT32_C(0x9E3779B1);
-  return &low->constants[h >> 16 & (VYRE__LIR_CONSTANTS - 1)];
+  return &lir->constants[h >> 16 & (VYRE__LIR_CONSTANTS - 1)];
 }
 
-/* Whether all blocks around are still open. */
-static bool is_in_sight(const vyre__lir_writer *low,
-                        const vyre__lir_constant *c) {
+/* Returns true if all blocks around the constant are still open. */
+static bool is_visible(const vyre__lir_writer *lir,
+                       const vyre__lir_constant *c) {
   for (uint32_t n = 1; n <= c->nesting; n++) {
-    if (low->closed[n] > c->value) return false;
+    if (lir->closed[n] > c->value) return false;
   }
   return true;
 }
 
-static vyre__val find_constant(vyre__lir_writer *low,
+static vyre__val find_constant(vyre__lir_writer *lir,
                                const vyre__lir_inst *inst) {
-  const vyre__lir_constant *place = place_of(low, inst);
-  const vyre__lir_inst *there = &low->code[place->value];
+  const vyre__lir_constant *place = constant_entry(lir, inst);
+  const vyre__lir_inst *there = &lir->code[place->value];
   bool is_same = place->value && there->c == inst->c && there->d == inst->d &&
-                 there->type == inst->type && is_in_sight(low, place);
+                 there->type == inst->type && is_visible(lir, place);
   return is_same ? place->value : 0;
 }
 
-/* Of a block what was made so far is not in sight any more. */
-static void close_block(vyre__lir_writer *low) {
-  if (low->nesting < VYRE__LIR_NESTED) {
-    low->closed[low->nesting] = (vyre__val)low->count;
+/* Marks the constants of the current block as no longer usable. */
+static void close_block(vyre__lir_writer *lir) {
+  if (lir->nesting < VYRE__LIR_NESTED) {
+    lir->closed[lir->nesting] = (vyre__val)lir->count;
   }
 }
 
-vyre__val vyre__lir_push(vyre__lir_writer *low, const vyre__lir_inst *inst) {
-  size_t n = low->count;
-  bool is_shared = inst->op == VYRE__LIR_CONST && low->shares_constants;
-  vyre__val same = is_shared && n > 0 ? find_constant(low, inst) : 0;
+vyre__val vyre__lir_push(vyre__lir_writer *lir, const vyre__lir_inst *inst) {
+  size_t n = lir->count;
+  bool is_shared = inst->op == VYRE__LIR_CONST && lir->shares_constants;
+  vyre__val same = is_shared && n > 0 ? find_constant(lir, inst) : 0;
   if (same) return same;
-  vyre__lir_inst copy = *inst; /* it may lie in the array */
-  if (low->no_memory || (n >= low->room && !make_room(low))) return 0;
-  low->code[n] = copy;
-  low->places[n] = low->here;
-  low->count++;
-  if (low->wants_facts) note_fact(low, (vyre__val)n);
-  if (is_shared && low->nesting < VYRE__LIR_NESTED) {
-    *place_of(low, &copy) = (vyre__lir_constant){(vyre__val)n, low->nesting};
+  vyre__lir_inst copy = *inst; /* *inst may lie in lir->code */
+  if (lir->no_memory || (n >= lir->inst_capacity && !make_room(lir))) return 0;
+  lir->code[n] = copy;
+  lir->source_locs[n] = lir->here;
+  lir->count++;
+  if (lir->tracks_float_ranges) compute_float_range(lir, (vyre__val)n);
+  if (is_shared && lir->nesting < VYRE__LIR_NESTED) {
+    *constant_entry(lir, &copy) =
+        (vyre__lir_constant){(vyre__val)n, lir->nesting};
   }
   return (vyre__val)n;
 }
 
-vyre__val vyre__lir_bits(vyre__lir_writer *low, vyre_type type, uint64_t bits) {
-  return vyre__lir_push(low, &(vyre__lir_inst){.op = VYRE__LIR_CONST,
+vyre__val vyre__lir_bits(vyre__lir_writer *lir, vyre_type type, uint64_t bits) {
+  return vyre__lir_push(lir, &(vyre__lir_inst){.op = VYRE__LIR_CONST,
                                                .type = (uint8_t)type,
                                                .c = (uint32_t)bits,
                                                .d = (uint32_t)(bits >> 32)});
 }
 
-uint32_t vyre__lir_new_var(vyre__lir_writer *low, const char *name,
+uint32_t vyre__lir_new_var(vyre__lir_writer *lir, const char *name,
                            vyre_type type) {
-  if (!grow(low, &low->vars, &low->var_capacity, low->var_count,
-            sizeof *low->vars) ||
-      !grow(low, &low->current, &low->current_capacity, low->var_count,
-            sizeof *low->current)) {
+  if (!grow(lir, &lir->vars, &lir->var_capacity, lir->var_count,
+            sizeof *lir->vars) ||
+      !grow(lir, &lir->current, &lir->current_capacity, lir->var_count,
+            sizeof *lir->current)) {
     return 0;
   }
-  if (type == VYRE_TYPE_F32 && low->f32_is_bits) type = VYRE_TYPE_U32;
-  low->vars[low->var_count] = (vyre__lir_var){name, (uint8_t)type};
-  low->current[low->var_count] = 0;
-  return (uint32_t)low->var_count++;
+  if (type == VYRE_TYPE_F32 && lir->f32_is_bits) type = VYRE_TYPE_U32;
+  lir->vars[lir->var_count] = (vyre__lir_var){name, (uint8_t)type};
+  lir->current[lir->var_count] = 0;
+  return (uint32_t)lir->var_count++;
 }
 
-uint32_t vyre__lir_new_buffer(vyre__lir_writer *low,
+uint32_t vyre__lir_new_buffer(vyre__lir_writer *lir,
                               const vyre__lir_buffer *buffer) {
-  if (!grow(low, &low->buffers, &low->buffer_capacity, low->buffer_count,
-            sizeof *low->buffers)) {
+  if (!grow(lir, &lir->buffers, &lir->buffer_capacity, lir->buffer_count,
+            sizeof *lir->buffers)) {
     return 0;
   }
-  low->buffers[low->buffer_count] = *buffer;
-  return (uint32_t)low->buffer_count++;
+  lir->buffers[lir->buffer_count] = *buffer;
+  return (uint32_t)lir->buffer_count++;
 }
 
-/* --- folding ---------------------------------------------------------------- */
+/* --- folding -------------------------------------------------------------- */
 
 static uint64_t ones(unsigned type) {
   if (type == VYRE_TYPE_BOOL) return 1;
   return type == VYRE_TYPE_U32 ? UINT32_MAX : UINT64_MAX;
 }
 
-/* All operands known. Float arithmetic is left to the target: only bits move. */
-static vyre__val fold_known(vyre__lir_writer *low, const vyre__lir_inst *inst) {
+/* Folds an operation on constants. Float arithmetic is left to the target; only
+ * operations that move float bits are folded. */
+static vyre__val fold_known(vyre__lir_writer *lir, const vyre__lir_inst *inst) {
   const vyre__lir_info *info = &vyre__lir_ops[inst->op];
   uint64_t args[3] = {0, 0, 0}, out;
   if (info->operands == 0 || info->operands > 3 ||
@@ -281,9 +288,9 @@ static vyre__val fold_known(vyre__lir_writer *low, const vyre__lir_inst *inst) {
     return 0;
   }
   for (unsigned i = 0; i < info->operands; i++) {
-    if (!vyre__lir_is_constant(low, inst->v[i], &args[i])) return 0;
+    if (!vyre__lir_is_constant(lir, inst->v[i], &args[i])) return 0;
   }
-  vyre_type from = vyre__lir_type_of(low, inst->a);
+  vyre_type from = vyre__lir_type_of(lir, inst->a);
   bool moves = inst->op == VYRE__LIR_BITCAST || inst->op == VYRE__LIR_SELECT ||
                inst->op == VYRE__LIR_FNEG || inst->op == VYRE__LIR_FABS;
   if ((is_float(from) || is_float(inst->type)) && !moves) return 0;
@@ -291,13 +298,13 @@ static vyre__val fold_known(vyre__lir_writer *low, const vyre__lir_inst *inst) {
                       &out)) {
     return 0;
   }
-  return vyre__lir_bits(low, (vyre_type)inst->type, out);
+  return vyre__lir_bits(lir, (vyre_type)inst->type, out);
 }
 
-/* b is known: x op constant. */
-static vyre__val fold_right(vyre__lir_writer *low, const vyre__lir_inst *inst,
+/* Folds `x op constant`. */
+static vyre__val fold_right(vyre__lir_writer *lir, const vyre__lir_inst *inst,
                             uint64_t b) {
-  unsigned type = vyre__lir_type_of(low, inst->a);
+  unsigned type = vyre__lir_type_of(lir, inst->a);
   switch ((vyre__lir_op)inst->op) {
     case VYRE__LIR_ADD:
     case VYRE__LIR_SUB:
@@ -328,14 +335,14 @@ static bool is_commutative(vyre__lir_op op) {
          op == VYRE__LIR_OR || op == VYRE__LIR_XOR;
 }
 
-/* One operand, made by an operation that this one undoes. */
-static vyre__val fold_unary(const vyre__lir_writer *low,
+/* Folds an operation that undoes the one before it. */
+static vyre__val fold_unary(const vyre__lir_writer *lir,
                             const vyre__lir_inst *inst) {
-  const vyre__lir_inst *a = &low->code[inst->a];
+  const vyre__lir_inst *a = &lir->code[inst->a];
   switch ((vyre__lir_op)inst->op) {
     case VYRE__LIR_BITCAST:
       if (a->type == inst->type) return inst->a;
-      if (a->op == VYRE__LIR_BITCAST && low->code[a->a].type == inst->type) {
+      if (a->op == VYRE__LIR_BITCAST && lir->code[a->a].type == inst->type) {
         return a->a;
       }
       return 0;
@@ -343,7 +350,7 @@ static vyre__val fold_unary(const vyre__lir_writer *low,
       return a->op == VYRE__LIR_NOT ? a->a : 0;
     case VYRE__LIR_TRUNC:
       if ((a->op == VYRE__LIR_ZEXT || a->op == VYRE__LIR_SEXT) &&
-          low->code[a->a].type == inst->type) {
+          lir->code[a->a].type == inst->type) {
         return a->a;
       }
       return 0;
@@ -352,128 +359,129 @@ static vyre__val fold_unary(const vyre__lir_writer *low,
   }
 }
 
-vyre__val vyre__lir_simplify(vyre__lir_writer *low,
+vyre__val vyre__lir_simplify(vyre__lir_writer *lir,
                              const vyre__lir_inst *given) {
   vyre__lir_inst inst = *given;
   const vyre__lir_info *info = &vyre__lir_ops[inst.op];
-  if (low->no_memory) return 0;
+  if (lir->no_memory) return 0;
   if (!(info->flags & VYRE__LIRF_PURE) || info->operands == 0) {
-    return vyre__lir_push(low, &inst);
+    return vyre__lir_push(lir, &inst);
   }
   uint64_t bits;
-  vyre__val known = fold_known(low, &inst);
+  vyre__val known = fold_known(lir, &inst);
   if (known) return known;
   if (inst.op == VYRE__LIR_SELECT) {
-    if (vyre__lir_is_constant(low, inst.a, &bits))
+    if (vyre__lir_is_constant(lir, inst.a, &bits))
       return bits ? inst.b : inst.c;
     if (inst.b == inst.c) return inst.b;
   }
   if (info->operands == 2) {
     if (is_commutative((vyre__lir_op)inst.op) &&
-        vyre__lir_is_constant(low, inst.a, &bits)) {
-      vyre__val a = inst.a; /* constants on the right */
+        vyre__lir_is_constant(lir, inst.a, &bits)) {
+      vyre__val a = inst.a; /* constants go to the right */
       inst.a = inst.b;
       inst.b = a;
     }
-    if (vyre__lir_is_constant(low, inst.b, &bits))
-      known = fold_right(low, &inst, bits);
+    if (vyre__lir_is_constant(lir, inst.b, &bits))
+      known = fold_right(lir, &inst, bits);
   } else if (info->operands == 1) {
-    known = fold_unary(low, &inst);
+    known = fold_unary(lir, &inst);
   }
   if (known) return known;
   if (inst.op == VYRE__LIR_FNE && inst.a == inst.b &&
-      vyre__lir_float_range(low, inst.a).nan == VYRE__NAN_NEVER) {
-    return vyre__lir_bits(low, VYRE_TYPE_BOOL, 0);
+      vyre__lir_float_range(lir, inst.a).nan == VYRE__NAN_NEVER) {
+    return vyre__lir_bits(lir, VYRE_TYPE_BOOL, 0);
   }
-  return vyre__lir_push(low, &inst);
+  return vyre__lir_push(lir, &inst);
 }
 
-/* --- variables and control flow ---------------------------------------------- */
+/* --- variables and control flow ------------------------------------------- */
 
-static void remember(vyre__lir_writer *low, uint32_t var, vyre__val value) {
-  if (low->nesting == 0) {
-    low->current[var] = value;
+static void set_current(vyre__lir_writer *lir, uint32_t var, vyre__val value) {
+  if (lir->nesting == 0) {
+    lir->current[var] = value;
     return;
   }
-  if (!grow(low, &low->log, &low->log_capacity, low->log_count,
-            sizeof *low->log)) {
+  if (!grow(lir, &lir->log, &lir->log_capacity, lir->log_count,
+            sizeof *lir->log)) {
     return;
   }
-  low->log[low->log_count++] = (vyre__set_log){var, low->current[var]};
-  low->current[var] = value;
+  lir->log[lir->log_count++] = (vyre__set_log){var, lir->current[var]};
+  lir->current[var] = value;
 }
 
-vyre__val vyre__lir_get(vyre__lir_writer *low, uint32_t var) {
-  if (low->no_memory) return 0;
-  if (low->current[var]) return low->current[var];
+vyre__val vyre__lir_get(vyre__lir_writer *lir, uint32_t var) {
+  if (lir->no_memory) return 0;
+  if (lir->current[var]) return lir->current[var];
   vyre__val value = vyre__lir_push(
-      low, &(vyre__lir_inst){
-               .op = VYRE__LIR_GET, .type = low->vars[var].type, .aux = var});
-  if (!low->no_memory) remember(low, var, value);
+      lir, &(vyre__lir_inst){
+               .op = VYRE__LIR_GET, .type = lir->vars[var].type, .aux = var});
+  if (!lir->no_memory) set_current(lir, var, value);
   return value;
 }
 
-void vyre__lir_set(vyre__lir_writer *low, uint32_t var, vyre__val value) {
-  if (low->no_memory) return;
+void vyre__lir_set(vyre__lir_writer *lir, uint32_t var, vyre__val value) {
+  if (lir->no_memory) return;
   vyre__lir_push(
-      low, &(vyre__lir_inst){.op = VYRE__LIR_SET, .aux = var, .a = value});
-  if (!low->no_memory) remember(low, var, value);
+      lir, &(vyre__lir_inst){.op = VYRE__LIR_SET, .aux = var, .a = value});
+  if (!lir->no_memory) set_current(lir, var, value);
 }
 
-void vyre__lir_forget(vyre__lir_writer *low, uint32_t var) {
-  if (!low->no_memory) remember(low, var, 0);
+void vyre__lir_forget(vyre__lir_writer *lir, uint32_t var) {
+  if (!lir->no_memory) set_current(lir, var, 0);
 }
 
-size_t vyre__lir_if(vyre__lir_writer *low, vyre__val condition,
+size_t vyre__lir_if(vyre__lir_writer *lir, vyre__val condition,
                     uint16_t hints) {
-  vyre__lir_push(low, &(vyre__lir_inst){
+  vyre__lir_push(lir, &(vyre__lir_inst){
                           .op = VYRE__LIR_IF, .hints = hints, .a = condition});
-  low->nesting++;
-  return low->log_count;
+  lir->nesting++;
+  return lir->log_count;
 }
 
-void vyre__lir_else(vyre__lir_writer *low, size_t begin) {
-  vyre__lir_plain(low, VYRE__LIR_ELSE);
-  close_block(low);
-  for (size_t i = low->log_count; i > begin; i--) {
-    low->current[low->log[i - 1].var] = low->log[i - 1].before;
+void vyre__lir_else(vyre__lir_writer *lir, size_t begin) {
+  vyre__lir_plain(lir, VYRE__LIR_ELSE);
+  close_block(lir);
+  for (size_t i = lir->log_count; i > begin; i--) {
+    lir->current[lir->log[i - 1].var] = lir->log[i - 1].before;
   }
 }
 
-uint32_t vyre__lir_new_loop(vyre__lir_writer *low, const vyre__lir_loop *loop) {
-  if (low->loop_count >= low->loop_capacity &&
-      !vyre__reserve(low->allocator, &low->loops, &low->loop_capacity,
-                     low->loop_count + 1, sizeof *low->loops, false)) {
-    low->no_memory = true;
+uint32_t vyre__lir_new_loop(vyre__lir_writer *lir, const vyre__lir_loop *loop) {
+  if (lir->loop_count >= lir->loop_capacity &&
+      !vyre__reserve(lir->allocator, &lir->loops, &lir->loop_capacity,
+                     lir->loop_count + 1, sizeof *lir->loops, false)) {
+    lir->no_memory = true;
     return 0;
   }
-  low->loops[low->loop_count] = *loop;
-  return (uint32_t)low->loop_count++;
+  lir->loops[lir->loop_count] = *loop;
+  return (uint32_t)lir->loop_count++;
 }
 
-size_t vyre__lir_loop_begin(vyre__lir_writer *low, uint32_t loop) {
-  vyre__lir_push(low, &(vyre__lir_inst){.op = VYRE__LIR_LOOP, .aux = loop});
-  low->nesting++;
-  return low->log_count;
+size_t vyre__lir_loop_begin(vyre__lir_writer *lir, uint32_t loop) {
+  vyre__lir_push(lir, &(vyre__lir_inst){.op = VYRE__LIR_LOOP, .aux = loop});
+  lir->nesting++;
+  return lir->log_count;
 }
 
-/* CONTINUE comes here too, so what the body set in variables is not what they
- * are here; nothing is forgotten for it, since STEP reads no variable that the
- * body sets: it counts by the value that the round began with. */
-void vyre__lir_to_step(vyre__lir_writer *low) {
-  vyre__lir_plain(low, VYRE__LIR_STEP);
-  close_block(low);
+/* CONTINUE also jumps to STEP, so a value that the body gave to a variable may
+ * not be current there. Nothing has to be invalidated: STEP reads no variable
+ * that the body sets, since it counts from the value at the start of the
+ * iteration. */
+void vyre__lir_to_step(vyre__lir_writer *lir) {
+  vyre__lir_plain(lir, VYRE__LIR_STEP);
+  close_block(lir);
 }
 
-void vyre__lir_end(vyre__lir_writer *low, size_t begin) {
-  vyre__lir_plain(low, VYRE__LIR_END);
-  for (size_t i = begin; i < low->log_count; i++) {
-    low->current[low->log[i].var] = 0;
+void vyre__lir_end(vyre__lir_writer *lir, size_t begin) {
+  vyre__lir_plain(lir, VYRE__LIR_END);
+  for (size_t i = begin; i < lir->log_count; i++) {
+    lir->current[lir->log[i].var] = 0;
   }
-  close_block(low);
-  if (--low->nesting == 0) low->log_count = 0;
+  close_block(lir);
+  if (--lir->nesting == 0) lir->log_count = 0;
 }
 
-void vyre__lir_plain(vyre__lir_writer *low, vyre__lir_op op) {
-  vyre__lir_push(low, &(vyre__lir_inst){.op = (uint8_t)op});
+void vyre__lir_plain(vyre__lir_writer *lir, vyre__lir_op op) {
+  vyre__lir_push(lir, &(vyre__lir_inst){.op = (uint8_t)op});
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What is known of each access, for people. */
+/* Lists the accesses of a program with index ranges and proof results. */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,12 +19,12 @@ typedef struct listing {
   const vyre_program *program; /* inlined */
   vyre__ranges ranges;
   vyre_arena *arena;
-  vyre_access_info *items; /* NULL: they are only counted */
+  vyre_access_info *items; /* NULL while counting */
   size_t count;
   bool no_memory;
 } listing;
 
-static const char *keep(listing *l, const char *text) {
+static const char *copy_text(listing *l, const char *text) {
   size_t size = strlen(text) + 1;
   char *copy = vyre_arena_alloc(l->arena, size, 1);
   if (!copy) {
@@ -34,7 +34,8 @@ static const char *keep(listing *l, const char *text) {
   return memcpy(copy, text, size);
 }
 
-/* "[-1, 63]". Bounds of integers of 64 bits fit in one of the two formats. */
+/* Formats "[-1, 63]". Every bound of a 64-bit integer fits one of the two
+ * formats. */
 static const char *interval_text(listing *l, vyre__interval range) {
   char lo[24], hi[24], text[TEXT_SIZE];
   const vyre__wide ends[2] = {range.lo, range.hi};
@@ -47,7 +48,7 @@ static const char *interval_text(listing *l, vyre__interval range) {
     }
   }
   snprintf(text, sizeof text, "[%s, %s]", lo, hi);
-  return keep(l, text);
+  return copy_text(l, text);
 }
 
 static const char *length_text(listing *l, const vyre_buffer_decl *buffer) {
@@ -57,7 +58,7 @@ static const char *length_text(listing *l, const vyre_buffer_decl *buffer) {
   } else {
     snprintf(text, sizeof text, "len(%.50s)", buffer->name);
   }
-  return keep(l, text);
+  return copy_text(l, text);
 }
 
 static const char *reason_of(const listing *l, vyre__id id,
@@ -69,12 +70,12 @@ static const char *reason_of(const listing *l, vyre__id id,
   uint8_t flags = l->ranges.flags[id];
   if (flags & VYRE__RANGE_OUTSIDE) return "the index is always outside";
   if (flags & VYRE__RANGE_ANOTHER) {
-    return "a guard holds it below the length of another buffer only";
+    return "a guard keeps it below the length of another buffer only";
   }
   if (vyre__interval_inside(full, range)) return "the index has no bound";
   if (range.lo < 0) return "the index can be negative";
-  if (buffer->count) return "the index can be the length or more";
-  return "the length is not known, and no guard is against it";
+  if (buffer->count) return "the index can reach or exceed the length";
+  return "the length is unknown, and no guard compares the index with it";
 }
 
 static bool is_access(const vyre__node *node) {
@@ -85,14 +86,14 @@ static bool is_access(const vyre__node *node) {
 static void add(listing *l, vyre__id id) {
   const vyre__node *node = &l->program->nodes[id];
   const vyre_buffer_decl *buffer = &l->program->buffers[node->a];
-  const vyre__source_loc place = vyre__source_loc_of(l->program, id);
+  const vyre__source_loc loc = vyre__source_loc_of(l->program, id);
   bool proven = l->ranges.flags[id] & VYRE__RANGE_INSIDE;
   size_t at = l->count++;
   if (!l->items) return;
   l->items[at] = (vyre_access_info){
       .buffer = node->a,
-      .line = place.line,
-      .column = place.column,
+      .line = loc.line,
+      .column = loc.column,
       .is_store = node->op == VYRE__OP_STORE,
       .is_atomic = vyre__ops[node->op].flags & VYRE__OPF_ATOMICS,
       .is_proven = proven,
@@ -135,7 +136,7 @@ vyre_code vyre_program_accesses(const vyre_program *program, vyre_arena *arena,
   VYRE_TRY(vyre_program_validate(program, NULL, vyre__status_open(st)));
   if (!vyre_program_has_body(program)) {
     return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
-                     "make it by parsing, or by the builder",
+                     "parse a kernel, or give the builder a body",
                      "vyre_program_accesses: the program has no body");
   }
   vyre_program *inlined = NULL;

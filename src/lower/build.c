@@ -21,88 +21,88 @@ static bool is_float(unsigned type) {
 }
 
 void build_refuse(build *b, vyre__id id, const char *what) {
-  vyre__lir_writer *low = b->low;
-  if (low->code_failed != VYRE_OK) return;
-  low->code_failed =
-      VYRE_FAIL(low->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
-                "run it on the device ref, or take the statement out",
+  vyre__lir_writer *lir = b->lir;
+  if (lir->code_failed != VYRE_OK) return;
+  lir->code_failed =
+      VYRE_FAIL(lir->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
+                "run the kernel on device 'ref', or remove the statement",
                 "%s:%u: %s cannot be compiled for a device", b->program->file,
                 vyre__source_loc_of(b->program, id).line, what);
 }
 
-/* --- operations ------------------------------------------------------------- */
+/* --- operations ----------------------------------------------------------- */
 
-/* By way of low->emit, which may hold floats as bits. */
-static vyre__val constant(vyre__lir_writer *low, vyre_type type,
+/* Uses lir->emit, which may represent floats as bits. */
+static vyre__val constant(vyre__lir_writer *lir, vyre_type type,
                           uint64_t bits) {
-  return low->emit(low, &(vyre__lir_inst){.op = VYRE__LIR_CONST,
+  return lir->emit(lir, &(vyre__lir_inst){.op = VYRE__LIR_CONST,
                                           .type = (uint8_t)type,
                                           .c = (uint32_t)bits,
                                           .d = (uint32_t)(bits >> 32)});
 }
 
-static vyre__val sign_of_integer(vyre__lir_writer *low, vyre_type type,
+static vyre__val sign_of_integer(vyre__lir_writer *lir, vyre_type type,
                                  vyre__val a) {
-  vyre__val zero = vyre__lir_bits(low, type, 0);
-  vyre__val up = vyre__lir_do(low, VYRE__LIR_LT_S, VYRE_TYPE_BOOL, zero, a, 0);
+  vyre__val zero = vyre__lir_bits(lir, type, 0);
+  vyre__val up = vyre__lir_do(lir, VYRE__LIR_LT_S, VYRE_TYPE_BOOL, zero, a, 0);
   vyre__val down =
-      vyre__lir_do(low, VYRE__LIR_LT_S, VYRE_TYPE_BOOL, a, zero, 0);
-  up = vyre__lir_do(low, VYRE__LIR_ZEXT, type, up, 0, 0);
-  down = vyre__lir_do(low, VYRE__LIR_ZEXT, type, down, 0, 0);
-  return vyre__lir_do(low, VYRE__LIR_SUB, type, up, down, 0);
+      vyre__lir_do(lir, VYRE__LIR_LT_S, VYRE_TYPE_BOOL, a, zero, 0);
+  up = vyre__lir_do(lir, VYRE__LIR_ZEXT, type, up, 0, 0);
+  down = vyre__lir_do(lir, VYRE__LIR_ZEXT, type, down, 0, 0);
+  return vyre__lir_do(lir, VYRE__LIR_SUB, type, up, down, 0);
 }
 
-static vyre__val bitcast(vyre__lir_writer *low, vyre_type from, vyre_type to,
+static vyre__val bitcast(vyre__lir_writer *lir, vyre_type from, vyre_type to,
                          vyre__val a) {
   vyre_type type = vyre__lir_type(to);
   if (is_float(from)) {
     vyre_type bits = from == VYRE_TYPE_F32 ? VYRE_TYPE_U32 : VYRE_TYPE_U64;
-    a = vyre__lir_do(low, VYRE__LIR_FBITS, bits, a, 0, 0);
+    a = vyre__lir_do(lir, VYRE__LIR_FBITS, bits, a, 0, 0);
   }
-  return is_float(to) ? vyre__lir_do(low, VYRE__LIR_BITCAST, type, a, 0, 0) : a;
+  return is_float(to) ? vyre__lir_do(lir, VYRE__LIR_BITCAST, type, a, 0, 0) : a;
 }
 
-vyre__val vyre__build_cast(vyre__lir_writer *low, vyre_type from, vyre_type to,
+vyre__val vyre__build_cast(vyre__lir_writer *lir, vyre_type from, vyre_type to,
                            vyre__val a) {
   vyre_type type = vyre__lir_type(to), plain = vyre__lir_type(from);
   if (from == to) return a;
   if (to == VYRE_TYPE_BOOL) {
-    vyre__val zero = vyre__lir_bits(low, plain, 0);
-    return vyre__lir_do(low, is_float(from) ? VYRE__LIR_FNE : VYRE__LIR_NE,
+    vyre__val zero = vyre__lir_bits(lir, plain, 0);
+    return vyre__lir_do(lir, is_float(from) ? VYRE__LIR_FNE : VYRE__LIR_NE,
                         type, a, zero, 0);
   }
   if (from == VYRE_TYPE_BOOL) {
-    if (!is_float(to)) return vyre__lir_do(low, VYRE__LIR_ZEXT, type, a, 0, 0);
+    if (!is_float(to)) return vyre__lir_do(lir, VYRE__LIR_ZEXT, type, a, 0, 0);
     uint64_t one = to == VYRE_TYPE_F32 ? 0x3F800000 : 0x3FF0000000000000;
-    vyre__val yes = constant(low, type, one), no = constant(low, type, 0);
-    return vyre__lir_do(low, VYRE__LIR_SELECT, type, a, yes, no);
+    vyre__val yes = constant(lir, type, one), no = constant(lir, type, 0);
+    return vyre__lir_do(lir, VYRE__LIR_SELECT, type, a, yes, no);
   }
   if (is_float(from) && is_float(to)) {
     return vyre__lir_do(
-        low, to == VYRE_TYPE_F64 ? VYRE__LIR_F_EXTEND : VYRE__LIR_F_ROUND, type,
+        lir, to == VYRE_TYPE_F64 ? VYRE__LIR_F_EXTEND : VYRE__LIR_F_ROUND, type,
         a, 0, 0);
   }
   if (is_float(from)) {
     return vyre__lir_do(
-        low, is_signed(to) ? VYRE__LIR_SATURATE_S : VYRE__LIR_SATURATE_U, type,
+        lir, is_signed(to) ? VYRE__LIR_SATURATE_S : VYRE__LIR_SATURATE_U, type,
         a, 0, 0);
   }
   if (is_float(to)) {
-    return vyre__lir_do(low,
+    return vyre__lir_do(lir,
                         is_signed(from) ? VYRE__LIR_S_TO_F : VYRE__LIR_U_TO_F,
                         type, a, 0, 0);
   }
   if (type == plain) return a;
   if (type == VYRE_TYPE_U32) {
-    return vyre__lir_do(low, VYRE__LIR_TRUNC, type, a, 0, 0);
+    return vyre__lir_do(lir, VYRE__LIR_TRUNC, type, a, 0, 0);
   }
-  return vyre__lir_do(low, is_signed(from) ? VYRE__LIR_SEXT : VYRE__LIR_ZEXT,
+  return vyre__lir_do(lir, is_signed(from) ? VYRE__LIR_SEXT : VYRE__LIR_ZEXT,
                       type, a, 0, 0);
 }
 
 static vyre__val unary(build *b, vyre__id id) {
   const vyre__node *node = node_of(b, id);
-  vyre__lir_writer *low = b->low;
+  vyre__lir_writer *lir = b->lir;
   vyre_type from = (vyre_type)node_of(b, node->a)->type;
   vyre_type type = vyre__lir_type((vyre_type)node->type);
   if (node->op == VYRE__OP_UNIFORM) return build_uniform(b, id);
@@ -110,57 +110,57 @@ static vyre__val unary(build *b, vyre__id id) {
   bool f = is_float(from);
   switch ((vyre__op)node->op) {
     case VYRE__OP_NEG:
-      if (f) return vyre__lir_do(low, VYRE__LIR_FNEG, type, a, 0, 0);
-      return vyre__lir_do(low, VYRE__LIR_SUB, type,
-                          vyre__lir_bits(low, type, 0), a, 0);
+      if (f) return vyre__lir_do(lir, VYRE__LIR_FNEG, type, a, 0, 0);
+      return vyre__lir_do(lir, VYRE__LIR_SUB, type,
+                          vyre__lir_bits(lir, type, 0), a, 0);
     case VYRE__OP_NOT:
     case VYRE__OP_BIT_NOT:
-      return vyre__lir_do(low, VYRE__LIR_NOT, type, a, 0, 0);
+      return vyre__lir_do(lir, VYRE__LIR_NOT, type, a, 0, 0);
     case VYRE__OP_ABS:
-      if (f) return vyre__lir_do(low, VYRE__LIR_FABS, type, a, 0, 0);
-      return vyre__lir_do(low, VYRE__LIR_MAX_S, type, a,
-                          vyre__lir_do(low, VYRE__LIR_SUB, type,
-                                       vyre__lir_bits(low, type, 0), a, 0),
+      if (f) return vyre__lir_do(lir, VYRE__LIR_FABS, type, a, 0, 0);
+      return vyre__lir_do(lir, VYRE__LIR_MAX_S, type, a,
+                          vyre__lir_do(lir, VYRE__LIR_SUB, type,
+                                       vyre__lir_bits(lir, type, 0), a, 0),
                           0);
     case VYRE__OP_SIGN:
-      if (!f) return sign_of_integer(low, type, a);
-      return vyre__lir_do(low, VYRE__LIR_FSIGN, type, a, 0, 0);
+      if (!f) return sign_of_integer(lir, type, a);
+      return vyre__lir_do(lir, VYRE__LIR_FSIGN, type, a, 0, 0);
     case VYRE__OP_FLOOR:
-      return vyre__lir_do(low, VYRE__LIR_FFLOOR, type, a, 0, 0);
+      return vyre__lir_do(lir, VYRE__LIR_FFLOOR, type, a, 0, 0);
     case VYRE__OP_CEIL:
-      return vyre__lir_do(low, VYRE__LIR_FCEIL, type, a, 0, 0);
+      return vyre__lir_do(lir, VYRE__LIR_FCEIL, type, a, 0, 0);
     case VYRE__OP_TRUNC:
-      return vyre__lir_do(low, VYRE__LIR_FTRUNC, type, a, 0, 0);
+      return vyre__lir_do(lir, VYRE__LIR_FTRUNC, type, a, 0, 0);
     case VYRE__OP_ROUND:
-      return vyre__lir_do(low, VYRE__LIR_FROUND, type, a, 0, 0);
+      return vyre__lir_do(lir, VYRE__LIR_FROUND, type, a, 0, 0);
     case VYRE__OP_RINT:
-      return vyre__lir_do(low, VYRE__LIR_FRINT, type, a, 0, 0);
+      return vyre__lir_do(lir, VYRE__LIR_FRINT, type, a, 0, 0);
     case VYRE__OP_SQRT:
-      return vyre__lir_do(low, VYRE__LIR_FSQRT, type, a, 0, 0);
+      return vyre__lir_do(lir, VYRE__LIR_FSQRT, type, a, 0, 0);
     case VYRE__OP_CLZ:
-      return vyre__lir_do(low, VYRE__LIR_CLZ, type, a, 0, 0);
+      return vyre__lir_do(lir, VYRE__LIR_CLZ, type, a, 0, 0);
     case VYRE__OP_CTZ:
-      return vyre__lir_do(low, VYRE__LIR_CTZ, type, a, 0, 0);
+      return vyre__lir_do(lir, VYRE__LIR_CTZ, type, a, 0, 0);
     case VYRE__OP_POPCOUNT:
-      return vyre__lir_do(low, VYRE__LIR_POPCOUNT, type, a, 0, 0);
+      return vyre__lir_do(lir, VYRE__LIR_POPCOUNT, type, a, 0, 0);
     case VYRE__OP_CAST:
-      return vyre__build_cast(low, from, (vyre_type)node->type, a);
+      return vyre__build_cast(lir, from, (vyre_type)node->type, a);
     case VYRE__OP_BITCAST:
-      return bitcast(low, from, (vyre_type)node->type, a);
-    default: /* functions of mathematics; PUSH was refused */
+      return bitcast(lir, from, (vyre_type)node->type, a);
+    default: /* math functions; PUSH was rejected before */
       if (!vyre__op_is_math(node->op)) {
         build_refuse(b, id, vyre__ops[node->op].text);
-        return vyre__lir_bits(low, type, 0);
+        return vyre__lir_bits(lir, type, 0);
       }
-      return low->emit(low, &(vyre__lir_inst){.op = VYRE__LIR_MATH,
+      return lir->emit(lir, &(vyre__lir_inst){.op = VYRE__LIR_MATH,
                                               .type = (uint8_t)type,
                                               .aux = node->op,
                                               .a = a});
   }
 }
 
-/* Of each operation the one on unsigned integers, on signed ones, on floats;
- * whether the operands change places. */
+/* LIR operation for unsigned integers, signed integers and floats. swap: the
+ * operands are exchanged. */
 typedef struct row {
   uint8_t u, s, f;
   bool swap, compares;
@@ -219,8 +219,9 @@ static row row_of(vyre__op op) {
 #undef TEST
 }
 
-/* A uniform, whoever asks: it is there. */
-static bool is_given(const build *b, const vyre__node *node) {
+/* Returns true for an element of a uniform at a valid constant index. Reading
+ * it never fails. */
+static bool is_uniform_element(const build *b, const vyre__node *node) {
   if (node->op != VYRE__OP_LOAD) return false;
   const vyre_buffer_decl *decl = &b->program->buffers[node->a];
   const vyre__node *index = node_of(b, node->b);
@@ -228,49 +229,49 @@ static bool is_given(const build *b, const vyre__node *node) {
          vyre__literal(index) < decl->count;
 }
 
-/* Whether evaluating it for nothing is cheap and has no effect: no access but to
- * uniforms, and nothing that could be long. */
-static bool is_plain(const build *b, vyre__id id, unsigned budget) {
+/* Returns true if evaluating an expression early is cheap and has no effect: it
+ * reads only uniforms and is small. */
+static bool is_cheap(const build *b, vyre__id id, unsigned budget) {
   const vyre__node *node = node_of(b, id);
-  if (is_given(b, node)) return true;
+  if (is_uniform_element(b, node)) return true;
   if (budget == 0 || vyre__ops[node->op].flags || node->op == VYRE__OP_CALL ||
       vyre__op_is_math(node->op)) {
     return false;
   }
   uint32_t count = vyre__child_count(b->program, id);
   for (uint32_t i = 0; i < count; i++) {
-    if (!is_plain(b, vyre__child(b->program, id, i), budget - 1)) return false;
+    if (!is_cheap(b, vyre__child(b->program, id, i), budget - 1)) return false;
   }
   return true;
 }
 
-/* && and ||: the right side is evaluated only if it matters, unless nobody can
- * tell and it is cheap. What was proven of it holds only there. */
+/* Builds && and ||. The right side is evaluated only if needed, unless it is
+ * cheap and has no effect. Proofs about it hold only under that condition. */
 static vyre__val logical(build *b, vyre__id id) {
   const vyre__node *node = node_of(b, id);
-  vyre__lir_writer *low = b->low;
+  vyre__lir_writer *lir = b->lir;
   bool is_and = node->op == VYRE__OP_LAND;
   vyre__val a = build_value(b, node->a);
   uint64_t known;
-  if (vyre__lir_is_constant(low, a, &known)) {
+  if (vyre__lir_is_constant(lir, a, &known)) {
     return (known != 0) == is_and ? build_value(b, node->b) : a;
   }
-  if (is_plain(b, node->b, 4)) {
-    return vyre__lir_do(low, is_and ? VYRE__LIR_AND : VYRE__LIR_OR,
+  if (is_cheap(b, node->b, 4)) {
+    return vyre__lir_do(lir, is_and ? VYRE__LIR_AND : VYRE__LIR_OR,
                         VYRE_TYPE_BOOL, a, build_value(b, node->b), 0);
   }
-  uint32_t var = vyre__lir_new_var(low, "both", VYRE_TYPE_BOOL);
-  vyre__lir_set(low, var, a);
-  if (!is_and) a = vyre__lir_do(low, VYRE__LIR_NOT, VYRE_TYPE_BOOL, a, 0, 0);
-  size_t begin = vyre__lir_if(low, build_guard(b, id, a), 0);
-  vyre__lir_set(low, var, build_value(b, node->b));
-  vyre__lir_end(low, begin);
-  return vyre__lir_get(low, var);
+  uint32_t var = vyre__lir_new_var(lir, "both", VYRE_TYPE_BOOL);
+  vyre__lir_set(lir, var, a);
+  if (!is_and) a = vyre__lir_do(lir, VYRE__LIR_NOT, VYRE_TYPE_BOOL, a, 0, 0);
+  size_t begin = vyre__lir_if(lir, build_guard(b, id, a), 0);
+  vyre__lir_set(lir, var, build_value(b, node->b));
+  vyre__lir_end(lir, begin);
+  return vyre__lir_get(lir, var);
 }
 
 static vyre__val binary(build *b, vyre__id id) {
   const vyre__node *node = node_of(b, id);
-  vyre__lir_writer *low = b->low;
+  vyre__lir_writer *lir = b->lir;
   if (node->op == VYRE__OP_LAND || node->op == VYRE__OP_LOR) {
     return logical(b, id);
   }
@@ -278,7 +279,7 @@ static vyre__val binary(build *b, vyre__id id) {
   vyre_type type = vyre__lir_type((vyre_type)node->type);
   vyre__val a = build_value(b, node->a), c = build_value(b, node->b);
   if (vyre__op_is_math(node->op)) {
-    return low->emit(low, &(vyre__lir_inst){.op = VYRE__LIR_MATH,
+    return lir->emit(lir, &(vyre__lir_inst){.op = VYRE__LIR_MATH,
                                             .type = (uint8_t)type,
                                             .aux = node->op,
                                             .a = a,
@@ -288,7 +289,7 @@ static vyre__val binary(build *b, vyre__id id) {
   vyre__lir_op op = (vyre__lir_op)(is_float(from)    ? r.f
                                    : is_signed(from) ? r.s
                                                      : r.u);
-  return vyre__lir_do(low, op, type, r.swap ? c : a, r.swap ? a : c, 0);
+  return vyre__lir_do(lir, op, type, r.swap ? c : a, r.swap ? a : c, 0);
 }
 
 static vyre__val ternary(build *b, vyre__id id) {
@@ -296,81 +297,82 @@ static vyre__val ternary(build *b, vyre__id id) {
   vyre_type type = vyre__lir_type((vyre_type)node->type);
   vyre__val a = build_value(b, node->a);
   uint64_t known;
-  /* Libraries choose by constants: what is not taken has no effect there. */
+  /* Libraries select by constants. The other operand has no effect, so it is
+   * not built. */
   if (b->is_library && node->op == VYRE__OP_SELECT &&
-      vyre__lir_is_constant(b->low, a, &known)) {
+      vyre__lir_is_constant(b->lir, a, &known)) {
     return build_value(b, known ? node->b : node->c);
   }
   vyre__val second = build_value(b, node->b), third = build_value(b, node->c);
   return vyre__lir_do(
-      b->low, node->op == VYRE__OP_FMA ? VYRE__LIR_FMA : VYRE__LIR_SELECT, type,
+      b->lir, node->op == VYRE__OP_FMA ? VYRE__LIR_FMA : VYRE__LIR_SELECT, type,
       a, second, third);
 }
 
 static vyre__val axis_value(build *b, const vyre__node *node) {
-  vyre__lir_writer *low = b->low;
+  vyre__lir_writer *lir = b->lir;
   unsigned axis = node->aux;
   vyre__lir_inst inst = {.type = VYRE_TYPE_U32, .aux = axis};
   if (node->op == VYRE__OP_WORKGROUP_SIZE) {
-    return vyre__lir_bits(low, VYRE_TYPE_U32, low->workgroup[axis]);
+    return vyre__lir_bits(lir, VYRE_TYPE_U32, lir->workgroup[axis]);
   }
   if (node->op == VYRE__OP_WORKGROUP_ID || node->op == VYRE__OP_GRID_SIZE) {
     inst.op = node->op == VYRE__OP_GRID_SIZE ? VYRE__LIR_GRID_SIZE
                                              : VYRE__LIR_GROUP_ID;
-    return low->emit(low, &inst);
+    return lir->emit(lir, &inst);
   }
   vyre__val local;
   inst.op = VYRE__LIR_LOCAL_ID;
-  if (low->workgroup[axis] == 1) {
-    local = vyre__lir_bits(low, VYRE_TYPE_U32, 0);
+  if (lir->workgroup[axis] == 1) {
+    local = vyre__lir_bits(lir, VYRE_TYPE_U32, 0);
   } else {
-    local = low->emit(low, &inst);
+    local = lir->emit(lir, &inst);
   }
   if (node->op == VYRE__OP_LOCAL_ID) return local;
   inst.op = VYRE__LIR_GROUP_ID;
-  vyre__val size = vyre__lir_bits(low, VYRE_TYPE_U32, low->workgroup[axis]);
-  vyre__val first = vyre__lir_do(low, VYRE__LIR_MUL, VYRE_TYPE_U32,
-                                 low->emit(low, &inst), size, 0);
-  return vyre__lir_do(low, VYRE__LIR_ADD, VYRE_TYPE_U32, first, local, 0);
+  vyre__val size = vyre__lir_bits(lir, VYRE_TYPE_U32, lir->workgroup[axis]);
+  vyre__val first = vyre__lir_do(lir, VYRE__LIR_MUL, VYRE_TYPE_U32,
+                                 lir->emit(lir, &inst), size, 0);
+  return vyre__lir_do(lir, VYRE__LIR_ADD, VYRE_TYPE_U32, first, local, 0);
 }
 
-/* Of a library: calls of the program were put in place. */
+/* Expands a call inside a library. Calls of the program are inlined already. */
 static vyre__val call(build *b, const vyre__node *node) {
   vyre__val arguments[VYRE__BUILD_ARGUMENTS];
   if (node->c > VYRE__BUILD_ARGUMENTS) {
-    vyre__lir_misfit(b->low, "arguments of one call", node->c,
+    vyre__lir_misfit(b->lir, "arguments of one call", node->c,
                      VYRE__BUILD_ARGUMENTS);
     return 0;
   }
   for (uint32_t i = 0; i < node->c; i++) {
     arguments[i] = build_value(b, b->program->lists[node->b + i]);
   }
-  return vyre__build_call(b->low, b->program, &b->program->functions[node->a],
+  return vyre__build_call(b->lir, b->program, &b->program->functions[node->a],
                           arguments, node->c);
 }
 
 vyre__val build_value(build *b, vyre__id id) {
   const vyre__node *node = node_of(b, id);
-  vyre__lir_writer *low = b->low;
-  if (low->no_memory) return 0;
-  low->here = b->is_library ? low->here : vyre__source_loc_of(b->program, id);
+  vyre__lir_writer *lir = b->lir;
+  if (lir->no_memory) return 0;
+  lir->here = b->is_library ? lir->here : vyre__source_loc_of(b->program, id);
   switch ((vyre__form)vyre__ops[node->op].form) {
     case VYRE__FORM_LITERAL:
-      return constant(low, vyre__lir_type((vyre_type)node->type),
+      return constant(lir, vyre__lir_type((vyre_type)node->type),
                       vyre__literal(node));
     case VYRE__FORM_LOCAL:
       if (!b->function->locals[node->a].is_mutable) return b->values[node->a];
-      return vyre__lir_get(low, b->values[node->a] - 1);
+      return vyre__lir_get(lir, b->values[node->a] - 1);
     case VYRE__FORM_CALL:
       return call(b, node);
     case VYRE__FORM_LOAD:
       return build_load(b, id);
     case VYRE__FORM_BUFFER:
-      if (low->buffers[node->a].count) {
-        return vyre__lir_bits(low, VYRE_TYPE_U32, low->buffers[node->a].count);
+      if (lir->buffers[node->a].count) {
+        return vyre__lir_bits(lir, VYRE_TYPE_U32, lir->buffers[node->a].count);
       }
-      return low->emit(
-          low, &(vyre__lir_inst){
+      return lir->emit(
+          lir, &(vyre__lir_inst){
                    .op = VYRE__LIR_LEN, .type = VYRE_TYPE_U32, .aux = node->a});
     case VYRE__FORM_AXIS:
       return axis_value(b, node);
@@ -385,6 +387,6 @@ vyre__val build_value(build *b, vyre__id id) {
       return build_atomic(b, id);
     default:
       build_refuse(b, id, vyre__ops[node->op].text);
-      return vyre__lir_bits(low, vyre__lir_type((vyre_type)node->type), 0);
+      return vyre__lir_bits(lir, vyre__lir_type((vyre_type)node->type), 0);
   }
 }

@@ -5,36 +5,38 @@
 #include "lower/build.h"
 #include "lower/trip_count.h"
 
-/* One function that is being written. */
+/* State of one function while it is written. */
 typedef struct build {
-  vyre__lir_writer *low;
-  const vyre_program *program; /* the user's, or a library */
+  vyre__lir_writer *lir;
+  const vyre_program *program; /* the user's program, or a library */
   const vyre__function *function;
-  const vyre__ranges *ranges;     /* NULL in libraries */
-  const vyre__trip_count *rounds; /* of nodes; NULL: there are no loops */
-  bool counts_rounds;
-  uint32_t counted;  /* loops around that count the rounds of those inside */
-  vyre__val *values; /* per local: its value; for a `var`, variable + 1 */
-  vyre__val result;  /* what RETURN gave, in a library */
+  const vyre__ranges *ranges;          /* NULL in libraries */
+  const vyre__trip_count *trip_counts; /* per node; NULL without loops */
+  bool counts_iterations;
+  uint32_t counted;  /* enclosing loops that charge the iterations of this
+                      * one */
+  vyre__val *values; /* per local: its value; for a `var`: variable index + 1 */
+  vyre__val result;  /* library: value of the RETURN */
   bool is_library;
-  bool has_left; /* the rest of this block is not reached */
+  bool has_left; /* the rest of this block is unreachable */
 } build;
 
 vyre__val build_value(build *b, vyre__id id);
 void build_statement(build *b, vyre__id id);
 
-/* Returns what the IF for guard @p id tests: its condition, or what the workgroup
- * agrees on if that is unsteady. */
+/* Returns the condition for the IF of guard @p id: @p condition itself, or, if
+ * it reads racy memory, a value that the workgroup agrees on. */
 vyre__val build_guard(build *b, vyre__id id, vyre__val condition);
 
-/* Memory: build_memory.c. */
+/* Memory accesses (build_memory.c). */
 vyre__val build_load(build *b, vyre__id id);
 void build_store(build *b, vyre__id id);
 vyre__val build_atomic(build *b, vyre__id id);
 vyre__val build_uniform(build *b, vyre__id id);
-void build_buffers(vyre__lir_writer *low);
+void build_buffers(vyre__lir_writer *lir);
 
-/* What cannot be lowered: the first one counts. */
+/* Fails because a statement cannot be compiled. Only the first failure is
+ * reported. */
 void build_refuse(build *b, vyre__id id, const char *what);
 
 #endif

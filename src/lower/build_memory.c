@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Accesses: indices with the checks that they need, elements as they are in
- * memory. */
+/* Builds memory accesses: indices with their bounds checks, and conversions
+ * between values and elements. */
 #include "base/memory.h"
 #include "lower/build_internal.h"
 
@@ -8,13 +8,13 @@ static const vyre__node *node_of(const build *b, vyre__id id) {
   return &b->program->nodes[id];
 }
 
-void build_buffers(vyre__lir_writer *low) {
-  for (size_t i = 0; i < low->program->buffer_count; i++) {
-    const vyre_buffer_decl *decl = &low->program->buffers[i];
+void build_buffers(vyre__lir_writer *lir) {
+  for (size_t i = 0; i < lir->program->buffer_count; i++) {
+    const vyre_buffer_decl *decl = &lir->program->buffers[i];
     uint32_t size = vyre_element_size(decl->element);
-    if (size == 0) size = 1; /* bytes */
+    if (size == 0) size = 1; /* elements of type `bytes` */
     vyre__lir_new_buffer(
-        low, &(vyre__lir_buffer){.name = decl->name,
+        lir, &(vyre__lir_buffer){.name = decl->name,
                                  .source = (uint32_t)i,
                                  .kind = (uint8_t)decl->kind,
                                  .width = (uint8_t)size,
@@ -24,57 +24,57 @@ void build_buffers(vyre__lir_writer *low) {
   }
 }
 
-static vyre__val length_of(vyre__lir_writer *low, uint32_t buffer) {
-  uint32_t count = low->buffers[buffer].count;
-  if (count) return vyre__lir_bits(low, VYRE_TYPE_U32, count);
-  return low->emit(
-      low, &(vyre__lir_inst){
+static vyre__val length_of(vyre__lir_writer *lir, uint32_t buffer) {
+  uint32_t count = lir->buffers[buffer].count;
+  if (count) return vyre__lir_bits(lir, VYRE_TYPE_U32, count);
+  return lir->emit(
+      lir, &(vyre__lir_inst){
                .op = VYRE__LIR_LEN, .type = VYRE_TYPE_U32, .aux = buffer});
 }
 
-typedef struct place {
+typedef struct access {
   vyre__val index; /* u32 */
-  vyre__val check; /* holds if it is inside; 0: it is */
-} place;
+  vyre__val check; /* holds if the index is in bounds; 0: proven */
+} access;
 
-/* An index is the number it is: a negative one is outside, and so is one that
- * does not fit in 32 bits. */
-static place find_place(build *b, vyre__id id) {
+/* Builds the index of an access and its bounds check. Negative indices and
+ * indices above 32 bits are out of bounds. */
+static access build_access(build *b, vyre__id id) {
   const vyre__node *node = node_of(b, id);
-  vyre__lir_writer *low = b->low;
+  vyre__lir_writer *lir = b->lir;
   vyre__id index_id = node->b;
   vyre_type type = (vyre_type)node_of(b, index_id)->type;
-  place p = {.index = build_value(b, index_id)};
+  access p = {.index = build_value(b, index_id)};
   bool wide = type == VYRE_TYPE_U64 || type == VYRE_TYPE_I64;
   vyre__val narrow =
-      wide ? vyre__lir_do(low, VYRE__LIR_TRUNC, VYRE_TYPE_U32, p.index, 0, 0)
+      wide ? vyre__lir_do(lir, VYRE__LIR_TRUNC, VYRE_TYPE_U32, p.index, 0, 0)
            : p.index;
-  low->access_count++;
+  lir->access_count++;
   if (b->ranges->flags[id] & VYRE__RANGE_INSIDE) {
-    low->proven_count++;
-    return (place){narrow, 0};
+    lir->proven_count++;
+    return (access){narrow, 0};
   }
-  vyre__val length = length_of(low, node->a);
+  vyre__val length = length_of(lir, node->a);
   if (wide) {
-    length = vyre__lir_do(low, VYRE__LIR_ZEXT, VYRE_TYPE_U64, length, 0, 0);
+    length = vyre__lir_do(lir, VYRE__LIR_ZEXT, VYRE_TYPE_U64, length, 0, 0);
   }
-  /* As unsigned: a negative 64-bit number is above every length. */
+  /* Compares unsigned: a negative 64-bit index is above every length. */
   p.check =
-      vyre__lir_do(low, VYRE__LIR_LT_U, VYRE_TYPE_BOOL, p.index, length, 0);
+      vyre__lir_do(lir, VYRE__LIR_LT_U, VYRE_TYPE_BOOL, p.index, length, 0);
   if (type == VYRE_TYPE_I32 && vyre__range_of(b->ranges, index_id).lo < 0) {
-    vyre__val minus = vyre__lir_bits(low, VYRE_TYPE_U32, UINT32_MAX);
+    vyre__val minus = vyre__lir_bits(lir, VYRE_TYPE_U32, UINT32_MAX);
     vyre__val above =
-        vyre__lir_do(low, VYRE__LIR_LT_S, VYRE_TYPE_BOOL, minus, p.index, 0);
+        vyre__lir_do(lir, VYRE__LIR_LT_S, VYRE_TYPE_BOOL, minus, p.index, 0);
     p.check =
-        vyre__lir_do(low, VYRE__LIR_AND, VYRE_TYPE_BOOL, p.check, above, 0);
+        vyre__lir_do(lir, VYRE__LIR_AND, VYRE_TYPE_BOOL, p.check, above, 0);
   }
   p.index = narrow;
   uint64_t known;
-  if (vyre__lir_is_constant(low, p.check, &known) && known) p.check = 0;
+  if (vyre__lir_is_constant(lir, p.check, &known) && known) p.check = 0;
   return p;
 }
 
-static uint16_t hints_of(place p) {
+static uint16_t hints_of(access p) {
   return p.check ? 0 : VYRE__HINT_PROVEN;
 }
 
@@ -82,61 +82,61 @@ static vyre_type memory_type(unsigned width) {
   return width == 8 ? VYRE_TYPE_U64 : VYRE_TYPE_U32;
 }
 
-static vyre__val extend(vyre__lir_writer *low, vyre__val a, uint32_t bits) {
-  vyre__val count = vyre__lir_bits(low, VYRE_TYPE_U32, 32 - bits);
-  a = vyre__lir_do(low, VYRE__LIR_SHL, VYRE_TYPE_U32, a, count, 0);
-  return vyre__lir_do(low, VYRE__LIR_SHR_S, VYRE_TYPE_U32, a, count, 0);
+static vyre__val extend(vyre__lir_writer *lir, vyre__val a, uint32_t bits) {
+  vyre__val count = vyre__lir_bits(lir, VYRE_TYPE_U32, 32 - bits);
+  a = vyre__lir_do(lir, VYRE__LIR_SHL, VYRE_TYPE_U32, a, count, 0);
+  return vyre__lir_do(lir, VYRE__LIR_SHR_S, VYRE_TYPE_U32, a, count, 0);
 }
 
-static vyre__val widen(vyre__lir_writer *low, vyre_element element,
+static vyre__val widen(vyre__lir_writer *lir, vyre_element element,
                        vyre__val a) {
   switch (element) {
     case VYRE_ELEMENT_BOOL:
-      return vyre__lir_do(low, VYRE__LIR_NE, VYRE_TYPE_BOOL, a,
-                          vyre__lir_bits(low, VYRE_TYPE_U32, 0), 0);
+      return vyre__lir_do(lir, VYRE__LIR_NE, VYRE_TYPE_BOOL, a,
+                          vyre__lir_bits(lir, VYRE_TYPE_U32, 0), 0);
     case VYRE_ELEMENT_I8:
-      return extend(low, a, 8);
+      return extend(lir, a, 8);
     case VYRE_ELEMENT_I16:
-      return extend(low, a, 16);
+      return extend(lir, a, 16);
     case VYRE_ELEMENT_F16:
-      return vyre__lir_do(low, VYRE__LIR_FROM_F16, VYRE_TYPE_F32, a, 0, 0);
+      return vyre__lir_do(lir, VYRE__LIR_FROM_F16, VYRE_TYPE_F32, a, 0, 0);
     case VYRE_ELEMENT_BF16:
-      return vyre__lir_do(low, VYRE__LIR_FROM_BF16, VYRE_TYPE_F32, a, 0, 0);
+      return vyre__lir_do(lir, VYRE__LIR_FROM_BF16, VYRE_TYPE_F32, a, 0, 0);
     case VYRE_ELEMENT_F32:
-      return vyre__lir_do(low, VYRE__LIR_BITCAST, VYRE_TYPE_F32, a, 0, 0);
+      return vyre__lir_do(lir, VYRE__LIR_BITCAST, VYRE_TYPE_F32, a, 0, 0);
     case VYRE_ELEMENT_F64:
-      return vyre__lir_do(low, VYRE__LIR_BITCAST, VYRE_TYPE_F64, a, 0, 0);
+      return vyre__lir_do(lir, VYRE__LIR_BITCAST, VYRE_TYPE_F64, a, 0, 0);
     default:
       return a;
   }
 }
 
-static vyre__val narrow(vyre__lir_writer *low, vyre_element element,
+static vyre__val narrow(vyre__lir_writer *lir, vyre_element element,
                         vyre__val a) {
   switch (element) {
     case VYRE_ELEMENT_BOOL:
-      return vyre__lir_do(low, VYRE__LIR_ZEXT, VYRE_TYPE_U32, a, 0, 0);
+      return vyre__lir_do(lir, VYRE__LIR_ZEXT, VYRE_TYPE_U32, a, 0, 0);
     case VYRE_ELEMENT_F16:
-      return vyre__lir_do(low, VYRE__LIR_TO_F16, VYRE_TYPE_U32, a, 0, 0);
+      return vyre__lir_do(lir, VYRE__LIR_TO_F16, VYRE_TYPE_U32, a, 0, 0);
     case VYRE_ELEMENT_BF16:
-      return vyre__lir_do(low, VYRE__LIR_TO_BF16, VYRE_TYPE_U32, a, 0, 0);
+      return vyre__lir_do(lir, VYRE__LIR_TO_BF16, VYRE_TYPE_U32, a, 0, 0);
     case VYRE_ELEMENT_F32:
-      return vyre__lir_do(low, VYRE__LIR_FBITS, VYRE_TYPE_U32, a, 0, 0);
+      return vyre__lir_do(lir, VYRE__LIR_FBITS, VYRE_TYPE_U32, a, 0, 0);
     case VYRE_ELEMENT_F64:
-      return vyre__lir_do(low, VYRE__LIR_FBITS, VYRE_TYPE_U64, a, 0, 0);
+      return vyre__lir_do(lir, VYRE__LIR_FBITS, VYRE_TYPE_U64, a, 0, 0);
     default:
       return a;
   }
 }
 
-/* A value as bits that fit in memory of 4 or 8 bytes, and back. */
-static vyre__val to_bits(vyre__lir_writer *low, vyre__val a) {
-  vyre_type type = vyre__lir_type_of(low, a);
+/* Converts a value to integer bits of 4 or 8 bytes. */
+static vyre__val to_bits(vyre__lir_writer *lir, vyre__val a) {
+  vyre_type type = vyre__lir_type_of(lir, a);
   if (type == VYRE_TYPE_BOOL) {
-    return vyre__lir_do(low, VYRE__LIR_ZEXT, VYRE_TYPE_U32, a, 0, 0);
+    return vyre__lir_do(lir, VYRE__LIR_ZEXT, VYRE_TYPE_U32, a, 0, 0);
   }
   if (type == VYRE_TYPE_F32 || type == VYRE_TYPE_F64) {
-    return vyre__lir_do(low, VYRE__LIR_BITCAST,
+    return vyre__lir_do(lir, VYRE__LIR_BITCAST,
                         type == VYRE_TYPE_F32 ? VYRE_TYPE_U32 : VYRE_TYPE_U64,
                         a, 0, 0);
   }
@@ -145,35 +145,36 @@ static vyre__val to_bits(vyre__lir_writer *low, vyre__val a) {
 
 vyre__val build_load(build *b, vyre__id id) {
   const vyre__node *node = node_of(b, id);
-  vyre__lir_writer *low = b->low;
+  vyre__lir_writer *lir = b->lir;
   vyre_element element = b->program->buffers[node->a].element;
-  place p = find_place(b, id);
-  if (low->no_memory) return 0;
-  vyre_type type = memory_type(low->buffers[node->a].width);
+  access p = build_access(b, id);
+  if (lir->no_memory) return 0;
+  vyre_type type = memory_type(lir->buffers[node->a].width);
   vyre__val bits =
-      low->emit(low, &(vyre__lir_inst){.op = VYRE__LIR_LOAD,
+      lir->emit(lir, &(vyre__lir_inst){.op = VYRE__LIR_LOAD,
                                        .type = (uint8_t)type,
                                        .hints = hints_of(p),
                                        .aux = node->a,
                                        .v = {p.index, p.check, 0, 0}});
-  return widen(low, element, bits);
+  return widen(lir, element, bits);
 }
 
 void build_store(build *b, vyre__id id) {
   const vyre__node *node = node_of(b, id);
-  vyre__lir_writer *low = b->low;
+  vyre__lir_writer *lir = b->lir;
   vyre_element element = b->program->buffers[node->a].element;
-  place p = find_place(b, id);
+  access p = build_access(b, id);
   vyre__val value = build_value(b, node->c);
-  /* Which NaN it is can be seen where it leaves shared memory for a buffer or
-   * becomes an integer, and there it is made the one. */
+  /* The NaN payload becomes visible only when a value is copied from shared
+   * memory to a buffer or converted to an integer. NaNs are made canonical
+   * there, not here. */
   bool is_any_nan =
-      low->buffers[node->a].kind == VYRE_MEMORY_SHARED &&
+      lir->buffers[node->a].kind == VYRE_MEMORY_SHARED &&
       (element == VYRE_ELEMENT_F32 || element == VYRE_ELEMENT_F64);
-  value = is_any_nan ? to_bits(low, value) : narrow(low, element, value);
-  if (low->no_memory) return;
-  low->buffers[node->a].is_written = true;
-  low->emit(low, &(vyre__lir_inst){.op = VYRE__LIR_STORE,
+  value = is_any_nan ? to_bits(lir, value) : narrow(lir, element, value);
+  if (lir->no_memory) return;
+  lir->buffers[node->a].is_written = true;
+  lir->emit(lir, &(vyre__lir_inst){.op = VYRE__LIR_STORE,
                                    .hints = hints_of(p),
                                    .aux = node->a,
                                    .v = {p.index, value, p.check, 0}});
@@ -202,10 +203,10 @@ static vyre__lir_op atomic_op(vyre__op op, bool is_signed) {
 
 vyre__val build_atomic(build *b, vyre__id id) {
   const vyre__node *node = node_of(b, id);
-  vyre__lir_writer *low = b->low;
+  vyre__lir_writer *lir = b->lir;
   bool is_signed = node->type == VYRE_TYPE_I32 || node->type == VYRE_TYPE_I64;
   vyre__lir_op op = atomic_op((vyre__op)node->op, is_signed);
-  place p = find_place(b, id);
+  access p = build_access(b, id);
   vyre__lir_inst inst = {.op = (uint8_t)op,
                          .type = (uint8_t)vyre__lir_type((vyre_type)node->type),
                          .hints = hints_of(p),
@@ -219,36 +220,37 @@ vyre__val build_atomic(build *b, vyre__id id) {
     inst.b = build_value(b, node->c);
     inst.c = p.check;
   }
-  if (low->no_memory) return 0;
-  low->buffers[node->a].is_written = true;
-  low->buffers[node->a].is_atomic = true;
-  return low->emit(low, &inst);
+  if (lir->no_memory) return 0;
+  lir->buffers[node->a].is_written = true;
+  lir->buffers[node->a].is_atomic = true;
+  return lir->emit(lir, &inst);
 }
 
-static vyre__val from_bits(vyre__lir_writer *low, vyre_type type, vyre__val a) {
+static vyre__val from_bits(vyre__lir_writer *lir, vyre_type type, vyre__val a) {
   if (type == VYRE_TYPE_BOOL) {
-    return vyre__lir_do(low, VYRE__LIR_NE, VYRE_TYPE_BOOL, a,
-                        vyre__lir_bits(low, VYRE_TYPE_U32, 0), 0);
+    return vyre__lir_do(lir, VYRE__LIR_NE, VYRE_TYPE_BOOL, a,
+                        vyre__lir_bits(lir, VYRE_TYPE_U32, 0), 0);
   }
-  return vyre__lir_do(low, VYRE__LIR_BITCAST, type, a, 0, 0);
+  return vyre__lir_do(lir, VYRE__LIR_BITCAST, type, a, 0, 0);
 }
 
-/* uniform(x): local invocation 0 leaves its value in shared memory, all take it,
- * and nobody goes on before everybody has. */
+/* Builds uniform(x). Local invocation 0 stores its value to shared memory and
+ * all invocations load it. The second barrier keeps the memory valid until all
+ * have loaded. */
 vyre__val build_uniform(build *b, vyre__id id) {
   const vyre__node *node = node_of(b, id);
-  vyre__lir_writer *low = b->low;
+  vyre__lir_writer *lir = b->lir;
   vyre__val value = build_value(b, node->a);
   vyre_type type = vyre__lir_type((vyre_type)node->type);
-  if (low->workgroup[0] * low->workgroup[1] * low->workgroup[2] == 1) {
+  if (lir->workgroup[0] * lir->workgroup[1] * lir->workgroup[2] == 1) {
     return value;
   }
-  vyre__val bits = to_bits(low, value);
-  if (low->no_memory) return 0;
-  unsigned wide = vyre__lir_type_of(low, bits) == VYRE_TYPE_U64;
-  if (low->uniform_buffer[wide] == VYRE_NO_INDEX) {
-    low->uniform_buffer[wide] = vyre__lir_new_buffer(
-        low, &(vyre__lir_buffer){.name = wide ? "uniform64" : "uniform32",
+  vyre__val bits = to_bits(lir, value);
+  if (lir->no_memory) return 0;
+  unsigned wide = vyre__lir_type_of(lir, bits) == VYRE_TYPE_U64;
+  if (lir->uniform_buffer[wide] == VYRE_NO_INDEX) {
+    lir->uniform_buffer[wide] = vyre__lir_new_buffer(
+        lir, &(vyre__lir_buffer){.name = wide ? "uniform64" : "uniform32",
                                  .source = VYRE_NO_INDEX,
                                  .kind = VYRE_MEMORY_SHARED,
                                  .width = wide ? 8 : 4,
@@ -256,26 +258,26 @@ vyre__val build_uniform(build *b, vyre__id id) {
                                  .is_written = true,
                                  .count = 1});
   }
-  uint32_t buffer = low->uniform_buffer[wide];
-  vyre__val zero = vyre__lir_bits(low, VYRE_TYPE_U32, 0), any = zero;
+  uint32_t buffer = lir->uniform_buffer[wide];
+  vyre__val zero = vyre__lir_bits(lir, VYRE_TYPE_U32, 0), any = zero;
   for (unsigned axis = 0; axis < 3; axis++) {
-    if (low->workgroup[axis] == 1) continue;
-    vyre__val part = low->emit(
-        low, &(vyre__lir_inst){
+    if (lir->workgroup[axis] == 1) continue;
+    vyre__val part = lir->emit(
+        lir, &(vyre__lir_inst){
                  .op = VYRE__LIR_LOCAL_ID, .type = VYRE_TYPE_U32, .aux = axis});
-    any = vyre__lir_do(low, VYRE__LIR_OR, VYRE_TYPE_U32, any, part, 0);
+    any = vyre__lir_do(lir, VYRE__LIR_OR, VYRE_TYPE_U32, any, part, 0);
   }
   vyre__val first =
-      vyre__lir_do(low, VYRE__LIR_EQ, VYRE_TYPE_BOOL, any, zero, 0);
-  low->emit(low, &(vyre__lir_inst){.op = VYRE__LIR_STORE,
+      vyre__lir_do(lir, VYRE__LIR_EQ, VYRE_TYPE_BOOL, any, zero, 0);
+  lir->emit(lir, &(vyre__lir_inst){.op = VYRE__LIR_STORE,
                                    .aux = buffer,
                                    .v = {zero, bits, first, 0}});
-  vyre__lir_plain(low, VYRE__LIR_BARRIER);
-  bits = low->emit(
-      low, &(vyre__lir_inst){.op = VYRE__LIR_LOAD,
+  vyre__lir_plain(lir, VYRE__LIR_BARRIER);
+  bits = lir->emit(
+      lir, &(vyre__lir_inst){.op = VYRE__LIR_LOAD,
                              .type = wide ? VYRE_TYPE_U64 : VYRE_TYPE_U32,
                              .aux = buffer,
                              .a = zero});
-  vyre__lir_plain(low, VYRE__LIR_BARRIER);
-  return from_bits(low, type, bits);
+  vyre__lir_plain(lir, VYRE__LIR_BARRIER);
+  return from_bits(lir, type, bits);
 }

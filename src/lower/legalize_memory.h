@@ -4,14 +4,15 @@
 
 #include "lir/writer.h"
 
-/* Returns whether the pass `memory` changes anything for that target. */
+/* Returns true if the pass `legalize-memory` changes anything for @p target. */
 bool vyre__legalize_memory_is_needed(const vyre__target *target,
-                                     const vyre__lir_writer *low);
+                                     const vyre__lir_writer *lir);
 
-/* The pass `memory`: from @p from into @p low, which has been begun. Replaces what
- * low->target lacks: narrow accesses become words, u64 becomes two u32, and an
- * atomic_add of 64 bits becomes two of 32 bits where that is exact. */
-void vyre__legalize_memory(vyre__lir_writer *low, const vyre__lir_writer *from,
+/* Runs the pass `legalize-memory` from @p from into the empty writer @p lir. It
+ * replaces accesses that lir->target lacks: narrow elements become words, u64
+ * becomes two u32, and a 64-bit atomic_add becomes two 32-bit ones where that
+ * is exact. */
+void vyre__legalize_memory(vyre__lir_writer *lir, const vyre__lir_writer *from,
                            vyre_arena *scratch);
 
 #endif

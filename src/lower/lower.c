@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The passes one after the other. */
+/* Runs the lowering passes in order. */
 #include <string.h>
 
 #include "analyze/inline.h"
@@ -12,61 +12,65 @@
 #include "lower/legalize_floats.h"
 #include "lower/legalize_memory.h"
 
-enum { VAR_NAME = 16 }; /* bytes of a variable's name, about */
+enum { VAR_NAME = 16 }; /* estimated bytes of a variable name */
 
-/* An array of the kernel, out of one that grew. */
-static void *keep(vyre_arena *arena, const void *array, size_t count,
-                  size_t size) {
+/* Copies an array of the writer into the arena. */
+static void *copy_array(vyre_arena *arena, const void *array, size_t count,
+                        size_t size) {
   void *copy = vyre__arena_array(arena, count, size);
   if (copy && count) memcpy(copy, array, count * size);
   return copy;
 }
 
-static vyre__lir_kernel *finish(const vyre__lir_writer *low,
+static vyre__lir_kernel *finish(const vyre__lir_writer *lir,
                                 const vyre__split *split,
                                 const vyre_program *program,
                                 vyre_arena *arena) {
-  bool whole = split->phase_count == 0;
-  /* Nearly all of it; what else there is fits in what comes with the arena. */
-  size_t most = low->count * (sizeof *low->code + sizeof *low->places) +
-                low->var_count * (sizeof *low->vars + VAR_NAME) +
-                low->loop_count * sizeof *low->loops + sizeof(vyre__lir_kernel);
+  bool is_unsplit = split->phase_count == 0;
+  /* Covers nearly all memory; the rest fits the first block of the arena. */
+  size_t bytes = lir->count * (sizeof *lir->code + sizeof *lir->source_locs) +
+                 lir->var_count * (sizeof *lir->vars + VAR_NAME) +
+                 lir->loop_count * sizeof *lir->loops +
+                 sizeof(vyre__lir_kernel);
   vyre__lir_kernel *k = NULL;
-  if (vyre__arena_reserve(arena, most + 4096)) {
+  if (vyre__arena_reserve(arena, bytes + 4096)) {
     k = vyre_arena_alloc(arena, sizeof *k, 0);
   }
   if (!k) return NULL;
-  *k = (vyre__lir_kernel){.name = program->name,
-                          .program = program,
-                          .count = (uint32_t)low->count,
-                          .var_count = (uint32_t)low->var_count,
-                          .buffer_count = (uint32_t)low->buffer_count,
-                          .loop_count = (uint32_t)low->loop_count,
-                          .host = split->host,
-                          .phase_count = (uint32_t)split->phase_count + whole,
-                          .step_count = (uint32_t)split->step_count + whole,
-                          .grid_loop_count = split->loop_count,
-                          .spill_buffer = split->hidden,
-                          .spill_words = split->hidden_words,
-                          .access_count = low->access_count,
-                          .proven_count = low->proven_count};
-  memcpy(k->workgroup, low->workgroup, sizeof k->workgroup);
-  k->code = keep(arena, low->code, low->count, sizeof *k->code);
-  k->source_locs = keep(arena, low->places, low->count, sizeof *k->source_locs);
-  k->vars = keep(arena, low->vars, low->var_count, sizeof *k->vars);
+  *k = (vyre__lir_kernel){
+      .name = program->name,
+      .program = program,
+      .count = (uint32_t)lir->count,
+      .var_count = (uint32_t)lir->var_count,
+      .buffer_count = (uint32_t)lir->buffer_count,
+      .loop_count = (uint32_t)lir->loop_count,
+      .host = split->host,
+      .phase_count = (uint32_t)split->phase_count + is_unsplit,
+      .step_count = (uint32_t)split->step_count + is_unsplit,
+      .grid_loop_count = split->loop_count,
+      .spill_buffer = split->spill_buffer,
+      .spill_words = split->spill_words,
+      .access_count = lir->access_count,
+      .proven_count = lir->proven_count};
+  memcpy(k->workgroup, lir->workgroup, sizeof k->workgroup);
+  k->code = copy_array(arena, lir->code, lir->count, sizeof *k->code);
+  k->source_locs =
+      copy_array(arena, lir->source_locs, lir->count, sizeof *k->source_locs);
+  k->vars = copy_array(arena, lir->vars, lir->var_count, sizeof *k->vars);
   for (uint32_t i = 0; k->vars && i < k->var_count; i++) {
     k->vars[i].name =
-        keep(arena, low->vars[i].name, strlen(low->vars[i].name) + 1, 1);
+        copy_array(arena, lir->vars[i].name, strlen(lir->vars[i].name) + 1, 1);
     if (!k->vars[i].name) return NULL;
   }
-  k->buffers = keep(arena, low->buffers, low->buffer_count, sizeof *k->buffers);
-  k->loops = keep(arena, low->loops, low->loop_count, sizeof *k->loops);
+  k->buffers =
+      copy_array(arena, lir->buffers, lir->buffer_count, sizeof *k->buffers);
+  k->loops = copy_array(arena, lir->loops, lir->loop_count, sizeof *k->loops);
   const vyre__lir_phase all = {1, k->count};
   const vyre__lir_step run = {.kind = VYRE__STEP_RUN};
-  k->phases = keep(arena, whole ? &all : split->phases, k->phase_count,
-                   sizeof *k->phases);
-  k->steps =
-      keep(arena, whole ? &run : split->steps, k->step_count, sizeof *k->steps);
+  k->phases = copy_array(arena, is_unsplit ? &all : split->phases,
+                         k->phase_count, sizeof *k->phases);
+  k->steps = copy_array(arena, is_unsplit ? &run : split->steps, k->step_count,
+                        sizeof *k->steps);
   if (!k->code || !k->source_locs || !k->vars || !k->buffers || !k->loops ||
       !k->phases || !k->steps) {
     return NULL;
@@ -82,7 +86,7 @@ static vyre__lir_kernel *finish(const vyre__lir_writer *low,
 }
 
 typedef struct lowering {
-  const vyre_program *program; /* of the caller */
+  const vyre_program *program; /* program of the caller */
   vyre_program *inlined;
   const vyre__target *target;
   vyre__pass last;
@@ -92,32 +96,32 @@ typedef struct lowering {
   vyre_status *st;
 } lowering;
 
-static vyre_code problem(const lowering *l, const vyre__lir_writer *low) {
-  if (low->code_failed != VYRE_OK) return low->code_failed;
-  if (!low->no_memory) return VYRE_OK;
-  return vyre__no_memory(l->st, "vyre__lower", "instructions", low->count);
+static vyre_code problem(const lowering *l, const vyre__lir_writer *lir) {
+  if (lir->code_failed != VYRE_OK) return lir->code_failed;
+  if (!lir->no_memory) return VYRE_OK;
+  return vyre__no_memory(l->st, "vyre__lower", "instructions", lir->count);
 }
 
-static vyre_code build(lowering *l, vyre__lir_writer *low) {
+static vyre_code build(lowering *l, vyre__lir_writer *lir) {
   const uint32_t *workgroup =
       l->target->workgroup[0] ? l->target->workgroup : l->program->workgroup;
   vyre__ranges ranges;
-  /* What is proven must hold for the workgroup that runs. */
+  /* Proofs must hold for the workgroup size that runs. */
   VYRE_TRY(
       vyre__ranges_build(l->inlined, workgroup, &l->scratch, &ranges, l->st));
-  vyre__lir_restart(low);
-  memcpy(low->workgroup, workgroup, sizeof low->workgroup);
-  low->shares_constants = true;
-  if (l->last >= VYRE__PASS_LEGALIZE_FLOATS) vyre__legalize_floats_begin(low);
-  /* About one a node; what checks and forms of numbers add comes out of what
-   * statements do not need. */
-  vyre__lir_expect(low, (size_t)l->inlined->node_count * 5 / 4 + 64);
-  vyre__build_kernel(low, &ranges, &l->scratch);
-  vyre__lir_drop_float_ranges(low);
-  return problem(l, low);
+  vyre__lir_restart(lir);
+  memcpy(lir->workgroup, workgroup, sizeof lir->workgroup);
+  lir->shares_constants = true;
+  if (l->last >= VYRE__PASS_LEGALIZE_FLOATS) vyre__legalize_floats_begin(lir);
+  /* Estimate: one instruction per node. Statements need fewer, which makes up
+   * for checks and float modes. */
+  vyre__lir_expect(lir, (size_t)l->inlined->node_count * 5 / 4 + 64);
+  vyre__build_kernel(lir, &ranges, &l->scratch);
+  vyre__lir_drop_float_ranges(lir);
+  return problem(l, lir);
 }
 
-/* Whether there is anything for the pass to do. */
+/* Returns true if the pass has anything to do. */
 static bool is_needed(const lowering *l, vyre__pass pass,
                       const vyre__lir_writer *a) {
   if (pass == VYRE__PASS_LEGALIZE_MEMORY) {
@@ -127,7 +131,7 @@ static bool is_needed(const lowering *l, vyre__pass pass,
          vyre__legalize_control_is_needed(a);
 }
 
-/* One pass over the whole: from *a to *b, which then change places. */
+/* Runs one pass from *a to *b and swaps them. */
 static vyre_code step(lowering *l, vyre__lir_writer *a, vyre__lir_writer *b,
                       vyre__pass pass) {
   if (!is_needed(l, pass, a)) return VYRE_OK;
@@ -165,37 +169,37 @@ static vyre_code split(lowering *l, vyre__lir_writer *a, vyre__lir_writer *b,
 
 static vyre_code passes(lowering *l, vyre__lir_writer *a, vyre__lir_writer *b,
                         const vyre__lir_kernel **out) {
-  vyre__split parts = {.hidden = VYRE_NO_INDEX};
+  vyre__split phases = {.spill_buffer = VYRE_NO_INDEX};
   VYRE_TRY(build(l, a));
   for (int p = VYRE__PASS_LEGALIZE_MEMORY; p <= (int)l->last; p++) {
     VYRE_TRY(step(l, a, b, (vyre__pass)p));
   }
   vyre_code code = VYRE_OK;
-  if (l->last == VYRE__PASS_LEGALIZE_CONTROL) code = split(l, a, b, &parts);
-  /* What is kept goes where the passes worked. */
+  if (l->last == VYRE__PASS_LEGALIZE_CONTROL) code = split(l, a, b, &phases);
+  /* Free the working memory before the copy, so that the copy can reuse it. */
   vyre__lir_writer_build(b);
   vyre_arena_deinit(&l->scratch);
   vyre__lir_kernel *kernel = NULL;
   if (code == VYRE_OK) {
-    kernel = finish(a, &parts, l->program, l->arena);
+    kernel = finish(a, &phases, l->program, l->arena);
     if (!kernel) {
       code = vyre__no_memory(l->st, "vyre__lower", "instructions", a->count);
     }
   }
-  vyre__split_deinit(a, &parts);
+  vyre__split_deinit(a, &phases);
   vyre__lir_writer_build(a);
   VYRE_TRY(code);
   vyre__lir_stage stage = VYRE__STAGE_BUILD;
   if (l->last >= VYRE__PASS_LEGALIZE_FLOATS) stage = VYRE__STAGE_FLOATS;
   if (l->last == VYRE__PASS_LEGALIZE_CONTROL) stage = VYRE__STAGE_CONTROL;
-  /* PAIRs are dead after `memory`, and gone after `tidy`. */
+  /* PAIRs are dead after `legalize-memory` and removed by `cse-dce`. */
   if (l->last == VYRE__PASS_LEGALIZE_MEMORY) stage = VYRE__STAGE_BUILD;
   VYRE_TRY(vyre__lir_verify(kernel, stage, l->allocator, l->st));
   *out = kernel;
   return VYRE_OK;
 }
 
-/* A program without calls is taken as it is. */
+/* Inlines calls. A program without calls is used unchanged. */
 static vyre_code inline_calls(lowering *l) {
   for (uint32_t i = 0; i < l->program->node_count; i++) {
     if (l->program->nodes[i].op != VYRE__OP_CALL) continue;
@@ -205,7 +209,8 @@ static vyre_code inline_calls(lowering *l) {
   return VYRE_OK;
 }
 
-/* f64 that the target does not have, before any pass: all refuse the same. */
+/* Rejects f64 on a target without it, before any pass, so that the message does
+ * not depend on the pass. */
 static vyre_code check_f64(const lowering *l) {
   const vyre_program *p = l->inlined;
   if (!l->target->no_f64) return VYRE_OK;
@@ -215,15 +220,15 @@ static vyre_code check_f64(const lowering *l) {
     if (vyre__op_is_math(node->op) && l->target->math != VYRE__MATH_U32) {
       return VYRE_FAIL(
           l->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
-          "take the functions that need integers only: --math u32, or "
+          "use the integer-only math functions: --math u32, or "
           "VYRE_MATH_U32",
-          "line %u: %s() is to be computed in f64, which the target does not "
+          "line %u: %s() would be computed in f64, which the target does not "
           "have",
           line, vyre__ops[node->op].text);
     }
     if (node->type == VYRE_TYPE_F64) {
       return VYRE_FAIL(l->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
-                       "use f32, or a device that has f64",
+                       "use f32, or a device with f64",
                        "line %u: the target has no f64", line);
     }
   }
@@ -244,10 +249,10 @@ vyre_code vyre__lower(const vyre_program *program, const vyre__target *target,
   *out = NULL;
   if (inlined) *inlined = NULL;
   VYRE_TRY(inline_calls(&l));
-  vyre_code has = check_f64(&l);
-  if (has != VYRE_OK) {
+  vyre_code code_f64 = check_f64(&l);
+  if (code_f64 != VYRE_OK) {
     vyre_program_release(l.inlined);
-    return has;
+    return code_f64;
   }
   if (last == VYRE__PASS_INLINE) {
     if (inlined) {

@@ -1,35 +1,36 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Grid barriers: the kernel in phases.
+/* Splits a kernel with grid barriers into phases.
  *
- * A phase is what stands between two grid barriers, or between one and the end of
- * a loop around it; such loops are run by the host. What a phase needs of another
- * one is computed again if that is cheap and surely the same (ids, lengths,
- * uniforms, sums of a few of them), else it is kept in a hidden buffer with room
- * for every invocation: slot * invocations + invocation. Variables that several phases
- * touch are loaded at the start of each and stored at its end. So is shared memory
- * where a part ends without a grid barrier (phase_split_shared.c).
+ * A phase is the code between two grid barriers, or between one and the end of
+ * an enclosing loop. The host runs such loops. A phase recomputes a value of an
+ * earlier phase if that is cheap and gives the same result (ids, lengths,
+ * uniforms, sums of a few of them). Other values are stored in the spill
+ * buffer, at index word * invocations + invocation. Variables that several
+ * phases access are loaded at the start of each phase and stored at its end.
+ * The same applies to shared memory if a segment ends without a grid barrier
+ * (phase_split_shared.c).
  *
- * An invocation that leaves (EXIT), or that leaves a loop of the host (BREAK,
- * CONTINUE), says so in a slot, which later phases look at first. */
+ * An invocation that ends (EXIT), or that leaves a host loop (BREAK, CONTINUE),
+ * sets a flag in a spill word, which later phases test first. */
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/status.h"
 #include "lower/phase_split_internal.h"
 
-/* Instructions that computing a value again takes; what they share counts more
- * than once. CHEAP also bounds how deep copy_value goes. */
+/* Instructions needed to recompute a value; shared operands count more than
+ * once. CHEAP also bounds the recursion depth of copy_value. */
 enum { CHEAP = 64, COSTLY = 254, NEVER = 255 };
 
-enum { GOES_ON, TO_NEXT_ROUND, LEFT };
+enum { CONTINUES, TO_NEXT_ITERATION, LEFT };
 
-/* --- finding the parts ------------------------------------------------------------ */
+/* --- finding the segments ------------------------------------------------- */
 
-static void *more(splitter *s, void *array, size_t *capacity, size_t count,
+static void *grow(splitter *s, void *array, size_t *capacity, size_t count,
                   size_t size) {
-  if (!vyre__reserve(s->low->allocator, array, capacity, count + 1, size,
+  if (!vyre__reserve(s->lir->allocator, array, capacity, count + 1, size,
                      false)) {
-    s->low->no_memory = true;
+    s->lir->no_memory = true;
     return NULL;
   }
   return array;
@@ -37,25 +38,27 @@ static void *more(splitter *s, void *array, size_t *capacity, size_t count,
 
 static void add_step(splitter *s, vyre__lir_step step) {
   vyre__split *o = s->out;
-  if (!more(s, &o->steps, &o->step_capacity, o->step_count, sizeof step))
+  if (!grow(s, &o->steps, &o->step_capacity, o->step_count, sizeof step))
     return;
   o->steps[o->step_count++] = step;
 }
 
-static void add_part(splitter *s, part p) {
-  if (!more(s, &s->parts, &s->part_capacity, s->part_count, sizeof p)) return;
-  uint32_t number = (uint32_t)s->part_count++;
-  s->parts[number] = p;
+static void add_segment(splitter *s, segment p) {
+  if (!grow(s, &s->segments, &s->segment_capacity, s->segment_count, sizeof p))
+    return;
+  uint32_t number = (uint32_t)s->segment_count++;
+  s->segments[number] = p;
   add_step(s, (vyre__lir_step){.kind = VYRE__STEP_RUN, .phase = number});
   for (uint32_t i = p.begin; i < p.end; i++) s->home[i] = number;
 }
 
 static void add_clear(splitter *s, uint32_t at, uint32_t loop) {
-  add_part(s, (part){.begin = at, .end = at, .loop = loop, .clears = true});
+  add_segment(s,
+              (segment){.begin = at, .end = at, .loop = loop, .clears = true});
 }
 
 static void add_barrier(splitter *s, uint32_t at, uint32_t loop) {
-  if (!more(s, &s->barriers, &s->barrier_capacity, s->barrier_count,
+  if (!grow(s, &s->barriers, &s->barrier_capacity, s->barrier_count,
             sizeof *s->barriers)) {
     return;
   }
@@ -63,7 +66,8 @@ static void add_barrier(splitter *s, uint32_t at, uint32_t loop) {
   if (s->carried_count > 0) add_clear(s, at, loop);
 }
 
-/* Whether a BREAK or CONTINUE in it belongs to the loop itself. */
+/* Returns true if a BREAK or CONTINUE in the body belongs to the loop
+ * itself. */
 static bool leaves_early(const splitter *s, uint32_t loop) {
   size_t inner = 0;
   for (uint32_t i = loop + 1; i < s->match[loop]; i++) {
@@ -84,18 +88,19 @@ static bool leaves_early(const splitter *s, uint32_t loop) {
   return false;
 }
 
-static void find_parts(splitter *s, uint32_t begin, uint32_t end,
-                       uint32_t loop);
+static void find_segments(splitter *s, uint32_t begin, uint32_t end,
+                          uint32_t loop);
 
 static void find_loop(splitter *s, uint32_t at, uint32_t outer) {
-  if (!more(s, &s->loops, &s->loop_capacity, s->loop_count, sizeof *s->loops)) {
+  if (!grow(s, &s->loops, &s->loop_capacity, s->loop_count, sizeof *s->loops)) {
     return;
   }
   uint32_t number = (uint32_t)s->loop_count++;
   s->loops[number] = (host_loop){at, outer, NO_PHASE};
   if (leaves_early(s, at)) {
-    s->loops[number].skip_slot = s->words++;
-    add_part(s, (part){.begin = at, .end = at, .loop = number, .resets = true});
+    s->loops[number].skip_word = s->words++;
+    add_segment(
+        s, (segment){.begin = at, .end = at, .loop = number, .resets = true});
   }
   const vyre__lir_loop *loop = &s->from->loops[s->from->code[at].aux];
   bool wide = loop->high_var || s->from->vars[loop->var].type == VYRE_TYPE_U64;
@@ -108,21 +113,21 @@ static void find_loop(splitter *s, uint32_t at, uint32_t outer) {
                                .step = loop->step});
   uint32_t step = at + 1, end = s->match[at];
   size_t nested = 0;
-  for (; step < end; step++) { /* where its own STEP is */
+  for (; step < end; step++) { /* finds its own STEP */
     unsigned op = s->from->code[step].op;
     if (op == VYRE__LIR_STEP && nested == 0) break;
     if (op == VYRE__LIR_IF || op == VYRE__LIR_LOOP) nested++;
     if (op == VYRE__LIR_END) nested--;
   }
-  find_parts(s, at + 1, step, number);
+  find_segments(s, at + 1, step, number);
   add_step(s, (vyre__lir_step){.kind = VYRE__STEP_END_FOR, .loop = number});
 }
 
-static void find_parts(splitter *s, uint32_t begin, uint32_t end,
-                       uint32_t loop) {
+static void find_segments(splitter *s, uint32_t begin, uint32_t end,
+                          uint32_t loop) {
   bool is_first = loop != NO_PHASE;
   uint32_t start = begin;
-  for (uint32_t i = begin; i < end && !s->low->no_memory; i++) {
+  for (uint32_t i = begin; i < end && !s->lir->no_memory; i++) {
     unsigned op = s->from->code[i].op;
     if (op == VYRE__LIR_IF || (op == VYRE__LIR_LOOP && !s->has_grid[i])) {
       while (s->from->code[i].op != VYRE__LIR_END) i = s->match[i];
@@ -130,9 +135,9 @@ static void find_parts(splitter *s, uint32_t begin, uint32_t end,
     }
     if (op != VYRE__LIR_GRID_BARRIER && op != VYRE__LIR_LOOP) continue;
     if (i > start || is_first) {
-      add_part(
-          s,
-          (part){.begin = start, .end = i, .loop = loop, .is_first = is_first});
+      add_segment(
+          s, (segment){
+                 .begin = start, .end = i, .loop = loop, .is_first = is_first});
       is_first = false;
     }
     if (op == VYRE__LIR_GRID_BARRIER) add_barrier(s, i, loop);
@@ -143,13 +148,13 @@ static void find_parts(splitter *s, uint32_t begin, uint32_t end,
     start = i + 1;
   }
   if (end > start || is_first) {
-    add_part(
-        s,
-        (part){.begin = start, .end = end, .loop = loop, .is_first = is_first});
+    add_segment(
+        s, (segment){
+               .begin = start, .end = end, .loop = loop, .is_first = is_first});
   }
 }
 
-/* --- what lives across -------------------------------------------------------------- */
+/* --- values that live across phases --------------------------------------- */
 
 static uint32_t words_of(unsigned type) {
   return type == VYRE_TYPE_U64 || type == VYRE_TYPE_F64 ? 2 : 1;
@@ -171,7 +176,7 @@ static uint8_t cost_of(const splitter *s, const vyre__lir_inst *inst) {
   return (uint8_t)(cost <= CHEAP ? cost : COSTLY);
 }
 
-/* In one go, since operands stand before what uses them. */
+/* One pass suffices, since operands precede their uses. */
 static void find_costs(splitter *s) {
   for (uint32_t k = 0; k < s->loop_count; k++) {
     const vyre__lir_inst *at = &s->from->code[s->loops[k].at];
@@ -189,13 +194,13 @@ static bool is_cheap(const splitter *s, vyre__val v) {
   return s->cost[v] <= CHEAP;
 }
 
-/* Whether an invocation that leaves in that part would be run again: in a later
- * one, or in the next round of a loop. */
-static bool comes_again(const splitter *s, uint32_t number) {
-  return number + 1 < s->part_count || s->parts[number].loop != NO_PHASE;
+/* Returns true if an invocation that exits in this segment would run again, in
+ * a later segment or in the next iteration of a loop. */
+static bool runs_again(const splitter *s, uint32_t number) {
+  return number + 1 < s->segment_count || s->segments[number].loop != NO_PHASE;
 }
 
-static void find_slots(splitter *s) {
+static void assign_spill_words(splitter *s) {
   const vyre__lir_writer *from = s->from;
   for (uint32_t i = 1; i < from->count; i++) {
     const vyre__lir_inst *inst = &from->code[i];
@@ -204,72 +209,72 @@ static void find_slots(splitter *s) {
     for (unsigned k = 0; k < vyre__lir_ops[inst->op].operands; k++) {
       vyre__val v = inst->v[k];
       if (!v || s->home[v] == here || is_cheap(s, v)) continue;
-      if (s->slot[v] == NO_PHASE) {
-        s->slot[v] = s->words;
+      if (s->spill_word[v] == NO_PHASE) {
+        s->spill_word[v] = s->words;
         s->words += words_of(from->code[v].type);
       }
     }
-    bool is_over = from->code[i - 1].op == VYRE__LIR_OUT_OF_FUEL;
-    if (inst->op == VYRE__LIR_EXIT && comes_again(s, here) && !is_over &&
-        s->alive_slot == NO_PHASE) {
-      s->alive_slot = s->words++;
+    bool is_out_of_fuel = from->code[i - 1].op == VYRE__LIR_OUT_OF_FUEL;
+    if (inst->op == VYRE__LIR_EXIT && runs_again(s, here) && !is_out_of_fuel &&
+        s->alive_word == NO_PHASE) {
+      s->alive_word = s->words++;
     }
     if (inst->op != VYRE__LIR_GET && inst->op != VYRE__LIR_SET) continue;
     uint32_t var = inst->aux;
     if (s->var_loop[var] != NO_PHASE) continue;
-    if (s->var_part[var] == NO_PHASE) s->var_part[var] = here;
-    if (s->var_part[var] != here && s->var_slot[var] == NO_PHASE) {
-      s->var_slot[var] = s->words;
+    if (s->var_segment[var] == NO_PHASE) s->var_segment[var] = here;
+    if (s->var_segment[var] != here && s->var_word[var] == NO_PHASE) {
+      s->var_word[var] = s->words;
       s->words += words_of(from->vars[var].type);
     }
   }
 }
 
-/* --- writing ------------------------------------------------------------------------ */
+/* --- writing -------------------------------------------------------------- */
 
 vyre__val split_op2(splitter *s, vyre__lir_op op, vyre_type type, vyre__val a,
                     vyre__val b) {
   return vyre__lir_simplify(
-      s->low, &(vyre__lir_inst){
+      s->lir, &(vyre__lir_inst){
                   .op = (uint8_t)op, .type = (uint8_t)type, .v = {a, b, 0, 0}});
 }
 
 vyre__val split_u32(splitter *s, uint32_t value) {
-  return vyre__lir_bits(s->low, VYRE_TYPE_U32, value);
+  return vyre__lir_bits(s->lir, VYRE_TYPE_U32, value);
 }
 
-vyre__val split_place(splitter *s, uint32_t slot) {
+vyre__val split_word_index(splitter *s, uint32_t spill_word) {
   vyre__val base = split_op2(s, VYRE__LIR_MUL, VYRE_TYPE_U32, s->invocations,
-                             split_u32(s, slot));
+                             split_u32(s, spill_word));
   return split_op2(s, VYRE__LIR_ADD, VYRE_TYPE_U32, base, s->invocation);
 }
 
 void split_store_at(splitter *s, vyre__val at, vyre__val value) {
-  vyre__lir_push(s->low, &(vyre__lir_inst){.op = VYRE__LIR_STORE,
+  vyre__lir_push(s->lir, &(vyre__lir_inst){.op = VYRE__LIR_STORE,
                                            .hints = VYRE__HINT_PROVEN,
-                                           .aux = s->out->hidden,
+                                           .aux = s->out->spill_buffer,
                                            .v = {at, value, 0, 0}});
 }
 
 vyre__val split_load_at(splitter *s, vyre__val at) {
-  return vyre__lir_push(s->low, &(vyre__lir_inst){.op = VYRE__LIR_LOAD,
+  return vyre__lir_push(s->lir, &(vyre__lir_inst){.op = VYRE__LIR_LOAD,
                                                   .type = VYRE_TYPE_U32,
                                                   .hints = VYRE__HINT_PROVEN,
-                                                  .aux = s->out->hidden,
+                                                  .aux = s->out->spill_buffer,
                                                   .v = {at, 0, 0, 0}});
 }
 
-static void store_word(splitter *s, uint32_t slot, vyre__val value) {
-  split_store_at(s, split_place(s, slot), value);
+static void store_word(splitter *s, uint32_t spill_word, vyre__val value) {
+  split_store_at(s, split_word_index(s, spill_word), value);
 }
 
-static vyre__val load_word(splitter *s, uint32_t slot) {
-  return split_load_at(s, split_place(s, slot));
+static vyre__val load_word(splitter *s, uint32_t spill_word) {
+  return split_load_at(s, split_word_index(s, spill_word));
 }
 
-static void store_value(splitter *s, uint32_t slot, vyre__val v) {
-  vyre_type type = vyre__lir_type_of(s->low, v);
-  vyre__lir_writer *low = s->low;
+static void store_value(splitter *s, uint32_t spill_word, vyre__val v) {
+  vyre_type type = vyre__lir_type_of(s->lir, v);
+  vyre__lir_writer *lir = s->lir;
   if (type == VYRE_TYPE_BOOL)
     v = split_op2(s, VYRE__LIR_ZEXT, VYRE_TYPE_U32, v, 0);
   if (type == VYRE_TYPE_F32)
@@ -277,20 +282,21 @@ static void store_value(splitter *s, uint32_t slot, vyre__val v) {
   if (type == VYRE_TYPE_F64)
     v = split_op2(s, VYRE__LIR_BITCAST, VYRE_TYPE_U64, v, 0);
   if (words_of(type) == 1) {
-    store_word(s, slot, v);
+    store_word(s, spill_word, v);
     return;
   }
-  store_word(s, slot, split_op2(s, VYRE__LIR_TRUNC, VYRE_TYPE_U32, v, 0));
+  store_word(s, spill_word, split_op2(s, VYRE__LIR_TRUNC, VYRE_TYPE_U32, v, 0));
   v = split_op2(s, VYRE__LIR_SHR_U, VYRE_TYPE_U64, v,
-                vyre__lir_bits(low, VYRE_TYPE_U32, 32));
-  store_word(s, slot + 1, split_op2(s, VYRE__LIR_TRUNC, VYRE_TYPE_U32, v, 0));
+                vyre__lir_bits(lir, VYRE_TYPE_U32, 32));
+  store_word(s, spill_word + 1,
+             split_op2(s, VYRE__LIR_TRUNC, VYRE_TYPE_U32, v, 0));
 }
 
-static vyre__val load_value(splitter *s, uint32_t slot, vyre_type type) {
-  vyre__val v = load_word(s, slot);
+static vyre__val load_value(splitter *s, uint32_t spill_word, vyre_type type) {
+  vyre__val v = load_word(s, spill_word);
   if (words_of(type) == 2) {
-    vyre__val high =
-        split_op2(s, VYRE__LIR_ZEXT, VYRE_TYPE_U64, load_word(s, slot + 1), 0);
+    vyre__val high = split_op2(s, VYRE__LIR_ZEXT, VYRE_TYPE_U64,
+                               load_word(s, spill_word + 1), 0);
     high = split_op2(s, VYRE__LIR_SHL, VYRE_TYPE_U64, high, split_u32(s, 32));
     v = split_op2(s, VYRE__LIR_OR, VYRE_TYPE_U64, high,
                   split_op2(s, VYRE__LIR_ZEXT, VYRE_TYPE_U64, v, 0));
@@ -306,22 +312,23 @@ static vyre__val load_value(splitter *s, uint32_t slot, vyre_type type) {
 
 static vyre__val axis(splitter *s, vyre__lir_op op, unsigned k) {
   return vyre__lir_push(
-      s->low,
+      s->lir,
       &(vyre__lir_inst){.op = (uint8_t)op, .type = VYRE_TYPE_U32, .aux = k});
 }
 
-/* Which invocation of the dispatch this is, and of how many. */
+/* Computes the index of this invocation in the dispatch, and the number of
+ * invocations. */
 static void find_invocation(splitter *s) {
-  vyre__lir_writer *low = s->low;
+  vyre__lir_writer *lir = s->lir;
   vyre__val group = 0, local = 0, all = 0;
   uint32_t size = 1;
   for (unsigned k = 3; k-- > 0;) {
     vyre__val count = axis(s, VYRE__LIR_GRID_SIZE, k);
     vyre__val id = axis(s, VYRE__LIR_GROUP_ID, k);
-    vyre__val lane = low->workgroup[k] == 1 ? split_u32(s, 0)
+    vyre__val lane = lir->workgroup[k] == 1 ? split_u32(s, 0)
                                             : axis(s, VYRE__LIR_LOCAL_ID, k);
-    vyre__val each = split_u32(s, low->workgroup[k]);
-    size *= low->workgroup[k];
+    vyre__val each = split_u32(s, lir->workgroup[k]);
+    size *= lir->workgroup[k];
     if (k == 2) {
       all = count;
       group = id;
@@ -343,8 +350,9 @@ static void find_invocation(splitter *s) {
 
 static vyre__val copy_value(splitter *s, vyre__val v);
 
-/* The host computes bounds wherever invocations would have left before: what is
- * proven of their indices does not hold for it. */
+/* Adds a bounds check to a load in the host range. The host computes bounds
+ * even if all invocations exited before, so proofs about indices do not hold
+ * there. */
 static void check_on_host(splitter *s, vyre__lir_inst *load) {
   const vyre__lir_buffer *buffer = &s->from->buffers[load->aux];
   uint64_t bytes = (uint64_t)buffer->count * buffer->unit, known;
@@ -352,7 +360,7 @@ static void check_on_host(splitter *s, vyre__lir_inst *load) {
   if (load->b) return;
   vyre__val inside = split_op2(s, VYRE__LIR_LT_U, VYRE_TYPE_BOOL, load->a,
                                split_u32(s, places));
-  if (vyre__lir_is_constant(s->low, inside, &known) && known) return;
+  if (vyre__lir_is_constant(s->lir, inside, &known) && known) return;
   load->b = inside;
   load->hints &= (uint16_t)~VYRE__HINT_PROVEN;
 }
@@ -361,13 +369,13 @@ static const vyre__lir_loop *loop_of(const splitter *s, uint32_t number) {
   return &s->from->loops[s->from->code[s->loops[number].at].aux];
 }
 
-/* A pure value, made again here. */
-static vyre__val make_again(splitter *s, vyre__val v) {
+/* Recomputes a pure value in the current segment. */
+static vyre__val recompute(splitter *s, vyre__val v) {
   vyre__lir_inst inst = s->from->code[v];
   if (inst.op == VYRE__LIR_GET) {
     uint32_t loop = s->var_loop[inst.aux];
     bool is_upper = inst.aux == loop_of(s, loop)->high_var && inst.aux > 0;
-    return vyre__lir_push(s->low, &(vyre__lir_inst){.op = VYRE__LIR_LOOP_VALUE,
+    return vyre__lir_push(s->lir, &(vyre__lir_inst){.op = VYRE__LIR_LOOP_VALUE,
                                                     .type = inst.type,
                                                     .aux = loop,
                                                     .c = is_upper});
@@ -375,95 +383,99 @@ static vyre__val make_again(splitter *s, vyre__val v) {
   for (unsigned k = 0; k < vyre__lir_ops[inst.op].operands; k++) {
     inst.v[k] = copy_value(s, inst.v[k]);
   }
-  if (inst.op == VYRE__LIR_LOAD && s->now == s->part_count) {
+  if (inst.op == VYRE__LIR_LOAD && s->now == s->segment_count) {
     check_on_host(s, &inst);
   }
-  return vyre__lir_simplify(s->low, &inst);
+  return vyre__lir_simplify(s->lir, &inst);
 }
 
-/* The value in this part: where it was made, again, or out of its slot, which the
- * host does not see. Values of other parts are asked for at the start, so that
- * all of this one see them. */
+/* Returns a value in the current segment: as defined here, recomputed, or
+ * loaded from its spill word (which the host range cannot read). Values of
+ * other segments are requested at the start, so that they are visible in the
+ * full segment. */
 static vyre__val copy_value(splitter *s, vyre__val v) {
-  if (v == 0 || s->low->no_memory) return 0;
+  if (v == 0 || s->lir->no_memory) return 0;
   if (s->map_stamp[v] == s->now + 1) return s->map[v];
-  bool is_kept =
-      s->slot[v] != NO_PHASE && s->home[v] != s->now && s->now < s->part_count;
-  vyre__val made =
-      is_kept ? load_value(s, s->slot[v], (vyre_type)s->from->code[v].type)
-              : make_again(s, v);
+  bool is_spilled = s->spill_word[v] != NO_PHASE && s->home[v] != s->now &&
+                    s->now < s->segment_count;
+  vyre__val made = is_spilled ? load_value(s, s->spill_word[v],
+                                           (vyre_type)s->from->code[v].type)
+                              : recompute(s, v);
   s->map[v] = made;
   s->map_stamp[v] = s->now + 1;
   return made;
 }
 
-static void exit_if(splitter *s, uint32_t slot, bool if_zero) {
-  vyre__val flag = load_word(s, slot);
+static void exit_if(splitter *s, uint32_t spill_word, bool if_zero) {
+  vyre__val flag = load_word(s, spill_word);
   vyre__val go = split_op2(s, if_zero ? VYRE__LIR_EQ : VYRE__LIR_NE,
                            VYRE_TYPE_BOOL, flag, split_u32(s, 0));
-  size_t begin = vyre__lir_if(s->low, go, 0);
-  vyre__lir_plain(s->low, VYRE__LIR_EXIT);
-  vyre__lir_end(s->low, begin);
+  size_t begin = vyre__lir_if(s->lir, go, 0);
+  vyre__lir_plain(s->lir, VYRE__LIR_EXIT);
+  vyre__lir_end(s->lir, begin);
 }
 
-/* Flags of the loops around, outermost last looked at: any of them ends it. */
-static void look_at_flags(splitter *s, const part *p) {
-  if (s->alive_slot != NO_PHASE && s->now > 0) exit_if(s, s->alive_slot, true);
+/* Tests the flags of all enclosing loops. Each of them can end the
+ * invocation. */
+static void test_flags(splitter *s, const segment *p) {
+  if (s->alive_word != NO_PHASE && s->now > 0) exit_if(s, s->alive_word, true);
   if (p->resets) return;
   for (uint32_t k = p->loop; k != NO_PHASE; k = s->loops[k].outer) {
-    uint32_t slot = s->loops[k].skip_slot;
-    if (slot == NO_PHASE) continue;
+    uint32_t spill_word = s->loops[k].skip_word;
+    if (spill_word == NO_PHASE) continue;
     if (p->is_first && k == p->loop) {
-      vyre__val flag = load_word(s, slot);
+      vyre__val flag = load_word(s, spill_word);
       vyre__val again = split_op2(s, VYRE__LIR_EQ, VYRE_TYPE_BOOL, flag,
-                                  split_u32(s, TO_NEXT_ROUND));
+                                  split_u32(s, TO_NEXT_ITERATION));
       flag = vyre__lir_simplify(
-          s->low,
+          s->lir,
           &(vyre__lir_inst){.op = VYRE__LIR_SELECT,
                             .type = VYRE_TYPE_U32,
-                            .v = {again, split_u32(s, GOES_ON), flag, 0}});
-      store_word(s, slot, flag);
+                            .v = {again, split_u32(s, CONTINUES), flag, 0}});
+      store_word(s, spill_word, flag);
     }
-    exit_if(s, slot, false);
+    exit_if(s, spill_word, false);
   }
 }
 
-static void load_variables(splitter *s, const part *p) {
+static void load_variables(splitter *s, const segment *p) {
   for (uint32_t i = p->begin; i < p->end; i++) {
     const vyre__lir_inst *inst = &s->from->code[i];
     if (inst->op != VYRE__LIR_GET && inst->op != VYRE__LIR_SET) continue;
-    uint32_t var = inst->aux, slot = s->var_slot[var];
+    uint32_t var = inst->aux, spill_word = s->var_word[var];
     if (inst->op == VYRE__LIR_SET) s->var_set[var] = s->now + 1;
-    if (slot == NO_PHASE || s->var_part[var] == s->now + 1) continue;
-    s->var_part[var] = s->now + 1; /* from here on: who has loaded it */
+    if (spill_word == NO_PHASE || s->var_segment[var] == s->now + 1) continue;
+    s->var_segment[var] = s->now + 1; /* from here on: the segment that loaded
+                                       * it */
     vyre__lir_push(
-        s->low,
-        &(vyre__lir_inst){
-            .op = VYRE__LIR_SET,
-            .aux = var,
-            .a = load_value(s, slot, (vyre_type)s->from->vars[var].type)});
+        s->lir,
+        &(vyre__lir_inst){.op = VYRE__LIR_SET,
+                          .aux = var,
+                          .a = load_value(s, spill_word,
+                                          (vyre_type)s->from->vars[var].type)});
   }
 }
 
 static void store_variables(splitter *s) {
   for (uint32_t var = 0; var < s->from->var_count; var++) {
-    if (s->var_slot[var] == NO_PHASE || s->var_set[var] != s->now + 1) continue;
+    if (s->var_word[var] == NO_PHASE || s->var_set[var] != s->now + 1) continue;
     vyre__val v = vyre__lir_push(
-        s->low,
+        s->lir,
         &(vyre__lir_inst){
             .op = VYRE__LIR_GET, .type = s->from->vars[var].type, .aux = var});
-    store_value(s, s->var_slot[var], v);
+    store_value(s, s->var_word[var], v);
   }
 }
 
-/* Only told to whom it helps: not worth a slot of its own. */
+/* Copies the bound of an inner loop if that needs no extra spill word. The
+ * bound only helps optimisation. */
 static void fetch_bound(splitter *s, vyre__val v) {
   if (s->home[v] == s->now) return;
-  if (is_cheap(s, v) || s->slot[v] != NO_PHASE) (void)copy_value(s, v);
+  if (is_cheap(s, v) || s->spill_word[v] != NO_PHASE) (void)copy_value(s, v);
 }
 
-/* Values of other parts that this one uses. */
-static void fetch_values(splitter *s, const part *p) {
+/* Fetches values of other segments that this one uses. */
+static void fetch_values(splitter *s, const segment *p) {
   for (uint32_t i = p->begin; i < p->end; i++) {
     const vyre__lir_inst *inst = &s->from->code[i];
     for (unsigned k = 0; k < vyre__lir_ops[inst->op].operands; k++) {
@@ -478,22 +490,22 @@ static void fetch_values(splitter *s, const part *p) {
   }
 }
 
-static void leave(splitter *s, const part *p, const vyre__lir_inst *inst) {
+static void leave(splitter *s, const segment *p, const vyre__lir_inst *inst) {
   if (inst->op == VYRE__LIR_EXIT) {
-    if (s->alive_slot != NO_PHASE && comes_again(s, s->now)) {
-      store_word(s, s->alive_slot, split_u32(s, 0));
+    if (s->alive_word != NO_PHASE && runs_again(s, s->now)) {
+      store_word(s, s->alive_word, split_u32(s, 0));
     }
   } else {
     store_variables(s);
     store_word(
-        s, s->loops[p->loop].skip_slot,
-        split_u32(s, inst->op == VYRE__LIR_BREAK ? LEFT : TO_NEXT_ROUND));
+        s, s->loops[p->loop].skip_word,
+        split_u32(s, inst->op == VYRE__LIR_BREAK ? LEFT : TO_NEXT_ITERATION));
   }
-  vyre__lir_plain(s->low, VYRE__LIR_EXIT);
+  vyre__lir_plain(s->lir, VYRE__LIR_EXIT);
 }
 
 static void copy_loop(splitter *s, const vyre__lir_inst *inst) {
-  vyre__lir_loop *loop = &s->low->loops[inst->aux];
+  vyre__lir_loop *loop = &s->lir->loops[inst->aux];
   bool first = s->map_stamp[loop->first] == s->now + 1;
   bool bound = s->map_stamp[loop->bound] == s->now + 1;
   if (first && bound) {
@@ -505,15 +517,15 @@ static void copy_loop(splitter *s, const vyre__lir_inst *inst) {
   }
 }
 
-static void copy_part(splitter *s, const part *p) {
-  vyre__lir_writer *low = s->low;
-  size_t inner = 0; /* depth of loops that are not the host's */
-  for (uint32_t i = p->begin; i < p->end && !low->no_memory; i++) {
+static void copy_segment(splitter *s, const segment *p) {
+  vyre__lir_writer *lir = s->lir;
+  size_t inner = 0; /* depth of loops that the kernel itself runs */
+  for (uint32_t i = p->begin; i < p->end && !lir->no_memory; i++) {
     vyre__lir_inst inst = s->from->code[i];
-    low->here = s->from->places[i];
+    lir->here = s->from->source_locs[i];
     if (inst.op == VYRE__LIR_IF && (inst.hints & VYRE__HINT_TEST) &&
         inner == 0) {
-      i = s->match[i]; /* the host tests */
+      i = s->match[i]; /* the host tests this condition */
       continue;
     }
     if (inst.op == VYRE__LIR_LOOP) {
@@ -536,65 +548,66 @@ static void copy_part(splitter *s, const part *p) {
     for (unsigned k = 0; k < vyre__lir_ops[inst.op].operands; k++) {
       if (inst.v[k]) inst.v[k] = copy_value(s, inst.v[k]);
     }
-    s->map[i] = vyre__lir_push(low, &inst);
+    s->map[i] = vyre__lir_push(lir, &inst);
     s->map_stamp[i] = s->now + 1;
-    if (s->slot[i] != NO_PHASE) store_value(s, s->slot[i], s->map[i]);
+    if (s->spill_word[i] != NO_PHASE)
+      store_value(s, s->spill_word[i], s->map[i]);
   }
 }
 
-static void write_part(splitter *s, uint32_t number) {
-  const part *p = &s->parts[number];
-  vyre__lir_writer *low = s->low;
+static void write_segment(splitter *s, uint32_t number) {
+  const segment *p = &s->segments[number];
+  vyre__lir_writer *lir = s->lir;
   vyre__split *o = s->out;
-  uint32_t begin = (uint32_t)low->count;
+  uint32_t begin = (uint32_t)lir->count;
   s->now = number;
   if (s->words > 0) {
     find_invocation(s);
-    look_at_flags(s, p);
+    test_flags(s, p);
   }
   if (p->clears) {
     split_clear(s);
   } else if (p->resets) {
-    store_word(s, s->loops[p->loop].skip_slot, split_u32(s, GOES_ON));
+    store_word(s, s->loops[p->loop].skip_word, split_u32(s, CONTINUES));
   } else {
     split_restore(s);
     fetch_values(s, p);
     load_variables(s, p);
-    copy_part(s, p);
+    copy_segment(s, p);
     store_variables(s);
     split_save(s);
-    if (number == 0 && s->alive_slot != NO_PHASE) {
-      store_word(s, s->alive_slot, split_u32(s, 1));
+    if (number == 0 && s->alive_word != NO_PHASE) {
+      store_word(s, s->alive_word, split_u32(s, 1));
     }
   }
-  if (!more(s, &o->phases, &o->phase_capacity, o->phase_count,
+  if (!grow(s, &o->phases, &o->phase_capacity, o->phase_count,
             sizeof *o->phases)) {
     return;
   }
-  o->phases[o->phase_count++] = (vyre__lir_phase){begin, (uint32_t)low->count};
+  o->phases[o->phase_count++] = (vyre__lir_phase){begin, (uint32_t)lir->count};
 }
 
-/* Checks that the host can compute the bounds of a loop, and asks for them.
- * Otherwise sets a failure. */
+/* Checks that the host can compute the bounds of a loop, and requests them.
+ * Fails otherwise. */
 static bool check_bounds(splitter *s, const vyre__lir_loop *loop) {
   if (!loop->is_counted) {
-    s->low->code_failed =
-        VYRE_FAIL(s->low->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE,
+    s->lir->code_failed =
+        VYRE_FAIL(s->lir->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE,
                   VYRE__LIR_DEFECT,
-                  "line %u: the bounds of a loop around grid_barrier() "
-                  "were lost",
-                  s->low->here.line);
+                  "line %u: no known bounds for a loop around "
+                  "grid_barrier()",
+                  s->lir->here.line);
     return false;
   }
   if (s->cost[loop->first] == NEVER || s->cost[loop->bound] == NEVER ||
       s->cost[loop->first_high] == NEVER ||
       s->cost[loop->bound_high] == NEVER) {
-    s->low->code_failed = VYRE_FAIL(
-        s->low->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
+    s->lir->code_failed = VYRE_FAIL(
+        s->lir->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
         "write the bounds of that loop with constants, uniforms and len()",
         "line %u: the bounds of a loop around grid_barrier() change while "
         "the kernel runs",
-        s->low->here.line);
+        s->lir->here.line);
     return false;
   }
   s->wanted[loop->first] = s->wanted[loop->bound] = 1;
@@ -604,12 +617,12 @@ static bool check_bounds(splitter *s, const vyre__lir_loop *loop) {
 
 static const vyre__lir_loop *loop_of_step(splitter *s,
                                           const vyre__lir_step *step) {
-  s->low->here = s->from->places[s->loops[step->loop].at];
+  s->lir->here = s->from->source_locs[s->loops[step->loop].at];
   return loop_of(s, step->loop);
 }
 
-/* A bound of a host loop. The host has 64-bit integers, even if the target has
- * none. */
+/* Builds a bound of a host loop. The host has 64-bit integers, even if the
+ * target does not. */
 static vyre__val host_bound(splitter *s, vyre__val v, vyre__val high) {
   v = copy_value(s, v);
   if (!high) return v;
@@ -619,12 +632,12 @@ static vyre__val host_bound(splitter *s, vyre__val v, vyre__val high) {
   return split_op2(s, VYRE__LIR_OR, VYRE_TYPE_U64, high, v);
 }
 
-/* Bounds of host loops, as values that the host computes. They may be the end of
- * a long chain: what is wanted is made in the order in which it stands. */
+/* Writes the host range: the bounds of host loops. A bound may end a long chain
+ * of values, so they are copied in source order without recursion. */
 static void write_host(splitter *s) {
   const vyre__lir_writer *from = s->from;
-  uint32_t begin = (uint32_t)s->low->count;
-  s->now = (uint32_t)s->part_count; /* a part of its own */
+  uint32_t begin = (uint32_t)s->lir->count;
+  s->now = (uint32_t)s->segment_count; /* a segment of its own */
   for (size_t i = 0; i < s->out->step_count; i++) {
     const vyre__lir_step *step = &s->out->steps[i];
     if (step->kind != VYRE__STEP_FOR) continue;
@@ -635,9 +648,9 @@ static void write_host(splitter *s) {
     unsigned operands = vyre__lir_ops[from->code[i].op].operands;
     for (unsigned k = 0; k < operands; k++) s->wanted[from->code[i].v[k]] = 1;
   }
-  for (uint32_t i = 1; i < from->count && !s->low->no_memory; i++) {
+  for (uint32_t i = 1; i < from->count && !s->lir->no_memory; i++) {
     if (!s->wanted[i]) continue;
-    s->low->here = from->places[i];
+    s->lir->here = from->source_locs[i];
     (void)copy_value(s, i);
   }
   for (size_t i = 0; i < s->out->step_count; i++) {
@@ -647,7 +660,7 @@ static void write_host(splitter *s) {
     step->first = host_bound(s, loop->first, loop->first_high);
     step->bound = host_bound(s, loop->bound, loop->bound_high);
   }
-  s->out->host = (vyre__lir_phase){begin, (uint32_t)s->low->count};
+  s->out->host = (vyre__lir_phase){begin, (uint32_t)s->lir->count};
 }
 
 static void match_blocks(splitter *s, uint32_t *stack) {
@@ -682,91 +695,93 @@ static bool prepare(splitter *s) {
   s->cost = vyre__arena_array(s->scratch, n, 1);
   s->wanted = vyre__arena_array(s->scratch, n, 1);
   s->has_grid = vyre__arena_array(s->scratch, n, 1);
-  s->slot = vyre__arena_array(s->scratch, n, sizeof *s->slot);
+  s->spill_word = vyre__arena_array(s->scratch, n, sizeof *s->spill_word);
   s->map = vyre__arena_array(s->scratch, n, sizeof *s->map);
   s->map_stamp = vyre__arena_array(s->scratch, n, sizeof *s->map_stamp);
-  s->var_slot = vyre__arena_array(s->scratch, vars, sizeof *s->var_slot);
-  s->var_part = vyre__arena_array(s->scratch, vars, sizeof *s->var_part);
+  s->var_word = vyre__arena_array(s->scratch, vars, sizeof *s->var_word);
+  s->var_segment = vyre__arena_array(s->scratch, vars, sizeof *s->var_segment);
   s->var_set = vyre__arena_array(s->scratch, vars, sizeof *s->var_set);
   s->var_loop = vyre__arena_array(s->scratch, vars, sizeof *s->var_loop);
   if (!stack || !s->match || !s->home || !s->cost || !s->wanted ||
-      !s->has_grid || !s->slot || !s->map || !s->map_stamp || !s->var_slot ||
-      !s->var_part || !s->var_set || !s->var_loop) {
+      !s->has_grid || !s->spill_word || !s->map || !s->map_stamp ||
+      !s->var_word || !s->var_segment || !s->var_set || !s->var_loop) {
     return false;
   }
   memset(s->match, 0, n * sizeof *s->match);
   memset(s->wanted, 0, n);
   memset(s->has_grid, 0, n);
   memset(s->home, 0xFF, n * sizeof *s->home);
-  memset(s->slot, 0xFF, n * sizeof *s->slot);
+  memset(s->spill_word, 0xFF, n * sizeof *s->spill_word);
   memset(s->map_stamp, 0, n * sizeof *s->map_stamp);
-  memset(s->var_slot, 0xFF, vars * sizeof *s->var_slot);
-  memset(s->var_part, 0xFF, vars * sizeof *s->var_part);
+  memset(s->var_word, 0xFF, vars * sizeof *s->var_word);
+  memset(s->var_segment, 0xFF, vars * sizeof *s->var_segment);
   memset(s->var_set, 0, vars * sizeof *s->var_set);
   memset(s->var_loop, 0xFF, vars * sizeof *s->var_loop);
   match_blocks(s, stack);
   return true;
 }
 
-bool vyre__split_phases(vyre__lir_writer *low, const vyre__lir_writer *from,
+bool vyre__split_phases(vyre__lir_writer *lir, const vyre__lir_writer *from,
                         vyre_arena *scratch, vyre__split *out) {
   bool has_grid = false;
   for (size_t i = 1; i < from->count; i++) {
     has_grid |= from->code[i].op == VYRE__LIR_GRID_BARRIER;
   }
-  *out = (vyre__split){.hidden = VYRE_NO_INDEX};
+  *out = (vyre__split){.spill_buffer = VYRE_NO_INDEX};
   if (!has_grid) return false;
-  splitter s = {.low = low,
+  splitter s = {.lir = lir,
                 .from = from,
                 .scratch = scratch,
                 .out = out,
-                .alive_slot = NO_PHASE};
-  low->emit = vyre__lir_simplify;
-  if (!prepare(&s) || !vyre__lir_copy_tables(low, from)) {
-    low->no_memory = true;
+                .alive_word = NO_PHASE};
+  lir->emit = vyre__lir_simplify;
+  if (!prepare(&s) || !vyre__lir_copy_tables(lir, from)) {
+    lir->no_memory = true;
     return true;
   }
-  find_parts(&s, 1, (uint32_t)from->count, NO_PHASE);
-  if (!low->no_memory && split_find_carried(&s)) {
-    /* Once more, with what makes it zero: at the begin, behind every barrier. */
-    s.part_count = s.loop_count = s.barrier_count = out->step_count = 0;
+  find_segments(&s, 1, (uint32_t)from->count, NO_PHASE);
+  if (!lir->no_memory && split_find_carried(&s)) {
+    /* Repeat with segments that clear the saved memory, at the begin and after
+     * every barrier. */
+    s.segment_count = s.loop_count = s.barrier_count = out->step_count = 0;
     s.words = 0;
     add_clear(&s, 1, NO_PHASE);
-    find_parts(&s, 1, (uint32_t)from->count, NO_PHASE);
-    if (!low->no_memory) (void)split_find_carried(&s);
+    find_segments(&s, 1, (uint32_t)from->count, NO_PHASE);
+    if (!lir->no_memory) (void)split_find_carried(&s);
   }
-  if (!low->no_memory) find_costs(&s);
-  if (!low->no_memory) find_slots(&s);
-  if (!low->no_memory) split_carry(&s);
-  memset(s.var_part, 0, from->var_count * sizeof *s.var_part);
+  if (!lir->no_memory) find_costs(&s);
+  if (!lir->no_memory) assign_spill_words(&s);
+  if (!lir->no_memory) split_carry(&s);
+  memset(s.var_segment, 0, from->var_count * sizeof *s.var_segment);
   if (s.words > 0) {
-    out->hidden = vyre__lir_new_buffer(
-        low, &(vyre__lir_buffer){.name = "grid_barrier",
+    out->spill_buffer = vyre__lir_new_buffer(
+        lir, &(vyre__lir_buffer){.name = "grid_barrier",
                                  .source = VYRE_NO_INDEX,
                                  .kind = VYRE_MEMORY_GLOBAL,
                                  .width = 4,
                                  .unit = 4,
                                  .is_written = true});
   }
-  out->hidden_words = s.words;
+  out->spill_words = s.words;
   out->loop_count = (uint32_t)s.loop_count;
-  if (!low->no_memory) write_host(&s);
+  if (!lir->no_memory) write_host(&s);
   for (uint32_t i = 0;
-       i < s.part_count && !low->no_memory && low->code_failed == VYRE_OK;
+       i < s.segment_count && !lir->no_memory && lir->code_failed == VYRE_OK;
        i++) {
-    write_part(&s, i);
+    write_segment(&s, i);
   }
-  vyre__reserve_free(low->allocator, &s.parts, &s.part_capacity, sizeof(part));
-  vyre__reserve_free(low->allocator, &s.loops, &s.loop_capacity,
+  vyre__reserve_free(lir->allocator, &s.segments, &s.segment_capacity,
+                     sizeof(segment));
+  vyre__reserve_free(lir->allocator, &s.loops, &s.loop_capacity,
                      sizeof(host_loop));
-  vyre__reserve_free(low->allocator, &s.barriers, &s.barrier_capacity,
+  vyre__reserve_free(lir->allocator, &s.barriers, &s.barrier_capacity,
                      sizeof *s.barriers);
   return true;
 }
 
-void vyre__split_deinit(vyre__lir_writer *low, vyre__split *split) {
-  vyre__reserve_free(low->allocator, &split->phases, &split->phase_capacity,
+void vyre__split_deinit(vyre__lir_writer *lir, vyre__split *split) {
+  vyre__reserve_free(lir->allocator, &split->phases, &split->phase_capacity,
                      sizeof *split->phases);
-  vyre__reserve_free(low->allocator, &split->steps, &split->step_capacity,
+  vyre__reserve_free(lir->allocator, &split->steps, &split->step_capacity,
                      sizeof *split->steps);
 }

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Shared memory that outlives a phase.
+/* Preserves shared memory across phases where the language demands it.
  *
- * A grid barrier makes shared memory zero, the end of a host loop's round does not:
+ * A grid barrier zeroes shared memory. The end of an iteration of a host loop
+ * does not:
  *
  *     for (..) { y[i] += s[l]; grid_barrier(); s[l] = 3; }
  *
- * has s from one round in the next, though a phase ends between them. Such a buffer
- * is kept as variables are: at the end of a part every invocation stores its share
- * of the elements in its slots, and at the begin of the next one loads it, all of
- * the workgroup together. Phases of their own make the slots zero at the begin and
- * behind every barrier, whichever way one came there. Few kernels need that. */
+ * carries s into the next iteration, although a phase ends between them. Such a
+ * buffer is spilled like a variable. At the end of a segment every invocation
+ * saves its share of the elements in its spill words; at the begin of the next
+ * one the workgroup restores them. Generated phases clear these words at the
+ * begin and after every barrier, for every path that leads there. Few kernels
+ * need this. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -18,34 +20,34 @@
 
 enum { UNROLLED = 8 };
 
-/* What a part does to a buffer, and what is known at its begin and end. */
+/* Accesses of a segment to a buffer, and facts about its begin and end. */
 enum { READS = 1, WRITES = 2, FILLED = 4, WANTED = 8 };
 
 typedef struct walk {
   splitter *s;
-  uint8_t *flags; /* per part */
-  uint32_t *seen; /* per step: the last walk that came by */
+  uint8_t *flags; /* per segment */
+  uint32_t *seen; /* per step: number of the last walk that visited it */
   uint32_t walks;
   uint32_t *stack;
-  uint32_t *other; /* per step: of FOR its END_FOR, and back */
+  uint32_t *other; /* per step: the END_FOR of a FOR, and the reverse */
 } walk;
 
-/* They stand in the order of the steps. */
+/* Binary search: the barriers are sorted by step. */
 static bool is_at_barrier(const splitter *s, uint32_t step) {
-  size_t low = 0, high = s->barrier_count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
+  size_t lower = 0, upper = s->barrier_count;
+  while (lower < upper) {
+    size_t middle = lower + (upper - lower) / 2;
     if (s->barriers[middle] < step) {
-      low = middle + 1;
+      lower = middle + 1;
     } else {
-      high = middle;
+      upper = middle;
     }
   }
-  return low < s->barrier_count && s->barriers[low] == step;
+  return lower < s->barrier_count && s->barriers[lower] == step;
 }
 
-/* The parts that may follow the one of @p step without a barrier between, into
- * @p out; returns how many. */
+/* Collects the segments that may follow @p step without a barrier between them
+ * in @p out. Returns their number. */
 static size_t followers(walk *w, uint32_t step, uint32_t *out) {
   const vyre__split *o = w->s->out;
   size_t depth = 0, count = 0;
@@ -59,8 +61,8 @@ static size_t followers(walk *w, uint32_t step, uint32_t *out) {
     }
     w->seen[at] = w->walks;
     const vyre__lir_step *next = &o->steps[at];
-    if (next->kind == VYRE__STEP_RUN && !w->s->parts[next->phase].resets &&
-        !w->s->parts[next->phase].clears) {
+    if (next->kind == VYRE__STEP_RUN && !w->s->segments[next->phase].resets &&
+        !w->s->segments[next->phase].clears) {
       out[count++] = next->phase;
       continue;
     }
@@ -88,7 +90,7 @@ static bool is_memory(unsigned op) {
 
 static void find_accesses(walk *w, uint32_t buffer) {
   const splitter *s = w->s;
-  memset(w->flags, 0, s->part_count);
+  memset(w->flags, 0, s->segment_count);
   for (uint32_t i = 1; i < s->from->count; i++) {
     const vyre__lir_inst *inst = &s->from->code[i];
     if (!is_memory(inst->op) || inst->aux != buffer) continue;
@@ -98,8 +100,9 @@ static void find_accesses(walk *w, uint32_t buffer) {
   }
 }
 
-/* FILLED: not surely zero at the begin; WANTED: somebody looks behind its end. Both
- * go along edges until nothing changes, a round a level of nesting or so. */
+/* Propagates FILLED (may be nonzero at the begin) and WANTED (read after the
+ * end) along the edges until nothing changes. This takes about one iteration
+ * per level of nesting. */
 static void follow(walk *w, uint32_t *next) {
   const splitter *s = w->s;
   bool changes = true;
@@ -120,14 +123,15 @@ static void follow(walk *w, uint32_t *next) {
   }
 }
 
-/* Whether it lives on anywhere; then @p how says what each part does. */
+/* Returns true if the buffer outlives any segment. @p how then lists the
+ * actions of each segment. */
 static bool decide(const walk *w, uint8_t *how) {
   bool lives = false;
-  for (uint32_t i = 0; i < w->s->part_count; i++) {
+  for (uint32_t i = 0; i < w->s->segment_count; i++) {
     unsigned f = w->flags[i];
     bool touches = f & (READS | WRITES);
     how[i] = 0;
-    if (!touches) continue; /* what is kept stays */
+    if (!touches) continue; /* saved contents stay valid */
     if (f & FILLED && f & (READS | WANTED)) how[i] |= RESTORES;
     if (f & (WRITES | FILLED) && f & WANTED) how[i] |= SAVES;
     lives |= how[i] != 0;
@@ -137,18 +141,18 @@ static bool decide(const walk *w, uint8_t *how) {
 
 bool split_find_carried(splitter *s) {
   const vyre__lir_writer *from = s->from;
-  size_t steps = s->out->step_count + 1, parts = s->part_count + 1;
-  if (s->loop_count == 0) return false; /* then every part ends at a barrier */
+  size_t steps = s->out->step_count + 1, segments = s->segment_count + 1;
+  if (s->loop_count == 0) return false; /* every segment ends at a barrier */
   walk w = {.s = s,
-            .flags = vyre__arena_array(s->scratch, parts, 1),
+            .flags = vyre__arena_array(s->scratch, segments, 1),
             .seen = vyre__arena_array(s->scratch, steps, sizeof *w.seen),
             .stack = vyre__arena_array(s->scratch, 2 * steps, sizeof *w.stack),
             .other = vyre__arena_array(s->scratch, steps, sizeof *w.other)};
-  uint32_t *next = vyre__arena_array(s->scratch, parts, sizeof *next);
+  uint32_t *next = vyre__arena_array(s->scratch, segments, sizeof *next);
   carried *all =
       vyre__arena_array(s->scratch, from->buffer_count + 1, sizeof *s->carried);
   if (!w.flags || !w.seen || !w.stack || !w.other || !next || !all) {
-    s->low->no_memory = true;
+    s->lir->no_memory = true;
     return false;
   }
   memset(w.seen, 0, steps * sizeof *w.seen);
@@ -157,9 +161,9 @@ bool split_find_carried(splitter *s) {
   for (uint32_t b = 0; b < from->buffer_count; b++) {
     const vyre__lir_buffer *buffer = &from->buffers[b];
     if (buffer->kind != VYRE_MEMORY_SHARED || !buffer->is_written) continue;
-    uint8_t *how = vyre__arena_array(s->scratch, parts, 1);
+    uint8_t *how = vyre__arena_array(s->scratch, segments, 1);
     if (!how) {
-      s->low->no_memory = true;
+      s->lir->no_memory = true;
       return false;
     }
     find_accesses(&w, b);
@@ -171,48 +175,47 @@ bool split_find_carried(splitter *s) {
   return count > 0;
 }
 
-/* --- slots -------------------------------------------------------------------------- */
+/* --- spill words ---------------------------------------------------------- */
 
-static void refuse(splitter *s, const carried *c) {
+static void reject(splitter *s, const carried *c) {
   uint32_t at = 1;
   while (!is_memory(s->from->code[at].op) ||
          s->from->code[at].aux != c->buffer) {
     at++;
   }
-  s->low->code_failed = VYRE_FAIL(
-      s->low->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
-      "put grid_barrier() at the end of the loop's body, or let all "
-      "invocations "
-      "stay to its end",
-      "line %u: shared buffer '%s' lives on where a round of a loop around "
-      "grid_barrier() ends, and invocations may have left by then",
-      s->from->places[at].line, s->from->buffers[c->buffer].name);
+  s->lir->code_failed = VYRE_FAIL(
+      s->lir->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
+      "put grid_barrier() at the end of the loop's body, or keep all "
+      "invocations in the kernel until it ends",
+      "line %u: shared buffer '%s' must outlive an iteration of a loop around "
+      "grid_barrier(), but invocations may exit before the iteration ends",
+      s->from->source_locs[at].line, s->from->buffers[c->buffer].name);
 }
 
 void split_carry(splitter *s) {
   uint32_t size =
-      s->low->workgroup[0] * s->low->workgroup[1] * s->low->workgroup[2];
-  bool may_leave = s->alive_slot != NO_PHASE;
+      s->lir->workgroup[0] * s->lir->workgroup[1] * s->lir->workgroup[2];
+  bool may_leave = s->alive_word != NO_PHASE;
   for (size_t i = 0; i < s->loop_count; i++) {
-    may_leave |= s->loops[i].skip_slot != NO_PHASE;
+    may_leave |= s->loops[i].skip_word != NO_PHASE;
   }
   for (size_t i = 0; i < s->carried_count; i++) {
     carried *c = &s->carried[i];
     const vyre__lir_buffer *b = &s->from->buffers[c->buffer];
     if (may_leave) {
-      refuse(s, c);
+      reject(s, c);
       return;
     }
     uint64_t bytes = (uint64_t)b->count * b->unit;
     c->elements = (uint32_t)((bytes + b->width - 1) / b->width);
     c->each = (c->elements + size - 1) / size;
     c->words = b->width == 8 ? 2 : 1;
-    c->slot = s->words;
+    c->spill_word = s->words;
     s->words += c->each * c->words;
   }
 }
 
-/* --- writing ------------------------------------------------------------------------ */
+/* --- writing -------------------------------------------------------------- */
 
 static vyre__val op2(splitter *s, vyre__lir_op op, vyre__val a, vyre__val b) {
   return split_op2(s, op, VYRE_TYPE_U32, a, b);
@@ -222,7 +225,7 @@ static void save_element(splitter *s, const carried *c, vyre__val index,
                          vyre__val at, vyre__val condition) {
   vyre_type type = c->words == 2 ? VYRE_TYPE_U64 : VYRE_TYPE_U32;
   vyre__val v =
-      vyre__lir_push(s->low, &(vyre__lir_inst){.op = VYRE__LIR_LOAD,
+      vyre__lir_push(s->lir, &(vyre__lir_inst){.op = VYRE__LIR_LOAD,
                                                .type = (uint8_t)type,
                                                .hints = VYRE__HINT_PROVEN,
                                                .aux = c->buffer,
@@ -248,7 +251,7 @@ static void restore_element(splitter *s, const carried *c, vyre__val index,
     v = split_op2(s, VYRE__LIR_ZEXT, VYRE_TYPE_U64, v, 0);
     v = split_op2(s, VYRE__LIR_OR, VYRE_TYPE_U64, high, v);
   }
-  vyre__lir_push(s->low, &(vyre__lir_inst){.op = VYRE__LIR_STORE,
+  vyre__lir_push(s->lir, &(vyre__lir_inst){.op = VYRE__LIR_STORE,
                                            .hints = VYRE__HINT_PROVEN,
                                            .aux = c->buffer,
                                            .v = {index, v, condition, 0}});
@@ -266,14 +269,14 @@ static void clear_element(splitter *s, const carried *c, vyre__val index,
 typedef void element_writer(splitter *s, const carried *c, vyre__val index,
                             vyre__val at, vyre__val condition);
 
-/* The element @p k of those that an invocation keeps. */
+/* Handles element @p k of those that this invocation saves. */
 static void write_element(splitter *s, const carried *c, vyre__val k,
                           element_writer *write) {
   uint32_t size =
-      s->low->workgroup[0] * s->low->workgroup[1] * s->low->workgroup[2];
+      s->lir->workgroup[0] * s->lir->workgroup[1] * s->lir->workgroup[2];
   vyre__val step =
       op2(s, VYRE__LIR_MUL, s->invocations, split_u32(s, c->words));
-  vyre__val at = op2(s, VYRE__LIR_ADD, split_place(s, c->slot),
+  vyre__val at = op2(s, VYRE__LIR_ADD, split_word_index(s, c->spill_word),
                      op2(s, VYRE__LIR_MUL, k, step));
   vyre__val index = op2(s, VYRE__LIR_ADD, s->local,
                         op2(s, VYRE__LIR_MUL, k, split_u32(s, size)));
@@ -286,24 +289,24 @@ static void write_element(splitter *s, const carried *c, vyre__val k,
 }
 
 static void write_loop(splitter *s, const carried *c, element_writer *write) {
-  vyre__lir_writer *low = s->low;
-  uint32_t var = vyre__lir_new_var(low, "element", VYRE_TYPE_U32);
+  vyre__lir_writer *lir = s->lir;
+  uint32_t var = vyre__lir_new_var(lir, "element", VYRE_TYPE_U32);
   uint32_t loop =
-      vyre__lir_new_loop(low, &(vyre__lir_loop){.max_trips = c->each});
-  if (low->no_memory) return;
-  vyre__lir_set(low, var, split_u32(s, 0));
-  vyre__lir_forget(low, var);
-  size_t begin = vyre__lir_loop_begin(low, loop);
-  vyre__val k = vyre__lir_get(low, var);
-  vyre__val is_over =
+      vyre__lir_new_loop(lir, &(vyre__lir_loop){.max_trips = c->each});
+  if (lir->no_memory) return;
+  vyre__lir_set(lir, var, split_u32(s, 0));
+  vyre__lir_forget(lir, var);
+  size_t begin = vyre__lir_loop_begin(lir, loop);
+  vyre__val k = vyre__lir_get(lir, var);
+  vyre__val is_done =
       split_op2(s, VYRE__LIR_LE_U, VYRE_TYPE_BOOL, split_u32(s, c->each), k);
-  size_t test = vyre__lir_if(low, is_over, VYRE__HINT_TEST);
-  vyre__lir_plain(low, VYRE__LIR_BREAK);
-  vyre__lir_end(low, test);
+  size_t test = vyre__lir_if(lir, is_done, VYRE__HINT_TEST);
+  vyre__lir_plain(lir, VYRE__LIR_BREAK);
+  vyre__lir_end(lir, test);
   write_element(s, c, k, write);
-  vyre__lir_to_step(low);
-  vyre__lir_set(low, var, op2(s, VYRE__LIR_ADD, k, split_u32(s, 1)));
-  vyre__lir_end(low, begin);
+  vyre__lir_to_step(lir);
+  vyre__lir_set(lir, var, op2(s, VYRE__LIR_ADD, k, split_u32(s, 1)));
+  vyre__lir_end(lir, begin);
 }
 
 static void write_all(splitter *s, const carried *c, element_writer *write) {
@@ -330,7 +333,7 @@ void split_restore(splitter *s) {
     write_all(s, c, restore_element);
     any = true;
   }
-  if (any) vyre__lir_plain(s->low, VYRE__LIR_BARRIER);
+  if (any) vyre__lir_plain(s->lir, VYRE__LIR_BARRIER);
 }
 
 void split_save(splitter *s) {
@@ -338,7 +341,7 @@ void split_save(splitter *s) {
   for (size_t i = 0; i < s->carried_count; i++) {
     const carried *c = &s->carried[i];
     if (!(c->how[s->now] & SAVES)) continue;
-    if (!any) vyre__lir_plain(s->low, VYRE__LIR_BARRIER);
+    if (!any) vyre__lir_plain(s->lir, VYRE__LIR_BARRIER);
     any = true;
     write_all(s, c, save_element);
   }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* From one array of instructions to the next, everything through low->emit. */
+/* Copies LIR from one writer to another, passing every instruction through
+ * lir->emit. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -8,31 +9,31 @@
 enum { NOT_FOLDED, TAKES_THEN, TAKES_ELSE };
 
 typedef struct frame {
-  size_t begin;   /* of the log */
-  uint8_t folded; /* an IF whose condition turned out to be known */
+  size_t begin;   /* begin of the undo log */
+  uint8_t folded; /* set for an IF with a constant condition */
   bool is_loop;
 } frame;
 
 typedef struct rewriter {
-  vyre__lir_writer *low;
+  vyre__lir_writer *lir;
   const vyre__lir_writer *from;
-  vyre__val *map;  /* per old value */
+  vyre__val *map;  /* per old value: the new one */
   uint32_t *match; /* IF: its ELSE or END; ELSE, LOOP: its END */
   frame *frames;
   size_t depth;
-  uint32_t *high_var; /* per variable that becomes two: the other half */
+  uint32_t *high_var; /* per split variable: its upper half */
 } rewriter;
 
-/* The upper half of a value that became a PAIR. */
-static vyre__val high_of(const vyre__lir_writer *low, vyre__val v) {
-  return low->code[v].op == VYRE__LIR_PAIR ? low->code[v].b : 0;
+/* Returns the upper half of a PAIR. */
+static vyre__val high_of(const vyre__lir_writer *lir, vyre__val v) {
+  return lir->code[v].op == VYRE__LIR_PAIR ? lir->code[v].b : 0;
 }
 
-static vyre__val low_of(const vyre__lir_writer *low, vyre__val v) {
-  return low->code[v].op == VYRE__LIR_PAIR ? low->code[v].a : 0;
+static vyre__val low_of(const vyre__lir_writer *lir, vyre__val v) {
+  return lir->code[v].op == VYRE__LIR_PAIR ? lir->code[v].a : 0;
 }
 
-/* Where each block goes on; gives how deep blocks nest. */
+/* Finds the end of each block. Returns the maximum nesting depth. */
 static size_t find_matches(const vyre__lir_writer *from, uint32_t *match,
                            uint32_t *stack) {
   size_t depth = 0, deepest = 0;
@@ -57,61 +58,61 @@ static size_t find_matches(const vyre__lir_writer *from, uint32_t *match,
   return deepest;
 }
 
-static void forget_set(rewriter *r, uint32_t loop) {
+static void invalidate_set_vars(rewriter *r, uint32_t loop) {
   for (uint32_t i = loop + 1; i < r->match[loop]; i++) {
     const vyre__lir_inst *inst = &r->from->code[i];
-    if (r->low->adds_fuel &&
+    if (r->lir->adds_fuel &&
         (inst->op == VYRE__LIR_TICK || inst->op == VYRE__LIR_GRID_BARRIER)) {
-      vyre__lir_forget(r->low, r->low->fuel_var);
+      vyre__lir_forget(r->lir, r->lir->fuel_var);
     }
     if (inst->op == VYRE__LIR_SET) {
-      vyre__lir_forget(r->low, inst->aux);
+      vyre__lir_forget(r->lir, inst->aux);
       if (r->high_var && r->high_var[inst->aux]) {
-        vyre__lir_forget(r->low, r->high_var[inst->aux]);
+        vyre__lir_forget(r->lir, r->high_var[inst->aux]);
       }
     }
   }
 }
 
 static void begin_loop(rewriter *r, uint32_t i) {
-  vyre__lir_writer *low = r->low;
-  vyre__lir_loop *loop = &low->loops[r->from->code[i].aux];
+  vyre__lir_writer *lir = r->lir;
+  vyre__lir_loop *loop = &lir->loops[r->from->code[i].aux];
   loop->first = r->map[loop->first];
   loop->bound = r->map[loop->bound];
-  if (loop->high_var && low->splits_u64) { /* split by this pass */
-    loop->first_high = high_of(low, loop->first);
-    loop->bound_high = high_of(low, loop->bound);
-    loop->first = low_of(low, loop->first);
-    loop->bound = low_of(low, loop->bound);
+  if (loop->high_var && lir->splits_u64) { /* split by this pass */
+    loop->first_high = high_of(lir, loop->first);
+    loop->bound_high = high_of(lir, loop->bound);
+    loop->first = low_of(lir, loop->first);
+    loop->bound = low_of(lir, loop->bound);
   } else if (loop->high_var) {
     loop->first_high = r->map[loop->first_high];
     loop->bound_high = r->map[loop->bound_high];
   }
-  r->frames[r->depth++] = (frame){.begin = low->log_count, .is_loop = true};
-  forget_set(r, i);
-  (void)vyre__lir_loop_begin(low, r->from->code[i].aux);
+  r->frames[r->depth++] = (frame){.begin = lir->log_count, .is_loop = true};
+  invalidate_set_vars(r, i);
+  (void)vyre__lir_loop_begin(lir, r->from->code[i].aux);
 }
 
-/* Gives the instruction to go on behind. */
+/* Begins an IF. Returns the index of the last skipped instruction. */
 static uint32_t begin_if(rewriter *r, uint32_t i) {
   const vyre__lir_inst *inst = &r->from->code[i];
-  vyre__lir_writer *low = r->low;
+  vyre__lir_writer *lir = r->lir;
   vyre__val condition = r->map[inst->a];
   uint64_t known;
-  if (!vyre__lir_is_constant(low, condition, &known)) {
-    size_t begin = vyre__lir_if(low, condition, inst->hints);
+  if (!vyre__lir_is_constant(lir, condition, &known)) {
+    size_t begin = vyre__lir_if(lir, condition, inst->hints);
     r->frames[r->depth++] = (frame){.begin = begin};
     return i;
   }
   r->frames[r->depth++] = (frame){.folded = known ? TAKES_THEN : TAKES_ELSE};
   if (known) return i;
   uint32_t next = r->match[i];
-  /* Behind ELSE the other arm; END closes the frame by itself. */
+  /* After ELSE comes the other arm. END closes the frame itself. */
   return r->from->code[next].op == VYRE__LIR_ELSE ? next : next - 1;
 }
 
-static uint32_t control(rewriter *r, uint32_t i) {
-  vyre__lir_writer *low = r->low;
+static uint32_t rewrite_control(rewriter *r, uint32_t i) {
+  vyre__lir_writer *lir = r->lir;
   frame *top = r->depth ? &r->frames[r->depth - 1] : NULL;
   switch ((vyre__lir_op)r->from->code[i].op) {
     case VYRE__LIR_IF:
@@ -121,41 +122,41 @@ static uint32_t control(rewriter *r, uint32_t i) {
       return i;
     case VYRE__LIR_ELSE:
       if (top && top->folded == TAKES_THEN) return r->match[i] - 1; /* to END */
-      if (top && !top->folded) vyre__lir_else(low, top->begin);
+      if (top && !top->folded) vyre__lir_else(lir, top->begin);
       return i;
     case VYRE__LIR_STEP:
-      vyre__lir_to_step(low);
+      vyre__lir_to_step(lir);
       return i;
     default: /* END */
-      if (top && !top->folded) vyre__lir_end(low, top->begin);
+      if (top && !top->folded) vyre__lir_end(lir, top->begin);
       r->depth--;
       return i;
   }
 }
 
-/* GET and SET of a variable that became two. */
+/* Rewrites GET and SET of a split variable. */
 static void pair_variable(rewriter *r, uint32_t i) {
-  vyre__lir_writer *low = r->low;
+  vyre__lir_writer *lir = r->lir;
   const vyre__lir_inst *inst = &r->from->code[i];
   uint32_t high = r->high_var[inst->aux];
-  if (low->no_memory) return;
+  if (lir->no_memory) return;
   if (inst->op == VYRE__LIR_GET) {
-    vyre__val lo = vyre__lir_get(low, inst->aux), hi = vyre__lir_get(low, high);
-    r->map[i] = vyre__lir_push(low, &(vyre__lir_inst){.op = VYRE__LIR_PAIR,
+    vyre__val lo = vyre__lir_get(lir, inst->aux), hi = vyre__lir_get(lir, high);
+    r->map[i] = vyre__lir_push(lir, &(vyre__lir_inst){.op = VYRE__LIR_PAIR,
                                                       .type = VYRE_TYPE_U64,
                                                       .v = {lo, hi, 0, 0}});
     return;
   }
-  vyre__lir_inst value = low->code[r->map[inst->a]];
-  vyre__lir_set(low, inst->aux, value.a);
-  vyre__lir_set(low, high, value.b);
+  vyre__lir_inst value = lir->code[r->map[inst->a]];
+  vyre__lir_set(lir, inst->aux, value.a);
+  vyre__lir_set(lir, high, value.b);
 }
 
-static void one(rewriter *r, uint32_t i) {
-  vyre__lir_writer *low = r->low;
+static void rewrite_instruction(rewriter *r, uint32_t i) {
+  vyre__lir_writer *lir = r->lir;
   vyre__lir_inst inst = r->from->code[i];
   const vyre__lir_info *info = &vyre__lir_ops[inst.op];
-  bool pairs = low->splits_u64 &&
+  bool pairs = lir->splits_u64 &&
                (inst.op == VYRE__LIR_GET || inst.op == VYRE__LIR_SET) &&
                r->from->vars[inst.aux].type == VYRE_TYPE_U64;
   if (pairs) {
@@ -163,45 +164,46 @@ static void one(rewriter *r, uint32_t i) {
     return;
   }
   if (inst.op == VYRE__LIR_GET) {
-    r->map[i] = vyre__lir_get(low, inst.aux);
+    r->map[i] = vyre__lir_get(lir, inst.aux);
     return;
   }
   if (inst.op == VYRE__LIR_SET) {
-    vyre__lir_set(low, inst.aux, r->map[inst.a]);
+    vyre__lir_set(lir, inst.aux, r->map[inst.a]);
     return;
   }
   for (unsigned k = 0; k < info->operands; k++) {
     if (inst.v[k]) inst.v[k] = r->map[inst.v[k]];
   }
-  r->map[i] = low->emit(low, &inst);
+  r->map[i] = lir->emit(lir, &inst);
 }
 
-bool vyre__lir_copy_tables(vyre__lir_writer *low,
+bool vyre__lir_copy_tables(vyre__lir_writer *lir,
                            const vyre__lir_writer *from) {
-  memcpy(low->workgroup, from->workgroup, sizeof low->workgroup);
-  low->access_count = from->access_count;
-  low->proven_count = from->proven_count;
+  memcpy(lir->workgroup, from->workgroup, sizeof lir->workgroup);
+  lir->access_count = from->access_count;
+  lir->proven_count = from->proven_count;
   for (size_t i = 0; i < from->buffer_count; i++) {
-    (void)vyre__lir_new_buffer(low, &from->buffers[i]);
+    (void)vyre__lir_new_buffer(lir, &from->buffers[i]);
   }
   for (size_t i = 0; i < from->var_count; i++) {
     vyre_type type =
-        vyre__legalized_float_type(low, (vyre_type)from->vars[i].type);
-    if (low->splits_u64 && type == VYRE_TYPE_U64) type = VYRE_TYPE_U32;
-    (void)vyre__lir_new_var(low, from->vars[i].name, type);
+        vyre__legalized_float_type(lir, (vyre_type)from->vars[i].type);
+    if (lir->splits_u64 && type == VYRE_TYPE_U64) type = VYRE_TYPE_U32;
+    (void)vyre__lir_new_var(lir, from->vars[i].name, type);
   }
-  if (!vyre__reserve(low->allocator, &low->loops, &low->loop_capacity,
-                     from->loop_count, sizeof *low->loops, true)) {
+  if (!vyre__reserve(lir->allocator, &lir->loops, &lir->loop_capacity,
+                     from->loop_count, sizeof *lir->loops, true)) {
     return false;
   }
   if (from->loop_count) {
-    memcpy(low->loops, from->loops, sizeof *low->loops * from->loop_count);
+    memcpy(lir->loops, from->loops, sizeof *lir->loops * from->loop_count);
   }
-  low->loop_count = from->loop_count;
-  return !low->no_memory;
+  lir->loop_count = from->loop_count;
+  return !lir->no_memory;
 }
 
-/* Marks the loops around grid barriers in @p is_grid, by their index in loops. */
+/* Marks the loops that contain grid barriers in @p is_grid, by index in
+ * loops. */
 static void find_grid_loops(const rewriter *r, bool *is_grid) {
   for (uint32_t i = 1; i < r->from->count; i++) {
     if (r->from->code[i].op != VYRE__LIR_LOOP) continue;
@@ -212,8 +214,8 @@ static void find_grid_loops(const rewriter *r, bool *is_grid) {
   }
 }
 
-/* Adds the upper halves of 64-bit variables, behind all others. A loop over such a
- * variable is not counted any more, unless the host runs it. */
+/* Adds upper halves of 64-bit variables, after all other variables. A loop over
+ * such a variable stays counted only if the host runs it. */
 static bool split_variables(rewriter *r, vyre_arena *scratch) {
   const vyre__lir_writer *from = r->from;
   r->high_var = vyre__arena_array(scratch, from->var_count, sizeof(uint32_t));
@@ -225,48 +227,48 @@ static bool split_variables(rewriter *r, vyre_arena *scratch) {
     r->high_var[i] = 0;
     if (from->vars[i].type != VYRE_TYPE_U64) continue;
     r->high_var[i] =
-        vyre__lir_new_var(r->low, from->vars[i].name, VYRE_TYPE_U32);
+        vyre__lir_new_var(r->lir, from->vars[i].name, VYRE_TYPE_U32);
   }
-  for (size_t i = 0; i < r->low->loop_count; i++) {
-    vyre__lir_loop *loop = &r->low->loops[i]; /* others have no variable */
+  for (size_t i = 0; i < r->lir->loop_count; i++) {
+    vyre__lir_loop *loop = &r->lir->loops[i]; /* others have no variable */
     if (!loop->is_counted || r->high_var[loop->var] == 0) continue;
     loop->is_counted = is_grid[i];
     if (is_grid[i]) loop->high_var = r->high_var[loop->var];
   }
-  return !r->low->no_memory;
+  return !r->lir->no_memory;
 }
 
-void vyre__lir_rewrite(vyre__lir_writer *low, const vyre__lir_writer *from,
+void vyre__lir_rewrite(vyre__lir_writer *lir, const vyre__lir_writer *from,
                        vyre_arena *scratch) {
-  rewriter r = {.low = low, .from = from};
+  rewriter r = {.lir = lir, .from = from};
   uint32_t *stack = vyre__arena_array(scratch, from->count, sizeof *stack);
   r.map = vyre__arena_array(scratch, from->count, sizeof *r.map);
   r.match = vyre__arena_array(scratch, from->count, sizeof *r.match);
-  if (!stack || !r.map || !r.match || !vyre__lir_copy_tables(low, from)) {
-    low->no_memory = true;
+  if (!stack || !r.map || !r.match || !vyre__lir_copy_tables(lir, from)) {
+    lir->no_memory = true;
     return;
   }
   size_t depth = find_matches(from, r.match, stack);
   r.frames = vyre__arena_array(scratch, depth + 1, sizeof *r.frames);
-  if (!r.frames || (low->splits_u64 && !split_variables(&r, scratch))) {
-    low->no_memory = true;
+  if (!r.frames || (lir->splits_u64 && !split_variables(&r, scratch))) {
+    lir->no_memory = true;
     return;
   }
   memset(r.map, 0, sizeof *r.map * from->count);
-  if (low->adds_fuel) {
-    low->fuel_var = vyre__lir_new_var(low, "fuel", VYRE_TYPE_U32);
+  if (lir->adds_fuel) {
+    lir->fuel_var = vyre__lir_new_var(lir, "fuel", VYRE_TYPE_U32);
     vyre__lir_set(
-        low, low->fuel_var,
-        vyre__lir_push(low, &(vyre__lir_inst){.op = VYRE__LIR_FUEL,
+        lir, lir->fuel_var,
+        vyre__lir_push(lir, &(vyre__lir_inst){.op = VYRE__LIR_FUEL,
                                               .type = VYRE_TYPE_U32}));
   }
   for (uint32_t i = 1; i < from->count; i++) {
-    if (low->no_memory || low->code_failed != VYRE_OK) return;
-    low->here = from->places[i];
+    if (lir->no_memory || lir->code_failed != VYRE_OK) return;
+    lir->here = from->source_locs[i];
     if (vyre__lir_ops[from->code[i].op].flags & VYRE__LIRF_CONTROL) {
-      i = control(&r, i);
+      i = rewrite_control(&r, i);
     } else {
-      one(&r, i);
+      rewrite_instruction(&r, i);
     }
   }
 }

@@ -8,11 +8,12 @@
 
 enum { BREAKS = 1, CONTINUES = 2, RETURNS = 4 };
 
-/* Rounds that a statement takes. */
+/* Loop iterations of a statement. */
 typedef struct cost {
-  uint64_t most;  /* UINT64_MAX: not known */
-  uint64_t exact; /* always as many, if it is come to; or ROUNDS_VARY */
-  unsigned jumps; /* out of it, perhaps */
+  uint64_t max;   /* upper bound; UINT64_MAX: unknown */
+  uint64_t exact; /* exact number if the statement is reached, or
+                   * VYRE__TRIP_COUNT_VARIES */
+  unsigned jumps; /* possible jumps out of it */
 } cost;
 
 typedef struct finder {
@@ -31,17 +32,18 @@ static uint64_t multiply(uint64_t a, uint64_t b) {
 
 static cost cost_of(finder *f, vyre__id id);
 
-/* One after the other. Behind a jump there may be nobody. */
+/* Returns the cost of @p a followed by @p b. If @p a may jump, @p b may not be
+ * reached. */
 static cost sequence(cost a, cost b) {
   bool surely = a.jumps == 0 || b.exact == 0;
   return (cost){
-      .most = add(a.most, b.most),
+      .max = add(a.max, b.max),
       .exact = surely ? add(a.exact, b.exact) : VYRE__TRIP_COUNT_VARIES,
       .jumps = a.jumps | b.jumps};
 }
 
-/* Most statements take no rounds and do not jump. */
-static bool may_matter(unsigned op) {
+/* Returns false for statements that neither loop nor jump. */
+static bool may_loop_or_jump(unsigned op) {
   return op != VYRE__OP_LET && op != VYRE__OP_ASSIGN && op != VYRE__OP_STORE;
 }
 
@@ -49,7 +51,7 @@ static cost cost_of_block(finder *f, const vyre__node *node) {
   cost all = {0};
   for (uint32_t i = 0; i < node->b; i++) {
     vyre__id id = f->program->lists[node->a + i];
-    if (!may_matter(f->program->nodes[id].op)) continue;
+    if (!may_loop_or_jump(f->program->nodes[id].op)) continue;
     all = sequence(all, cost_of(f, id));
   }
   return all;
@@ -59,12 +61,12 @@ static cost cost_of_if(finder *f, const vyre__node *node) {
   cost then = cost_of(f, node->b), other = {0};
   if (node->c) other = cost_of(f, node->c);
   return (cost){
-      .most = then.most > other.most ? then.most : other.most,
+      .max = then.max > other.max ? then.max : other.max,
       .exact = then.exact == other.exact ? then.exact : VYRE__TRIP_COUNT_VARIES,
       .jumps = then.jumps | other.jumps};
 }
 
-/* --- while (v > 0) { ..; v /= 2; } ---------------------------------------------- */
+/* --- while (v > 0) { ..; v /= 2; } ---------------------------------------- */
 
 static const vyre__node *node_of(const finder *f, vyre__id id) {
   return &f->program->nodes[id];
@@ -74,8 +76,8 @@ static bool is_local(const finder *f, vyre__id id, uint32_t local) {
   return node_of(f, id)->op == VYRE__OP_LOCAL && node_of(f, id)->a == local;
 }
 
-/* Whether @p id holds only where an unsigned local is not 0, and which; is_only:
- * it holds wherever that is so. */
+/* Returns true if @p id implies that an unsigned local is not 0, and returns
+ * the local. *is_only: the reverse holds too. */
 static bool tests_not_zero(const finder *f, vyre__id id, uint32_t *local,
                            bool *is_only) {
   const vyre__node *node = node_of(f, id);
@@ -88,11 +90,11 @@ static bool tests_not_zero(const finder *f, vyre__id id, uint32_t *local,
   const vyre__node *v = node_of(f, left), *bound = node_of(f, right);
   if (v->op != VYRE__OP_LOCAL || bound->op != VYRE__OP_LITERAL) return false;
   if (v->type != VYRE_TYPE_U32 && v->type != VYRE_TYPE_U64) return false;
-  uint64_t least = vyre__literal(bound);
-  if (equals && least == 0) return false;
-  if (node->op == VYRE__OP_NE && least != 0) return false;
+  uint64_t limit = vyre__literal(bound);
+  if (equals && limit == 0) return false;
+  if (node->op == VYRE__OP_NE && limit != 0) return false;
   *local = v->a;
-  *is_only = least == equals;
+  *is_only = limit == equals;
   return true;
 }
 
@@ -107,7 +109,9 @@ static uint32_t count_assigns(const finder *f, vyre__id id, uint32_t local) {
   return all;
 }
 
-/* v / c, v >> c: by how many bits at least; 0: it is not so. exact: v >> that. */
+/* Returns the minimum number of bits by which v / c or v >> c shifts @p local;
+ * 0 for another expression. *is_exact: the expression equals v >> that
+ * number. */
 static unsigned shift_of(const finder *f, vyre__id id, uint32_t local,
                          bool *is_exact) {
   const vyre__node *node = node_of(f, id);
@@ -125,10 +129,11 @@ static unsigned shift_of(const finder *f, vyre__id id, uint32_t local,
   return (unsigned)bits;
 }
 
-/* Most rounds of a `while`, if each of them halves what it tests. */
+/* Returns the maximum trip count of a `while` that halves the tested number in
+ * every iteration. */
 static uint64_t halvings(finder *f, vyre__id id, cost body) {
   const vyre__node *node = node_of(f, id), *block = node_of(f, node->b);
-  vyre__trip_count *rounds = &f->loops[id];
+  vyre__trip_count *trip_count = &f->loops[id];
   uint32_t local;
   bool is_only, is_exact = false;
   if (node->aux == VYRE__WHILE_TESTS_INSIDE || body.jumps & CONTINUES ||
@@ -144,8 +149,8 @@ static uint64_t halvings(finder *f, vyre__id id, cost body) {
     bool is_wide = f->program->functions[0].locals[local].type != VYRE_TYPE_U32;
     if (!shift) return UINT64_MAX;
     if (is_only && is_exact && !is_wide) {
-      rounds->shift = (uint8_t)shift;
-      rounds->halved = local;
+      trip_count->shift = (uint8_t)shift;
+      trip_count->halved = local;
     }
     return is_wide ? 64 : 32;
   }
@@ -157,26 +162,27 @@ static cost cost_of_loop(finder *f, vyre__id id) {
   bool is_for = node->op == VYRE__OP_FOR;
   cost body = cost_of(f, is_for ? vyre__for_of(f->program, id).body : node->b);
   unsigned jumps = body.jumps & RETURNS;
-  if (is_for && node->c == VYRE__FOR_ONCE) { /* only to be broken out of */
-    return (cost){body.most, body.exact, jumps};
+  if (is_for && node->c == VYRE__FOR_ONCE) { /* exists only as a target for
+                                              * break */
+    return (cost){body.max, body.exact, jumps};
   }
   bool is_left = (body.jumps & (BREAKS | RETURNS)) != 0;
-  /* What is tested at the top is run once more than there are rounds. */
+  /* A test at the top of the body runs once more than the body. */
   bool tests_inside = !is_for && node->aux == VYRE__WHILE_TESTS_INSIDE;
   f->loops[id].inside = tests_inside ? VYRE__TRIP_COUNT_VARIES : body.exact;
-  f->loops[id].is_left = is_left;
+  f->loops[id].exits_early = is_left;
   f->loops[id].shift = 0;
   if (!is_for) {
-    uint64_t rounds = halvings(f, id, body);
-    f->loops[id].most = rounds;
-    return (cost){multiply(rounds, add(body.most, 1)), VYRE__TRIP_COUNT_VARIES,
+    uint64_t trips = halvings(f, id, body);
+    f->loops[id].max = trips;
+    return (cost){multiply(trips, add(body.max, 1)), VYRE__TRIP_COUNT_VARIES,
                   jumps};
   }
   if (!(f->ranges->flags[id] & VYRE__RANGE_BOUNDED)) {
     return (cost){UINT64_MAX, VYRE__TRIP_COUNT_VARIES, jumps};
   }
   vyre__range trips = f->ranges->nodes[id];
-  cost all = {.most = multiply(trips.hi, add(body.most, 1)),
+  cost all = {.max = multiply(trips.hi, add(body.max, 1)),
               .exact = VYRE__TRIP_COUNT_VARIES,
               .jumps = jumps};
   if (trips.hi == 0) {
@@ -210,11 +216,11 @@ static cost cost_of(finder *f, vyre__id id) {
 
 bool vyre__trip_count_find(const vyre_program *program,
                            const vyre__ranges *ranges, vyre_arena *arena,
-                           vyre__trip_count **out, uint64_t *most) {
+                           vyre__trip_count **out, uint64_t *max) {
   finder f = {.program = program, .ranges = ranges};
   bool has_loop = false;
   *out = NULL;
-  *most = 0;
+  *max = 0;
   for (uint32_t i = 0; i < program->node_count && !has_loop; i++) {
     unsigned op = program->nodes[i].op;
     has_loop = op == VYRE__OP_FOR || op == VYRE__OP_WHILE;
@@ -223,24 +229,24 @@ bool vyre__trip_count_find(const vyre_program *program,
   f.loops = vyre__arena_array(arena, program->node_count, sizeof *f.loops);
   if (!f.loops) return false;
   *out = f.loops;
-  *most = cost_of(&f, program->functions[0].body).most;
+  *max = cost_of(&f, program->functions[0].body).max;
   return true;
 }
 
 vyre_code vyre__trip_count_bound(const vyre_program *program,
-                                 const uint32_t workgroup[3], uint64_t *most,
+                                 const uint32_t workgroup[3], uint64_t *max,
                                  vyre_status *st) {
   vyre_program *inlined;
   vyre__ranges ranges;
   vyre__trip_count *loops;
   vyre_arena scratch;
-  *most = 0;
+  *max = 0;
   VYRE_TRY(vyre__inline(program, program->arena.allocator, &inlined, st));
   vyre_arena_init(&scratch, program->arena.allocator);
   vyre_code code =
       vyre__ranges_build(inlined, workgroup, &scratch, &ranges, st);
   if (code == VYRE_OK &&
-      !vyre__trip_count_find(inlined, &ranges, &scratch, &loops, most)) {
+      !vyre__trip_count_find(inlined, &ranges, &scratch, &loops, max)) {
     code = vyre__no_memory(st, "vyre_dispatch", "loops", inlined->node_count);
   }
   vyre_arena_deinit(&scratch);
