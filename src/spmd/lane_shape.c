@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The way of shapes through variables and control flow.
+/* Propagates lane shapes through variables and control flow.
  *
- * The phase is gone through from its begin to its end, with the shape that each
- * variable has at this place for the lanes that are active there. What a loop
- * begins a round with is remembered; this goes on until no loop finds something
- * new at its begin.
+ * The phase is traversed from begin to end with the current shape of each
+ * variable, for the active lanes. For each loop the shapes at the start of an
+ * iteration are stored. The traversal repeats until no loop sees new shapes at
+ * its start.
  *
- * A variable has a scalar for the whole vector in mind: the last SET, of whatever
- * lanes, wrote it. So where lanes part, the variables that some of them set are
- * VARYING for the others from there on, even if those never changed them. */
+ * A variable is modelled as one scalar for the full vector, written by the last
+ * SET of any lanes. So where lanes diverge, variables that some of them set
+ * become VARYING for the others, even if those never changed them. */
 #include "spmd/lane_shape.h"
 
 #include <string.h>
@@ -17,52 +17,54 @@
 #include "base/status.h"
 #include "spmd/lane_shape_internal.h"
 
-/* Who does not stay together. */
-typedef enum parting {
-  PARTS_NOBODY,
-  PARTS_VECTORS, /* of a workgroup; the lanes of each stay together */
-  PARTS_LANES,
-} parting;
+/* Kind of divergence. */
+typedef enum divergence {
+  DIVERGES_NONE,
+  DIVERGES_VECTORS, /* the vectors of a workgroup diverge, the lanes of each do
+                     * not */
+  DIVERGES_LANES,
+} divergence;
 
-/* Rounds after which what is known of alignment is given up: it may shrink by a
- * bit a round. */
-enum { PATIENCE = 8 };
+/* Number of sweeps after which alignment is given up, since it may shrink by
+ * only one bit per sweep. */
+enum { MAX_EXACT_SWEEPS = 8 };
 
-/* An IF or LOOP that is open. Ranges are those of `sets`. */
+/* An open IF or LOOP. Ranges are in `sets`. */
 typedef struct frame {
   uint32_t at;
-  uint32_t first, count; /* SETs inside of all of it */
-  uint32_t middle;       /* SETs before its ELSE, counted from the first one */
-  size_t saved;          /* in `room`: 2 * count shapes. IF: of the variables
-                            at its begin, then at the end of its first arm; LOOP:
-                            at its BREAKs, then at its CONTINUEs */
-  size_t head;           /* LOOP: in `heads` */
+  uint32_t first, count; /* SETs inside it */
+  uint32_t middle;       /* SETs before its ELSE, relative to first */
+  size_t saved;          /* Index in `stack` of 2 * count shapes. IF: variables
+                          * at its begin, then at the end of its first arm.
+                          * LOOP: at its BREAKs, then at its CONTINUEs */
+  size_t head;           /* LOOP: index in `heads` */
   uint32_t lanes_from, vectors_from; /* LOOP: SETs that some lanes (vectors)
-                                        missed, having gone to the STEP */
-  uint8_t continued;                 /* parting, before the STEP */
+                                      * skipped by going to the STEP */
+  uint8_t continued;                 /* divergence before the STEP */
   bool is_reached;                   /* IF: its begin */
   bool other_reached; /* IF: the end of its first arm; LOOP: its exit */
-  bool step_reached;  /* LOOP: by CONTINUE */
+  bool step_reached;  /* LOOP: reached by CONTINUE */
 } frame;
 
 typedef struct finder {
   const vyre__regions *r;
   vyre__lane_shapes *out;
   shape_lanes lanes;
-  uint8_t *parts;  /* parting of each IF and LOOP */
-  uint8_t *exits;  /* of each LOOP, by EXIT */
-  bool *is_live;   /* values: some lanes get there */
-  shape_sum *sums; /* of values; NULL if not needed */
+  uint8_t *diverges; /* divergence of each IF and LOOP */
+  uint8_t *exits;    /* divergence of each LOOP by EXIT */
+  bool *is_live;     /* values: some lanes reach them */
+  shape_sum *sums;   /* per value; NULL if not needed */
   vyre__lane_shape *now;
-  bool *is_forced;        /* variables whose GETs are VARYING, come what may */
-  uint32_t *sets;         /* variables that SETs set, in order */
-  uint32_t *before;       /* SETs before each instruction */
-  frame *frames;          /* [0] is the phase */
-  uint32_t depth;         /* of the innermost one */
-  vyre__lane_shape *room; /* a stack */
-  size_t room_used;
+  bool *is_forced;         /* variables whose GETs must be VARYING */
+  uint32_t *sets;          /* variables of all SETs, in order */
+  uint32_t *before;        /* number of SETs before each instruction */
+  frame *frames;           /* [0] is the phase */
+  uint32_t depth;          /* index of the innermost frame */
+  vyre__lane_shape *stack; /* saved shapes */
+  size_t stack_used;
   vyre__lane_shape
-      *heads; /* what rounds begin with, of each LOOP; UNSEEN at first */
+      *heads; /* shapes at the start of an iteration, per LOOP; UNSEEN at
+               * first */
   size_t head_used;
   uint32_t sweeps;
   bool is_reached;
@@ -73,36 +75,37 @@ static const vyre__lir_inst *inst_at(const finder *f, uint32_t at) {
   return &f->r->kernel->code[at];
 }
 
-static uint32_t slot(const finder *f, uint32_t at) {
+static uint32_t offset_of(const finder *f, uint32_t at) {
   return at - f->r->begin;
 }
 
 static vyre__lane_shape *value_of(const finder *f, vyre__val v) {
-  return &f->out->values[slot(f, v)];
+  return &f->out->values[offset_of(f, v)];
 }
 
-static parting parting_of(vyre__lane_shape s) {
-  if (s.kind == SHAPE_UNSEEN) return PARTS_NOBODY;
-  if (s.kind < VYRE__LANE_SHAPE_VECTOR) return PARTS_NOBODY;
-  return s.kind == VYRE__LANE_SHAPE_VECTOR ? PARTS_VECTORS : PARTS_LANES;
+static divergence divergence_of(vyre__lane_shape s) {
+  if (s.kind == SHAPE_UNSEEN) return DIVERGES_NONE;
+  if (s.kind < VYRE__LANE_SHAPE_VECTOR) return DIVERGES_NONE;
+  return s.kind == VYRE__LANE_SHAPE_VECTOR ? DIVERGES_VECTORS : DIVERGES_LANES;
 }
 
 static vyre__lane_shape *var_of(const finder *f, const frame *of, uint32_t i) {
   return &f->now[f->sets[of->first + i]];
 }
 
-static void raise_to(finder *f, uint8_t *to, parting level) {
+static void raise_to(finder *f, uint8_t *to, divergence level) {
   if (*to >= level) return;
   *to = (uint8_t)level;
   f->is_changed = true;
 }
 
-static void spoil(finder *f, const frame *of, uint32_t begin, uint32_t end) {
+static void make_varying(finder *f, const frame *of, uint32_t begin,
+                         uint32_t end) {
   for (uint32_t i = begin; i < end; i++) *var_of(f, of, i) = shape_varying();
 }
 
-static void set_apart(finder *f, const frame *of, uint32_t begin,
-                      uint32_t end) {
+static void diverge_sets(finder *f, const frame *of, uint32_t begin,
+                         uint32_t end) {
   for (uint32_t i = begin; i < end; i++) {
     *var_of(f, of, i) = vyre__lanes_diverge(*var_of(f, of, i));
   }
@@ -125,74 +128,77 @@ static void join_into(finder *f, const frame *of, vyre__lane_shape *to) {
 static frame *open_frame(finder *f, uint32_t at) {
   frame *top = &f->frames[++f->depth];
   uint32_t end = vyre__end_of(f->r, at);
-  uint32_t first = f->before[slot(f, at)];
-  uint32_t count = f->before[slot(f, end)] - first;
+  uint32_t first = f->before[offset_of(f, at)];
+  uint32_t count = f->before[offset_of(f, end)] - first;
   *top = (frame){.at = at,
                  .first = first,
                  .count = count,
                  .middle = count,
-                 .saved = f->room_used,
+                 .saved = f->stack_used,
                  .lanes_from = count,
                  .vectors_from = count,
                  .is_reached = f->is_reached};
-  f->room_used += 2 * (size_t)count;
+  f->stack_used += 2 * (size_t)count;
   return top;
 }
 
-/* --- IF ---------------------------------------------------------------------*/
+/* --- IF ------------------------------------------------------------------- */
 
 static void begin_if(finder *f, uint32_t at) {
   vyre__lane_shape condition = *value_of(f, inst_at(f, at)->a);
-  /* All or none, if the workgroup does it as one. */
-  bool is_agreed = vyre__inst_info_of(f->r, at)->subregion == 0;
+  /* Uniform if the workgroup branches as one. */
+  bool is_group = vyre__inst_info_of(f->r, at)->subregion == 0;
   *value_of(f, at) = condition;
-  if (!is_agreed) raise_to(f, &f->parts[slot(f, at)], parting_of(condition));
+  if (!is_group)
+    raise_to(f, &f->diverges[offset_of(f, at)], divergence_of(condition));
   frame *top = open_frame(f, at);
-  save(f, top, f->room + top->saved);
+  save(f, top, f->stack + top->saved);
 }
 
-/* From the end of the first arm to the begin of the second. */
-static void turn_if(finder *f, frame *top, uint32_t middle) {
+/* Switches from the end of the first arm to the begin of the second. */
+static void begin_else(finder *f, frame *top, uint32_t middle) {
   top->middle = middle;
   top->other_reached = f->is_reached;
-  save(f, top, f->room + top->saved + top->count);
-  restore(f, top, f->room + top->saved);
-  if (f->parts[slot(f, top->at)] == PARTS_LANES) spoil(f, top, 0, middle);
+  save(f, top, f->stack + top->saved + top->count);
+  restore(f, top, f->stack + top->saved);
+  if (f->diverges[offset_of(f, top->at)] == DIVERGES_LANES)
+    make_varying(f, top, 0, middle);
   f->is_reached = top->is_reached;
 }
 
 static void end_if(finder *f, frame *top) {
-  uint8_t level = f->parts[slot(f, top->at)];
-  vyre__lane_shape *first = f->room + top->saved + top->count;
+  uint8_t level = f->diverges[offset_of(f, top->at)];
+  vyre__lane_shape *first = f->stack + top->saved + top->count;
   if (vyre__inst_info_of(f->r, top->at)->mate ==
       vyre__end_of(f->r, top->at)) { /* no ELSE */
-    turn_if(f, top, top->count);
+    begin_else(f, top, top->count);
   }
-  if (!top->other_reached) return; /* those of the second arm go on */
+  if (!top->other_reached) return; /* only the second arm continues */
   if (!f->is_reached) {
     restore(f, top, first);
-    if (level == PARTS_LANES) spoil(f, top, top->middle, top->count);
+    if (level == DIVERGES_LANES) make_varying(f, top, top->middle, top->count);
     f->is_reached = true;
     return;
   }
-  if (level == PARTS_LANES) {
-    spoil(f, top, 0, top->count);
+  if (level == DIVERGES_LANES) {
+    make_varying(f, top, 0, top->count);
     return;
   }
   join_into(f, top, first);
   restore(f, top, first);
-  if (level == PARTS_VECTORS) set_apart(f, top, 0, top->count);
+  if (level == DIVERGES_VECTORS) diverge_sets(f, top, 0, top->count);
 }
 
-/* --- LOOP -------------------------------------------------------------------*/
+/* --- LOOP ----------------------------------------------------------------- */
 
-/* What rounds begin with may also be what the variables are now. */
+/* Joins the current shapes into those at the start of an iteration. */
 static void join_head(finder *f, const frame *top) {
   for (uint32_t i = 0; i < top->count; i++) {
     vyre__lane_shape *head = &f->heads[top->head + i];
     vyre__lane_shape joined = vyre__lane_shape_join(*head, *var_of(f, top, i));
     if (shape_equal(joined, *head)) continue;
-    if (f->sweeps > PATIENCE && joined.kind != VYRE__LANE_SHAPE_CONSTANT) {
+    if (f->sweeps > MAX_EXACT_SWEEPS &&
+        joined.kind != VYRE__LANE_SHAPE_CONSTANT) {
       joined.aligned = 0;
     }
     *head = joined;
@@ -205,98 +211,99 @@ static void begin_loop(finder *f, uint32_t at) {
   top->head = f->head_used;
   f->head_used += top->count;
   for (uint32_t i = 0; i < 2 * top->count; i++) {
-    f->room[top->saved + i] = shape_unseen();
+    f->stack[top->saved + i] = shape_unseen();
   }
   if (f->is_reached) join_head(f, top);
   restore(f, top, f->heads + top->head);
 }
 
-/* The innermost loop that is open, and who parts on the way to here from its
- * body or its STEP. */
-static frame *loop_around(finder *f, parting *level) {
-  uint8_t most = PARTS_NOBODY;
+/* Returns the innermost open loop, and the divergence between its body or STEP
+ * and the current instruction. */
+static frame *loop_around(finder *f, divergence *level) {
+  uint8_t level_max = DIVERGES_NONE;
   for (uint32_t i = f->depth; i > 0; i--) {
     frame *open = &f->frames[i];
     if (inst_at(f, open->at)->op == VYRE__LIR_LOOP) {
-      *level = (parting)most;
+      *level = (divergence)level_max;
       return open;
     }
-    uint8_t parts = f->parts[slot(f, open->at)];
-    if (parts > most) most = parts;
+    uint8_t diverges = f->diverges[offset_of(f, open->at)];
+    if (diverges > level_max) level_max = diverges;
   }
   return NULL;
 }
 
 static void leave_loop(finder *f, uint32_t at) {
-  parting level = PARTS_NOBODY;
+  divergence level = DIVERGES_NONE;
   frame *loop = loop_around(f, &level);
-  if (!loop) return; /* verified: it has one */
-  if (loop->continued > level) level = (parting)loop->continued;
-  if (vyre__inst_info_of(f->r, at)->subregion == 0) level = PARTS_NOBODY;
-  raise_to(f, &f->parts[slot(f, loop->at)], level);
+  if (!loop) return; /* guaranteed by the verifier */
+  if (loop->continued > level) level = (divergence)loop->continued;
+  if (vyre__inst_info_of(f->r, at)->subregion == 0) level = DIVERGES_NONE;
+  raise_to(f, &f->diverges[offset_of(f, loop->at)], level);
   if (f->is_reached) {
-    join_into(f, loop, f->room + loop->saved);
+    join_into(f, loop, f->stack + loop->saved);
     loop->other_reached = true;
   }
   f->is_reached = false;
 }
 
 static void continue_loop(finder *f, uint32_t at) {
-  parting level = PARTS_NOBODY;
+  divergence level = DIVERGES_NONE;
   frame *loop = loop_around(f, &level);
   if (!loop) return;
-  if (vyre__inst_info_of(f->r, at)->subregion == 0) level = PARTS_NOBODY;
-  uint32_t here = f->before[slot(f, at)] - loop->first;
-  if (level == PARTS_LANES && here < loop->lanes_from) loop->lanes_from = here;
-  if (level != PARTS_NOBODY && here < loop->vectors_from) {
+  if (vyre__inst_info_of(f->r, at)->subregion == 0) level = DIVERGES_NONE;
+  uint32_t here = f->before[offset_of(f, at)] - loop->first;
+  if (level == DIVERGES_LANES && here < loop->lanes_from)
+    loop->lanes_from = here;
+  if (level != DIVERGES_NONE && here < loop->vectors_from) {
     loop->vectors_from = here;
   }
   if (level > loop->continued) loop->continued = (uint8_t)level;
   if (f->is_reached) {
-    join_into(f, loop, f->room + loop->saved + loop->count);
+    join_into(f, loop, f->stack + loop->saved + loop->count);
     loop->step_reached = true;
   }
   f->is_reached = false;
 }
 
 static void begin_step(finder *f, frame *top, uint32_t at) {
-  vyre__lane_shape *continued = f->room + top->saved + top->count;
-  uint32_t here = f->before[slot(f, at)] - top->first;
+  vyre__lane_shape *continued = f->stack + top->saved + top->count;
+  uint32_t here = f->before[offset_of(f, at)] - top->first;
   if (top->step_reached) {
     if (f->is_reached) join_into(f, top, continued);
     restore(f, top, continued);
-    set_apart(f, top, top->vectors_from, here);
-    spoil(f, top, top->lanes_from, here);
+    diverge_sets(f, top, top->vectors_from, here);
+    make_varying(f, top, top->lanes_from, here);
     f->is_reached = true;
   }
 }
 
 static void end_loop(finder *f, frame *top) {
-  uint8_t level = f->parts[slot(f, top->at)];
+  uint8_t level = f->diverges[offset_of(f, top->at)];
   if (f->is_reached) join_head(f, top);
-  restore(f, top, f->room + top->saved);
-  if (level == PARTS_VECTORS) set_apart(f, top, 0, top->count);
-  if (level == PARTS_LANES) spoil(f, top, 0, top->count);
+  restore(f, top, f->stack + top->saved);
+  if (level == DIVERGES_VECTORS) diverge_sets(f, top, 0, top->count);
+  if (level == DIVERGES_LANES) make_varying(f, top, 0, top->count);
   f->is_reached = top->other_reached;
 }
 
-/* Some leave all loops for good; those that stay never meet them again. */
+/* EXIT: lanes leave all loops and never rejoin the others. */
 static void leave_all(finder *f, uint32_t at) {
-  uint8_t level = PARTS_NOBODY;
-  bool is_agreed = vyre__inst_info_of(f->r, at)->subregion == 0;
-  for (uint32_t i = f->depth; i > 0 && !is_agreed; i--) {
+  uint8_t level = DIVERGES_NONE;
+  bool is_group = vyre__inst_info_of(f->r, at)->subregion == 0;
+  for (uint32_t i = f->depth; i > 0 && !is_group; i--) {
     frame *open = &f->frames[i];
-    uint32_t where = slot(f, open->at);
+    uint32_t where = offset_of(f, open->at);
     if (inst_at(f, open->at)->op == VYRE__LIR_LOOP) {
       if (open->continued > level) level = open->continued;
-      raise_to(f, &f->exits[where], (parting)level);
+      raise_to(f, &f->exits[where], (divergence)level);
     }
-    if (f->parts[where] > level) level = f->parts[where];
+    if (f->diverges[where] > level) level = f->diverges[where];
   }
   f->is_reached = false;
 }
 
-/* --- values -----------------------------------------------------------------*/
+/* --- values --------------------------------------------------------------- */
 
 static vyre__lane_shape load_shape(const finder *f,
                                    const vyre__lir_inst *inst) {
@@ -333,7 +340,8 @@ static vyre__lane_shape pure_shape(const finder *f,
   return vyre__lane_shape_pure(inst, from, operands, f->lanes);
 }
 
-/* The sum that the value at @p at is, and its shape if it has none otherwise. */
+/* Computes the sum that the value at @p at represents, and its shape if it has
+ * no other. */
 static vyre__lane_shape sum_shape(const finder *f, uint32_t at,
                                   vyre__lane_shape shape) {
   const vyre__lir_inst *inst = inst_at(f, at);
@@ -343,10 +351,10 @@ static vyre__lane_shape sum_shape(const finder *f, uint32_t at,
   for (unsigned i = 0; i < 2 && i < vyre__lir_ops[inst->op].operands; i++) {
     if (!inst->v[i]) continue;
     operands[i] = *value_of(f, inst->v[i]);
-    sums[i] = f->sums[slot(f, inst->v[i])];
+    sums[i] = f->sums[offset_of(f, inst->v[i])];
   }
   shape_sum sum = vyre__lane_shape_sum_of(inst, shape, operands, sums);
-  f->sums[slot(f, at)] = sum;
+  f->sums[offset_of(f, at)] = sum;
   if (shape.kind != VYRE__LANE_SHAPE_VARYING) return shape;
   return vyre__lane_shape_of_sum(sum, f->r->kernel->workgroup, f->lanes);
 }
@@ -376,7 +384,8 @@ static vyre__lane_shape any_shape(const finder *f, uint32_t at) {
   }
 }
 
-/* The same, with what the regions do and what there is room for in a vector. */
+/* Computes the shape of a value, with storage and number of lanes taken into
+ * account. */
 static void find_value(finder *f, uint32_t at) {
   vyre__lane_shape s = any_shape(f, at);
   if (f->sums) s = sum_shape(f, at, s);
@@ -392,10 +401,10 @@ static void find_value(finder *f, uint32_t at) {
     }
   }
   *value_of(f, at) = s;
-  f->is_live[slot(f, at)] = f->is_reached;
+  f->is_live[offset_of(f, at)] = f->is_reached;
 }
 
-/* --- all --------------------------------------------------------------------*/
+/* --- all ------------------------------------------------------------------ */
 
 static void visit(finder *f, uint32_t at) {
   const vyre__lir_inst *inst = inst_at(f, at);
@@ -408,7 +417,7 @@ static void visit(finder *f, uint32_t at) {
       begin_loop(f, at);
       return;
     case VYRE__LIR_ELSE:
-      turn_if(f, top, f->before[slot(f, at)] - top->first);
+      begin_else(f, top, f->before[offset_of(f, at)] - top->first);
       return;
     case VYRE__LIR_STEP:
       begin_step(f, top, at);
@@ -419,7 +428,7 @@ static void visit(finder *f, uint32_t at) {
       } else {
         end_if(f, top);
       }
-      f->room_used = top->saved;
+      f->stack_used = top->saved;
       f->depth--;
       return;
     case VYRE__LIR_BREAK:
@@ -445,7 +454,7 @@ static void visit(finder *f, uint32_t at) {
 static void sweep(finder *f) {
   const vyre__lir_kernel *k = f->r->kernel;
   for (uint32_t i = 0; i < k->var_count; i++) f->now[i] = shape_unseen();
-  f->depth = f->room_used = f->head_used = 0;
+  f->depth = f->stack_used = f->head_used = 0;
   f->is_reached = true;
   f->is_changed = false;
   f->sweeps++;
@@ -454,9 +463,9 @@ static void sweep(finder *f) {
   }
 }
 
-/* Puts the GETs of each variable together. A scalar has one meaning: where some
- * GETs are uniform and some linear, or nobody was seen to set what is got, all
- * become VARYING. Whether there was such a variable. */
+/* Joins the shapes of all GETs of each variable. A scalar has one meaning: if
+ * some GETs are uniform and some linear, or a GET has no reaching SET, all
+ * become VARYING. Returns true if there was such a variable. */
 static bool find_vars(finder *f) {
   const vyre__regions *r = f->r;
   bool is_new = false;
@@ -468,7 +477,7 @@ static bool find_vars(finder *f) {
     const vyre__lir_inst *inst = inst_at(f, at);
     const vyre__inst_info *role = vyre__inst_info_of(r, at);
     if (inst->op != VYRE__LIR_GET || !role->is_needed) continue;
-    if (!f->is_live[slot(f, at)]) continue;
+    if (!f->is_live[offset_of(f, at)]) continue;
     vyre__lane_shape_var *var = &f->out->vars[inst->aux];
     vyre__lane_shape s = *value_of(f, at), *steady = &f->now[inst->aux];
     bool is_varying = s.kind == VYRE__LANE_SHAPE_VARYING;
@@ -488,14 +497,15 @@ static bool find_vars(finder *f) {
   return is_new;
 }
 
-/* What nobody gets, or nobody gets to, is not to be mistaken for something. */
+/* Publishes the result. Unreached values become VARYING. */
 static void publish(finder *f) {
   const vyre__regions *r = f->r;
   for (uint32_t at = r->begin; at < r->end; at++) {
     vyre__lane_shape *s = value_of(f, at);
     if (s->kind == SHAPE_UNSEEN) *s = shape_varying();
-    f->out->parts_lanes[slot(f, at)] = f->parts[slot(f, at)] == PARTS_LANES ||
-                                       f->exits[slot(f, at)] == PARTS_LANES;
+    f->out->parts_lanes[offset_of(f, at)] =
+        f->diverges[offset_of(f, at)] == DIVERGES_LANES ||
+        f->exits[offset_of(f, at)] == DIVERGES_LANES;
   }
   for (uint32_t i = 0; i < r->kernel->var_count; i++) {
     vyre__lane_shape *s = &f->out->vars[i].shape;
@@ -503,19 +513,19 @@ static void publish(finder *f) {
   }
 }
 
-/* Counts SETs, and the room that nests of them take. */
-static void measure(finder *f, size_t *depth, size_t *room, size_t *heads) {
+/* Counts SETs, and the memory for nested frames. */
+static void measure(finder *f, size_t *depth, size_t *stack, size_t *heads) {
   const vyre__regions *r = f->r;
   uint32_t count = 0;
   size_t open = 0, used = 0;
   for (uint32_t at = r->begin; at < r->end; at++) {
-    f->before[slot(f, at)] = count;
+    f->before[offset_of(f, at)] = count;
     if (!vyre__inst_info_of(r, at)->is_reached) continue;
     if (inst_at(f, at)->op == VYRE__LIR_SET) {
       f->sets[count++] = inst_at(f, at)->aux;
     }
   }
-  *depth = *room = *heads = 0;
+  *depth = *stack = *heads = 0;
   for (uint32_t at = r->begin; at < r->end; at++) {
     uint8_t op = inst_at(f, at)->op;
     if (!vyre__inst_info_of(r, at)->is_reached) continue;
@@ -523,17 +533,19 @@ static void measure(finder *f, size_t *depth, size_t *room, size_t *heads) {
     if (!opens && op != VYRE__LIR_END) continue;
     uint32_t begin = opens ? at : vyre__inst_info_of(r, at)->mate;
     uint32_t end = opens ? vyre__end_of(r, at) : at;
-    size_t inside = f->before[slot(f, end)] - f->before[slot(f, begin)];
+    size_t inside =
+        f->before[offset_of(f, end)] - f->before[offset_of(f, begin)];
     used = opens ? used + 2 * inside : used - 2 * inside;
     open = opens ? open + 1 : open - 1;
     if (open > *depth) *depth = open;
-    if (used > *room) *room = used;
+    if (used > *stack) *stack = used;
     if (op == VYRE__LIR_LOOP) *heads += inside;
   }
 }
 
-/* What is found; it stays in the arena. */
-static vyre_code take_shapes(finder *f, vyre_arena *arena, vyre_status *st) {
+/* Allocates the result, which stays in the arena. */
+static vyre_code allocate_result(finder *f, vyre_arena *arena,
+                                 vyre_status *st) {
   vyre__lane_shapes *out = f->out;
   size_t count = (size_t)(f->r->end - f->r->begin) + 1;
   size_t vars = f->r->kernel->var_count;
@@ -547,18 +559,18 @@ static vyre_code take_shapes(finder *f, vyre_arena *arena, vyre_status *st) {
   return VYRE_OK;
 }
 
-static vyre_code take_arrays(finder *f, vyre_arena *arena, vyre_status *st) {
+static vyre_code allocate(finder *f, vyre_arena *arena, vyre_status *st) {
   const vyre__regions *r = f->r;
   size_t count = (size_t)(r->end - r->begin) + 1, vars = r->kernel->var_count;
-  size_t depth, room, heads;
-  f->parts = vyre__arena_array(arena, count, sizeof *f->parts);
+  size_t depth, stack, heads;
+  f->diverges = vyre__arena_array(arena, count, sizeof *f->diverges);
   f->exits = vyre__arena_array(arena, count, sizeof *f->exits);
   f->is_live = vyre__arena_array(arena, count, sizeof *f->is_live);
   f->sets = vyre__arena_array(arena, count, sizeof *f->sets);
   f->before = vyre__arena_array(arena, count, sizeof *f->before);
   f->now = vyre__arena_array(arena, vars, sizeof *f->now);
   f->is_forced = vyre__arena_array(arena, vars, sizeof *f->is_forced);
-  if (!f->parts || !f->exits || !f->is_live || !f->sets || !f->before ||
+  if (!f->diverges || !f->exits || !f->is_live || !f->sets || !f->before ||
       !f->now || !f->is_forced) {
     return vyre__no_memory(st, "shapes", "instructions", count);
   }
@@ -567,15 +579,15 @@ static vyre_code take_arrays(finder *f, vyre_arena *arena, vyre_status *st) {
     if (!f->sums) return vyre__no_memory(st, "shapes", "sums", count);
     memset(f->sums, 0, count * sizeof *f->sums);
   }
-  memset(f->parts, 0, count * sizeof *f->parts);
+  memset(f->diverges, 0, count * sizeof *f->diverges);
   memset(f->exits, 0, count * sizeof *f->exits);
   memset(f->is_live, 0, count * sizeof *f->is_live);
   memset(f->is_forced, 0, vars * sizeof *f->is_forced);
-  measure(f, &depth, &room, &heads);
+  measure(f, &depth, &stack, &heads);
   f->frames = vyre__arena_array(arena, depth + 1, sizeof *f->frames);
-  f->room = vyre__arena_array(arena, room + 1, sizeof *f->room);
+  f->stack = vyre__arena_array(arena, stack + 1, sizeof *f->stack);
   f->heads = vyre__arena_array(arena, heads + 1, sizeof *f->heads);
-  if (!f->frames || !f->room || !f->heads) {
+  if (!f->frames || !f->stack || !f->heads) {
     return vyre__no_memory(st, "shapes", "variables in loops", heads);
   }
   for (size_t i = 0; i < heads; i++) f->heads[i] = shape_unseen();
@@ -589,9 +601,9 @@ static vyre_code find(const vyre__regions *regions, shape_lanes lanes,
   finder f = {.r = regions, .out = out, .lanes = lanes};
   if (size < width) f.lanes.count = size;
   *out = (vyre__lane_shapes){.width = width, .begin = regions->begin};
-  VYRE_TRY(take_shapes(&f, arena, st));
+  VYRE_TRY(allocate_result(&f, arena, st));
   vyre__arena_mark mark = vyre__arena_here(arena);
-  vyre_code code = take_arrays(&f, arena, st);
+  vyre_code code = allocate(&f, arena, st);
   if (code == VYRE_OK) {
     do {
       do {

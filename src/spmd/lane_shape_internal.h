@@ -4,15 +4,14 @@
 
 #include "spmd/lane_shape.h"
 
-/* A kind of its own while shapes are looked for: nobody was seen to make it. */
+/* Shape kind during the analysis: no definition was reached yet. */
 enum { SHAPE_UNSEEN = 255 };
 
-/* Lanes that do something side by side: fewer than the width in workgroups that
- * do not fill a vector. */
+/* The lanes of a vector. Small workgroups fill only some of them. */
 typedef struct shape_lanes {
-  uint32_t width;   /* a power of two */
-  uint32_t count;   /* of them can be active */
-  bool is_anywhere; /* they begin at any x of their row */
+  uint32_t width;   /* power of two */
+  uint32_t count;   /* lanes that can be active */
+  bool is_anywhere; /* vectors may begin at any x of a row */
 } shape_lanes;
 
 static inline vyre__lane_shape shape_make(vyre__lane_shape_kind kind,
@@ -34,40 +33,43 @@ static inline bool shape_equal(vyre__lane_shape a, vyre__lane_shape b) {
 
 unsigned vyre__lane_shape_bits(vyre_type type);
 
-/* What one or the other is, the same one for all lanes. */
+/* Returns the shape of a value that is @p a or @p b, chosen equally for all
+ * lanes. */
 vyre__lane_shape vyre__lane_shape_join(vyre__lane_shape a, vyre__lane_shape b);
 
-/* The same, if it is not the same one for all vectors of the workgroup. */
+/* Returns the shape of the value if the choice differs between vectors. */
 vyre__lane_shape vyre__lanes_diverge(vyre__lane_shape s);
 
-/* Of LOCAL_ID. */
+/* Returns the shape of LOCAL_ID. */
 vyre__lane_shape vyre__lane_shape_local_id(const uint32_t workgroup[3],
                                            unsigned axis, shape_lanes lanes);
 
-/* A u32 as a sum of ids, each so many times, and something uniform: where rows of
- * a workgroup do not fill vectors, no id has a shape, but some sums do. */
+/* A u32 as a weighted sum of local ids plus a uniform rest. If rows of a
+ * workgroup do not fill vectors, single ids are VARYING, but some sums are
+ * not. */
 typedef struct shape_sum {
-  uint32_t by[3];  /* local ids x, y, z */
+  uint32_t by[3];  /* weights of local_id.x, y, z */
   uint8_t aligned; /* the rest is a multiple of 2^aligned */
-  bool is_known;   /* it is such a sum */
+  bool is_known;   /* the value is such a sum */
 } shape_sum;
 
-/* Whether sums have shapes that their parts do not have. */
+/* Returns true if sums can have shapes that their operands lack. */
 bool vyre__lane_shape_needs_sums(const uint32_t workgroup[3],
                                  shape_lanes lanes);
 
-/* Of @p inst, which has @p shape, from those of its operands. */
+/* Computes the sum of @p inst, which has @p shape, from its operands. */
 shape_sum vyre__lane_shape_sum_of(const vyre__lir_inst *inst,
                                   vyre__lane_shape shape,
                                   const vyre__lane_shape operands[2],
                                   const shape_sum sums[2]);
 
-/* The shape of such a sum. */
+/* Returns the shape of a sum. */
 vyre__lane_shape vyre__lane_shape_of_sum(shape_sum sum,
                                          const uint32_t workgroup[3],
                                          shape_lanes lanes);
 
-/* Of a pure operation. @p from is the type of its first operand. */
+/* Returns the shape of a pure operation. @p from is the type of its first
+ * operand. */
 vyre__lane_shape vyre__lane_shape_pure(const vyre__lir_inst *inst,
                                        vyre_type from,
                                        const vyre__lane_shape operands[3],

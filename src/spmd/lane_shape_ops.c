@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What operations make of shapes.
+/* Computes the lane shapes of operations.
  *
- * Bits of a linear value: lane k has base + k * stride. If base is a multiple of
- * 2^a and all k * stride are below 2^a, then nothing is carried: the low a bits
- * are those of k * stride and the rest is the base's. */
+ * Bits of a linear value: lane k has base + k * stride. If base is a multiple
+ * of 2^a and all k * stride are below 2^a, no carry occurs: the low a bits are
+ * those of k * stride, the others those of the base. */
 #include "spmd/lane_shape_internal.h"
 
 unsigned vyre__lane_shape_bits(vyre_type type) {
@@ -26,33 +26,33 @@ static uint64_t low_bits(unsigned count) {
   return count >= 64 ? UINT64_MAX : (UINT64_C(1) << count) - 1;
 }
 
-/* How many bits a number has, up to its highest that is set. */
+/* Returns the number of bits up to the highest set bit. */
 static unsigned length_of(uint64_t number) {
   return number ? 64u - (unsigned)__builtin_clzll(number) : 0;
 }
 
-/* Zeros below the lowest bit that is set; all @p bits of 0. */
+/* Returns the number of trailing zeros; @p bits for 0. */
 static unsigned zeros_of(uint64_t number, unsigned bits) {
   unsigned zeros = number ? (unsigned)__builtin_ctzll(number) : bits;
   return zeros < bits ? zeros : bits;
 }
 
-static unsigned least(unsigned a, unsigned b) {
+static unsigned min_of(unsigned a, unsigned b) {
   return a < b ? a : b;
 }
 
-static unsigned most(unsigned a, unsigned b) {
+static unsigned max_of(unsigned a, unsigned b) {
   return a > b ? a : b;
 }
 
-/* --- several in one ---------------------------------------------------------*/
+/* --- joining shapes ------------------------------------------------------- */
 
 vyre__lane_shape vyre__lane_shape_join(vyre__lane_shape a, vyre__lane_shape b) {
   if (a.kind == SHAPE_UNSEEN) return b;
   if (b.kind == SHAPE_UNSEEN || shape_equal(a, b)) return a;
-  unsigned aligned = least(a.aligned, b.aligned);
+  unsigned aligned = min_of(a.aligned, b.aligned);
   if (vyre__lane_shape_is_uniform(a) && vyre__lane_shape_is_uniform(b)) {
-    unsigned kind = most(most(a.kind, b.kind), VYRE__LANE_SHAPE_GROUP);
+    unsigned kind = max_of(max_of(a.kind, b.kind), VYRE__LANE_SHAPE_GROUP);
     return shape_make((vyre__lane_shape_kind)kind, aligned, 0);
   }
   if (a.kind == VYRE__LANE_SHAPE_LINEAR && b.kind == VYRE__LANE_SHAPE_LINEAR &&
@@ -67,20 +67,20 @@ vyre__lane_shape vyre__lanes_diverge(vyre__lane_shape s) {
   return shape_make(VYRE__LANE_SHAPE_VECTOR, s.aligned, 0);
 }
 
-/* LINEAR, or the same for all if the stride turned out to be 0. */
+/* Returns LINEAR, or VECTOR if the stride is 0. */
 static vyre__lane_shape linear(uint64_t stride, unsigned aligned,
                                unsigned bits) {
   stride &= low_bits(bits);
-  aligned = least(aligned, bits);
+  aligned = min_of(aligned, bits);
   return shape_make(stride ? VYRE__LANE_SHAPE_LINEAR : VYRE__LANE_SHAPE_VECTOR,
                     aligned, stride);
 }
 
 static vyre__lane_shape vector(unsigned aligned, unsigned bits) {
-  return shape_make(VYRE__LANE_SHAPE_VECTOR, least(aligned, bits), 0);
+  return shape_make(VYRE__LANE_SHAPE_VECTOR, min_of(aligned, bits), 0);
 }
 
-/* --- ids --------------------------------------------------------------------*/
+/* --- ids ------------------------------------------------------------------ */
 
 vyre__lane_shape vyre__lane_shape_local_id(const uint32_t workgroup[3],
                                            unsigned axis, shape_lanes lanes) {
@@ -93,7 +93,7 @@ vyre__lane_shape vyre__lane_shape_local_id(const uint32_t workgroup[3],
     if (lanes.is_anywhere) return linear(1, 0, 32);
     return linear(1, is_first ? 32 : (unsigned)__builtin_ctz(width), 32);
   }
-  /* Rows, or planes, that fill whole vectors. */
+  /* Rows or planes fill full vectors. */
   uint32_t inside = axis == 1 ? x : row;
   if (axis > 0 && inside % width == 0) {
     return shape_make(VYRE__LANE_SHAPE_VECTOR, 0, 0);
@@ -109,13 +109,13 @@ bool vyre__lane_shape_needs_sums(const uint32_t workgroup[3],
 
 static shape_sum scaled(shape_sum s, uint64_t by) {
   for (unsigned i = 0; i < 3; i++) s.by[i] *= (uint32_t)by;
-  s.aligned = (uint8_t)least(s.aligned + zeros_of(by, 32), 32);
+  s.aligned = (uint8_t)min_of(s.aligned + zeros_of(by, 32), 32);
   return s;
 }
 
 static shape_sum added(shape_sum a, shape_sum b) {
   for (unsigned i = 0; i < 3; i++) a.by[i] += b.by[i];
-  a.aligned = (uint8_t)least(a.aligned, b.aligned);
+  a.aligned = (uint8_t)min_of(a.aligned, b.aligned);
   a.is_known &= b.is_known;
   return a;
 }
@@ -160,22 +160,23 @@ vyre__lane_shape vyre__lane_shape_of_sum(shape_sum sum,
   if (!sum.is_known) return shape_varying();
   if (workgroup[1] > 1 && sum.by[1] != stride * x) return shape_varying();
   if (workgroup[2] > 1 && row % lanes.width == 0) {
-    aligned = least(aligned, zeros_of(sum.by[2], 32)); /* z is the vector's */
+    /* z is equal for the vector */
+    aligned = min_of(aligned, zeros_of(sum.by[2], 32));
   } else if (workgroup[2] > 1 && sum.by[2] != stride * row) {
     return shape_varying();
   }
-  /* Lane 0 is `width` times the number of its vector, or of those in a plane. */
+  /* Lane 0 is a multiple of `width`, in the workgroup or in its plane. */
   if (row * workgroup[2] > lanes.width) {
     unsigned first = (unsigned)__builtin_ctz(lanes.width);
-    aligned = least(aligned, first + zeros_of(stride, 32));
+    aligned = min_of(aligned, first + zeros_of(stride, 32));
   }
   return linear(stride, aligned, 32);
 }
 
-/* --- integers ---------------------------------------------------------------*/
+/* --- integers ------------------------------------------------------------- */
 
-/* The bits that k * stride may have, of a linear value in which nothing is
- * carried; false otherwise. */
+/* Computes the bits that k * stride may set in a linear value without carries.
+ * Returns false for other values. */
 static bool moving_bits(vyre__lane_shape s, unsigned bits, shape_lanes lanes,
                         uint64_t *out) {
   if (!vyre__lane_shape_stays(s, bits, lanes.count)) return false;
@@ -184,8 +185,8 @@ static bool moving_bits(vyre__lane_shape s, unsigned bits, shape_lanes lanes,
   return true;
 }
 
-/* A number with the same bits for all: which of @p moving are set in it, as far
- * as that is known. */
+/* Returns true if the @p moving bits of a uniform value are known, and which of
+ * them are set. */
 static bool known_bits(vyre__lane_shape s, uint64_t moving, uint64_t *out) {
   if (s.kind == VYRE__LANE_SHAPE_CONSTANT) {
     *out = s.stride & moving;
@@ -195,7 +196,7 @@ static bool known_bits(vyre__lane_shape s, uint64_t moving, uint64_t *out) {
   return vyre__lane_shape_is_uniform(s) && length_of(moving) <= s.aligned;
 }
 
-/* AND, OR, XOR of a linear value and a uniform one. */
+/* Computes AND, OR, XOR of a linear and a uniform value. */
 static vyre__lane_shape bitwise(vyre__lir_op op, vyre__lane_shape a,
                                 vyre__lane_shape b, unsigned bits,
                                 shape_lanes lanes) {
@@ -204,24 +205,24 @@ static vyre__lane_shape bitwise(vyre__lir_op op, vyre__lane_shape a,
     return shape_varying();
   }
   if (op != VYRE__LIR_AND) {
-    unsigned aligned = least(a.aligned, b.aligned);
+    unsigned aligned = min_of(a.aligned, b.aligned);
     if (set == 0) return linear(a.stride, aligned, bits);
     return op == VYRE__LIR_OR && set == moving ? vector(aligned, bits)
                                                : shape_varying();
   }
-  unsigned aligned = most(a.aligned, b.aligned);
+  unsigned aligned = max_of(a.aligned, b.aligned);
   if (b.kind == VYRE__LANE_SHAPE_CONSTANT && length_of(b.stride) <= a.aligned) {
-    aligned = bits; /* nothing of the base is left */
+    aligned = bits; /* no bit of the base remains */
   }
   if (set == 0) return vector(aligned, bits);
   return set == moving ? linear(a.stride, aligned, bits) : shape_varying();
 }
 
-/* A linear value, shifted right. */
+/* Shifts a linear value right. */
 static vyre__lane_shape shifted(vyre__lane_shape a, uint64_t by, bool is_signed,
                                 unsigned bits, shape_lanes lanes) {
   uint64_t moving;
-  /* The sign is the base's. */
+  /* The base determines the sign. */
   if (!moving_bits(a, bits - is_signed, lanes, &moving) || by >= bits) {
     return shape_varying();
   }
@@ -232,10 +233,11 @@ static vyre__lane_shape shifted(vyre__lane_shape a, uint64_t by, bool is_signed,
   return linear(a.stride >> by, left, bits);
 }
 
-/* Where nothing is carried, a block of 2^n values that begins at a multiple of
- * 2^n is below a multiple of 2^n as a whole or not at all. */
-static bool compares_whole(vyre__lir_op op, const vyre__lane_shape s[2],
-                           unsigned bits, shape_lanes lanes) {
+/* Returns true if a comparison is uniform. Without carries, a block of 2^n
+ * values that begins at a multiple of 2^n is completely below a multiple of 2^n
+ * or not at all. */
+static bool compares_uniformly(vyre__lir_op op, const vyre__lane_shape s[2],
+                               unsigned bits, shape_lanes lanes) {
   bool is_left = s[0].kind == VYRE__LANE_SHAPE_LINEAR;
   vyre__lane_shape a = s[!is_left], b = s[is_left];
   bool is_signed = op == VYRE__LIR_LT_S || op == VYRE__LIR_LE_S;
@@ -246,15 +248,15 @@ static bool compares_whole(vyre__lir_op op, const vyre__lane_shape s[2],
     return false;
   }
   unsigned size = length_of(moving);
-  /* a < b, and b <= a which is its opposite; of the other two, b + 1 matters. */
+  /* a < b, and b <= a, its opposite. For the other two, b + 1 counts. */
   if (is_left == is_less) return b.aligned >= size;
   return b.kind == VYRE__LANE_SHAPE_CONSTANT &&
          ((b.stride + 1) & low_bits(size)) == 0;
 }
 
-/* --- one shape out of several -----------------------------------------------*/
+/* --- shapes of operations ------------------------------------------------- */
 
-/* Zeros at the end of what is made of uniform operands. */
+/* Returns the trailing zeros of a result of uniform operands. */
 static unsigned uniform_zeros(const vyre__lir_inst *inst,
                               const vyre__lane_shape *s, unsigned bits) {
   unsigned a = s[0].aligned, b = s[1].aligned;
@@ -269,11 +271,11 @@ static unsigned uniform_zeros(const vyre__lir_inst *inst,
     case VYRE__LIR_MIN_S:
     case VYRE__LIR_MAX_U:
     case VYRE__LIR_MAX_S:
-      return least(a, b);
+      return min_of(a, b);
     case VYRE__LIR_MUL:
-      return least(a + b, bits);
+      return min_of(a + b, bits);
     case VYRE__LIR_AND:
-      return most(a, b);
+      return max_of(a, b);
     case VYRE__LIR_SHL:
       return is_known ? (unsigned)(a + by < bits ? a + by : bits) : a;
     case VYRE__LIR_SHR_U:
@@ -284,13 +286,13 @@ static unsigned uniform_zeros(const vyre__lir_inst *inst,
     case VYRE__LIR_SEXT:
       return a >= 32 ? bits : a;
     case VYRE__LIR_TRUNC:
-      return least(a, bits);
+      return min_of(a, bits);
     default:
       return 0;
   }
 }
 
-/* ADD, SUB, MUL and the like, of which one operand is linear. */
+/* Computes ADD, SUB, MUL and similar with one linear operand. */
 static vyre__lane_shape arithmetic(const vyre__lir_inst *inst,
                                    const vyre__lane_shape *s, unsigned bits) {
   bool is_known = s[1].kind == VYRE__LANE_SHAPE_CONSTANT;
@@ -320,7 +322,8 @@ static vyre__lane_shape arithmetic(const vyre__lir_inst *inst,
   return shape_varying();
 }
 
-/* At least one operand is linear, the others are so or uniform. */
+/* Handles operations with at least one linear operand; the others are linear or
+ * uniform. */
 static vyre__lane_shape of_linear(const vyre__lir_inst *inst, vyre_type from,
                                   const vyre__lane_shape *s,
                                   shape_lanes lanes) {
@@ -351,7 +354,7 @@ static vyre__lane_shape of_linear(const vyre__lir_inst *inst, vyre_type from,
     case VYRE__LIR_LT_S:
     case VYRE__LIR_LE_U:
     case VYRE__LIR_LE_S:
-      if (!compares_whole((vyre__lir_op)inst->op, s, bits, lanes)) break;
+      if (!compares_uniformly((vyre__lir_op)inst->op, s, bits, lanes)) break;
       return vector(0, 1);
     case VYRE__LIR_ZEXT:
     case VYRE__LIR_SEXT:
@@ -381,7 +384,7 @@ vyre__lane_shape vyre__lane_shape_pure(const vyre__lir_inst *inst,
   unsigned kind = VYRE__LANE_SHAPE_GROUP;
   for (unsigned i = 0; i < count; i++) {
     if (operands[i].kind == SHAPE_UNSEEN) return shape_unseen();
-    kind = most(kind, operands[i].kind);
+    kind = max_of(kind, operands[i].kind);
   }
   if (inst->op == VYRE__LIR_SELECT) return of_select(operands);
   if (kind == VYRE__LANE_SHAPE_VARYING) return shape_varying();

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Whether claims hold: kernels are run one invocation after the other, all that
- * each of them made is written down, and every claim is looked at lane by lane
- * for what those that were at one place together have made.
+/* Tests that lane shapes hold. Kernels run one invocation after the other and
+ * record all values. Every shape is then checked, lane by lane, against the
+ * values of lanes that were active together.
  *
  *   VYRE_SHAPE_SEED=42   only that random program
- *   VYRE_SHAPE_FIRST=7   the first one; VYRE_SHAPE_SEEDS=9 how many */
+ *   VYRE_SHAPE_FIRST=7   first seed; VYRE_SHAPE_SEEDS=9 number of seeds */
 #include <inttypes.h>
 
 #include "vyre/module.h"
@@ -21,27 +21,28 @@
 enum {
   SEEDS = SANITIZED ? 60 : 400,
   WIDTHS = 5,
-  MOST_DEPTH = 32, /* of loops */
+  MOST_DEPTH = 32, /* nesting depth of loops */
   MOST_INVOCATIONS = 1024,
-  MOST_EVENTS = 2000000, /* of a workgroup; more are not looked at */
+  MOST_EVENTS = 2000000, /* per workgroup; the rest is not checked */
 };
 
 static const uint32_t widths[WIDTHS] = {1, 4, 8, 16, 32};
 
-/* --- what happened ----------------------------------------------------------*/
+/* --- recording ------------------------------------------------------------ */
 
-/* The rounds of the loops around: round `round` of the loop at `loop`, which was
- * entered in `parent`. */
+/* Iterations of the enclosing loops: iteration `round` of the loop at `loop`,
+ * which was entered in `parent`. */
 typedef struct rounds {
   uint32_t parent, loop, round, depth;
-  uint32_t slot; /* in the table */
+  uint32_t slot; /* index in the table */
 } rounds;
 
-/* One instruction in the same rounds: those that come there are there together. */
+/* One instruction in one combination of iterations: lanes that reach it are
+ * active together. */
 typedef struct instance {
   uint32_t rounds, at;
   uint32_t first, last; /* events */
-  uint32_t slot;        /* in the table */
+  uint32_t slot;        /* index in the table */
 } instance;
 
 typedef struct event {
@@ -51,18 +52,18 @@ typedef struct event {
 
 typedef struct record {
   const vyre__lir_kernel *kernel;
-  const vyre__lir_phase *phase; /* that is running */
+  const vyre__lir_phase *phase; /* current phase */
   uint32_t *ends;               /* END of a LOOP: the LOOP; else 0 */
-  rounds *nodes;                /* [0] is none */
-  instance *places;             /* [0] is none */
-  event *events;                /* [0] is none */
+  rounds *nodes;                /* [0] is unused */
+  instance *places;             /* [0] is unused */
+  event *events;                /* [0] is unused */
   uint32_t node_count, place_count, event_count;
-  uint32_t *table; /* of nodes and places, by hash */
+  uint32_t *table; /* hash table of nodes and places */
   uint32_t table_size;
-  uint32_t where[MOST_INVOCATIONS]; /* rounds that each one is in */
+  uint32_t where[MOST_INVOCATIONS]; /* current iterations of each invocation */
   bool is_full;
-  vyre__regions *regions;              /* one a phase */
-  vyre__lane_shapes (*shapes)[WIDTHS]; /* one a phase */
+  vyre__regions *regions;              /* one per phase */
+  vyre__lane_shapes (*shapes)[WIDTHS]; /* one per phase */
   unsigned failed;
   const char *name;
 } record;
@@ -79,7 +80,7 @@ static uint32_t hash_of(uint32_t a, uint32_t b, uint32_t c) {
   return (uint32_t)(h >> 32);
 }
 
-/* A slot of the table: even numbers are nodes, odd ones places. */
+/* Finds a table entry: even numbers are nodes, odd ones places. */
 static uint32_t *find_slot(record *r, uint32_t a, uint32_t b, uint32_t c,
                            bool is_place) {
   uint32_t at = hash_of(a, b, c + is_place) & (r->table_size - 1);
@@ -129,7 +130,7 @@ static void note(record *r, uint32_t node, uint32_t at, uint32_t invocation,
 
 static void check_group(record *r);
 
-/* Looks at all that was written down, and forgets it. */
+/* Checks all records of the workgroup and clears them. */
 static void end_group(record *r) {
   check_group(r);
   for (uint32_t i = 1; i < r->node_count; i++) r->table[r->nodes[i].slot] = 0;
@@ -167,7 +168,7 @@ static void observe(void *self, uint32_t invocation, uint32_t at,
     *node = node_of(r, here.parent, here.loop, here.round + 1);
   } else if (op == VYRE__LIR_BREAK || op == VYRE__LIR_EXIT) {
     bool is_exit = op == VYRE__LIR_EXIT;
-    do { /* how it left its loops is what a LOOP "makes" */
+    do { /* the record of a LOOP is how it was left */
       rounds here = r->nodes[*node];
       if (!*node) break;
       note(r, here.parent, here.loop, invocation, here.round * 2ull + is_exit);
@@ -179,7 +180,7 @@ static void observe(void *self, uint32_t invocation, uint32_t at,
   }
 }
 
-/* --- claims -----------------------------------------------------------------*/
+/* --- checking shapes ------------------------------------------------------ */
 
 static void complain(record *r, const instance *p, uint32_t width,
                      vyre__lane_shape s, const event *e, const char *what) {
@@ -214,7 +215,7 @@ static bool is_aligned(uint64_t base, unsigned aligned, uint64_t mask) {
                        : ((base & mask) & ((UINT64_C(1) << aligned) - 1)) == 0;
 }
 
-/* Lanes of one vector against the first of them that came, in @p bases. */
+/* Compares a lane with the first recorded lane of its vector, in @p bases. */
 static bool agrees(const event *e, uint64_t base, uint32_t width,
                    uint64_t *bases, uint32_t *stamps, uint32_t stamp) {
   uint32_t vector = e->invocation / width;
@@ -271,11 +272,11 @@ static void check_place(record *r, const instance *p,
   }
 }
 
-/* --- variables as scalars -----------------------------------------------------
+/* --- variables as scalars ----------------------------------------------------
  *
- * A GET that is not VARYING must find in the vector's scalar what its lanes have:
- * the SET before it, by whatever lanes of the vector, in the order in which a
- * vector does things. */
+ * A GET that is not VARYING must find the value of its lanes in the scalar of
+ * the vector: the value of the last SET by any lane of the vector, in the order
+ * in which a vector executes. */
 
 static record *sorting;
 
@@ -283,7 +284,8 @@ static int compare_numbers(uint32_t a, uint32_t b) {
   return a < b ? -1 : a > b;
 }
 
-/* In that order: loops and instructions as they stand, rounds as they go. */
+/* Compares by that order: instructions in program order, iterations in
+ * execution order. */
 static int compare_places(uint32_t a, uint32_t at_a, uint32_t b,
                           uint32_t at_b) {
   const rounds *nodes = sorting->nodes;
@@ -324,7 +326,7 @@ static const event *event_in(const record *r, const instance *p,
   return NULL;
 }
 
-/* The last SET before @p get that a lane of the vector did. */
+/* Returns the last SET before @p get by a lane of the vector. */
 static const event *set_before(const record *r, const uint32_t *sets,
                                uint32_t count, const instance *get,
                                uint32_t vector, uint32_t width) {
@@ -365,7 +367,7 @@ static void check_get(record *r, const uint32_t *sets, uint32_t count,
       const event *set = set_before(r, sets, count, p, vector, width);
       last = vector;
       if (!set) {
-        complain(r, p, width, claim, e, "nobody has set it");
+        complain(r, p, width, claim, e, "no SET before it");
         return;
       }
       want = base_of(set, claim, width, mask);
@@ -407,7 +409,7 @@ static void check_group(record *r) {
   check_gets(r, s);
 }
 
-/* One scalar has one meaning: @p at and the GETs behind it agree. */
+/* Checks that one scalar has one meaning: @p at and later GETs agree. */
 static void check_scalar(record *r, const vyre__regions *regions,
                          const vyre__lane_shapes *s, uint32_t at) {
   const vyre__lir_inst *code = r->kernel->code;
@@ -424,7 +426,7 @@ static void check_scalar(record *r, const vyre__regions *regions,
   }
 }
 
-/* What is said of variables fits what is said of their GETs. */
+/* Checks that shapes of variables agree with those of their GETs. */
 static void check_vars(record *r, const vyre__regions *regions,
                        const vyre__lane_shapes *s) {
   for (uint32_t at = regions->begin; at < regions->end; at++) {
@@ -446,7 +448,7 @@ static void check_vars(record *r, const vyre__regions *regions,
   }
 }
 
-/* --- running them -----------------------------------------------------------*/
+/* --- running kernels ------------------------------------------------------ */
 
 static void find_shapes(record *r, vyre_arena *arena) {
   const vyre__lir_kernel *k = r->kernel;
@@ -478,7 +480,7 @@ static void find_shapes(record *r, vyre_arena *arena) {
   }
 }
 
-/* Runs it and checks all claims. How many did not hold. */
+/* Runs a kernel and checks all shapes. Returns the number of violations. */
 static unsigned check_job(job *j, vyre_device *device) {
   static event *events;
   static instance *places;
@@ -534,7 +536,7 @@ typedef struct check_with {
   uint32_t groups;
 } check_with;
 
-/* A kernel with small numbers for data. */
+/* Checks a kernel with small numbers as data. */
 static unsigned check_kernel(vyre_program *program, const char *name,
                              void *self) {
   const check_with *with = self;
@@ -613,7 +615,7 @@ TEST(claims_hold_in_small_kernels) {
   CHECK_U64(failed, 0);
 }
 
-/* --- random programs --------------------------------------------------------*/
+/* --- random programs ------------------------------------------------------ */
 
 static unsigned check_seed(uint64_t seed, vyre_device *device) {
   static const uint32_t sizes[] = {24, 8, 60, 24, 120};
@@ -646,7 +648,7 @@ TEST(claims_hold_in_random_programs) {
   CHECK_U64(failed, 0);
 }
 
-/* Last: nothing is shown by claims that nobody made. */
+/* Must be last: checks that every kind of shape occurred. */
 TEST(all_kinds_of_claims_were_checked) {
   printf("    %" PRIu64 " constant, %" PRIu64 " group, %" PRIu64
          " vector, %" PRIu64 " linear, %" PRIu64 " varying; loops: %" PRIu64

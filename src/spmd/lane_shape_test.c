@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What is claimed of small kernels, exactly: not too much and not too little.
- * Whether claims hold is seen by lane_shape_run_test.c. */
+/* Tests the exact lane shapes of small kernels. lane_shape_run_test.c tests
+ * that shapes hold. */
 #include "spmd/lane_shape.h"
 
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 #include "spmd/lane_shape_testing.h"
 #include "support/check.h"
 
-/* A text in the kernel language, down to its shapes. */
+/* A kernel in text form, with its shapes. */
 typedef struct found {
   vyre_module *module;
   vyre_arena arena;
@@ -44,7 +44,8 @@ static void found_finish(found *f) {
   vyre_module_release(f->module);
 }
 
-/* "group", "linear 4 @2" (stride 4, aligned to 2^2), "constant 7". */
+/* Formats a shape: "group", "linear 4 @2" (stride 4, aligned to 2^2), "constant
+ * 7". */
 static const char *text_of(vyre__lane_shape s, char out[64]) {
   static const char *const words[] = {"constant", "group", "vector", "linear",
                                       "varying"};
@@ -93,7 +94,7 @@ TEST(values_have_their_shapes) {
   CHECK_U64(failed, 0);
 }
 
-/* --- control flow -----------------------------------------------------------*/
+/* --- control flow --------------------------------------------------------- */
 
 static void add(char out[1024], const char *text) {
   size_t length = strlen(out);
@@ -133,14 +134,14 @@ TEST(control_flow_parts_lanes) {
   CHECK_U64(failed, 0);
 }
 
-/* --- by hand ----------------------------------------------------------------*/
+/* --- kernels built by hand ------------------------------------------------ */
 
 static kit t;
 static vyre_arena arena;
 static vyre__regions regions;
 static vyre__lane_shapes shapes;
 
-/* Buffers 0 x (read), 1 y (written). */
+/* Buffers: 0 x (read), 1 y (written). */
 static void begin_kit(void) {
   kit_begin(&t, "k", 64, 1, 1);
   kit_buffer(&t, "x", VYRE_MEMORY_GLOBAL, 4, false, 0);
@@ -160,7 +161,7 @@ static uint8_t kind_of(vyre__val v) {
   return vyre__lane_shape_of(&shapes, v).kind;
 }
 
-/* Lanes without the condition have 0. */
+/* Lanes whose condition is false get 0. */
 TEST(a_load_on_a_condition_has_its_shape) {
   begin_kit();
   vyre__val l = kit_local(&t, 0), zero = kit_u32(&t, 0);
@@ -186,7 +187,7 @@ TEST(a_number_may_stand_on_either_side) {
   CHECK_U64(vyre__lane_shape_of(&shapes, mask).aligned, 32);
 }
 
-/* What nobody set may be anything. */
+/* An unset variable may have any value. */
 TEST(a_variable_that_nobody_set_is_varying) {
   begin_kit();
   uint32_t var = kit_var(&t, "a", VYRE_TYPE_U32);
@@ -198,8 +199,8 @@ TEST(a_variable_that_nobody_set_is_varying) {
   CHECK(!shapes.vars[var].is_lockstep);
 }
 
-/* A value behind an IF of which both arms leave is made by nobody: it says
- * nothing about the variable. */
+/* A value after an IF with jumps in both arms is unreachable: it has no
+ * influence on the variable. */
 TEST(code_that_is_not_reached_claims_nothing) {
   begin_kit();
   uint32_t var = kit_var(&t, "a", VYRE_TYPE_U32);
@@ -220,8 +221,8 @@ TEST(code_that_is_not_reached_claims_nothing) {
   CHECK_U64(shapes.vars[var].shape.kind, VYRE__LANE_SHAPE_CONSTANT);
 }
 
-/* Each loop halves what the next one begins with: alignment is given up in
- * time. */
+/* Each loop halves the start value of the next one: alignment must be given up
+ * in time. */
 TEST(deep_nests_come_to_an_end) {
   enum { DEPTH = 40 };
   begin_kit();
@@ -267,7 +268,7 @@ TEST(no_memory_is_told) {
   CHECK(sweep_allocations(sweep) > 0);
 }
 
-/* Last: gives the memory back. */
+/* Must be last: frees the memory. */
 TEST(finishes) {
   vyre_arena_deinit(&arena);
 }

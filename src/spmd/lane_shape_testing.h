@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Small kernels and what is to be said of them, exactly. */
+/* Small kernels and their exact lane shapes. */
 #ifndef VYRE_SPMD_LANE_SHAPE_TESTING_H
 #define VYRE_SPMD_LANE_SHAPE_TESTING_H
 
@@ -8,8 +8,8 @@
 
 enum { SHAPE_TEXT = 2048 };
 
-/* Nothing that is read is written by somebody else; z is written as far as can be
- * known. */
+/* Prints a kernel around @p body. Buffers that it reads are not written; z may
+ * be written, as far as the analysis can tell. */
 static inline void shape_kernel(char out[SHAPE_TEXT], const char *size,
                                 const char *body) {
   snprintf(out, SHAPE_TEXT,
@@ -22,12 +22,12 @@ static inline void shape_kernel(char out[SHAPE_TEXT], const char *size,
            size, body);
 }
 
-/* --- one value --------------------------------------------------------------*/
+/* --- one value ------------------------------------------------------------ */
 
 typedef struct value_case {
   const char *size;
   uint32_t width;
-  const char *value; /* u32 */
+  const char *value; /* a u32 expression */
   const char *want;
 } value_case;
 
@@ -76,7 +76,7 @@ static const value_case value_cases[] = {
     {"64", 16, "n + 3", "group"},
     {"32,4", 16, "local_id.y * 32 + l", "linear 1 @4"},
     {"32,4", 16, "local_id.y * n", "vector"},
-    /* ids that are flattened where rows do not fill vectors */
+    /* flattened ids where rows do not fill vectors */
     {"4,4", 16, "local_id.y * 4 + l", "linear 1 @32"},
     {"4,4", 8, "local_id.y * 4 + l", "linear 1 @3"},
     {"4,4", 8, "(l + (local_id.y << 2)) * 3 + n", "linear 3"},
@@ -164,17 +164,17 @@ static const value_case value_cases[] = {
 };
 enum { VALUE_CASES = sizeof value_cases / sizeof value_cases[0] };
 
-/* --- control flow -----------------------------------------------------------*/
+/* --- control flow --------------------------------------------------------- */
 
 typedef struct flow_case {
   const char *name;
   const char *size;
   uint32_t width;
   const char *body;
-  /* IFs and LOOPs in their order, in capitals if they part lanes, and the shapes
-   * of what is stored. Each loop begins with the IF that it ends by; before it
-   * a `for` asks whether its variable would wrap, and behind it a `while` for
-   * its fuel, unless it is known. */
+  /* IFs and LOOPs in order, in capitals if their lanes diverge, then the shapes
+   * of stored values. Each loop begins with the IF that ends it. Before that
+   * IF, a `for` tests for wrapping; after it, a `while` tests its fuel, unless
+   * the trip count is known. */
   const char *want;
 } flow_case;
 
@@ -185,7 +185,7 @@ static const flow_case flow_cases[] = {
      "var a = 0u; if (n < 50) { a = 1; } y[i] = a;", "if <group>"},
     {"a condition of the vector makes it the vector's", "32,4", 16,
      "var a = 0u; if (local_id.y < 2) { a = n; } y[i] = a;", "if <vector>"},
-    {"who is gone does not matter", "64", 16,
+    {"inactive lanes do not matter", "64", 16,
      "var a = n; if (v < 50) { return; } y[i] = a;", "IF <group>"},
     {"but what they set before does", "64", 16,
      "var a = n; if (v < 50) { a = 1; return; } y[i] = a;", "IF <varying>"},
@@ -193,7 +193,7 @@ static const flow_case flow_cases[] = {
      "var a = n; for (let k = 0u; k < n; k++) { a += k; }\n"
      "if (v < 50) { y[i] = a; a = 1; } else { y[i] = a; }",
      "if loop if IF <group> <varying>"},
-    {"an arm that sets it anew", "64", 16,
+    {"an arm that sets it again", "64", 16,
      "var a = 0u; if (v < 50) { a = 1; } else { a = n; y[i] = a; }",
      "IF <group>"},
     {"only the first arm goes on", "64", 16,
@@ -251,11 +251,11 @@ static const flow_case flow_cases[] = {
      "for (let k = 0u; k < 9; k++) { var a = 0u; while (true) { a++;\n"
      "  if (a > v) { break; } if (a > n) { return; } } y[i] = k; }",
      "LOOP if IF LOOP IF IF if <group>"},
-    {"a loop of lanes inside of one of all", "64", 16,
+    {"a varying loop inside a uniform one", "64", 16,
      "var a = 0u; for (let k = 0u; k < n; k++) { var b = 0u;\n"
      "  while (b < v) { b++; } a += k; y[i] = a; y[i] = b; }",
      "if loop if LOOP IF IF <group> <varying>"},
-    {"a loop of all inside of one of lanes", "64", 16,
+    {"a uniform loop inside a varying one", "64", 16,
      "var a = 0u; for (let k = 0u; k < v; k++) {\n"
      "  for (let m = 0u; m < n; m++) { a += m; y[i] = a; } }",
      "IF LOOP IF IF loop if <group>"},
@@ -270,7 +270,7 @@ static const flow_case flow_cases[] = {
      "var a = n; for (let k = 0u; k < n; k++) { a += k; } y[i] = a;\n"
      "a = l; for (let k = 0u; k < n; k++) { a += k; } y[i] = a;",
      "if loop if <varying> if loop if <varying>"},
-    {"what the workgroup agrees on is no parting", "64", 16,
+    {"workgroup conditions do not diverge", "64", 16,
      "var a = n; if (uniform(v) < 50) { barrier(); a = 2; } y[i] = a;",
      "if <group>"},
     {"a loop with a barrier is the workgroup's", "64", 16,
@@ -288,7 +288,7 @@ static const flow_case flow_cases[] = {
      "var a = 0u; var b = 0u; var c = 0u; for (let k = 0u; k < n; k++) {\n"
      "  y[i] = a; a = b; b = c; c = v; }",
      "if loop if <varying>"},
-    {"one lane is no vector", "64", 1,
+    {"a vector of one lane is uniform", "64", 1,
      "var a = 0u; while (a < v) { a++; } if (a > 3) { y[i] = a; }",
      "loop if if if <vector>"},
 };

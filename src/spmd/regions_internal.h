@@ -14,7 +14,8 @@ static inline bool inst_is(const vyre__regions *r, uint32_t at,
   return inst_at(r, at)->op == op;
 }
 
-/* A jump leaves its block; so does the end of the dispatch. */
+/* Returns true for operations that leave their block: jumps and the end of the
+ * dispatch. */
 static inline bool op_leaves(uint8_t op) {
   return op == VYRE__LIR_BREAK || op == VYRE__LIR_CONTINUE ||
          op == VYRE__LIR_EXIT || op == VYRE__LIR_OUT_OF_FUEL;
@@ -24,7 +25,8 @@ static inline bool opens_loop(const vyre__regions *r, uint32_t at) {
   return inst_is(r, at, VYRE__LIR_LOOP) || inst_is(r, at, VYRE__LIR_STEP);
 }
 
-/* What is needed, uniform and kept, once the parts and pieces are there. */
+/* Decides which values are needed and uniform, and where they are stored.
+ * Regions and subregions must exist. */
 vyre_code vyre__regions_assign_storage(vyre__regions *r, vyre_arena *arena,
                                        vyre_status *st);
 

@@ -8,7 +8,7 @@ static kit t;
 static vyre_arena arena;
 static vyre__regions r;
 
-/* Buffers 0 x (read), 1 y (written), 2 tile (shared), 3 n (uniform). */
+/* Buffers: 0 x (read), 1 y (written), 2 tile (shared), 3 n (uniform). */
 static void begin(uint32_t size) {
   kit_begin(&t, "k", size, 1, 1);
   kit_buffer(&t, "x", VYRE_MEMORY_GLOBAL, 4, false, 0);
@@ -24,7 +24,8 @@ static void cut(void) {
   CHECK_OK(vyre__regions_build(&t.k, t.phases[0], true, &arena, &r, &st), st);
 }
 
-/* "run barrier if(run) loop(if(jump) run / run)": the shape of a list. */
+/* Prints the structure of a list: "run barrier if(run) loop(if(jump) run /
+ * run)". */
 static void shape(uint32_t first, char *out, size_t room) {
   static const char *const words[] = {"none", "run",     "if",
                                       "loop", "barrier", "jump"};
@@ -121,7 +122,7 @@ TEST(a_loop_with_a_barrier_is_the_workgroups) {
   CHECK_U64(keep_of(over), VYRE__STORAGE_UNIFORM);
   CHECK(!r.var_needed[sum] || r.var_storage[sum] == VYRE__STORAGE_GROUP);
   const vyre__region *loop = &r.regions[r.regions[r.first].next];
-  CHECK(r.regions[loop->inner].is_empty); /* all of it is the workgroup's */
+  CHECK(r.regions[loop->inner].is_empty); /* all of it is workgroup code */
   CHECK(r.regions[loop->other].is_empty);
 }
 
@@ -139,7 +140,8 @@ TEST(a_condition_that_is_not_known_is_agreed_on) {
   CHECK_U64(keep_of(yes), VYRE__STORAGE_BROADCAST);
 }
 
-/* loop { barrier; if (mine) continue; store } : only some go on. */
+/* loop { barrier; if (mine) continue; store } : only some invocations
+ * continue. */
 TEST(invocations_that_continue_are_remembered) {
   begin(64);
   uint32_t round = kit_var(&t, "round", VYRE_TYPE_U32);
@@ -216,7 +218,8 @@ TEST(an_exit_before_a_cut_is_remembered) {
         r.subregions[3].tests_done);
 }
 
-/* loop { if (no fuel) { out_of_fuel; exit }; barrier } : no jump of all. */
+/* loop { if (no fuel) { out_of_fuel; exit }; barrier } : not a workgroup
+ * jump. */
 TEST(out_of_fuel_ends_its_block) {
   begin(64);
   uint32_t left = kit_var(&t, "left", VYRE_TYPE_U32);
@@ -265,7 +268,7 @@ TEST(no_memory_is_told) {
   CHECK(sweep_allocations(sweep) > 0);
 }
 
-/* Last: gives the memory back. */
+/* Must be last: frees the memory. */
 TEST(finishes) {
   vyre_arena_deinit(&arena);
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Finds the values that decide about an index.
+/* Finds the values that influence an index.
  *
- * A value decides about an index if the index comes from it: by operations,
- * variables and memory; by the conditions that choose what a variable is set to;
- * or because it is compared with one that does, since guards such as
- * `i < n && n <= len(x)` prove accesses. A value that is computed from one that
- * decides and is then compared counts as well, and so do lengths of buffers that
- * are accessed without a check: `i + 3 < n`, and `n + 64 <= len(x)` for
- * x[local_id.x].
+ * A value influences an index in three ways. The index is computed from it,
+ * through operations, variables and memory. It is part of a condition that
+ * selects the value of a variable. Or it is compared with a value that
+ * influences an index, because guards such as `i < n && n <= len(x)` prove
+ * accesses. Values computed from such a value and then compared count as well,
+ * and so do lengths of buffers that are accessed without a check: `i + 3 < n`,
+ * and `n + 64 <= len(x)` for x[local_id.x].
  *
- * Constants do not: a value that is compared with nothing else bounds only itself.
- * (A proof can go through it where guards contradict each other, in code that is
- * never run, however often a value is read.) */
+ * Comparison with a constant does not count: it bounds only the value itself.
+ * (A proof can use it where guards contradict each other, but such code never
+ * runs, no matter how often a value is read.) */
 #include "spmd/single_read.h"
 
 #include <string.h>
@@ -20,21 +20,22 @@
 #include "base/status.h"
 #include "spmd/regions.h"
 
-/* Links of lists: four an instruction, one for each operand that it uses and one
- * for the list that it is in itself. */
+/* Links of lists. Each instruction has four: one for each operand that it uses,
+ * and one for the list that it belongs to. */
 enum { LINKS = 4, OWN = 3 };
 
 typedef struct finder {
   const vyre__lir_kernel *kernel;
-  bool *decides;   /* one an instruction, markers of blocks too */
-  bool *leads;     /* what is computed from it is compared, as integers */
-  uint32_t *stack; /* those whose own reasons were not looked at */
+  bool *decides; /* per instruction, including block markers */
+  bool
+      *reaches_compare; /* a value computed from it is compared as an integer */
+  uint32_t *stack;      /* work list */
   size_t stack_count;
-  uint32_t *parent; /* IF or LOOP around an instruction; 0: none */
-  /* Lists: SETs and GETs of a variable, what writes and what loads a buffer,
-   * jumps of a LOOP, users of a value. */
+  uint32_t *parent; /* enclosing IF or LOOP of an instruction; 0: none */
+  /* Lists: SETs and GETs of a variable, writes and loads of a buffer, jumps of
+   * a LOOP, users of a value. */
   uint32_t *sets, *gets, *writes, *loads, *first, *link;
-  bool *is_led; /* variables and then buffers whose lists lead() followed */
+  bool *is_marked;    /* variables, then buffers, whose lists were marked */
   bool *is_unguarded; /* buffers that are accessed without a check */
 } finder;
 
@@ -66,18 +67,18 @@ static bool is_integer(const finder *f, vyre__val v) {
   return type == VYRE_TYPE_U32 || type == VYRE_TYPE_U64;
 }
 
-/* Whether what is known of a value tells something of operand @p k of it: by
- * operations on integers. A condition is one where it is a carry. */
-static bool rises(const finder *f, uint32_t at, unsigned k) {
+/* Returns true if a bound of a value also bounds its operand @p k, through
+ * integer operations. A bool operand counts in ZEXT, where it is a carry. */
+static bool passes_bound(const finder *f, uint32_t at, unsigned k) {
   const vyre__lir_inst *inst = &f->kernel->code[at];
   const vyre__lir_info *info = &vyre__lir_ops[inst->op];
   if (!(info->flags & VYRE__LIRF_PURE) || k >= info->operands) return false;
   if (inst->op == VYRE__LIR_ZEXT) return true;
   if (inst->type == VYRE_TYPE_F32 || inst->type == VYRE_TYPE_F64) return false;
-  return is_integer(f, inst->v[k]); /* not what a SELECT asks */
+  return is_integer(f, inst->v[k]); /* excludes the condition of a SELECT */
 }
 
-static bool is_hidden(const finder *f, const vyre__lir_inst *inst) {
+static bool is_spill(const finder *f, const vyre__lir_inst *inst) {
   return touches_memory(inst) && inst->aux == f->kernel->spill_buffer;
 }
 
@@ -88,7 +89,7 @@ static uint32_t loop_around(const finder *f, uint32_t at) {
   return at;
 }
 
-/* --- lists ------------------------------------------------------------------*/
+/* --- lists ---------------------------------------------------------------- */
 
 static void read_access(finder *f, uint32_t at) {
   const vyre__lir_inst *inst = &f->kernel->code[at];
@@ -99,7 +100,7 @@ static void read_access(finder *f, uint32_t at) {
     return;
   }
   chain(f, &f->writes[inst->aux], LINKS * at + OWN);
-  if (is_hidden(f, inst)) chain(f, &f->first[inst->b], LINKS * at + 1);
+  if (is_spill(f, inst)) chain(f, &f->first[inst->b], LINKS * at + 1);
 }
 
 static void read_code(finder *f) {
@@ -123,59 +124,61 @@ static void read_code(finder *f) {
       read_access(f, at);
     } else {
       for (unsigned k = 0; k < OWN; k++) {
-        if (!rises(f, at, k) && !(compares(inst) && k < 2)) continue;
+        if (!passes_bound(f, at, k) && !(compares(inst) && k < 2)) continue;
         chain(f, &f->first[inst->v[k]], LINKS * at + k);
       }
     }
   }
 }
 
-/* --- what leads to a comparison ---------------------------------------------*/
+/* --- values that reach a comparison --------------------------------------- */
 
-static void lead(finder *f, uint32_t at) {
-  if (at == 0 || f->leads[at]) return;
-  f->leads[at] = true;
+static void mark_reaches(finder *f, uint32_t at) {
+  if (at == 0 || f->reaches_compare[at]) return;
+  f->reaches_compare[at] = true;
   f->stack[f->stack_count++] = at;
 }
 
-/* What has gone into a variable, or into the hidden buffer. */
-static void lead_list(finder *f, bool *is_led, uint32_t list, unsigned value) {
-  if (*is_led) return;
-  *is_led = true;
+/* Marks all values written to a variable or to the spill buffer. */
+static void mark_list(finder *f, bool *is_marked, uint32_t list,
+                      unsigned value) {
+  if (*is_marked) return;
+  *is_marked = true;
   for (uint32_t link = list; link; link = f->link[link]) {
-    lead(f, f->kernel->code[link / LINKS].v[value]);
+    mark_reaches(f, f->kernel->code[link / LINKS].v[value]);
   }
 }
 
-static void find_leads(finder *f) {
+static void find_compared(finder *f) {
   const vyre__lir_kernel *kernel = f->kernel;
   for (uint32_t at = 1; at < kernel->count; at++) {
     const vyre__lir_inst *inst = &kernel->code[at];
     if (!compares(inst) || !is_integer(f, inst->a)) continue;
-    lead(f, inst->a);
-    lead(f, inst->b);
+    mark_reaches(f, inst->a);
+    mark_reaches(f, inst->b);
   }
   while (f->stack_count) {
     uint32_t at = f->stack[--f->stack_count];
     const vyre__lir_inst *inst = &kernel->code[at];
     for (unsigned k = 0; k < OWN; k++) {
-      if (rises(f, at, k)) lead(f, inst->v[k]);
+      if (passes_bound(f, at, k)) mark_reaches(f, inst->v[k]);
     }
     if (inst->op == VYRE__LIR_GET) {
-      lead_list(f, &f->is_led[inst->aux], f->sets[inst->aux], 0);
-    } else if (is_hidden(f, inst)) {
-      lead_list(f, &f->is_led[kernel->var_count + inst->aux],
+      mark_list(f, &f->is_marked[inst->aux], f->sets[inst->aux], 0);
+    } else if (is_spill(f, inst)) {
+      mark_list(f, &f->is_marked[kernel->var_count + inst->aux],
                 f->writes[inst->aux], 1);
     }
   }
 }
 
-/* --- what decides -----------------------------------------------------------*/
+/* --- values that decide --------------------------------------------------- */
 
-/* Adds where the search begins: indices, lengths that they were proven against, and
- * divisors, since a division by zero ends the process. With @p branches, conditions
- * too: LLVM leaves it undefined where a branch on a value goes that races. */
-static void add_questions(finder *f, bool branches) {
+/* Adds the roots of the search: indices, lengths in bounds proofs, and
+ * divisors, since a division by zero ends the process. With @p branches also
+ * conditions, because in LLVM a branch on a racing value is undefined
+ * behaviour. */
+static void add_roots(finder *f, bool branches) {
   const vyre__lir_kernel *kernel = f->kernel;
   for (uint32_t at = 1; at < kernel->count; at++) {
     const vyre__lir_inst *inst = &kernel->code[at];
@@ -190,8 +193,8 @@ static void add_questions(finder *f, bool branches) {
   }
 }
 
-/* What has gone into a variable or a buffer, and what decided that it did. Each
- * is followed once. */
+/* Adds the values written to a variable or a buffer, and the conditions of the
+ * writes. Each list is followed once. */
 static void add_list(finder *f, uint32_t *list, bool is_memory) {
   for (uint32_t link = *list; link; link = f->link[link]) {
     const vyre__lir_inst *inst = &f->kernel->code[link / LINKS];
@@ -202,10 +205,11 @@ static void add_list(finder *f, uint32_t *list, bool is_memory) {
   *list = 0;
 }
 
-/* What comes out of a variable, or of the hidden buffer, and is compared. */
+/* Adds values that are read from a variable or from the spill buffer and then
+ * compared. */
 static void add_outcome(finder *f, uint32_t *list) {
   for (uint32_t link = *list; link; link = f->link[link]) {
-    if (f->leads[link / LINKS]) add(f, link / LINKS);
+    if (f->reaches_compare[link / LINKS]) add(f, link / LINKS);
   }
   *list = 0;
 }
@@ -222,7 +226,8 @@ static void add_users(finder *f, uint32_t at) {
       add(f, f->parent[user]);
     } else {
       if (compares(inst)) add(f, inst->v[1 - link % LINKS]);
-      if (f->leads[user] && rises(f, user, link % LINKS)) add(f, user);
+      if (f->reaches_compare[user] && passes_bound(f, user, link % LINKS))
+        add(f, user);
     }
   }
 }
@@ -239,9 +244,10 @@ static void add_reasons(finder *f, uint32_t at) {
     add_outcome(f, &f->gets[inst->aux]);
   } else if (touches_memory(inst)) {
     add_list(f, &f->writes[inst->aux], true);
-    if (is_hidden(f, inst)) add_outcome(f, &f->loads[inst->aux]);
+    if (is_spill(f, inst)) add_outcome(f, &f->loads[inst->aux]);
   }
-  if (inst->op == VYRE__LIR_CONST) return; /* what is compared with 0 is not */
+  if (inst->op == VYRE__LIR_CONST)
+    return; /* values compared with a constant do not count */
   add_users(f, at);
 }
 
@@ -263,8 +269,8 @@ vyre_code vyre__find_deciding_loads(const vyre__lir_kernel *kernel,
   memset(bits, 0, flags * sizeof *bits);
   finder f = {.kernel = kernel,
               .decides = *decides,
-              .leads = bits,
-              .is_led = bits + count,
+              .reaches_compare = bits,
+              .is_marked = bits + count,
               .is_unguarded = bits + count + vars + buffers,
               .stack = all,
               .parent = all + count,
@@ -275,8 +281,8 @@ vyre_code vyre__find_deciding_loads(const vyre__lir_kernel *kernel,
   f.writes = f.gets + vars;
   f.loads = f.writes + buffers;
   read_code(&f);
-  find_leads(&f);
-  add_questions(&f, branches);
+  find_compared(&f);
+  add_roots(&f, branches);
   while (f.stack_count) add_reasons(&f, f.stack[--f.stack_count]);
   vyre__arena_rewind(arena, mark);
   return VYRE_OK;
