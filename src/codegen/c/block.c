@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Statements: what one invocation does in a piece, and what the workgroup does
- * for all of them before a run. */
+/* Prints statements: the code of one invocation in a subregion, and the code
+ * that the workgroup executes before a region. */
 #include <string.h>
 
 #include "codegen/c/internal.h"
@@ -11,15 +11,15 @@ void c_line(c_emitter *e) {
   if (!e->is_silent) vyre__print_repeat(&e->out, "  ", e->indent);
 }
 
-/* The source line, where it changes. */
-void c_place(c_emitter *e, uint32_t at) {
+/* Prints the source line if it changed. */
+void c_source_line(c_emitter *e, uint32_t at) {
   const vyre__lir_kernel *kernel = e->kernel;
   if (e->options->no_lines || !kernel->source_locs) return;
   uint32_t line = kernel->source_locs[at].line;
   if (!line || line == e->line) return;
   e->line = line;
   const char *file = kernel->program ? kernel->program->file : "";
-  /* What a file is called must not end the comment. */
+  /* A file name must not end the comment. */
   bool is_plain = file && file[0] && !strstr(file, "*/") && !strstr(file, "/*");
   for (const char *c = file; is_plain && *c; c++) {
     is_plain = (unsigned char)*c >= ' ' && *c != 0x7f;
@@ -28,13 +28,13 @@ void c_place(c_emitter *e, uint32_t at) {
   C_PRINT(e, "/* %.200s:%u */\n", is_plain ? file : "line", (unsigned)line);
 }
 
-/* --- values -----------------------------------------------------------------*/
+/* --- values --------------------------------------------------------------- */
 
 static bool is_atomic(const c_emitter *e, uint32_t at) {
   return vyre__lir_ops[c_inst(e, at)->op].flags & VYRE__LIRF_ATOMICS;
 }
 
-/* The operand that says whether memory is touched; 0: it is. */
+/* Returns the condition operand of an access; 0: none. */
 static vyre__val condition_of(const vyre__lir_inst *inst) {
   return inst->op == VYRE__LIR_ATOMIC_CAS ? inst->d : inst->c;
 }
@@ -53,10 +53,10 @@ static void print_definition(c_emitter *e, uint32_t at) {
   if (condition) C_PRINT(e, " : 0u");
 }
 
-/* The rare piece whose condition a value is, and that follows at once; 0: none.
- */
+/* Returns the next subregion if it is rare and @p v is its condition; else
+ * 0. */
 static uint32_t rare_of(const c_emitter *e, vyre__val v) {
-  uint32_t next = c_role(e, v)->subregion + 1;
+  uint32_t next = c_info(e, v)->subregion + 1;
   if (next >= e->r->subregion_count || !e->r->subregions[next].is_rare ||
       e->r->subregions[next].is_empty) {
     return 0;
@@ -64,8 +64,8 @@ static uint32_t rare_of(const c_emitter *e, vyre__val v) {
   return c_inst(e, e->r->subregions[next].begin)->a == v ? next : 0;
 }
 
-static void print_kept(c_emitter *e, uint32_t at) {
-  const vyre__inst_info *role = c_role(e, at);
+static void print_stored(c_emitter *e, uint32_t at) {
+  const vyre__inst_info *info = c_info(e, at);
   uint32_t rare = rare_of(e, at);
   bool has_name = c_note_of(e, at)->inside_uses > 0 || rare;
   if (has_name) {
@@ -76,7 +76,7 @@ static void print_kept(c_emitter *e, uint32_t at) {
     c_line(e);
   }
   C_PRINT(e, "v%u", (unsigned)at);
-  c_kept_index(e, role->storage);
+  c_array_index(e, info->storage);
   C_PRINT(e, " = ");
   if (has_name) {
     C_PRINT(e, "t%u", (unsigned)at);
@@ -90,34 +90,34 @@ static void print_kept(c_emitter *e, uint32_t at) {
   }
 }
 
-/* Whether the value is declared at the top of the loop around it, because a
- * `goto step` goes past it. */
+/* Returns true if the value is declared at the top of its loop, because a `goto
+ * step` may skip it. */
 static bool is_early(const c_emitter *e, uint32_t at) {
-  uint32_t loop = c_role(e, at)->parent;
+  uint32_t loop = c_info(e, at)->parent;
   return c_note_of(e, at)->is_early && loop &&
          c_inst(e, loop)->op == VYRE__LIR_LOOP &&
          e->step_used[loop - e->r->begin];
 }
 
 static void print_value(c_emitter *e, uint32_t at) {
-  const vyre__inst_info *role = c_role(e, at);
+  const vyre__inst_info *info = c_info(e, at);
   const c_note *note = c_note_of(e, at);
-  bool agrees = role->storage == VYRE__STORAGE_BROADCAST;
-  bool is_kept = agrees || role->storage >= VYRE__STORAGE_ARRAY;
+  bool agrees = info->storage == VYRE__STORAGE_BROADCAST;
+  bool is_kept = agrees || info->storage >= VYRE__STORAGE_ARRAY;
   bool has_effect = is_atomic(e, at);
   if (note->form != C_NAMED || note->global) return;
-  if (role->is_leaf && !agrees) return;
+  if (info->is_leaf && !agrees) return;
   if (!is_kept && c_known_of(e, at) != C_UNKNOWN) return;
   bool is_used = note->used_before &&
-                 (role->storage == VYRE__STORAGE_UNIFORM || role->uses);
+                 (info->storage == VYRE__STORAGE_UNIFORM || info->uses);
   if (!is_kept && !is_used && !has_effect) return;
-  c_place(e, at);
+  c_source_line(e, at);
   c_line(e);
   if (agrees || is_early(e, at)) {
     C_PRINT(e, "v%u = ", (unsigned)at);
     print_definition(e, at);
   } else if (is_kept) {
-    print_kept(e, at);
+    print_stored(e, at);
   } else if (has_effect && !is_used) {
     if (condition_of(c_inst(e, at))) {
       C_PRINT(e, "if (");
@@ -139,9 +139,9 @@ static void print_set(c_emitter *e, uint32_t at) {
   bool local = e->r->var_storage[inst->aux] == VYRE__STORAGE_LOCAL;
   if (value->op == VYRE__LIR_GET && value->aux == inst->aux &&
       c_note_of(e, inst->a)->form == C_ALIAS) {
-    return; /* it has that value */
+    return; /* it already has that value */
   }
-  c_place(e, at);
+  c_source_line(e, at);
   c_line(e);
   if (local && e->var_declared[inst->aux] == at) {
     C_PRINT(e, "%s ", c_type((vyre_type)e->kernel->vars[inst->aux].type));
@@ -155,7 +155,7 @@ static void print_set(c_emitter *e, uint32_t at) {
 static void print_store(c_emitter *e, uint32_t at) {
   const vyre__lir_inst *inst = c_inst(e, at);
   uint8_t width = e->kernel->buffers[inst->aux].width;
-  c_place(e, at);
+  c_source_line(e, at);
   c_line(e);
   if (inst->c && c_known_of(e, inst->c) != C_TRUE) {
     C_PRINT(e, "if (");
@@ -169,34 +169,35 @@ static void print_store(c_emitter *e, uint32_t at) {
   C_PRINT(e, ";\n");
 }
 
-/* --- control ----------------------------------------------------------------*/
+/* --- control -------------------------------------------------------------- */
 
 static uint32_t loop_of(const c_emitter *e, uint32_t at) {
-  uint32_t open = c_role(e, at)->parent;
+  uint32_t open = c_info(e, at)->parent;
   while (open && c_inst(e, open)->op != VYRE__LIR_LOOP) {
-    open = c_role(e, open)->parent;
+    open = c_info(e, open)->parent;
   }
   return open;
 }
 
-/* Labels are of the whole function: a second copy needs others. */
+/* Labels are visible in the full function, so the second copy needs other
+ * names. */
 static const char *label_end(const c_emitter *e) {
   return e->is_full ? "_full" : "";
 }
 
-/* The invocation is done with this piece. */
-static void leave_piece(c_emitter *e, uint32_t at) {
-  if (c_role(e, at)->sets_done) {
+/* Ends this subregion for the invocation. */
+static void leave_subregion(c_emitter *e, uint32_t at) {
+  if (c_info(e, at)->sets_done) {
     c_line(e);
     C_PRINT(e, "done");
-    c_kept_index(e, e->r->done_storage);
+    c_array_index(e, e->r->done_storage);
     C_PRINT(e, " = 1;\n");
   }
   uint32_t loop = loop_of(e, at);
   c_line(e);
-  if (loop && c_role(e, loop)->subregion) {
+  if (loop && c_info(e, loop)->subregion) {
     e->used.next = true;
-    C_PRINT(e, "goto next_%u%s;\n", (unsigned)e->piece, label_end(e));
+    C_PRINT(e, "goto next_%u%s;\n", (unsigned)e->subregion, label_end(e));
   } else {
     C_PRINT(e, "continue;\n");
   }
@@ -204,19 +205,19 @@ static void leave_piece(c_emitter *e, uint32_t at) {
 
 static void print_jump(c_emitter *e, uint32_t at) {
   uint8_t op = c_inst(e, at)->op;
-  c_place(e, at);
+  c_source_line(e, at);
   if (op == VYRE__LIR_BREAK) {
     c_line(e);
     C_PRINT(e, "break;\n");
     return;
   }
   uint32_t loop = op == VYRE__LIR_CONTINUE ? loop_of(e, at) : 0;
-  if (!loop || !c_role(e, loop)->subregion) {
-    leave_piece(e, at);
+  if (!loop || !c_info(e, loop)->subregion) {
+    leave_subregion(e, at);
     return;
   }
-  uint32_t step = c_role(e, loop)->mate;
-  bool is_bare = c_role(e, step)->mate == step + 1;
+  uint32_t step = c_info(e, loop)->mate;
+  bool is_bare = c_info(e, step)->mate == step + 1;
   c_line(e);
   if (is_bare) {
     C_PRINT(e, "continue;\n");
@@ -228,9 +229,9 @@ static void print_jump(c_emitter *e, uint32_t at) {
 
 static void declare_early(c_emitter *e, uint32_t loop) {
   if (!e->step_used[loop - e->r->begin]) return;
-  for (uint32_t at = loop + 1; at < c_role(e, loop)->mate; at++) {
+  for (uint32_t at = loop + 1; at < c_info(e, loop)->mate; at++) {
     const c_note *note = c_note_of(e, at);
-    if (c_role(e, at)->parent != loop || !c_role(e, at)->is_needed) continue;
+    if (c_info(e, at)->parent != loop || !c_info(e, at)->is_needed) continue;
     if (!note->is_early || !note->used_before) continue;
     vyre_type type = (vyre_type)c_inst(e, at)->type;
     c_line(e);
@@ -254,18 +255,18 @@ static void print_marker(c_emitter *e, uint32_t at) {
   const vyre__lir_inst *inst = c_inst(e, at);
   switch (inst->op) {
     case VYRE__LIR_IF:
-      c_place(e, at);
+      c_source_line(e, at);
       open_if(e, inst->a, false);
       break;
     case VYRE__LIR_LOOP:
-      c_place(e, at);
+      c_source_line(e, at);
       c_line(e);
       C_PRINT(e, "for (;;) {\n");
       e->indent++;
       declare_early(e, at);
       break;
     case VYRE__LIR_STEP: {
-      uint32_t loop = c_role(e, at)->parent;
+      uint32_t loop = c_info(e, at)->parent;
       if (e->step_used[loop - e->r->begin]) {
         C_PRINT(e, "step_%u%s:;\n", (unsigned)loop, label_end(e));
       }
@@ -285,10 +286,10 @@ static void print_marker(c_emitter *e, uint32_t at) {
 }
 
 static void print_statement(c_emitter *e, uint32_t at) {
-  const vyre__inst_info *role = c_role(e, at);
+  const vyre__inst_info *info = c_info(e, at);
   uint8_t op = c_inst(e, at)->op;
   uint16_t flags = vyre__lir_ops[op].flags;
-  if (!role->is_needed || c_home(e, at) != e->piece) return;
+  if (!info->is_needed || c_home(e, at) != e->subregion) return;
   if (flags & VYRE__LIRF_CONTROL) {
     print_marker(e, at);
   } else if (flags & VYRE__LIRF_JUMPS) {
@@ -298,7 +299,7 @@ static void print_statement(c_emitter *e, uint32_t at) {
   } else if (op == VYRE__LIR_STORE) {
     print_store(e, at);
   } else if (op == VYRE__LIR_OUT_OF_FUEL) {
-    c_place(e, at);
+    c_source_line(e, at);
     c_line(e);
     C_PRINT(e, "return 1; /* out of fuel */\n");
   } else {
@@ -306,36 +307,37 @@ static void print_statement(c_emitter *e, uint32_t at) {
   }
 }
 
-/* --- pieces -----------------------------------------------------------------*/
+/* --- subregions ----------------------------------------------------------- */
 
-/* Opens again, outermost first, the IFs that are open where the piece begins. */
+/* Reopens, outermost first, the IFs that are open where the subregion
+ * begins. */
 static void reopen(c_emitter *e, uint32_t open) {
-  if (!open || !c_role(e, open)->subregion) return;
-  reopen(e, c_role(e, open)->parent);
+  if (!open || !c_info(e, open)->subregion) return;
+  reopen(e, c_info(e, open)->parent);
   bool is_else = c_inst(e, open)->op == VYRE__LIR_ELSE;
-  uint32_t begin = c_role(e, vyre__end_of(e->r, open))->mate;
+  uint32_t begin = c_info(e, vyre__end_of(e->r, open))->mate;
   open_if(e, c_inst(e, begin)->a, is_else);
 }
 
-/* if (false) { exit }: in the code for rows that are all inside. */
-static bool is_never(const c_emitter *e, uint32_t at) {
+/* Returns true for `if (false) { exit }` in the code for full rows. */
+static bool is_impossible(const c_emitter *e, uint32_t at) {
   const vyre__lir_inst *inst = c_inst(e, at);
   return inst->op == VYRE__LIR_IF && c_known_of(e, inst->a) == C_FALSE &&
          c_inst(e, at + 1)->op == VYRE__LIR_EXIT &&
          c_inst(e, at + 2)->op == VYRE__LIR_END;
 }
 
-static void print_body(c_emitter *e, const vyre__subregion *piece) {
+static void print_body(c_emitter *e, const vyre__subregion *subregion) {
   unsigned indent = e->indent;
-  if (piece->tests_done) {
+  if (subregion->tests_done) {
     c_line(e);
     C_PRINT(e, "if (done");
-    c_kept_index(e, e->r->done_storage);
+    c_array_index(e, e->r->done_storage);
     C_PRINT(e, ") continue;\n");
   }
-  reopen(e, c_role(e, piece->begin)->parent);
-  for (uint32_t at = piece->begin; at < piece->end; at++) {
-    if (is_never(e, at)) {
+  reopen(e, c_info(e, subregion->begin)->parent);
+  for (uint32_t at = subregion->begin; at < subregion->end; at++) {
+    if (is_impossible(e, at)) {
       at += 2;
     } else {
       print_statement(e, at);
@@ -348,8 +350,8 @@ static void print_body(c_emitter *e, const vyre__subregion *piece) {
   }
 }
 
-/* Global ids, values that are made again here, and variables. */
-static void declare_locals(c_emitter *e, const vyre__subregion *piece) {
+/* Declares global ids, rematerialised values and variables. */
+static void declare_locals(c_emitter *e, const vyre__subregion *subregion) {
   const vyre__lir_kernel *kernel = e->kernel;
   for (unsigned i = 0; i < 3; i++) {
     if (!e->used.global[i]) continue;
@@ -358,61 +360,61 @@ static void declare_locals(c_emitter *e, const vyre__subregion *piece) {
     C_PRINT(e, "const uint32_t global_%c = group_%c * %uu + local_%c;\n",
             axes[i], axes[i], (unsigned)kernel->workgroup[i], axes[i]);
   }
-  for (uint32_t i = 0; i < piece->remat_count; i++) {
-    vyre__val v = e->r->remats[piece->first_remat + i];
-    if (c_note_of(e, v)->used_in != e->piece + 1) continue;
+  for (uint32_t i = 0; i < subregion->remat_count; i++) {
+    vyre__val v = e->r->remats[subregion->first_remat + i];
+    if (c_note_of(e, v)->used_in != e->subregion + 1) continue;
     c_line(e);
     C_PRINT(e, "const %s v%u = ", c_type((vyre_type)c_inst(e, v)->type),
             (unsigned)v);
     c_expression(e, v);
     C_PRINT(e, ";\n");
   }
-  for (uint32_t at = piece->begin; at < piece->end; at++) {
+  for (uint32_t at = subregion->begin; at < subregion->end; at++) {
     uint8_t op = c_inst(e, at)->op;
     if (op != VYRE__LIR_GET && op != VYRE__LIR_SET) continue;
     uint32_t var = c_inst(e, at)->aux;
-    if (!c_role(e, at)->is_needed || e->var_declared[var]) continue;
+    if (!c_info(e, at)->is_needed || e->var_declared[var]) continue;
     if (e->r->var_storage[var] != VYRE__STORAGE_LOCAL) continue;
-    if (e->var_piece[var] == e->piece) continue;
-    e->var_piece[var] = e->piece;
+    if (e->var_subregion[var] == e->subregion) continue;
+    e->var_subregion[var] = e->subregion;
     vyre_type type = (vyre_type)kernel->vars[var].type;
     c_line(e);
     C_PRINT(e, "%s %s = %s;\n", c_type(type), e->var_names[var], c_zero(type));
   }
 }
 
-void c_piece(c_emitter *e, uint32_t index) {
-  const vyre__subregion *piece = &e->r->subregions[index];
+void c_subregion(c_emitter *e, uint32_t index) {
+  const vyre__subregion *subregion = &e->r->subregions[index];
   bool was_silent = e->is_silent;
   uint32_t line = e->line;
-  e->piece = index;
+  e->subregion = index;
   memset(e->used.global, 0, sizeof e->used.global);
   e->used.next = false;
   e->is_silent = true;
-  for (uint32_t i = 0; i < piece->remat_count; i++) {
-    c_note_of(e, e->r->remats[piece->first_remat + i])->used_in = 0;
+  for (uint32_t i = 0; i < subregion->remat_count; i++) {
+    c_note_of(e, e->r->remats[subregion->first_remat + i])->used_in = 0;
   }
-  print_body(e, piece);
-  for (uint32_t i = piece->remat_count; i-- > 0;) {
-    vyre__val v = e->r->remats[piece->first_remat + i];
+  print_body(e, subregion);
+  for (uint32_t i = subregion->remat_count; i-- > 0;) {
+    vyre__val v = e->r->remats[subregion->first_remat + i];
     if (c_note_of(e, v)->used_in == index + 1) c_expression(e, v);
   }
   e->is_silent = was_silent;
   e->line = line;
-  for (uint32_t i = 0; i < e->kernel->var_count; i++) e->var_piece[i] = 0;
-  declare_locals(e, piece);
-  print_body(e, piece);
+  for (uint32_t i = 0; i < e->kernel->var_count; i++) e->var_subregion[i] = 0;
+  declare_locals(e, subregion);
+  print_body(e, subregion);
   if (e->used.next) {
     C_PRINT(e, "next_%u%s:;\n", (unsigned)index, label_end(e));
   }
-  e->piece = 0;
+  e->subregion = 0;
 }
 
-void c_hoisted(c_emitter *e, const vyre__region *run) {
-  for (uint32_t at = run->begin; at < run->end; at++) {
+void c_hoisted(c_emitter *e, const vyre__region *region) {
+  for (uint32_t at = region->begin; at < region->end; at++) {
     if (e->is_host && e->host_levels[at - e->r->begin] != e->host_level) {
       continue;
     }
-    if (c_role(e, at)->storage == VYRE__STORAGE_UNIFORM) print_statement(e, at);
+    if (c_info(e, at)->storage == VYRE__STORAGE_UNIFORM) print_statement(e, at);
   }
 }

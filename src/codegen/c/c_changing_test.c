@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Emitted C, compiled with all that a compiler does to loads, stays inside of its
- * buffers, whatever happens to the bytes that it reads: they change after every
- * single access. */
+/* Tests that generated C stays within its buffers even if the bytes that it
+ * reads change after every access. The system compiler optimises the code,
+ * including its loads. */
 #define _GNU_SOURCE /* for changing_page_testing.h; NOLINT(bugprone-reserved-identifier) */
 #include "vyre/module.h"
 
@@ -26,7 +26,8 @@ static void run_job(void *self) {
         (vyre__lir_binding){j->hidden, sizeof j->hidden / sizeof j->hidden[0]};
   }
   launch l = make_launch(j->k, buffers, grid, 2000);
-  CHECK(j->p.run(l.bytes) < 2); /* 1: a bad value asked for too many rounds */
+  CHECK(j->p.run(l.bytes) < 2); /* 1: a changed value asked for too many
+                                 * iterations */
 }
 
 static uint64_t run_kernel(const changing_kernel *k, changing_kind kind,
@@ -55,7 +56,7 @@ static uint64_t run_kernel(const changing_kernel *k, changing_kind kind,
   return runs;
 }
 
-/* Each kernel with one kind of memory, the next one for each. */
+/* Runs each kernel with one kind of memory, rotating over the kinds. */
 static void run_all(const char *flags, unsigned turn) {
   uint64_t runs = 0;
   watch_begin();

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Emitted C stays inside of its buffers whatever races and however large the grid
- * is, and compiles whatever things are called. */
+/* Tests that generated C stays within its buffers with races and with large
+ * grids, and that it compiles whatever names the kernel uses. */
 #include "vyre/module.h"
 
 #include "codegen/c/c_testing.h"
 
-/* --- kernels by text --------------------------------------------------------*/
+/* --- kernels in text form ------------------------------------------------- */
 
-/* A kernel of the language, lowered for a device that does everything. */
+/* A kernel of the language, lowered for a target with all features. */
 typedef struct lowered {
   vyre_module *module;
   vyre_arena arena;
@@ -34,8 +34,8 @@ static void lowered_finish(lowered *l) {
   vyre_module_release(l->module);
 }
 
-/* How often loads that happen once are spelled, with @p body and index buffers
- * x, b and w that the kernel writes. */
+/* Counts the single-read loads in the code for @p body; the kernel writes the
+ * index buffers x, b and w. */
 static unsigned count_once(const char *body, const char *spelled) {
   char source[2048];
   snprintf(
@@ -68,7 +68,8 @@ static unsigned count_once(const char *body, const char *spelled) {
   return count;
 }
 
-/* What is checked must be what is used, whoever writes there meanwhile. */
+/* The checked value must be the used value, even if another thread writes
+ * it. */
 TEST(loads_that_decide_happen_once) {
   static const char *const once[] = {
       "y[x[i]] = i;",
@@ -80,7 +81,7 @@ TEST(loads_that_decide_happen_once) {
       "y[i] = r[i] / x[i];",
       "y[u32(sqrt(f32(x[i])))] = 1;",
       "y[select(x[i] < 7, 3, 1000)] = 1;",
-      /* What is computed from an index is compared, or from what bounds it. */
+      /* A value computed from an index, or from its bound, is compared. */
       "let n = x[0]; let k = r[i]; if (n <= len(y) && k + 3u < n && k < 1000u)"
       " { y[k] = 1; }",
       "let n = x[0]; if (n <= len(y) && u64(i) + 3ul < u64(n)) { y[i] = 1; }",
@@ -109,14 +110,14 @@ TEST(loads_that_decide_happen_once) {
   CHECK(count_once("y[b[i]] = i;", "vyre_load8(&b[") > 0);
   CHECK(count_once("y[w[i]] = 1;", "vyre_load64(&w[") > 0);
   CHECK(count_once("y[u32(f[i])] = 1;", "vyre_load32(&f[") > 0);
-  /* Another dispatch may write what this one only reads. */
+  /* Another dispatch may write memory that this one only reads. */
   CHECK(count_once("y[r[i]] = x[i];", "vyre_load32(&r[") > 0);
   CHECK_U64(count_once("y[r[i]] = x[i];", "vyre_load32(&x["), 0);
-  /* x[i] goes where y is read as an index. */
+  /* x[i] is stored to y, which is then read as an index. */
   CHECK(count_once("y[i] = x[i]; f[y[l]] = 1.0;", "vyre_load32(&x[") > 0);
 }
 
-/* What decides about nothing but values stays plain, and becomes vectors. */
+/* Loads that influence only values stay plain and vectorise. */
 TEST(other_loads_are_plain) {
   static const char *const plain[] = {
       "f[i] = 3.0 * f32(x[i]) + f[i];",
@@ -142,7 +143,7 @@ TEST(other_loads_are_plain) {
   }
 }
 
-/* gcc warns about a loop beyond an array, even where it never comes. */
+/* gcc warns about a loop beyond an array even if it is unreachable. */
 TEST(a_row_that_does_not_fit_is_printed_once) {
   static const char source[] =
       "kernel row workgroup(96) over(y)\n"
@@ -168,8 +169,8 @@ TEST(a_row_that_does_not_fit_is_printed_once) {
   }
 }
 
-/* Long chains of f64 go faster as two vectors at a time; where something stands
- * in the way of vectors, compilers are not asked for them. */
+/* Long chains of f64 are faster as two vectors at a time. Code that does not
+ * vectorise gets no hint. */
 TEST(chains_of_f64_are_hinted) {
   static const struct {
     unsigned workgroup;
@@ -180,7 +181,7 @@ TEST(chains_of_f64_are_hinted) {
       {256, "if (i < len(y)) y[i] = log(x[i]);", true},
       {256, "if (i >= len(y)) return; y[i] = log(x[i]);", true},
       {256, "y[i] = sin(x[i]);", true},
-      {24, "y[i] = log(x[i]);", false}, /* no whole number of them */
+      {24, "y[i] = log(x[i]);", false}, /* not a multiple */
       {256, "y[i] = 2.0 * x[i] + y[i];", false},
       {256, "if (x[i] > 2.0) y[i] = log(x[i]);", false},
       {256, "for (let k = 0u; k < i; k++) y[i] = log(x[k]);", false},
@@ -207,7 +208,7 @@ TEST(chains_of_f64_are_hinted) {
   }
 }
 
-/* Every kind of name that a file has: of the host's loops, scratch, strips. */
+/* Uses every kind of name in a file: host loops, scratch, strips. */
 static const char everything[] =
     "kernel k workgroup(32) over(x)\n"
     "buffer x : read_write f32[] @0;\n"
@@ -237,7 +238,7 @@ static const char everything[] =
     "    }\n"
     "}\n";
 
-/* K is what the kernel is called. */
+/* K is replaced by the name of the kernel. */
 static const char *const clashes[] = {
     "groups",
     "bound_0",
@@ -377,7 +378,7 @@ static const char *clash(size_t at, const char *kernel, char out[64]) {
   return out;
 }
 
-/* For a compiler of C11, and for one whose headers declare what C23 has. */
+/* Compiles as C11, and with headers that declare C23 functions. */
 static void check_compiles(const text *code) {
   const char *cc = getenv("CC"), *folder = work_folder();
   char source[256], command[1024];
@@ -395,7 +396,7 @@ static void check_compiles(const text *code) {
   unlink(source);
 }
 
-/* Every name of the list as that of a kernel, of buffers and of variables. */
+/* Uses every name of the list for a kernel, for buffers and for variables. */
 TEST(names_do_not_clash) {
   lowered l = lower_text(everything);
   vyre__lir_kernel k = *l.k;
@@ -423,7 +424,7 @@ TEST(names_do_not_clash) {
   lowered_finish(&l);
 }
 
-/* Were it quadratic, this would take minutes. */
+/* With a quadratic algorithm this would take minutes. */
 TEST(many_names_take_no_time) {
   enum { MANY = 200000 };
   make_saxpy("saxpy");
@@ -442,7 +443,7 @@ TEST(many_names_take_no_time) {
   free(names);
 }
 
-/* --- what a dispatch may be -------------------------------------------------*/
+/* --- limits of a launch --------------------------------------------------- */
 
 TEST(refuses_ids_that_do_not_fit) {
   make_saxpy("saxpy");
@@ -455,14 +456,14 @@ TEST(refuses_ids_that_do_not_fit) {
   l = make_launch(&t.k, buffers, (uint32_t[]){UINT32_MAX, 1, 1}, 0);
   CHECK(p.run(&l) == 2);
   l = make_launch(&t.k, buffers, (uint32_t[]){1, UINT32_MAX, 0}, 0);
-  CHECK(p.run(&l) == 0); /* nothing asks for y */
+  CHECK(p.run(&l) == 0); /* y is not used */
   l = make_launch(&t.k, buffers, (uint32_t[]){16, 1u << 31, 1u << 31}, 0);
   CHECK(p.run(&l) == 2); /* 2^66 workgroups */
   dlclose(p.library);
   free(code.bytes);
 }
 
-/* Elements of 8 bytes that are used by halves have twice as many places. */
+/* Elements of 8 bytes that are accessed in halves have two indices each. */
 TEST(refuses_buffers_whose_halves_cannot_be_counted) {
   make_saxpy("saxpy");
   t.k.buffers[0].unit = 8;
@@ -480,7 +481,7 @@ TEST(refuses_buffers_whose_halves_cannot_be_counted) {
   free(code.bytes);
 }
 
-/* Accesses are proven against the lengths that the program fixes. */
+/* Accesses are proven against the declared lengths. */
 TEST(refuses_buffers_that_are_too_short) {
   lowered w = lower_text(
       "kernel fixed workgroup(64)\n"
@@ -506,8 +507,8 @@ TEST(refuses_buffers_that_are_too_short) {
   lowered_finish(&w);
 }
 
-/* All bits of what a comparison gives are meant, and those above of what is
- * narrow. */
+/* Bit operations on results of comparisons and on narrow values compile without
+ * warnings. */
 TEST(bits_of_conditions_compile) {
   lowered w = lower_text(
       "kernel bits workgroup(32)\n"
@@ -528,8 +529,8 @@ TEST(bits_of_conditions_compile) {
   lowered_finish(&w);
 }
 
-/* What the workgroup makes once, one value of its own uses by the way, and
- * another one behind the barrier. */
+/* A hoisted value is used once in its own subregion and once after the barrier,
+ * by a rematerialised value. */
 TEST(made_again_behind_a_barrier) {
   lowered w = lower_text(
       "kernel again workgroup(2)\n"
@@ -551,7 +552,7 @@ TEST(made_again_behind_a_barrier) {
   lowered_finish(&w);
 }
 
-/* Whoever launches it finds the names of the kernel, and what to set. */
+/* The file documents the names of the kernel and the fields to set. */
 TEST(says_what_things_are) {
   lowered w = lower_text(
       "kernel said workgroup(32)\n"
@@ -574,7 +575,7 @@ TEST(says_what_things_are) {
   lowered_finish(&w);
 }
 
-/* The hidden buffer has to have room for all, and indices of 32 bits. */
+/* The spill buffer must have room for all invocations, with 32-bit indices. */
 TEST(refuses_what_grid_barriers_cannot_keep) {
   lowered w = lower_text(everything);
   const vyre__lir_kernel *k = w.k;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Kernels become C, the system's compiler makes them run, and they do what ref
- * does, byte for byte.
+/* Tests generated C: compiles kernels with the system compiler, runs them and
+ * compares with ref, byte for byte.
  *
  *   VYRE_C_SEED=42        only that random program
- *   VYRE_C_FIRST=7        the first one; VYRE_C_SEEDS=9 how many
+ *   VYRE_C_FIRST=7        first seed; VYRE_C_SEEDS=9 number of seeds
  *
- * c_testing.h has the rest. */
+ * See c_testing.h for more variables. */
 #include "vyre/device.h"
 #include "vyre/module.h"
 #include "vyre/pipeline.h"
@@ -17,7 +17,7 @@
 
 enum { SEEDS = 24 };
 
-/* What a kernel is bound to; one at a time. */
+/* Bindings of the kernel under test; one kernel at a time. */
 static vyre__lir_binding bound[MOST_BUFFERS];
 
 static void unbind_all(void) {
@@ -25,7 +25,7 @@ static void unbind_all(void) {
   memset(bound, 0, sizeof bound);
 }
 
-/* The hidden buffer, with room for all. */
+/* Binds a spill buffer for all invocations. */
 static void bind_hidden(const vyre__lir_kernel *k, const uint32_t grid[3]) {
   for (uint32_t i = 0; i < k->buffer_count; i++) {
     if (k->buffers[i].source != VYRE_NO_INDEX) continue;
@@ -38,10 +38,10 @@ static void bind_hidden(const vyre__lir_kernel *k, const uint32_t grid[3]) {
   }
 }
 
-/* --- kernels by hand --------------------------------------------------------*/
+/* --- kernels built by hand ------------------------------------------------ */
 
-/* Runs a kernel by hand on @p data, which has every buffer that is not shared, of
- * 4 bytes an element. */
+/* Runs a kernel on @p data, which holds all buffers that are not shared, with 4
+ * bytes per element. */
 static void run_kit(const char *flags, uint32_t groups, uint32_t *const *data,
                     const uint32_t *length) {
   text code = emit_text(&t.k, NULL);
@@ -95,7 +95,7 @@ TEST(names_are_c_names) {
   free(code.bytes);
 }
 
-/* Who links the file may call them. */
+/* A program that links the file may call these functions. */
 TEST(kernels_leave_the_library_its_names) {
   static const char *const names[] = {"rand",   "div",  "time",   "signal",
                                       "system", "exit", "stdout", "wcstombs"};
@@ -207,7 +207,7 @@ TEST(rare_paths_in_strips) {
   free(code.bytes);
 }
 
-/* y[i] = big[63 - l] after big[l] = i: too much for a stack. */
+/* y[i] = big[63 - l] after big[l] = i: too large for the stack. */
 TEST(big_arrays_are_in_scratch) {
   kit_begin(&t, "big", 8, 4, 2);
   uint32_t y = kit_buffer(&t, "y", VYRE_MEMORY_GLOBAL, 4, true, 0);
@@ -219,7 +219,7 @@ TEST(big_arrays_are_in_scratch) {
   vyre__val l = kit_u(&t, VYRE__LIR_ADD, first, kit_local(&t, 0));
   vyre__val base = kit_u(&t, VYRE__LIR_MUL, group, kit_u32(&t, 64));
   vyre__val i = kit_u(&t, VYRE__LIR_ADD, base, l);
-  vyre__val q = kit_u(&t, VYRE__LIR_REM_U, i, kit_u32(&t, 7)); /* kept */
+  vyre__val q = kit_u(&t, VYRE__LIR_REM_U, i, kit_u32(&t, 7)); /* stored */
   kit_store(&t, big, l, i, 0);
   kit_mark(&t, VYRE__LIR_BARRIER);
   vyre__val other = kit_u(&t, VYRE__LIR_SUB, kit_u32(&t, 63), l);
@@ -304,7 +304,7 @@ TEST(no_memory_is_told) {
   CHECK(sweep_allocations(sweep_emit) > 0);
 }
 
-/* --- against ref ------------------------------------------------------------*/
+/* --- against ref ---------------------------------------------------------- */
 
 static bool same_outputs(const job *j) {
   const vyre_binding_plan *plan = vyre_pipeline_bindings(j->pipeline);
@@ -325,8 +325,8 @@ static bool same_outputs(const job *j) {
   return true;
 }
 
-/* What the compiled kernel does: as a whole, or workgroup by workgroup from the
- * last one on if there is one phase. */
+/* Runs the compiled kernel: the full dispatch, or, if there is one phase,
+ * workgroup by workgroup from the last one. */
 static int run_program(const program *p, const vyre__lir_kernel *k,
                        const launch *l, const uint32_t grid[3],
                        bool backwards) {
@@ -436,7 +436,7 @@ TEST(random_programs_do_the_same) {
   CHECK_U64(failed, 0);
 }
 
-/* Last: nothing is left in the folder. */
+/* Must be last: the folder must be empty. */
 TEST(cleans_up) {
   finish_folder();
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* For tests: emitted C, compiled by the system's compiler and loaded.
+/* For tests: compiles generated C with the system compiler and loads it.
  *
- *   CC=clang-19           the compiler; VYRE_C_FLAGS="-O3 ..." its switches
- *   VYRE_C_KEEP=dir       write the files there, and keep them */
+ *   CC=clang-19           compiler; VYRE_C_FLAGS="-O3 ..." its flags
+ *   VYRE_C_KEEP=dir       writes the files to dir and does not delete them */
 #ifndef VYRE_CODEGEN_C_C_TESTING_H
 #define VYRE_CODEGEN_C_C_TESTING_H
 
@@ -19,7 +19,7 @@
 static const char strict_flags[] =
     "-std=c11 -pedantic -Wall -Wextra -Wshadow -Werror -ffp-contract=off";
 
-/* --- text -------------------------------------------------------------------*/
+/* --- text ----------------------------------------------------------------- */
 
 typedef struct text {
   char *bytes;
@@ -48,13 +48,13 @@ static inline text emit_text(const vyre__lir_kernel *k,
   return t;
 }
 
-/* --- compiling --------------------------------------------------------------*/
+/* --- compiling ------------------------------------------------------------ */
 
 typedef struct program {
   void *library;
   int (*run)(const void *launch);
   const uint64_t *scratch;
-  void *phases[32]; /* functions, as dlsym gives them */
+  void *phases[32]; /* functions from dlsym */
   uint32_t phase_count;
 } program;
 
@@ -76,7 +76,8 @@ static inline void *symbol_of(void *library, const char *name,
   return dlsym(library, symbol);
 }
 
-/* Compiles with @p flags and loads. @p name is that of the functions. */
+/* Compiles with @p flags and loads the library. @p name is the function
+ * name. */
 static inline program build(const text *t, const char *name,
                             const char *flags) {
   static unsigned count;
@@ -119,13 +120,13 @@ static inline const char *flags_of(const char *otherwise) {
   return flags ? flags : otherwise;
 }
 
-/* --- running ----------------------------------------------------------------*/
+/* --- running -------------------------------------------------------------- */
 
 typedef struct launch {
   uint64_t bytes[256]; /* NAME_launch */
 } launch;
 
-/* data, len and grid as the emitted struct has them. */
+/* Fills data, len and grid of the generated launch struct. */
 static inline launch make_launch(const vyre__lir_kernel *k,
                                  const vyre__lir_binding *buffers,
                                  const uint32_t grid[3], uint64_t fuel) {
@@ -148,7 +149,7 @@ static inline launch make_launch(const vyre__lir_kernel *k,
   return l;
 }
 
-/* --- a kernel by hand -------------------------------------------------------*/
+/* --- a kernel built by hand ----------------------------------------------- */
 
 static kit t;
 
@@ -173,7 +174,7 @@ static inline void make_saxpy(const char *name) {
   kit_end(&t);
 }
 
-/* For the last test: nothing is left in the folder. */
+/* For the last test: the folder must be empty. */
 static inline void finish_folder(void) {
   if (!getenv("VYRE_C_KEEP")) CHECK(rmdir(work_folder()) == 0);
 }

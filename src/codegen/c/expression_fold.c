@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Which values are spelled inside of the expression that uses them.
+/* Decides which values are printed inside the expression that uses them.
  *
- * A value that one instruction uses, and that nothing in between can change, is
- * written where it is used, while the line stays short. One walk backwards finds
- * where each would then be evaluated; one forwards measures. */
+ * A value with one use, and with nothing in between that can change it, is
+ * printed at its use while the line stays short. A backward pass finds where
+ * each value would be evaluated, a forward pass measures widths. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -14,26 +14,27 @@ enum { WIDEST = 60, NAME_WIDTH = 4 };
 
 typedef struct folder {
   c_emitter *e;
-  uint32_t next_effect; /* the nearest one after the instruction */
-  uint32_t *next_set;   /* the nearest SET of each variable */
+  uint32_t next_effect; /* nearest one after the instruction */
+  uint32_t *next_set;   /* nearest SET of each variable */
 } folder;
 
 static uint32_t parent_of(const c_emitter *e, uint32_t at) {
-  return c_role(e, at)->parent;
+  return c_info(e, at)->parent;
 }
 
-/* Instruction up to which something that is used at @p use, and defined at
- * @p def, may be evaluated: the end of a loop that repeats the use. *loops says
- * whether there is one. */
-static uint32_t reach(const c_emitter *e, vyre__val def, uint32_t use,
-                      bool *loops) {
+/* Returns the last instruction at which a value defined at @p def and used at
+ * @p use may be evaluated: the end of a loop that repeats the use. *loops is
+ * true if there is such a loop. */
+static uint32_t last_evaluation(const c_emitter *e, vyre__val def, uint32_t use,
+                                bool *loops) {
   uint32_t block = parent_of(e, def), last = use;
   *loops = false;
   for (uint32_t open = parent_of(e, use); open && open != block;
        open = parent_of(e, open)) {
     uint8_t op = c_inst(e, open)->op;
     if (op != VYRE__LIR_LOOP && op != VYRE__LIR_STEP) continue;
-    /* The step of the loop whose body has the definition is no other loop. */
+    /* The STEP of the loop that contains the definition is part of the same
+     * loop. */
     if (op == VYRE__LIR_STEP && parent_of(e, open) == block) continue;
     *loops = true;
     last = vyre__end_of(e->r, open);
@@ -41,12 +42,12 @@ static uint32_t reach(const c_emitter *e, vyre__val def, uint32_t use,
   return last;
 }
 
-/* Where a use by @p at takes place, for a value of @p home: a piece runs after
- * all that the workgroup does of its run. */
-static uint32_t place_of_use(const c_emitter *e, uint32_t home, uint32_t at) {
-  uint32_t piece = c_home(e, at);
-  if (home || !piece) return c_note_of(e, at)->at;
-  return e->r->regions[e->r->subregions[piece].region].end;
+/* Returns where instruction @p at uses a value of @p home. A subregion runs
+ * after all hoisted code of its region. */
+static uint32_t point_of_use(const c_emitter *e, uint32_t home, uint32_t at) {
+  uint32_t subregion = c_home(e, at);
+  if (home || !subregion) return c_note_of(e, at)->at;
+  return e->r->regions[e->r->subregions[subregion].region].end;
 }
 
 static void note_operands(c_emitter *e, uint32_t at) {
@@ -61,7 +62,8 @@ static void note_operands(c_emitter *e, uint32_t at) {
     if (*uses < UINT16_MAX) ++*uses;
     if (inside) note->user = at;
     bool loops;
-    uint32_t last = reach(e, v, place_of_use(e, c_home(e, v), at), &loops);
+    uint32_t last =
+        last_evaluation(e, v, point_of_use(e, c_home(e, v), at), &loops);
     if (last > note->last) note->last = last;
     uint32_t open = parent_of(e, at);
     while (open && c_inst(e, open)->op != VYRE__LIR_STEP) {
@@ -71,9 +73,9 @@ static void note_operands(c_emitter *e, uint32_t at) {
   }
 }
 
-/* A value that only other pieces make again: what the workgroup makes for it must
- * have a name there. */
-static void note_remade(c_emitter *e, uint32_t at) {
+/* Notes uses by a value that only other subregions rematerialise. Hoisted
+ * operands of it need a name. */
+static void note_rematerialized(c_emitter *e, uint32_t at) {
   vyre__val operands[4];
   uint32_t count = vyre__lir_operands(c_inst(e, at), operands);
   for (uint32_t i = 0; i < count; i++) {
@@ -84,30 +86,31 @@ static void note_remade(c_emitter *e, uint32_t at) {
   }
 }
 
-/* Whether the instruction is printed at all, or inside of others. */
-static bool is_there(const c_emitter *e, uint32_t at) {
-  const vyre__inst_info *role = c_role(e, at);
-  if (!role->is_needed) return false;
+/* Returns true if the instruction is printed, as a statement or inside
+ * others. */
+static bool is_printed(const c_emitter *e, uint32_t at) {
+  const vyre__inst_info *info = c_info(e, at);
+  if (!info->is_needed) return false;
   uint16_t flags = vyre__lir_ops[c_inst(e, at)->op].flags;
   bool gives = (flags & (VYRE__LIRF_PURE | VYRE__LIRF_READS)) != 0 ||
                c_inst(e, at)->op == VYRE__LIR_GET;
-  if (!gives || role->storage == VYRE__STORAGE_UNIFORM) return true;
-  return role->uses > 0 || role->storage == VYRE__STORAGE_BROADCAST ||
-         role->storage >= VYRE__STORAGE_ARRAY;
+  if (!gives || info->storage == VYRE__STORAGE_UNIFORM) return true;
+  return info->uses > 0 || info->storage == VYRE__STORAGE_BROADCAST ||
+         info->storage >= VYRE__STORAGE_ARRAY;
 }
 
 static bool may_fold(const folder *f, uint32_t at) {
   const c_emitter *e = f->e;
-  const vyre__inst_info *role = c_role(e, at);
+  const vyre__inst_info *info = c_info(e, at);
   c_note *note = c_note_of(e, at);
   const vyre__lir_inst *inst = c_inst(e, at);
-  if (note->inside_uses != 1 || role->storage >= VYRE__STORAGE_BROADCAST)
+  if (note->inside_uses != 1 || info->storage >= VYRE__STORAGE_BROADCAST)
     return false;
-  if (note->outside_uses && role->storage != VYRE__STORAGE_REMATERIALIZE)
+  if (note->outside_uses && info->storage != VYRE__STORAGE_REMATERIALIZE)
     return false;
   bool loops;
   uint32_t where = c_note_of(e, note->user)->at;
-  reach(e, at, where, &loops);
+  last_evaluation(e, at, where, &loops);
   if (loops || note->is_early) return false;
   if (inst->op == VYRE__LIR_LOAD) {
     return !e->kernel->buffers[inst->aux].is_written || where <= f->next_effect;
@@ -124,29 +127,29 @@ static void walk_back(folder *f) {
     const vyre__lir_inst *inst = c_inst(e, at);
     c_note *note = c_note_of(e, at);
     note->at = at;
-    if (is_there(e, at)) {
+    if (is_printed(e, at)) {
       if (inst->op == VYRE__LIR_GET) {
         bool same = f->next_set[inst->aux] >= note->last;
-        bool kept = c_role(e, at)->storage >= VYRE__STORAGE_BROADCAST;
+        bool kept = c_info(e, at)->storage >= VYRE__STORAGE_BROADCAST;
         note->form = same && !kept ? C_ALIAS : C_NAMED;
       } else if (may_fold(f, at)) {
         note->form = C_FOLDED;
         note->at = c_note_of(e, note->user)->at;
       }
       if (!note->global) note_operands(e, at);
-    } else if (c_role(e, at)->is_needed &&
-               c_role(e, at)->storage == VYRE__STORAGE_REMATERIALIZE &&
+    } else if (c_info(e, at)->is_needed &&
+               c_info(e, at)->storage == VYRE__STORAGE_REMATERIALIZE &&
                !note->global) {
-      note_remade(e, at);
+      note_rematerialized(e, at);
     }
-    if (inst->op == VYRE__LIR_SET && c_role(e, at)->is_needed) {
+    if (inst->op == VYRE__LIR_SET && c_info(e, at)->is_needed) {
       f->next_set[inst->aux] = at;
     }
     if (vyre__lir_ops[inst->op].flags & effects) f->next_effect = at;
   }
 }
 
-/* --- widths -----------------------------------------------------------------*/
+/* --- widths --------------------------------------------------------------- */
 
 static bool makes_call(const vyre__lir_inst *inst) {
   switch (inst->op) {
@@ -168,14 +171,14 @@ static uint32_t width_of(const c_emitter *e, vyre__val v) {
   const c_note *note = c_note_of(e, v);
   if (note->form == C_FOLDED) return note->width;
   uint8_t op = c_inst(e, v)->op;
-  if (op == VYRE__LIR_CONST || c_role(e, v)->is_leaf) return 8;
+  if (op == VYRE__LIR_CONST || c_info(e, v)->is_leaf) return 8;
   if (note->form == C_ALIAS) {
     return (uint32_t)strlen(e->var_names[c_inst(e, v)->aux]);
   }
   return NAME_WIDTH;
 }
 
-/* Infinities and NaNs are spelled by their bits. */
+/* Returns true for infinities and NaNs, which are printed as bits. */
 static bool is_bits_of_float(const vyre__lir_inst *inst) {
   if (inst->op != VYRE__LIR_CONST) return false;
   if (inst->type == VYRE_TYPE_F32) return (inst->c >> 23 & 255) == 255;
@@ -203,7 +206,7 @@ static void measure(c_emitter *e, uint32_t at) {
   if (note->form == C_FOLDED && width > WIDEST) note->form = C_NAMED;
 }
 
-/* --- variables --------------------------------------------------------------*/
+/* --- variables ------------------------------------------------------------ */
 
 static uint32_t depth_of(const c_emitter *e, uint32_t open) {
   uint32_t depth = 0;
@@ -211,7 +214,7 @@ static uint32_t depth_of(const c_emitter *e, uint32_t open) {
   return depth;
 }
 
-/* The innermost block that is around both. */
+/* Returns the innermost block that contains both. */
 static uint32_t common_block(const c_emitter *e, uint32_t a, uint32_t b) {
   uint32_t deep_a = depth_of(e, a), deep_b = depth_of(e, b);
   for (; deep_a > deep_b; deep_a--) a = parent_of(e, a);
@@ -230,14 +233,15 @@ static bool is_in_step(const c_emitter *e, uint32_t open, uint32_t block) {
   return false;
 }
 
-/* A local variable is declared by its first SET if that comes first in the block
- * that has all its uses, and no continue can go around it. */
-static void place_variables(c_emitter *e, uint32_t *first, uint32_t *block) {
+/* A local variable is declared by its first SET if that SET dominates all uses
+ * in their common block and no `continue` can skip it. */
+static void declare_at_first_set(c_emitter *e, uint32_t *first,
+                                 uint32_t *block) {
   const vyre__regions *r = e->r;
   for (uint32_t at = r->begin; at < r->end; at++) {
     const vyre__lir_inst *inst = c_inst(e, at);
     bool gets = inst->op == VYRE__LIR_GET, sets = inst->op == VYRE__LIR_SET;
-    if ((!gets && !sets) || !c_role(e, at)->is_needed) continue;
+    if ((!gets && !sets) || !c_info(e, at)->is_needed) continue;
     uint32_t open = parent_of(e, at), var = inst->aux;
     if (!first[var]) {
       first[var] = at;
@@ -251,12 +255,12 @@ static void place_variables(c_emitter *e, uint32_t *first, uint32_t *block) {
   }
 }
 
-/* --- all --------------------------------------------------------------------*/
+/* --- entry point ---------------------------------------------------------- */
 
 static void find_global_ids(c_emitter *e) {
   for (uint32_t at = e->r->begin; at < e->r->end; at++) {
     unsigned axis;
-    if (c_role(e, at)->is_needed && c_is_global_id(e, at, &axis)) {
+    if (c_info(e, at)->is_needed && c_is_global_id(e, at, &axis)) {
       c_note_of(e, at)->global = (uint8_t)(axis + 1);
     }
   }
@@ -271,11 +275,12 @@ vyre_code c_make_notes(c_emitter *e) {
   e->var_declared = vyre__arena_array(e->arena, vars, sizeof *e->var_declared);
   e->step_used = vyre__arena_array(e->arena, count, sizeof *e->step_used);
   f.next_set = vyre__arena_array(e->arena, vars, sizeof *f.next_set);
-  e->var_piece = vyre__arena_array(e->arena, vars, sizeof *e->var_piece);
+  e->var_subregion =
+      vyre__arena_array(e->arena, vars, sizeof *e->var_subregion);
   uint32_t *first = vyre__arena_array(e->arena, vars, sizeof *first);
   uint32_t *block = vyre__arena_array(e->arena, vars, sizeof *block);
   if (!e->notes || !e->var_declared || !e->step_used || !f.next_set || !first ||
-      !block || !e->var_piece) {
+      !block || !e->var_subregion) {
     return vyre__no_memory(e->st, "codegen/c", "instructions", count);
   }
   memset(e->notes, 0, count * sizeof *e->notes);
@@ -286,9 +291,9 @@ vyre_code c_make_notes(c_emitter *e) {
   find_global_ids(e);
   walk_back(&f);
   for (uint32_t at = e->r->begin; at < e->r->end; at++) {
-    if (c_role(e, at)->is_needed) measure(e, at);
+    if (c_info(e, at)->is_needed) measure(e, at);
   }
   c_find_known(e);
-  place_variables(e, first, block);
+  declare_at_first_set(e, first, block);
   return VYRE_OK;
 }

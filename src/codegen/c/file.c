@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The file as a whole: what it says at its top, the launch block, phases, and
- * the function that runs them all. */
+/* Prints the file: its header, the launch block, the phases, and the function
+ * that runs the full dispatch. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,8 +9,9 @@
 #include "codegen/c/internal.h"
 
 enum {
-  STACK_BYTES = 64 * 1024, /* more shared and kept memory goes into scratch */
-  PASSES = 3,              /* over a phase: what is used shows after two */
+  STACK_BYTES = 64 * 1024, /* beyond this, shared memory and value arrays go to
+                            * scratch */
+  PASSES = 3,              /* over a phase; uses are final after two */
 };
 
 static const char axes[] = "xyz";
@@ -32,30 +33,30 @@ static uint32_t type_bytes(vyre_type type) {
   return type == VYRE_TYPE_U64 || type == VYRE_TYPE_F64 ? 8 : 4;
 }
 
-/* --- arrays of a phase ------------------------------------------------------*/
+/* --- arrays of a phase ---------------------------------------------------- */
 
-/* The type of elements of a kept array. Compilers make vectors of conditions
- * that are stored as words more often than of bytes. */
-static const char *kept_type(vyre_type type) {
+/* Returns the element type of a value array. Compilers vectorise conditions
+ * stored as words more often than bytes. */
+static const char *array_type(vyre_type type) {
   return c_type(type == VYRE_TYPE_BOOL ? VYRE_TYPE_U32 : type);
 }
 
-/* An array of the workgroup: how it is declared depends on where it is. */
-typedef enum array_place {
-  PLACE_COUNT, /* only add up its bytes */
-  PLACE_STACK,
-  PLACE_STRUCT, /* as a member */
-  PLACE_SCRATCH /* a pointer to that member */
-} array_place;
+/* Location of a workgroup array, which determines its declaration. */
+typedef enum array_location {
+  LOCATION_COUNT, /* only adds up the bytes */
+  LOCATION_STACK,
+  LOCATION_STRUCT, /* member of a struct */
+  LOCATION_SCRATCH /* pointer to that member */
+} array_location;
 
-static void declare_array(c_emitter *e, array_place place, const char *type,
-                          const char *prefix, const char *name, uint64_t count,
-                          uint32_t bytes) {
-  switch (place) {
-    case PLACE_COUNT:
+static void declare_array(c_emitter *e, array_location location,
+                          const char *type, const char *prefix,
+                          const char *name, uint64_t count, uint32_t bytes) {
+  switch (location) {
+    case LOCATION_COUNT:
       e->memory += count * bytes;
       break;
-    case PLACE_SCRATCH:
+    case LOCATION_SCRATCH:
       c_line(e);
       C_PRINT(e, "%s *const %s%s = memory->%s%s;\n", type, prefix, name, prefix,
               name);
@@ -67,9 +68,9 @@ static void declare_array(c_emitter *e, array_place place, const char *type,
   }
 }
 
-static uint64_t kept_count(const c_emitter *e, uint8_t keep) {
+static uint64_t array_count(const c_emitter *e, uint8_t storage) {
   uint32_t row = e->kernel->workgroup[0];
-  if (keep == VYRE__STORAGE_GROUP) return e->r->invocations;
+  if (storage == VYRE__STORAGE_GROUP) return e->r->invocations;
   return row < VYRE__STRIP ? row : VYRE__STRIP;
 }
 
@@ -79,57 +80,57 @@ static uint64_t shared_count(const vyre__lir_buffer *buffer) {
   return words ? words : 1;
 }
 
-static void declare_arrays(c_emitter *e, array_place place) {
+static void declare_arrays(c_emitter *e, array_location location) {
   const vyre__lir_kernel *kernel = e->kernel;
   for (uint32_t i = 0; i < kernel->buffer_count; i++) {
     const vyre__lir_buffer *buffer = &kernel->buffers[i];
     if (buffer->kind != VYRE_MEMORY_SHARED || !e->data_used[i]) continue;
-    declare_array(e, place, word_type(buffer->width), "", e->buffer_names[i],
+    declare_array(e, location, word_type(buffer->width), "", e->buffer_names[i],
                   shared_count(buffer), buffer->width);
   }
   for (uint32_t i = 0; i < kernel->var_count; i++) {
-    uint8_t keep = e->r->var_storage[i];
-    if (!e->r->var_needed[i] || keep < VYRE__STORAGE_ARRAY) continue;
+    uint8_t storage = e->r->var_storage[i];
+    if (!e->r->var_needed[i] || storage < VYRE__STORAGE_ARRAY) continue;
     vyre_type type = (vyre_type)kernel->vars[i].type;
-    declare_array(e, place, kept_type(type), "", e->var_names[i],
-                  kept_count(e, keep), type_bytes(type));
+    declare_array(e, location, array_type(type), "", e->var_names[i],
+                  array_count(e, storage), type_bytes(type));
   }
   for (uint32_t at = e->r->begin; at < e->r->end; at++) {
-    const vyre__inst_info *role = c_role(e, at);
-    if (!role->is_needed || role->storage < VYRE__STORAGE_ARRAY) continue;
+    const vyre__inst_info *info = c_info(e, at);
+    if (!info->is_needed || info->storage < VYRE__STORAGE_ARRAY) continue;
     vyre_type type = (vyre_type)c_inst(e, at)->type;
     char name[16];
     snprintf(name, sizeof name, "%u", (unsigned)at);
-    declare_array(e, place, kept_type(type), "v", name,
-                  kept_count(e, role->storage), type_bytes(type));
+    declare_array(e, location, array_type(type), "v", name,
+                  array_count(e, info->storage), type_bytes(type));
   }
   if (e->r->done_storage != VYRE__STORAGE_LOCAL) {
-    declare_array(e, place, "uint8_t", "", "done",
-                  kept_count(e, e->r->done_storage), 1);
+    declare_array(e, location, "uint8_t", "", "done",
+                  array_count(e, e->r->done_storage), 1);
   }
 }
 
-/* --- what a phase begins with -----------------------------------------------*/
+/* --- start of a phase ----------------------------------------------------- */
 
-/* What the launch block says, under names of its own. Whether there is any. */
+/* Declares local names for the launch block. Returns true if there are any. */
 static bool declare_launch(c_emitter *e, const char *launch) {
   const vyre__lir_kernel *kernel = e->kernel;
   bool any = false;
   for (uint32_t i = 0; i < kernel->buffer_count; i++) {
     const vyre__lir_buffer *buffer = &kernel->buffers[i];
-    if (e->slots[i] == VYRE_NO_INDEX || !e->data_used[i]) continue;
+    if (e->data_index[i] == VYRE_NO_INDEX || !e->data_used[i]) continue;
     any = true;
     c_line(e);
     C_PRINT(e, "%s%s *const %s = %s->data[%u];\n",
             buffer->is_written ? "" : "const ", word_type(buffer->width),
-            e->buffer_names[i], launch, (unsigned)e->slots[i]);
+            e->buffer_names[i], launch, (unsigned)e->data_index[i]);
   }
   for (uint32_t i = 0; i < kernel->buffer_count; i++) {
     if (!e->len_used[i]) continue;
     any = true;
     c_line(e);
     C_PRINT(e, "const uint32_t len_%s = %s->len[%u];\n", e->buffer_names[i],
-            launch, (unsigned)e->slots[i]);
+            launch, (unsigned)e->data_index[i]);
   }
   for (unsigned i = 0; i < 3; i++) {
     if (!e->used.grid[i]) continue;
@@ -147,7 +148,7 @@ static bool declare_launch(c_emitter *e, const char *launch) {
   if (e->used.fuel) {
     any = true;
     c_line(e);
-    /* What does not fit is more than anybody burns. */
+    /* Larger values are clamped: no invocation uses that much fuel. */
     C_PRINT(e,
             "const uint32_t fuel = %s->fuel < UINT32_MAX ? "
             "(uint32_t)%s->fuel : UINT32_MAX;\n",
@@ -156,15 +157,15 @@ static bool declare_launch(c_emitter *e, const char *launch) {
   return any;
 }
 
-/* group_x and so on; x counts fastest. */
+/* Declares group_x and so on; x is fastest. */
 static void declare_group(c_emitter *e) {
-  static const char *const spelled[] = {"(uint32_t)(group % grid_x)",
-                                        "(uint32_t)(group / grid_x % grid_y)",
-                                        "(uint32_t)(group / grid_x / grid_y)"};
+  static const char *const texts[] = {"(uint32_t)(group % grid_x)",
+                                      "(uint32_t)(group / grid_x % grid_y)",
+                                      "(uint32_t)(group / grid_x / grid_y)"};
   for (unsigned i = 0; i < 3; i++) {
     if (!e->used.group[i] && !e->used.first[i]) continue;
     c_line(e);
-    C_PRINT(e, "const uint32_t group_%c = %s;\n", axes[i], spelled[i]);
+    C_PRINT(e, "const uint32_t group_%c = %s;\n", axes[i], texts[i]);
   }
   for (unsigned i = 0; i < 3; i++) {
     if (!e->used.first[i]) continue;
@@ -174,7 +175,7 @@ static void declare_group(c_emitter *e) {
   }
 }
 
-/* Which parts of the grid the above needs. */
+/* Marks the grid sizes that group ids need. */
 static void need_grid(c_emitter *e) {
   bool x = e->used.group[0] || e->used.first[0];
   bool y = e->used.group[1] || e->used.first[1];
@@ -193,8 +194,8 @@ static void declare_uniform(c_emitter *e) {
     C_PRINT(e, "%s %s = %s;\n", c_type(type), e->var_names[i], c_zero(type));
   }
   for (uint32_t at = e->r->begin; at < e->r->end; at++) {
-    const vyre__inst_info *role = c_role(e, at);
-    if (!role->is_needed || role->storage != VYRE__STORAGE_BROADCAST) continue;
+    const vyre__inst_info *info = c_info(e, at);
+    if (!info->is_needed || info->storage != VYRE__STORAGE_BROADCAST) continue;
     vyre_type type = (vyre_type)c_inst(e, at)->type;
     c_line(e);
     C_PRINT(e, "%s v%u = %s;\n", c_type(type), (unsigned)at, c_zero(type));
@@ -217,12 +218,12 @@ static void clear_arrays(c_emitter *e) {
   }
 }
 
-/* --- phases -----------------------------------------------------------------*/
+/* --- phases --------------------------------------------------------------- */
 
 static void print_steps(c_emitter *e, bool has_scratch);
 
-/* Cuts a range into regions and prints it to nobody, until it is known what is
- * used. */
+/* Builds the regions of a range and runs silent passes, until it is known which
+ * names are used. */
 static vyre_code begin_range(c_emitter *e, vyre__lir_phase range) {
   const vyre__lir_kernel *kernel = e->kernel;
   bool was_silent = e->is_silent;
@@ -243,14 +244,14 @@ static vyre_code begin_range(c_emitter *e, vyre__lir_phase range) {
     memset(e->loop_used, 0, kernel->grid_loop_count * sizeof *e->loop_used);
     e->is_last = pass == PASSES;
     e->line = 0;
-    c_parts(e, e->r->first);
+    c_regions(e, e->r->first);
     if (e->is_host) print_steps(e, false);
   }
   e->is_last = false;
   e->is_silent = was_silent;
   e->line = 0;
   e->memory = 0;
-  declare_arrays(e, PLACE_COUNT);
+  declare_arrays(e, LOCATION_COUNT);
   return VYRE_OK;
 }
 
@@ -269,7 +270,7 @@ static vyre_code print_phase(c_emitter *e, uint32_t phase) {
   if (!on_stack) {
     C_PRINT(e, "typedef struct {\n");
     e->indent = 1;
-    declare_arrays(e, PLACE_STRUCT);
+    declare_arrays(e, LOCATION_STRUCT);
     C_PRINT(e, "} %s_memory%u;\n\n", e->name, (unsigned)phase);
   }
   phase_head(e);
@@ -278,11 +279,11 @@ static vyre_code print_phase(c_emitter *e, uint32_t phase) {
   if (!declare_launch(e, "launch")) C_PRINT(e, "  (void)launch;\n");
   if (on_stack) {
     C_PRINT(e, "  (void)scratch;\n");
-    declare_arrays(e, PLACE_STACK);
+    declare_arrays(e, LOCATION_STACK);
   } else {
     C_PRINT(e, "  %s_memory%u *const memory = scratch;\n", e->name,
             (unsigned)phase);
-    declare_arrays(e, PLACE_SCRATCH);
+    declare_arrays(e, LOCATION_SCRATCH);
   }
   C_PRINT(e,
           "  for (uint64_t group = first_group; group - first_group < "
@@ -291,29 +292,29 @@ static vyre_code print_phase(c_emitter *e, uint32_t phase) {
   declare_group(e);
   clear_arrays(e);
   declare_uniform(e);
-  c_parts(e, e->r->first);
+  c_regions(e, e->r->first);
   if (e->used.next_group) C_PRINT(e, "next_group:;\n");
   C_PRINT(e, "  }\n  return 0;\n}\n\n");
   return VYRE_OK;
 }
 
-/* --- the whole dispatch -----------------------------------------------------*/
+/* --- the full dispatch ---------------------------------------------------- */
 
-typedef struct loop_words {
-  const char *test; /* for the variable and the bound */
-  const char *stop; /* against the step: no further */
+typedef struct loop_operator {
+  const char *test; /* between variable and bound */
+  const char *stop; /* between distance and step: ends the loop */
   const char *next;
-} loop_words;
+} loop_operator;
 
-static const loop_words words_of_loop[] = {
+static const loop_operator loop_operators[] = {
     [VYRE__LOOP_LT] = {"<", "<=", "+="},
     [VYRE__LOOP_LE] = {"<=", "<", "+="},
     [VYRE__LOOP_GT] = {">", "<=", "-="},
     [VYRE__LOOP_GE] = {">=", "<", "-="},
 };
 
-/* for (..) of the grid. The variable never wraps: where the next step would go
- * beyond the bound, the loop ends. */
+/* Opens a grid loop. The variable never wraps: the loop ends before a step past
+ * the bound. */
 static void open_grid_loop(c_emitter *e, const vyre__lir_step *step) {
   const char *type = c_type((vyre_type)step->type);
   unsigned loop = step->loop;
@@ -330,14 +331,14 @@ static void open_grid_loop(c_emitter *e, const vyre__lir_step *step) {
   C_PRINT(e, ";\n");
   c_line(e);
   C_PRINT(e, "while (%sloop_at_%u %s %sloop_bound_%u) {\n", cast, loop,
-          words_of_loop[step->loop_kind].test, cast, loop);
+          loop_operators[step->loop_kind].test, cast, loop);
   e->indent++;
   c_line(e);
   C_PRINT(e, "here.loop_value[%u] = loop_at_%u;\n", loop, loop);
 }
 
 static void close_grid_loop(c_emitter *e, const vyre__lir_step *step) {
-  const loop_words *words = &words_of_loop[step->loop_kind];
+  const loop_operator *words = &loop_operators[step->loop_kind];
   bool wide = step->type == VYRE_TYPE_U64 || step->type == VYRE_TYPE_I64;
   const char *end = wide ? "ull" : "u";
   unsigned loop = step->loop;
@@ -362,8 +363,8 @@ static const vyre__lir_step *step_of_loop(const c_emitter *e, uint32_t loop) {
   return NULL;
 }
 
-/* Values that depend on a loop's variable are made in each of its rounds. Loops
- * inside of others have higher numbers. */
+/* Finds the grid loop that each host value depends on; the value is computed in
+ * each of its iterations. Inner loops have higher indices. */
 static bool find_host_levels(c_emitter *e) {
   const vyre__lir_phase host = e->kernel->host;
   e->host_level = 0;
@@ -392,7 +393,7 @@ static void print_steps(c_emitter *e, bool has_scratch) {
       e->indent++;
       open_grid_loop(e, step);
       e->host_level = step->loop + 1;
-      c_parts(e, e->r->first);
+      c_regions(e, e->r->first);
       e->host_level = 0;
     } else if (step->kind == VYRE__STEP_END_FOR) {
       const vyre__lir_step *begin = step_of_loop(e, step->loop);
@@ -408,10 +409,10 @@ static void print_steps(c_emitter *e, bool has_scratch) {
   }
 }
 
-/* Ids have 32 bits, and indices of halves and of what is kept across grid barriers
- * too; accesses were proven against the lengths that the program fixes: what does
- * not keep to that would leave its buffers. */
-static void print_refusals(c_emitter *e) {
+/* Prints the limits of a launch. Ids, indices of halves and indices of the
+ * spill buffer have 32 bits, and bounds proofs rely on declared lengths. A
+ * launch that exceeds them would leave its buffers. */
+static void print_launch_checks(c_emitter *e) {
   const vyre__lir_kernel *kernel = e->kernel;
   C_PRINT(e,
           "  if (here.grid[2] > 1 &&\n"
@@ -429,17 +430,18 @@ static void print_refusals(c_emitter *e) {
     uint32_t most = vyre__lir_max_elements(buffer);
     if (buffer->kind == VYRE_MEMORY_SHARED) continue;
     if (buffer->count) {
-      C_PRINT(
-          e, "  if (here.len[%u] < %uu) return 2; /* %s is of that many */\n",
-          (unsigned)e->slots[i], (unsigned)buffer->count, e->buffer_names[i]);
+      C_PRINT(e,
+              "  if (here.len[%u] < %uu) return 2; /* %s is of that many */\n",
+              (unsigned)e->data_index[i], (unsigned)buffer->count,
+              e->buffer_names[i]);
     }
     if (most == UINT32_MAX) continue;
     C_PRINT(e,
             "  if (here.len[%u] > %uu) return 2; /* it is used by halves */\n",
-            (unsigned)e->slots[i], (unsigned)most);
+            (unsigned)e->data_index[i], (unsigned)most);
   }
   if (kernel->spill_buffer == VYRE_NO_INDEX) return;
-  unsigned slot = e->slots[kernel->spill_buffer];
+  unsigned slot = e->data_index[kernel->spill_buffer];
   unsigned long long words =
       (unsigned long long)kernel->spill_words * vyre__lir_group_size(kernel);
   C_PRINT(e,
@@ -459,15 +461,15 @@ static bool is_loaded(const vyre__lir_kernel *kernel, uint32_t buffer) {
   return false;
 }
 
-/* Prints copies of uniforms, which phases are given instead: all loads of one agree, though
- * another thread may change the caller's memory. */
+/* Prints copies of uniforms, which are passed to the phases. All loads then
+ * agree, even if another thread changes the caller's memory. */
 static void print_uniforms(c_emitter *e) {
   const vyre__lir_kernel *kernel = e->kernel;
   uint64_t bytes = 0;
   for (uint32_t i = 0; i < kernel->buffer_count; i++) {
     const vyre__lir_buffer *buffer = &kernel->buffers[i];
     if (buffer->kind != VYRE_MEMORY_UNIFORM || !is_loaded(kernel, i)) continue;
-    unsigned slot = e->slots[i];
+    unsigned slot = e->data_index[i];
     bytes += shared_count(buffer) * buffer->width;
     C_PRINT(e,
             "  %s%s uniform_%u[%llu];\n"
@@ -519,12 +521,12 @@ static vyre_code print_dispatch(c_emitter *e, const bool *needs_scratch) {
   C_PRINT(e,
           "  const uint64_t groups =\n"
           "      (uint64_t)here.grid[0] * here.grid[1] * here.grid[2];\n");
-  print_refusals(e);
+  print_launch_checks(e);
   print_uniforms(e);
   if (has_host) {
     declare_launch(e, "(&here)");
     declare_uniform(e);
-    c_parts(e, e->r->first);
+    c_regions(e, e->r->first);
   }
   print_steps(e, has_scratch);
   C_PRINT(e, "  return 0;\n}\n");
@@ -532,7 +534,7 @@ static vyre_code print_dispatch(c_emitter *e, const bool *needs_scratch) {
   return VYRE_OK;
 }
 
-/* --- the file ---------------------------------------------------------------*/
+/* --- the file ------------------------------------------------------------- */
 
 static void print_head(c_emitter *e) {
   C_PRINT(e, "/* Kernel %s, written by vyre. Plain C11; compile it with\n",
@@ -606,7 +608,8 @@ static void print_head(c_emitter *e) {
   C_PRINT(e, "\n");
 }
 
-/* For who runs phases without the function that runs them all. */
+/* Documents loop_value for programs that call the phase functions
+ * themselves. */
 static void print_loop_values(c_emitter *e) {
   const vyre__lir_kernel *kernel = e->kernel;
   if (kernel->grid_loop_count == 0) {
@@ -640,13 +643,13 @@ static void print_loop_values(c_emitter *e) {
 
 static void print_launch(c_emitter *e) {
   const vyre__lir_kernel *kernel = e->kernel;
-  unsigned slots = e->slot_count ? e->slot_count : 1;
+  unsigned data_index = e->data_count ? e->data_count : 1;
   unsigned loops = kernel->grid_loop_count ? kernel->grid_loop_count : 1;
   C_PRINT(e, "/* What a dispatch needs. Buffers, in this order:");
   for (uint32_t i = 0; i < kernel->buffer_count; i++) {
-    if (e->slots[i] == VYRE_NO_INDEX) continue;
+    if (e->data_index[i] == VYRE_NO_INDEX) continue;
     const char *name = kernel->buffers[i].name;
-    C_PRINT(e, "\n *   %u %s", (unsigned)e->slots[i], e->buffer_names[i]);
+    C_PRINT(e, "\n *   %u %s", (unsigned)e->data_index[i], e->buffer_names[i]);
     if (i != kernel->spill_buffer && strcmp(name, e->buffer_names[i]) != 0) {
       C_PRINT(e, ", which is %s in the kernel", name);
     }
@@ -661,8 +664,8 @@ static void print_launch(c_emitter *e) {
   C_PRINT(e, "\n * each aligned to its elements.");
   print_loop_values(e);
   C_PRINT(e, " */\n");
-  C_PRINT(e, "typedef struct {\n  void *data[%u];\n", slots);
-  C_PRINT(e, "  uint32_t len[%u]; /* in elements */\n", slots);
+  C_PRINT(e, "typedef struct {\n  void *data[%u];\n", data_index);
+  C_PRINT(e, "  uint32_t len[%u]; /* in elements */\n", data_index);
   C_PRINT(e, "  uint32_t grid[3]; /* workgroups in x, y, z */\n");
   C_PRINT(e,
           "  uint64_t fuel;    /* rounds of loops that an invocation may take "
@@ -689,12 +692,11 @@ static void print_prototypes(c_emitter *e) {
   C_PRINT(
       e,
       "\n/* The whole dispatch, on this thread. Returns 0, 1 when out of fuel, "
-      "or "
-      "2 with\n * nothing done: if ids would not fit in 32 bits or workgroups "
+      "or 2 with\n * nothing done: if ids would not fit in 32 bits or "
+      "workgroups "
       "not in 64, if a\n * buffer has fewer elements than it is declared with, "
-      "or more than can be indexed,\n * or if there is no room for what is "
-      "kept "
-      "across grid barriers. */\n");
+      "or more than can be indexed,\n * or if there is "
+      "no room for what is kept across grid barriers. */\n");
   C_PRINT(e, "int %s(const %s_launch *launch);\n\n", e->name, e->name);
 }
 
@@ -712,7 +714,7 @@ static vyre_code print_file(c_emitter *e, bool *needs_scratch) {
   return print_dispatch(e, needs_scratch);
 }
 
-/* Operations of the language that a pass should have taken apart. */
+/* Rejects operations that a lowering pass should have replaced. */
 static vyre_code check_operations(const vyre__lir_kernel *kernel,
                                   vyre_status *st) {
   for (uint32_t i = 1; i < kernel->count; i++) {
@@ -720,17 +722,19 @@ static vyre_code check_operations(const vyre__lir_kernel *kernel,
     bool is_late = kernel->code[i].op != VYRE__LIR_TICK &&
                    !(info->flags & (VYRE__LIRF_HIGH | VYRE__LIRF_GRID_BARRIER));
     if (is_late) continue;
-    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
-                     "lower the kernel all the way before it is printed",
-                     "instruction %u of kernel '%.100s' is '%s', which has no "
-                     "spelling in C",
-                     (unsigned)i, kernel->name, info->text);
+    return VYRE_FAIL(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+        "run all lowering passes before printing C",
+        "instruction %u of kernel '%.100s' is '%s', which has no C "
+        "equivalent",
+        (unsigned)i, kernel->name, info->text);
   }
   return VYRE_OK;
 }
 
-/* Words stand for narrow elements on devices that have no others. Here the last
- * word may reach beyond what somebody has allocated. */
+/* Rejects narrow elements that are accessed as words, as on devices without
+ * narrow accesses. In C the last word may extend past the end of the
+ * allocation. */
 static vyre_code check_buffers(const vyre__lir_kernel *kernel,
                                vyre_status *st) {
   for (uint32_t i = 0; i < kernel->buffer_count; i++) {
@@ -739,9 +743,9 @@ static vyre_code check_buffers(const vyre__lir_kernel *kernel,
     if (buffer->unit >= buffer->width) continue;
     return VYRE_FAIL(
         st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
-        "drop no_narrow (--no-narrow): C has 8- and 16-bit accesses",
-        "buffer '%.100s' of kernel '%.100s' has elements of %u byte%s, but its "
-        "accesses are of %u: they would leave a buffer whose size is no "
+        "remove no_narrow (--no-narrow): C has 8- and 16-bit accesses",
+        "buffer '%.100s' of kernel '%.100s' has elements of %u byte%s, but "
+        "accesses of %u bytes: they would leave a buffer whose size is not a "
         "multiple of that",
         buffer->name, kernel->name, buffer->unit, buffer->unit > 1 ? "s" : "",
         buffer->width);
@@ -764,7 +768,7 @@ static vyre_code emit(c_emitter *e) {
     return vyre__no_memory(e->st, "codegen/c", "buffers", buffers);
   }
   memset(needs_scratch, 0, kernel->phase_count * sizeof *needs_scratch);
-  /* Once to nobody, to see which helpers are used. */
+  /* A silent pass finds the helpers in use. */
   vyre__arena_mark mark = vyre__arena_here(e->arena);
   e->is_silent = true;
   VYRE_TRY(print_file(e, needs_scratch));
@@ -773,8 +777,8 @@ static vyre_code emit(c_emitter *e) {
   VYRE_TRY(print_file(e, needs_scratch));
   if (e->out.ok) return VYRE_OK;
   return VYRE_FAIL(e->st, VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED,
-                   "let the writer take the whole text",
-                   "the writer refused a part of kernel '%.100s'",
+                   "return true from the writer for the full text",
+                   "the writer failed while kernel '%.100s' was written",
                    kernel->name);
 }
 

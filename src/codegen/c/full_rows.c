@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Rows of invocations that are all inside.
+/* Prints a second copy of a region for full rows, in which every invocation
+ * passes the bounds checks.
  *
- * Most kernels ask `i < len(y)`, and robust access asks again. For all rows but
- * the last the answer is yes for every invocation; asked once for the row, what
- * remains is a loop without conditions, which every compiler turns into vectors,
- * without masks too. So a run that asks is printed twice. */
+ * Most kernels test `i < len(y)`, and the bounds check of an access tests it
+ * again. For all rows but the last, the test holds for every invocation. Tested
+ * once for the row, it leaves a loop without conditions, which every compiler
+ * vectorises, even without masks. So a region with such a test is printed
+ * twice. */
 #include "codegen/c/internal.h"
 
 enum {
-  MOST_BOUNDS = 8,
-  MOST_INSTS = 800, /* longer ones are not printed twice */
-  LEAST_ROW = 8,
-  LEAST_CHAIN = 8, /* operations of f64 */
-  CHAIN_ROW = 16,  /* invocations that the hint asks for at a time */
+  MAX_BOUNDS = 8,
+  MAX_INSTS = 800, /* longer regions are not printed twice */
+  MIN_ROW = 8,
+  MIN_CHAIN = 8,  /* f64 operations */
+  CHAIN_ROW = 16, /* invocations per iteration that the hint asks for */
 };
 
 static const char axes[] = "xyz";
@@ -22,28 +24,28 @@ typedef struct bound {
   vyre__val value;
 } bound;
 
-/* id < value, or value <= id; whether it is one. */
+/* Returns true if the value is `id < value` or `value <= id`. */
 static bool bound_of(const c_emitter *e, vyre__val v, bound *out) {
   const vyre__lir_inst *inst = c_inst(e, v);
   bool asks_in = inst->op == VYRE__LIR_LT_U;
   if (!asks_in && inst->op != VYRE__LIR_LE_U) return false;
   vyre__val id = asks_in ? inst->a : inst->b;
   vyre__val value = asks_in ? inst->b : inst->a;
-  const vyre__inst_info *role = c_role(e, value);
+  const vyre__inst_info *info = c_info(e, value);
   if (!c_note_of(e, id)->global) return false;
   out->axis = (uint8_t)(c_note_of(e, id)->global - 1);
   out->value = value;
-  return role->storage == VYRE__STORAGE_UNIFORM ||
-         (role->is_leaf && role->is_uniform);
+  return info->storage == VYRE__STORAGE_UNIFORM ||
+         (info->is_leaf && info->is_uniform);
 }
 
-/* What a condition is where all ids are below their bounds. */
+/* Finds conditions that are constant where all ids are below their bounds. */
 void c_find_known(c_emitter *e) {
   for (uint32_t at = e->r->begin; at < e->r->end; at++) {
     const vyre__lir_inst *inst = c_inst(e, at);
     c_note *note = c_note_of(e, at);
     bound ignored;
-    if (!c_role(e, at)->is_needed || inst->type != VYRE_TYPE_BOOL) continue;
+    if (!c_info(e, at)->is_needed || inst->type != VYRE_TYPE_BOOL) continue;
     if (bound_of(e, at, &ignored)) {
       note->known = inst->op == VYRE__LIR_LT_U ? C_TRUE : C_FALSE;
     } else if (inst->op == VYRE__LIR_NOT) {
@@ -57,10 +59,10 @@ void c_find_known(c_emitter *e) {
 }
 
 typedef struct bounds {
-  bound all[MOST_BOUNDS];
+  bound all[MAX_BOUNDS];
   uint32_t count;
   bool too_many;
-  bool is_never; /* some bound is below the row */
+  bool is_impossible; /* a bound is below the row */
 } bounds;
 
 static void add_bounds(const c_emitter *e, vyre__val v, bounds *out) {
@@ -73,41 +75,41 @@ static void add_bounds(const c_emitter *e, vyre__val v, bounds *out) {
     return;
   }
   const vyre__lir_inst *value = c_inst(e, one.value);
-  out->is_never |= one.axis == 0 && value->op == VYRE__LIR_CONST &&
-                   vyre__lir_const(value) < e->kernel->workgroup[0];
+  out->is_impossible |= one.axis == 0 && value->op == VYRE__LIR_CONST &&
+                        vyre__lir_const(value) < e->kernel->workgroup[0];
   for (uint32_t i = 0; i < out->count; i++) {
     if (out->all[i].axis == one.axis && out->all[i].value == one.value) return;
   }
-  out->too_many |= out->count == MOST_BOUNDS;
+  out->too_many |= out->count == MAX_BOUNDS;
   if (!out->too_many) out->all[out->count++] = one;
 }
 
-/* What a piece makes again is written there too, with the conditions that it
- * rests on. */
-static void add_remakes(const c_emitter *e, uint32_t number, bounds *out) {
-  const vyre__subregion *piece = &e->r->subregions[number];
-  for (uint32_t i = 0; i < piece->remat_count; i++) {
-    vyre__val operands[4], v = e->r->remats[piece->first_remat + i];
+/* Adds bounds of rematerialised values and of their conditions. */
+static void add_remats(const c_emitter *e, uint32_t number, bounds *out) {
+  const vyre__subregion *subregion = &e->r->subregions[number];
+  for (uint32_t i = 0; i < subregion->remat_count; i++) {
+    vyre__val operands[4], v = e->r->remats[subregion->first_remat + i];
     uint32_t count = vyre__lir_operands(c_inst(e, v), operands);
     add_bounds(e, v, out);
     for (uint32_t k = 0; k < count; k++) add_bounds(e, operands[k], out);
   }
 }
 
-/* Bounds that the run asks for, if it can become vectors without them. */
-static bool find_bounds(const c_emitter *e, const vyre__region *run,
+/* Collects the bounds that a region tests. Returns false if it would not
+ * vectorise without them. */
+static bool find_bounds(const c_emitter *e, const vyre__region *region,
                         bounds *out) {
   *out = (bounds){.count = 0};
-  if (e->kernel->workgroup[0] < LEAST_ROW) return false;
-  if (run->end - run->begin > MOST_INSTS) return false;
-  for (uint32_t i = 0; i < run->subregion_count; i++) {
-    add_remakes(e, run->first_subregion + i, out);
+  if (e->kernel->workgroup[0] < MIN_ROW) return false;
+  if (region->end - region->begin > MAX_INSTS) return false;
+  for (uint32_t i = 0; i < region->subregion_count; i++) {
+    add_remats(e, region->first_subregion + i, out);
   }
-  for (uint32_t at = run->begin; at < run->end; at++) {
-    const vyre__inst_info *role = c_role(e, at);
-    if (!role->is_needed || role->storage == VYRE__STORAGE_UNIFORM) continue;
+  for (uint32_t at = region->begin; at < region->end; at++) {
+    const vyre__inst_info *info = c_info(e, at);
+    if (!info->is_needed || info->storage == VYRE__STORAGE_UNIFORM) continue;
     const vyre__lir_inst *inst = c_inst(e, at);
-    bool is_rare = e->r->subregions[role->subregion].is_rare;
+    bool is_rare = e->r->subregions[info->subregion].is_rare;
     bool blocks = inst->op == VYRE__LIR_LOOP || c_reads_once(e, at) ||
                   (vyre__lir_ops[inst->op].flags & VYRE__LIRF_ATOMICS);
     if (blocks && !is_rare) return false;
@@ -115,13 +117,13 @@ static bool find_bounds(const c_emitter *e, const vyre__region *run,
     uint32_t count = vyre__lir_operands(inst, operands);
     for (uint32_t i = 0; i < count; i++) add_bounds(e, operands[i], out);
   }
-  return out->count > 0 && !out->too_many && !out->is_never;
+  return out->count > 0 && !out->too_many && !out->is_impossible;
 }
 
-bool c_full_condition(c_emitter *e, const vyre__region *run) {
+bool c_full_condition(c_emitter *e, const vyre__region *region) {
   const uint32_t *size = e->kernel->workgroup;
   bounds found;
-  if (e->options->no_full || !find_bounds(e, run, &found)) return false;
+  if (e->options->no_full || !find_bounds(e, region, &found)) return false;
   c_line(e);
   C_PRINT(e, "if (");
   for (uint32_t i = 0; i < found.count; i++) {
@@ -135,7 +137,7 @@ bool c_full_condition(c_emitter *e, const vyre__region *run) {
       C_PRINT(e, "group_%c * %uu + local_%c < ", axes[axis],
               (unsigned)size[axis], axes[axis]);
     }
-    c_value(e, found.all[i].value, 12); /* binds as tightly as + */
+    c_value(e, found.all[i].value, 12); /* precedence of + */
   }
   C_PRINT(e, ") { /* all invocations of the row are inside */\n");
   return true;
@@ -146,23 +148,24 @@ static bool is_f64_work(const vyre__lir_inst *inst) {
          inst->op <= VYRE__LIR_FMA;
 }
 
-/* Whether a condition is none in the code that is being printed. */
+/* Returns true if the condition is not constant in the code that is being
+ * printed. */
 static bool is_open(const c_emitter *e, uint32_t at) {
   const vyre__lir_inst *inst = c_inst(e, at);
   return inst->op == VYRE__LIR_IF && c_known_of(e, inst->a) == C_UNKNOWN;
 }
 
 bool c_is_chain(const c_emitter *e, uint32_t number) {
-  const vyre__subregion *piece = &e->r->subregions[number];
+  const vyre__subregion *subregion = &e->r->subregions[number];
   uint32_t row = e->kernel->workgroup[0], work = 0;
-  if (piece->tests_done || row % CHAIN_ROW != 0) return false;
-  for (uint32_t open = c_role(e, piece->begin)->parent;
-       open && c_role(e, open)->subregion; open = c_role(e, open)->parent) {
+  if (subregion->tests_done || row % CHAIN_ROW != 0) return false;
+  for (uint32_t open = c_info(e, subregion->begin)->parent;
+       open && c_info(e, open)->subregion; open = c_info(e, open)->parent) {
     if (c_inst(e, open)->op != VYRE__LIR_IF || is_open(e, open)) return false;
   }
-  for (uint32_t at = piece->begin; at < piece->end; at++) {
+  for (uint32_t at = subregion->begin; at < subregion->end; at++) {
     const vyre__lir_inst *inst = c_inst(e, at);
-    if (!c_role(e, at)->is_needed || c_home(e, at) != number) continue;
+    if (!c_info(e, at)->is_needed || c_home(e, at) != number) continue;
     uint16_t flags = vyre__lir_ops[inst->op].flags;
     if (flags & VYRE__LIRF_ATOMICS) return false;
     if ((flags & VYRE__LIRF_JUMPS) && !e->is_full) return false;
@@ -171,5 +174,5 @@ bool c_is_chain(const c_emitter *e, uint32_t number) {
     }
     work += is_f64_work(inst);
   }
-  return work >= LEAST_CHAIN;
+  return work >= MIN_CHAIN;
 }

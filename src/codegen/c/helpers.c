@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The small functions that an emitted file begins with. */
+/* Prints the helper functions at the top of a generated file. */
 #include "codegen/c/internal.h"
 
 static const char *const plain_helpers[C_PLAIN_HELPERS] = {
@@ -81,7 +81,8 @@ static const char *const plain_helpers[C_PLAIN_HELPERS] = {
         "  a = (a + (a >> 4)) & 0x0F0F0F0F0F0F0F0Full;\n"
         "  return a * 0x0101010101010101ull >> 56;\n"
         "}\n",
-    /* >> of a negative number is arithmetic in all compilers that we know. */
+    /* All known compilers implement >> of a negative number as an arithmetic
+     * shift. */
     [C_SAR32] =
         "static inline uint32_t vyre_sar32(uint32_t a, uint32_t by) {\n"
         "  return (uint32_t)((int32_t)a >> by);\n"
@@ -107,7 +108,7 @@ static void print_min_max(c_emitter *e) {
   }
 }
 
-/* A NaN loses, and -0 is less than +0. */
+/* A NaN operand loses, and -0 is less than +0. */
 static void print_float_min_max(c_emitter *e) {
   for (unsigned i = C_MIN_F32; i <= C_MAX_F64; i++) {
     if (!e->helpers[i]) continue;
@@ -124,16 +125,18 @@ static void print_float_min_max(c_emitter *e) {
   }
 }
 
-/* Somebody may write there meanwhile: what is checked must be what is used. */
+/* Prints loads that are executed once. Another thread may write the memory, and
+ * the checked value must be the value that is used. */
 static void print_loads(c_emitter *e) {
   for (unsigned i = C_LOAD8; i <= C_LOAD64; i++) {
     if (!e->helpers[i]) continue;
     unsigned bits = 8u << (i - C_LOAD8);
     C_PRINT(e,
-            "/* Happens once, whoever writes there meanwhile. */\n"
+            "/* Happens once, whoever "    /* lint: english-ok: emitted text */
+            "writes there meanwhile. */\n" /* lint: english-ok: same */
             "static inline uint%u_t vyre_load%u(const uint%u_t *at) {\n",
             bits < 32 ? 32 : bits, bits, bits);
-    /* Where 64 bits are two words, an atomic load would be a library's. */
+    /* If 64 bits are two words, an atomic load would need a library. */
     C_PRINT(e, "#if defined(__GNUC__)%s\n",
             bits == 64 ? " && __SIZEOF_POINTER__ >= 8" : "");
     C_PRINT(e,
@@ -150,7 +153,7 @@ static const char *const atomic_names[] = {
     "add", "min_u", "min_s", "max_u",    "max_s",
     "and", "or",    "xor",   "exchange", "cas"};
 
-/* The new value, from `old` and what was given. */
+/* Prints the new value, computed from `old` and the operands. */
 static void print_new_value(c_emitter *e, unsigned which, const char *bits) {
   static const char *const plain[] = {
       [0] = "old + value", [5] = "old & value",
@@ -192,7 +195,8 @@ static void print_atomic_body(c_emitter *e, unsigned which, const char *bits) {
   }
 }
 
-/* Global memory is seen by workgroups on other threads; shared memory is not. */
+/* Prints atomics. Workgroups on other threads access global memory, but not
+ * shared memory. */
 static void print_atomics(c_emitter *e) {
   for (unsigned i = C_ATOMICS; i < C_HELPERS; i++) {
     if (!e->helpers[i]) continue;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The workgroup's own control flow, and loops over its invocations. */
+/* Prints the control flow of the workgroup and the loops over its
+ * invocations. */
 #include "codegen/c/internal.h"
 
 static void open_loop(c_emitter *e, char axis, uint32_t size) {
@@ -17,17 +18,17 @@ static void close_blocks(c_emitter *e, unsigned indent) {
   }
 }
 
-/* A line before the loop over a row, for compilers that take hints. */
-static void hint_row(c_emitter *e, uint32_t piece) {
-  if (!c_is_chain(e, piece)) return;
+/* Prints a hint before the loop over a row, for compilers that support it. */
+static void hint_row(c_emitter *e, uint32_t subregion) {
+  if (!c_is_chain(e, subregion)) return;
   e->uses_rows |= e->is_last;
   c_line(e);
   C_PRINT(e, "VYRE_ROW\n");
 }
 
-static void strip_loop(c_emitter *e, uint32_t piece) {
+static void strip_loop(c_emitter *e, uint32_t subregion) {
   uint32_t size = e->kernel->workgroup[0];
-  hint_row(e, piece);
+  hint_row(e, subregion);
   if (size <= VYRE__STRIP) {
     open_loop(e, 'x', size);
     return;
@@ -38,8 +39,9 @@ static void strip_loop(c_emitter *e, uint32_t piece) {
   e->indent++;
 }
 
-/* Pieces one after the other, for a strip of invocations each time. */
-static void print_strips(c_emitter *e, const vyre__region *run) {
+/* Prints the subregions one after the other, for one strip of invocations at a
+ * time. */
+static void print_strips(c_emitter *e, const vyre__region *region) {
   uint32_t size = e->kernel->workgroup[0];
   if (size > VYRE__STRIP) {
     c_line(e);
@@ -60,90 +62,90 @@ static void print_strips(c_emitter *e, const vyre__region *run) {
     C_PRINT(e, "memset(done, 0, %u);\n",
             (unsigned)(size < VYRE__STRIP ? size : VYRE__STRIP));
   }
-  for (uint32_t i = 0; i < run->subregion_count; i++) {
-    uint32_t piece = run->first_subregion + i;
-    if (e->r->subregions[piece].is_empty) continue;
-    const vyre__subregion *next = &e->r->subregions[piece + 1];
+  for (uint32_t i = 0; i < region->subregion_count; i++) {
+    uint32_t subregion = region->first_subregion + i;
+    if (e->r->subregions[subregion].is_empty) continue;
+    const vyre__subregion *next = &e->r->subregions[subregion + 1];
     bool next_rare =
-        i + 1 < run->subregion_count && next->is_rare && !next->is_empty;
+        i + 1 < region->subregion_count && next->is_rare && !next->is_empty;
     vyre__val asked = next_rare ? c_inst(e, next->begin)->a : 0;
-    bool asks = next_rare && c_role(e, asked)->storage >= VYRE__STORAGE_ARRAY &&
-                c_role(e, asked)->subregion == piece;
+    bool asks = next_rare && c_info(e, asked)->storage >= VYRE__STORAGE_ARRAY &&
+                c_info(e, asked)->subregion == subregion;
     unsigned indent = e->indent;
     if (asks) {
       c_line(e);
-      C_PRINT(e, "uint32_t rare_%u = 0;\n", (unsigned)piece + 1);
+      C_PRINT(e, "uint32_t rare_%u = 0;\n", (unsigned)subregion + 1);
     }
-    strip_loop(e, piece);
-    c_piece(e, piece);
+    strip_loop(e, subregion);
+    c_subregion(e, subregion);
     close_blocks(e, indent);
     if (asks) {
       c_line(e);
-      C_PRINT(e, "if (rare_%u) {\n", (unsigned)piece + 1);
+      C_PRINT(e, "if (rare_%u) {\n", (unsigned)subregion + 1);
       e->indent++;
-      strip_loop(e, piece + 1);
-      c_piece(e, piece + 1);
+      strip_loop(e, subregion + 1);
+      c_subregion(e, subregion + 1);
       close_blocks(e, indent);
       i++;
     }
   }
 }
 
-/* All pieces of a run, for one row of invocations in x. */
-static void print_row(c_emitter *e, const vyre__region *run) {
+/* Prints all subregions of a region for one row of invocations in x. */
+static void print_row(c_emitter *e, const vyre__region *region) {
   unsigned indent = e->indent;
-  if (run->subregion_count > 1) {
-    print_strips(e, run);
+  if (region->subregion_count > 1) {
+    print_strips(e, region);
   } else {
-    hint_row(e, run->first_subregion);
+    hint_row(e, region->first_subregion);
     open_loop(e, 'x', e->kernel->workgroup[0]);
-    c_piece(e, run->first_subregion);
+    c_subregion(e, region->first_subregion);
   }
   close_blocks(e, indent);
 }
 
-static void print_run(c_emitter *e, const vyre__region *run) {
+static void print_parallel(c_emitter *e, const vyre__region *region) {
   const uint32_t *size = e->kernel->workgroup;
   unsigned indent = e->indent;
-  c_hoisted(e, run);
-  if (run->is_empty) return;
+  c_hoisted(e, region);
+  if (region->is_empty) return;
   if (e->is_host) {
-    for (uint32_t i = 0; i < run->subregion_count; i++) {
+    for (uint32_t i = 0; i < region->subregion_count; i++) {
       c_line(e);
       C_PRINT(e, "{\n");
       e->indent++;
-      c_piece(e, run->first_subregion + i);
+      c_subregion(e, region->first_subregion + i);
       close_blocks(e, indent);
     }
     return;
   }
   if (size[2] > 1) open_loop(e, 'z', size[2]);
   if (size[1] > 1 || size[2] > 1) open_loop(e, 'y', size[1]);
-  if (c_full_condition(e, run)) {
+  if (c_full_condition(e, region)) {
     e->indent++;
     e->is_full = true;
-    print_row(e, run);
+    print_row(e, region);
     e->is_full = false;
     e->indent--;
     c_line(e);
     C_PRINT(e, "} else {\n");
     e->indent++;
   }
-  print_row(e, run);
+  print_row(e, region);
   close_blocks(e, indent);
 }
 
-/* Whether the step of a loop is more than its label. */
+/* Returns true if the step of a loop is more than its label. */
 static bool has_step(const vyre__region *loop) {
   return loop->other != 0 || loop->clears_done;
 }
 
 static void declare_early(c_emitter *e, const vyre__region *loop) {
   if (!loop->has_continue || !has_step(loop)) return;
-  for (uint32_t at = loop->begin + 1; at < c_role(e, loop->begin)->mate; at++) {
+  for (uint32_t at = loop->begin + 1; at < c_info(e, loop->begin)->mate; at++) {
     const c_note *note = c_note_of(e, at);
-    if (c_role(e, at)->parent != loop->begin || !note->is_early) continue;
-    if (c_role(e, at)->storage != VYRE__STORAGE_UNIFORM || !note->used_before)
+    if (c_info(e, at)->parent != loop->begin || !note->is_early) continue;
+    if (c_info(e, at)->storage != VYRE__STORAGE_UNIFORM || !note->used_before)
       continue;
     vyre_type type = (vyre_type)c_inst(e, at)->type;
     c_line(e);
@@ -152,7 +154,7 @@ static void declare_early(c_emitter *e, const vyre__region *loop) {
 }
 
 static void print_loop(c_emitter *e, const vyre__region *loop) {
-  c_place(e, loop->begin);
+  c_source_line(e, loop->begin);
   c_line(e);
   C_PRINT(e, "for (;;) {\n");
   e->indent++;
@@ -160,7 +162,7 @@ static void print_loop(c_emitter *e, const vyre__region *loop) {
     e->step_used[loop->begin - e->r->begin] = true;
   }
   declare_early(e, loop);
-  c_parts(e, loop->inner);
+  c_regions(e, loop->inner);
   if (e->step_used[loop->begin - e->r->begin]) {
     C_PRINT(e, "step_%u:;\n", (unsigned)loop->begin);
   }
@@ -168,41 +170,41 @@ static void print_loop(c_emitter *e, const vyre__region *loop) {
     c_line(e);
     C_PRINT(e, "memset(done, 0, %u);\n", (unsigned)e->r->invocations);
   }
-  c_parts(e, loop->other);
+  c_regions(e, loop->other);
   e->indent--;
   c_line(e);
   C_PRINT(e, "}\n");
 }
 
-static void print_if(c_emitter *e, const vyre__region *part) {
-  c_place(e, part->begin);
+static void print_if(c_emitter *e, const vyre__region *region) {
+  c_source_line(e, region->begin);
   c_line(e);
   C_PRINT(e, "if (");
-  c_value(e, c_inst(e, part->begin)->a, C_TOP);
+  c_value(e, c_inst(e, region->begin)->a, C_TOP);
   C_PRINT(e, ") {\n");
   e->indent++;
-  c_parts(e, part->inner);
+  c_regions(e, region->inner);
   e->indent--;
   c_line(e);
-  if (part->other) {
+  if (region->other) {
     C_PRINT(e, "} else {\n");
     e->indent++;
-    c_parts(e, part->other);
+    c_regions(e, region->other);
     e->indent--;
     c_line(e);
   }
   C_PRINT(e, "}\n");
 }
 
-/* A jump of the whole workgroup. */
-static void print_group_jump(c_emitter *e, const vyre__region *part) {
-  uint32_t open = c_role(e, part->begin)->parent;
+/* Prints a jump of the full workgroup. */
+static void print_group_jump(c_emitter *e, const vyre__region *region) {
+  uint32_t open = c_info(e, region->begin)->parent;
   while (open && c_inst(e, open)->op != VYRE__LIR_LOOP) {
-    open = c_role(e, open)->parent;
+    open = c_info(e, open)->parent;
   }
-  c_place(e, part->begin);
+  c_source_line(e, region->begin);
   c_line(e);
-  switch (c_inst(e, part->begin)->op) {
+  switch (c_inst(e, region->begin)->op) {
     case VYRE__LIR_BREAK:
       C_PRINT(e, "break;\n");
       break;
@@ -223,25 +225,25 @@ static void print_group_jump(c_emitter *e, const vyre__region *part) {
   }
 }
 
-void c_parts(c_emitter *e, uint32_t first) {
+void c_regions(c_emitter *e, uint32_t first) {
   for (uint32_t i = first; i; i = e->r->regions[i].next) {
-    const vyre__region *part = &e->r->regions[i];
-    switch (part->kind) {
+    const vyre__region *region = &e->r->regions[i];
+    switch (region->kind) {
       case VYRE__REGION_PARALLEL:
-        print_run(e, part);
+        print_parallel(e, region);
         break;
       case VYRE__REGION_IF:
-        print_if(e, part);
+        print_if(e, region);
         break;
       case VYRE__REGION_LOOP:
-        print_loop(e, part);
+        print_loop(e, region);
         break;
       case VYRE__REGION_BARRIER:
         c_line(e);
         C_PRINT(e, "/* barrier */\n");
         break;
       default:
-        print_group_jump(e, part);
+        print_group_jump(e, region);
     }
   }
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Names that mean something to a C compiler, to the headers that an emitted file
- * includes, or to the file itself. */
+/* Lists names that a generated file must not define: words of C, names in its
+ * headers, and names of the file itself. */
 #include <string.h>
 
 #include "codegen/c/internal.h"
 
-/* Words of C, what is called or named by the file, and macros. A variable may
- * have the name of a library function that the file does not call. */
+/* Keywords, names that the file uses, and macros. A variable may have the name
+ * of a library function that the file does not call. */
 static const char taken_anywhere[] =
     " alignas alignof asm auto bool break case char complex const constexpr "
     "continue default do double else enum extern false float for fortran goto "
@@ -24,13 +24,13 @@ static const char taken_anywhere[] =
     "local_x local_y local_z group_x group_y group_z grid_x grid_y grid_z "
     "first_x first_y first_z global_x global_y global_z ";
 
-/* How macros of the headers begin; they have no small letters. */
+/* Prefixes of macros in the headers; they have no lower-case letters. */
 static const char *const macro_prefixes[] = {
     "FLT_",  "DBL_",     "LDBL_", "FP_",    "M_",    "MATH_", "INT", "UINT",
     "SIZE_", "PTRDIFF_", "SIG_",  "WCHAR_", "WINT_", "HUGE_", "DEC"};
 
-/* A function may not have these: compilers know what they are. Those that
- * differ by an ending of suffixes[] only are here once. */
+/* Functions that compilers treat as built-in. Names that differ only by an
+ * ending in suffixes[] are listed once. */
 static const char taken_functions[] =
     " main abort abs acos acosh acospi aligned_alloc asin asinh asinpi atan "
     "atan2 atan2pi atanh atanpi bcmp bcopy bzero cabs cacos cacosh calloc "
@@ -66,8 +66,8 @@ static const char taken_functions[] =
     "vsnprintf vsprintf vsscanf wcschr wcscmp wcslen wcsncmp wmemchr wmemcmp "
     "wmemcpy wmemmove y0 y1 yn ";
 
-/* The others of C11 that have external linkage: who links the file calls them, and
- * would get the kernel. */
+/* All other C11 names with external linkage. A kernel of that name would
+ * replace the library function in the program that links the file. */
 static const char taken_external[] =
     " asctime at_quick_exit atexit atof atoi atol atoll bsearch btowc c16rtomb "
     "c32rtomb call_once clearerr clock cnd_broadcast cnd_destroy cnd_init "
@@ -93,21 +93,22 @@ static const char *const suffixes[] = {"f",   "l",    "f32",      "f32x",
                                        "f64", "ld",   "f64x",     "_r",
                                        "_l",  "f128", "_unlocked"};
 
-/* Of C23: operations that round to a narrower type, as fadd, dmull, f32subf64. */
+/* C23 operations that round to a narrower type, such as fadd, dmull,
+ * f32subf64. */
 static const char *const narrow_prefixes[] = {"f",    "d",   "f32",
                                               "f32x", "f64", "f64x"};
 static const char narrow_operations[] = " add sub mul div fma sqrt ";
 
-static bool has_word(const char *words, const char *name, size_t length) {
-  char padded[C_NAME_ROOM + 2];
-  if (length == 0 || length >= C_NAME_ROOM) return false;
+static bool contains_word(const char *words, const char *name, size_t length) {
+  char padded[C_NAME_SIZE + 2];
+  if (length == 0 || length >= C_NAME_SIZE) return false;
   padded[0] = padded[length + 1] = ' ';
   memcpy(padded + 1, name, length);
   padded[length + 2] = '\0';
   return strstr(words, padded) != NULL;
 }
 
-/* How many characters are left without the ending; 0: it has another. */
+/* Returns the length of the name without the ending; 0 if it has another. */
 static size_t without(const char *name, size_t length, const char *ending) {
   size_t tail = strlen(ending);
   if (length <= tail || memcmp(name + length - tail, ending, tail) != 0) {
@@ -123,33 +124,33 @@ static bool is_macro(const char *name) {
       return true;
     }
   }
-  return strncmp(name, "VYRE_", 5) == 0; /* ours */
+  return strncmp(name, "VYRE_", 5) == 0; /* macros of the generated file */
 }
 
-bool c_is_word(const char *name) {
+bool c_is_reserved(const char *name) {
   size_t length = strlen(name);
-  return has_word(taken_anywhere, name, length) || is_macro(name) ||
+  return contains_word(taken_anywhere, name, length) || is_macro(name) ||
          without(name, length, "_t") != 0; /* types of the headers */
 }
 
 static bool is_stem(const char *name, size_t length) {
-  if (has_word(taken_functions, name, length)) return true;
+  if (contains_word(taken_functions, name, length)) return true;
   for (size_t i = 0; i < sizeof narrow_prefixes / sizeof *narrow_prefixes;
        i++) {
     size_t head = strlen(narrow_prefixes[i]);
     if (length > head && memcmp(name, narrow_prefixes[i], head) == 0 &&
-        has_word(narrow_operations, name + head, length - head)) {
+        contains_word(narrow_operations, name + head, length - head)) {
       return true;
     }
   }
   return false;
 }
 
-/* With two endings too: lgammaf_r. */
-bool c_is_function(const char *name) {
+/* Also accepts two endings: lgammaf_r. */
+bool c_is_reserved_function(const char *name) {
   const size_t count = sizeof suffixes / sizeof *suffixes;
   size_t length = strlen(name);
-  if (has_word(taken_external, name, length)) return true;
+  if (contains_word(taken_external, name, length)) return true;
   if (is_stem(name, length)) return true;
   for (size_t i = 0; i < count; i++) {
     size_t once = without(name, length, suffixes[i]);

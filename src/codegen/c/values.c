@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Values as C expressions: one operation, one spelling. */
+/* Prints values as C expressions, one operation at a time. */
 #include <string.h>
 
 #include "codegen/c/internal.h"
 
-/* Precedences of C. Compilers want parentheses around arithmetic inside of bit
- * operations and shifts, so these ask their operands for C_UNARY. */
+/* Precedences of C. Compilers warn about arithmetic inside bit operations and
+ * shifts without parentheses, so these demand C_UNARY of their operands. */
 enum {
   P_SELECT = 3,
   P_LOGIC_OR = 4,
@@ -35,7 +35,7 @@ static const char *helper(c_emitter *e, c_helper which, const char *name) {
   return name;
 }
 
-/* --- literals ---------------------------------------------------------------*/
+/* --- literals ------------------------------------------------------------- */
 
 static void print_exact(c_emitter *e, bool negative, unsigned lead,
                         uint64_t digits, int width, int exponent, bool wide) {
@@ -47,7 +47,7 @@ static void print_exact(c_emitter *e, bool negative, unsigned lead,
           (unsigned long long)digits, exponent, wide ? "" : "f");
 }
 
-/* Small whole numbers as people write them, the rest in hexadecimal: exact. */
+/* Prints small integers in decimal, all other floats in exact hexadecimal. */
 static void print_float(c_emitter *e, uint64_t bits, bool wide) {
   int mantissa = wide ? 52 : 23;
   uint64_t limit = wide ? 2047 : 255;
@@ -94,7 +94,7 @@ static void print_const(c_emitter *e, const vyre__lir_inst *inst) {
   }
 }
 
-/* --- names ------------------------------------------------------------------*/
+/* --- names ---------------------------------------------------------------- */
 
 static void print_leaf(c_emitter *e, const vyre__lir_inst *inst) {
   uint32_t aux = inst->aux;
@@ -115,7 +115,7 @@ static void print_leaf(c_emitter *e, const vyre__lir_inst *inst) {
       C_PRINT(e, "grid_%c", axes[aux]);
       break;
     case VYRE__LIR_LEN:
-      if (e->slots[aux] == VYRE_NO_INDEX) {
+      if (e->data_index[aux] == VYRE_NO_INDEX) {
         C_PRINT(e, "%uu", (unsigned)e->kernel->buffers[aux].count);
         break;
       }
@@ -140,10 +140,10 @@ static void print_leaf(c_emitter *e, const vyre__lir_inst *inst) {
   }
 }
 
-/* Where in a kept array the invocation has its element. */
-void c_kept_index(c_emitter *e, uint8_t keep) {
+/* Prints the index of the invocation's element in a value array. */
+void c_array_index(c_emitter *e, uint8_t storage) {
   const uint32_t *size = e->kernel->workgroup;
-  if (keep == VYRE__STORAGE_ARRAY) {
+  if (storage == VYRE__STORAGE_ARRAY) {
     C_PRINT(e, size[0] > VYRE__STRIP ? "[local_x - strip]" : "[local_x]");
   } else if (size[2] > 1) {
     C_PRINT(e, "[(local_z * %uu + local_y) * %uu + local_x]", (unsigned)size[1],
@@ -157,11 +157,12 @@ void c_kept_index(c_emitter *e, uint8_t keep) {
 
 void c_variable(c_emitter *e, uint32_t var) {
   C_PRINT(e, "%s", e->var_names[var]);
-  uint8_t keep = e->r->var_storage[var];
-  if (keep >= VYRE__STORAGE_ARRAY) c_kept_index(e, keep);
+  uint8_t storage = e->r->var_storage[var];
+  if (storage >= VYRE__STORAGE_ARRAY) c_array_index(e, storage);
 }
 
-/* group_id * workgroup_size + local_id: fits, by what a dispatch may be. */
+/* Recognises group_id * workgroup_size + local_id. It fits 32 bits by the
+ * limits of a launch. */
 bool c_is_global_id(const c_emitter *e, vyre__val v, unsigned *axis) {
   const vyre__lir_inst *add = c_inst(e, v);
   if (add->op != VYRE__LIR_ADD || add->type != VYRE_TYPE_U32) return false;
@@ -190,11 +191,11 @@ bool c_is_global_id(const c_emitter *e, vyre__val v, unsigned *axis) {
   return shifts ? number < 32 && size == (uint32_t)1 << number : number == size;
 }
 
-/* --- operations -------------------------------------------------------------*/
+/* --- operations ----------------------------------------------------------- */
 
 typedef struct infix {
   const char *text;
-  uint8_t level; /* 0: it is none */
+  uint8_t level; /* 0: not an infix operator */
   bool is_signed;
 } infix;
 
@@ -247,12 +248,12 @@ static infix infix_of(const vyre__lir_inst *inst) {
   }
 }
 
-/* The opposite of a comparison of integers (or of equality, of floats too): what
- * NOT of one that stands inside of it becomes. */
+/* Returns the opposite of a comparison of integers, or of an equality of
+ * floats, for a NOT of it that contains it. */
 static const char *opposite(const c_emitter *e, const vyre__lir_inst *inst) {
   const vyre__lir_inst *of = c_inst(e, inst->a);
   if (inst->op != VYRE__LIR_NOT || inst->type != VYRE_TYPE_BOOL) return NULL;
-  if (c_role(e, inst->a)->is_leaf || c_home(e, inst->a) != e->piece)
+  if (c_info(e, inst->a)->is_leaf || c_home(e, inst->a) != e->subregion)
     return NULL;
   if (c_note_of(e, inst->a)->form != C_FOLDED) return NULL;
   switch (of->op) {
@@ -292,7 +293,8 @@ static void print_infix(c_emitter *e, const vyre__lir_inst *inst, infix how,
   }
   C_PRINT(e, "%s", cast);
   c_value(e, inst->a, left);
-  /* A call on the right might have effects, for all that compilers know. */
+  /* Compilers must assume that a call on the right has effects; && and || avoid
+   * a needless call. */
   bool is_bool = inst->type == VYRE_TYPE_BOOL;
   bool calls = is_bool && how.level >= P_OR && how.level <= P_AND &&
                c_note_of(e, inst->b)->form == C_FOLDED &&
@@ -301,7 +303,7 @@ static void print_infix(c_emitter *e, const vyre__lir_inst *inst, infix how,
   c_value(e, inst->b, right);
 }
 
-/* name(a, b, c), of the operands that are there. */
+/* Prints name(a, b, c) with the present operands. */
 static void print_call(c_emitter *e, const char *name,
                        const vyre__lir_inst *inst) {
   vyre__val operands[4];
@@ -394,10 +396,10 @@ static void print_bitcast(c_emitter *e, const vyre__lir_inst *inst) {
   }
 }
 
-/* --- memory -----------------------------------------------------------------*/
+/* --- memory --------------------------------------------------------------- */
 
-/* buffer[index] of a load, store or atomic. A global id is added up in 64 bits,
- * so that compilers see neighbours next to each other. */
+/* Prints buffer[index] of a load, store or atomic. A global id is computed in
+ * 64 bits, so that compilers see consecutive addresses. */
 void c_index(c_emitter *e, vyre__val memory) {
   const vyre__lir_inst *inst = c_inst(e, memory);
   e->data_used[inst->aux] = true;
@@ -455,7 +457,7 @@ void c_atomic(c_emitter *e, vyre__val v) {
   C_PRINT(e, ")");
 }
 
-/* --- all --------------------------------------------------------------------*/
+/* --- entry points --------------------------------------------------------- */
 
 static int level_of(const c_emitter *e, vyre__val v) {
   const vyre__lir_inst *inst = c_inst(e, v);
@@ -506,7 +508,7 @@ static void print_conversion(c_emitter *e, const vyre__lir_inst *inst) {
   }
 }
 
-/* a / b or a % b of signed numbers. */
+/* Prints a / b or a % b of signed numbers. */
 static void print_signed_division(c_emitter *e, const vyre__lir_inst *inst) {
   bool wide = inst->type == VYRE_TYPE_U64;
   const char *cast = wide ? "(int64_t)" : "(int32_t)";
@@ -562,7 +564,7 @@ void c_expression(c_emitter *e, vyre__val v) {
   infix how = infix_of(inst);
   const char *turned = opposite(e, inst), *name = math_name(inst);
   const char *own = helper_name(e, inst);
-  if (c_role(e, v)->is_leaf) {
+  if (c_info(e, v)->is_leaf) {
     print_leaf(e, inst);
   } else if (how.level) {
     print_infix(e, inst, how, how.text);
@@ -584,15 +586,15 @@ static bool is_negative(const vyre__lir_inst *inst) {
          (inst->type == VYRE_TYPE_F64 && inst->d >> 31);
 }
 
-void c_value(c_emitter *e, vyre__val v, int least) {
+void c_value(c_emitter *e, vyre__val v, int min_level) {
   const vyre__lir_inst *inst = c_inst(e, v);
-  const vyre__inst_info *role = c_role(e, v);
+  const vyre__inst_info *info = c_info(e, v);
   c_note *note = c_note_of(e, v);
   uint32_t home = c_home(e, v);
   bool named = note->form == C_NAMED;
-  if (role->is_leaf && role->storage != VYRE__STORAGE_BROADCAST) {
+  if (info->is_leaf && info->storage != VYRE__STORAGE_BROADCAST) {
     bool paren =
-        least > C_UNARY && inst->op == VYRE__LIR_CONST && is_negative(inst);
+        min_level > C_UNARY && inst->op == VYRE__LIR_CONST && is_negative(inst);
     if (paren) C_PRINT(e, "(");
     print_leaf(e, inst);
     if (paren) C_PRINT(e, ")");
@@ -601,18 +603,19 @@ void c_value(c_emitter *e, vyre__val v, int least) {
   } else if (note->global) {
     e->used.global[note->global - 1] = true;
     C_PRINT(e, "global_%c", axes[note->global - 1]);
-  } else if (note->form == C_ALIAS && (home == e->piece || !home)) {
+  } else if (note->form == C_ALIAS && (home == e->subregion || !home)) {
     c_variable(e, inst->aux);
-  } else if (home == e->piece && !named) {
-    bool paren = level_of(e, v) < least;
+  } else if (home == e->subregion && !named) {
+    bool paren = level_of(e, v) < min_level;
     if (paren) C_PRINT(e, "(");
     c_expression(e, v);
     if (paren) C_PRINT(e, ")");
   } else {
-    bool is_array = role->storage >= VYRE__STORAGE_ARRAY;
-    note->used_in = e->piece + 1;
-    note->used_now |= home == e->piece || !home;
-    C_PRINT(e, "%c%u", is_array && home == e->piece ? 't' : 'v', (unsigned)v);
-    if (is_array && home != e->piece) c_kept_index(e, role->storage);
+    bool is_array = info->storage >= VYRE__STORAGE_ARRAY;
+    note->used_in = e->subregion + 1;
+    note->used_now |= home == e->subregion || !home;
+    C_PRINT(e, "%c%u", is_array && home == e->subregion ? 't' : 'v',
+            (unsigned)v);
+    if (is_array && home != e->subregion) c_array_index(e, info->storage);
   }
 }
