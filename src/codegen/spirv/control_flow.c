@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A phase as a function. Control flow is structured already: every IF becomes a
- * selection, every LOOP a loop whose STEP is the continue construct. What stands
- * behind a jump in its block is left out. */
+/* Emits a phase as a function. LIR control flow is already structured: every IF
+ * becomes a selection, every LOOP a loop with STEP as its continue construct.
+ * Code after a jump in its block is omitted. */
 #include <string.h>
 
 #include "base/memory.h"
 #include "codegen/spirv/internal.h"
 
-/* --- what comes from outside ---------------------------------------------------------- */
+/* --- inputs --------------------------------------------------------------- */
 
 static uint32_t component(spv_emitter *e, uint32_t variable, uint32_t axis) {
   uint32_t u32 = spv_uint(e, 32);
@@ -23,7 +23,7 @@ static const vyre__spirv_field *field_of(const spv_emitter *e,
     const vyre__spirv_field *f = &e->out->fields[i];
     if (f->value == value && f->index == index) return f;
   }
-  return NULL; /* not of a kernel that verifies */
+  return NULL; /* impossible in a verified kernel */
 }
 
 static uint32_t field_word(spv_emitter *e, vyre__spirv_value value,
@@ -51,9 +51,9 @@ static uint32_t loop_value(spv_emitter *e, const vyre__lir_inst *inst) {
   return SPV_DO(e, SPV_OpBitwiseOr, u64, low, high);
 }
 
-/* Where its value is kept that is made at the begin of the function; NULL: it is
- * none of those. */
-static uint32_t *given_place(spv_emitter *e, const vyre__lir_inst *inst) {
+/* Returns where the id of an input is cached, which is loaded at the begin of
+ * the function. NULL for other instructions. */
+static uint32_t *input_id(spv_emitter *e, const vyre__lir_inst *inst) {
   switch ((vyre__lir_op)inst->op) {
     case VYRE__LIR_LOCAL_ID:
       return &e->local[inst->aux];
@@ -72,7 +72,7 @@ static uint32_t *given_place(spv_emitter *e, const vyre__lir_inst *inst) {
   }
 }
 
-static uint32_t make_given(spv_emitter *e, const vyre__lir_inst *inst) {
+static uint32_t load_input(spv_emitter *e, const vyre__lir_inst *inst) {
   uint32_t axis = inst->aux;
   switch ((vyre__lir_op)inst->op) {
     case VYRE__LIR_LOCAL_ID:
@@ -92,8 +92,9 @@ static uint32_t make_given(spv_emitter *e, const vyre__lir_inst *inst) {
   }
 }
 
-/* A uniform at an index that is a number, and inside. All loads of it give the same,
- * and devices that load again what stands in a loop would do so in every round. */
+/* Returns true for a uniform at a valid constant index. All loads of it are
+ * equal, and some devices would repeat a load inside a loop in every
+ * iteration. */
 static bool is_known(const spv_emitter *e, const vyre__lir_inst *inst) {
   if (inst->op != VYRE__LIR_LOAD) return false;
   const vyre__lir_buffer *b = &e->k->buffers[inst->aux];
@@ -114,7 +115,7 @@ static const spv_known *find_known(const spv_emitter *e,
   return NULL;
 }
 
-/* --- before the code ----------------------------------------------------------------------- */
+/* --- start of a function -------------------------------------------------- */
 
 static spv_open *push_open(spv_emitter *e, const spv_open *open) {
   if (!vyre__reserve(e->allocator, &e->open, &e->open_capacity,
@@ -126,7 +127,7 @@ static spv_open *push_open(spv_emitter *e, const spv_open *open) {
   return &e->open[e->open_count++];
 }
 
-/* All IFs between a BREAK and its loop lead there. */
+/* Marks all IFs between a BREAK and its loop. */
 static void mark_break(spv_emitter *e) {
   for (size_t i = e->open_count; i-- > 0 && e->open[i].op != VYRE__LIR_LOOP;) {
     e->ids[e->open[i].header] |=
@@ -134,7 +135,8 @@ static void mark_break(spv_emitter *e) {
   }
 }
 
-/* Which IFs have an ELSE, and lead to a BREAK: ids of IF hold it. */
+/* Finds IFs with an ELSE and IFs that lead to a BREAK. The ids of IFs store the
+ * result. */
 static void find_elses(spv_emitter *e, vyre__lir_phase range) {
   e->open_count = 0;
   for (uint32_t at = range.begin; at < range.end && !e->no_memory; at++) {
@@ -173,7 +175,7 @@ static void declare_vars(spv_emitter *e, vyre__lir_phase range) {
   }
 }
 
-static void make_all_given(spv_emitter *e, vyre__lir_phase range) {
+static void load_inputs(spv_emitter *e, vyre__lir_phase range) {
   memset(e->local, 0, sizeof e->local);
   memset(e->group, 0, sizeof e->group);
   memset(e->grid, 0, sizeof e->grid);
@@ -183,13 +185,13 @@ static void make_all_given(spv_emitter *e, vyre__lir_phase range) {
          2 * (size_t)e->k->grid_loop_count * sizeof *e->loop_values);
   for (uint32_t at = range.begin; at < range.end; at++) {
     const vyre__lir_inst *inst = &e->k->code[at];
-    uint32_t *place = given_place(e, inst);
+    uint32_t *place = input_id(e, inst);
     if (!place) continue;
     if (inst->type == VYRE_TYPE_U64 && !e->target->int64) {
       spv_refuse(e, at, "64-bit integers");
       continue;
     }
-    if (!*place) *place = make_given(e, inst);
+    if (!*place) *place = load_input(e, inst);
     e->ids[at] = *place;
   }
 }
@@ -201,7 +203,7 @@ static void load_all_known(spv_emitter *e, vyre__lir_phase range) {
     if (!is_known(e, inst)) continue;
     const spv_known *known = find_known(e, inst);
     if (!known) {
-      if (e->known_count == SPV_MOST_KNOWN) continue; /* where it stands */
+      if (e->known_count == SPV_MOST_KNOWN) continue; /* loaded at its use */
       spv_known *made = &e->known[e->known_count];
       const vyre__lir_inst *index = &e->k->code[inst->a];
       *made = (spv_known){.buffer = inst->aux, .index = vyre__lir_const(index)};
@@ -214,13 +216,14 @@ static void load_all_known(spv_emitter *e, vyre__lir_phase range) {
   }
 }
 
-/* --- control flow ------------------------------------------------------------------------------ */
+/* --- control flow --------------------------------------------------------- */
 
 static uint32_t path_now(const spv_emitter *e) {
   return e->open_count ? e->open[e->open_count - 1].path : 0;
 }
 
-/* Fuel is looked at, unless the module is made without. */
+/* Returns the condition of an IF. Fuel tests are disabled if the module runs
+ * without counting. */
 static uint32_t condition_of(spv_emitter *e, uint32_t at) {
   uint32_t condition = e->ids[e->k->code[at].a];
   if (!e->counts_fuel || e->k->code[at + 1].op != VYRE__LIR_OUT_OF_FUEL) {
@@ -229,8 +232,8 @@ static uint32_t condition_of(spv_emitter *e, uint32_t at) {
   return SPV_DO(e, SPV_OpLogicalAnd, spv_bool(e), condition, e->counts_fuel);
 }
 
-/* A value that is not 0 of an access that gives 0 outside: it was inside. The
- * condition of that access, or 0. */
+/* Returns the condition of an access that a test implies, or 0. If an access
+ * that gives 0 out of bounds returns another value, it was in bounds. */
 static uint32_t condition_behind(const vyre__lir_kernel *k, uint32_t at) {
   const vyre__lir_inst *test = &k->code[at];
   bool is_equal = test->op == VYRE__LIR_EQ;
@@ -292,7 +295,7 @@ static void to_else(spv_emitter *e, spv_open *open) {
   spv_begin_block(e, open->other);
 }
 
-/* A step that nobody comes to still leads back: every loop has that way. */
+/* An unreachable step still branches back: SPIR-V requires the back edge. */
 static void to_step(spv_emitter *e, spv_open *open) {
   if (!e->is_dead) {
     open->is_other_reached = true;
@@ -334,7 +337,7 @@ static void jump(spv_emitter *e, unsigned op) {
     return;
   }
   while (at > 1 && e->open[at - 1].op != VYRE__LIR_LOOP) at--;
-  if (at == 0) return; /* not of a kernel that verifies */
+  if (at == 0) return; /* impossible in a verified kernel */
   spv_open *loop = &e->open[at - 1];
   if (op == VYRE__LIR_BREAK) {
     if (loop->visit) {
@@ -348,7 +351,8 @@ static void jump(spv_emitter *e, unsigned op) {
   }
 }
 
-/* Where nobody comes: only what ends that is looked at. True: it was skipped. */
+/* Skips unreachable code. Only the end of the unreachable block matters.
+ * Returns true if the instruction was skipped. */
 static bool skip(spv_emitter *e, unsigned op) {
   if (!e->is_dead) return false;
   if (op == VYRE__LIR_IF || op == VYRE__LIR_LOOP) {
@@ -365,8 +369,8 @@ static bool skip(spv_emitter *e, unsigned op) {
 
 static void instruction(spv_emitter *e, uint32_t at);
 
-/* The body and the step once more, as often as is wanted; they then come again. */
-static void roll_out(spv_emitter *e, uint32_t loop) {
+/* Emits further copies of the body and the step. */
+static void unroll(spv_emitter *e, uint32_t loop) {
   spv_extent extent = spv_extent_of(e, loop);
   for (uint32_t i = 1; i < extent.copies && !e->is_dead; i++) {
     for (uint32_t at = loop + 1; at < extent.end; at++) {
@@ -383,7 +387,7 @@ static void control(spv_emitter *e, uint32_t at) {
       break;
     case VYRE__LIR_LOOP:
       begin_loop(e, at);
-      roll_out(e, at);
+      unroll(e, at);
       break;
     case VYRE__LIR_ELSE:
       if (top) to_else(e, top);
@@ -397,9 +401,9 @@ static void control(spv_emitter *e, uint32_t at) {
   }
 }
 
-/* --- instructions ----------------------------------------------------------------------------- */
+/* --- instructions --------------------------------------------------------- */
 
-static void tell_line(spv_emitter *e, uint32_t at) {
+static void put_line(spv_emitter *e, uint32_t at) {
   const vyre__lir_kernel *k = e->k;
   if (!e->target->lines || !k->source_locs || !k->source_locs[at].line ||
       k->source_locs[at].line == e->line) {
@@ -412,15 +416,15 @@ static void tell_line(spv_emitter *e, uint32_t at) {
 static void instruction(spv_emitter *e, uint32_t at) {
   const vyre__lir_inst *inst = &e->k->code[at];
   unsigned flags = vyre__lir_ops[inst->op].flags;
-  if (skip(e, inst->op) || given_place(e, inst) || find_known(e, inst)) return;
-  if (e->is_hidden[at] && e->ids[at]) return; /* it is there already */
+  if (skip(e, inst->op) || input_id(e, inst) || find_known(e, inst)) return;
+  if (e->is_hidden[at] && e->ids[at]) return; /* emitted already */
   if (e->waits[at]) {
-    e->ids[at] = 0; /* what it was when the body stood here before */
+    e->ids[at] = 0; /* resets the id of the previous copy of the body */
     return;
   }
   spv_make_waiting(e, at);
   bool is_marker = (flags & VYRE__LIRF_CONTROL) && inst->op != VYRE__LIR_IF;
-  if (!is_marker && inst->op != VYRE__LIR_CONST) tell_line(e, at);
+  if (!is_marker && inst->op != VYRE__LIR_CONST) put_line(e, at);
   if (flags & VYRE__LIRF_CONTROL) {
     control(e, at);
   } else if (flags & VYRE__LIRF_JUMPS) {
@@ -441,9 +445,9 @@ static void instruction(spv_emitter *e, uint32_t at) {
   }
 }
 
-/* Invocations beyond the workgroup's are gone. How wide it is must not be known, or
- * a compiler takes it that there are none. */
-static void leave_if_too_many(spv_emitter *e) {
+/* Ends the surplus lanes of a partly filled vector. The width is computed from
+ * an opaque value, or a compiler would conclude that no lane is surplus. */
+static void exit_surplus_lanes(spv_emitter *e) {
   uint32_t gone = spv_id(e), here = spv_id(e);
   uint32_t width = SPV_DO(e, SPV_OpIMul, spv_uint(e, 32),
                           spv_u32(e, e->k->workgroup[0]), e->one);
@@ -471,7 +475,7 @@ uint32_t spv_phase(spv_emitter *e, uint32_t phase) {
   declare_vars(e, range);
   e->one = e->none = e->visits = 0;
   if (e->is_checked[phase]) spv_declare_left(e, range);
-  make_all_given(e, range);
+  load_inputs(e, range);
   load_all_known(e, range);
   if (e->visits || e->hides || e->leaves) {
     e->one = field_word(e, VYRE__SPIRV_ONE, 0, 0);
@@ -481,7 +485,7 @@ uint32_t spv_phase(spv_emitter *e, uint32_t phase) {
     SPV_PUT(e, SPV_CODE, SPV_OpStore, e->visits, e->one);
   }
   if (e->hides) spv_hide_constants(e, range);
-  if (e->leaves) leave_if_too_many(e);
+  if (e->leaves) exit_surplus_lanes(e);
   spv_zero_shared(e);
   for (uint32_t at = range.begin;
        at < range.end && !e->no_memory && e->failed == VYRE_OK; at++) {

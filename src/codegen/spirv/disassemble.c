@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A module as text, from the table that the writer takes its numbers from. */
+/* Prints a module as text, with the names in ops.def. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -45,11 +45,11 @@ static const struct enum_row {
 #undef SPV_ENUM
 };
 
-/* What is known of an id. */
+/* Names and types of an id. */
 typedef struct id_note {
-  uint32_t name; /* word of its OpName's text; 0: none */
-  uint32_t text; /* OpString: likewise */
-  uint32_t type; /* word of its OpType, if it is a simple one; 0: none */
+  uint32_t name; /* word index of its OpName text; 0: none */
+  uint32_t text; /* OpString: word index of its text */
+  uint32_t type; /* word index of its OpType if it is a simple one; 0: none */
 } id_note;
 
 typedef struct dump {
@@ -57,9 +57,9 @@ typedef struct dump {
   const uint32_t *words;
   size_t count;
   id_note *notes;
-  uint32_t bound; /* ids are below that */
+  uint32_t bound; /* upper bound of ids */
   const char *problem;
-  size_t at; /* of the instruction */
+  size_t at; /* word index of the instruction */
   unsigned depth;
 } dump;
 
@@ -79,13 +79,13 @@ static const char *enum_name(enum_kind kind, uint32_t number) {
   return NULL;
 }
 
-/* --- ids ------------------------------------------------------------------------- */
+/* --- ids ------------------------------------------------------------------ */
 
 static char text_byte(const dump *d, size_t word, size_t i) {
   return (char)(d->words[word + i / 4] >> (8 * (i % 4)));
 }
 
-/* Words that a text takes which begins at @p word; 0: it does not end. */
+/* Returns the number of words of the text at @p word; 0 if it has no end. */
 static size_t text_words(const dump *d, size_t word, size_t end) {
   for (size_t i = 0; word + i / 4 < end; i++) {
     if (text_byte(d, word, i) == '\0') return i / 4 + 1;
@@ -110,11 +110,11 @@ static void print_text(dump *d, size_t word) {
   }
 }
 
-/* Simple types by what they are, what has a name by that and its number. */
+/* Prints simple types by description, named ids by name and number. */
 static void print_id(dump *d, uint32_t id) {
   const id_note *note = id < d->bound ? &d->notes[id] : NULL;
   if (!note) {
-    d->problem = "an id that is not below the bound";
+    d->problem = "an id at or above the bound";
     return;
   }
   if (note->type && (d->words[note->type] & 0xFFFF) <= SPV_OpTypeFloat) {
@@ -133,7 +133,7 @@ static void print_id(dump *d, uint32_t id) {
   }
 }
 
-/* --- operands ----------------------------------------------------------------------- */
+/* --- operands ------------------------------------------------------------- */
 
 static void print_enum(dump *d, enum_kind kind, uint32_t number) {
   const char *name = enum_name(kind, number);
@@ -155,7 +155,8 @@ static void print_access(dump *d, uint32_t mask) {
   }
 }
 
-/* All bits, in hexadecimal: infinities and NaNs have an exponent beyond. */
+/* Prints all bits in hexadecimal. Infinities and NaNs have an exponent out of
+ * range. */
 static void print_float(dump *d, uint64_t bits, unsigned width) {
   unsigned digits = width == 32 ? 23 : 52;
   int bias = width == 32 ? 127 : 1023;
@@ -165,7 +166,8 @@ static void print_float(dump *d, uint64_t bits, unsigned width) {
   char text[16];
   unsigned count = 0;
   bool is_zero = exponent == 0 && fraction == 0;
-  if (exponent == 0 && fraction != 0) { /* a leading one, as others print it */
+  if (exponent == 0 && fraction != 0) { /* normalised, as other tools print
+                                         * it */
     for (exponent = 1; !(fraction >> digits & 1); exponent--) fraction <<= 1;
     fraction &= (UINT64_C(1) << digits) - 1;
   }
@@ -205,7 +207,7 @@ static bool enum_of_letter(char letter, enum_kind *kind) {
   return true;
 }
 
-/* One operand at d->words[*at]; T and R are printed before. */
+/* Prints one operand at d->words[*at]; T and R are printed before. */
 static void print_operand(dump *d, char letter, size_t *at, size_t end) {
   uint32_t word = d->words[*at];
   enum_kind kind;
@@ -243,7 +245,7 @@ static bool is_repeated(char letter) {
   return letter == 'i' || letter == 'l';
 }
 
-/* --- instructions --------------------------------------------------------------------- */
+/* --- instructions --------------------------------------------------------- */
 
 static void print_line(dump *d) {
   uint32_t file = d->words[d->at + 1];
@@ -295,7 +297,7 @@ static void print_op(dump *d, const op_row *row, size_t end) {
   vyre__print(&d->out, "\n");
 }
 
-/* Goes over the instructions: with @p prints false, notes what ids are. */
+/* Visits all instructions. With @p prints false it collects names and types. */
 static void walk(dump *d, bool prints) {
   size_t size;
   for (d->at = SPV_HEADER; d->at < d->count && !d->problem; d->at += size) {
@@ -318,7 +320,7 @@ static void walk(dump *d, bool prints) {
       if (words[1] >= d->bound ||
           (has_text && !text_words(d, d->at + 2, d->at + size)) ||
           (op >= SPV_OpTypeInt && is_type && size < 3)) {
-        d->problem = "a name, text or type that is wrong";
+        d->problem = "an invalid name, text or type";
         return;
       }
       id_note *note = &d->notes[words[1]];
@@ -329,11 +331,11 @@ static void walk(dump *d, bool prints) {
   }
 }
 
-static vyre_code wrong(const dump *d, vyre_status *st) {
+static vyre_code fail_at_word(const dump *d, vyre_status *st) {
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
       VYRE_NUMBERS({"word", d->at}, {"words", d->count}),
-      "print what vyre__emit_spirv made",
+      "pass the words of a module from vyre__emit_spirv",
       "word %llu of %llu begins %s: the printer cannot read it",
       (unsigned long long)d->at, (unsigned long long)d->count, d->problem);
 }
@@ -346,7 +348,7 @@ vyre_code vyre__spirv_print(const uint32_t *words, size_t count,
   if (count < SPV_HEADER || count > UINT32_MAX || words[0] != SPV_MAGIC ||
       words[3] > count) {
     d.problem = "no module";
-    return wrong(&d, st);
+    return fail_at_word(&d, st);
   }
   d.bound = words[3];
   if (!vyre__reserve(allocator, &d.notes, &capacity, (size_t)d.bound + 1,
@@ -361,9 +363,9 @@ vyre_code vyre__spirv_print(const uint32_t *words, size_t count,
               (unsigned long long)count);
   if (!d.problem) walk(&d, true);
   vyre__reserve_free(allocator, &d.notes, &capacity, sizeof *d.notes);
-  if (d.problem) return wrong(&d, st);
+  if (d.problem) return fail_at_word(&d, st);
   if (d.out.ok) return VYRE_OK;
   return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED,
-                   "make room where the text goes",
-                   "vyre__spirv_print: the writer refused");
+                   "return true from the writer for the full text",
+                   "vyre__spirv_print: the writer failed");
 }

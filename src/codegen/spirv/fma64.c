@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* fma of f64 by integers, for devices whose own rounds twice or is not there: there
- * is no wider float that it could be made of. The product is 106 bits; it and the
- * summand stand in 128, the smaller one moved to the right with what is lost kept
- * as one bit, so that the sum is rounded once, at its end. */
+/* Emulates fma of f64 with integers, for devices that round twice or lack it,
+ * since no wider float type exists. The product has 106 bits. Product and
+ * summand are aligned in 128 bits; bits shifted out of the smaller one are kept
+ * as one sticky bit, so that the sum is rounded once. */
 #include "codegen/spirv/internal.h"
 
-/* Two words of 64 bits as one number. */
+/* A 128-bit number in two words. */
 typedef struct wide {
   uint32_t high, low;
 } wide;
 
-/* One operand: its bits, significand with the leading bit at 52, and exponent, of
- * which 1075 is that of 2^0 at bit 0. */
-typedef struct parts {
+/* One operand: its bits, the significand with its leading bit at 52, and the
+ * biased exponent (1075 means that bit 0 is 2^0). */
+typedef struct operand {
   uint32_t bits, significand, exponent;
   uint32_t is_special; /* infinite or NaN */
   uint32_t is_zero;
-} parts;
+} operand;
 
-/* --- shorthand -------------------------------------------------------------------- */
+/* --- shorthand ------------------------------------------------------------ */
 
 static uint32_t k64(spv_emitter *e, uint64_t number) {
   return spv_const(e, VYRE_TYPE_U64, number);
@@ -67,14 +67,14 @@ static uint32_t bit64(spv_emitter *e, uint32_t condition) {
   return select64(e, condition, k64(e, 1), k64(e, 0));
 }
 
-/* --- numbers ------------------------------------------------------------------------ */
+/* --- numbers -------------------------------------------------------------- */
 
 static uint32_t leading32(spv_emitter *e, uint32_t a) {
   uint32_t top = SPV_GLSL(e, spv_uint(e, 32), SPV_GLSL_FindUMsb, a);
   return op32(e, SPV_OpISub, spv_u32(e, 31), top);
 }
 
-/* Zeros before the first one of 64 bits, u32; 64 if there is none. */
+/* Counts leading zeros of 64 bits, as u32; 64 for 0. */
 static uint32_t leading64(spv_emitter *e, uint32_t a) {
   uint32_t high = low32(e, right(e, a, spv_u32(e, 32)));
   uint32_t below =
@@ -83,8 +83,8 @@ static uint32_t leading64(spv_emitter *e, uint32_t a) {
   return select32(e, none, below, leading32(e, high));
 }
 
-static parts take_apart(spv_emitter *e, uint32_t x) {
-  parts p = {.bits = SPV_DO(e, SPV_OpBitcast, spv_uint(e, 64), x)};
+static operand decompose(spv_emitter *e, uint32_t x) {
+  operand p = {.bits = SPV_DO(e, SPV_OpBitcast, spv_uint(e, 64), x)};
   uint32_t fraction =
       op64(e, SPV_OpBitwiseAnd, p.bits, k64(e, (UINT64_C(1) << 52) - 1));
   uint32_t stored =
@@ -104,32 +104,33 @@ static parts take_apart(spv_emitter *e, uint32_t x) {
   return p;
 }
 
-/* Of two numbers below 2^53, moved to the left by 20. */
+/* Multiplies two numbers below 2^53 and shifts the product left by 20. */
 static wide product(spv_emitter *e, uint32_t a, uint32_t b) {
   uint32_t half = spv_u32(e, 32), mask = k64(e, 0xFFFFFFFF);
   uint32_t al = op64(e, SPV_OpBitwiseAnd, a, mask), ah = right(e, a, half);
   uint32_t bl = op64(e, SPV_OpBitwiseAnd, b, mask), bh = right(e, b, half);
-  uint32_t least = op64(e, SPV_OpIMul, al, bl);
+  uint32_t low_product = op64(e, SPV_OpIMul, al, bl);
   uint32_t middle = op64(e, SPV_OpIAdd, op64(e, SPV_OpIMul, al, bh),
                          op64(e, SPV_OpIMul, ah, bl));
-  middle = op64(e, SPV_OpIAdd, middle, right(e, least, half));
+  middle = op64(e, SPV_OpIAdd, middle, right(e, low_product, half));
   uint32_t high =
       op64(e, SPV_OpIAdd, op64(e, SPV_OpIMul, ah, bh), right(e, middle, half));
   uint32_t low = op64(e, SPV_OpBitwiseOr, left(e, middle, half),
-                      op64(e, SPV_OpBitwiseAnd, least, mask));
+                      op64(e, SPV_OpBitwiseAnd, low_product, mask));
   return (wide){op64(e, SPV_OpBitwiseOr, left(e, high, spv_u32(e, 20)),
                      right(e, low, spv_u32(e, 44))),
                 left(e, low, spv_u32(e, 20))};
 }
 
-/* What is moved out of @p a to the left by 64 - by, 0 to 63: none for 0. */
+/* Returns the bits that a right shift of @p a by 0 to 63 shifts out, at the
+ * top; 0 for a shift by 0. */
 static uint32_t spilled(spv_emitter *e, uint32_t a, uint32_t by) {
   return left(e, left(e, a, spv_u32(e, 1)),
               op32(e, SPV_OpISub, spv_u32(e, 63), by));
 }
 
-/* By 0 to 127; what is lost is the last bit. */
-static wide right_kept(spv_emitter *e, wide a, uint32_t by) {
+/* Shifts right by 0 to 127. Lost bits set the last bit. */
+static wide shift_right_sticky(spv_emitter *e, wide a, uint32_t by) {
   uint32_t none = k64(e, 0);
   uint32_t far = test(e, SPV_OpULessThanEqual, spv_u32(e, 64), by);
   uint32_t lost = select64(e, far, a.low, none);
@@ -142,7 +143,7 @@ static wide right_kept(spv_emitter *e, wide a, uint32_t by) {
   return (wide){right(e, near.high, rest), op64(e, SPV_OpBitwiseOr, low, kept)};
 }
 
-/* By 0 to 127. */
+/* Shifts left by 0 to 127. */
 static wide left_wide(spv_emitter *e, wide a, uint32_t by) {
   uint32_t far = test(e, SPV_OpULessThanEqual, spv_u32(e, 64), by);
   wide near = {select64(e, far, a.low, a.high),
@@ -173,9 +174,10 @@ static uint32_t is_negative(spv_emitter *e, uint32_t bits) {
   return test(e, SPV_OpINotEqual, right(e, bits, spv_u32(e, 63)), k64(e, 0));
 }
 
-/* --- the end -------------------------------------------------------------------------- */
+/* --- rounding and entry point --------------------------------------------- */
 
-/* Bits of s * 2^exponent without its sign, rounded; s is not 0 and below 2^127. */
+/* Returns the bits of s * 2^exponent without sign, rounded. s is not 0 and
+ * below 2^127. */
 static uint32_t rounded(spv_emitter *e, wide s, uint32_t exponent) {
   uint32_t none = k64(e, 0), one = spv_u32(e, 1);
   uint32_t in_high = leading64(e, s.high);
@@ -189,7 +191,7 @@ static uint32_t rounded(spv_emitter *e, wide s, uint32_t exponent) {
                       bit64(e, test(e, SPV_OpINotEqual, s.low, none)));
   exponent = op32(e, SPV_OpIAdd, op32(e, SPV_OpISub, exponent, by),
                   spv_u32(e, 126 + 1023));
-  /* Below the least exponent it loses bits. */
+  /* Subnormal results lose bits. */
   uint32_t is_small = test(e, SPV_OpSLessThanEqual, exponent, spv_u32(e, 0));
   uint32_t more = op32(e, SPV_OpISub, one, exponent);
   more = SPV_GLSL(e, spv_uint(e, 32), SPV_GLSL_UMin, more, spv_u32(e, 63));
@@ -199,7 +201,8 @@ static uint32_t rounded(spv_emitter *e, wide s, uint32_t exponent) {
   uint32_t over = op64(e, SPV_OpBitwiseAnd, top, k64(e, 0x3FF));
   uint32_t out = right(e, top, spv_u32(e, 10));
   uint32_t tie = op64(e, SPV_OpBitwiseAnd, out, k64(e, 1));
-  over = op64(e, SPV_OpIAdd, over, tie); /* above a half, or a half and odd */
+  over = op64(e, SPV_OpIAdd, over, tie); /* above one half, or one half and
+                                          * odd */
   uint32_t up = test(e, SPV_OpULessThan, k64(e, 0x200), over);
   out = op64(e, SPV_OpIAdd, out, bit64(e, up));
   uint32_t base = SPV_DO(e, SPV_OpUConvert, spv_uint(e, 64),
@@ -210,9 +213,9 @@ static uint32_t rounded(spv_emitter *e, wide s, uint32_t exponent) {
                   op64(e, SPV_OpIAdd, base, out));
 }
 
-/* Infinities, NaNs and a product that is 0: as the operations have it, one after
- * the other, but a product of numbers is no infinity. */
-static uint32_t plain(spv_emitter *e, const uint32_t x[3], const parts p[3]) {
+/* Handles infinities, NaNs and a product of 0 with a multiplication and an
+ * addition. A product of finite numbers must not become infinite. */
+static uint32_t plain(spv_emitter *e, const uint32_t x[3], const operand p[3]) {
   uint32_t f64 = spv_type_of(e, VYRE_TYPE_F64);
   uint32_t made = SPV_DO(e, SPV_OpFMul, f64, x[0], x[1]);
   spv_decorate(e, made, SPV_DECORATION_NoContraction);
@@ -226,8 +229,8 @@ static uint32_t plain(spv_emitter *e, const uint32_t x[3], const parts p[3]) {
 
 uint32_t spv_fma64(spv_emitter *e, const uint32_t x[3]) {
   uint32_t u32 = spv_uint(e, 32), f64 = spv_type_of(e, VYRE_TYPE_F64);
-  parts p[3];
-  for (int i = 0; i < 3; i++) p[i] = take_apart(e, x[i]);
+  operand p[3];
+  for (int i = 0; i < 3; i++) p[i] = decompose(e, x[i]);
   wide made = product(e, p[0].significand, p[1].significand);
   wide summand = {left(e, p[2].significand, spv_u32(e, 9)), k64(e, 0)};
   uint32_t of_made =
@@ -240,10 +243,11 @@ uint32_t spv_fma64(spv_emitter *e, const uint32_t x[3]) {
   wide near = select_wide(e, swaps, summand, made);
   wide far = select_wide(e, swaps, made, summand);
   uint32_t most = select32(e, swaps, of_summand, of_made);
-  uint32_t least = select32(e, swaps, of_made, of_summand);
-  uint32_t by = SPV_GLSL(e, u32, SPV_GLSL_UMin,
-                         op32(e, SPV_OpISub, most, least), spv_u32(e, 127));
-  far = right_kept(e, far, by);
+  uint32_t low_product = select32(e, swaps, of_made, of_summand);
+  uint32_t by =
+      SPV_GLSL(e, u32, SPV_GLSL_UMin, op32(e, SPV_OpISub, most, low_product),
+               spv_u32(e, 127));
+  far = shift_right_sticky(e, far, by);
   uint32_t sign = op64(e, SPV_OpBitwiseXor, p[0].bits, p[1].bits);
   uint32_t differs = is_negative(e, op64(e, SPV_OpBitwiseXor, sign, p[2].bits));
   far = select_wide(e, differs, negative(e, far), far);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Between the files of the SPIR-V emitter. */
+/* Declarations shared by the files of the SPIR-V generator. */
 #ifndef VYRE_CODEGEN_SPIRV_INTERNAL_H
 #define VYRE_CODEGEN_SPIRV_INTERNAL_H
 
@@ -22,18 +22,18 @@ enum {
   SPV_SCOPE_WORKGROUP = 2,
   SPV_SCOPE_QUEUE_FAMILY = 5,
   SPV_ACQUIRE_RELEASE = 0x8,
-  SPV_UNIFORM_MEMORY = 0x40, /* storage buffers too */
+  SPV_UNIFORM_MEMORY = 0x40, /* includes storage buffers */
   SPV_WORKGROUP_MEMORY = 0x100,
   SPV_MAKE_AVAILABLE = 0x2000,
   SPV_MAKE_VISIBLE = 0x4000,
 };
 
-/* The parts of a module, in the order that is required. */
+/* Sections of a module, in the required order. */
 typedef enum spv_section {
-  SPV_HEAD,    /* capabilities up to execution modes */
+  SPV_HEAD,    /* capabilities to execution modes */
   SPV_DEBUG,   /* names */
   SPV_NOTES,   /* decorations */
-  SPV_GLOBALS, /* types, constants, variables of the module */
+  SPV_GLOBALS, /* types, constants, module variables */
   SPV_CODE,
   SPV_SECTIONS
 } spv_section;
@@ -43,7 +43,7 @@ typedef struct spv_words {
   size_t count, capacity;
 } spv_words;
 
-/* Types are looked for among those that there are. */
+/* A type. Equal types share one id. */
 typedef struct spv_type {
   uint32_t op, count, operands[3], id;
 } spv_type;
@@ -52,48 +52,50 @@ typedef struct spv_constant {
   uint32_t type, low, high, id; /* id 0: empty */
 } spv_constant;
 
-/* A construct that is open. */
+/* An open construct. */
 typedef struct spv_open {
   uint8_t op;             /* IF, ELSE, LOOP or STEP */
-  bool is_merge_reached;  /* some way leads behind it */
-  bool is_other_reached;  /* LOOP: and to its step */
+  bool is_merge_reached;  /* its merge block is reachable */
+  bool is_other_reached;  /* LOOP: its step is reachable */
   uint32_t merge, header; /* labels */
-  uint32_t other;         /* of the ELSE or the STEP */
+  uint32_t other;         /* label of the ELSE or the STEP */
   uint32_t path;        /* checked loops, and IFs in them that lead to a BREAK:
-                             a value that is `visit` on this way only; else 0 */
-  uint32_t other_path;  /* IF: of its ELSE */
-  uint32_t visit, left; /* checked LOOP: a number of its own; a variable */
-  uint32_t holds[2];    /* IF: instructions that are true in it, or 0 */
+                         * a value that equals `visit` on this path only; else
+                         * 0 */
+  uint32_t other_path;  /* IF: path of its ELSE */
+  uint32_t visit, left; /* checked LOOP: number of this visit; variable set by
+                         * BREAK */
+  uint32_t holds[2];    /* IF: instructions known to be true in it, or 0 */
 } spv_open;
 
 enum spv_if_bits {
-  SPV_IF_ELSE = 1, /* there is one */
+  SPV_IF_ELSE = 1, /* an ELSE exists */
   SPV_IF_BREAKS = 2,
-  SPV_ELSE_BREAKS = 4, /* a BREAK in it is of a loop around */
+  SPV_ELSE_BREAKS = 4, /* a BREAK in it belongs to an enclosing loop */
 };
 
-/* Where a buffer is for the module. */
+/* Location and use of a buffer in the module. */
 typedef struct spv_place {
-  bool is_used;       /* somebody loads or stores */
-  bool is_read;       /* somebody loads */
-  bool is_indexed;    /* somebody does, and not at a place that is known */
-  bool is_measured;   /* somebody asks for its length */
-  bool is_in_block;   /* a uniform of the launch block */
+  bool is_used;       /* loaded or stored */
+  bool is_read;       /* loaded */
+  bool is_indexed;    /* accessed at an index that is not constant */
+  bool is_measured;   /* its length is used */
+  bool is_in_block;   /* uniform in the launch block */
   bool is_pushed;     /* there: in push constants */
-  bool is_widened;    /* shared, narrow: a word an element */
-  uint32_t binding;   /* of a descriptor */
-  uint32_t word;      /* in the block */
+  bool is_widened;    /* shared, narrow: one word per element */
+  uint32_t binding;   /* binding of its descriptor */
+  uint32_t word;      /* first word in the block */
   uint32_t length_at; /* word of its length in the block */
   bool is_length_pushed;
   uint32_t variable; /* id */
 } spv_place;
 
-/* Instructions of a phase, the first and the last. */
+/* First and last instruction of a range. */
 typedef struct spv_span {
   uint32_t first, last;
 } spv_span;
 
-/* A load of a uniform that is made once, at the begin of the function. */
+/* A load of a uniform that is executed once, at the begin of the function. */
 typedef struct spv_known {
   uint32_t buffer, id;
   uint64_t index;
@@ -115,44 +117,47 @@ typedef struct spv_emitter {
   uint32_t next_id;
   spv_type *types;
   size_t type_count, type_capacity;
-  spv_constant *constants; /* hashed */
+  spv_constant *constants; /* hash table */
   size_t constant_count, constant_capacity;
-  uint32_t glsl; /* the imported functions */
+  uint32_t glsl; /* id of the imported functions */
   bool uses_int8, uses_int16, uses_int64, uses_float64, uses_storage8,
       uses_storage16, uses_atomics64;
 
-  spv_place *places; /* of the kernel's buffers */
-  uint32_t *ids;     /* of instructions; IF: spv_if_bits */
-  bool *decides;     /* instructions whose value decides: spmd/single_read.h */
-  uint32_t *uses;    /* of instructions: how often their value is an operand */
-  bool *waits;       /* loads, and bitcasts of them: made for who uses them */
-  uint32_t *vars;    /* of the kernel's variables: ids */
+  spv_place *places; /* per buffer of the kernel */
+  uint32_t *ids;     /* per instruction; IF: spv_if_bits */
+  bool *decides;     /* per instruction: its value influences an index; see
+                      * spmd/single_read.h */
+  uint32_t *uses;    /* per instruction: number of uses as an operand */
+  bool *waits;       /* loads, and bitcasts of them, that are emitted at their
+                      * use */
+  uint32_t *vars;    /* per variable of the kernel: its id */
   uint32_t workgroup_id, local_id, local_index; /* variables */
   uint32_t push, block, status, function_type;
-  uint32_t counts_fuel; /* a specialization constant; 0: always */
+  uint32_t counts_fuel; /* specialization constant; 0: always counted */
   bool uses_grid;
 
-  /* the phase */
-  uint32_t *lengths;     /* ids; 0: not used */
-  uint32_t *loop_values; /* the same, two of each grid loop: its value or the
-                            lower half of it, and the upper half */
-  spv_span *spans; /* of buffers that are written: where they are accessed */
+  /* state of the phase */
+  uint32_t *lengths;     /* ids; 0: unused */
+  uint32_t *loop_values; /* ids, two per grid loop: its value or lower half, and
+                          * its upper half */
+  spv_span *spans;       /* per written buffer: first and last access */
   uint32_t local[3], group[3], grid[3], fuel;
   spv_known known[SPV_MOST_KNOWN];
   size_t known_count;
-  bool has_status;           /* somebody writes it */
-  bool *is_checked;          /* phases with loops that the device may end */
-  uint32_t *left;            /* of loops: variables */
-  uint32_t one, all, visits; /* for these: values, 1 and all bits, a variable */
-  bool hides;                /* some float must not be known */
-  bool leaves;               /* invocations that a vector has too many do so */
-  bool *is_hidden;           /* constants that are such */
-  uint32_t none;             /* 0, and no compiler knows it */
+  bool has_status;           /* the kernel writes the status word */
+  bool *is_checked;          /* per phase: has loops that the device may end */
+  uint32_t *left;            /* per loop: variable set by BREAK */
+  uint32_t one, all, visits; /* for checked loops: the values 1 and all bits,
+                              * and a variable */
+  bool hides;                /* some float constant must be hidden */
+  bool leaves;               /* surplus lanes of a vector exit at once */
+  bool *is_hidden;           /* constants that must be hidden */
+  uint32_t none;             /* 0, as a value that no compiler knows */
   spv_open *open;
   size_t open_count, open_capacity;
-  uint32_t skipped; /* constructs that were opened where nobody comes */
+  uint32_t skipped; /* constructs opened in unreachable code */
   bool is_dead;     /* the block has ended */
-  uint32_t label;   /* of the block */
+  uint32_t label;   /* label of the block */
   uint32_t file;    /* OpString */
   uint32_t line;
 } spv_emitter;
@@ -160,7 +165,7 @@ typedef struct spv_emitter {
 #define SPV_COUNT(...) \
   (sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
 
-/* --- words: word_stream.c ----------------------------------------------------- */
+/* --- words: word_stream.c ------------------------------------------------- */
 
 void spv_put_all(spv_emitter *e, spv_section to, uint32_t op,
                  const uint32_t *operands, size_t count);
@@ -169,7 +174,7 @@ void spv_put_all(spv_emitter *e, spv_section to, uint32_t op,
               SPV_COUNT(__VA_ARGS__))
 void spv_put_alone(spv_emitter *e, spv_section to, uint32_t op);
 
-/* Operands, then a text, then more operands. */
+/* Emits operands, then a text, then more operands. */
 void spv_put_text(spv_emitter *e, spv_section to, uint32_t op,
                   const uint32_t *before, size_t before_count, const char *text,
                   const uint32_t *after, size_t after_count);
@@ -180,7 +185,7 @@ static inline uint32_t spv_id(spv_emitter *e) {
 
 uint32_t spv_do_all(spv_emitter *e, uint32_t op, uint32_t type,
                     const uint32_t *operands, size_t count);
-/* An instruction of the code that has a value: its id. */
+/* Emits an instruction with a result and returns its id. */
 #define SPV_DO(e, op, type, ...)                                 \
   spv_do_all((e), (op), (type), (const uint32_t[]){__VA_ARGS__}, \
              SPV_COUNT(__VA_ARGS__))
@@ -194,7 +199,7 @@ uint32_t spv_type_all(spv_emitter *e, uint32_t op, const uint32_t *operands,
 uint32_t spv_void(spv_emitter *e);
 uint32_t spv_bool(spv_emitter *e);
 uint32_t spv_uint(spv_emitter *e, unsigned bits);
-uint32_t spv_type_of(spv_emitter *e, unsigned type); /* a vyre_type */
+uint32_t spv_type_of(spv_emitter *e, unsigned type); /* of a vyre_type */
 uint32_t spv_pointer(spv_emitter *e, uint32_t storage, uint32_t type);
 uint32_t spv_const(spv_emitter *e, unsigned type, uint64_t bits);
 static inline uint32_t spv_u32(spv_emitter *e, uint32_t number) {
@@ -208,22 +213,22 @@ uint32_t spv_glsl(spv_emitter *e, uint32_t type, uint32_t function,
   spv_glsl((e), (type), (function), (const uint32_t[]){__VA_ARGS__}, \
            SPV_COUNT(__VA_ARGS__))
 
-/* Blocks of code. */
+/* Begin and end blocks of code. */
 void spv_begin_block(spv_emitter *e, uint32_t label);
 void spv_branch(spv_emitter *e, uint32_t label);
 
 void spv_refuse(spv_emitter *e, uint32_t at, const char *what);
 
-/* --- where things are: layout.c ------------------------------------------- */
+/* --- layout of the interface: layout.c ------------------------------------ */
 
 vyre_code spv_plan(spv_emitter *e);
-void spv_declare(spv_emitter *e); /* variables of the module */
+void spv_declare(spv_emitter *e); /* module variables */
 bool spv_is_bound(const vyre__lir_buffer *buffer);
-uint64_t spv_elements(const vyre__lir_buffer *buffer); /* as it is accessed */
-/* A word of the launch block. */
+uint64_t spv_elements(const vyre__lir_buffer *buffer); /* in accessed width */
+/* Loads a word of the launch block. */
 uint32_t spv_block_word(spv_emitter *e, bool is_pushed, uint32_t word);
 
-/* --- operations: values.c, memory.c, control_flow.c --------------------- */
+/* --- operations: values.c, memory.c, control_flow.c ----------------------- */
 
 uint32_t spv_pure(spv_emitter *e, uint32_t at);
 uint32_t spv_fma64(spv_emitter *e, const uint32_t x[3]); /* fma64.c */
@@ -232,24 +237,24 @@ void spv_tell_end(spv_emitter *e, vyre__spirv_end end);
 void spv_zero_shared(spv_emitter *e);
 uint32_t spv_phase(spv_emitter *e, uint32_t phase);
 
-/* --- order of accesses: memory_order.c ----------------------------------------------- */
+/* --- order of accesses: memory_order.c ------------------------------------ */
 
 void spv_find_order(spv_emitter *e, vyre__lir_phase range);
 void spv_barrier(spv_emitter *e, uint32_t at);
 void spv_put_barrier(spv_emitter *e, uint32_t memory); /* SPV_*_MEMORY */
-/* Operands of @p user that waited for it. */
+/* Emits the delayed operands of @p user. */
 void spv_make_waiting(spv_emitter *e, uint32_t user);
 
-/* --- floats that compilers must not know: opaque_constants.c ----------------------------- */
+/* --- opaque float constants: opaque_constants.c --------------------------- */
 
 bool spv_find_hidden(spv_emitter *e);
 void spv_hide_constants(spv_emitter *e, vyre__lir_phase range);
-/* The value @p id of @p inst, hidden if it may be known. */
+/* Returns the value @p id of @p inst, hidden if a compiler could know it. */
 uint32_t spv_hide(spv_emitter *e, const vyre__lir_inst *inst, uint32_t id);
 
-/* --- loops that the device may end: loop_limit.c ---------------------------------- */
+/* --- loop limit of a device: loop_limit.c --------------------------------- */
 
-/* Where the parts of the loop at @p at are, and how often its body stands in it. */
+/* Step and end of the loop at @p at, and the number of copies of its body. */
 typedef struct spv_extent {
   uint32_t step, end, copies;
 } spv_extent;
@@ -261,7 +266,7 @@ void spv_enter_checked(spv_emitter *e, uint32_t at, spv_open *loop);
 uint32_t spv_path(spv_emitter *e, uint32_t condition, bool holds,
                   uint32_t path);
 void spv_check_left(spv_emitter *e, const spv_open *loop);
-/* The end of a loop that nothing leaves. */
+/* Ends a loop without exit. */
 void spv_end_endless(spv_emitter *e, const spv_open *loop);
 
 #endif

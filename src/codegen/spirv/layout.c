@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Where everything is that a module sees: bindings, fields of the launch block,
- * and the variables that stand for them. */
+/* Plans the interface of a module: bindings, fields of the launch block, and
+ * the variables for them. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -17,19 +17,20 @@ uint64_t spv_elements(const vyre__lir_buffer *buffer) {
   return count ? count : 1;
 }
 
-static uint64_t whole_words(const vyre__lir_buffer *buffer) {
+static uint64_t word_count_of(const vyre__lir_buffer *buffer) {
   return ((uint64_t)buffer->count * buffer->unit + 3) / 4;
 }
 
-/* --- bindings ---------------------------------------------------------------------- */
+/* --- bindings ------------------------------------------------------------- */
 
 static uint32_t number_of(const vyre__lir_kernel *k, uint32_t buffer) {
   const vyre__lir_buffer *b = &k->buffers[buffer];
   return k->program ? k->program->buffers[b->source].binding : b->source;
 }
 
-/* How many bound buffers of the program come before it in the binding plan. */
-static uint32_t slot_of(const vyre__lir_kernel *k, uint32_t buffer) {
+/* Returns the binding of a buffer: the number of bound buffers before it in the
+ * binding plan. */
+static uint32_t binding_of(const vyre__lir_kernel *k, uint32_t buffer) {
   uint32_t own = number_of(k, buffer), before = 0;
   for (uint32_t i = 0; i < k->buffer_count; i++) {
     const vyre__lir_buffer *b = &k->buffers[i];
@@ -48,17 +49,17 @@ static uint32_t bound_count(const vyre__lir_kernel *k) {
   return count;
 }
 
-/* --- the launch block ----------------------------------------------------------------- */
+/* --- the launch block ----------------------------------------------------- */
 
 typedef struct blocks {
   vyre__spirv_field *fields;
   size_t count;
-  uint32_t pushed, most_pushed, in_buffer; /* words */
+  uint32_t pushed, max_pushed, in_buffer; /* words */
 } blocks;
 
 static vyre__spirv_field *add_field(blocks *b, vyre__spirv_value value,
                                     uint32_t index, uint32_t words) {
-  bool is_pushed = words <= b->most_pushed - b->pushed;
+  bool is_pushed = words <= b->max_pushed - b->pushed;
   uint32_t *used = is_pushed ? &b->pushed : &b->in_buffer;
   vyre__spirv_field *f = &b->fields[b->count++];
   *f = (vyre__spirv_field){.value = (uint8_t)value,
@@ -77,23 +78,23 @@ static bool any_is_checked(const spv_emitter *e) {
   return false;
 }
 
-/* Words of uniforms that go with the launch: what push constants have left, or as
- * many where all of the block is memory. */
-static uint32_t room_for_uniforms(const spv_emitter *e, const blocks *b) {
+/* Returns the number of words for uniforms in the launch block: the free push
+ * constants, or the same number if the full block is a buffer. */
+static uint32_t max_uniform_words(const spv_emitter *e, const blocks *b) {
   if (e->target->binds_uniforms) return 0;
   if (e->target->block_in_storage) return VYRE__SPIRV_PUSH_BYTES / 4;
-  return b->most_pushed - b->pushed;
+  return b->max_pushed - b->pushed;
 }
 
-/* Uniforms whose bytes go with the launch. What is bound may be longer than declared,
- * and push constants are registers (Mesa 22.3's software device gets an index of
- * them that is computed wrong at times): so those that are read at known places, and
- * where the program has said that there is something. */
+/* Decides which uniforms are stored in the launch block. A bound uniform may be
+ * longer than declared, and push constants are registers (Mesa 22.3's software
+ * device sometimes miscomputes a variable index of them). So only uniforms read
+ * at constant indices within the declared length qualify. */
 static void plan_uniforms(spv_emitter *e, blocks *b) {
-  uint32_t room = room_for_uniforms(e, b);
+  uint32_t room = max_uniform_words(e, b);
   for (uint32_t i = 0; i < e->k->buffer_count; i++) {
     const vyre__lir_buffer *buffer = &e->k->buffers[i];
-    uint64_t words = whole_words(buffer);
+    uint64_t words = word_count_of(buffer);
     spv_place *p = &e->places[i];
     if (buffer->kind != VYRE_MEMORY_UNIFORM || !p->is_used || p->is_indexed ||
         words > room) {
@@ -129,11 +130,11 @@ static void plan_fields(spv_emitter *e, blocks *b) {
   plan_uniforms(e, b);
 }
 
-/* --- the plan --------------------------------------------------------------------------- */
+/* --- the plan ------------------------------------------------------------- */
 
-/* At a number, of an element that is there whatever is bound. */
-static bool is_at_known_place(const vyre__lir_kernel *k,
-                              const vyre__lir_inst *inst) {
+/* Returns true if the index is a constant below the declared length. */
+static bool has_constant_index(const vyre__lir_kernel *k,
+                               const vyre__lir_inst *inst) {
   const vyre__lir_inst *index = &k->code[inst->a];
   const vyre__lir_buffer *b = &k->buffers[inst->aux];
   return index->op == VYRE__LIR_CONST && b->count > 0 &&
@@ -152,7 +153,7 @@ static void find_uses(spv_emitter *e) {
       spv_place *p = &e->places[inst->aux];
       p->is_used = true;
       p->is_read |= inst->op == VYRE__LIR_LOAD;
-      p->is_indexed |= !is_at_known_place(k, inst);
+      p->is_indexed |= !has_constant_index(k, inst);
     }
   }
 }
@@ -167,7 +168,7 @@ static void sort_by_binding(vyre__spirv_descriptor *all, size_t count) {
   }
 }
 
-/* The program's slots, then status, kept and block. */
+/* Lists the program's bindings, then status, spill buffer and launch block. */
 static void plan_descriptors(spv_emitter *e, vyre__spirv_descriptor *all) {
   const vyre__lir_kernel *k = e->k;
   uint32_t first = bound_count(k);
@@ -177,7 +178,7 @@ static void plan_descriptors(spv_emitter *e, vyre__spirv_descriptor *all) {
     spv_place *p = &e->places[i];
     if (!spv_is_bound(buffer)) continue;
     bool is_hidden = buffer->source == VYRE_NO_INDEX;
-    p->binding = is_hidden ? first + 1 : slot_of(k, i);
+    p->binding = is_hidden ? first + 1 : binding_of(k, i);
     if (p->is_in_block || !p->is_used) continue;
     all[count++] = (vyre__spirv_descriptor){
         .what = is_hidden ? VYRE__SPIRV_KEPT : VYRE__SPIRV_BUFFER,
@@ -220,8 +221,8 @@ static void plan_shared(spv_emitter *e) {
   e->out->shared_bytes = bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
 }
 
-/* Whether vectors that a workgroup does not fill come to a loop. */
-static bool has_too_many(const spv_emitter *e) {
+/* Returns true if a partly filled vector reaches a loop. */
+static bool has_surplus_lanes(const spv_emitter *e) {
   const vyre__lir_kernel *k = e->k;
   if (e->target->vector == 0 || k->workgroup[0] % e->target->vector == 0) {
     return false;
@@ -239,7 +240,7 @@ vyre_code spv_plan(spv_emitter *e) {
   size_t most = 4 + (size_t)k->grid_loop_count + 2 * (size_t)k->buffer_count;
   uint32_t push = e->target->push_bytes ? e->target->push_bytes
                                         : (uint32_t)VYRE__SPIRV_PUSH_BYTES;
-  blocks b = {.most_pushed = e->target->block_in_storage ? 0 : push / 4};
+  blocks b = {.max_pushed = e->target->block_in_storage ? 0 : push / 4};
   b.fields = vyre__arena_array(e->arena, most, sizeof *b.fields);
   vyre__spirv_descriptor *descriptors = vyre__arena_array(
       e->arena, (size_t)k->buffer_count + 2, sizeof *descriptors);
@@ -251,7 +252,7 @@ vyre_code spv_plan(spv_emitter *e) {
   }
   e->has_status = k->has_fuel || any_is_checked(e);
   e->hides = spv_find_hidden(e);
-  e->leaves = has_too_many(e);
+  e->leaves = has_surplus_lanes(e);
   find_uses(e);
   plan_fields(e, &b);
   e->out->fields = b.fields;
@@ -263,7 +264,7 @@ vyre_code spv_plan(spv_emitter *e) {
   return VYRE_OK;
 }
 
-/* --- variables ---------------------------------------------------------------------------- */
+/* --- variables ------------------------------------------------------------ */
 
 static uint32_t variable(spv_emitter *e, uint32_t storage, uint32_t type,
                          const char *name) {
@@ -278,8 +279,8 @@ static void bind(spv_emitter *e, uint32_t id, uint32_t binding) {
   SPV_PUT(e, SPV_NOTES, SPV_OpDecorate, id, SPV_DECORATION_Binding, binding);
 }
 
-/* A struct with one member, an array, as blocks are; the array's type is its own,
- * since it has a layout. */
+/* Declares a struct with one array member, as blocks require. The array type is
+ * not shared, since it has a layout. */
 static uint32_t block_type(spv_emitter *e, uint32_t element, uint32_t stride,
                            uint32_t count) {
   uint32_t array = spv_id(e), type = spv_id(e);
@@ -314,13 +315,13 @@ static void declare_storage(spv_emitter *e, uint32_t buffer,
   if (!*type) *type = block_type(e, spv_uint(e, 8u * b->width), b->width, 0);
   p->variable = variable(e, SPV_STORAGE_StorageBuffer, *type, b->name);
   bind(e, p->variable, p->binding);
-  /* What is written is bound once. */
+  /* A written buffer is never bound twice. */
   spv_decorate(e, p->variable, SPV_DECORATION_Restrict);
   if (!b->is_written) {
     spv_decorate(e, p->variable, SPV_DECORATION_NonWritable);
   } else if (p->is_read && e->k->has_barrier &&
              !e->target->vulkan_memory_model) {
-    /* What others of the workgroup wrote before a barrier is to be seen. */
+    /* Makes writes of other invocations visible after a barrier. */
     spv_decorate(e, p->variable, SPV_DECORATION_Coherent);
   }
 }
@@ -359,7 +360,7 @@ static uint32_t declare_input(spv_emitter *e, uint32_t type, uint32_t builtin,
   return id;
 }
 
-/* The block as far as it is a buffer. */
+/* Declares the part of the launch block that is a buffer. */
 static void declare_block(spv_emitter *e, uint32_t types[9]) {
   uint32_t u32 = spv_uint(e, 32), type;
   if (e->target->block_in_storage) {
@@ -390,9 +391,10 @@ static void declare_workgroup_size(spv_emitter *e, uint32_t three) {
   spv_name(e, parts[1], "workgroup_size");
 }
 
-/* Where the device itself ends loops long before 2^32-1 rounds, and says so, that
- * many need not be counted: whoever runs the module may leave it out. Rounds of a
- * device are those of one launch, fuel is of all phases together. */
+/* Declares the constant that disables counting. A device that ends loops long
+ * before 2^32-1 iterations, and reports it, makes counting up to that limit
+ * needless. The device counts per launch, but fuel covers all phases, so this
+ * needs a single step. */
 static void declare_fuel_switch(spv_emitter *e) {
   if (!e->k->has_fuel || !e->target->most_rounds || e->k->step_count > 1) {
     return;

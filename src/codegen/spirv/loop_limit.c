@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Devices that end loops. Mesa's llvmpipe lets the invocations of a vector go round
- * 65,535 times, in all their loops together, and then leaves every loop at the end
- * of its round, as if there had been a BREAK. Two things are done about it.
+/* Handles devices that end loops early. Mesa's llvmpipe allows the invocations
+ * of a vector 65,535 iterations in all their loops together. It then leaves
+ * every loop at the end of its iteration, as if by a BREAK. The generator
+ * reacts in two ways.
  *
- * Bodies stand in their loops more than once, so that there are fewer rounds.
+ * It unrolls loops, so that they need fewer iterations.
  *
- * And it is seen. A loop is left by a BREAK and by nothing else, so who comes
- * behind the loop without one was sent there by the device. That cannot be asked
- * for in plain words: for a compiler only a BREAK leads behind a loop, and what
- * every BREAK has set is set. So a value is computed before each IF that leads to
- * a BREAK, in every round anew: the number of this visit if that way is taken, and
- * 0 if not. The BREAK hands it on, and behind the loop it is compared. Compilers
- * do not see that it must be equal: the numbers begin with one that they do not
- * know, and what the way is made of is not the condition itself, which they do know
- * on that way, but bits that they do not know chosen by it. It costs nothing in the
- * loop, since only the last one is used. */
+ * It detects the event. A loop ends only by a BREAK, so code after a loop that
+ * was reached without one was reached through the device. Plain code cannot
+ * test this: for a compiler only a BREAK leads behind a loop, so a flag set by
+ * every BREAK is always set. Instead, before each IF that leads to a BREAK,
+ * every iteration computes a value: the number of this visit if the path is
+ * taken, else 0. The BREAK stores it, and the code after the loop compares it.
+ * Compilers cannot see that it must be equal. The numbers start with an opaque
+ * one, and the path value selects opaque bits by the condition instead of using
+ * the condition, which is known on that path. The loop itself gets no slower,
+ * since only the last value is used. */
 #include "codegen/spirv/internal.h"
 
 enum {
-  MOST_COPIES = 16,
-  FEW_COPIES = 2,    /* of bodies that touch memory: whoever is done with the
-                        loop is masked in all of them, and accesses cost most.
-                        One, if it is not known how often they go round: what
-                        searches is done early, as a rule */
-  MOST_COPIED = 384, /* instructions that a loop may have afterwards */
-  FEW_TRIPS = 64     /* that are not worth it */
+  MAX_COPIES = 16,
+  FEW_COPIES = 2, /* for bodies that access memory: finished lanes are masked in
+                   * all copies, and accesses cost most. One copy if the trip
+                   * count is unknown: searches usually end early */
+  MAX_UNROLLED = 384, /* maximum instructions of a loop after unrolling */
+  MIN_TRIPS = 64      /* not worth unrolling */
 };
 
 static uint64_t add(uint64_t a, uint64_t b) {
@@ -35,7 +35,7 @@ static uint64_t multiply(uint64_t a, uint64_t b) {
   return b > 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
 }
 
-/* Where the END of the construct at @p at is. */
+/* Returns the END of the construct at @p at. */
 static uint32_t end_of(const vyre__lir_kernel *k, uint32_t at) {
   uint32_t depth = 0;
   for (;; at++) {
@@ -46,8 +46,9 @@ static uint32_t end_of(const vyre__lir_kernel *k, uint32_t at) {
   }
 }
 
-/* Rounds of the loops in [begin, end) at most, each with the one that ends it.
- * Where lanes of a vector go two ways, all of both is gone. */
+/* Returns the maximum iterations of the loops in [begin, end), including the
+ * one that ends each loop. Lanes of a vector that diverge execute both
+ * paths. */
 static uint64_t most_rounds(const vyre__lir_kernel *k, uint32_t begin,
                             uint32_t end) {
   uint64_t all = 0;
@@ -62,8 +63,9 @@ static uint64_t most_rounds(const vyre__lir_kernel *k, uint32_t begin,
   return all;
 }
 
-/* Rounds to zero shared memory, by our own loop or the device's. */
-static uint64_t zeroing_rounds(const spv_emitter *e) {
+/* Returns the iterations that zero shared memory, by generated code or by the
+ * device. */
+static uint64_t zeroing_iterations(const spv_emitter *e) {
   uint64_t all = 0;
   for (uint32_t i = 0; i < e->k->buffer_count; i++) {
     const vyre__lir_buffer *b = &e->k->buffers[i];
@@ -76,10 +78,12 @@ static uint64_t zeroing_rounds(const spv_emitter *e) {
 bool spv_may_be_cut(const spv_emitter *e, vyre__lir_phase range) {
   if (!e->target->most_rounds) return false;
   uint64_t rounds = most_rounds(e->k, range.begin, range.end);
-  return rounds > 0 && add(rounds, zeroing_rounds(e)) > e->target->most_rounds;
+  return rounds > 0 &&
+         add(rounds, zeroing_iterations(e)) > e->target->most_rounds;
 }
 
-/* Uniforms are loaded elsewhere, as a rule. */
+/* Returns true for accesses to memory; uniforms are usually loaded
+ * elsewhere. */
 static bool touches_memory(const vyre__lir_kernel *k,
                            const vyre__lir_inst *inst) {
   return inst->op >= VYRE__LIR_LOAD && inst->op <= VYRE__LIR_ATOMIC_CAS &&
@@ -89,7 +93,7 @@ static bool touches_memory(const vyre__lir_kernel *k,
 spv_extent spv_extent_of(const spv_emitter *e, uint32_t at) {
   const vyre__lir_kernel *k = e->k;
   spv_extent out = {.end = end_of(k, at), .copies = 1};
-  bool is_plain = e->visits && k->loops[k->code[at].aux].max_trips > FEW_TRIPS;
+  bool is_plain = e->visits && k->loops[k->code[at].aux].max_trips > MIN_TRIPS;
   bool is_quick = true, has_atomics = false;
   for (uint32_t i = at + 1; i < out.end; i++) {
     unsigned op = k->code[i].op;
@@ -99,10 +103,10 @@ spv_extent spv_extent_of(const spv_emitter *e, uint32_t at) {
     is_plain &= op != VYRE__LIR_LOOP && op != VYRE__LIR_CONTINUE &&
                 op != VYRE__LIR_BARRIER;
   }
-  uint32_t copies = MOST_COPIED / (out.end - at + 1);
+  uint32_t copies = MAX_UNROLLED / (out.end - at + 1);
   bool is_search = !is_quick && !k->loops[k->code[at].aux].is_counted;
   if (is_plain && copies > 1 && !has_atomics && !is_search) {
-    uint32_t most = is_quick ? MOST_COPIES : FEW_COPIES;
+    uint32_t most = is_quick ? MAX_COPIES : FEW_COPIES;
     out.copies = copies < most ? copies : most;
   }
   return out;
@@ -121,8 +125,8 @@ void spv_declare_left(spv_emitter *e, vyre__lir_phase range) {
   }
 }
 
-/* The variable may hold what a visit before has left in it: each has a number of
- * its own. */
+/* The variable may hold the value of an earlier visit, so each visit has its
+ * own number. */
 void spv_enter_checked(spv_emitter *e, uint32_t at, spv_open *loop) {
   if (!e->visits) return;
   uint32_t u32 = spv_uint(e, 32);
@@ -141,10 +145,10 @@ uint32_t spv_path(spv_emitter *e, uint32_t condition, bool holds,
   return SPV_DO(e, SPV_OpBitwiseAnd, u32, path, bits);
 }
 
-/* Behind a loop that was ended early its test still holds, so that an access which
- * was proven to be inside may be outside: nothing may follow, unless the device looks
- * at all of them. Leaving costs more than the check does: what follows is a branch
- * then. */
+/* Returns true if code after a loop that was ended early may continue. The
+ * loop's condition still holds there, so an access that was proven in bounds
+ * may be out of bounds. Nothing may follow, unless the device checks all
+ * accesses. Leaving costs more than the check, because it adds a branch. */
 static bool may_go_on(const spv_emitter *e) {
   if (!e->target->drops_outside) return false;
   for (uint32_t i = 0; i < e->k->buffer_count; i++) {
@@ -169,8 +173,8 @@ void spv_check_left(spv_emitter *e, const spv_open *loop) {
   spv_begin_block(e, merge);
 }
 
-/* Only the device leads behind it. For a compiler there must be a way, too: it is
- * taken if a number is 0, of which it does not know that it is 1. */
+/* Only the device leaves this loop. A compiler needs an exit too: it is taken
+ * if an opaque number is 0, which is always 1. */
 void spv_end_endless(spv_emitter *e, const spv_open *loop) {
   uint32_t is_left =
       SPV_DO(e, SPV_OpIEqual, spv_bool(e), e->one, spv_u32(e, 0));

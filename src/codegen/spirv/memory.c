@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Memory: buffers, shared memory, the launch block, and what orders them. */
+/* Emits memory accesses: buffers, shared memory, the launch block, and their
+ * ordering. */
 #include <string.h>
 
 #include "codegen/spirv/internal.h"
 
-/* --- places ----------------------------------------------------------------------------- */
+/* --- addresses ------------------------------------------------------------ */
 
 static uint32_t storage_of(const vyre__lir_buffer *buffer) {
   return spv_is_bound(buffer) ? SPV_STORAGE_StorageBuffer
@@ -26,11 +27,12 @@ static unsigned element_bits(const spv_emitter *e, uint32_t buffer) {
   return e->places[buffer].is_widened ? 32 : 8u * e->k->buffers[buffer].width;
 }
 
-/* In the Vulkan memory model, barriers order what says that it is not private. */
+/* In the Vulkan memory model, barriers order only accesses that are marked
+ * non-private. */
 static uint32_t access_bits(const spv_emitter *e, const vyre__lir_buffer *b) {
-  bool is_seen = spv_is_bound(b)
-                     ? b->is_written && e->k->has_barrier
-                     : b->is_written || b->needs_zero; /* by others */
+  bool is_seen = spv_is_bound(b) ? b->is_written && e->k->has_barrier
+                                 /* by other invocations */
+                                 : b->is_written || b->needs_zero;
   bool is_private = !e->target->vulkan_memory_model || !is_seen;
   return is_private ? 0 : SPV_MEMORY_ACCESS_NonPrivatePointer;
 }
@@ -43,9 +45,9 @@ static uint32_t scope_of(spv_emitter *e, const vyre__lir_buffer *b) {
   return spv_u32(e, SPV_SCOPE_DEVICE);
 }
 
-/* --- loads ------------------------------------------------------------------------------ */
+/* --- loads ---------------------------------------------------------------- */
 
-/* Two words of the launch block as one value. */
+/* Joins two words of the launch block. */
 static uint32_t join_words(spv_emitter *e, uint32_t low, uint32_t high) {
   uint32_t u64 = spv_uint(e, 64);
   low = SPV_DO(e, SPV_OpUConvert, u64, low);
@@ -54,16 +56,16 @@ static uint32_t join_words(spv_emitter *e, uint32_t low, uint32_t high) {
   return SPV_DO(e, SPV_OpBitwiseOr, u64, low, high);
 }
 
-/* Bits of a word from @p shift on, as many as the element has. */
-static uint32_t part_of_word(spv_emitter *e, uint32_t word, uint32_t shift,
-                             bool is_byte) {
+/* Extracts the bits of a narrow element from a word, at @p shift. */
+static uint32_t extract_element(spv_emitter *e, uint32_t word, uint32_t shift,
+                                bool is_byte) {
   uint32_t u32 = spv_uint(e, 32);
   word = SPV_DO(e, SPV_OpShiftRightLogical, u32, word, shift);
   return SPV_DO(e, SPV_OpBitwiseAnd, u32, word,
                 spv_u32(e, is_byte ? 0xFF : 0xFFFF));
 }
 
-/* From the launch block, whose words hold narrow and wide elements. */
+/* Loads from the launch block, whose words hold narrow and wide elements. */
 static uint32_t load_block(spv_emitter *e, const vyre__lir_inst *inst) {
   const vyre__lir_buffer *b = &e->k->buffers[inst->aux];
   const spv_place *p = &e->places[inst->aux];
@@ -75,7 +77,7 @@ static uint32_t load_block(spv_emitter *e, const vyre__lir_inst *inst) {
     return join_words(e, low, spv_block_word(e, p->is_pushed, word + 1));
   }
   uint32_t shift = index * b->width % 4 * 8;
-  return part_of_word(e, low, spv_u32(e, shift), b->width == 1);
+  return extract_element(e, low, spv_u32(e, shift), b->width == 1);
 }
 
 static uint32_t load(spv_emitter *e, uint32_t at) {
@@ -86,13 +88,13 @@ static uint32_t load(spv_emitter *e, uint32_t at) {
   unsigned bits = element_bits(e, inst->aux);
   uint32_t type = spv_uint(e, bits);
   uint32_t pointer = pointer_to(e, inst->aux, bits, index);
-  /* Elements that share a word with others are stored by atomics. */
+  /* Elements that share a word are stored by atomics. */
   if (b->is_atomic && b->width != b->unit) {
     return SPV_DO(e, SPV_OpAtomicLoad, type, pointer, scope_of(e, b),
                   spv_u32(e, 0));
   }
   uint32_t access = access_bits(e, b);
-  /* Here other invocations of the workgroup write its memory at the same time. */
+  /* Other invocations of the workgroup write this memory concurrently. */
   if (vyre__load_is_single_read(e->k, e->decides, at) ||
       (!spv_is_bound(b) && e->decides[at])) {
     access |= SPV_MEMORY_ACCESS_Volatile;
@@ -102,7 +104,7 @@ static uint32_t load(spv_emitter *e, uint32_t at) {
   return bits < 32 ? SPV_DO(e, SPV_OpUConvert, spv_uint(e, 32), value) : value;
 }
 
-/* --- stores and atomics ------------------------------------------------------------------- */
+/* --- stores and atomics --------------------------------------------------- */
 
 static void store(spv_emitter *e, uint32_t at) {
   const vyre__lir_inst *inst = &e->k->code[at];
@@ -135,8 +137,9 @@ static uint32_t atomic_op(unsigned op) {
   return ops[op];
 }
 
-/* One that changes nothing is how programs look at what others may change. */
-static bool only_looks(const spv_emitter *e, const vyre__lir_inst *inst) {
+/* Returns true for an atomic that changes nothing. Programs use it to read
+ * memory that others change. */
+static bool is_atomic_read(const spv_emitter *e, const vyre__lir_inst *inst) {
   const vyre__lir_inst *with = &e->k->code[inst->b];
   if (with->op != VYRE__LIR_CONST) return false;
   switch ((vyre__lir_op)inst->op) {
@@ -167,7 +170,7 @@ static uint32_t atomic(spv_emitter *e, uint32_t at) {
     return SPV_DO(e, SPV_OpAtomicCompareExchange, type, pointer, scope, relaxed,
                   relaxed, e->ids[inst->c], e->ids[inst->b]);
   }
-  if (only_looks(e, inst)) {
+  if (is_atomic_read(e, inst)) {
     return SPV_DO(e, SPV_OpAtomicLoad, type, pointer, scope, relaxed);
   }
   return SPV_DO(e, atomic_op(inst->op), type, pointer, scope, relaxed,
@@ -182,9 +185,9 @@ static uint32_t access_now(spv_emitter *e, uint32_t at) {
   return 0;
 }
 
-/* Where the condition does not hold, the first element is loaded, which is always
- * there, and its value is not used: devices pay more for a branch. */
-static uint32_t look_if(spv_emitter *e, uint32_t at, uint32_t condition) {
+/* Loads conditionally. If the condition is false, the first element, which
+ * always exists, is loaded and ignored: a branch would cost more. */
+static uint32_t load_if(spv_emitter *e, uint32_t at, uint32_t condition) {
   const vyre__lir_inst *inst = &e->k->code[at];
   uint32_t *index = &e->ids[inst->a], before = *index;
   uint32_t type = spv_type_of(e, inst->type);
@@ -196,8 +199,8 @@ static uint32_t look_if(spv_emitter *e, uint32_t at, uint32_t condition) {
                 spv_const(e, inst->type, 0));
 }
 
-/* An IF around it has asked already. */
-static bool is_asked(const spv_emitter *e, uint32_t condition) {
+/* Returns true if an enclosing IF has tested the condition. */
+static bool is_tested(const spv_emitter *e, uint32_t condition) {
   for (size_t i = 0; i < e->open_count; i++) {
     const spv_open *open = &e->open[i];
     if (open->op != VYRE__LIR_IF) continue;
@@ -206,7 +209,8 @@ static bool is_asked(const spv_emitter *e, uint32_t condition) {
   return false;
 }
 
-/* Nothing is touched where the condition does not hold: the value is 0 then. */
+/* Emits an access. If its condition is false, nothing is accessed and the value
+ * is 0. */
 uint32_t spv_access(spv_emitter *e, uint32_t at) {
   const vyre__lir_inst *inst = &e->k->code[at];
   uint32_t condition = inst->v[vyre__lir_ops[inst->op].operands - 1u];
@@ -214,9 +218,9 @@ uint32_t spv_access(spv_emitter *e, uint32_t at) {
     spv_refuse(e, at, "64-bit integers");
     return 0;
   }
-  if (!condition || is_asked(e, condition)) return access_now(e, at);
-  if (inst->op == VYRE__LIR_LOAD || only_looks(e, inst)) {
-    return look_if(e, at, e->ids[condition]);
+  if (!condition || is_tested(e, condition)) return access_now(e, at);
+  if (inst->op == VYRE__LIR_LOAD || is_atomic_read(e, inst)) {
+    return load_if(e, at, e->ids[condition]);
   }
   uint32_t from = e->label, inside = spv_id(e), merge = spv_id(e);
   SPV_PUT(e, SPV_CODE, SPV_OpSelectionMerge, merge, 0);
@@ -231,7 +235,7 @@ uint32_t spv_access(spv_emitter *e, uint32_t at) {
                 spv_const(e, inst->type, 0), from);
 }
 
-/* --- zeros, the end ------------------------------------------------------------------ */
+/* --- zeroing, status ------------------------------------------------------ */
 
 void spv_tell_end(spv_emitter *e, vyre__spirv_end end) {
   uint32_t u32 = spv_uint(e, 32), zero = spv_u32(e, 0);
@@ -242,7 +246,7 @@ void spv_tell_end(spv_emitter *e, vyre__spirv_end end) {
           spv_u32(e, (uint32_t)end));
 }
 
-/* Elements [own, count) in steps of the workgroup's size. */
+/* Zeroes elements [own, count) in steps of the workgroup size. */
 static void zero_buffer(spv_emitter *e, uint32_t buffer, uint32_t own) {
   const vyre__lir_buffer *b = &e->k->buffers[buffer];
   unsigned bits = element_bits(e, buffer);

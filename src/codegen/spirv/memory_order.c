@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* In which order memory is accessed: barriers name the kinds of memory that they
- * are for, and some loads wait until they are needed. */
+/* Orders memory accesses: selects the kinds of memory that each barrier names,
+ * and delays some loads until their use. */
 #include "codegen/spirv/internal.h"
 
 static bool is_access(const vyre__lir_inst *inst) {
   return inst->op >= VYRE__LIR_LOAD && inst->op <= VYRE__LIR_ATOMIC_CAS;
 }
 
-/* --- barriers ---------------------------------------------------------------------
+/* --- barriers ----------------------------------------------------------------
  *
- * Devices wait for each kind of memory that a barrier names. It need name only those
- * of which something is written and accessed before it and behind it. */
+ * Devices wait for each kind of memory that a barrier names. A barrier needs to
+ * name only kinds with a buffer that is written, and accessed both before and
+ * after the barrier. */
 
-/* From the first access of a buffer to the last, if somebody writes it. What stands
- * in a loop comes before and behind all else in it. */
+/* Finds the first and last access of each written buffer. An access in a loop
+ * counts for the full loop. */
 static void find_spans(spv_emitter *e, vyre__lir_phase range) {
-  uint32_t depth = 0, loop = 0, loop_depth = 0; /* the outermost */
+  uint32_t depth = 0, loop = 0, loop_depth = 0; /* outermost loop */
   for (uint32_t i = 0; i < e->k->buffer_count; i++) {
     e->spans[i] = (spv_span){UINT32_MAX, 0};
   }
@@ -60,14 +61,14 @@ void spv_barrier(spv_emitter *e, uint32_t at) {
   spv_put_barrier(e, memory);
 }
 
-/* --- loads that wait --------------------------------------------------------------
+/* --- delayed loads -----------------------------------------------------------
  *
- * `a[i] += a[j]` loads a[i], then a[j]; here it is a[j], then a[i] beside the store
- * to it. Compilers of GLSL do so, and a software device that keeps the order in
- * which it gets them is faster by a tenth. Nothing but values stands between the two,
- * so that nobody can tell. */
+ * `a[i] += a[j]` loads a[i], then a[j]. Here a[j] is loaded first, and a[i]
+ * next to the store to it. GLSL compilers do the same, and a software device
+ * that keeps the given order is a tenth faster. Only values are computed
+ * between the two positions, so the result is the same. */
 
-enum { FAR = 64 }; /* instructions that nobody waits across */
+enum { MAX_DELAY = 64 }; /* maximum distance in instructions */
 
 static bool is_plain_load(const vyre__lir_inst *inst) {
   return inst->op == VYRE__LIR_LOAD && !inst->b;
@@ -77,11 +78,11 @@ static uint32_t operand_count(const vyre__lir_inst *inst) {
   return inst->op == VYRE__LIR_CONST ? 0 : vyre__lir_ops[inst->op].operands;
 }
 
-/* Who uses @p at, if there are only values up to that one; else 0. *passes: there
- * is a load among them. */
+/* Returns the user of @p at if only values are computed up to it; else 0.
+ * *passes: a load is among them. */
 static uint32_t user_of(const vyre__lir_kernel *k, uint32_t at, uint32_t end,
                         bool *passes) {
-  for (uint32_t i = at + 1; i < end && i - at < FAR; i++) {
+  for (uint32_t i = at + 1; i < end && i - at < MAX_DELAY; i++) {
     const vyre__lir_inst *inst = &k->code[i];
     bool is_load = is_plain_load(inst);
     if (!is_load && !(vyre__lir_ops[inst->op].flags & VYRE__LIRF_PURE)) break;

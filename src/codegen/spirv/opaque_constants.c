@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Devices that know better about zeros. Mesa's llvmpipe does not compute what one
- * operand of is the constant 0.0: a product is then 0, whatever the other is, a sum
- * is the other, and a quotient something. No mark in the module tells it not to.
- * So it must not come to know a float: what is handed on (in variables, by select)
- * and zeros are constants plus an integer 0 that it cannot know, and so are floats
- * from integers, which it may compute itself, in a loop that it rolls out. A number
- * other than 0 that is an operand stays one if another operand is not a number: with
- * something that is not known it makes nothing that is. */
+/* Hides float constants from device compilers that mishandle zeros. Mesa's
+ * llvmpipe does not evaluate operations with the constant 0.0: it takes a
+ * product as 0 and a sum as the other operand, whatever that is, and quotients
+ * are wrong. No decoration prevents this. So it must not see such floats.
+ * Zeros, and constants that reach an operation through variables or select, are
+ * emitted as constants plus an integer 0 that the compiler cannot know. The
+ * same applies to floats converted from integers, which it may evaluate in an
+ * unrolled loop. A nonzero constant operand stays plain if another operand is
+ * not constant. */
 #include "codegen/spirv/internal.h"
 
 static bool is_float(unsigned type) {
@@ -21,7 +22,7 @@ static bool is_compare(unsigned op) {
   return op >= VYRE__LIR_FEQ && op <= VYRE__LIR_FLE;
 }
 
-/* Whether it computes with numbers only: 0.5 - 0.5 is a zero, too. */
+/* Returns true if all operands are constants: 0.5 - 0.5 is a zero too. */
 static bool has_constants_only(const vyre__lir_kernel *k,
                                const vyre__lir_inst *inst) {
   for (unsigned i = 0; i < vyre__lir_ops[inst->op].operands; i++) {
@@ -30,7 +31,7 @@ static bool has_constants_only(const vyre__lir_kernel *k,
   return true;
 }
 
-/* Whether operand @p v of @p inst, a constant, must not be known. */
+/* Returns true if the constant operand @p v of @p inst must be hidden. */
 static bool needs_hiding(const vyre__lir_kernel *k, const vyre__lir_inst *inst,
                          uint32_t v) {
   const vyre__lir_inst *of = &k->code[v];
@@ -41,9 +42,9 @@ static bool needs_hiding(const vyre__lir_kernel *k, const vyre__lir_inst *inst,
   return !is_compare(inst->op) && inst->op != VYRE__LIR_BITCAST;
 }
 
-/* Whether a compiler cannot know that the condition does not hold: an index is held
- * against a length that only the launch tells, and against nothing else. An index of 64
- * bits may be known to be more than all lengths, and so may a number. */
+/* Returns true if a compiler cannot prove the condition false: it compares an
+ * index only with a length that comes from the launch. A 64-bit or constant
+ * index could exceed all lengths. */
 static bool may_hold(const spv_emitter *e, uint32_t condition) {
   const vyre__lir_inst *code = e->k->code, *test = &code[condition];
   if (test->op != VYRE__LIR_LT_U || code[test->a].op == VYRE__LIR_CONST) {
@@ -55,8 +56,8 @@ static bool may_hold(const spv_emitter *e, uint32_t condition) {
          e->k->buffers[length->aux].count == 0;
 }
 
-/* Integers that no compiler knows. A load that may be outside gives 0 there, and
- * that it is outside may be known. */
+/* Returns true for integers that no compiler can know. A load gives 0 out of
+ * bounds, and a compiler may know that it is out of bounds. */
 static bool is_unknown(const spv_emitter *e, uint32_t v) {
   const vyre__lir_inst *inst = &e->k->code[v];
   switch ((vyre__lir_op)inst->op) {
@@ -70,7 +71,7 @@ static bool is_unknown(const spv_emitter *e, uint32_t v) {
   }
 }
 
-/* Whether the value of @p inst is a float made of an integer that may be known. */
+/* Returns true if @p inst converts an integer that may be known to a float. */
 static bool is_made_known(const spv_emitter *e, const vyre__lir_inst *inst) {
   bool converts = inst->op == VYRE__LIR_U_TO_F ||
                   inst->op == VYRE__LIR_S_TO_F || inst->op == VYRE__LIR_BITCAST;
@@ -97,7 +98,7 @@ bool spv_find_hidden(spv_emitter *e) {
   return any;
 }
 
-/* The float with these bits, an integer of the same width. */
+/* Returns the float with these bits, an integer of the same width. */
 static uint32_t as_hidden(spv_emitter *e, unsigned type, uint32_t bits) {
   uint32_t none = e->none, whole = spv_uint(e, 32);
   if (type == VYRE_TYPE_F64) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The module: what it needs, its entry points, and its parts put together. */
+/* Assembles the module: capabilities, entry points and sections. */
 #include "codegen/spirv/spirv.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "codegen/spirv/internal.h"
 
-static const char who[] = "vyre__emit_spirv";
+static const char function_name[] = "vyre__emit_spirv";
 
 static void capability(spv_emitter *e, uint32_t number) {
   SPV_PUT(e, SPV_HEAD, SPV_OpCapability, number);
@@ -19,7 +19,7 @@ static void extension(spv_emitter *e, const char *name) {
   spv_put_text(e, SPV_HEAD, SPV_OpExtension, NULL, 0, name, NULL, 0);
 }
 
-/* Widths of floats that the kernel has. */
+/* Returns the widths of floats that the kernel uses. */
 static unsigned widths(const spv_emitter *e) {
   unsigned all = e->uses_float64 ? 64 : 0;
   for (size_t i = 0; i < e->type_count; i++) {
@@ -105,11 +105,11 @@ static void put_head(spv_emitter *e, const uint32_t *functions) {
   }
 }
 
-static vyre_code put_together(spv_emitter *e) {
+static vyre_code join_sections(spv_emitter *e) {
   size_t count = SPV_HEADER, at = SPV_HEADER;
   for (int i = 0; i < SPV_SECTIONS; i++) count += e->sections[i].count;
   uint32_t *words = vyre__arena_array(e->arena, count, sizeof *words);
-  if (!words) return vyre__no_memory(e->st, who, "words", count);
+  if (!words) return vyre__no_memory(e->st, function_name, "words", count);
   const uint32_t header[SPV_HEADER] = {SPV_MAGIC, SPV_MODULE_VERSION, 0,
                                        e->next_id, 0};
   memcpy(words, header, sizeof header);
@@ -134,7 +134,7 @@ static void *zeroed(spv_emitter *e, size_t count, size_t size) {
   return made;
 }
 
-static vyre_code spell(spv_emitter *e) {
+static vyre_code emit_module(spv_emitter *e) {
   const vyre__lir_kernel *k = e->k;
   uint32_t *functions = zeroed(e, k->phase_count, sizeof *functions);
   e->places = zeroed(e, k->buffer_count, sizeof *e->places);
@@ -149,11 +149,12 @@ static vyre_code spell(spv_emitter *e) {
   e->left = zeroed(e, k->loop_count, sizeof *e->left);
   e->loop_values =
       zeroed(e, 2 * (size_t)k->grid_loop_count, sizeof *e->loop_values);
-  if (e->no_memory) return vyre__no_memory(e->st, who, "ids", k->count);
+  if (e->no_memory)
+    return vyre__no_memory(e->st, function_name, "ids", k->count);
   VYRE_TRY(spv_plan(e));
   VYRE_TRY(vyre__find_deciding_loads(k, false, e->arena, &e->decides, e->st));
   e->glsl = spv_id(e);
-  if (e->target->lines) { /* before all names */
+  if (e->target->lines) { /* must precede all names */
     const char *file = k->program && k->program->file ? k->program->file : "";
     e->file = spv_id(e);
     spv_put_text(e, SPV_DEBUG, SPV_OpString, &e->file, 1, file, NULL, 0);
@@ -165,10 +166,11 @@ static vyre_code spell(spv_emitter *e) {
   }
   put_head(e, functions);
   if (e->failed != VYRE_OK) return e->failed;
-  if (e->no_memory) return vyre__no_memory(e->st, who, "words", k->count);
+  if (e->no_memory)
+    return vyre__no_memory(e->st, function_name, "words", k->count);
   e->out->entry_points = k->phase_count;
   memcpy(e->out->workgroup, k->workgroup, sizeof e->out->workgroup);
-  return put_together(e);
+  return join_sections(e);
 }
 
 vyre_code vyre__emit_spirv(const vyre__lir_kernel *kernel,
@@ -183,7 +185,7 @@ vyre_code vyre__emit_spirv(const vyre__lir_kernel *kernel,
                    .out = out,
                    .next_id = 1};
   *out = (vyre__spirv_module){0};
-  vyre_code code = spell(&e);
+  vyre_code code = emit_module(&e);
   for (int i = 0; i < SPV_SECTIONS; i++) {
     vyre__reserve_free(e.allocator, &e.sections[i].words,
                        &e.sections[i].capacity, sizeof *e.sections[i].words);

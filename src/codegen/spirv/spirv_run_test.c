@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Modules run on a Vulkan device and do what ref does, byte for byte. Without a
- * device of Vulkan 1.2 (Debian: mesa-vulkan-drivers) there is nothing to test.
+/* Tests SPIR-V modules on a Vulkan device: results must equal those of ref,
+ * byte for byte. Skipped without a Vulkan 1.2 device (Debian:
+ * mesa-vulkan-drivers).
  *
  *   VYRE_SPIRV_SEED=42       only that random program
- *   VYRE_SPIRV_FIRST=7       the first one; VYRE_SPIRV_SEEDS=9 how many
- *   VYRE_SPIRV_STEPS=40      to where a device ends loops */
+ *   VYRE_SPIRV_FIRST=7       first seed; VYRE_SPIRV_SEEDS=9 number of seeds
+ *   VYRE_SPIRV_STEPS=40      steps towards the loop limit of a device */
 #if __has_include(<vulkan/vulkan_core.h>)
 
 #include "vyre/module.h"
@@ -25,7 +26,7 @@ static void unbind_all(void) {
   memset(bound, 0, sizeof bound);
 }
 
-/* What is kept across grid barriers, with room for all. */
+/* Binds a spill buffer for all invocations. */
 static void bind_hidden(const vyre__lir_kernel *k, const uint32_t grid[3]) {
   if (k->spill_buffer == VYRE_NO_INDEX) return;
   uint64_t all =
@@ -89,7 +90,7 @@ static void begin(void) {
   CHECK(vk_open(&runner));
 }
 
-/* --- the examples ---------------------------------------------------------------------*/
+/* --- the examples --------------------------------------------------------- */
 
 static unsigned check_kernel(vyre_program *program, const char *name,
                              void *device) {
@@ -115,8 +116,8 @@ TEST(examples_do_the_same) {
   CHECK_U64(failed, 0);
 }
 
-/* What a compiler knows of an operand changes nothing: also where a loop is rolled
- * out, or a condition is known. */
+/* Results do not depend on what a compiler knows about an operand, even in
+ * unrolled loops and under known conditions. */
 TEST(known_floats_do_the_same) {
   static const char text[] =
       "kernel k workgroup(64) over(x)\nbuffer x : read f32[] @0;\n"
@@ -161,7 +162,7 @@ TEST(random_programs_do_the_same) {
   CHECK_U64(failed, 0);
 }
 
-/* --- what a launch says ------------------------------------------------------------------*/
+/* --- the launch block ----------------------------------------------------- */
 
 static kit t;
 
@@ -203,16 +204,16 @@ TEST(out_of_fuel_is_told) {
   vyre_arena_deinit(&arena);
 }
 
-/* --- loops that the device ends --------------------------------------------------------*/
+/* --- loop limit of a device ----------------------------------------------- */
 
 enum { LANES = 64, LONG = 40000000, MOST_ROUNDS = 65535 };
 
-/* Every lane counts something up to n[0]: a kernel's body, and what lane `i` has
- * counted in the end. */
+/* A kernel body in which every lane counts up to n[0], and the final count of
+ * lane `i`. */
 typedef struct long_loop {
   const char *name, *body;
   uint32_t (*count)(uint32_t i, uint32_t n);
-  uint32_t right, cut; /* n that still works, n that is cut */
+  uint32_t right, cut; /* n below the limit, n above the limit */
 } long_loop;
 
 static uint32_t all_of(uint32_t i, uint32_t n) {
@@ -271,7 +272,8 @@ static const long_loop long_loops[] = {
      "for (let k = 0u; k < n; k++) { for (let l = 0u; l < n; l++) { if (l * 3 "
      ">= n) break; c += 1u - min(k, 1u); } }",
      third_of, 700, 5000},
-    /* No lane goes round as often as is allowed, but those of a vector do. */
+    /* No single lane reaches the limit, but the lanes of a vector do
+     * together. */
     {"lanes that wait for each other",
      "for (let k = 0u; k < 64u; k++) { if (k == i) { while (c < n) { if (c == "
      "4000000000u) continue; c++; } } }",
@@ -312,7 +314,8 @@ static vyre_module *long_module(const long_loop *loop) {
   return module;
 }
 
-/* Whether the device has ended a loop; else all is right. */
+/* Returns true if the device ended a loop early. Otherwise all results must be
+ * right. */
 static bool is_cut(const long_loop *loop, uint32_t n, bool goes_on) {
   vyre_module *source = long_module(loop);
   const vyre__target low = {SPIRV_FIXED_FMA};
@@ -349,7 +352,8 @@ static bool is_cut(const long_loop *loop, uint32_t n, bool goes_on) {
   return run.is_cut;
 }
 
-/* Other drivers run all of it, and are not asked for so much. */
+/* Returns true for devices with a loop limit. Other drivers would run the full
+ * loops. */
 static bool ends_loops(void) {
   return runner.properties.vendorID == 0x10005 &&
          strstr(runner.properties.deviceName, "llvmpipe") != NULL;
@@ -368,8 +372,8 @@ TEST(loops_that_the_device_ends_are_told) {
   }
 }
 
-/* Where exactly it is over is the device's: never a wrong result on either side.
- * VYRE_SPIRV_STEPS=40 goes as near as there is. */
+/* The exact limit depends on the device; results must be right on both sides.
+ * VYRE_SPIRV_STEPS=40 approaches it as closely as possible. */
 TEST(loops_are_right_up_to_where_the_device_ends_them) {
   begin();
   if (!ends_loops()) return;
@@ -389,7 +393,7 @@ TEST(closes_the_device) {
   vk_close(&runner);
 }
 
-/* What drivers keep until the process ends is not ours. */
+/* Ignores memory that drivers hold until the process ends. */
 /* NOLINTBEGIN(bugprone-reserved-identifier) */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void) {

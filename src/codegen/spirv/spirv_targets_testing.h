@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* For tests: devices to emit SPIR-V for, and random programs that they can run. */
+/* For tests: SPIR-V targets, and random programs that they can run. */
 #ifndef VYRE_CODEGEN_SPIRV_SPIRV_TARGETS_TESTING_H
 #define VYRE_CODEGEN_SPIRV_SPIRV_TARGETS_TESTING_H
 
@@ -15,7 +15,7 @@ typedef struct spirv_target {
   vyre__spirv_target spirv;
 } spirv_target;
 
-/* What software devices have; their fma rounds twice. */
+/* Features of software devices; their fma rounds twice. */
 #define SPIRV_EVERYTHING                                            \
   .storage8 = true, .storage16 = true, .int8 = true, .int16 = true, \
   .int64 = true, .float64 = true, .buffer_atomics64 = true,         \
@@ -74,8 +74,9 @@ static const spirv_target spirv_targets[] = {
 };
 enum { SPIRV_TARGETS = sizeof spirv_targets / sizeof spirv_targets[0] };
 
-/* Functions are not computed from uniform memory where that takes a software
- * device too long. vyre_random_program_release. */
+/* Creates a random program for @p target. It avoids math functions of uniform
+ * memory on software devices that take too long to compile them. Release it
+ * with vyre_random_program_release. */
 static inline vyre_random_program *spirv_generate(uint64_t seed,
                                                   const spirv_target *target) {
   const vyre_random_program_options options = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* For tests: runs a module on a Vulkan device as plainly as can be, by what the
- * module says that it expects and nothing else. Every buffer is host memory, every
- * launch is waited for. */
+/* For tests: runs a module on a Vulkan device in the simplest way, using only
+ * the module's description of its interface. Every buffer is host memory, and
+ * every launch is waited for. */
 #ifndef VYRE_CODEGEN_SPIRV_SPIRV_VULKAN_TESTING_H
 #define VYRE_CODEGEN_SPIRV_SPIRV_VULKAN_TESTING_H
 
@@ -27,7 +27,7 @@ typedef struct vk_runner {
   VkQueue queue;
   VkCommandPool pool;
   VkCommandBuffer commands;
-  uint32_t memory_type; /* that the host sees */
+  uint32_t memory_type; /* host-visible */
   VkPhysicalDeviceProperties properties;
   VkPhysicalDeviceVulkan11Features v11;
   VkPhysicalDeviceVulkan12Features v12;
@@ -43,9 +43,9 @@ typedef struct vk_runner {
     }                                                   \
   } while (0)
 
-/* --- the device ----------------------------------------------------------------------*/
+/* --- the device ----------------------------------------------------------- */
 
-/* A software device if there is one, since that is what a test can rely on. */
+/* Chooses a software device if possible, so that tests are reproducible. */
 static inline bool vk_choose(vk_runner *r) {
   VkPhysicalDevice found[16];
   uint32_t count = 16;
@@ -86,7 +86,7 @@ static inline bool vk_load_instance(vk_runner *r) {
   return true;
 }
 
-/* All features that there are are enabled. */
+/* Enables all features of the device. */
 static inline void vk_create_device(vk_runner *r) {
   const float one = 1;
   r->v12 = (VkPhysicalDeviceVulkan12Features){
@@ -97,7 +97,7 @@ static inline void vk_create_device(vk_runner *r) {
   VkPhysicalDeviceFeatures2 all = {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &r->v11};
   r->GetPhysicalDeviceFeatures2(r->physical, &all);
-  all.features.robustBufferAccess = VK_FALSE; /* nobody is to help */
+  all.features.robustBufferAccess = VK_FALSE; /* no help from the device */
   r->features = all.features;
   const VkDeviceQueueCreateInfo queue = {
       .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
@@ -120,7 +120,7 @@ static inline void vk_create_device(vk_runner *r) {
   VK_CHECK(r->AllocateCommandBuffers(r->device, &commands, &r->commands));
 }
 
-/* False if there is no loader, or no device of Vulkan 1.2. */
+/* Returns false without a loader or a Vulkan 1.2 device. */
 static inline bool vk_open(vk_runner *r) {
   memset(r, 0, sizeof *r);
   r->library = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -145,13 +145,13 @@ static inline void vk_close(vk_runner *r) {
   r->DestroyInstance(r->instance, NULL);
 }
 
-/* --- a module --------------------------------------------------------------------------*/
+/* --- a module ------------------------------------------------------------- */
 
 typedef struct vk_memory {
   VkBuffer buffer;
   VkDeviceMemory memory;
   uint8_t *bytes;
-  size_t size; /* whole words, and a guard behind */
+  size_t size; /* full words, plus a guard */
 } vk_memory;
 
 enum { VK_GUARD = 64, VK_POISON = 0xA5, VK_MOST = 80 };
@@ -160,12 +160,12 @@ typedef struct vk_job {
   vk_runner *r;
   const vyre__spirv_module *m;
   const vyre__lir_kernel *k;
-  vyre__lir_binding *bound; /* one a buffer of the kernel */
+  vyre__lir_binding *bound; /* one per buffer of the kernel */
   uint32_t grid[3];
   uint32_t fuel;
-  uint32_t most_groups; /* a launch, in x; 0: all */
+  uint32_t most_groups; /* per launch, in x; 0: all */
   uint64_t loop_values[16], loop_bounds[16];
-  vk_memory memory[VK_MOST]; /* one a descriptor */
+  vk_memory memory[VK_MOST]; /* one per descriptor */
   VkDescriptorSetLayout set_layout;
   VkPipelineLayout layout;
   VkShaderModule shader;
@@ -253,7 +253,7 @@ static inline void vk_make_pipelines(vk_job *j) {
       .codeSize = j->m->word_count * 4,
       .pCode = j->m->words};
   VK_CHECK(j->r->CreateShaderModule(j->r->device, &shader, NULL, &j->shader));
-  /* As much as there is need not be counted. */
+  /* The maximum fuel needs no counting. */
   static const VkBool32 no = VK_FALSE;
   static const VkSpecializationMapEntry entry = {VYRE__SPIRV_COUNTS_FUEL, 0,
                                                  sizeof no};
@@ -295,7 +295,7 @@ static inline void vk_make_set(vk_job *j) {
   for (size_t i = 0; i < j->m->descriptor_count; i++) {
     const vyre__spirv_descriptor *d = &j->m->descriptors[i];
     size_t range = j->memory[i].size - VK_GUARD;
-    /* A range of nothing is not allowed: a word that nobody may touch. */
+    /* An empty range is not allowed: a word that the kernel must not access. */
     const VkDescriptorBufferInfo info = {j->memory[i].buffer, 0,
                                          range ? range : 4};
     const VkWriteDescriptorSet write = {
@@ -310,7 +310,7 @@ static inline void vk_make_set(vk_job *j) {
   }
 }
 
-/* --- a launch ---------------------------------------------------------------------------*/
+/* --- a launch ------------------------------------------------------------- */
 
 static inline void vk_fill(vk_job *j, const uint32_t base[3], uint8_t *push) {
   uint8_t *block = NULL;
@@ -380,7 +380,7 @@ static inline void vk_launch(vk_job *j, uint32_t phase, const uint32_t base[3],
   VK_CHECK(r->QueueWaitIdle(r->queue));
 }
 
-/* In parts of at most most_groups in x, the last ones first. */
+/* Launches at most most_groups in x at a time, the last ones first. */
 static inline void vk_run_phase(vk_job *j, uint32_t phase) {
   uint32_t each = j->most_groups ? j->most_groups : j->grid[0];
   uint32_t parts = each ? (j->grid[0] + each - 1) / each : 0;
@@ -393,7 +393,7 @@ static inline void vk_run_phase(vk_job *j, uint32_t phase) {
   }
 }
 
-/* --- what the host does -----------------------------------------------------------------*/
+/* --- host schedule -------------------------------------------------------- */
 
 static inline uint64_t vk_host_value(const vk_job *j, const uint64_t *values,
                                      uint32_t at) {
@@ -439,7 +439,8 @@ static inline __int128 vk_number(const vyre__lir_step *s, uint64_t bits) {
   return s->type == VYRE_TYPE_U32 ? (__int128)(uint32_t)bits : (__int128)bits;
 }
 
-/* Whether the loop goes on with @p value, which may be one that does not fit. */
+/* Returns true if the loop continues with @p value, which may not fit its
+ * type. */
 static inline bool vk_goes_on(const vk_job *j, const vyre__lir_step *s,
                               __int128 value) {
   __int128 bound = vk_number(s, j->loop_bounds[s->loop]);
@@ -456,7 +457,8 @@ static inline bool vk_goes_on(const vk_job *j, const vyre__lir_step *s,
   }
 }
 
-/* Steps [at, ...) up to the END_FOR of loop @p until; where that is. */
+/* Runs steps [at, ...) up to the END_FOR of loop @p until. Returns its
+ * index. */
 static inline uint32_t vk_run_steps(vk_job *j, uint32_t at, uint32_t until) {
   const vyre__lir_kernel *k = j->k;
   while (at < k->step_count) {
@@ -490,9 +492,9 @@ static inline uint32_t vk_run_steps(vk_job *j, uint32_t at, uint32_t until) {
   return at;
 }
 
-/* --- all ---------------------------------------------------------------------------------*/
+/* --- entry point ---------------------------------------------------------- */
 
-/* What was written goes back; nothing may be written that is not the kernel's. */
+/* Copies written buffers back, and checks that nothing else was written. */
 static inline void vk_take_results(vk_job *j) {
   for (size_t i = 0; i < j->m->descriptor_count; i++) {
     const vyre__spirv_descriptor *d = &j->m->descriptors[i];
@@ -529,8 +531,8 @@ static inline void vk_free_job(vk_job *j) {
   }
 }
 
-/* Runs the dispatch that @p j describes (the fields up to most_groups); the memory
- * of `bound` is then as the kernel left it. */
+/* Runs the dispatch that @p j describes (the fields up to most_groups). The
+ * memory of `bound` then holds the results. */
 static inline void vk_run(vk_job *j) {
   vk_make_memory(j);
   vk_make_layout(j);

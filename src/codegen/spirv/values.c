@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Operations on values: one lowered operation, one spelling. */
+/* Emits operations on values, one LIR operation at a time. */
 #include "base/status.h"
 #include "codegen/spirv/internal.h"
 
-/* What is one instruction with the operands as they are. */
+/* Returns the instruction for an operation that maps to exactly one. */
 static uint32_t plain_op(unsigned op) {
   static const uint16_t ops[VYRE__LIR_COUNT] = {
       [VYRE__LIR_ADD] = SPV_OpIAdd,
@@ -46,7 +46,7 @@ static uint32_t plain_op(unsigned op) {
   return ops[op];
 }
 
-/* The same of bool, where it is another instruction. */
+/* Returns the instruction for bool operands if it differs. */
 static uint32_t logical_op(unsigned op) {
   switch (op) {
     case VYRE__LIR_AND:
@@ -82,16 +82,16 @@ static uint32_t glsl_function(unsigned op) {
   return functions[op];
 }
 
-/* Operations on floats: each is exact as it stands. Comparisons too, since drivers
- * take the same mark for leave to know better about NaNs. */
+/* Returns true for float operations that need NoContraction. Comparisons need
+ * it too: without it drivers assume that there are no NaNs. */
 static bool is_of_floats(unsigned op) {
   return (op >= VYRE__LIR_FADD && op <= VYRE__LIR_FLE) ||
          (op >= VYRE__LIR_U_TO_F && op <= VYRE__LIR_F_ROUND);
 }
 
-/* --- bits --------------------------------------------------------------------------- */
+/* --- bits ----------------------------------------------------------------- */
 
-/* Of one word; the functions give all ones for 0. */
+/* Counts bits of one word; the GLSL functions return all ones for 0. */
 static uint32_t count_word(spv_emitter *e, unsigned op, uint32_t a) {
   uint32_t u32 = spv_uint(e, 32);
   if (op == VYRE__LIR_POPCOUNT) return SPV_DO(e, SPV_OpBitCount, u32, a);
@@ -103,7 +103,8 @@ static uint32_t count_word(spv_emitter *e, unsigned op, uint32_t a) {
   return SPV_GLSL(e, u32, SPV_GLSL_UMin, first, spv_u32(e, 32));
 }
 
-/* The instructions take words: of two, the one that comes first decides. */
+/* Counts bits of 64-bit values. The instructions take words; the word that
+ * comes first decides. */
 static uint32_t count_bits(spv_emitter *e, unsigned op, bool is_wide,
                            uint32_t a) {
   if (!is_wide) return count_word(e, op, a);
@@ -125,7 +126,7 @@ static uint32_t count_bits(spv_emitter *e, unsigned op, bool is_wide,
   return SPV_DO(e, SPV_OpUConvert, u64, out);
 }
 
-/* OpSRem of something negative is not defined in Vulkan; what is divided is. */
+/* OpSRem of negative operands is undefined in Vulkan, but OpSDiv is not. */
 static uint32_t remainder_signed(spv_emitter *e, uint32_t type, uint32_t a,
                                  uint32_t b) {
   uint32_t quotient = SPV_DO(e, SPV_OpSDiv, type, a, b);
@@ -142,8 +143,8 @@ static uint32_t extend(spv_emitter *e, const vyre__lir_inst *inst,
   return SPV_DO(e, SPV_OpSelect, type, a, one, zero);
 }
 
-/* By its sign. Mesa 22.3 compares what OpSConvert gave with a number as if it had no
- * sign; this it leaves alone. */
+/* Sign-extends. Mesa 22.3 compares the result of OpSConvert with a constant as
+ * unsigned; it does not misoptimise this form. */
 static uint32_t extend_signed(spv_emitter *e, const vyre__lir_inst *inst,
                               uint32_t a) {
   uint32_t type = spv_type_of(e, inst->type);
@@ -153,7 +154,7 @@ static uint32_t extend_signed(spv_emitter *e, const vyre__lir_inst *inst,
   return SPV_DO(e, SPV_OpISub, type, a, sign);
 }
 
-/* The constant @p v, if it is one. */
+/* Returns true and the bits if @p v is a constant. */
 static bool is_constant(const spv_emitter *e, vyre__val v, uint64_t *bits) {
   const vyre__lir_inst *inst = &e->k->code[v];
   if (inst->op != VYRE__LIR_CONST) return false;
@@ -161,9 +162,9 @@ static bool is_constant(const spv_emitter *e, vyre__val v, uint64_t *bits) {
   return true;
 }
 
-/* -1.0 or 0.0, in bits or as floats: Mesa 22.3 takes that for the negative of 1 or
- * 0, which is -0. The sign and the rest apart say the same, and it leaves them
- * alone. 0: it is no such choice. */
+/* Emits a select between -1.0 and 0.0. Mesa 22.3 replaces it by the negation of
+ * 1 or 0, which gives -0. Building the sign and the rest separately avoids
+ * this. Returns 0 for other operands. */
 static uint32_t select_minus_one(spv_emitter *e, const vyre__lir_inst *inst) {
   bool is_wide = inst->type == VYRE_TYPE_U64 || inst->type == VYRE_TYPE_F64;
   bool is_float = inst->type == VYRE_TYPE_F32 || inst->type == VYRE_TYPE_F64;
@@ -193,10 +194,11 @@ static uint32_t exactly(spv_emitter *e, uint32_t op, uint32_t type, uint32_t a,
   return id;
 }
 
-/* An f64 of size 2^52 and more is whole; what is added up to there is rounded as
- * sums are. Zeros, and what is no number, stay as they are. Also towards zero: Mesa
- * 22.3 has its own opinion of that, too. */
-static uint32_t whole64(spv_emitter *e, uint32_t x, bool towards_zero) {
+/* Rounds an f64 to an integer. An f64 of magnitude 2^52 or more is an integer,
+ * so adding 2^52 rounds like any sum. Zeros, infinities and NaNs stay
+ * unchanged. Also rounds towards zero, which Mesa 22.3 gets wrong as well. */
+static uint32_t round_to_integer64(spv_emitter *e, uint32_t x,
+                                   bool towards_zero) {
   uint32_t f64 = spv_type_of(e, VYRE_TYPE_F64), of_bool = spv_bool(e);
   uint32_t zero = spv_const(e, VYRE_TYPE_F64, 0);
   uint32_t whole =
@@ -220,9 +222,9 @@ static uint32_t whole64(spv_emitter *e, uint32_t x, bool towards_zero) {
   return SPV_DO(e, SPV_OpSelect, f64, changes, out, x);
 }
 
-/* --- all ------------------------------------------------------------------------------ */
+/* --- entry point ---------------------------------------------------------- */
 
-/* Whether it is max(a, 0 - a). */
+/* Returns true for max(a, 0 - a). */
 static bool is_magnitude(const spv_emitter *e, const vyre__lir_inst *inst) {
   const vyre__lir_inst *minus = &e->k->code[inst->b];
   uint64_t zero;
@@ -230,8 +232,8 @@ static bool is_magnitude(const spv_emitter *e, const vyre__lir_inst *inst) {
          minus->b == inst->a && is_constant(e, minus->a, &zero) && zero == 0;
 }
 
-/* Mesa 22.3 takes that for a number that is not negative, which that of the least
- * number is; this it leaves alone. */
+/* Emits |a|. Mesa 22.3 assumes that max(a, -a) is not negative, which is wrong
+ * for the minimum integer; it does not misoptimise this form. */
 static uint32_t magnitude(spv_emitter *e, unsigned type, uint32_t a) {
   uint32_t whole = spv_type_of(e, type);
   uint32_t last = spv_u32(e, type == VYRE_TYPE_U64 ? 63 : 31);
@@ -240,14 +242,14 @@ static uint32_t magnitude(spv_emitter *e, unsigned type, uint32_t a) {
   return SPV_DO(e, SPV_OpISub, whole, a, sign);
 }
 
-static uint32_t no_spelling(spv_emitter *e, uint32_t at) {
+static uint32_t fail_not_lowered(spv_emitter *e, uint32_t at) {
   if (e->failed == VYRE_OK && !e->no_memory) {
-    e->failed = VYRE_FAIL_WITH(
-        e->st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
-        VYRE_NUMBERS({"instruction", at}),
-        "lower the kernel through all passes before it is emitted",
-        "instruction %u, %s, has no spelling in SPIR-V", (unsigned)at,
-        vyre__lir_ops[e->k->code[at].op].text);
+    e->failed =
+        VYRE_FAIL_WITH(e->st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                       NULL, VYRE_NUMBERS({"instruction", at}),
+                       "run all lowering passes before emitting SPIR-V",
+                       "instruction %u, %s, has no SPIR-V equivalent",
+                       (unsigned)at, vyre__lir_ops[e->k->code[at].op].text);
   }
   return 0;
 }
@@ -264,7 +266,7 @@ static bool has_types(spv_emitter *e, uint32_t at, unsigned type) {
   return true;
 }
 
-/* Operations that take several instructions, or depend on their types. */
+/* Emits operations that take several instructions or depend on their types. */
 static uint32_t special(spv_emitter *e, uint32_t at, unsigned from, uint32_t a,
                         uint32_t b) {
   const vyre__lir_inst *inst = &e->k->code[at];
@@ -288,7 +290,7 @@ static uint32_t special(spv_emitter *e, uint32_t at, unsigned from, uint32_t a,
       return spv_hide(e, inst,
                       SPV_DO(e, SPV_OpBitcast, spv_type_of(e, inst->type), a));
     default:
-      return no_spelling(e, at);
+      return fail_not_lowered(e, at);
   }
 }
 
@@ -311,7 +313,7 @@ uint32_t spv_pure(spv_emitter *e, uint32_t at) {
   bool truncates = inst->op == VYRE__LIR_FTRUNC;
   if (from == VYRE_TYPE_F64 && !e->target->whole64 &&
       (truncates || inst->op == VYRE__LIR_FRINT)) {
-    return whole64(e, operands[0], truncates);
+    return round_to_integer64(e, operands[0], truncates);
   }
   uint32_t op = plain_op(inst->op), function = glsl_function(inst->op), id;
   if (inst->op == VYRE__LIR_SELECT) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Words of a module: instructions into sections, types and constants once each.
- * Ids are given in the order in which they are asked for, so that the same
- * kernel gives the same words. */
+/* Writes the words of a module: instructions into sections, types and constants
+ * once each. Ids are numbered in order of request, so that equal kernels give
+ * equal words. */
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/status.h"
 #include "codegen/spirv/internal.h"
 
-static uint32_t *room(spv_emitter *e, spv_section to, size_t count) {
+static uint32_t *append_space(spv_emitter *e, spv_section to, size_t count) {
   spv_words *w = &e->sections[to];
   if (!vyre__reserve(e->allocator, &w->words, &w->capacity, w->count + count,
                      sizeof *w->words, false)) {
@@ -27,7 +27,7 @@ static void copy(uint32_t *to, const uint32_t *from, size_t count) {
 void spv_put_all(spv_emitter *e, spv_section to, uint32_t op,
                  const uint32_t *operands, size_t count) {
   if (e->no_memory) return;
-  uint32_t *at = room(e, to, count + 1);
+  uint32_t *at = append_space(e, to, count + 1);
   if (!at) return;
   at[0] = (uint32_t)(count + 1) << 16 | op;
   copy(at + 1, operands, count);
@@ -37,8 +37,8 @@ void spv_put_alone(spv_emitter *e, spv_section to, uint32_t op) {
   spv_put_all(e, to, op, NULL, 0);
 }
 
-/* Texts end with a zero byte and fill whole words, low byte first. One that has
- * no room in an instruction of 65,535 words is cut off. */
+/* Texts end with a zero byte and fill full words, low byte first. A text that
+ * does not fit an instruction of 65,535 words is truncated. */
 void spv_put_text(spv_emitter *e, spv_section to, uint32_t op,
                   const uint32_t *before, size_t before_count, const char *text,
                   const uint32_t *after, size_t after_count) {
@@ -46,7 +46,7 @@ void spv_put_text(spv_emitter *e, spv_section to, uint32_t op,
   if (length > 1000) length = 1000;
   size_t words = length / 4 + 1, all = 1 + before_count + words + after_count;
   if (e->no_memory) return;
-  uint32_t *at = room(e, to, all);
+  uint32_t *at = append_space(e, to, all);
   if (!at) return;
   *at++ = (uint32_t)all << 16 | op;
   copy(at, before, before_count);
@@ -62,7 +62,7 @@ uint32_t spv_do_all(spv_emitter *e, uint32_t op, uint32_t type,
                     const uint32_t *operands, size_t count) {
   uint32_t id = spv_id(e);
   if (e->no_memory) return id;
-  uint32_t *at = room(e, SPV_CODE, count + 3);
+  uint32_t *at = append_space(e, SPV_CODE, count + 3);
   if (!at) return id;
   at[0] = (uint32_t)(count + 3) << 16 | op;
   at[1] = type;
@@ -71,7 +71,7 @@ uint32_t spv_do_all(spv_emitter *e, uint32_t op, uint32_t type,
   return id;
 }
 
-/* --- types ---------------------------------------------------------------------- */
+/* --- types ---------------------------------------------------------------- */
 
 uint32_t spv_type_all(spv_emitter *e, uint32_t op, const uint32_t *operands,
                       size_t count) {
@@ -131,7 +131,7 @@ uint32_t spv_pointer(spv_emitter *e, uint32_t storage, uint32_t type) {
   return SPV_TYPE(e, SPV_OpTypePointer, storage, type);
 }
 
-/* --- constants ------------------------------------------------------------------- */
+/* --- constants ------------------------------------------------------------ */
 
 static size_t hash_of(uint32_t type, uint64_t bits) {
   uint64_t h = (bits ^ (uint64_t)type << 56) * UINT64_C(0x9E3779B97F4A7C15);
@@ -149,8 +149,8 @@ static spv_constant *find_constant(spv_constant *all, size_t capacity,
   return &all[at];
 }
 
-/* At least half of the table is empty. */
-static bool make_constant_room(spv_emitter *e) {
+/* Keeps at least half of the table empty. */
+static bool grow_constants(spv_emitter *e) {
   if (2 * e->constant_count < e->constant_capacity) return true;
   size_t capacity = e->constant_capacity ? 2 * e->constant_capacity : 64;
   spv_constant *all = NULL;
@@ -176,7 +176,7 @@ static bool make_constant_room(spv_emitter *e) {
 
 uint32_t spv_const(spv_emitter *e, unsigned type, uint64_t bits) {
   uint32_t of = spv_type_of(e, type);
-  if (e->no_memory || !make_constant_room(e)) return 0;
+  if (e->no_memory || !grow_constants(e)) return 0;
   spv_constant *c = find_constant(e->constants, e->constant_capacity, of, bits);
   if (c->id) return c->id;
   *c = (spv_constant){of, (uint32_t)bits, (uint32_t)(bits >> 32), spv_id(e)};
@@ -192,7 +192,7 @@ uint32_t spv_const(spv_emitter *e, unsigned type, uint64_t bits) {
   return words[1];
 }
 
-/* --- the rest ---------------------------------------------------------------------- */
+/* --- names, decorations, blocks ------------------------------------------- */
 
 void spv_name(spv_emitter *e, uint32_t id, const char *name) {
   if (!e->target->names) return;
@@ -214,7 +214,7 @@ void spv_begin_block(spv_emitter *e, uint32_t label) {
   SPV_PUT(e, SPV_CODE, SPV_OpLabel, label);
   e->label = label;
   e->is_dead = false;
-  e->line = 0; /* what OpLine says ends with its block */
+  e->line = 0; /* OpLine is valid until the end of its block */
 }
 
 void spv_branch(spv_emitter *e, uint32_t label) {
@@ -228,8 +228,8 @@ void spv_refuse(spv_emitter *e, uint32_t at, const char *what) {
       e->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED, NULL,
       VYRE_NUMBERS(
           {"line", e->k->source_locs ? e->k->source_locs[at].line : 0}),
-      "do without it, or take a device that has it: `vyre devices` lists "
-      "what each can do",
+      "avoid the feature, or use a device that has it: `vyre devices` lists "
+      "the features of each device",
       "kernel '%.60s', line %u: the target has no %s", e->k->name,
       e->k->source_locs ? (unsigned)e->k->source_locs[at].line : 0, what);
 }
