@@ -10,7 +10,7 @@
 
 typedef struct cse_state {
   vyre__lir_writer *lir;
-  uint32_t *slots; /* hash table of values; 0: free */
+  uint32_t *table; /* hash table of values; 0: free */
   uint32_t mask;
   uint32_t *same;  /* Per value: the equal value that replaces it, later its new
                     * index. For a SET: the previous SET of its variable. */
@@ -44,16 +44,16 @@ static bool is_same(const vyre__lir_inst *a, const vyre__lir_inst *b) {
 
 static void share(cse_state *t, uint32_t i) {
   const vyre__lir_inst *code = t->lir->code;
-  uint32_t slot = hash_of(&code[i]) & t->mask;
-  while (t->slots[slot]) {
-    if (is_same(&code[t->slots[slot]], &code[i])) {
-      t->same[i] = t->slots[slot];
+  uint32_t entry = hash_of(&code[i]) & t->mask;
+  while (t->table[entry]) {
+    if (is_same(&code[t->table[entry]], &code[i])) {
+      t->same[i] = t->table[entry];
       return;
     }
-    slot = (slot + 1) & t->mask;
+    entry = (entry + 1) & t->mask;
   }
-  t->slots[slot] = i;
-  t->stack[t->stacked++] = slot;
+  t->table[entry] = i;
+  t->stack[t->stacked++] = entry;
 }
 
 /* Opens and closes blocks: a value can be reused in its block and in blocks
@@ -75,7 +75,7 @@ static size_t share_control(cse_state *t, const vyre__lir_inst *inst,
   /* ELSE and END close a block. At STEP the body's values may be missing,
    * because CONTINUE skips some of them. */
   while (t->stacked > t->blocks[depth - 1]) {
-    t->slots[t->stack[--t->stacked]] = 0;
+    t->table[t->stack[--t->stacked]] = 0;
   }
   return inst->op == VYRE__LIR_END ? depth - 1 : depth;
 }
@@ -196,22 +196,22 @@ static void compact(cse_state *t) {
 
 void vyre__lir_cse_dce(vyre__lir_writer *lir, vyre_arena *scratch) {
   size_t count = lir->count, vars = lir->var_count;
-  uint32_t slots = 16;
-  while (slots < count * 2) slots *= 2;
-  cse_state t = {.lir = lir, .mask = slots - 1};
-  t.slots = vyre__arena_array(scratch, slots, sizeof *t.slots);
+  uint32_t table = 16;
+  while (table < count * 2) table *= 2;
+  cse_state t = {.lir = lir, .mask = table - 1};
+  t.table = vyre__arena_array(scratch, table, sizeof *t.table);
   t.same = vyre__arena_array(scratch, count, sizeof *t.same);
   t.needed = vyre__arena_array(scratch, count, 1);
   t.last_set = vyre__arena_array(scratch, vars, sizeof *t.last_set);
   t.is_read = vyre__arena_array(scratch, vars, 1);
   t.stack = vyre__arena_array(scratch, count, sizeof *t.stack);
   t.blocks = vyre__arena_array(scratch, count, sizeof *t.blocks);
-  if (lir->no_memory || !t.slots || !t.same || !t.needed || !t.last_set ||
+  if (lir->no_memory || !t.table || !t.same || !t.needed || !t.last_set ||
       !t.is_read || !t.stack || !t.blocks) {
     lir->no_memory = true;
     return;
   }
-  memset(t.slots, 0, sizeof *t.slots * slots);
+  memset(t.table, 0, sizeof *t.table * table);
   memset(t.needed, 0, count);
   memset(t.last_set, 0, sizeof *t.last_set * vars);
   memset(t.is_read, 0, vars);

@@ -89,7 +89,7 @@ typedef struct vyre__lir_var {
 
 typedef struct vyre__lir_buffer {
   const char *name;
-  uint32_t source; /* index in the program; VYRE_NO_INDEX: spill buffer */
+  uint32_t source; /* index in the program; VYRE_NO_INDEX: internal */
   uint8_t kind;    /* vyre_memory: global, shared, uniform, persistent */
   uint8_t width;   /* bytes of one LOAD or STORE: 1, 2, 4 or 8 */
   uint8_t unit;    /* bytes of one element of the program. LEN counts these.
@@ -151,7 +151,7 @@ typedef struct vyre__lir_kernel {
   vyre__lir_var *vars;
   uint32_t var_count;
   vyre__lir_buffer
-      *buffers; /* buffers of the program in its order, then the spill buffer */
+      *buffers; /* buffers of the program in its order, then internal ones */
   uint32_t buffer_count;
   vyre__lir_loop *loops;
   uint32_t loop_count;

@@ -164,11 +164,11 @@ static const char *loop_text(unsigned kind) {
 }
 
 /* Prints ":upper half" for a loop over a split 64-bit variable. */
-static void print_half(printing *p, uint32_t high_var, uint32_t what,
+static void print_half(printing *p, uint32_t high_var, uint32_t half,
                        void (*print)(printing *, uint32_t)) {
   if (!high_var) return;
   vyre__print(&p->out, ":");
-  print(p, what);
+  print(p, half);
 }
 
 static void print_loop(printing *p, uint32_t number) {

@@ -127,7 +127,7 @@ TEST(structure) {
   check_all(cases, COUNT(cases), VYRE__STAGE_BUILD);
 }
 
-TEST(operands_in_sight) {
+TEST(operands_are_visible) {
   static const mistake cases[] = {
       {NULL, {K(U32, 1), I(ADD, U32, .a = 1, .b = 1)}},
       {"it uses a value that is not defined before it",
@@ -633,7 +633,7 @@ TEST(prints_lines) {
   CHECK_TEXT(line_of(c, 99), "");
 }
 
-TEST_MAIN(TEST_ENTRY(structure), TEST_ENTRY(operands_in_sight),
+TEST_MAIN(TEST_ENTRY(structure), TEST_ENTRY(operands_are_visible),
           TEST_ENTRY(types), TEST_ENTRY(memory_and_variables),
           TEST_ENTRY(stages), TEST_ENTRY(phases_and_steps),
           TEST_ENTRY(constants_are_values_too), TEST_ENTRY(tables),

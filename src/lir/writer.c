@@ -17,15 +17,15 @@ static size_t max_instructions(const vyre__lir_writer *lir) {
   return max > 0 && max < MAX_INSTRUCTIONS ? max : MAX_INSTRUCTIONS;
 }
 
-/* Updates lir->room, the number of instructions that fit, NONE included. */
-static void set_room(vyre__lir_writer *lir) {
-  size_t room = max_instructions(lir) + 1;
-  if (lir->code_capacity < room) room = lir->code_capacity;
-  if (lir->source_loc_capacity < room) room = lir->source_loc_capacity;
-  if (lir->tracks_float_ranges && lir->float_range_of_capacity < room) {
-    room = lir->float_range_of_capacity;
+/* Updates lir->inst_capacity: the instructions that fit all arrays. */
+static void update_capacity(vyre__lir_writer *lir) {
+  size_t capacity = max_instructions(lir) + 1;
+  if (lir->code_capacity < capacity) capacity = lir->code_capacity;
+  if (lir->source_loc_capacity < capacity) capacity = lir->source_loc_capacity;
+  if (lir->tracks_float_ranges && lir->float_range_of_capacity < capacity) {
+    capacity = lir->float_range_of_capacity;
   }
-  lir->inst_capacity = room;
+  lir->inst_capacity = capacity;
 }
 
 void vyre__lir_writer_init(vyre__lir_writer *lir, const vyre_program *program,
@@ -48,11 +48,11 @@ void vyre__lir_restart(vyre__lir_writer *lir) {
   lir->uniform_buffer[0] = lir->uniform_buffer[1] = VYRE_NO_INDEX;
   lir->code_failed = VYRE_OK;
   lir->emit = vyre__lir_simplify;
-  set_room(lir);
+  update_capacity(lir);
   vyre__lir_push(lir, &(vyre__lir_inst){.op = VYRE__LIR_NONE});
 }
 
-void vyre__lir_writer_build(vyre__lir_writer *lir) {
+void vyre__lir_writer_deinit(vyre__lir_writer *lir) {
   vyre_allocator a = lir->allocator;
   vyre__reserve_free(a, &lir->code, &lir->code_capacity, sizeof *lir->code);
   vyre__reserve_free(a, &lir->source_locs, &lir->source_loc_capacity,
@@ -79,7 +79,7 @@ static bool grow(vyre__lir_writer *lir, void *array, size_t *capacity,
   return false;
 }
 
-void vyre__lir_too_large(vyre__lir_writer *lir, const char *what, uint64_t need,
+void vyre__lir_too_large(vyre__lir_writer *lir, const char *unit, uint64_t need,
                          uint64_t max) {
   if (lir->code_failed != VYRE_OK) return;
   lir->code_failed = VYRE_FAIL_WITH(
@@ -88,17 +88,17 @@ void vyre__lir_too_large(vyre__lir_writer *lir, const char *what, uint64_t need,
       "split it into several kernels, or write repeated code as a loop",
       "line %u: the kernel is too large: it needs %llu %s or more, the limit "
       "is %llu",
-      lir->here.line, (unsigned long long)need, what, (unsigned long long)max);
+      lir->here.line, (unsigned long long)need, unit, (unsigned long long)max);
 }
 
-void vyre__lir_misfit(vyre__lir_writer *lir, const char *what, uint64_t need,
-                      uint64_t max) {
+void vyre__lir_library_too_large(vyre__lir_writer *lir, const char *unit,
+                                 uint64_t need, uint64_t max) {
   if (lir->code_failed != VYRE_OK) return;
   lir->code_failed = VYRE_FAIL_WITH(
       lir->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE, NULL,
       VYRE_NUMBERS({"required", need}, {"max", max}), VYRE__LIR_DEFECT,
       "line %u: a library function has %llu %s, the limit is %llu",
-      lir->here.line, (unsigned long long)need, what, (unsigned long long)max);
+      lir->here.line, (unsigned long long)need, unit, (unsigned long long)max);
 }
 
 /* --- instructions --------------------------------------------------------- */
@@ -114,10 +114,10 @@ void vyre__lir_expect(vyre__lir_writer *lir, size_t count) {
        vyre__reserve(a, &lir->float_range_of, &lir->float_range_of_capacity,
                      count, sizeof *lir->float_range_of, true));
   if (!fine) lir->no_memory = true;
-  set_room(lir);
+  update_capacity(lir);
 }
 
-static bool make_room(vyre__lir_writer *lir) {
+static bool ensure_capacity(vyre__lir_writer *lir) {
   size_t n = lir->count, max = max_instructions(lir);
   if (lir->no_memory || lir->code_failed != VYRE_OK) return false;
   if (n > max) {
@@ -132,11 +132,11 @@ static bool make_room(vyre__lir_writer *lir) {
              sizeof *lir->float_range_of))) {
     return false;
   }
-  set_room(lir);
+  update_capacity(lir);
   return true;
 }
 
-void vyre__lir_want_float_ranges(vyre__lir_writer *lir) {
+void vyre__lir_track_float_ranges(vyre__lir_writer *lir) {
   if (!grow(lir, &lir->float_ranges, &lir->float_range_capacity, 0,
             sizeof *lir->float_ranges) ||
       !grow(lir, &lir->float_range_of, &lir->float_range_of_capacity,
@@ -147,7 +147,7 @@ void vyre__lir_want_float_ranges(vyre__lir_writer *lir) {
   lir->float_range_count = 1;
   memset(lir->float_range_of, 0, lir->count * sizeof *lir->float_range_of);
   lir->tracks_float_ranges = true;
-  set_room(lir);
+  update_capacity(lir);
 }
 
 void vyre__lir_drop_float_ranges(vyre__lir_writer *lir) {
@@ -208,11 +208,11 @@ static bool is_visible(const vyre__lir_writer *lir,
 
 static vyre__val find_constant(vyre__lir_writer *lir,
                                const vyre__lir_inst *inst) {
-  const vyre__lir_constant *place = constant_entry(lir, inst);
-  const vyre__lir_inst *there = &lir->code[place->value];
-  bool is_same = place->value && there->c == inst->c && there->d == inst->d &&
-                 there->type == inst->type && is_visible(lir, place);
-  return is_same ? place->value : 0;
+  const vyre__lir_constant *entry = constant_entry(lir, inst);
+  const vyre__lir_inst *found = &lir->code[entry->value];
+  bool is_same = entry->value && found->c == inst->c && found->d == inst->d &&
+                 found->type == inst->type && is_visible(lir, entry);
+  return is_same ? entry->value : 0;
 }
 
 /* Marks the constants of the current block as no longer usable. */
@@ -228,7 +228,8 @@ vyre__val vyre__lir_push(vyre__lir_writer *lir, const vyre__lir_inst *inst) {
   vyre__val same = is_shared && n > 0 ? find_constant(lir, inst) : 0;
   if (same) return same;
   vyre__lir_inst copy = *inst; /* *inst may lie in lir->code */
-  if (lir->no_memory || (n >= lir->inst_capacity && !make_room(lir))) return 0;
+  if (lir->no_memory || (n >= lir->inst_capacity && !ensure_capacity(lir)))
+    return 0;
   lir->code[n] = copy;
   lir->source_locs[n] = lir->here;
   lir->count++;
@@ -427,7 +428,7 @@ void vyre__lir_set(vyre__lir_writer *lir, uint32_t var, vyre__val value) {
   if (!lir->no_memory) set_current(lir, var, value);
 }
 
-void vyre__lir_forget(vyre__lir_writer *lir, uint32_t var) {
+void vyre__lir_invalidate(vyre__lir_writer *lir, uint32_t var) {
   if (!lir->no_memory) set_current(lir, var, 0);
 }
 

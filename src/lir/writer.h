@@ -87,7 +87,7 @@ typedef struct vyre__lir_writer {
 void vyre__lir_writer_init(vyre__lir_writer *lir, const vyre_program *program,
                            const vyre__target *target, vyre_allocator allocator,
                            vyre_status *st);
-void vyre__lir_writer_build(vyre__lir_writer *lir); /* frees all arrays */
+void vyre__lir_writer_deinit(vyre__lir_writer *lir); /* frees all arrays */
 
 /* Empties the writer for a new kernel. Keeps its memory. */
 void vyre__lir_restart(vyre__lir_writer *lir);
@@ -96,7 +96,7 @@ void vyre__lir_restart(vyre__lir_writer *lir);
 void vyre__lir_expect(vyre__lir_writer *lir, size_t count);
 
 /* Starts tracking float ranges. Must be called before anything is written. */
-void vyre__lir_want_float_ranges(vyre__lir_writer *lir);
+void vyre__lir_track_float_ranges(vyre__lir_writer *lir);
 void vyre__lir_drop_float_ranges(vyre__lir_writer *lir);
 
 static inline vyre__float_range vyre__lir_float_range(
@@ -151,16 +151,16 @@ static inline bool vyre__lir_is_constant(const vyre__lir_writer *lir,
 /* Reads, writes and invalidates variables, and tracks their known values. */
 vyre__val vyre__lir_get(vyre__lir_writer *lir, uint32_t var);
 void vyre__lir_set(vyre__lir_writer *lir, uint32_t var, vyre__val value);
-void vyre__lir_forget(vyre__lir_writer *lir, uint32_t var);
+void vyre__lir_invalidate(vyre__lir_writer *lir, uint32_t var);
 
 /* Fails because the kernel exceeds a limit. Only the first failure is
  * reported. */
-void vyre__lir_too_large(vyre__lir_writer *lir, const char *what, uint64_t need,
+void vyre__lir_too_large(vyre__lir_writer *lir, const char *unit, uint64_t need,
                          uint64_t max);
 
 /* Fails because a library function exceeds a limit, which is a bug in vyre. */
-void vyre__lir_misfit(vyre__lir_writer *lir, const char *what, uint64_t need,
-                      uint64_t max);
+void vyre__lir_library_too_large(vyre__lir_writer *lir, const char *unit,
+                                 uint64_t need, uint64_t max);
 
 /* Control flow. `begin` is the result of vyre__lir_if or
  * vyre__lir_loop_begin. */
@@ -170,7 +170,7 @@ uint32_t vyre__lir_new_loop(vyre__lir_writer *lir, const vyre__lir_loop *loop);
 size_t vyre__lir_loop_begin(vyre__lir_writer *lir, uint32_t loop);
 void vyre__lir_to_step(vyre__lir_writer *lir);
 void vyre__lir_end(vyre__lir_writer *lir, size_t begin);
-/* without operands */
+/* Appends an operation without operands. */
 void vyre__lir_plain(vyre__lir_writer *lir, vyre__lir_op op);
 
 #endif

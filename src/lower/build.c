@@ -20,14 +20,14 @@ static bool is_float(unsigned type) {
   return type == VYRE_TYPE_F32 || type == VYRE_TYPE_F64;
 }
 
-void build_refuse(build *b, vyre__id id, const char *what) {
+void build_reject(build *b, vyre__id id, const char *feature) {
   vyre__lir_writer *lir = b->lir;
   if (lir->code_failed != VYRE_OK) return;
   lir->code_failed =
       VYRE_FAIL(lir->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
                 "run the kernel on device 'ref', or remove the statement",
                 "%s:%u: %s cannot be compiled for a device", b->program->file,
-                vyre__source_loc_of(b->program, id).line, what);
+                vyre__source_loc_of(b->program, id).line, feature);
 }
 
 /* --- operations ----------------------------------------------------------- */
@@ -149,7 +149,7 @@ static vyre__val unary(build *b, vyre__id id) {
       return bitcast(lir, from, (vyre_type)node->type, a);
     default: /* math functions; PUSH was rejected before */
       if (!vyre__op_is_math(node->op)) {
-        build_refuse(b, id, vyre__ops[node->op].text);
+        build_reject(b, id, vyre__ops[node->op].text);
         return vyre__lir_bits(lir, type, 0);
       }
       return lir->emit(lir, &(vyre__lir_inst){.op = VYRE__LIR_MATH,
@@ -340,8 +340,8 @@ static vyre__val axis_value(build *b, const vyre__node *node) {
 static vyre__val call(build *b, const vyre__node *node) {
   vyre__val arguments[VYRE__BUILD_ARGUMENTS];
   if (node->c > VYRE__BUILD_ARGUMENTS) {
-    vyre__lir_misfit(b->lir, "arguments of one call", node->c,
-                     VYRE__BUILD_ARGUMENTS);
+    vyre__lir_library_too_large(b->lir, "arguments of one call", node->c,
+                                VYRE__BUILD_ARGUMENTS);
     return 0;
   }
   for (uint32_t i = 0; i < node->c; i++) {
@@ -386,7 +386,7 @@ vyre__val build_value(build *b, vyre__id id) {
     case VYRE__FORM_ATOMIC2:
       return build_atomic(b, id);
     default:
-      build_refuse(b, id, vyre__ops[node->op].text);
+      build_reject(b, id, vyre__ops[node->op].text);
       return vyre__lir_bits(lir, vyre__lir_type((vyre_type)node->type), 0);
   }
 }

@@ -37,6 +37,6 @@ void build_buffers(vyre__lir_writer *lir);
 
 /* Fails because a statement cannot be compiled. Only the first failure is
  * reported. */
-void build_refuse(build *b, vyre__id id, const char *what);
+void build_reject(build *b, vyre__id id, const char *feature);
 
 #endif

@@ -262,10 +262,10 @@ vyre__val build_uniform(build *b, vyre__id id) {
   vyre__val zero = vyre__lir_bits(lir, VYRE_TYPE_U32, 0), any = zero;
   for (unsigned axis = 0; axis < 3; axis++) {
     if (lir->workgroup[axis] == 1) continue;
-    vyre__val part = lir->emit(
+    vyre__val id_on_axis = lir->emit(
         lir, &(vyre__lir_inst){
                  .op = VYRE__LIR_LOCAL_ID, .type = VYRE_TYPE_U32, .aux = axis});
-    any = vyre__lir_do(lir, VYRE__LIR_OR, VYRE_TYPE_U32, any, part, 0);
+    any = vyre__lir_do(lir, VYRE__LIR_OR, VYRE_TYPE_U32, any, id_on_axis, 0);
   }
   vyre__val first =
       vyre__lir_do(lir, VYRE__LIR_EQ, VYRE_TYPE_BOOL, any, zero, 0);

@@ -70,7 +70,8 @@ static void if_statement(build *b, vyre__id id) {
 static void invalidate_assigned(build *b, vyre__id id) {
   const vyre__node *node = node_of(b, id);
   if (node->op == VYRE__OP_ASSIGN) {
-    if (b->values[node->a]) vyre__lir_forget(b->lir, b->values[node->a] - 1);
+    if (b->values[node->a])
+      vyre__lir_invalidate(b->lir, b->values[node->a] - 1);
     return;
   }
   if (vyre__ops[node->op].form < VYRE__FORM_LIST) return;
@@ -356,8 +357,8 @@ static void for_statement(build *b, vyre__id id) {
     vyre__lir_set(lir, more, vyre__lir_bits(lir, VYRE_TYPE_BOOL, 1));
   }
   size_t begin = lir->log_count;
-  vyre__lir_forget(lir, loop.var);
-  if (more != VYRE_NO_INDEX) vyre__lir_forget(lir, more);
+  vyre__lir_invalidate(lir, loop.var);
+  if (more != VYRE_NO_INDEX) vyre__lir_invalidate(lir, more);
   invalidate_assigned(b, parts.body);
   (void)vyre__lir_loop_begin(lir, number);
   if (more != VYRE_NO_INDEX) {
@@ -427,10 +428,10 @@ void build_statement(build *b, vyre__id id) {
       (void)build_value(b, node->a);
       return;
     case VYRE__OP_PRINT:
-      build_refuse(b, id, "print()");
+      build_reject(b, id, "print()");
       return;
     default:
-      build_refuse(b, id, vyre__ops[node->op].text);
+      build_reject(b, id, vyre__ops[node->op].text);
       return;
   }
 }
@@ -440,9 +441,11 @@ vyre__val vyre__build_call(vyre__lir_writer *lir, const vyre_program *library,
                            const vyre__val *arguments, uint32_t count) {
   vyre__val values[VYRE__BUILD_LOCALS];
   if (function->parameter_count > count) {
-    vyre__lir_misfit(lir, "parameters", function->parameter_count, count);
+    vyre__lir_library_too_large(lir, "parameters", function->parameter_count,
+                                count);
   } else if (function->local_count > VYRE__BUILD_LOCALS) {
-    vyre__lir_misfit(lir, "locals", function->local_count, VYRE__BUILD_LOCALS);
+    vyre__lir_library_too_large(lir, "locals", function->local_count,
+                                VYRE__BUILD_LOCALS);
   }
   if (lir->no_memory || lir->code_failed != VYRE_OK) return 0;
   memset(values, 0, sizeof *values * function->local_count);

@@ -28,7 +28,7 @@ static vyre__val fuel_emit(vyre__lir_writer *lir, const vyre__lir_inst *inst) {
   uint32_t var = lir->fuel_var;
   /* The variable is spilled across a grid barrier; its known value must not be
    * spilled too. */
-  if (inst->op == VYRE__LIR_GRID_BARRIER) vyre__lir_forget(lir, var);
+  if (inst->op == VYRE__LIR_GRID_BARRIER) vyre__lir_invalidate(lir, var);
   if (inst->op != VYRE__LIR_TICK) return vyre__lir_push(lir, inst);
   vyre__val left = vyre__lir_get(lir, var), more = inst->a, any = inst->b;
   vyre__val zero = vyre__lir_bits(lir, VYRE_TYPE_U32, 0);

@@ -484,5 +484,5 @@ vyre__val vyre__legalize_float_op(vyre__lir_writer *lir,
 void vyre__legalize_floats_begin(vyre__lir_writer *lir) {
   lir->emit = vyre__legalize_float_op;
   lir->f32_is_bits = lir->target->f32_as_bits;
-  vyre__lir_want_float_ranges(lir);
+  vyre__lir_track_float_ranges(lir);
 }

@@ -457,7 +457,7 @@ static const char *source_name(vyre__lir_op op) {
 }
 
 #define ATOMICS64_DEVICE \
-  "use u32, or a device with 64-bit atomics: `vyre devices` lists them"
+  "use u32, or a device with 64-bit atomics: `vyre devices` lists features"
 
 static void reject_atomic(vyre__lir_writer *lir, const vyre__lir_inst *inst,
                           uint32_t line) {

@@ -177,7 +177,7 @@ static vyre_code passes(lowering *l, vyre__lir_writer *a, vyre__lir_writer *b,
   vyre_code code = VYRE_OK;
   if (l->last == VYRE__PASS_LEGALIZE_CONTROL) code = split(l, a, b, &phases);
   /* Free the working memory before the copy, so that the copy can reuse it. */
-  vyre__lir_writer_build(b);
+  vyre__lir_writer_deinit(b);
   vyre_arena_deinit(&l->scratch);
   vyre__lir_kernel *kernel = NULL;
   if (code == VYRE_OK) {
@@ -187,7 +187,7 @@ static vyre_code passes(lowering *l, vyre__lir_writer *a, vyre__lir_writer *b,
     }
   }
   vyre__split_deinit(a, &phases);
-  vyre__lir_writer_build(a);
+  vyre__lir_writer_deinit(a);
   VYRE_TRY(code);
   vyre__lir_stage stage = VYRE__STAGE_BUILD;
   if (l->last >= VYRE__PASS_LEGALIZE_FLOATS) stage = VYRE__STAGE_FLOATS;
@@ -267,8 +267,8 @@ vyre_code vyre__lower(const vyre_program *program, const vyre__target *target,
   vyre__lir_writer_init(&a, l.inlined, l.target, l.allocator, st);
   vyre__lir_writer_init(&b, l.inlined, l.target, l.allocator, st);
   vyre_code code = passes(&l, &a, &b, out);
-  vyre__lir_writer_build(&a);
-  vyre__lir_writer_build(&b);
+  vyre__lir_writer_deinit(&a);
+  vyre__lir_writer_deinit(&b);
   vyre_arena_deinit(&l.scratch);
   vyre_program_release(l.inlined);
   return code;

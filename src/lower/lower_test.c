@@ -301,9 +301,7 @@ static const char *const kernels[] = {
     "{ let i = global_id.x; let l = local_id.x; tile[l] = i + 1;\n"
     "  barrier(); out[i] = tile[7 - l]; grid_barrier();\n"
     "  out[i] = out[i] * 100 + tile[l]; }\n",
-    /* shared memory that outlives an iteration of a host loop: into the loop,
-     * between iterations, out of it; elements of every size, more and fewer
-     * than invocations */
+    /* shared memory that outlives an iteration of a host loop, of every size */
     "kernel lives_on workgroup(4, 2)\n"
     "buffer out : read_write u32[64] @0;\nuniform n : u32[8] @1;\n"
     "shared a : u32[8];\nshared b : u8[13];\nshared c : u64[3];\n"
@@ -351,8 +349,7 @@ static const char *const kernels[] = {
     "{ let i = global_id.x;\n"
     "  for (let k = 0u; k < 3; k++) { out[i] = out[i] + 1; grid_barrier();\n"
     "    if (k == 0) return; } }\n",
-    /* bounds that the host reads, while all invocations exit before an index is
-     * out of bounds */
+    /* bounds that the host reads after all invocations have exited */
     "kernel leaves_before_bounds workgroup(4)\n"
     "buffer out : read_write u32[64] @0;\nuniform n : u32[8] @1;\n"
     "uniform m : u64[3] @2;\nuniform b : u8[5] @3;\n"
@@ -366,8 +363,7 @@ static const char *const kernels[] = {
     "  let far = 1000 + n[0];\n"
     "  if (far >= 8) { return; }\n"
     "  for (let k = 0u; k < n[far]; k++) { grid_barrier(); out[i] += k; } }\n",
-    /* 64-bit host loops: across 2^32, down to 0, with steps above 32 bits, to
-     * the limits of their types, and nested */
+    /* 64-bit host loops: across 2^32, to the limits of their types, nested */
     "kernel wide_grid_loops workgroup(4)\n"
     "buffer out : read_write u64[16] @0;\nuniform n : u32[8] @1;\n"
     "uniform m : u64[3] @2;\n"
@@ -384,9 +380,7 @@ static const char *const kernels[] = {
     "    k += 4ul) { out[i] += k; grid_barrier(); }\n"
     "  for (let k = -9223372036854775806l; k >= -9223372036854775808l;\n"
     "    k -= 2l) { out[i] ^= as_u64(k); grid_barrier(); } }\n",
-    /* 64-bit sums by many invocations: carries, values above 32 bits, zero, in
-     * and out of bounds, in a buffer and in shared memory, loaded after
-     * barriers */
+    /* 64-bit sums by many invocations, with carries, in and out of bounds */
     "kernel sums_of_64_bits workgroup(32)\n"
     "buffer x : read u32[] @0;\nbuffer sums : read_write u64[5] @1;\n"
     "buffer signed : read_write i64[3] @2;\nbuffer out : read_write u64[256] "
@@ -497,8 +491,7 @@ static const char *const kernels[] = {
     "  wide[i * 9 + 6] = clz(aa) + 128ul * ctz(bb) + popcount(aa) * 9999ul;\n"
     "  wide[i * 9 + 7] = min(aa, bb) * 3ul ^ as_u64(max(ss, tt));\n"
     "  wide[i * 9 + 8] = aa * bb - as_u64(abs(ss)) + as_u64(sign(tt)); }\n",
-    /* rows and columns of matching and other sizes: unchecked accesses are
-     * proven, and the interpreter still reports those out of bounds */
+    /* rows and columns; the interpreter reports accesses out of bounds */
     "kernel plates workgroup(4, 4)\n"
     "buffer x : read u32[] @0;\nbuffer out : read_write u32[] @1;\n"
     "uniform n : u32[8] @2;\nbuffer sums : read_write u32[2] @3;\n"
@@ -697,7 +690,7 @@ static bool ends_lowered(vyre_program *program, uint32_t fuel) {
   vyre_arena_deinit(&arena);
   return code == VYRE_OK;
 }
-TEST(fuel_runs_out_at_the_same_round) {
+TEST(fuel_runs_out_at_the_same_iteration) {
   static const char *const texts[] = {
       "kernel a workgroup(4)\nbuffer out : write u32[1] @0;\n"
       "{ var n = 0u; while (n < 10 + local_id.x) { n++; } "
@@ -768,7 +761,7 @@ static vyre_code lower_text(const char *text, const vyre__target *target,
 }
 
 /* The author of a kernel cannot correct these errors. */
-TEST(library_functions_that_do_not_fit_are_our_defect) {
+TEST(oversized_library_functions_are_defects) {
   const vyre__function functions[] = {{.parameter_count = 5},
                                       {.local_count = 100000}};
   for (size_t i = 0; i < 2; i++) {
@@ -781,7 +774,7 @@ TEST(library_functions_that_do_not_fit_are_our_defect) {
     CHECK_HAS(st.fix, "defect of vyre");
   }
 }
-TEST(says_what_is_too_large) {
+TEST(reports_kernels_that_are_too_large) {
   static const char text[] =
       "kernel k workgroup(4)\nbuffer y : read_write u64[4] @0;\n"
       "{ let i = local_id.x; while (y[i] > 7) { y[i] = y[i] / 3; } }\n";
@@ -819,7 +812,7 @@ TEST(says_what_is_too_large) {
 }
 
 /* An invocation that has exited cannot save its share. */
-TEST(shared_memory_that_lives_on_needs_all) {
+TEST(carried_shared_memory_needs_all_invocations) {
   static const char text[] =
       "kernel k workgroup(4)\nbuffer y : read_write u32[4] @0;\n"
       "shared s : u32[4];\n{ let l = local_id.x;\n"
@@ -854,7 +847,7 @@ TEST(grid_loops_of_64_bits_run_on_any_target) {
 
 /* Of the 64-bit atomics that a target lacks, only adds with unused results can
  * be emulated. A buffer without atomics keeps its width. */
-TEST(other_atomics_of_64_bits_need_them) {
+TEST(other_64_bit_atomics_are_rejected) {
   static const struct {
     const char *statement, *says; /* NULL: lowers without error */
   } rows[] = {
@@ -903,7 +896,7 @@ TEST(other_atomics_of_64_bits_need_them) {
 }
 
 /* A target may lack them in shared memory only. */
-TEST(atomics_of_64_bits_are_asked_for_by_memory) {
+TEST(atomics_of_64_bits_are_checked_per_memory) {
   static const char text[] =
       "kernel k workgroup(4)\nbuffer y : read_write u64[4] @0;\n"
       "shared s : u64[4];\n"
@@ -995,12 +988,12 @@ TEST(random_programs_do_the_same) {
 TEST_MAIN(TEST_ENTRY(examples_do_the_same), TEST_ENTRY(kernels_do_the_same),
           TEST_ENTRY(other_workgroups_do_the_same),
           TEST_ENTRY(every_pass_verifies), TEST_ENTRY(no_memory),
-          TEST_ENTRY(fuel_runs_out_at_the_same_round),
-          TEST_ENTRY(library_functions_that_do_not_fit_are_our_defect),
-          TEST_ENTRY(says_what_is_too_large),
-          TEST_ENTRY(shared_memory_that_lives_on_needs_all),
+          TEST_ENTRY(fuel_runs_out_at_the_same_iteration),
+          TEST_ENTRY(oversized_library_functions_are_defects),
+          TEST_ENTRY(reports_kernels_that_are_too_large),
+          TEST_ENTRY(carried_shared_memory_needs_all_invocations),
           TEST_ENTRY(grid_loops_of_64_bits_run_on_any_target),
-          TEST_ENTRY(other_atomics_of_64_bits_need_them),
-          TEST_ENTRY(atomics_of_64_bits_are_asked_for_by_memory),
+          TEST_ENTRY(other_64_bit_atomics_are_rejected),
+          TEST_ENTRY(atomics_of_64_bits_are_checked_per_memory),
           TEST_ENTRY(long_chains_across_grid_barriers),
           TEST_ENTRY(random_programs_do_the_same))

@@ -295,7 +295,7 @@ static void write_loop(splitter *s, const carried *c, element_writer *write) {
       vyre__lir_new_loop(lir, &(vyre__lir_loop){.max_trips = c->each});
   if (lir->no_memory) return;
   vyre__lir_set(lir, var, split_u32(s, 0));
-  vyre__lir_forget(lir, var);
+  vyre__lir_invalidate(lir, var);
   size_t begin = vyre__lir_loop_begin(lir, loop);
   vyre__val k = vyre__lir_get(lir, var);
   vyre__val is_done =

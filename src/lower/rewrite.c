@@ -63,12 +63,12 @@ static void invalidate_set_vars(rewriter *r, uint32_t loop) {
     const vyre__lir_inst *inst = &r->from->code[i];
     if (r->lir->adds_fuel &&
         (inst->op == VYRE__LIR_TICK || inst->op == VYRE__LIR_GRID_BARRIER)) {
-      vyre__lir_forget(r->lir, r->lir->fuel_var);
+      vyre__lir_invalidate(r->lir, r->lir->fuel_var);
     }
     if (inst->op == VYRE__LIR_SET) {
-      vyre__lir_forget(r->lir, inst->aux);
+      vyre__lir_invalidate(r->lir, inst->aux);
       if (r->high_var && r->high_var[inst->aux]) {
-        vyre__lir_forget(r->lir, r->high_var[inst->aux]);
+        vyre__lir_invalidate(r->lir, r->high_var[inst->aux]);
       }
     }
   }
