@@ -389,13 +389,14 @@ static vyre__lane_shape any_shape(const finder *f, uint32_t at) {
 static void find_value(finder *f, uint32_t at) {
   vyre__lane_shape s = any_shape(f, at);
   if (f->sums) s = sum_shape(f, at, s);
-  bool is_once = vyre__inst_info_of(f->r, at)->storage == VYRE__STORAGE_UNIFORM;
+  bool is_uniform =
+      vyre__inst_info_of(f->r, at)->storage == VYRE__STORAGE_UNIFORM;
   bool is_one = f->lanes.count == 1;
   if (s.kind != SHAPE_UNSEEN) {
     if (is_one && s.kind > VYRE__LANE_SHAPE_VECTOR) {
       s = shape_make(VYRE__LANE_SHAPE_VECTOR, 0, 0);
     }
-    if (is_once && s.kind > VYRE__LANE_SHAPE_GROUP) {
+    if (is_uniform && s.kind > VYRE__LANE_SHAPE_GROUP) {
       s = shape_make(VYRE__LANE_SHAPE_GROUP,
                      s.kind == VYRE__LANE_SHAPE_VECTOR ? s.aligned : 0, 0);
     }
@@ -475,8 +476,8 @@ static bool find_vars(finder *f) {
   }
   for (uint32_t at = r->begin; at < r->end; at++) {
     const vyre__lir_inst *inst = inst_at(f, at);
-    const vyre__inst_info *role = vyre__inst_info_of(r, at);
-    if (inst->op != VYRE__LIR_GET || !role->is_needed) continue;
+    const vyre__inst_info *info = vyre__inst_info_of(r, at);
+    if (inst->op != VYRE__LIR_GET || !info->is_needed) continue;
     if (!f->is_live[offset_of(f, at)]) continue;
     vyre__lane_shape_var *var = &f->out->vars[inst->aux];
     vyre__lane_shape s = *value_of(f, at), *steady = &f->now[inst->aux];

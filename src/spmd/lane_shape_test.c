@@ -101,14 +101,14 @@ static void add(char out[1024], const char *text) {
   snprintf(out + length, 1024 - length, "%s%s", length ? " " : "", text);
 }
 
-static void tell_flow(const found *f, char out[1024]) {
+static void describe_flow(const found *f, char out[1024]) {
   out[0] = '\0';
   for (uint32_t at = f->regions.begin; at < f->regions.end; at++) {
     const vyre__lir_inst *inst = &f->kernel->code[at];
-    bool parts = f->shapes.parts_lanes[at - f->shapes.begin];
+    bool diverges = f->shapes.parts_lanes[at - f->shapes.begin];
     char shape[64], word[80];
-    if (inst->op == VYRE__LIR_IF) add(out, parts ? "IF" : "if");
-    if (inst->op == VYRE__LIR_LOOP) add(out, parts ? "LOOP" : "loop");
+    if (inst->op == VYRE__LIR_IF) add(out, diverges ? "IF" : "if");
+    if (inst->op == VYRE__LIR_LOOP) add(out, diverges ? "LOOP" : "loop");
     if (inst->op != VYRE__LIR_STORE || inst->aux != 1) continue;
     snprintf(word, sizeof word, "<%s>",
              text_of(vyre__lane_shape_of(&f->shapes, inst->b), shape));
@@ -116,7 +116,7 @@ static void tell_flow(const found *f, char out[1024]) {
   }
 }
 
-TEST(control_flow_parts_lanes) {
+TEST(control_flow_diverges) {
   unsigned failed = 0;
   for (size_t i = 0; i < FLOW_CASES; i++) {
     const flow_case *c = &flow_cases[i];
@@ -124,7 +124,7 @@ TEST(control_flow_parts_lanes) {
     found f;
     shape_kernel(text, c->size, c->body);
     find(text, c->width, &f);
-    tell_flow(&f, got);
+    describe_flow(&f, got);
     if (strcmp(got, c->want) != 0) {
       printf("    %s:\n      %s\n      not %s\n", c->name, got, c->want);
       failed++;
@@ -174,7 +174,7 @@ TEST(a_load_on_a_condition_has_its_shape) {
   CHECK_U64(kind_of(b), VYRE__LANE_SHAPE_GROUP);
 }
 
-TEST(a_number_may_stand_on_either_side) {
+TEST(constants_may_be_on_either_side) {
   begin_kit();
   vyre__val l = kit_local(&t, 0), four = kit_u32(&t, 4);
   vyre__val product = kit_u(&t, VYRE__LIR_MUL, four, l);
@@ -188,7 +188,7 @@ TEST(a_number_may_stand_on_either_side) {
 }
 
 /* An unset variable may have any value. */
-TEST(a_variable_that_nobody_set_is_varying) {
+TEST(an_unset_variable_is_varying) {
   begin_kit();
   uint32_t var = kit_var(&t, "a", VYRE_TYPE_U32);
   vyre__val l = kit_local(&t, 0), got = kit_get(&t, var);
@@ -201,7 +201,7 @@ TEST(a_variable_that_nobody_set_is_varying) {
 
 /* A value after an IF with jumps in both arms is unreachable: it has no
  * influence on the variable. */
-TEST(code_that_is_not_reached_claims_nothing) {
+TEST(unreachable_code_has_no_shape) {
   begin_kit();
   uint32_t var = kit_var(&t, "a", VYRE_TYPE_U32);
   vyre__val l = kit_local(&t, 0), one = kit_u32(&t, 1);
@@ -223,7 +223,7 @@ TEST(code_that_is_not_reached_claims_nothing) {
 
 /* Each loop halves the start value of the next one: alignment must be given up
  * in time. */
-TEST(deep_nests_come_to_an_end) {
+TEST(deep_nests_terminate) {
   enum { DEPTH = 40 };
   begin_kit();
   vyre__val l = kit_local(&t, 0), one = kit_u32(&t, 1);
@@ -261,7 +261,7 @@ static vyre_code sweep(vyre_allocator allocator, vyre_status *st) {
   return code;
 }
 
-TEST(no_memory_is_told) {
+TEST(reports_out_of_memory) {
   begin_kit();
   kit_store(&t, 1, kit_local(&t, 0), kit_u32(&t, 1), 0);
   end_kit();
@@ -269,15 +269,15 @@ TEST(no_memory_is_told) {
 }
 
 /* Must be last: frees the memory. */
-TEST(finishes) {
+TEST(frees_memory) {
   vyre_arena_deinit(&arena);
 }
 
 TEST_MAIN(TEST_ENTRY(values_have_their_shapes),
-          TEST_ENTRY(control_flow_parts_lanes),
+          TEST_ENTRY(control_flow_diverges),
           TEST_ENTRY(a_load_on_a_condition_has_its_shape),
-          TEST_ENTRY(a_number_may_stand_on_either_side),
-          TEST_ENTRY(a_variable_that_nobody_set_is_varying),
-          TEST_ENTRY(code_that_is_not_reached_claims_nothing),
-          TEST_ENTRY(deep_nests_come_to_an_end), TEST_ENTRY(no_memory_is_told),
-          TEST_ENTRY(finishes))
+          TEST_ENTRY(constants_may_be_on_either_side),
+          TEST_ENTRY(an_unset_variable_is_varying),
+          TEST_ENTRY(unreachable_code_has_no_shape),
+          TEST_ENTRY(deep_nests_terminate), TEST_ENTRY(reports_out_of_memory),
+          TEST_ENTRY(frees_memory))

@@ -26,36 +26,36 @@ static void cut(void) {
 
 /* Prints the structure of a list: "run barrier if(run) loop(if(jump) run /
  * run)". */
-static void shape(uint32_t first, char *out, size_t room) {
+static void describe(uint32_t first, char *out, size_t size) {
   static const char *const words[] = {"none", "run",     "if",
                                       "loop", "barrier", "jump"};
   for (uint32_t i = first; i; i = r.regions[i].next) {
-    const vyre__region *part = &r.regions[i];
+    const vyre__region *region = &r.regions[i];
     size_t length = strlen(out);
-    snprintf(out + length, room - length, "%s%s", i == first ? "" : " ",
-             words[part->kind]);
-    if (part->kind != VYRE__REGION_IF && part->kind != VYRE__REGION_LOOP)
+    snprintf(out + length, size - length, "%s%s", i == first ? "" : " ",
+             words[region->kind]);
+    if (region->kind != VYRE__REGION_IF && region->kind != VYRE__REGION_LOOP)
       continue;
-    strncat(out, "(", room - strlen(out) - 1);
-    shape(part->inner, out, room);
-    if (part->other) strncat(out, " / ", room - strlen(out) - 1);
-    shape(part->other, out, room);
-    strncat(out, ")", room - strlen(out) - 1);
+    strncat(out, "(", size - strlen(out) - 1);
+    describe(region->inner, out, size);
+    if (region->other) strncat(out, " / ", size - strlen(out) - 1);
+    describe(region->other, out, size);
+    strncat(out, ")", size - strlen(out) - 1);
   }
 }
 
 static const char *shape_of_phase(void) {
   static char out[512];
   out[0] = '\0';
-  shape(r.first, out, sizeof out);
+  describe(r.first, out, sizeof out);
   return out;
 }
 
-static uint8_t keep_of(vyre__val v) {
+static uint8_t storage_of(vyre__val v) {
   return vyre__inst_info_of(&r, v)->storage;
 }
 
-TEST(without_a_barrier_there_is_one_run) {
+TEST(without_a_barrier_there_is_one_region) {
   begin(64);
   vyre__val i = kit_global(&t, 0);
   vyre__val v = kit_load(&t, 0, i, 0);
@@ -66,7 +66,7 @@ TEST(without_a_barrier_there_is_one_run) {
   cut();
   CHECK_TEXT(shape_of_phase(), "run");
   CHECK_U64(r.regions[r.first].subregion_count, 1);
-  CHECK_U64(keep_of(v), VYRE__STORAGE_LOCAL);
+  CHECK_U64(storage_of(v), VYRE__STORAGE_LOCAL);
   CHECK_U64(r.done_storage, VYRE__STORAGE_LOCAL);
 }
 
@@ -84,10 +84,10 @@ TEST(values_live_across_a_barrier) {
   kit_store(&t, 1, i, kit_u(&t, VYRE__LIR_MUL, sum, twice), 0);
   cut();
   CHECK_TEXT(shape_of_phase(), "run barrier run");
-  CHECK_U64(keep_of(v), VYRE__STORAGE_GROUP);
-  CHECK_U64(keep_of(i), VYRE__STORAGE_REMATERIALIZE);
-  CHECK_U64(keep_of(n), VYRE__STORAGE_UNIFORM);
-  CHECK_U64(keep_of(twice), VYRE__STORAGE_UNIFORM);
+  CHECK_U64(storage_of(v), VYRE__STORAGE_GROUP);
+  CHECK_U64(storage_of(i), VYRE__STORAGE_REMATERIALIZE);
+  CHECK_U64(storage_of(n), VYRE__STORAGE_UNIFORM);
+  CHECK_U64(storage_of(twice), VYRE__STORAGE_UNIFORM);
   CHECK(!vyre__inst_info_of(&r, unused)->is_needed);
   const vyre__subregion *second = &r.subregions[2];
   CHECK_U64(second->remat_count, 1);
@@ -119,14 +119,14 @@ TEST(a_loop_with_a_barrier_is_the_workgroups) {
   cut();
   CHECK_TEXT(shape_of_phase(), "run loop(run if(jump) run barrier / run) run");
   CHECK_U64(r.var_storage[half], VYRE__STORAGE_UNIFORM);
-  CHECK_U64(keep_of(over), VYRE__STORAGE_UNIFORM);
+  CHECK_U64(storage_of(over), VYRE__STORAGE_UNIFORM);
   CHECK(!r.var_needed[sum] || r.var_storage[sum] == VYRE__STORAGE_GROUP);
   const vyre__region *loop = &r.regions[r.regions[r.first].next];
   CHECK(r.regions[loop->inner].is_empty); /* all of it is workgroup code */
   CHECK(r.regions[loop->other].is_empty);
 }
 
-TEST(a_condition_that_is_not_known_is_agreed_on) {
+TEST(unknown_conditions_are_broadcast) {
   begin(64);
   vyre__val l = kit_local(&t, 0);
   vyre__val v = kit_load(&t, 1, l, 0);
@@ -137,12 +137,12 @@ TEST(a_condition_that_is_not_known_is_agreed_on) {
   kit_store(&t, 1, l, l, 0);
   cut();
   CHECK_TEXT(shape_of_phase(), "run if(barrier) run");
-  CHECK_U64(keep_of(yes), VYRE__STORAGE_BROADCAST);
+  CHECK_U64(storage_of(yes), VYRE__STORAGE_BROADCAST);
 }
 
 /* loop { barrier; if (mine) continue; store } : only some invocations
  * continue. */
-TEST(invocations_that_continue_are_remembered) {
+TEST(invocations_that_continue_are_marked) {
   begin(64);
   uint32_t round = kit_var(&t, "round", VYRE_TYPE_U32);
   vyre__val l = kit_local(&t, 0), four = kit_u32(&t, 4);
@@ -194,13 +194,13 @@ TEST(rare_ifs_are_cut_out) {
   CHECK(!r.subregions[1].is_rare && r.subregions[2].is_rare &&
         !r.subregions[3].is_rare);
   CHECK_U64(r.subregions[2].begin, rare);
-  CHECK_U64(keep_of(big), VYRE__STORAGE_ARRAY);
-  CHECK_U64(keep_of(inside), VYRE__STORAGE_REMATERIALIZE);
-  CHECK_U64(keep_of(v), VYRE__STORAGE_LOCAL);
+  CHECK_U64(storage_of(big), VYRE__STORAGE_ARRAY);
+  CHECK_U64(storage_of(inside), VYRE__STORAGE_REMATERIALIZE);
+  CHECK_U64(storage_of(v), VYRE__STORAGE_LOCAL);
   CHECK_U64(r.var_storage[result], VYRE__STORAGE_ARRAY);
 }
 
-TEST(an_exit_before_a_cut_is_remembered) {
+TEST(an_exit_before_a_cut_is_marked) {
   begin(256);
   vyre__val i = kit_global(&t, 0);
   vyre__val v = kit_load(&t, 0, i, 0);
@@ -258,7 +258,7 @@ static vyre_code sweep(vyre_allocator allocator, vyre_status *st) {
   return code;
 }
 
-TEST(no_memory_is_told) {
+TEST(reports_out_of_memory) {
   begin(64);
   vyre__val i = kit_global(&t, 0);
   kit_store(&t, 1, i, i, 0);
@@ -269,17 +269,17 @@ TEST(no_memory_is_told) {
 }
 
 /* Must be last: frees the memory. */
-TEST(finishes) {
+TEST(frees_memory) {
   vyre_arena_deinit(&arena);
 }
 
-TEST_MAIN(TEST_ENTRY(without_a_barrier_there_is_one_run),
+TEST_MAIN(TEST_ENTRY(without_a_barrier_there_is_one_region),
           TEST_ENTRY(values_live_across_a_barrier),
           TEST_ENTRY(a_loop_with_a_barrier_is_the_workgroups),
-          TEST_ENTRY(a_condition_that_is_not_known_is_agreed_on),
-          TEST_ENTRY(invocations_that_continue_are_remembered),
+          TEST_ENTRY(unknown_conditions_are_broadcast),
+          TEST_ENTRY(invocations_that_continue_are_marked),
           TEST_ENTRY(rare_ifs_are_cut_out),
-          TEST_ENTRY(an_exit_before_a_cut_is_remembered),
+          TEST_ENTRY(an_exit_before_a_cut_is_marked),
           TEST_ENTRY(out_of_fuel_ends_its_block),
-          TEST_ENTRY(markers_must_match), TEST_ENTRY(no_memory_is_told),
-          TEST_ENTRY(finishes))
+          TEST_ENTRY(markers_must_match), TEST_ENTRY(reports_out_of_memory),
+          TEST_ENTRY(frees_memory))
