@@ -103,20 +103,20 @@ static void print_value(c_emitter *e, uint32_t at) {
   const vyre__inst_info *info = c_info(e, at);
   const c_note *note = c_note_of(e, at);
   bool agrees = info->storage == VYRE__STORAGE_BROADCAST;
-  bool is_kept = agrees || info->storage >= VYRE__STORAGE_ARRAY;
+  bool is_stored = agrees || info->storage >= VYRE__STORAGE_ARRAY;
   bool has_effect = is_atomic(e, at);
   if (note->form != C_NAMED || note->global) return;
   if (info->is_leaf && !agrees) return;
-  if (!is_kept && c_known_of(e, at) != C_UNKNOWN) return;
+  if (!is_stored && c_known_of(e, at) != C_UNKNOWN) return;
   bool is_used = note->used_before &&
                  (info->storage == VYRE__STORAGE_UNIFORM || info->uses);
-  if (!is_kept && !is_used && !has_effect) return;
+  if (!is_stored && !is_used && !has_effect) return;
   c_source_line(e, at);
   c_line(e);
   if (agrees || is_early(e, at)) {
     C_PRINT(e, "v%u = ", (unsigned)at);
     print_definition(e, at);
-  } else if (is_kept) {
+  } else if (is_stored) {
     print_stored(e, at);
   } else if (has_effect && !is_used) {
     if (condition_of(c_inst(e, at))) {

@@ -11,7 +11,7 @@
 typedef struct job {
   const vyre__lir_kernel *k;
   program p;
-  uint32_t hidden[64 * CHANGING_LANES]; /* words across grid barriers */
+  uint32_t spill[64 * CHANGING_LANES]; /* words across grid barriers */
 } job;
 
 static void run_job(void *self) {
@@ -23,7 +23,7 @@ static void run_job(void *self) {
   CHECK(j->k->buffer_count <= 8);
   if (j->k->spill_buffer != VYRE_NO_INDEX) {
     buffers[j->k->spill_buffer] =
-        (vyre__lir_binding){j->hidden, sizeof j->hidden / sizeof j->hidden[0]};
+        (vyre__lir_binding){j->spill, sizeof j->spill / sizeof j->spill[0]};
   }
   launch l = make_launch(j->k, buffers, grid, 2000);
   CHECK(j->p.run(l.bytes) < 2); /* 1: a changed value asked for too many
@@ -70,12 +70,12 @@ static void run_all(const char *flags, unsigned turn) {
          (unsigned long long)runs);
 }
 
-TEST(little_optimised) {
+TEST(at_low_optimisation) {
   run_all("-O1", 0);
 }
-TEST(much_optimised) {
+TEST(at_high_optimisation) {
   run_all("-O3 -march=native", 1);
   finish_folder();
 }
 
-TEST_MAIN(TEST_ENTRY(little_optimised), TEST_ENTRY(much_optimised))
+TEST_MAIN(TEST_ENTRY(at_low_optimisation), TEST_ENTRY(at_high_optimisation))

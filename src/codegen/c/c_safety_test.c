@@ -36,7 +36,7 @@ static void lowered_finish(lowered *l) {
 
 /* Counts the single-read loads in the code for @p body; the kernel writes the
  * index buffers x, b and w. */
-static unsigned count_once(const char *body, const char *spelled) {
+static unsigned count_single_reads(const char *body, const char *pattern) {
   char source[2048];
   snprintf(
       source, sizeof source,
@@ -62,7 +62,7 @@ static unsigned count_once(const char *body, const char *spelled) {
   program p = build(&code, "once", flags_of("-O1"));
   dlclose(p.library);
   unsigned count = 0;
-  for (const char *at = code.bytes; (at = strstr(at, spelled)); at++) count++;
+  for (const char *at = code.bytes; (at = strstr(at, pattern)); at++) count++;
   free(code.bytes);
   lowered_finish(&l);
   return count;
@@ -70,7 +70,7 @@ static unsigned count_once(const char *body, const char *spelled) {
 
 /* The checked value must be the used value, even if another thread writes
  * it. */
-TEST(loads_that_decide_happen_once) {
+TEST(loads_that_influence_an_index_are_single) {
   static const char *const once[] = {
       "y[x[i]] = i;",
       "let n = x[0]; if (i < n && n <= len(y)) { y[i] = 1; }",
@@ -102,19 +102,20 @@ TEST(loads_that_decide_happen_once) {
   };
   unsigned missed = 0;
   for (size_t i = 0; i < sizeof once / sizeof once[0]; i++) {
-    if (count_once(once[i], "vyre_load32(&x[")) continue;
+    if (count_single_reads(once[i], "vyre_load32(&x[")) continue;
     printf("    %s\n", once[i]);
     missed++;
   }
   CHECK_U64(missed, 0);
-  CHECK(count_once("y[b[i]] = i;", "vyre_load8(&b[") > 0);
-  CHECK(count_once("y[w[i]] = 1;", "vyre_load64(&w[") > 0);
-  CHECK(count_once("y[u32(f[i])] = 1;", "vyre_load32(&f[") > 0);
+  CHECK(count_single_reads("y[b[i]] = i;", "vyre_load8(&b[") > 0);
+  CHECK(count_single_reads("y[w[i]] = 1;", "vyre_load64(&w[") > 0);
+  CHECK(count_single_reads("y[u32(f[i])] = 1;", "vyre_load32(&f[") > 0);
   /* Another dispatch may write memory that this one only reads. */
-  CHECK(count_once("y[r[i]] = x[i];", "vyre_load32(&r[") > 0);
-  CHECK_U64(count_once("y[r[i]] = x[i];", "vyre_load32(&x["), 0);
+  CHECK(count_single_reads("y[r[i]] = x[i];", "vyre_load32(&r[") > 0);
+  CHECK_U64(count_single_reads("y[r[i]] = x[i];", "vyre_load32(&x["), 0);
   /* x[i] is stored to y, which is then read as an index. */
-  CHECK(count_once("y[i] = x[i]; f[y[l]] = 1.0;", "vyre_load32(&x[") > 0);
+  CHECK(count_single_reads("y[i] = x[i]; f[y[l]] = 1.0;", "vyre_load32(&x[") >
+        0);
 }
 
 /* Loads that influence only values stay plain and vectorise. */
@@ -137,7 +138,7 @@ TEST(other_loads_are_plain) {
       "var m = 0u; for (let k = 0u; k < len(x); k++) { m += x[k]; } y[i] = m;",
   };
   for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++) {
-    unsigned count = count_once(plain[i], "vyre_load");
+    unsigned count = count_single_reads(plain[i], "vyre_load");
     if (count) printf("    %s\n", plain[i]);
     CHECK_U64(count, 0);
   }
@@ -445,7 +446,7 @@ TEST(many_names_take_no_time) {
 
 /* --- limits of a launch --------------------------------------------------- */
 
-TEST(refuses_ids_that_do_not_fit) {
+TEST(rejects_ids_that_do_not_fit) {
   make_saxpy("saxpy");
   text code = emit_text(&t.k, NULL);
   program p = build(&code, "saxpy", flags_of("-O1"));
@@ -464,7 +465,7 @@ TEST(refuses_ids_that_do_not_fit) {
 }
 
 /* Elements of 8 bytes that are accessed in halves have two indices each. */
-TEST(refuses_buffers_whose_halves_cannot_be_counted) {
+TEST(rejects_buffers_whose_halves_cannot_be_indexed) {
   make_saxpy("saxpy");
   t.k.buffers[0].unit = 8;
   t.k.buffers[0].width = 4;
@@ -482,7 +483,7 @@ TEST(refuses_buffers_whose_halves_cannot_be_counted) {
 }
 
 /* Accesses are proven against the declared lengths. */
-TEST(refuses_buffers_that_are_too_short) {
+TEST(rejects_buffers_that_are_too_short) {
   lowered w = lower_text(
       "kernel fixed workgroup(64)\n"
       "buffer x : read_write u32[100] @0;\n"
@@ -531,7 +532,7 @@ TEST(bits_of_conditions_compile) {
 
 /* A hoisted value is used once in its own subregion and once after the barrier,
  * by a rematerialised value. */
-TEST(made_again_behind_a_barrier) {
+TEST(rematerialised_after_a_barrier) {
   lowered w = lower_text(
       "kernel again workgroup(2)\n"
       "buffer x : read_write u32[] @0;\n"
@@ -553,7 +554,7 @@ TEST(made_again_behind_a_barrier) {
 }
 
 /* The file documents the names of the kernel and the fields to set. */
-TEST(says_what_things_are) {
+TEST(documents_the_launch_block) {
   lowered w = lower_text(
       "kernel said workgroup(32)\n"
       "buffer int : read_write u32[] @0;\n"
@@ -576,7 +577,7 @@ TEST(says_what_things_are) {
 }
 
 /* The spill buffer must have room for all invocations, with 32-bit indices. */
-TEST(refuses_what_grid_barriers_cannot_keep) {
+TEST(rejects_small_spill_buffers) {
   lowered w = lower_text(everything);
   const vyre__lir_kernel *k = w.k;
   text code = emit_text(k, NULL);
@@ -613,16 +614,15 @@ TEST(cleans_up) {
   finish_folder();
 }
 
-TEST_MAIN(TEST_ENTRY(loads_that_decide_happen_once),
+TEST_MAIN(TEST_ENTRY(loads_that_influence_an_index_are_single),
           TEST_ENTRY(other_loads_are_plain),
           TEST_ENTRY(a_row_that_does_not_fit_is_printed_once),
           TEST_ENTRY(chains_of_f64_are_hinted), TEST_ENTRY(names_do_not_clash),
           TEST_ENTRY(many_names_take_no_time),
           TEST_ENTRY(bits_of_conditions_compile),
-          TEST_ENTRY(made_again_behind_a_barrier),
-          TEST_ENTRY(says_what_things_are),
-          TEST_ENTRY(refuses_ids_that_do_not_fit),
-          TEST_ENTRY(refuses_buffers_whose_halves_cannot_be_counted),
-          TEST_ENTRY(refuses_buffers_that_are_too_short),
-          TEST_ENTRY(refuses_what_grid_barriers_cannot_keep),
-          TEST_ENTRY(cleans_up))
+          TEST_ENTRY(rematerialised_after_a_barrier),
+          TEST_ENTRY(documents_the_launch_block),
+          TEST_ENTRY(rejects_ids_that_do_not_fit),
+          TEST_ENTRY(rejects_buffers_whose_halves_cannot_be_indexed),
+          TEST_ENTRY(rejects_buffers_that_are_too_short),
+          TEST_ENTRY(rejects_small_spill_buffers), TEST_ENTRY(cleans_up))

@@ -26,7 +26,7 @@ static void unbind_all(void) {
 }
 
 /* Binds a spill buffer for all invocations. */
-static void bind_hidden(const vyre__lir_kernel *k, const uint32_t grid[3]) {
+static void bind_spill(const vyre__lir_kernel *k, const uint32_t grid[3]) {
   for (uint32_t i = 0; i < k->buffer_count; i++) {
     if (k->buffers[i].source != VYRE_NO_INDEX) continue;
     if (k->buffers[i].kind == VYRE_MEMORY_SHARED) continue;
@@ -122,11 +122,11 @@ TEST(barriers_in_a_loop) {
   kit_begin(&t, "tree", 64, 1, 1);
   uint32_t x = kit_buffer(&t, "x", VYRE_MEMORY_GLOBAL, 4, false, 0);
   uint32_t out = kit_buffer(&t, "out", VYRE_MEMORY_GLOBAL, 4, true, 0);
-  uint32_t part = kit_buffer(&t, "part", VYRE_MEMORY_SHARED, 4, true, 64);
+  uint32_t partial = kit_buffer(&t, "part", VYRE_MEMORY_SHARED, 4, true, 64);
   uint32_t half = kit_var(&t, "half", VYRE_TYPE_U32);
   vyre__val i = kit_global(&t, 0), l = kit_local(&t, 0);
   vyre__val zero = kit_u32(&t, 0), one = kit_u32(&t, 1);
-  kit_store(&t, part, l, kit_load(&t, x, i, 0), 0);
+  kit_store(&t, partial, l, kit_load(&t, x, i, 0), 0);
   kit_mark(&t, VYRE__LIR_BARRIER);
   kit_set(&t, half, kit_u32(&t, 32));
   kit_mark(&t, VYRE__LIR_LOOP);
@@ -135,15 +135,15 @@ TEST(barriers_in_a_loop) {
   kit_mark(&t, VYRE__LIR_BREAK);
   kit_mark(&t, VYRE__LIR_END);
   kit_if(&t, kit_b(&t, VYRE__LIR_LT_U, l, h), 0);
-  vyre__val mine = kit_load(&t, part, l, 0);
-  vyre__val far = kit_load(&t, part, kit_u(&t, VYRE__LIR_ADD, l, h), 0);
-  kit_store(&t, part, l, kit_u(&t, VYRE__LIR_ADD, mine, far), 0);
+  vyre__val mine = kit_load(&t, partial, l, 0);
+  vyre__val far = kit_load(&t, partial, kit_u(&t, VYRE__LIR_ADD, l, h), 0);
+  kit_store(&t, partial, l, kit_u(&t, VYRE__LIR_ADD, mine, far), 0);
   kit_mark(&t, VYRE__LIR_END);
   kit_mark(&t, VYRE__LIR_BARRIER);
   kit_mark(&t, VYRE__LIR_STEP);
   kit_set(&t, half, kit_u(&t, VYRE__LIR_SHR_U, h, one));
   kit_mark(&t, VYRE__LIR_END);
-  kit_store(&t, out, i, kit_load(&t, part, zero, 0), 0);
+  kit_store(&t, out, i, kit_load(&t, partial, zero, 0), 0);
   kit_end(&t);
   uint32_t in[128], sums[128];
   for (uint32_t n = 0; n < 128; n++) in[n] = n * n;
@@ -265,7 +265,7 @@ TEST(out_of_fuel_ends_the_dispatch) {
   free(code.bytes);
 }
 
-TEST(refuses_what_has_no_spelling) {
+TEST(rejects_kernels_not_fully_lowered) {
   make_saxpy("saxpy");
   vyre_status st = {0};
   text out = {0};
@@ -276,18 +276,18 @@ TEST(refuses_what_has_no_spelling) {
   free(out.bytes);
 }
 
-static bool refuse(void *self, const char *bytes, size_t length) {
+static bool fail_write(void *self, const char *bytes, size_t length) {
   (void)self;
   (void)bytes;
   (void)length;
   return false;
 }
 
-TEST(tells_that_the_writer_refused) {
+TEST(reports_writer_failure) {
   make_saxpy("saxpy");
   vyre_status st = {0};
-  CHECK_FAILS(vyre__emit_c(&t.k, NULL, (vyre_writer){refuse, NULL}, &st), st,
-              VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED);
+  CHECK_FAILS(vyre__emit_c(&t.k, NULL, (vyre_writer){fail_write, NULL}, &st),
+              st, VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED);
 }
 
 static vyre_code sweep_emit(vyre_allocator allocator, vyre_status *st) {
@@ -299,7 +299,7 @@ static vyre_code sweep_emit(vyre_allocator allocator, vyre_status *st) {
   return code;
 }
 
-TEST(no_memory_is_told) {
+TEST(reports_out_of_memory) {
   make_rare("rare", 256);
   CHECK(sweep_allocations(sweep_emit) > 0);
 }
@@ -351,7 +351,7 @@ static bool kernel_agrees(const job *j, const vyre__lir_kernel *k,
   text code = emit_text(k, options);
   program p = build(&code, "k", flags);
   bind_all(j, bound);
-  bind_hidden(k, j->grid);
+  bind_spill(k, j->grid);
   launch l = make_launch(k, bound, j->grid, UINT32_MAX);
   bool good =
       run_program(&p, k, &l, j->grid, backwards) == 0 && same_outputs(j);
@@ -447,7 +447,7 @@ TEST_MAIN(TEST_ENTRY(prints_and_runs_saxpy), TEST_ENTRY(names_are_c_names),
           TEST_ENTRY(rare_paths_in_strips),
           TEST_ENTRY(big_arrays_are_in_scratch),
           TEST_ENTRY(out_of_fuel_ends_the_dispatch),
-          TEST_ENTRY(refuses_what_has_no_spelling),
-          TEST_ENTRY(tells_that_the_writer_refused),
-          TEST_ENTRY(no_memory_is_told), TEST_ENTRY(examples_do_the_same),
+          TEST_ENTRY(rejects_kernels_not_fully_lowered),
+          TEST_ENTRY(reports_writer_failure), TEST_ENTRY(reports_out_of_memory),
+          TEST_ENTRY(examples_do_the_same),
           TEST_ENTRY(random_programs_do_the_same), TEST_ENTRY(cleans_up))

@@ -190,7 +190,7 @@ static void measure(c_emitter *e, uint32_t at) {
   const vyre__lir_inst *inst = c_inst(e, at);
   vyre__val operands[4];
   uint32_t count = vyre__lir_operands(inst, operands);
-  bool calls = makes_call(inst) || c_reads_once(e, at);
+  bool calls = makes_call(inst) || c_is_single_read(e, at);
   uint32_t width = calls ? 12 : 4;
   if (inst->op == VYRE__LIR_LOAD) {
     width += (uint32_t)strlen(e->buffer_names[inst->aux]);
@@ -233,8 +233,8 @@ static bool is_in_step(const c_emitter *e, uint32_t open, uint32_t block) {
   return false;
 }
 
-/* A local variable is declared by its first SET if that SET dominates all uses
- * in their common block and no `continue` can skip it. */
+/* A local variable is declared by its first SET if that SET precedes all uses
+ * in the block that contains them, and no `continue` can skip it. */
 static void declare_at_first_set(c_emitter *e, uint32_t *first,
                                  uint32_t *block) {
   const vyre__regions *r = e->r;

@@ -420,14 +420,14 @@ static void print_launch_checks(c_emitter *e) {
           "here.grid[2])\n"
           "    return 2; /* groups of 64 bits */\n");
   for (unsigned i = 0; i < 3; i++) {
-    uint32_t most = vyre__lir_max_groups(kernel, i);
-    if (most == UINT32_MAX) continue;
+    uint32_t max = vyre__lir_max_groups(kernel, i);
+    if (max == UINT32_MAX) continue;
     C_PRINT(e, "  if (here.grid[%u] > %uu) return 2; /* ids of 32 bits */\n", i,
-            (unsigned)most);
+            (unsigned)max);
   }
   for (uint32_t i = 0; i < kernel->buffer_count; i++) {
     const vyre__lir_buffer *buffer = &kernel->buffers[i];
-    uint32_t most = vyre__lir_max_elements(buffer);
+    uint32_t max = vyre__lir_max_elements(buffer);
     if (buffer->kind == VYRE_MEMORY_SHARED) continue;
     if (buffer->count) {
       C_PRINT(e,
@@ -435,13 +435,13 @@ static void print_launch_checks(c_emitter *e) {
               (unsigned)e->data_index[i], (unsigned)buffer->count,
               e->buffer_names[i]);
     }
-    if (most == UINT32_MAX) continue;
+    if (max == UINT32_MAX) continue;
     C_PRINT(e,
             "  if (here.len[%u] > %uu) return 2; /* it is used by halves */\n",
-            (unsigned)e->data_index[i], (unsigned)most);
+            (unsigned)e->data_index[i], (unsigned)max);
   }
   if (kernel->spill_buffer == VYRE_NO_INDEX) return;
-  unsigned slot = e->data_index[kernel->spill_buffer];
+  unsigned index = e->data_index[kernel->spill_buffer];
   unsigned long long words =
       (unsigned long long)kernel->spill_words * vyre__lir_group_size(kernel);
   C_PRINT(e,
@@ -449,7 +449,7 @@ static void print_launch_checks(c_emitter *e) {
           "%lluull ||\n"
           "      groups > here.len[%u] / %lluull)\n"
           "    return 2; /* %s keeps %u words of an invocation */\n",
-          slot, words, slot, words, e->buffer_names[kernel->spill_buffer],
+          index, words, index, words, e->buffer_names[kernel->spill_buffer],
           (unsigned)kernel->spill_words);
 }
 
@@ -469,16 +469,16 @@ static void print_uniforms(c_emitter *e) {
   for (uint32_t i = 0; i < kernel->buffer_count; i++) {
     const vyre__lir_buffer *buffer = &kernel->buffers[i];
     if (buffer->kind != VYRE_MEMORY_UNIFORM || !is_loaded(kernel, i)) continue;
-    unsigned slot = e->data_index[i];
+    unsigned index = e->data_index[i];
     bytes += shared_count(buffer) * buffer->width;
     C_PRINT(e,
             "  %s%s uniform_%u[%llu];\n"
             "  memcpy(uniform_%u, here.data[%u], sizeof uniform_%u);\n"
             "  here.data[%u] = uniform_%u;\n",
             bytes > STACK_BYTES ? "static _Thread_local " : "",
-            word_type(buffer->width), slot,
-            (unsigned long long)shared_count(buffer), slot, slot, slot, slot,
-            slot);
+            word_type(buffer->width), index,
+            (unsigned long long)shared_count(buffer), index, index, index,
+            index, index);
   }
 }
 

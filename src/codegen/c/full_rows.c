@@ -110,7 +110,7 @@ static bool find_bounds(const c_emitter *e, const vyre__region *region,
     if (!info->is_needed || info->storage == VYRE__STORAGE_UNIFORM) continue;
     const vyre__lir_inst *inst = c_inst(e, at);
     bool is_rare = e->r->subregions[info->subregion].is_rare;
-    bool blocks = inst->op == VYRE__LIR_LOOP || c_reads_once(e, at) ||
+    bool blocks = inst->op == VYRE__LIR_LOOP || c_is_single_read(e, at) ||
                   (vyre__lir_ops[inst->op].flags & VYRE__LIRF_ATOMICS);
     if (blocks && !is_rare) return false;
     vyre__val operands[4];
@@ -169,7 +169,8 @@ bool c_is_chain(const c_emitter *e, uint32_t number) {
     uint16_t flags = vyre__lir_ops[inst->op].flags;
     if (flags & VYRE__LIRF_ATOMICS) return false;
     if ((flags & VYRE__LIRF_JUMPS) && !e->is_full) return false;
-    if (inst->op == VYRE__LIR_LOOP || is_open(e, at) || c_reads_once(e, at)) {
+    if (inst->op == VYRE__LIR_LOOP || is_open(e, at) ||
+        c_is_single_read(e, at)) {
       return false;
     }
     work += is_f64_work(inst);

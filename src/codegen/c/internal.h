@@ -154,7 +154,7 @@ const char *c_zero(vyre_type type);
 
 /* Returns true for a load that must be executed once, because memory may
  * change. */
-static inline bool c_reads_once(const c_emitter *e, vyre__val v) {
+static inline bool c_is_single_read(const c_emitter *e, vyre__val v) {
   return vyre__load_is_single_read(e->kernel, e->decides, v);
 }
 

@@ -153,11 +153,11 @@ bool c_is_reserved_function(const char *name) {
   if (contains_word(taken_external, name, length)) return true;
   if (is_stem(name, length)) return true;
   for (size_t i = 0; i < count; i++) {
-    size_t once = without(name, length, suffixes[i]);
-    if (once && is_stem(name, once)) return true;
-    for (size_t j = 0; once && j < count; j++) {
-      size_t twice = without(name, once, suffixes[j]);
-      if (twice && is_stem(name, twice)) return true;
+    size_t stem = without(name, length, suffixes[i]);
+    if (stem && is_stem(name, stem)) return true;
+    for (size_t j = 0; stem && j < count; j++) {
+      size_t inner = without(name, stem, suffixes[j]);
+      if (inner && is_stem(name, inner)) return true;
     }
   }
   return false;

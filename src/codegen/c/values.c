@@ -65,9 +65,9 @@ static void print_float(c_emitter *e, uint64_t bits, bool wide) {
     C_PRINT(e, "%s0.0%s", negative ? "-" : "", wide ? "" : "f");
   } else if (exponent >= 0 && exponent <= 16 &&
              (fraction << exponent & (((uint64_t)1 << mantissa) - 1)) == 0) {
-    uint64_t whole =
+    uint64_t integer =
         (fraction | (uint64_t)1 << mantissa) >> (mantissa - exponent);
-    C_PRINT(e, "%s%llu.0%s", negative ? "-" : "", (unsigned long long)whole,
+    C_PRINT(e, "%s%llu.0%s", negative ? "-" : "", (unsigned long long)integer,
             wide ? "" : "f");
   } else {
     print_exact(e, negative, field != 0, wide ? fraction : fraction << 1,
@@ -248,8 +248,8 @@ static infix infix_of(const vyre__lir_inst *inst) {
   }
 }
 
-/* Returns the opposite of a comparison of integers, or of an equality of
- * floats, for a NOT of it that contains it. */
+/* Returns the operator of the opposite comparison if @p inst is NOT of a folded
+ * comparison of integers, or of an equality of floats; else NULL. */
 static const char *opposite(const c_emitter *e, const vyre__lir_inst *inst) {
   const vyre__lir_inst *of = c_inst(e, inst->a);
   if (inst->op != VYRE__LIR_NOT || inst->type != VYRE_TYPE_BOOL) return NULL;
@@ -293,8 +293,8 @@ static void print_infix(c_emitter *e, const vyre__lir_inst *inst, infix how,
   }
   C_PRINT(e, "%s", cast);
   c_value(e, inst->a, left);
-  /* Compilers must assume that a call on the right has effects; && and || avoid
-   * a needless call. */
+  /* Compilers assume that a call on the right has effects and warn about & and
+   * | of bools; && and || are printed then. */
   bool is_bool = inst->type == VYRE_TYPE_BOOL;
   bool calls = is_bool && how.level >= P_OR && how.level <= P_AND &&
                c_note_of(e, inst->b)->form == C_FOLDED &&
@@ -418,20 +418,20 @@ static void print_load(c_emitter *e, vyre__val v) {
   const vyre__lir_inst *inst = c_inst(e, v);
   uint8_t width = e->kernel->buffers[inst->aux].width;
   bool asks = inst->b && c_known_of(e, inst->b) != C_TRUE;
-  bool once = c_reads_once(e, v);
+  bool is_single = c_is_single_read(e, v);
   if (asks) {
     c_value(e, inst->b, C_CONDITION);
     C_PRINT(e, " ? ");
-  } else if (width < 4 && !once) {
+  } else if (width < 4 && !is_single) {
     C_PRINT(e, "(uint32_t)");
   }
-  if (once) {
+  if (is_single) {
     unsigned which = width == 8 ? 3 : width == 4 ? 2 : width == 2;
     e->helpers[C_LOAD8 + which] |= e->is_last;
     C_PRINT(e, "vyre_load%u(&", 8u * width);
   }
   c_index(e, v);
-  if (once) C_PRINT(e, ")");
+  if (is_single) C_PRINT(e, ")");
   if (asks) C_PRINT(e, " : 0u");
 }
 
@@ -468,7 +468,7 @@ static int level_of(const c_emitter *e, vyre__val v) {
       return P_SELECT;
     case VYRE__LIR_LOAD:
       if (inst->b) return P_SELECT;
-      if (c_reads_once(e, v)) return C_PRIMARY;
+      if (c_is_single_read(e, v)) return C_PRIMARY;
       return e->kernel->buffers[inst->aux].width < 4 ? C_UNARY : C_PRIMARY;
     case VYRE__LIR_NOT:
       if (opposite(e, inst)) return infix_of(c_inst(e, inst->a)).level;
