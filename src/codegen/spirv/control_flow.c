@@ -35,7 +35,7 @@ static uint32_t field_word(spv_emitter *e, vyre__spirv_value value,
 
 static uint32_t length_of(spv_emitter *e, uint32_t buffer) {
   const vyre__lir_buffer *b = &e->k->buffers[buffer];
-  const spv_place *p = &e->places[buffer];
+  const spv_buffer_info *p = &e->infos[buffer];
   if (!spv_is_bound(b)) return spv_u32(e, b->count);
   return spv_block_word(e, p->is_length_pushed, p->length_at);
 }
@@ -166,7 +166,7 @@ static void declare_vars(spv_emitter *e, vyre__lir_phase range) {
     const vyre__lir_var *var = &e->k->vars[inst->aux];
     if ((var->type == VYRE_TYPE_U64 && !e->target->int64) ||
         (var->type == VYRE_TYPE_F64 && !e->target->float64)) {
-      spv_refuse(e, at, "such variables");
+      spv_reject(e, at, "such variables");
     }
     uint32_t type =
         spv_pointer(e, SPV_STORAGE_Function, spv_type_of(e, var->type));
@@ -188,7 +188,7 @@ static void load_inputs(spv_emitter *e, vyre__lir_phase range) {
     uint32_t *place = input_id(e, inst);
     if (!place) continue;
     if (inst->type == VYRE_TYPE_U64 && !e->target->int64) {
-      spv_refuse(e, at, "64-bit integers");
+      spv_reject(e, at, "64-bit integers");
       continue;
     }
     if (!*place) *place = load_input(e, inst);
@@ -203,7 +203,7 @@ static void load_all_known(spv_emitter *e, vyre__lir_phase range) {
     if (!is_known(e, inst)) continue;
     const spv_known *known = find_known(e, inst);
     if (!known) {
-      if (e->known_count == SPV_MOST_KNOWN) continue; /* loaded at its use */
+      if (e->known_count == SPV_MAX_KNOWN) continue; /* loaded at its use */
       spv_known *made = &e->known[e->known_count];
       const vyre__lir_inst *index = &e->k->code[inst->a];
       *made = (spv_known){.buffer = inst->aux, .index = vyre__lir_const(index)};
@@ -417,12 +417,12 @@ static void instruction(spv_emitter *e, uint32_t at) {
   const vyre__lir_inst *inst = &e->k->code[at];
   unsigned flags = vyre__lir_ops[inst->op].flags;
   if (skip(e, inst->op) || input_id(e, inst) || find_known(e, inst)) return;
-  if (e->is_hidden[at] && e->ids[at]) return; /* emitted already */
-  if (e->waits[at]) {
+  if (e->is_opaque[at] && e->ids[at]) return; /* emitted already */
+  if (e->is_delayed[at]) {
     e->ids[at] = 0; /* resets the id of the previous copy of the body */
     return;
   }
-  spv_make_waiting(e, at);
+  spv_emit_delayed(e, at);
   bool is_marker = (flags & VYRE__LIRF_CONTROL) && inst->op != VYRE__LIR_IF;
   if (!is_marker && inst->op != VYRE__LIR_CONST) put_line(e, at);
   if (flags & VYRE__LIRF_CONTROL) {
@@ -437,7 +437,7 @@ static void instruction(spv_emitter *e, uint32_t at) {
   } else if (inst->op == VYRE__LIR_BARRIER) {
     spv_barrier(e, at);
   } else if (inst->op == VYRE__LIR_OUT_OF_FUEL) {
-    spv_tell_end(e, VYRE__SPIRV_OUT_OF_FUEL);
+    spv_set_status(e, VYRE__SPIRV_OUT_OF_FUEL);
   } else if (inst->op >= VYRE__LIR_LOAD && inst->op <= VYRE__LIR_ATOMIC_CAS) {
     e->ids[at] = spv_access(e, at);
   } else {
@@ -477,14 +477,14 @@ uint32_t spv_phase(spv_emitter *e, uint32_t phase) {
   if (e->is_checked[phase]) spv_declare_left(e, range);
   load_inputs(e, range);
   load_all_known(e, range);
-  if (e->visits || e->hides || e->leaves) {
+  if (e->visits || e->has_opaque || e->leaves) {
     e->one = field_word(e, VYRE__SPIRV_ONE, 0, 0);
   }
   if (e->visits) {
     e->all = SPV_DO(e, SPV_OpISub, spv_uint(e, 32), spv_u32(e, 0), e->one);
     SPV_PUT(e, SPV_CODE, SPV_OpStore, e->visits, e->one);
   }
-  if (e->hides) spv_hide_constants(e, range);
+  if (e->has_opaque) spv_make_constants_opaque(e, range);
   if (e->leaves) exit_surplus_lanes(e);
   spv_zero_shared(e);
   for (uint32_t at = range.begin;

@@ -94,9 +94,9 @@ static operand decompose(spv_emitter *e, uint32_t x) {
   uint32_t by = op32(e, SPV_OpISub, leading64(e, fraction), spv_u32(e, 11));
   uint32_t moved =
       left(e, fraction, op32(e, SPV_OpBitwiseAnd, by, spv_u32(e, 63)));
-  uint32_t whole =
+  uint32_t integer =
       op64(e, SPV_OpBitwiseOr, fraction, k64(e, UINT64_C(1) << 52));
-  p.significand = select64(e, is_small, moved, whole);
+  p.significand = select64(e, is_small, moved, integer);
   p.exponent =
       select32(e, is_small, op32(e, SPV_OpISub, spv_u32(e, 1), by), stored);
   p.is_special = test(e, SPV_OpIEqual, stored, spv_u32(e, 0x7FF));
@@ -139,8 +139,9 @@ static wide shift_right_sticky(spv_emitter *e, wide a, uint32_t by) {
   lost = op64(e, SPV_OpBitwiseOr, lost, spilled(e, near.low, rest));
   uint32_t low = op64(e, SPV_OpBitwiseOr, right(e, near.low, rest),
                       spilled(e, near.high, rest));
-  uint32_t kept = bit64(e, test(e, SPV_OpINotEqual, lost, none));
-  return (wide){right(e, near.high, rest), op64(e, SPV_OpBitwiseOr, low, kept)};
+  uint32_t sticky = bit64(e, test(e, SPV_OpINotEqual, lost, none));
+  return (wide){right(e, near.high, rest),
+                op64(e, SPV_OpBitwiseOr, low, sticky)};
 }
 
 /* Shifts left by 0 to 127. */
@@ -242,11 +243,11 @@ uint32_t spv_fma64(spv_emitter *e, const uint32_t x[3]) {
   uint32_t swaps = test(e, SPV_OpSLessThan, of_made, of_summand);
   wide near = select_wide(e, swaps, summand, made);
   wide far = select_wide(e, swaps, made, summand);
-  uint32_t most = select32(e, swaps, of_summand, of_made);
+  uint32_t exponent_max = select32(e, swaps, of_summand, of_made);
   uint32_t low_product = select32(e, swaps, of_made, of_summand);
   uint32_t by =
-      SPV_GLSL(e, u32, SPV_GLSL_UMin, op32(e, SPV_OpISub, most, low_product),
-               spv_u32(e, 127));
+      SPV_GLSL(e, u32, SPV_GLSL_UMin,
+               op32(e, SPV_OpISub, exponent_max, low_product), spv_u32(e, 127));
   far = shift_right_sticky(e, far, by);
   uint32_t sign = op64(e, SPV_OpBitwiseXor, p[0].bits, p[1].bits);
   uint32_t differs = is_negative(e, op64(e, SPV_OpBitwiseXor, sign, p[2].bits));
@@ -258,7 +259,7 @@ uint32_t spv_fma64(spv_emitter *e, const uint32_t x[3]) {
   sign = op64(e, SPV_OpBitwiseAnd, sign, k64(e, UINT64_C(1) << 63));
   sign = op64(e, SPV_OpBitwiseXor, sign,
               left(e, bit64(e, turned), spv_u32(e, 63)));
-  uint32_t bits = op64(e, SPV_OpBitwiseOr, rounded(e, all, most), sign);
+  uint32_t bits = op64(e, SPV_OpBitwiseOr, rounded(e, all, exponent_max), sign);
   uint32_t is_zero = test(
       e, SPV_OpIEqual, op64(e, SPV_OpBitwiseOr, all.high, all.low), k64(e, 0));
   bits = select64(e, is_zero, k64(e, 0), bits);

@@ -75,7 +75,7 @@ enum spv_if_bits {
 };
 
 /* Location and use of a buffer in the module. */
-typedef struct spv_place {
+typedef struct spv_buffer_info {
   bool is_used;       /* loaded or stored */
   bool is_read;       /* loaded */
   bool is_indexed;    /* accessed at an index that is not constant */
@@ -88,7 +88,7 @@ typedef struct spv_place {
   uint32_t length_at; /* word of its length in the block */
   bool is_length_pushed;
   uint32_t variable; /* id */
-} spv_place;
+} spv_buffer_info;
 
 /* First and last instruction of a range. */
 typedef struct spv_span {
@@ -101,7 +101,7 @@ typedef struct spv_known {
   uint64_t index;
 } spv_known;
 
-enum { SPV_MOST_KNOWN = 32 };
+enum { SPV_MAX_KNOWN = 32 };
 
 typedef struct spv_emitter {
   const vyre__lir_kernel *k;
@@ -123,14 +123,14 @@ typedef struct spv_emitter {
   bool uses_int8, uses_int16, uses_int64, uses_float64, uses_storage8,
       uses_storage16, uses_atomics64;
 
-  spv_place *places; /* per buffer of the kernel */
-  uint32_t *ids;     /* per instruction; IF: spv_if_bits */
-  bool *decides;     /* per instruction: its value influences an index; see
-                      * spmd/single_read.h */
-  uint32_t *uses;    /* per instruction: number of uses as an operand */
-  bool *waits;       /* loads, and bitcasts of them, that are emitted at their
-                      * use */
-  uint32_t *vars;    /* per variable of the kernel: its id */
+  spv_buffer_info *infos; /* per buffer of the kernel */
+  uint32_t *ids;          /* per instruction; IF: spv_if_bits */
+  bool *decides;          /* per instruction: its value influences an index; see
+                           * spmd/single_read.h */
+  uint32_t *uses;         /* per instruction: number of uses as an operand */
+  bool *is_delayed;       /* loads, and bitcasts of them, that are emitted at
+                           * their use */
+  uint32_t *vars;         /* per variable of the kernel: its id */
   uint32_t workgroup_id, local_id, local_index; /* variables */
   uint32_t push, block, status, function_type;
   uint32_t counts_fuel; /* specialization constant; 0: always counted */
@@ -142,16 +142,16 @@ typedef struct spv_emitter {
                           * its upper half */
   spv_span *spans;       /* per written buffer: first and last access */
   uint32_t local[3], group[3], grid[3], fuel;
-  spv_known known[SPV_MOST_KNOWN];
+  spv_known known[SPV_MAX_KNOWN];
   size_t known_count;
   bool has_status;           /* the kernel writes the status word */
   bool *is_checked;          /* per phase: has loops that the device may end */
   uint32_t *left;            /* per loop: variable set by BREAK */
   uint32_t one, all, visits; /* for checked loops: the values 1 and all bits,
                               * and a variable */
-  bool hides;                /* some float constant must be hidden */
+  bool has_opaque;           /* some float constant must be hidden */
   bool leaves;               /* surplus lanes of a vector exit at once */
-  bool *is_hidden;           /* constants that must be hidden */
+  bool *is_opaque;           /* constants that must be hidden */
   uint32_t none;             /* 0, as a value that no compiler knows */
   spv_open *open;
   size_t open_count, open_capacity;
@@ -217,7 +217,7 @@ uint32_t spv_glsl(spv_emitter *e, uint32_t type, uint32_t function,
 void spv_begin_block(spv_emitter *e, uint32_t label);
 void spv_branch(spv_emitter *e, uint32_t label);
 
-void spv_refuse(spv_emitter *e, uint32_t at, const char *what);
+void spv_reject(spv_emitter *e, uint32_t at, const char *what);
 
 /* --- layout of the interface: layout.c ------------------------------------ */
 
@@ -233,7 +233,7 @@ uint32_t spv_block_word(spv_emitter *e, bool is_pushed, uint32_t word);
 uint32_t spv_pure(spv_emitter *e, uint32_t at);
 uint32_t spv_fma64(spv_emitter *e, const uint32_t x[3]); /* fma64.c */
 uint32_t spv_access(spv_emitter *e, uint32_t at);
-void spv_tell_end(spv_emitter *e, vyre__spirv_end end);
+void spv_set_status(spv_emitter *e, vyre__spirv_end end);
 void spv_zero_shared(spv_emitter *e);
 uint32_t spv_phase(spv_emitter *e, uint32_t phase);
 
@@ -243,14 +243,15 @@ void spv_find_order(spv_emitter *e, vyre__lir_phase range);
 void spv_barrier(spv_emitter *e, uint32_t at);
 void spv_put_barrier(spv_emitter *e, uint32_t memory); /* SPV_*_MEMORY */
 /* Emits the delayed operands of @p user. */
-void spv_make_waiting(spv_emitter *e, uint32_t user);
+void spv_emit_delayed(spv_emitter *e, uint32_t user);
 
 /* --- opaque float constants: opaque_constants.c --------------------------- */
 
-bool spv_find_hidden(spv_emitter *e);
-void spv_hide_constants(spv_emitter *e, vyre__lir_phase range);
+bool spv_find_opaque(spv_emitter *e);
+void spv_make_constants_opaque(spv_emitter *e, vyre__lir_phase range);
 /* Returns the value @p id of @p inst, hidden if a compiler could know it. */
-uint32_t spv_hide(spv_emitter *e, const vyre__lir_inst *inst, uint32_t id);
+uint32_t spv_make_opaque(spv_emitter *e, const vyre__lir_inst *inst,
+                         uint32_t id);
 
 /* --- loop limit of a device: loop_limit.c --------------------------------- */
 

@@ -91,13 +91,13 @@ static uint32_t max_uniform_words(const spv_emitter *e, const blocks *b) {
  * device sometimes miscomputes a variable index of them). So only uniforms read
  * at constant indices within the declared length qualify. */
 static void plan_uniforms(spv_emitter *e, blocks *b) {
-  uint32_t room = max_uniform_words(e, b);
+  uint32_t free_words = max_uniform_words(e, b);
   for (uint32_t i = 0; i < e->k->buffer_count; i++) {
     const vyre__lir_buffer *buffer = &e->k->buffers[i];
     uint64_t words = word_count_of(buffer);
-    spv_place *p = &e->places[i];
+    spv_buffer_info *p = &e->infos[i];
     if (buffer->kind != VYRE_MEMORY_UNIFORM || !p->is_used || p->is_indexed ||
-        words > room) {
+        words > free_words) {
       continue;
     }
     const vyre__spirv_field *f =
@@ -105,7 +105,7 @@ static void plan_uniforms(spv_emitter *e, blocks *b) {
     p->is_in_block = true;
     p->word = f->offset / 4;
     p->is_pushed = f->is_pushed;
-    room -= (uint32_t)words;
+    free_words -= (uint32_t)words;
   }
 }
 
@@ -114,14 +114,14 @@ static void plan_fields(spv_emitter *e, blocks *b) {
   add_field(b, VYRE__SPIRV_BASE, 0, 3);
   if (e->uses_grid) add_field(b, VYRE__SPIRV_GRID, 0, 3);
   if (k->has_fuel) add_field(b, VYRE__SPIRV_FUEL, 0, 1);
-  if (e->hides || e->leaves || any_is_checked(e)) {
+  if (e->has_opaque || e->leaves || any_is_checked(e)) {
     add_field(b, VYRE__SPIRV_ONE, 0, 1);
   }
   for (uint32_t i = 0; i < k->grid_loop_count; i++) {
     add_field(b, VYRE__SPIRV_LOOP_VALUE, i, 2);
   }
   for (uint32_t i = 0; i < k->buffer_count; i++) {
-    spv_place *p = &e->places[i];
+    spv_buffer_info *p = &e->infos[i];
     if (!spv_is_bound(&k->buffers[i]) || !p->is_measured) continue;
     const vyre__spirv_field *f = add_field(b, VYRE__SPIRV_LENGTH, i, 1);
     p->length_at = f->offset / 4;
@@ -147,10 +147,10 @@ static void find_uses(spv_emitter *e) {
     for (uint32_t at = k->phases[i].begin; at < k->phases[i].end; at++) {
       const vyre__lir_inst *inst = &k->code[at];
       e->uses_grid |= inst->op == VYRE__LIR_GRID_SIZE;
-      if (inst->op == VYRE__LIR_LEN) e->places[inst->aux].is_measured = true;
+      if (inst->op == VYRE__LIR_LEN) e->infos[inst->aux].is_measured = true;
       if (inst->op < VYRE__LIR_LOAD || inst->op > VYRE__LIR_ATOMIC_CAS)
         continue;
-      spv_place *p = &e->places[inst->aux];
+      spv_buffer_info *p = &e->infos[inst->aux];
       p->is_used = true;
       p->is_read |= inst->op == VYRE__LIR_LOAD;
       p->is_indexed |= !has_constant_index(k, inst);
@@ -175,13 +175,13 @@ static void plan_descriptors(spv_emitter *e, vyre__spirv_descriptor *all) {
   size_t count = 0;
   for (uint32_t i = 0; i < k->buffer_count; i++) {
     const vyre__lir_buffer *buffer = &k->buffers[i];
-    spv_place *p = &e->places[i];
+    spv_buffer_info *p = &e->infos[i];
     if (!spv_is_bound(buffer)) continue;
-    bool is_hidden = buffer->source == VYRE_NO_INDEX;
-    p->binding = is_hidden ? first + 1 : binding_of(k, i);
+    bool is_opaque = buffer->source == VYRE_NO_INDEX;
+    p->binding = is_opaque ? first + 1 : binding_of(k, i);
     if (p->is_in_block || !p->is_used) continue;
     all[count++] = (vyre__spirv_descriptor){
-        .what = is_hidden ? VYRE__SPIRV_KEPT : VYRE__SPIRV_BUFFER,
+        .what = is_opaque ? VYRE__SPIRV_KEPT : VYRE__SPIRV_BUFFER,
         .is_written = buffer->is_written,
         .binding = p->binding,
         .buffer = i};
@@ -213,9 +213,9 @@ static void plan_shared(spv_emitter *e) {
   uint64_t bytes = 0;
   for (uint32_t i = 0; i < e->k->buffer_count; i++) {
     const vyre__lir_buffer *b = &e->k->buffers[i];
-    if (spv_is_bound(b) || !e->places[i].is_used) continue;
-    e->places[i].is_widened = b->width < 4 && !packs(e, b->width);
-    uint64_t each = e->places[i].is_widened ? 4 : b->width;
+    if (spv_is_bound(b) || !e->infos[i].is_used) continue;
+    e->infos[i].is_widened = b->width < 4 && !packs(e, b->width);
+    uint64_t each = e->infos[i].is_widened ? 4 : b->width;
     bytes = (bytes + each - 1) / each * each + each * spv_elements(b);
   }
   e->out->shared_bytes = bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
@@ -237,21 +237,22 @@ static bool has_surplus_lanes(const spv_emitter *e) {
 
 vyre_code spv_plan(spv_emitter *e) {
   const vyre__lir_kernel *k = e->k;
-  size_t most = 4 + (size_t)k->grid_loop_count + 2 * (size_t)k->buffer_count;
+  size_t max_fields =
+      4 + (size_t)k->grid_loop_count + 2 * (size_t)k->buffer_count;
   uint32_t push = e->target->push_bytes ? e->target->push_bytes
                                         : (uint32_t)VYRE__SPIRV_PUSH_BYTES;
   blocks b = {.max_pushed = e->target->block_in_storage ? 0 : push / 4};
-  b.fields = vyre__arena_array(e->arena, most, sizeof *b.fields);
+  b.fields = vyre__arena_array(e->arena, max_fields, sizeof *b.fields);
   vyre__spirv_descriptor *descriptors = vyre__arena_array(
       e->arena, (size_t)k->buffer_count + 2, sizeof *descriptors);
   if (!b.fields || !descriptors) {
-    return vyre__no_memory(e->st, "vyre__emit_spirv", "fields", most);
+    return vyre__no_memory(e->st, "vyre__emit_spirv", "fields", max_fields);
   }
   for (uint32_t i = 0; i < k->phase_count; i++) {
     e->is_checked[i] = spv_may_be_cut(e, k->phases[i]);
   }
   e->has_status = k->has_fuel || any_is_checked(e);
-  e->hides = spv_find_hidden(e);
+  e->has_opaque = spv_find_opaque(e);
   e->leaves = has_surplus_lanes(e);
   find_uses(e);
   plan_fields(e, &b);
@@ -302,11 +303,11 @@ static uint32_t block_type(spv_emitter *e, uint32_t element, uint32_t stride,
 static void declare_storage(spv_emitter *e, uint32_t buffer,
                             uint32_t types[9]) {
   const vyre__lir_buffer *b = &e->k->buffers[buffer];
-  spv_place *p = &e->places[buffer];
+  spv_buffer_info *p = &e->infos[buffer];
   uint32_t *type = &types[b->width];
   if ((b->width == 1 && !e->target->storage8) ||
       (b->width == 2 && !e->target->storage16)) {
-    spv_refuse(e, 0,
+    spv_reject(e, 0,
                b->width == 1 ? "storage buffers of 8-bit elements"
                              : "storage buffers of 16-bit elements");
   }
@@ -328,11 +329,11 @@ static void declare_storage(spv_emitter *e, uint32_t buffer,
 
 static void declare_shared(spv_emitter *e, uint32_t buffer) {
   const vyre__lir_buffer *b = &e->k->buffers[buffer];
-  spv_place *p = &e->places[buffer];
+  spv_buffer_info *p = &e->infos[buffer];
   unsigned width = p->is_widened ? 4 : b->width;
   uint64_t count = spv_elements(b);
   if (count > UINT32_MAX) {
-    spv_refuse(e, 0, "workgroup memory of that size");
+    spv_reject(e, 0, "workgroup memory of that size");
     return;
   }
   e->uses_int8 |= width == 1;
@@ -377,18 +378,18 @@ static void declare_block(spv_emitter *e, uint32_t types[9]) {
 }
 
 static void declare_workgroup_size(spv_emitter *e, uint32_t three) {
-  uint32_t u32 = spv_uint(e, 32), parts[5] = {three, spv_id(e)};
+  uint32_t u32 = spv_uint(e, 32), words[5] = {three, spv_id(e)};
   for (uint32_t i = 0; i < 3; i++) {
-    parts[2 + i] = spv_id(e);
-    SPV_PUT(e, SPV_GLOBALS, SPV_OpSpecConstant, u32, parts[2 + i],
+    words[2 + i] = spv_id(e);
+    SPV_PUT(e, SPV_GLOBALS, SPV_OpSpecConstant, u32, words[2 + i],
             e->k->workgroup[i]);
-    SPV_PUT(e, SPV_NOTES, SPV_OpDecorate, parts[2 + i], SPV_DECORATION_SpecId,
+    SPV_PUT(e, SPV_NOTES, SPV_OpDecorate, words[2 + i], SPV_DECORATION_SpecId,
             i);
   }
-  spv_put_all(e, SPV_GLOBALS, SPV_OpSpecConstantComposite, parts, 5);
-  SPV_PUT(e, SPV_NOTES, SPV_OpDecorate, parts[1], SPV_DECORATION_BuiltIn,
+  spv_put_all(e, SPV_GLOBALS, SPV_OpSpecConstantComposite, words, 5);
+  SPV_PUT(e, SPV_NOTES, SPV_OpDecorate, words[1], SPV_DECORATION_BuiltIn,
           SPV_BUILTIN_WorkgroupSize);
-  spv_name(e, parts[1], "workgroup_size");
+  spv_name(e, words[1], "workgroup_size");
 }
 
 /* Declares the constant that disables counting. A device that ends loops long
@@ -425,7 +426,7 @@ void spv_declare(spv_emitter *e) {
   }
   if (e->out->block_bytes) declare_block(e, types);
   for (uint32_t i = 0; i < k->buffer_count; i++) {
-    if (e->places[i].is_in_block || !e->places[i].is_used) continue;
+    if (e->infos[i].is_in_block || !e->infos[i].is_used) continue;
     if (spv_is_bound(&k->buffers[i])) {
       declare_storage(e, i, types);
     } else {

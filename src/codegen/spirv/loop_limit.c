@@ -94,20 +94,20 @@ spv_extent spv_extent_of(const spv_emitter *e, uint32_t at) {
   const vyre__lir_kernel *k = e->k;
   spv_extent out = {.end = end_of(k, at), .copies = 1};
   bool is_plain = e->visits && k->loops[k->code[at].aux].max_trips > MIN_TRIPS;
-  bool is_quick = true, has_atomics = false;
+  bool is_cheap = true, has_atomics = false;
   for (uint32_t i = at + 1; i < out.end; i++) {
     unsigned op = k->code[i].op;
     if (op == VYRE__LIR_STEP && !out.step) out.step = i;
-    is_quick &= !touches_memory(k, &k->code[i]);
+    is_cheap &= !touches_memory(k, &k->code[i]);
     has_atomics |= op > VYRE__LIR_STORE && op <= VYRE__LIR_ATOMIC_CAS;
     is_plain &= op != VYRE__LIR_LOOP && op != VYRE__LIR_CONTINUE &&
                 op != VYRE__LIR_BARRIER;
   }
   uint32_t copies = MAX_UNROLLED / (out.end - at + 1);
-  bool is_search = !is_quick && !k->loops[k->code[at].aux].is_counted;
+  bool is_search = !is_cheap && !k->loops[k->code[at].aux].is_counted;
   if (is_plain && copies > 1 && !has_atomics && !is_search) {
-    uint32_t most = is_quick ? MAX_COPIES : FEW_COPIES;
-    out.copies = copies < most ? copies : most;
+    uint32_t max_copies = is_cheap ? MAX_COPIES : FEW_COPIES;
+    out.copies = copies < max_copies ? copies : max_copies;
   }
   return out;
 }
@@ -152,7 +152,7 @@ uint32_t spv_path(spv_emitter *e, uint32_t condition, bool holds,
 static bool may_go_on(const spv_emitter *e) {
   if (!e->target->drops_outside) return false;
   for (uint32_t i = 0; i < e->k->buffer_count; i++) {
-    if (!spv_is_bound(&e->k->buffers[i]) && e->places[i].is_used) return false;
+    if (!spv_is_bound(&e->k->buffers[i]) && e->infos[i].is_used) return false;
   }
   return true;
 }
@@ -164,7 +164,7 @@ void spv_check_left(spv_emitter *e, const spv_open *loop) {
   SPV_PUT(e, SPV_CODE, SPV_OpSelectionMerge, merge, 0);
   SPV_PUT(e, SPV_CODE, SPV_OpBranchConditional, is_cut, cut, merge);
   spv_begin_block(e, cut);
-  spv_tell_end(e, VYRE__SPIRV_CUT);
+  spv_set_status(e, VYRE__SPIRV_CUT);
   if (may_go_on(e)) {
     spv_branch(e, merge);
   } else {
@@ -181,7 +181,7 @@ void spv_end_endless(spv_emitter *e, const spv_open *loop) {
   SPV_PUT(e, SPV_CODE, SPV_OpBranchConditional, is_left, loop->merge,
           loop->header);
   spv_begin_block(e, loop->merge);
-  spv_tell_end(e, VYRE__SPIRV_CUT);
+  spv_set_status(e, VYRE__SPIRV_CUT);
   spv_put_alone(e, SPV_CODE, SPV_OpReturn);
   e->is_dead = true;
 }

@@ -16,7 +16,7 @@ static uint32_t pointer_to(spv_emitter *e, uint32_t buffer, unsigned bits,
                            uint32_t index) {
   const vyre__lir_buffer *b = &e->k->buffers[buffer];
   uint32_t type = spv_pointer(e, storage_of(b), spv_uint(e, bits));
-  uint32_t variable = e->places[buffer].variable;
+  uint32_t variable = e->infos[buffer].variable;
   if (spv_is_bound(b)) {
     return SPV_DO(e, SPV_OpAccessChain, type, variable, spv_u32(e, 0), index);
   }
@@ -24,7 +24,7 @@ static uint32_t pointer_to(spv_emitter *e, uint32_t buffer, unsigned bits,
 }
 
 static unsigned element_bits(const spv_emitter *e, uint32_t buffer) {
-  return e->places[buffer].is_widened ? 32 : 8u * e->k->buffers[buffer].width;
+  return e->infos[buffer].is_widened ? 32 : 8u * e->k->buffers[buffer].width;
 }
 
 /* In the Vulkan memory model, barriers order only accesses that are marked
@@ -68,7 +68,7 @@ static uint32_t extract_element(spv_emitter *e, uint32_t word, uint32_t shift,
 /* Loads from the launch block, whose words hold narrow and wide elements. */
 static uint32_t load_block(spv_emitter *e, const vyre__lir_inst *inst) {
   const vyre__lir_buffer *b = &e->k->buffers[inst->aux];
-  const spv_place *p = &e->places[inst->aux];
+  const spv_buffer_info *p = &e->infos[inst->aux];
   uint32_t index = (uint32_t)vyre__lir_const(&e->k->code[inst->a]);
   uint32_t word = p->word + index * b->width / 4;
   uint32_t low = spv_block_word(e, p->is_pushed, word);
@@ -84,7 +84,7 @@ static uint32_t load(spv_emitter *e, uint32_t at) {
   const vyre__lir_inst *inst = &e->k->code[at];
   const vyre__lir_buffer *b = &e->k->buffers[inst->aux];
   uint32_t index = e->ids[inst->a];
-  if (e->places[inst->aux].is_in_block) return load_block(e, inst);
+  if (e->infos[inst->aux].is_in_block) return load_block(e, inst);
   unsigned bits = element_bits(e, inst->aux);
   uint32_t type = spv_uint(e, bits);
   uint32_t pointer = pointer_to(e, inst->aux, bits, index);
@@ -161,7 +161,7 @@ static uint32_t atomic(spv_emitter *e, uint32_t at) {
     bool has = spv_is_bound(b) ? e->target->buffer_atomics64
                                : e->target->shared_atomics64;
     e->uses_atomics64 = true;
-    if (!has) spv_refuse(e, at, "64-bit atomics");
+    if (!has) spv_reject(e, at, "64-bit atomics");
   }
   uint32_t type = spv_uint(e, bits), relaxed = spv_u32(e, 0);
   uint32_t pointer = pointer_to(e, inst->aux, bits, e->ids[inst->a]);
@@ -215,7 +215,7 @@ uint32_t spv_access(spv_emitter *e, uint32_t at) {
   const vyre__lir_inst *inst = &e->k->code[at];
   uint32_t condition = inst->v[vyre__lir_ops[inst->op].operands - 1u];
   if (inst->type == VYRE_TYPE_U64 && !e->target->int64) {
-    spv_refuse(e, at, "64-bit integers");
+    spv_reject(e, at, "64-bit integers");
     return 0;
   }
   if (!condition || is_tested(e, condition)) return access_now(e, at);
@@ -237,7 +237,7 @@ uint32_t spv_access(spv_emitter *e, uint32_t at) {
 
 /* --- zeroing, status ------------------------------------------------------ */
 
-void spv_tell_end(spv_emitter *e, vyre__spirv_end end) {
+void spv_set_status(spv_emitter *e, vyre__spirv_end end) {
   uint32_t u32 = spv_uint(e, 32), zero = spv_u32(e, 0);
   uint32_t type = spv_pointer(e, SPV_STORAGE_StorageBuffer, u32);
   const vyre__lir_buffer bound = {.kind = VYRE_MEMORY_GLOBAL};
@@ -282,7 +282,7 @@ void spv_zero_shared(spv_emitter *e) {
   if (e->target->zeroes_workgroup) return;
   for (uint32_t i = 0; i < e->k->buffer_count; i++) {
     const vyre__lir_buffer *b = &e->k->buffers[i];
-    if (spv_is_bound(b) || !b->needs_zero || !e->places[i].variable) continue;
+    if (spv_is_bound(b) || !b->needs_zero || !e->infos[i].variable) continue;
     if (!own) own = SPV_DO(e, SPV_OpLoad, spv_uint(e, 32), e->local_index);
     zero_buffer(e, i, own);
   }

@@ -94,7 +94,7 @@ static uint32_t user_of(const vyre__lir_kernel *k, uint32_t at, uint32_t end,
   return 0;
 }
 
-static void find_waiting(spv_emitter *e, vyre__lir_phase range) {
+static void find_delayed(spv_emitter *e, vyre__lir_phase range) {
   const vyre__lir_kernel *k = e->k;
   for (uint32_t at = range.begin; at < range.end; at++) {
     const vyre__lir_inst *inst = &k->code[at];
@@ -110,16 +110,16 @@ static void find_waiting(spv_emitter *e, vyre__lir_phase range) {
       last = user;
       user = user_of(k, last, range.end, &passes);
     }
-    if (user && passes) e->waits[at] = e->waits[last] = true;
+    if (user && passes) e->is_delayed[at] = e->is_delayed[last] = true;
   }
 }
 
-void spv_make_waiting(spv_emitter *e, uint32_t user) {
+void spv_emit_delayed(spv_emitter *e, uint32_t user) {
   const vyre__lir_inst *inst = &e->k->code[user];
   for (uint32_t n = 0; n < operand_count(inst); n++) {
     uint32_t at = inst->v[n];
-    if (!e->waits[at] || e->ids[at]) continue;
-    spv_make_waiting(e, at);
+    if (!e->is_delayed[at] || e->ids[at]) continue;
+    spv_emit_delayed(e, at);
     e->ids[at] =
         is_plain_load(&e->k->code[at]) ? spv_access(e, at) : spv_pure(e, at);
   }
@@ -127,5 +127,5 @@ void spv_make_waiting(spv_emitter *e, uint32_t user) {
 
 void spv_find_order(spv_emitter *e, vyre__lir_phase range) {
   find_spans(e, range);
-  find_waiting(e, range);
+  find_delayed(e, range);
 }

@@ -32,8 +32,8 @@ static bool has_constants_only(const vyre__lir_kernel *k,
 }
 
 /* Returns true if the constant operand @p v of @p inst must be hidden. */
-static bool needs_hiding(const vyre__lir_kernel *k, const vyre__lir_inst *inst,
-                         uint32_t v) {
+static bool must_be_opaque(const vyre__lir_kernel *k,
+                           const vyre__lir_inst *inst, uint32_t v) {
   const vyre__lir_inst *of = &k->code[v];
   if (of->op != VYRE__LIR_CONST || !is_float(of->type)) return false;
   if (is_arithmetic(inst->op)) {
@@ -79,7 +79,7 @@ static bool is_made_known(const spv_emitter *e, const vyre__lir_inst *inst) {
          !is_float(e->k->code[inst->a].type) && !is_unknown(e, inst->a);
 }
 
-bool spv_find_hidden(spv_emitter *e) {
+bool spv_find_opaque(spv_emitter *e) {
   const vyre__lir_kernel *k = e->k;
   bool any = false;
   if (!e->target->hides_floats) return false;
@@ -90,8 +90,8 @@ bool spv_find_hidden(spv_emitter *e) {
       if (inst->op == VYRE__LIR_CONST) continue;
       any |= is_made_known(e, inst);
       for (unsigned i = 0; i < count; i++) {
-        if (!needs_hiding(k, inst, inst->v[i])) continue;
-        e->is_hidden[inst->v[i]] = any = true;
+        if (!must_be_opaque(k, inst, inst->v[i])) continue;
+        e->is_opaque[inst->v[i]] = any = true;
       }
     }
   }
@@ -99,38 +99,39 @@ bool spv_find_hidden(spv_emitter *e) {
 }
 
 /* Returns the float with these bits, an integer of the same width. */
-static uint32_t as_hidden(spv_emitter *e, unsigned type, uint32_t bits) {
-  uint32_t none = e->none, whole = spv_uint(e, 32);
+static uint32_t as_opaque(spv_emitter *e, unsigned type, uint32_t bits) {
+  uint32_t none = e->none, integer = spv_uint(e, 32);
   if (type == VYRE_TYPE_F64) {
-    whole = spv_uint(e, 64);
-    none = SPV_DO(e, SPV_OpUConvert, whole, none);
+    integer = spv_uint(e, 64);
+    none = SPV_DO(e, SPV_OpUConvert, integer, none);
   }
-  bits = SPV_DO(e, SPV_OpBitwiseXor, whole, bits, none);
+  bits = SPV_DO(e, SPV_OpBitwiseXor, integer, bits, none);
   return SPV_DO(e, SPV_OpBitcast, spv_type_of(e, type), bits);
 }
 
-static bool can_hide(const spv_emitter *e, unsigned type) {
+static bool can_make_opaque(const spv_emitter *e, unsigned type) {
   return type != VYRE_TYPE_F64 || e->target->int64;
 }
 
-void spv_hide_constants(spv_emitter *e, vyre__lir_phase range) {
+void spv_make_constants_opaque(spv_emitter *e, vyre__lir_phase range) {
   uint32_t one = spv_u32(e, 1);
   e->none = SPV_DO(e, SPV_OpBitwiseXor, spv_uint(e, 32), e->one, one);
   for (uint32_t at = range.begin; at < range.end; at++) {
     const vyre__lir_inst *inst = &e->k->code[at];
-    if (!e->is_hidden[at] || !can_hide(e, inst->type)) continue;
-    unsigned whole =
+    if (!e->is_opaque[at] || !can_make_opaque(e, inst->type)) continue;
+    unsigned integer =
         inst->type == VYRE_TYPE_F64 ? VYRE_TYPE_U64 : VYRE_TYPE_U32;
     e->ids[at] =
-        as_hidden(e, inst->type, spv_const(e, whole, vyre__lir_const(inst)));
+        as_opaque(e, inst->type, spv_const(e, integer, vyre__lir_const(inst)));
   }
 }
 
-uint32_t spv_hide(spv_emitter *e, const vyre__lir_inst *inst, uint32_t id) {
-  if (!e->none || !is_made_known(e, inst) || !can_hide(e, inst->type)) {
+uint32_t spv_make_opaque(spv_emitter *e, const vyre__lir_inst *inst,
+                         uint32_t id) {
+  if (!e->none || !is_made_known(e, inst) || !can_make_opaque(e, inst->type)) {
     return id;
   }
   bool is_wide = inst->type == VYRE_TYPE_F64;
   uint32_t bits = SPV_DO(e, SPV_OpBitcast, spv_uint(e, is_wide ? 64 : 32), id);
-  return as_hidden(e, inst->type, bits);
+  return as_opaque(e, inst->type, bits);
 }

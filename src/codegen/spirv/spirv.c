@@ -114,10 +114,10 @@ static vyre_code join_sections(spv_emitter *e) {
                                        e->next_id, 0};
   memcpy(words, header, sizeof header);
   for (int i = 0; i < SPV_SECTIONS; i++) {
-    const spv_words *part = &e->sections[i];
-    if (part->count == 0) continue;
-    memcpy(words + at, part->words, part->count * sizeof *words);
-    at += part->count;
+    const spv_words *section = &e->sections[i];
+    if (section->count == 0) continue;
+    memcpy(words + at, section->words, section->count * sizeof *words);
+    at += section->count;
   }
   e->out->words = words;
   e->out->word_count = count;
@@ -137,15 +137,15 @@ static void *zeroed(spv_emitter *e, size_t count, size_t size) {
 static vyre_code emit_module(spv_emitter *e) {
   const vyre__lir_kernel *k = e->k;
   uint32_t *functions = zeroed(e, k->phase_count, sizeof *functions);
-  e->places = zeroed(e, k->buffer_count, sizeof *e->places);
+  e->infos = zeroed(e, k->buffer_count, sizeof *e->infos);
   e->ids = zeroed(e, k->count, sizeof *e->ids);
   e->vars = zeroed(e, k->var_count, sizeof *e->vars);
   e->lengths = zeroed(e, k->buffer_count, sizeof *e->lengths);
   e->spans = zeroed(e, k->buffer_count, sizeof *e->spans);
   e->uses = zeroed(e, k->count, sizeof *e->uses);
-  e->waits = zeroed(e, k->count, sizeof *e->waits);
+  e->is_delayed = zeroed(e, k->count, sizeof *e->is_delayed);
   e->is_checked = zeroed(e, k->phase_count, sizeof *e->is_checked);
-  e->is_hidden = zeroed(e, k->count, sizeof *e->is_hidden);
+  e->is_opaque = zeroed(e, k->count, sizeof *e->is_opaque);
   e->left = zeroed(e, k->loop_count, sizeof *e->left);
   e->loop_values =
       zeroed(e, 2 * (size_t)k->grid_loop_count, sizeof *e->loop_values);
@@ -176,9 +176,9 @@ static vyre_code emit_module(spv_emitter *e) {
 vyre_code vyre__emit_spirv(const vyre__lir_kernel *kernel,
                            const vyre__spirv_target *target, vyre_arena *arena,
                            vyre__spirv_module *out, vyre_status *st) {
-  static const vyre__spirv_target least = {0};
+  static const vyre__spirv_target min_width = {0};
   spv_emitter e = {.k = kernel,
-                   .target = target ? target : &least,
+                   .target = target ? target : &min_width,
                    .arena = arena,
                    .allocator = arena->allocator,
                    .st = st,

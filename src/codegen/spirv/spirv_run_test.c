@@ -27,7 +27,7 @@ static void unbind_all(void) {
 }
 
 /* Binds a spill buffer for all invocations. */
-static void bind_hidden(const vyre__lir_kernel *k, const uint32_t grid[3]) {
+static void bind_spill(const vyre__lir_kernel *k, const uint32_t grid[3]) {
   if (k->spill_buffer == VYRE_NO_INDEX) return;
   uint64_t all =
       (uint64_t)vyre__lir_group_size(k) * grid[0] * grid[1] * grid[2];
@@ -57,7 +57,7 @@ static bool same_outputs(const job *j) {
 }
 
 /* Lowers, emits and runs; `ref` has run before. */
-static bool agrees(const job *j, const spirv_target *target, bool in_parts) {
+static bool agrees(const job *j, const spirv_target *target, bool in_launches) {
   vyre_arena arena;
   vyre_status st = {0};
   const vyre__lir_kernel *k = NULL;
@@ -68,13 +68,13 @@ static bool agrees(const job *j, const spirv_target *target, bool in_parts) {
            st);
   CHECK_OK(vyre__emit_spirv(k, &target->spirv, &arena, &module, &st), st);
   bind_all(j, bound);
-  bind_hidden(k, j->grid);
+  bind_spill(k, j->grid);
   vk_job run = {.r = &runner,
                 .m = &module,
                 .k = k,
                 .bound = bound,
-                .fuel = in_parts ? 60000 : UINT32_MAX,
-                .most_groups = in_parts ? (j->grid[0] + 1) / 2 : 0};
+                .fuel = in_launches ? 60000 : UINT32_MAX,
+                .max_groups = in_launches ? (j->grid[0] + 1) / 2 : 0};
   memcpy(run.grid, j->grid, sizeof run.grid);
   vk_run(&run);
   bool good = !run.is_out_of_fuel && !run.is_cut && same_outputs(j);
@@ -166,7 +166,7 @@ TEST(random_programs_do_the_same) {
 
 static kit t;
 
-TEST(out_of_fuel_is_told) {
+TEST(reports_out_of_fuel) {
   begin();
   kit_begin(&t, "endless", 4, 1, 1);
   uint32_t y = kit_buffer(&t, "y", VYRE_MEMORY_GLOBAL, 4, true, 0);
@@ -206,7 +206,7 @@ TEST(out_of_fuel_is_told) {
 
 /* --- loop limit of a device ----------------------------------------------- */
 
-enum { LANES = 64, LONG = 40000000, MOST_ROUNDS = 65535 };
+enum { LANES = 64, LONG = 40000000, MAX_ITERATIONS = 65535 };
 
 /* A kernel body in which every lane counts up to n[0], and the final count of
  * lane `i`. */
@@ -321,7 +321,7 @@ static bool is_cut(const long_loop *loop, uint32_t n, bool goes_on) {
   const vyre__target low = {SPIRV_FIXED_FMA};
   const vyre__spirv_target target = {SPIRV_EVERYTHING, .block_in_storage = true,
                                      .drops_outside = goes_on,
-                                     .most_rounds = MOST_ROUNDS};
+                                     .most_rounds = MAX_ITERATIONS};
   uint32_t out[LANES] = {0};
   vyre__lir_binding buffers[2] = {{&n, 1}, {out, LANES}};
   const vyre__lir_kernel *k = NULL;
@@ -359,7 +359,7 @@ static bool ends_loops(void) {
          strstr(runner.properties.deviceName, "llvmpipe") != NULL;
 }
 
-TEST(loops_that_the_device_ends_are_told) {
+TEST(reports_loops_that_the_device_ends) {
   begin();
   if (!ends_loops()) return;
   for (size_t i = 0; i < LONG_LOOPS; i++) {
@@ -374,7 +374,7 @@ TEST(loops_that_the_device_ends_are_told) {
 
 /* The exact limit depends on the device; results must be right on both sides.
  * VYRE_SPIRV_STEPS=40 approaches it as closely as possible. */
-TEST(loops_are_right_up_to_where_the_device_ends_them) {
+TEST(loops_are_right_up_to_the_device_limit) {
   begin();
   if (!ends_loops()) return;
   for (size_t i = 0; i < LONG_LOOPS; i++) {
@@ -403,12 +403,12 @@ const char *__lsan_default_suppressions(void) {
 /* NOLINTEND(bugprone-reserved-identifier) */
 
 static const test_case all_cases[] = {
-    TEST_ENTRY(out_of_fuel_is_told),
+    TEST_ENTRY(reports_out_of_fuel),
     TEST_ENTRY(examples_do_the_same),
     TEST_ENTRY(known_floats_do_the_same),
     TEST_ENTRY(random_programs_do_the_same),
-    TEST_ENTRY(loops_that_the_device_ends_are_told),
-    TEST_ENTRY(loops_are_right_up_to_where_the_device_ends_them),
+    TEST_ENTRY(reports_loops_that_the_device_ends),
+    TEST_ENTRY(loops_are_right_up_to_the_device_limit),
     TEST_ENTRY(closes_the_device)};
 
 int main(int argc, char **argv) {

@@ -154,7 +154,7 @@ typedef struct vk_memory {
   size_t size; /* full words, plus a guard */
 } vk_memory;
 
-enum { VK_GUARD = 64, VK_POISON = 0xA5, VK_MOST = 80 };
+enum { VK_GUARD = 64, VK_POISON = 0xA5, VK_MAX = 80 };
 
 typedef struct vk_job {
   vk_runner *r;
@@ -163,9 +163,9 @@ typedef struct vk_job {
   vyre__lir_binding *bound; /* one per buffer of the kernel */
   uint32_t grid[3];
   uint32_t fuel;
-  uint32_t most_groups; /* per launch, in x; 0: all */
+  uint32_t max_groups; /* per launch, in x; 0: all */
   uint64_t loop_values[16], loop_bounds[16];
-  vk_memory memory[VK_MOST]; /* one per descriptor */
+  vk_memory memory[VK_MAX]; /* one per descriptor */
   VkDescriptorSetLayout set_layout;
   VkPipelineLayout layout;
   VkShaderModule shader;
@@ -206,7 +206,7 @@ static inline size_t vk_bytes(const vk_job *j,
 }
 
 static inline void vk_make_memory(vk_job *j) {
-  CHECK(j->m->descriptor_count <= VK_MOST);
+  CHECK(j->m->descriptor_count <= VK_MAX);
   for (size_t i = 0; i < j->m->descriptor_count; i++) {
     const vyre__spirv_descriptor *d = &j->m->descriptors[i];
     size_t size = vk_bytes(j, d);
@@ -219,7 +219,7 @@ static inline void vk_make_memory(vk_job *j) {
 }
 
 static inline void vk_make_layout(vk_job *j) {
-  VkDescriptorSetLayoutBinding bindings[VK_MOST];
+  VkDescriptorSetLayoutBinding bindings[VK_MAX];
   size_t count = j->m->descriptor_count;
   for (size_t i = 0; i < count; i++) {
     const vyre__spirv_descriptor *d = &j->m->descriptors[i];
@@ -278,7 +278,7 @@ static inline void vk_make_pipelines(vk_job *j) {
 
 static inline void vk_make_set(vk_job *j) {
   const VkDescriptorPoolSize sizes[2] = {
-      {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, VK_MOST},
+      {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, VK_MAX},
       {VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, 1}};
   const VkDescriptorPoolCreateInfo pool = {
       .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
@@ -382,9 +382,9 @@ static inline void vk_launch(vk_job *j, uint32_t phase, const uint32_t base[3],
 
 /* Launches at most most_groups in x at a time, the last ones first. */
 static inline void vk_run_phase(vk_job *j, uint32_t phase) {
-  uint32_t each = j->most_groups ? j->most_groups : j->grid[0];
-  uint32_t parts = each ? (j->grid[0] + each - 1) / each : 0;
-  for (uint32_t i = parts; i-- > 0;) {
+  uint32_t each = j->max_groups ? j->max_groups : j->grid[0];
+  uint32_t launches = each ? (j->grid[0] + each - 1) / each : 0;
+  for (uint32_t i = launches; i-- > 0;) {
     uint32_t base[3] = {i * each, 0, 0};
     uint32_t left = j->grid[0] - base[0];
     const uint32_t groups[3] = {left < each ? left : each, j->grid[1],

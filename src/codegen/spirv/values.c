@@ -130,8 +130,8 @@ static uint32_t count_bits(spv_emitter *e, unsigned op, bool is_wide,
 static uint32_t remainder_signed(spv_emitter *e, uint32_t type, uint32_t a,
                                  uint32_t b) {
   uint32_t quotient = SPV_DO(e, SPV_OpSDiv, type, a, b);
-  uint32_t whole = SPV_DO(e, SPV_OpIMul, type, quotient, b);
-  return SPV_DO(e, SPV_OpISub, type, a, whole);
+  uint32_t integer = SPV_DO(e, SPV_OpIMul, type, quotient, b);
+  return SPV_DO(e, SPV_OpISub, type, a, integer);
 }
 
 static uint32_t extend(spv_emitter *e, const vyre__lir_inst *inst,
@@ -201,11 +201,11 @@ static uint32_t round_to_integer64(spv_emitter *e, uint32_t x,
                                    bool towards_zero) {
   uint32_t f64 = spv_type_of(e, VYRE_TYPE_F64), of_bool = spv_bool(e);
   uint32_t zero = spv_const(e, VYRE_TYPE_F64, 0);
-  uint32_t whole =
+  uint32_t integer =
       spv_const(e, VYRE_TYPE_F64, UINT64_C(0x4330000000000000)); /* 2^52 */
   uint32_t size = SPV_GLSL(e, f64, SPV_GLSL_FAbs, x);
-  uint32_t sum = exactly(e, SPV_OpFAdd, f64, size, whole);
-  uint32_t rounded = exactly(e, SPV_OpFSub, f64, sum, whole);
+  uint32_t sum = exactly(e, SPV_OpFAdd, f64, size, integer);
+  uint32_t rounded = exactly(e, SPV_OpFSub, f64, sum, integer);
   if (towards_zero) {
     uint32_t one =
         spv_const(e, VYRE_TYPE_F64, UINT64_C(0x3FF0000000000000)); /* 1 */
@@ -215,7 +215,7 @@ static uint32_t round_to_integer64(spv_emitter *e, uint32_t x,
   }
   uint32_t negative = SPV_DO(e, SPV_OpFNegate, f64, rounded);
   uint32_t below = exactly(e, SPV_OpFOrdLessThan, of_bool, x, zero);
-  uint32_t small = exactly(e, SPV_OpFOrdLessThan, of_bool, size, whole);
+  uint32_t small = exactly(e, SPV_OpFOrdLessThan, of_bool, size, integer);
   uint32_t some = exactly(e, SPV_OpFOrdLessThan, of_bool, zero, size);
   uint32_t out = SPV_DO(e, SPV_OpSelect, f64, below, negative, rounded);
   uint32_t changes = SPV_DO(e, SPV_OpLogicalAnd, of_bool, small, some);
@@ -235,11 +235,11 @@ static bool is_magnitude(const spv_emitter *e, const vyre__lir_inst *inst) {
 /* Emits |a|. Mesa 22.3 assumes that max(a, -a) is not negative, which is wrong
  * for the minimum integer; it does not misoptimise this form. */
 static uint32_t magnitude(spv_emitter *e, unsigned type, uint32_t a) {
-  uint32_t whole = spv_type_of(e, type);
+  uint32_t integer = spv_type_of(e, type);
   uint32_t last = spv_u32(e, type == VYRE_TYPE_U64 ? 63 : 31);
-  uint32_t sign = SPV_DO(e, SPV_OpShiftRightArithmetic, whole, a, last);
-  a = SPV_DO(e, SPV_OpBitwiseXor, whole, a, sign);
-  return SPV_DO(e, SPV_OpISub, whole, a, sign);
+  uint32_t sign = SPV_DO(e, SPV_OpShiftRightArithmetic, integer, a, last);
+  a = SPV_DO(e, SPV_OpBitwiseXor, integer, a, sign);
+  return SPV_DO(e, SPV_OpISub, integer, a, sign);
 }
 
 static uint32_t fail_not_lowered(spv_emitter *e, uint32_t at) {
@@ -256,11 +256,11 @@ static uint32_t fail_not_lowered(spv_emitter *e, uint32_t at) {
 
 static bool has_types(spv_emitter *e, uint32_t at, unsigned type) {
   if (type == VYRE_TYPE_U64 && !e->target->int64) {
-    spv_refuse(e, at, "64-bit integers");
+    spv_reject(e, at, "64-bit integers");
     return false;
   }
   if (type == VYRE_TYPE_F64 && !e->target->float64) {
-    spv_refuse(e, at, "f64");
+    spv_reject(e, at, "f64");
     return false;
   }
   return true;
@@ -287,8 +287,8 @@ static uint32_t special(spv_emitter *e, uint32_t at, unsigned from, uint32_t a,
       return a;
     case VYRE__LIR_BITCAST:
       if (from == inst->type) return a;
-      return spv_hide(e, inst,
-                      SPV_DO(e, SPV_OpBitcast, spv_type_of(e, inst->type), a));
+      return spv_make_opaque(
+          e, inst, SPV_DO(e, SPV_OpBitcast, spv_type_of(e, inst->type), a));
     default:
       return fail_not_lowered(e, at);
   }
@@ -303,7 +303,7 @@ uint32_t spv_pure(spv_emitter *e, uint32_t at) {
   bool by_integers =
       inst->op == VYRE__LIR_FMA && from == VYRE_TYPE_F64 && !e->target->fma64;
   if (by_integers && !e->target->int64) {
-    spv_refuse(e, at, "fma of f64 that rounds once");
+    spv_reject(e, at, "fma of f64 that rounds once");
     return 0;
   }
   for (unsigned i = 0; i < count && i < 3; i++) {
@@ -332,5 +332,5 @@ uint32_t spv_pure(spv_emitter *e, uint32_t at) {
     return special(e, at, from, operands[0], operands[1]);
   }
   if (is_of_floats(inst->op)) spv_decorate(e, id, SPV_DECORATION_NoContraction);
-  return spv_hide(e, inst, id);
+  return spv_make_opaque(e, inst, id);
 }

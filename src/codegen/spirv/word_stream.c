@@ -222,7 +222,7 @@ void spv_branch(spv_emitter *e, uint32_t label) {
   e->is_dead = true;
 }
 
-void spv_refuse(spv_emitter *e, uint32_t at, const char *what) {
+void spv_reject(spv_emitter *e, uint32_t at, const char *what) {
   if (e->failed != VYRE_OK || e->no_memory) return;
   e->failed = VYRE_FAIL_WITH(
       e->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED, NULL,
