@@ -219,7 +219,9 @@ typedef struct vyre_dispatch_desc {
                               2^20 iterations does not count them: a limit below
                               its bound needs code that does
                               (vyre_compile_options.counts_iterations). Devices
-                              other than "ref" support at most 2^32-1 */
+                              other than "ref" count at most 2^32-1: they refuse
+                              a larger limit (not_supported), unless the kernel
+                              is proven to need at most 2^32-1 */
   uint64_t timeout_ns;     /* 0: none. Of its launches together, from the first
                               one on: what it waits for before does not count */
   uint64_t max_output_bytes; /* of all outputs that come back; 0: no limit */
@@ -263,7 +265,9 @@ VYRE_BEGIN
  *             of two or three axes without a grid; VYRE_INVALID_ARGUMENT
  *             (grid_too_large) if an id would not fit in 32 bits;
  *             VYRE_INVALID_ARGUMENT (variant_not_compiled) for a variant, or a small
- *             max_iterations, that the pipeline was not prepared for;
+ *             max_loop_iterations, that the pipeline was not compiled for;
+ *             VYRE_UNSUPPORTED_FEATURE (not_supported) for a max_loop_iterations
+ *             that the device cannot count up to;
  *             VYRE_DISPATCH_FAILED: out_of_fuel, timed_out, writer_refused
  *             (outputs are then unspecified);
  *             VYRE_UNSUPPORTED_FEATURE (not_supported) for a check of races

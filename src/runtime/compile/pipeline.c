@@ -492,30 +492,67 @@ static vyre_code add_variant(vyre_pipeline *pipeline,
   return code;
 }
 
+/* Counter of loop iterations in compiled code: 32 bits. */
+static const uint64_t max_counted_iterations = UINT32_MAX;
+
+/* Computes the proven bound of the loop iterations of one invocation, once for each
+ * pipeline. Kernels without a bound get UINT64_MAX - 1. */
+static vyre_code find_iteration_bound(vyre_pipeline *pipeline, uint64_t *bound,
+                                      vyre_status *st) {
+  _Atomic uint64_t *cached = &pipeline->state->rounds; /* bound + 1 */
+  uint64_t above = atomic_load_explicit(cached, memory_order_relaxed);
+  if (above == 0) {
+    uint64_t found;
+    VYRE_TRY(vyre__trip_count_bound(pipeline->program, pipeline->workgroup,
+                                    &found, st));
+    above = found < UINT64_MAX ? found + 1 : UINT64_MAX;
+    atomic_store_explicit(cached, above, memory_order_relaxed);
+  }
+  *bound = above - 1;
+  return VYRE_OK;
+}
+
 /* Sets *bound to the number of iterations that the kernel is proven to need, if that
  * is above @p max_iterations and the code of @p pipeline does not count; else to 0,
  * as the code is exact for this limit. */
 static vyre_code find_uncounted(vyre_pipeline *pipeline,
                                 uint64_t max_iterations, uint64_t *bound,
                                 vyre_status *st) {
-  _Atomic uint64_t *kept = &pipeline->state->rounds;
   *bound = 0;
   if (max_iterations == 0 || max_iterations >= VYRE__UNCOUNTED_ITERATIONS) {
     return VYRE_OK;
   }
   if (pipeline->device->backend->counts_iterations) return VYRE_OK;
-  uint64_t most = atomic_load_explicit(kept, memory_order_relaxed);
-  if (most == 0) {
-    VYRE_TRY(vyre__trip_count_bound(pipeline->program, pipeline->workgroup,
-                                    &most, st));
-    most = most > VYRE__UNCOUNTED_ITERATIONS ? VYRE__UNCOUNTED_ITERATIONS + 2
-                                             : most + 1;
-    atomic_store_explicit(kept, most, memory_order_relaxed);
+  uint64_t found;
+  VYRE_TRY(find_iteration_bound(pipeline, &found, st));
+  if (found <= VYRE__UNCOUNTED_ITERATIONS && found > max_iterations) {
+    *bound = found;
   }
-  most--;
-  if (most <= VYRE__UNCOUNTED_ITERATIONS && most > max_iterations)
-    *bound = most;
   return VYRE_OK;
+}
+
+/* Refuses a limit that compiled code cannot count up to, unless the kernel is proven
+ * to stay below what the code counts: then no invocation can run out. */
+static vyre_code check_countable(vyre_pipeline *pipeline,
+                                 uint64_t max_iterations, vyre_status *st) {
+  uint64_t bound;
+  if (max_iterations <= max_counted_iterations ||
+      pipeline->device->backend->counts_iterations) {
+    return VYRE_OK;
+  }
+  VYRE_TRY(find_iteration_bound(pipeline, &bound, st));
+  if (bound <= max_counted_iterations) return VYRE_OK;
+  return VYRE_FAIL_WITH(
+      st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED, NULL,
+      VYRE_NUMBERS({"max_iterations", max_iterations},
+                   {"device_max_iterations", max_counted_iterations}),
+      "lower max_loop_iterations to 4294967295, or run the kernel on device "
+      "'ref'",
+      "kernel '%.60s': max_loop_iterations is %llu, but device '%s' counts at "
+      "most %llu loop iterations of one invocation",
+      pipeline->program->name, (unsigned long long)max_iterations,
+      vyre_device_name(pipeline->device),
+      (unsigned long long)max_counted_iterations);
 }
 
 static vyre_code variant_of(vyre_pipeline *pipeline,
@@ -539,6 +576,7 @@ vyre_code vyre__pipeline_variant(vyre_pipeline *pipeline,
                                  const vyre_dispatch_desc *desc,
                                  vyre_pipeline **out, vyre_status *st) {
   VYRE_TRY(variant_of(pipeline, desc->variant, out, st));
+  VYRE_TRY(check_countable(*out, desc->max_loop_iterations, st));
   uint64_t bound;
   VYRE_TRY(find_uncounted(*out, desc->max_loop_iterations, &bound, st));
   if (bound == 0) return VYRE_OK;

@@ -408,6 +408,121 @@ TEST(a_limit_holds_in_every_form) {
   close_machines();
 }
 
+/* --- limits above what compiled code counts --------------------------------- */
+
+/* Checks that a dispatch form refused @p limit, with both numbers and a fix. */
+static void check_refused(vyre_code code, const vyre_status *st,
+                          uint64_t limit) {
+  char text[32];
+  CHECK_FAILS(code, *st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED);
+  CHECK_U64(status_number(st, "max_iterations"), limit);
+  CHECK_U64(status_number(st, "device_max_iterations"), UINT32_MAX);
+  snprintf(text, sizeof text, "%llu", (unsigned long long)limit);
+  CHECK_HAS(st->message, text);
+  CHECK_HAS(st->message, "4294967295");
+  CHECK_HAS(st->fix, "max_loop_iterations to 4294967295");
+  CHECK_HAS(st->fix, "'ref'");
+}
+
+/* Dispatches a kernel that is not proven to stay below 2^32 iterations. */
+static void check_large_limit(const machine *m, vyre_pipeline *p,
+                              uint64_t limit) {
+  vyre_program *program = (vyre_program *)(uintptr_t)vyre_pipeline_program(p);
+  bool is_ref = strcmp(m->device, "ref") == 0;
+  job j[2];
+  vyre_status st[4];
+  vyre_fence *fence = NULL;
+  job_make(&j[0], 3, 0);
+  job_make(&j[1], 3, limit);
+  vyre_dispatch_desc both[] = {j[0].desc, j[1].desc};
+  vyre_code codes[] = {
+      vyre_dispatch(p, &j[1].desc, &st[0]),
+      vyre_submit(p, both, 2, NULL, &st[1]),
+      vyre_submit(p, both, 2, &fence, &st[2]),
+      vyre_device_run_program(m->opened, program, &j[1].desc, &st[3])};
+  for (int i = 0; i < 4; i++) {
+    if (is_ref || limit <= UINT32_MAX) {
+      CHECK_OK(codes[i], st[i]);
+    } else {
+      check_refused(codes[i], &st[i], limit);
+    }
+  }
+  if (fence) CHECK_OK(vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &st[2]), st[2]);
+  vyre_fence_release(fence);
+}
+
+/* Compiled code counts up to 2^32-1. A larger limit would end a dispatch that `ref`
+ * completes, so it is refused. */
+TEST(a_limit_that_the_device_cannot_count_is_refused) {
+  static const uint64_t given[] = {UINT32_MAX, UINT64_C(1) << 32,
+                                   UINT64_C(5000000000), UINT64_MAX};
+  static const char *const bodies[] = {
+      "var w = E; while (w > 0) { w--; s = s * 3 + w; }",
+      "for (let a = 0u; a < E; a++) { for (let b = 0u; b < E; b++) s += b; }"};
+  open_machines();
+  for (size_t i = 0; i < 2 * MACHINES; i++) {
+    const machine *m = &machines[i / 2];
+    if (!m->opened) continue;
+    vyre_pipeline *p = compile_only(m, kernel_text(bodies[i % 2], false));
+    for (size_t k = 0; k < sizeof given / sizeof *given; k++) {
+      check_large_limit(m, p, given[k]);
+    }
+    vyre_pipeline_release(p);
+  }
+  close_machines();
+}
+
+/* A recording refuses such a limit when the dispatch is added. */
+TEST(a_recording_refuses_a_limit_that_the_device_cannot_count) {
+  const machine *m = &machines[3];
+  open_machines();
+  if (m->opened) {
+    vyre_pipeline *p = compile_only(m, kernel_text(shapes[3].body, false));
+    vyre_recording *rec;
+    uint32_t slots[2];
+    vyre_status st;
+    CHECK_OK(vyre_recording_create(m->opened, &rec, &st), st);
+    CHECK_OK(vyre_recording_add_slot(rec, "n", 0, &slots[0], &st), st);
+    CHECK_OK(vyre_recording_add_slot(rec, "out", 0, &slots[1], &st), st);
+    vyre_slot_range from = vyre_slot_range_all(slots[0]),
+                    to = vyre_slot_range_all(slots[1]);
+    vyre_recorded_dispatch d = {.inputs = &from,
+                                .input_count = 1,
+                                .outputs = &to,
+                                .output_count = 1,
+                                .max_loop_iterations = UINT64_C(1) << 32};
+    check_refused(vyre_recording_add_dispatch(rec, p, &d, &st), &st,
+                  UINT64_C(1) << 32);
+    d.max_loop_iterations = UINT32_MAX;
+    CHECK_OK(vyre_recording_add_dispatch(rec, p, &d, &st), st);
+    vyre_recording_release(rec);
+    vyre_pipeline_release(p);
+  }
+  close_machines();
+}
+
+/* No invocation of these kernels can need more than 2^32-1 iterations. */
+TEST(a_large_limit_is_accepted_where_it_cannot_matter) {
+  static const char *const bodies[] = {
+      "s += E;", /* no loop */
+      "for (let a = 0u; a < E; a++) { s = s * 3 + a; }",
+      "for (let a = 0u; a < 100; a++) { s = s * 3 + E; }"};
+  open_machines();
+  for (size_t i = 0; i < 3 * MACHINES; i++) {
+    const machine *m = &machines[i / 3];
+    if (!m->opened) continue;
+    vyre_pipeline *p = compile_only(m, kernel_text(bodies[i % 3], false));
+    job j;
+    vyre_status st;
+    job_make(&j, 10, UINT64_C(5000000000));
+    CHECK_OK(vyre_dispatch(p, &j.desc, &st), st);
+    j.desc.max_loop_iterations = UINT64_MAX;
+    CHECK_OK(vyre_dispatch(p, &j.desc, &st), st);
+    vyre_pipeline_release(p);
+  }
+  close_machines();
+}
+
 /* --- the code that counts ------------------------------------------------------*/
 
 static const char hundred[] =
@@ -662,6 +777,9 @@ TEST_MAIN(TEST_ENTRY(a_limit_means_the_same_on_every_device),
           TEST_ENTRY(iterations_around_grid_barriers_count),
           TEST_ENTRY(a_constant_number_of_iterations_is_held_against_the_limit),
           TEST_ENTRY(a_limit_holds_in_every_form),
+          TEST_ENTRY(a_limit_that_the_device_cannot_count_is_refused),
+          TEST_ENTRY(a_recording_refuses_a_limit_that_the_device_cannot_count),
+          TEST_ENTRY(a_large_limit_is_accepted_where_it_cannot_matter),
           TEST_ENTRY(a_limit_below_the_bound_needs_code_that_counts),
           TEST_ENTRY(a_variant_is_prepared_for_all_limits_at_once),
           TEST_ENTRY(compiling_may_prepare_for_all_limits),
