@@ -87,7 +87,7 @@ static vyre_code buffer_init(vyre_device *device, vyre__buffer *buffer,
   if (!own->memory) {
     return VYRE_FAIL_WITH(
         st, VYRE_DEVICE_OUT_OF_MEMORY, VYRE_KIND_STORAGE_RESERVE_FAILED,
-        "resident buffers", VYRE_NUMBERS({"requested_bytes", size}),
+        "device buffers", VYRE_NUMBERS({"requested_bytes", size}),
         "free resident buffers, or split the data",
         "device 'worked' has no memory for a resident buffer of %zu bytes",
         size);

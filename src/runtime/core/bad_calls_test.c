@@ -19,8 +19,8 @@ TEST(a_slot_is_bound_to_one_place) {
     st = (vyre_status){0};
     CHECK_FAILS(vyre_recording_bind_slot(rec, slot, &wrong[i], &st), st,
                 VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH);
-    CHECK_HAS(st.message, i == 2 ? "'x' would be bound to 2 places"
-                                 : "'x' would be bound to 0 places");
+    CHECK_HAS(st.message,
+              i == 2 ? "slot 'x' sets 2 of data" : "slot 'x' sets 0 of data");
   }
   st = (vyre_status){0};
   const vyre_slot_binding empty = {.data = &byte};
@@ -140,7 +140,8 @@ TEST(a_slot_bound_as_read_only_is_not_called_imported) {
   }
   CHECK_FAILS(vyre_recording_replay(rec, NULL, NULL, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_READ_ONLY);
-  CHECK_HAS(st.message, "slot 'y' is written, and was bound as read-only");
+  CHECK_HAS(st.message,
+            "slot 'y' is written by a command, but was bound as read-only");
   vyre_recording_release(rec);
   bench_close(&b);
 }
@@ -154,8 +155,10 @@ TEST(outputs_say_what_is_wrong_with_their_memory) {
   static const struct {
     size_t at, bytes;
     const char *says;
-  } cases[] = {{0, 7, "'z' got 7 bytes, which are not whole elements; 4 would"},
-               {1, 16, "the input and the output of 'y' overlap"}};
+  } cases[] = {
+      {0, 7,
+       "'z' has 7 bytes, which is not a multiple of its element size; 4 would"},
+      {1, 16, "the input and the output of buffer 'y' overlap"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     vyre_status st = {0};
     vyre_input in = vyre_input_bytes(y, 16);

@@ -51,7 +51,7 @@ TEST(two_outputs_have_two_slots_and_two_handles) {
     it.out[1] = vyre_output_host_buffer(&slot, BYTES);
     CHECK_FAILS(vyre_dispatch(r.pipeline, &it.desc, &st), st,
                 VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH);
-    CHECK_HAS(st.message, "'a' and 'b' go to one slot");
+    CHECK_HAS(st.message, "'a' and 'b' use the same host buffer");
     it.out[1] = vyre_output_bytes(it.b, BYTES);
     st = (vyre_status){0};
     CHECK_OK(vyre_dispatch(r.pipeline, &it.desc, &st), st);
@@ -62,7 +62,7 @@ TEST(two_outputs_have_two_slots_and_two_handles) {
   it.out[1] = vyre_output_new_buffer(&kept, BYTES);
   CHECK_FAILS(vyre_dispatch(r.pipeline, &it.desc, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH);
-  CHECK_HAS(st.message, "'a' and 'b' go to one handle");
+  CHECK_HAS(st.message, "'a' and 'b' use the same handle");
   vyre_counters_read(r.device, &counters);
   CHECK_U64(counters.live_residents, 0);
   vyre_host_buffer_deinit(&slot);
@@ -184,16 +184,21 @@ TEST(items_share_no_memory_that_one_writes) {
     const char *word; /* NULL: it is good */
   } cases[] = {
       {apart, NULL},
-      {one_slot, "'b' shares one slot with 'b' of items[0]"},
-      {one_slot_of_two_bindings, "'b' shares one slot with 'a' of items[0]"},
-      {one_handle, "'b' shares one handle with 'b' of items[0]"},
-      {reads_what_grows, "'x' shares memory with 'b' of items[0]"},
-      {read_what_is_replaced_later, "'b' shares memory with 'x' of items[0]"},
-      {reads_what_is_written, "'x' shares memory with 'b' of items[0]"},
-      {outputs_overlap, "'b' shares memory with 'b' of items[0]"},
-      {reads_what_an_import_writes, "'x' shares memory with 'b' of items[0]"},
-      {writes_what_an_import_reads, "'b' shares memory with 'x' of items[0]"},
-      {writes_what_an_import_writes, "'b' shares memory with 'b' of items[0]"},
+      {one_slot, "'b' shares a host buffer with buffer 'b' of items[0]"},
+      {one_slot_of_two_bindings,
+       "'b' shares a host buffer with buffer 'a' of items[0]"},
+      {one_handle, "'b' shares a handle with buffer 'b' of items[0]"},
+      {reads_what_grows, "'x' shares memory with buffer 'b' of items[0]"},
+      {read_what_is_replaced_later,
+       "'b' shares memory with buffer 'x' of items[0]"},
+      {reads_what_is_written, "'x' shares memory with buffer 'b' of items[0]"},
+      {outputs_overlap, "'b' shares memory with buffer 'b' of items[0]"},
+      {reads_what_an_import_writes,
+       "'x' shares memory with buffer 'b' of items[0]"},
+      {writes_what_an_import_reads,
+       "'b' shares memory with buffer 'x' of items[0]"},
+      {writes_what_an_import_writes,
+       "'b' shares memory with buffer 'b' of items[0]"},
       {reads_what_an_import_reads, NULL},
       {passes_an_import_on, NULL},
   };

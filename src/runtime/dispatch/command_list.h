@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A stretch: runs that follow each other, in a batch or a recording, and that the
- * backend gets at once (run_many), so that it goes on from one to the next without
- * coming back. What is looked at between two dispatches - times, deadlines, the
- * trace, faults - ends a stretch. */
+/* Command lists: prepared dispatches of a batch or a recording that run one
+ * after the other, and that the backend executes in one call.
+ *
+ * A list avoids a return to the runtime between two dispatches. Anything
+ * that the runtime does between dispatches ends a list: timing, deadlines, the
+ * trace and fault injection. */
 #ifndef VYRE_RUNTIME_DISPATCH_COMMAND_LIST_H
 #define VYRE_RUNTIME_DISPATCH_COMMAND_LIST_H
 
 #include "runtime/runtime.h"
 
-/* Runs, at most: they are still near when it ends. A backend to which coming back
- * costs more takes up to MOST. */
+/* Maximum length of a list: by default short, so that its dispatches are still
+ * in the CPU cache when it ends. A backend with a higher cost per call may ask
+ * for up to VYRE__MAX_COMMAND_LIST. */
 enum { VYRE__COMMAND_LIST = 32, VYRE__MAX_COMMAND_LIST = 1024 };
 
 static inline size_t vyre__command_list_max(const vyre_device *device) {
-  size_t most = device->backend->max_batch;
-  return most == 0                       ? VYRE__COMMAND_LIST
-         : most > VYRE__MAX_COMMAND_LIST ? VYRE__MAX_COMMAND_LIST
-                                         : most;
+  size_t max = device->backend->max_batch;
+  return max == 0                       ? VYRE__COMMAND_LIST
+         : max > VYRE__MAX_COMMAND_LIST ? VYRE__MAX_COMMAND_LIST
+                                        : max;
 }
 
-/* Whether @p device takes stretches just now. */
+/* Returns true if @p device executes command lists. A trace or an armed fault
+ * prevents it. */
 static inline bool vyre__takes_command_lists(const vyre_device *device) {
   const vyre_context *context = device->context;
   return device->backend->run_batch &&
@@ -27,41 +31,45 @@ static inline bool vyre__takes_command_lists(const vyre_device *device) {
          !atomic_load_explicit(&context->trace, memory_order_relaxed);
 }
 
-/* Whether it can be in one, wherever in it. */
-bool vyre__prepared_is_ready(const vyre__prepared *run);
+/* Returns true if a prepared dispatch can be at any position of a list: its
+ * output memory needs no allocation or copy. */
+bool vyre__prepared_is_ready(const vyre__prepared *prepared);
 
-static inline bool vyre__prepared_fits(const vyre__prepared *run) {
-  return run->is_plain && (run->is_bound || vyre__prepared_is_ready(run));
+static inline bool vyre__prepared_fits(const vyre__prepared *prepared) {
+  return prepared->is_plain &&
+         (prepared->is_bound || vyre__prepared_is_ready(prepared));
 }
 
-/* Runs @p piece, whose launches are those of the runs, instead of run_many; *done
- * then are its items. */
-vyre_code vyre__command_list_run_encoded(vyre__prepared *const *runs,
-                                         size_t count,
-                                         vyre__command_list *piece,
+/* Executes @p list, whose launches belong to the prepared dispatches. *done is
+ * the number of list items that succeeded. */
+vyre_code vyre__command_list_run_encoded(vyre__prepared *const *prepared,
+                                         size_t count, vyre__command_list *list,
                                          size_t *done, vyre_status *st);
 
-/* The same piece once more, as it is, which is_steady allows: what is counted of its
- * runs was summed up the last time. */
+/* Sums of the counters of all dispatches of a list. */
 typedef struct vyre__launch_totals {
   uint64_t launches, input_bytes, output_bytes, copied_bytes;
 } vyre__launch_totals;
 
-vyre__launch_totals vyre__command_list_totals(vyre__prepared *const *runs,
+vyre__launch_totals vyre__command_list_totals(vyre__prepared *const *prepared,
                                               size_t count);
-vyre_code vyre__command_list_run_again(vyre__command_list *piece,
-                                       const vyre__launch_totals *sums,
+/* Executes an unchanged list again, which is allowed if it is_reusable. */
+vyre_code vyre__command_list_run_again(vyre__command_list *list,
+                                       const vyre__launch_totals *totals,
                                        size_t *done, vyre_status *st);
-/* A piece in a loop. */
-vyre_code vyre__command_list_run_loop(vyre__prepared *const *runs, size_t count,
-                                      vyre__command_list *piece,
+/* Executes a list as the body of a loop. */
+vyre_code vyre__command_list_run_loop(vyre__prepared *const *prepared,
+                                      size_t count, vyre__command_list *list,
                                       vyre__command_list_loop *loop,
                                       vyre_status *st);
 
-/* Runs @p count (at most vyre__command_list_max) that all fit, as vyre__prepared_execute would
- * one by one. *done: how many ended well; without a failure that may be fewer than
- * all, but is at least one. are_apart: what one writes to the host, no other binds. */
-vyre_code vyre__command_list_run(vyre__prepared *const *runs, size_t count,
-                                 bool are_apart, size_t *done, vyre_status *st);
+/* Executes @p count dispatches that all fit in a list, at most
+ * vyre__command_list_max, with the effects of vyre__prepared_execute for each.
+ * *done is the number of dispatches that succeeded. Without a failure it may
+ * be less than @p count, but is at least 1. are_independent: no dispatch binds
+ * host memory that another one writes. */
+vyre_code vyre__command_list_run(vyre__prepared *const *prepared, size_t count,
+                                 bool are_independent, size_t *done,
+                                 vyre_status *st);
 
 #endif

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Prepared dispatches: objects of a pipeline with all memory that one dispatch
+ * needs. They are reused, so that a repeated dispatch allocates nothing and
+ * takes no lock. */
 #include <string.h>
 
 #include "base/attributes.h"
@@ -11,10 +14,11 @@
 #include "runtime/dispatch/prepared_match.h"
 #include "runtime/runtime.h"
 
-/* --- objects -----------------------------------------------------------------*/
+/* --- creating and freeing ----------------------------------------------- */
 
-/* Room for @p count of something, in the block of a run. */
-static size_t place(size_t *size, size_t count, size_t element) {
+/* Reserves an aligned array in a block that is being laid out. Returns its
+ * offset. */
+static size_t reserve(size_t *size, size_t count, size_t element) {
   size_t at = (*size + 15) & ~(size_t)15;
   *size = at + count * element;
   return at;
@@ -24,59 +28,64 @@ static vyre_code create(vyre_pipeline *pipeline, vyre__prepared_state *home,
                         vyre__prepared **out, vyre_status *st) {
   const vyre_binding_plan *plan = &pipeline->plan;
   size_t size = sizeof(vyre__prepared);
-  /* First what a dispatch that is known touches (vyre__prepared_fetch). */
+  /* First the arrays that the fast path reads (vyre__prepared_fetch). */
   size_t views =
-      place(&size, pipeline->program->buffer_count, sizeof(vyre__view));
-  size_t given_inputs = place(&size, plan->input_count, sizeof(vyre_input));
-  size_t given_outputs =
-      place(&size, plan->output_count, sizeof(vyre__host_output));
-  size_t bound = place(&size, plan->binding_count, sizeof(vyre__bound_buffer));
-  size_t extents = place(&size, plan->input_count, sizeof(vyre_input_extent));
-  size_t outputs = place(&size, plan->output_count, sizeof(vyre_output));
-  size_t kept = place(&size, plan->output_count, sizeof(vyre_buffer));
-  size_t spans =
-      place(&size, plan->output_count + 1, sizeof(vyre__memory_range));
+      reserve(&size, pipeline->program->buffer_count, sizeof(vyre__view));
+  size_t cached_inputs = reserve(&size, plan->input_count, sizeof(vyre_input));
+  size_t cached_outputs =
+      reserve(&size, plan->output_count, sizeof(vyre__host_output));
+  size_t bound =
+      reserve(&size, plan->binding_count, sizeof(vyre__bound_buffer));
+  size_t extents = reserve(&size, plan->input_count, sizeof(vyre_input_extent));
+  size_t outputs = reserve(&size, plan->output_count, sizeof(vyre_output));
+  size_t new_buffers = reserve(&size, plan->output_count, sizeof(vyre_buffer));
+  size_t ranges =
+      reserve(&size, plan->output_count + 1, sizeof(vyre__memory_range));
   unsigned char *block =
       vyre__resize(pipeline->device->allocator, NULL, 0, size);
-  if (!block) return vyre__no_memory(st, "vyre_dispatch", "runs", 1);
+  if (!block)
+    return vyre__no_memory(st, "vyre_dispatch", "prepared dispatches", 1);
   memset(block, 0, size);
-  vyre__prepared *run = (vyre__prepared *)(void *)block;
-  run->pipeline = pipeline;
-  run->home = home;
-  run->size = size;
-  run->bound = (vyre__bound_buffer *)(void *)(block + bound);
-  run->views = (vyre__view *)(void *)(block + views);
-  run->extents = (vyre_input_extent *)(void *)(block + extents);
-  run->outputs = (vyre_output *)(void *)(block + outputs);
-  run->new_buffers = (vyre_buffer *)(void *)(block + kept);
-  run->ranges = (vyre__memory_range *)(void *)(block + spans);
-  run->cached_inputs = (vyre_input *)(void *)(block + given_inputs);
-  run->cached_outputs = (vyre__host_output *)(void *)(block + given_outputs);
-  vyre_arena_init(&run->scratch, pipeline->device->allocator);
-  vyre_arena_init(&run->staging, pipeline->device->allocator);
-  /* What is neither given nor taken, such as shared memory, has one length; all
-   * others are set by each dispatch. */
+  vyre__prepared *prepared = (vyre__prepared *)(void *)block;
+  prepared->pipeline = pipeline;
+  prepared->home = home;
+  prepared->size = size;
+  prepared->bound = (vyre__bound_buffer *)(void *)(block + bound);
+  prepared->views = (vyre__view *)(void *)(block + views);
+  prepared->extents = (vyre_input_extent *)(void *)(block + extents);
+  prepared->outputs = (vyre_output *)(void *)(block + outputs);
+  prepared->new_buffers = (vyre_buffer *)(void *)(block + new_buffers);
+  prepared->ranges = (vyre__memory_range *)(void *)(block + ranges);
+  prepared->cached_inputs = (vyre_input *)(void *)(block + cached_inputs);
+  prepared->cached_outputs =
+      (vyre__host_output *)(void *)(block + cached_outputs);
+  vyre_arena_init(&prepared->scratch, pipeline->device->allocator);
+  vyre_arena_init(&prepared->staging, pipeline->device->allocator);
+  /* Buffers without an input or output, such as shared memory, have a constant
+   * length. Each dispatch sets the others. */
   for (size_t i = 0; i < plan->binding_count; i++) {
-    const vyre__binding_info *p = &pipeline->state->ports[i];
-    run->views[p->buffer].length = (uint32_t)(p->static_bytes >> p->shift);
+    const vyre__binding_info *info = &pipeline->state->ports[i];
+    prepared->views[info->buffer].length =
+        (uint32_t)(info->static_bytes >> info->shift);
   }
-  run->launch.pipeline = pipeline;
-  run->launch.views = run->views;
-  run->launch.scratch = &run->scratch;
-  vyre__counters_enter_run(run);
-  *out = run;
+  prepared->launch.pipeline = pipeline;
+  prepared->launch.views = prepared->views;
+  prepared->launch.scratch = &prepared->scratch;
+  vyre__counters_enter_run(prepared);
+  *out = prepared;
   return VYRE_OK;
 }
 
-/* --- those of batches --------------------------------------------------------*/
+/* --- spare prepared dispatches ------------------------------------------ */
 
-/* The whole list is taken and given, so that nobody sees one that is in use. */
+/* Acquires the complete list of spare prepared dispatches. Other threads find
+ * the list empty, so that no element has two users. */
 vyre__prepared_list vyre__prepared_list_acquire(vyre_pipeline *pipeline) {
-  struct vyre__pipeline_state *inside = pipeline->state;
+  struct vyre__pipeline_state *state = pipeline->state;
   vyre__prepared_list list = {0};
-  if (atomic_load_explicit(&inside->spare, memory_order_relaxed)) {
+  if (atomic_load_explicit(&state->spare, memory_order_relaxed)) {
     list.first =
-        atomic_exchange_explicit(&inside->spare, NULL, memory_order_acquire);
+        atomic_exchange_explicit(&state->spare, NULL, memory_order_acquire);
   }
   if (list.first) list.count = list.first->spare_count;
   return list;
@@ -85,7 +94,8 @@ vyre__prepared_list vyre__prepared_list_acquire(vyre_pipeline *pipeline) {
 void vyre__prepared_list_return(vyre_pipeline *pipeline,
                                 vyre__prepared_list *list) {
   if (!list->first) return;
-  if (list->last) { /* those that were left, or of another batch, come after */
+  /* append the ones that were not used, and those of other batches */
+  if (list->last) {
     vyre__prepared_list others = vyre__prepared_list_acquire(pipeline);
     while (others.first && list->count + others.count > VYRE__PREPARED_SPARE) {
       vyre__prepared *next = others.first->next_spare;
@@ -99,7 +109,7 @@ void vyre__prepared_list_return(vyre_pipeline *pipeline,
   list->first->spare_count = list->count;
   vyre__prepared *others = atomic_exchange_explicit(
       &pipeline->state->spare, list->first, memory_order_acq_rel);
-  while (others) { /* of a batch that was faster */
+  while (others) { /* another batch returned its list in between: free it */
     vyre__prepared *next = others->next_spare;
     vyre__prepared_free(others);
     others = next;
@@ -108,40 +118,46 @@ void vyre__prepared_list_return(vyre_pipeline *pipeline,
 
 vyre_code vyre__prepared_acquire_second(vyre_pipeline *pipeline,
                                         vyre__prepared **out, vyre_status *st) {
-  struct vyre__pipeline_state *inside = pipeline->state;
+  struct vyre__pipeline_state *state = pipeline->state;
   for (int i = 0; i < VYRE__PREPARED_PER_PIPELINE; i++) {
-    vyre__prepared_state *state = &inside->runs[i].state;
-    if (!vyre__prepared_enter(state)) continue;
-    if (!inside->runs[i].run) {
-      vyre_code code = create(pipeline, state, &inside->runs[i].run, st);
+    vyre__prepared_state *entry_state = &state->runs[i].state;
+    if (!vyre__prepared_enter(entry_state)) continue;
+    if (!state->runs[i].run) {
+      vyre_code code = create(pipeline, entry_state, &state->runs[i].run, st);
       if (code != VYRE_OK) {
-        atomic_store_explicit(state, VYRE__PREPARED_IDLE, memory_order_release);
+        atomic_store_explicit(entry_state, VYRE__PREPARED_IDLE,
+                              memory_order_release);
         return code;
       }
     }
-    *out = inside->runs[i].run;
+    *out = state->runs[i].run;
     return VYRE_OK;
   }
   return create(pipeline, NULL, out, st);
 }
 
-/* Who gives something else each time does not pay for a second look. */
-static bool is_worth_a_look(const vyre__prepared *first) {
+/* Returns true if the second prepared dispatch should be tried. Callers that
+ * change their bindings each time try it only once in VYRE__SELDOM dispatches.
+ */
+static bool may_match_second(const vyre__prepared *first) {
   return first->miss_count < VYRE__PATIENCE ||
-         first->miss_count % VYRE__SELDOM == 1; /* it was remembered just now */
+         /* the bindings were cached just now */
+         first->miss_count % VYRE__SELDOM == 1;
 }
 
 vyre__prepared *vyre__prepared_second(vyre__prepared *first,
                                       const vyre_dispatch_desc *desc) {
-  struct vyre__pipeline_state *inside = first->pipeline->state;
-  vyre__prepared_state *state = &inside->runs[1].state;
-  if (first->home != &inside->runs[0].state || !is_worth_a_look(first) ||
-      !vyre__prepared_enter(state)) {
+  struct vyre__pipeline_state *state = first->pipeline->state;
+  vyre__prepared_state *entry_state = &state->runs[1].state;
+  if (first->home != &state->runs[0].state || !may_match_second(first) ||
+      !vyre__prepared_enter(entry_state)) {
     return first;
   }
-  vyre__prepared **second = &inside->runs[1].run;
-  if (!*second && create(first->pipeline, state, second, NULL) != VYRE_OK) {
-    atomic_store_explicit(state, VYRE__PREPARED_IDLE, memory_order_release);
+  vyre__prepared **second = &state->runs[1].run;
+  if (!*second &&
+      create(first->pipeline, entry_state, second, NULL) != VYRE_OK) {
+    atomic_store_explicit(entry_state, VYRE__PREPARED_IDLE,
+                          memory_order_release);
     return first;
   }
   if (vyre__prepared_matches(*second, desc)) {
@@ -150,7 +166,7 @@ vyre__prepared *vyre__prepared_second(vyre__prepared *first,
     first->miss_count++;
     (*second)->miss_count = 0;
   }
-  vyre__prepared_set_outputs(first);
+  vyre__prepared_return(first);
   return *second;
 }
 
@@ -159,152 +175,166 @@ vyre_code vyre__prepared_create(vyre_pipeline *pipeline, vyre__prepared **out,
   return create(pipeline, NULL, out, st);
 }
 
-/* Under the lock, under which alone others find the run. Whoever frees a buffer
- * that this run holds has it until the run let go of it, so that none ends here,
- * with the caller told of it under locks. */
-void vyre__prepared_free(vyre__prepared *run) {
-  struct vyre__device_state *inside = run->pipeline->device->state;
-  pthread_mutex_lock(&inside->prepared_lock);
-  vyre__prepared_invalidate(run);
-  pthread_mutex_unlock(&inside->prepared_lock);
-  vyre__counters_leave_run(run);
-  vyre_arena_deinit(&run->scratch);
-  vyre_arena_deinit(&run->staging);
-  vyre__resize(run->pipeline->device->allocator, run, run->size, 0);
+/* Frees a prepared dispatch. Its buffers are released under the lock that
+ * other threads need to find it. A thread that frees one of the buffers holds
+ * it until then, so this is never the last release, and no callback runs under
+ * the lock. */
+void vyre__prepared_free(vyre__prepared *prepared) {
+  struct vyre__device_state *state = prepared->pipeline->device->state;
+  pthread_mutex_lock(&state->prepared_lock);
+  vyre__prepared_invalidate(prepared);
+  pthread_mutex_unlock(&state->prepared_lock);
+  vyre__counters_leave_run(prepared);
+  vyre_arena_deinit(&prepared->scratch);
+  vyre_arena_deinit(&prepared->staging);
+  vyre__resize(prepared->pipeline->device->allocator, prepared, prepared->size,
+               0);
 }
 
-/* Memory that a run keeps for the next one, beyond which it is given back; there
- * may be many that are spare. */
-enum { MOST_KEPT_BYTES = 64 << 20, MOST_SPARE_BYTES = 16 << 10 };
+/* Largest arena that a prepared dispatch keeps for the next dispatch. A
+ * pipeline may have many spare ones, so these keep less. */
+enum { MAX_KEPT_BYTES = 64 << 20, MAX_SPARE_BYTES = 16 << 10 };
 
-static void empty_arena(vyre_arena *arena, size_t most) {
+static void empty_arena(vyre_arena *arena, size_t max_bytes) {
   if (!arena->first) return;
   vyre_arena_reset(arena);
-  if (vyre_arena_footprint(arena) > most) vyre_arena_deinit(arena);
+  if (vyre_arena_footprint(arena) > max_bytes) vyre_arena_deinit(arena);
 }
 
-static void empty_arenas(vyre__prepared *run) {
-  size_t most = run->home ? MOST_KEPT_BYTES : MOST_SPARE_BYTES;
-  empty_arena(&run->scratch, most);
-  empty_arena(&run->staging, most);
+static void empty_arenas(vyre__prepared *prepared) {
+  size_t max_bytes = prepared->home ? MAX_KEPT_BYTES : MAX_SPARE_BYTES;
+  empty_arena(&prepared->scratch, max_bytes);
+  empty_arena(&prepared->staging, max_bytes);
 }
 
-/* A buffer that is both in and out of a binding is held once. */
-void vyre__prepared_release(vyre__prepared *run) {
-  vyre_device *device = run->pipeline->device;
-  for (size_t i = 0; i < run->pipeline->plan.binding_count; i++) {
-    vyre__device_buffer *in = run->bound[i].in_buffer;
-    vyre__device_buffer *out = run->bound[i].out_buffer;
+/* Input and output of a binding may be the same buffer, which is then held
+ * once. */
+void vyre__prepared_release(vyre__prepared *prepared) {
+  vyre_device *device = prepared->pipeline->device;
+  for (size_t i = 0; i < prepared->pipeline->plan.binding_count; i++) {
+    vyre__device_buffer *in = prepared->bound[i].in_buffer;
+    vyre__device_buffer *out = prepared->bound[i].out_buffer;
     if (in) vyre__device_buffer_release(device, in);
     if (out && out != in) vyre__device_buffer_release(device, out);
   }
 }
 
-void vyre__prepared_invalidate(vyre__prepared *run) {
-  run->is_cached = run->is_bound = false;
-  if (!run->holds_buffers) return;
-  run->holds_buffers = false;
-  vyre__prepared_release(run);
-  for (size_t i = 0; i < run->pipeline->plan.binding_count; i++) {
-    run->bound[i].in_buffer = run->bound[i].out_buffer = NULL;
+void vyre__prepared_invalidate(vyre__prepared *prepared) {
+  prepared->is_cached = prepared->is_bound = false;
+  if (!prepared->holds_buffers) return;
+  prepared->holds_buffers = false;
+  vyre__prepared_release(prepared);
+  for (size_t i = 0; i < prepared->pipeline->plan.binding_count; i++) {
+    prepared->bound[i].in_buffer = prepared->bound[i].out_buffer = NULL;
   }
 }
 
-void vyre__prepared_abandon(vyre__prepared *run) {
-  empty_arenas(run);
-  if (run->is_cached && vyre__prepared_leave(run)) return;
-  vyre__prepared_invalidate(run);
-  if (run->home) {
-    atomic_store_explicit(run->home, VYRE__PREPARED_IDLE, memory_order_release);
+void vyre__prepared_abandon(vyre__prepared *prepared) {
+  empty_arenas(prepared);
+  if (prepared->is_cached && vyre__prepared_leave(prepared)) return;
+  vyre__prepared_invalidate(prepared);
+  if (prepared->home) {
+    atomic_store_explicit(prepared->home, VYRE__PREPARED_IDLE,
+                          memory_order_release);
   } else {
-    vyre__prepared_free(run);
+    vyre__prepared_free(prepared);
   }
 }
 
-/* For the runs of batches, which have no place to be found in: what they know stays
- * known, unless they hold buffers for it. */
-void vyre__prepared_set_output(vyre__prepared *run, vyre_pipeline *pipeline,
+/* Appends a prepared dispatch of a batch to @p list. It stays cached unless it
+ * holds buffers: without an entry in the pipeline, vyre_buffer_destroy could
+ * not find it. */
+void vyre__prepared_set_output(vyre__prepared *prepared,
+                               vyre_pipeline *pipeline,
                                vyre__prepared_list *list) {
-  if (run->home || run->pipeline != pipeline ||
+  if (prepared->home || prepared->pipeline != pipeline ||
       list->count >= VYRE__PREPARED_SPARE) {
-    vyre__prepared_set_outputs(run);
+    vyre__prepared_return(prepared);
     return;
   }
-  if (!run->is_cached || run->holds_buffers) vyre__prepared_invalidate(run);
-  empty_arenas(run);
-  run->next_spare = NULL;
+  if (!prepared->is_cached || prepared->holds_buffers)
+    vyre__prepared_invalidate(prepared);
+  empty_arenas(prepared);
+  prepared->next_spare = NULL;
   if (list->last) {
-    list->last->next_spare = run;
+    list->last->next_spare = prepared;
   } else {
-    list->first = run;
+    list->first = prepared;
   }
-  list->last = run;
+  list->last = prepared;
   list->count++;
 }
 
-/* Drops what an idle run holds of @p slot, which its caller holds too. */
-static void drop_slot(vyre__prepared *run, vyre__device_buffer *slot) {
-  vyre_device *device = run->pipeline->device;
-  for (size_t i = 0; i < run->pipeline->plan.binding_count; i++) {
-    vyre__bound_buffer *bound = &run->bound[i];
-    if (bound->in_buffer != slot && bound->out_buffer != slot) continue;
-    vyre__device_buffer_release(device, slot);
-    /* The other one of a binding, where it is another, is held on its own. */
-    if (bound->in_buffer == slot) bound->in_buffer = NULL;
-    if (bound->out_buffer == slot) bound->out_buffer = NULL;
-    run->is_cached = run->is_bound = false;
+/* Releases what an idle prepared dispatch holds of @p buffer. The caller holds
+ * it too, so it is not freed here. */
+static void drop_buffer(vyre__prepared *prepared, vyre__device_buffer *buffer) {
+  vyre_device *device = prepared->pipeline->device;
+  for (size_t i = 0; i < prepared->pipeline->plan.binding_count; i++) {
+    vyre__bound_buffer *bound = &prepared->bound[i];
+    if (bound->in_buffer != buffer && bound->out_buffer != buffer) continue;
+    vyre__device_buffer_release(device, buffer);
+    /* Another buffer of the same binding stays held. */
+    if (bound->in_buffer == buffer) bound->in_buffer = NULL;
+    if (bound->out_buffer == buffer) bound->out_buffer = NULL;
+    prepared->is_cached = prepared->is_bound = false;
   }
 }
 
 void vyre__prepared_list_revoke(vyre_device *device,
-                                vyre__device_buffer *slot) {
-  struct vyre__device_state *inside = device->state;
-  pthread_mutex_lock(&inside->prepared_lock);
-  for (vyre__prepared *run = inside->first_prepared; run; run = run->next) {
-    if (!run->home) continue;
-    unsigned char seen = VYRE__PREPARED_IDLE;
-    while (seen != VYRE__PREPARED_WANTED) {
-      unsigned char next = seen == VYRE__PREPARED_IDLE ? VYRE__PREPARED_BUSY
-                                                       : VYRE__PREPARED_WANTED;
-      if (!atomic_compare_exchange_weak(run->home, &seen, next)) continue;
+                                vyre__device_buffer *buffer) {
+  struct vyre__device_state *state = device->state;
+  pthread_mutex_lock(&state->prepared_lock);
+  for (vyre__prepared *prepared = state->first_prepared; prepared;
+       prepared = prepared->next) {
+    if (!prepared->home) continue;
+    unsigned char observed = VYRE__PREPARED_IDLE;
+    while (observed != VYRE__PREPARED_WANTED) {
+      unsigned char next = observed == VYRE__PREPARED_IDLE
+                               ? VYRE__PREPARED_BUSY
+                               : VYRE__PREPARED_WANTED;
+      if (!atomic_compare_exchange_weak(prepared->home, &observed, next))
+        continue;
       if (next == VYRE__PREPARED_WANTED) break;
-      if (run->holds_buffers) drop_slot(run, slot);
-      /* Who asks in the meantime waits for the lock. */
-      atomic_store_explicit(run->home, VYRE__PREPARED_IDLE,
+      if (prepared->holds_buffers) drop_buffer(prepared, buffer);
+      /* A thread that claims the entry now waits for the lock. */
+      atomic_store_explicit(prepared->home, VYRE__PREPARED_IDLE,
                             memory_order_release);
       break;
     }
   }
-  pthread_mutex_unlock(&inside->prepared_lock);
+  pthread_mutex_unlock(&state->prepared_lock);
 }
 
-/* --- the same once more ------------------------------------------------------*/
+/* --- caching bindings --------------------------------------------------- */
 
-void vyre__prepared_cache(vyre__prepared *run, const vyre_dispatch_desc *desc) {
-  const struct vyre__pipeline_state *inside = run->pipeline->state;
-  const vyre_binding_plan *plan = &run->pipeline->plan;
-  bool is_bound = !run->grows_outputs;
-  if (run->has_moved_output) return;
+void vyre__prepared_cache(vyre__prepared *prepared,
+                          const vyre_dispatch_desc *desc) {
+  const struct vyre__pipeline_state *state = prepared->pipeline->state;
+  const vyre_binding_plan *plan = &prepared->pipeline->plan;
+  bool is_bound = !prepared->grows_outputs;
+  if (prepared->has_moved_output) return;
   for (size_t i = 0; i < plan->output_count; i++) {
     const vyre_output *output = &desc->outputs[i];
-    const vyre__bound_buffer *bound = &run->bound[inside->outputs[i]->index];
-    if (output->new_buffer) return; /* another one each time */
-    run->cached_outputs[i] = (vyre__host_output){.output = *output};
+    const vyre__bound_buffer *bound =
+        &prepared->bound[state->outputs[i]->index];
+    if (output->new_buffer) return; /* each dispatch creates another buffer */
+    prepared->cached_outputs[i] = (vyre__host_output){.output = *output};
     if (output->host_buffer) {
-      run->cached_outputs[i].buffer_data = output->host_buffer->data;
-      run->cached_outputs[i].buffer_capacity = output->host_buffer->capacity;
+      prepared->cached_outputs[i].buffer_data = output->host_buffer->data;
+      prepared->cached_outputs[i].buffer_capacity =
+          output->host_buffer->capacity;
     }
     if (bound->out_size > 0 && !vyre__in_place(bound)) is_bound = false;
   }
   for (size_t i = 0; i < plan->input_count; i++) {
-    run->cached_inputs[i] = desc->inputs[i];
+    prepared->cached_inputs[i] = desc->inputs[i];
   }
-  memcpy(run->cached_grid, desc->grid, sizeof run->cached_grid);
-  run->is_cached = true;
-  run->is_bound = is_bound;
+  memcpy(prepared->cached_grid, desc->grid, sizeof prepared->cached_grid);
+  prepared->is_cached = true;
+  prepared->is_bound = is_bound;
 }
 
-/* --- before it runs ----------------------------------------------------------*/
+/* --- staging ------------------------------------------------------------ */
 
 static void clear_report(vyre_check_report *report) {
   if (!report) return;
@@ -314,132 +344,143 @@ static void clear_report(vyre_check_report *report) {
   report->schedules = 0;
 }
 
-/* A name that is good for as long as the run; NULL: there is none. */
-static const char *keep_name(vyre__prepared *run, const char *name) {
+/* Copies a string to the staging arena. Returns NULL for NULL or without
+ * memory. */
+static const char *copy_name(vyre__prepared *prepared, const char *name) {
   if (!name) return NULL;
   size_t length = strlen(name);
-  char *copy = vyre_arena_alloc(&run->staging, length + 1, 1);
+  char *copy = vyre_arena_alloc(&prepared->staging, length + 1, 1);
   return copy ? memcpy(copy, name, length + 1) : NULL;
 }
 
-void vyre__prepared_copy_desc(vyre__prepared *run) {
-  run->own = *run->desc;
-  run->own.inputs = NULL; /* the caller's arrays end with the call */
-  run->own.outputs = NULL;
-  run->desc = &run->own;
+void vyre__prepared_copy_desc(vyre__prepared *prepared) {
+  prepared->own = *prepared->desc;
+  /* the caller's arrays are only valid during the call */
+  prepared->own.inputs = NULL;
+  prepared->own.outputs = NULL;
+  prepared->desc = &prepared->own;
 }
 
-/* Memory of the run that its device takes as it is, however it is aligned. */
-static void *stage_room(vyre__prepared *run, size_t size) {
-  size_t alignment = vyre__host_alignment(run->pipeline->device);
+/* Allocates staging memory that the device can use directly. */
+static void *stage_alloc(vyre__prepared *prepared, size_t size) {
+  size_t alignment = vyre__host_alignment(prepared->pipeline->device);
   if (alignment < 64) alignment = 64;
   if (size > SIZE_MAX - alignment) return NULL;
-  unsigned char *room =
-      vyre_arena_alloc(&run->staging, size + alignment - 1, 1);
-  return room ? room + (-(uintptr_t)room % alignment) : NULL;
+  unsigned char *block =
+      vyre_arena_alloc(&prepared->staging, size + alignment - 1, 1);
+  return block ? block + (-(uintptr_t)block % alignment) : NULL;
 }
 
-/* Inputs that the caller may change when the call returns are copied now. */
-vyre_code vyre__prepared_stage(vyre__prepared *run, vyre_status *st) {
-  const vyre_binding_plan *plan = &run->pipeline->plan;
-  bool is_traced = atomic_load_explicit(&run->pipeline->device->context->trace,
-                                        memory_order_relaxed) != NULL;
-  const vyre_device *device = run->pipeline->device;
-  vyre__prepared_copy_desc(run);
-  run->own.label = is_traced ? keep_name(run, run->own.label) : NULL;
-  run->own.profile = is_traced ? keep_name(run, run->own.profile) : NULL;
-  if (run->own.is_borrowed) return VYRE_OK;
-  run->is_cached = run->is_bound = false; /* other memory than what was given */
+/* Copies the inputs, because the caller may change them after the call. */
+vyre_code vyre__prepared_stage(vyre__prepared *prepared, vyre_status *st) {
+  const vyre_binding_plan *plan = &prepared->pipeline->plan;
+  bool is_traced =
+      atomic_load_explicit(&prepared->pipeline->device->context->trace,
+                           memory_order_relaxed) != NULL;
+  const vyre_device *device = prepared->pipeline->device;
+  vyre__prepared_copy_desc(prepared);
+  prepared->own.label =
+      is_traced ? copy_name(prepared, prepared->own.label) : NULL;
+  prepared->own.profile =
+      is_traced ? copy_name(prepared, prepared->own.profile) : NULL;
+  if (prepared->own.is_borrowed) return VYRE_OK;
+  /* the copies differ from the cached bindings */
+  prepared->is_cached = prepared->is_bound = false;
   for (size_t i = 0; i < plan->binding_count; i++) {
     const vyre_binding *b = &plan->bindings[i];
-    vyre__bound_buffer *bound = &run->bound[i];
+    vyre__bound_buffer *bound = &prepared->bound[i];
     if (!bound->in || bound->in_buffer || vyre__in_place(bound)) continue;
     if (bound->in_size == 0) continue;
-    if (run->desc->require_zero_copy) {
+    if (prepared->desc->require_zero_copy) {
       return VYRE_FAIL_WITH(
           st, VYRE_INVALID_ARGUMENT, VYRE_KIND_COPY_NEEDED, NULL,
           VYRE_NUMBERS({"copied_bytes", bound->in_size}),
-          "set is_borrowed and keep the input as it is until the fence",
-          "input '%.100s' would be copied: it is owned", b->name);
+          "set is_borrowed, and do not change the input until the fence "
+          "signals",
+          "input '%.100s' would be copied, because is_borrowed is false",
+          b->name);
     }
-    void *copy = stage_room(run, (size_t)bound->in_size);
+    void *copy = stage_alloc(prepared, (size_t)bound->in_size);
     if (!copy) {
       return vyre__no_memory(st, "vyre_submit", "bytes of inputs",
                              bound->in_size);
     }
-    vyre_copy_reason why = vyre__host_reason(device, bound->in);
+    vyre_copy_reason reason = vyre__host_reason(device, bound->in);
     bool was_borrowed =
-        b->output_index == VYRE_NO_INDEX && why == VYRE_COPY_NONE;
+        b->output_index == VYRE_NO_INDEX && reason == VYRE_COPY_NONE;
     memcpy(copy, bound->in, (size_t)bound->in_size);
-    bound->in = run->views[b->buffer_index].data = copy;
-    if (was_borrowed) run->copies.borrowed_bytes -= bound->in_size;
-    /* Counted already, and the copy is aligned. */
-    if (why == VYRE_COPY_ALIGNMENT && b->output_index == VYRE_NO_INDEX) {
+    bound->in = prepared->views[b->buffer_index].data = copy;
+    if (was_borrowed) prepared->copies.borrowed_bytes -= bound->in_size;
+    /* Counted as a copy already; the staged copy is aligned. */
+    if (reason == VYRE_COPY_ALIGNMENT && b->output_index == VYRE_NO_INDEX) {
       continue;
     }
-    run->copies.copied_bytes += bound->in_size;
-    if (run->copies.copies++ > 0) continue;
-    run->copies.first_copied = b->name;
-    run->copies.first_reason = VYRE_COPY_OWNED;
+    prepared->copies.copied_bytes += bound->in_size;
+    if (prepared->copies.copies++ > 0) continue;
+    prepared->copies.first_copied = b->name;
+    prepared->copies.first_reason = VYRE_COPY_OWNED;
   }
   return VYRE_OK;
 }
 
-/* --- running -----------------------------------------------------------------*/
+/* --- running ------------------------------------------------------------ */
 
-/* Memory for an output that has none yet. */
-static vyre_code make_room(vyre__prepared *run, const vyre_binding *b,
-                           vyre__bound_buffer *bound, vyre_output_stats *stats,
-                           vyre_status *st) {
-  const vyre_output *output = &run->outputs[b->output_index];
-  vyre_device *device = run->pipeline->device;
+/* Allocates the memory of an output that is a host buffer or a new device
+ * buffer. */
+static vyre_code allocate_output(vyre__prepared *prepared,
+                                 const vyre_binding *b,
+                                 vyre__bound_buffer *bound,
+                                 vyre_output_stats *stats, vyre_status *st) {
+  const vyre_output *output = &prepared->outputs[b->output_index];
+  vyre_device *device = prepared->pipeline->device;
   if (output->host_buffer) {
-    const void *before = output->host_buffer->data;
-    vyre_host_buffer had = *output->host_buffer;
-    bool is_fresh = run->desc->has_fresh_outputs;
-    if (is_fresh)
-      *output->host_buffer = (vyre_host_buffer){.allocator = had.allocator};
+    const void *old_data = output->host_buffer->data;
+    vyre_host_buffer old = *output->host_buffer;
+    bool has_fresh_outputs = prepared->desc->has_fresh_outputs;
+    if (has_fresh_outputs)
+      *output->host_buffer = (vyre_host_buffer){.allocator = old.allocator};
     bool fits = vyre__host_buffer_fit(output->host_buffer,
                                       (size_t)bound->out_size, device, stats);
-    if (is_fresh)
-      vyre_host_buffer_deinit(&had); /* only now: it is not had again */
+    if (has_fresh_outputs)
+      /* after the allocation, so that the new memory differs from the old */
+      vyre_host_buffer_deinit(&old);
     if (!fits) {
-      return vyre__no_memory(st, "vyre_dispatch", "bytes of an output slot",
+      return vyre__no_memory(st, "vyre_dispatch", "bytes of a host buffer",
                              bound->out_size);
     }
     bound->out = output->host_buffer->data;
     if (vyre__host_reason(device, bound->out) != VYRE_COPY_NONE) {
       stats->copied_bytes += bound->out_size;
     }
-    if (bound->out != before) run->has_moved_output = true;
+    if (bound->out != old_data) prepared->has_moved_output = true;
   } else if (output->new_buffer) {
-    vyre_buffer *kept = &run->new_buffers[b->output_index];
-    VYRE_TRY(vyre_buffer_create(device, bound->out_size, kept,
+    vyre_buffer *new_buffer = &prepared->new_buffers[b->output_index];
+    VYRE_TRY(vyre_buffer_create(device, bound->out_size, new_buffer,
                                 vyre__status_open(st)));
-    run->holds_buffers = true;
-    VYRE_TRY(
-        vyre__device_buffer_acquire(device, *kept, &bound->out_buffer, st));
+    prepared->holds_buffers = true;
+    VYRE_TRY(vyre__device_buffer_acquire(device, *new_buffer,
+                                         &bound->out_buffer, st));
     bound->out = bound->out_buffer->buffer->host;
     bound->out_offset = 0;
   }
   return VYRE_OK;
 }
 
-/* An output that the host sees, in which no input goes: what most are. */
-static bool begins_zero(const vyre__prepared *run, const vyre_binding *b,
-                        const vyre__bound_buffer *bound) {
+/* Returns true for an output that the host sees and that has no input. It
+ * starts with zeros. */
+static bool starts_zeroed(const vyre__prepared *prepared, const vyre_binding *b,
+                          const vyre__bound_buffer *bound) {
   return b->input_index == VYRE_NO_INDEX && bound->out_size > 0 && bound->out &&
-         !run->outputs[b->output_index].new_buffer;
+         !prepared->outputs[b->output_index].new_buffer;
 }
 
-/* What a buffer holds before the first launch. Outputs that were made just now
- * are zero already. */
-static vyre_code fill(vyre__prepared *run, const vyre_binding *b,
-                      const vyre__bound_buffer *bound, vyre_status *st) {
-  vyre_device *device = run->pipeline->device;
+/* Sets the initial contents of an output. New buffers are zero already. */
+static vyre_code fill_output(vyre__prepared *prepared, const vyre_binding *b,
+                             const vyre__bound_buffer *bound, vyre_status *st) {
+  vyre_device *device = prepared->pipeline->device;
   size_t size = (size_t)bound->out_size;
   if (size == 0 || vyre__in_place(bound)) return VYRE_OK;
-  bool is_new = run->outputs[b->output_index].new_buffer != NULL;
+  bool is_new = prepared->outputs[b->output_index].new_buffer != NULL;
   if (b->input_index == VYRE_NO_INDEX) {
     if (is_new) return VYRE_OK;
     if (bound->out) {
@@ -453,31 +494,33 @@ static vyre_code fill(vyre__prepared *run, const vyre_binding *b,
     memcpy(bound->out, bound->in, size);
     return VYRE_OK;
   }
-  return vyre__buffer_copy(device, bound, size, &run->scratch, st);
+  return vyre__buffer_copy(device, bound, size, &prepared->scratch, st);
 }
 
-/* Inputs are bound since they were looked at. All outputs have their memory
- * before the first is filled. */
-vyre_code vyre__prepared_bind(vyre__prepared *run, vyre_output_stats *stats,
-                              vyre_status *st) {
-  const vyre__binding_info **ports = run->pipeline->state->outputs;
-  size_t count = run->pipeline->plan.output_count;
-  bool clears = run->pipeline->device->backend->clears_outputs;
-  for (size_t i = 0; run->grows_outputs && i < count; i++) {
-    vyre__bound_buffer *bound = &run->bound[ports[i]->index];
-    VYRE_TRY(make_room(run, ports[i]->binding, bound, stats, st));
+/* Inputs were bound when they were checked. All outputs get their memory
+ * before the first one is filled. */
+vyre_code vyre__prepared_bind(vyre__prepared *prepared,
+                              vyre_output_stats *stats, vyre_status *st) {
+  const vyre__binding_info **infos = prepared->pipeline->state->outputs;
+  size_t count = prepared->pipeline->plan.output_count;
+  bool clears = prepared->pipeline->device->backend->clears_outputs;
+  for (size_t i = 0; prepared->grows_outputs && i < count; i++) {
+    vyre__bound_buffer *bound = &prepared->bound[infos[i]->index];
+    VYRE_TRY(allocate_output(prepared, infos[i]->binding, bound, stats, st));
   }
   for (size_t i = 0; i < count; i++) {
-    const vyre__binding_info *p = ports[i];
-    const vyre__bound_buffer *bound = &run->bound[p->index];
-    bool is_backend_s = clears && begins_zero(run, p->binding, bound);
-    if (!is_backend_s) VYRE_TRY(fill(run, p->binding, bound, st));
-    run->views[p->buffer] = (vyre__view){
+    const vyre__binding_info *info = infos[i];
+    const vyre__bound_buffer *bound = &prepared->bound[info->index];
+    bool backend_clears =
+        clears && starts_zeroed(prepared, info->binding, bound);
+    if (!backend_clears)
+      VYRE_TRY(fill_output(prepared, info->binding, bound, st));
+    prepared->views[info->buffer] = (vyre__view){
         .data = bound->out,
-        .length = run->views[p->buffer].length,
+        .length = prepared->views[info->buffer].length,
         .buffer = bound->out_buffer ? bound->out_buffer->buffer : NULL,
         .offset = bound->out_offset,
-        .begins_zero = is_backend_s};
+        .begins_zero = backend_clears};
   }
   return VYRE_OK;
 }
@@ -494,96 +537,103 @@ static vyre_code submit_faults(vyre_device *device, vyre_status *st) {
   return VYRE_OK;
 }
 
-/* A backend sees to one launch; many short ones are looked at here. */
+/* Fails because the deadline passed between two launches. A backend checks the
+ * deadline during a launch. */
 VYRE__RARE
-static vyre_code between_launches(const vyre__prepared *run, uint32_t done,
-                                  uint32_t count, vyre_status *st) {
-  /* As it was given: what is left of a replay is not what anybody asked for. */
-  uint64_t ns = run->launch.timeout_ns;
+static vyre_code deadline_passed(const vyre__prepared *prepared, uint32_t done,
+                                 uint32_t count, vyre_status *st) {
+  /* The timeout as given, not the time that is left of a replay. */
+  uint64_t ns = prepared->launch.timeout_ns;
   char limit[VYRE__DURATION_TEXT];
   return VYRE_FAIL_WITH(
       st, VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT, NULL,
       VYRE_NUMBERS({"timeout_ns", ns}, {"launches", done},
                    {"iterations", count}),
-      "raise the timeout, or ask for fewer iterations",
-      "kernel '%.60s' ran longer than %s: %u of %u iterations were over",
-      run->pipeline->program->name, vyre__duration(ns, limit), done, count);
+      "raise timeout_ns, or lower repeat_count",
+      "kernel '%.60s' ran longer than %s: %u of %u launches were complete",
+      prepared->pipeline->program->name, vyre__duration(ns, limit), done,
+      count);
 }
 
-/* Launches after the first go on with what it left. */
-static void keep_contents(vyre__prepared *run) {
-  for (size_t i = 0; i < run->pipeline->program->buffer_count; i++) {
-    run->views[i].begins_zero = false;
+/* Later launches of the same dispatch continue with the contents of the
+ * buffers. */
+static void stop_clearing(vyre__prepared *prepared) {
+  for (size_t i = 0; i < prepared->pipeline->program->buffer_count; i++) {
+    prepared->views[i].begins_zero = false;
   }
 }
 
-static vyre_code launch(vyre__prepared *run, vyre_status *st) {
-  vyre_device *device = run->pipeline->device;
+static vyre_code launch(vyre__prepared *prepared, vyre_status *st) {
+  vyre_device *device = prepared->pipeline->device;
   VYRE_TRY(vyre__device_check(device, st));
   if (atomic_load_explicit(&device->context->armed, memory_order_relaxed)) {
     VYRE_TRY(submit_faults(device, st));
   }
-  if (run->desc->timeout_ns) {
+  if (prepared->desc->timeout_ns) {
     uint64_t now = vyre__clock_ns();
-    run->launch.deadline_ns = now + run->desc->timeout_ns;
-    if (run->launch.deadline_ns < now) run->launch.deadline_ns = UINT64_MAX;
+    prepared->launch.deadline_ns = now + prepared->desc->timeout_ns;
+    if (prepared->launch.deadline_ns < now)
+      prepared->launch.deadline_ns = UINT64_MAX;
   }
-  uint32_t count = run->desc->has_repeat_count ? run->desc->repeat_count : 1;
+  uint32_t count =
+      prepared->desc->has_repeat_count ? prepared->desc->repeat_count : 1;
   uint64_t device_ns = 0, launches = 0;
-  run->launch.is_timed = run->desc->timing != NULL;
+  prepared->launch.is_timed = prepared->desc->timing != NULL;
   for (uint32_t i = 0; i < count; i++) {
-    if (i > 0) vyre_arena_reset(&run->scratch);
-    if (i == 1) keep_contents(run);
-    run->launch.launches = 1;
-    run->launch.launch_index = i;
-    run->launch.launch_count = count;
-    run->launch.is_complete = false;
-    if (i > 0 && run->launch.deadline_ns &&
-        vyre__clock_ns() > run->launch.deadline_ns) {
-      return between_launches(run, i, count, st);
+    if (i > 0) vyre_arena_reset(&prepared->scratch);
+    if (i == 1) stop_clearing(prepared);
+    prepared->launch.launches = 1;
+    prepared->launch.launch_index = i;
+    prepared->launch.launch_count = count;
+    prepared->launch.is_complete = false;
+    if (i > 0 && prepared->launch.deadline_ns &&
+        vyre__clock_ns() > prepared->launch.deadline_ns) {
+      return deadline_passed(prepared, i, count, st);
     }
-    VYRE_TRY(device->backend->run(run->pipeline, &run->launch, st));
-    device_ns += run->launch.device_ns;
-    launches += run->launch.launches;
+    VYRE_TRY(device->backend->run(prepared->pipeline, &prepared->launch, st));
+    device_ns += prepared->launch.device_ns;
+    launches += prepared->launch.launches;
   }
-  run->launch.device_ns = device_ns;
-  VYRE__COUNT_RUN(run, launches, launches);
+  prepared->launch.device_ns = device_ns;
+  VYRE__COUNT_RUN(prepared, launches, launches);
   return VYRE_OK;
 }
 
-/* Handles of new buffers are handed out, or the buffers freed. */
-static void settle_kept(vyre__prepared *run, bool is_good) {
-  const vyre_binding_plan *plan = &run->pipeline->plan;
+/* Passes the handles of new buffers to the caller, or frees the buffers after
+ * a failure. */
+static void finish_new_buffers(vyre__prepared *prepared, bool is_good) {
+  const vyre_binding_plan *plan = &prepared->pipeline->plan;
   for (size_t i = 0; i < plan->output_count; i++) {
-    vyre_buffer *kept = &run->new_buffers[i];
-    if (kept->owner == 0) continue;
+    vyre_buffer *new_buffer = &prepared->new_buffers[i];
+    if (new_buffer->owner == 0) continue;
     if (is_good) {
-      *run->outputs[i].new_buffer = *kept;
+      *prepared->outputs[i].new_buffer = *new_buffer;
     } else {
-      (void)!vyre_buffer_destroy(run->pipeline->device, *kept, NULL);
+      (void)!vyre_buffer_destroy(prepared->pipeline->device, *new_buffer, NULL);
     }
-    *kept = (vyre_buffer){0};
+    *new_buffer = (vyre_buffer){0};
   }
 }
 
-void vyre__prepared_count(vyre__prepared *run, const vyre_output_stats *stats) {
-  VYRE__COUNT_RUN(run, input_bytes, run->host_in);
-  VYRE__COUNT_RUN(run, output_bytes, run->host_out);
-  if (run->copies.copied_bytes > 0) {
-    VYRE__COUNT_RUN(run, copied_bytes, run->copies.copied_bytes);
+void vyre__prepared_count(vyre__prepared *prepared,
+                          const vyre_output_stats *stats) {
+  VYRE__COUNT_RUN(prepared, input_bytes, prepared->host_in);
+  VYRE__COUNT_RUN(prepared, output_bytes, prepared->host_out);
+  if (prepared->copies.copied_bytes > 0) {
+    VYRE__COUNT_RUN(prepared, copied_bytes, prepared->copies.copied_bytes);
   }
   if (stats->slots == 0) return;
-  VYRE__COUNT_RUN(run, output_slots, stats->slots);
-  VYRE__COUNT_RUN(run, output_slots_reused, stats->reused);
-  VYRE__COUNT_RUN(run, output_slot_incoming_bytes, stats->incoming_bytes);
+  VYRE__COUNT_RUN(prepared, output_slots, stats->slots);
+  VYRE__COUNT_RUN(prepared, output_slots_reused, stats->reused);
+  VYRE__COUNT_RUN(prepared, output_slot_incoming_bytes, stats->incoming_bytes);
   if (stats->copied_bytes > 0) {
-    VYRE__COUNT_RUN(run, output_slot_copied_bytes, stats->copied_bytes);
+    VYRE__COUNT_RUN(prepared, output_slot_copied_bytes, stats->copied_bytes);
   }
   if (stats->slots == stats->reused) return;
-  VYRE__COUNT_RUN(run, output_slots_moved, stats->moved);
-  VYRE__COUNT_RUN(run, output_slots_appended, stats->appended);
-  VYRE__COUNT_RUN(run, output_slot_moved_bytes, stats->moved_bytes);
-  VYRE__COUNT_RUN(run, output_slot_appended_bytes, stats->appended_bytes);
+  VYRE__COUNT_RUN(prepared, output_slots_moved, stats->moved);
+  VYRE__COUNT_RUN(prepared, output_slots_appended, stats->appended);
+  VYRE__COUNT_RUN(prepared, output_slot_moved_bytes, stats->moved_bytes);
+  VYRE__COUNT_RUN(prepared, output_slot_appended_bytes, stats->appended_bytes);
 }
 
 static void add_stats(vyre_output_stats *to, const vyre_output_stats *from) {
@@ -598,64 +648,64 @@ static void add_stats(vyre_output_stats *to, const vyre_output_stats *from) {
   to->retained_capacity_bytes += from->retained_capacity_bytes;
 }
 
-void vyre__prepared_report(const vyre__prepared *run,
+void vyre__prepared_report(const vyre__prepared *prepared,
                            const vyre_output_stats *stats, vyre_code code) {
-  const vyre_dispatch_desc *desc = run->desc;
-  if (desc->copies) *desc->copies = run->copies;
+  const vyre_dispatch_desc *desc = prepared->desc;
+  if (desc->copies) *desc->copies = prepared->copies;
   if (desc->output_stats) add_stats(desc->output_stats, stats);
   if (desc->result) *desc->result = code;
 }
 
 VYRE__RARE
-static void trace_run(const vyre__prepared *run, uint64_t start,
-                      vyre_code code) {
-  const vyre_dispatch_desc *desc = run->desc;
-  const char *kernel = run->pipeline->program->name;
+static void trace_dispatch(const vyre__prepared *prepared, uint64_t start,
+                           vyre_code code) {
+  const vyre_dispatch_desc *desc = prepared->desc;
+  const char *kernel = prepared->pipeline->program->name;
   vyre__trace_end(
-      run->pipeline->device->context, start, .kind = VYRE__TRACE_DISPATCH,
+      prepared->pipeline->device->context, start, .kind = VYRE__TRACE_DISPATCH,
       .name = desc->label ? desc->label : kernel, .kernel = kernel,
       .label = desc->label, .profile = desc->profile,
-      .pipeline = run->pipeline->id, .device = run->pipeline->device,
-      .grid = run->launch.grid, .result = code,
+      .pipeline = prepared->pipeline->id, .device = prepared->pipeline->device,
+      .grid = prepared->launch.grid, .result = code,
       .numbers = {
-          {"item", run->item},
-          {"input_bytes", run->host_in},
-          {"output_bytes", run->host_out},
-          {"resident_bytes", run->copies.device_buffer_bytes},
-          {"copied_bytes", run->copies.copied_bytes},
+          {"item", prepared->item},
+          {"input_bytes", prepared->host_in},
+          {"output_bytes", prepared->host_out},
+          {"resident_bytes", prepared->copies.device_buffer_bytes},
+          {"copied_bytes", prepared->copies.copied_bytes},
           {"launches", desc->has_repeat_count ? desc->repeat_count : 1}});
 }
 
-vyre_code vyre__prepared_execute(vyre__prepared *run, vyre_status *st) {
-  uint64_t traced = vyre__trace_begin(run->pipeline->device->context);
-  const vyre_dispatch_desc *desc = run->desc;
+vyre_code vyre__prepared_execute(vyre__prepared *prepared, vyre_status *st) {
+  uint64_t trace_start = vyre__trace_begin(prepared->pipeline->device->context);
+  const vyre_dispatch_desc *desc = prepared->desc;
   vyre_output_stats stats = {0};
-  uint64_t start = !desc->timing    ? 0
-                   : run->called_ns ? run->called_ns
-                                    : vyre__clock_ns();
+  uint64_t start = !desc->timing         ? 0
+                   : prepared->called_ns ? prepared->called_ns
+                                         : vyre__clock_ns();
   clear_report(desc->report);
   vyre_code code =
-      run->is_bound ? VYRE_OK : vyre__prepared_bind(run, &stats, st);
+      prepared->is_bound ? VYRE_OK : vyre__prepared_bind(prepared, &stats, st);
   uint64_t launched = desc->timing ? vyre__clock_ns() : 0;
-  if (code == VYRE_OK) code = launch(run, st);
-  if (run->grows_outputs) settle_kept(run, code == VYRE_OK);
+  if (code == VYRE_OK) code = launch(prepared, st);
+  if (prepared->grows_outputs) finish_new_buffers(prepared, code == VYRE_OK);
   if (desc->timing) {
     uint64_t end = vyre__clock_ns();
-    *desc->timing =
-        (vyre_timing){.wall_ns = end - start,
-                      .has_enqueue = true,
-                      .enqueue_ns = launched - start,
-                      .has_wait = true,
-                      .wait_ns = end - launched,
-                      .has_device = run->pipeline->device->caps.has_device_time,
-                      .device_ns = run->launch.device_ns};
+    *desc->timing = (vyre_timing){
+        .wall_ns = end - start,
+        .has_enqueue = true,
+        .enqueue_ns = launched - start,
+        .has_wait = true,
+        .wait_ns = end - launched,
+        .has_device = prepared->pipeline->device->caps.has_device_time,
+        .device_ns = prepared->launch.device_ns};
   }
-  vyre__prepared_report(run, &stats, code);
+  vyre__prepared_report(prepared, &stats, code);
   if (code == VYRE_OK) {
-    vyre__prepared_count(run, &stats);
+    vyre__prepared_count(prepared, &stats);
   } else {
-    VYRE__COUNT_RUN(run, failures, 1);
+    VYRE__COUNT_RUN(prepared, failures, 1);
   }
-  if (traced) trace_run(run, traced, code);
+  if (trace_start) trace_dispatch(prepared, trace_start, code);
   return code;
 }

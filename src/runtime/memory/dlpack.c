@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Exchanges tensors with other libraries through DLPack, without copying:
+ * imports a tensor as a device buffer, and exports a device buffer as a
+ * tensor. */
 #include "vyre/dlpack.h"
 
 #include <string.h>
@@ -8,8 +11,8 @@
 #include "base/status.h"
 #include "runtime/runtime.h"
 
-/* More dimensions than anybody has: what says so is no tensor. */
-enum { MOST_DIMENSIONS = 64 };
+/* Limit of the dimensions. A tensor with more is taken as corrupt. */
+enum { MAX_DIMENSIONS = 64 };
 
 static const struct {
   vyre_element element;
@@ -28,12 +31,12 @@ static const struct {
     {VYRE_ELEMENT_BF16, kDLBfloat, 16},
     {VYRE_ELEMENT_F32, kDLFloat, 32},
     {VYRE_ELEMENT_F64, kDLFloat, 64},
-    {VYRE_ELEMENT_BYTES, kDLUInt, 8}, /* only out: u8 comes first */
+    {VYRE_ELEMENT_BYTES, kDLUInt, 8}, /* export only: import finds U8 first */
 };
 
 enum { TYPES = sizeof types / sizeof types[0] };
 
-/* --- in ----------------------------------------------------------------------*/
+/* --- import ------------------------------------------------------------- */
 
 static vyre_code find_element(const DLTensor *t, vyre_element *out,
                               vyre_status *st) {
@@ -58,29 +61,30 @@ static vyre_code bad_shape(int64_t extent, int32_t axis, vyre_status *st) {
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_TENSOR_REFUSED, NULL,
       VYRE_NUMBERS({"axis", (uint64_t)axis}, {"extent", (uint64_t)extent}),
-      "give a shape whose extents are 0 or more, and whose bytes fit 63 bits",
-      "the shape of the tensor cannot be: %lld on axis %d", (long long)extent,
-      (int)axis);
+      "use extents of 0 or more, and fewer than 2^63 bytes in total",
+      "the shape of the tensor is invalid: extent %lld on axis %d",
+      (long long)extent, (int)axis);
 }
 
-/* The elements of a shape, of @p element bytes each. An extent of 0 makes it
- * empty, whatever the others are. */
+/* Computes the number of elements of a shape, each of @p element bytes. A
+ * tensor with an extent of 0 is empty; its other extents are not limited. */
 static vyre_code count_elements(const int64_t *shape, int32_t ndim,
                                 uint64_t element, uint64_t *out,
                                 vyre_status *st) {
-  if (ndim < 0 || ndim > MOST_DIMENSIONS) {
+  if (ndim < 0 || ndim > MAX_DIMENSIONS) {
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_TENSOR_REFUSED, NULL,
-        VYRE_NUMBERS({"dimensions", (uint64_t)ndim}, {"most", MOST_DIMENSIONS}),
-        "reshape it: kernels see a flat buffer anyway",
-        "a tensor of %d dimensions; 0 to %d are possible", (int)ndim,
-        MOST_DIMENSIONS);
+        VYRE_NUMBERS({"dimensions", (uint64_t)ndim}, {"most", MAX_DIMENSIONS}),
+        "reshape the tensor to at most 64 dimensions; kernels see a flat "
+        "buffer",
+        "the tensor has %d dimensions; expected 0 to %d", (int)ndim,
+        MAX_DIMENSIONS);
   }
   if (!shape && ndim > 0) {
-    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_TENSOR_REFUSED,
-                     "point it at the extents",
-                     "the shape of the tensor is NULL, with %d dimensions",
-                     (int)ndim);
+    return VYRE_FAIL(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_TENSOR_REFUSED,
+        "set shape to the address of the extents",
+        "the shape of the tensor is NULL, but it has %d dimensions", (int)ndim);
   }
   bool is_empty = false;
   for (int32_t i = 0; i < ndim; i++) {
@@ -98,7 +102,8 @@ static vyre_code count_elements(const int64_t *shape, int32_t ndim,
   return VYRE_OK;
 }
 
-/* Rows one after the other. The stride of an axis of one element says nothing. */
+/* Checks that the tensor is dense and in row-major order. The stride of an
+ * axis with one element is ignored. */
 static vyre_code check_strides(const DLTensor *t, uint64_t count,
                                vyre_status *st) {
   if (!t->strides || count == 0) return VYRE_OK;
@@ -130,8 +135,8 @@ static vyre_code check_data(const vyre_device *device, const DLTensor *t,
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_TENSOR_REFUSED, NULL,
         VYRE_NUMBERS({"bytes", bytes}, {"byte_offset", t->byte_offset}),
-        "give a tensor whose data is there",
-        "the tensor has %llu bytes from %llu on, but its data is %s",
+        "use a tensor whose data lies in the address space",
+        "the tensor has %llu bytes at offset %llu, but its data is %s",
         (unsigned long long)bytes, (unsigned long long)t->byte_offset,
         t->data ? "beyond the address space" : "NULL");
   }
@@ -139,19 +144,19 @@ static vyre_code check_data(const vyre_device *device, const DLTensor *t,
   if (device->caps.host_alignment > alignment) {
     alignment = device->caps.host_alignment;
   }
-  uint64_t over = (data + t->byte_offset) % alignment;
-  if (over == 0) return VYRE_OK;
+  uint64_t excess = (data + t->byte_offset) % alignment;
+  if (excess == 0) return VYRE_OK;
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_COPY_NEEDED, NULL,
-      VYRE_NUMBERS({"alignment", alignment}, {"over", over}),
-      "copy the tensor to memory that is aligned (vyre_host_alloc), or upload "
-      "it to a resident buffer",
-      "the tensor begins %llu bytes behind a multiple of %llu",
-      (unsigned long long)over, (unsigned long long)alignment);
+      VYRE_NUMBERS({"alignment", alignment}, {"over", excess}),
+      "copy the tensor to memory of vyre_host_alloc, or upload it to a device "
+      "buffer",
+      "the data of the tensor lies %llu bytes after a multiple of %llu",
+      (unsigned long long)excess, (unsigned long long)alignment);
 }
 
 static vyre_code import(vyre_device *device, const DLTensor *t,
-                        bool is_read_only, void (*let_go)(void *), void *self,
+                        bool is_read_only, void (*release)(void *), void *self,
                         vyre_dlpack_info *info, vyre_buffer *out,
                         vyre_status *st) {
   if (t->device.device_type != kDLCPU) {
@@ -159,33 +164,34 @@ static vyre_code import(vyre_device *device, const DLTensor *t,
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_TENSOR_REFUSED, NULL,
         VYRE_NUMBERS({"device_type", (uint64_t)t->device.device_type}),
         "move the tensor to the CPU first",
-        "the tensor is on a device of type %d; only the CPU's (1) can be taken",
+        "the tensor is on a device of type %d; only type 1, the CPU, is "
+        "supported",
         (int)t->device.device_type);
   }
-  vyre_dlpack_info found = {.is_read_only = is_read_only};
-  VYRE_TRY(find_element(t, &found.element, st));
-  uint64_t element = vyre_element_size(found.element);
-  VYRE_TRY(count_elements(t->shape, t->ndim, element, &found.count, st));
-  VYRE_TRY(check_strides(t, found.count, st));
-  uint64_t bytes = found.count * element;
+  vyre_dlpack_info info_found = {.is_read_only = is_read_only};
+  VYRE_TRY(find_element(t, &info_found.element, st));
+  uint64_t element = vyre_element_size(info_found.element);
+  VYRE_TRY(count_elements(t->shape, t->ndim, element, &info_found.count, st));
+  VYRE_TRY(check_strides(t, info_found.count, st));
+  uint64_t bytes = info_found.count * element;
   VYRE_TRY(check_data(device, t, bytes, element, st));
   const vyre__imported_memory memory = {
       .data = bytes > 0 ? (unsigned char *)t->data + t->byte_offset : NULL,
       .size = bytes,
       .is_read_only = is_read_only,
-      .release = let_go,
+      .release = release,
       .release_user_data = self};
   VYRE_TRY(vyre__device_buffer_import(device, &memory, out, st));
-  if (info) *info = found;
+  if (info) *info = info_found;
   return VYRE_OK;
 }
 
-static void let_go_versioned(void *self) {
+static void release_versioned(void *self) {
   DLManagedTensorVersioned *tensor = self;
   if (tensor->deleter) tensor->deleter(tensor);
 }
 
-static void let_go_unversioned(void *self) {
+static void release_unversioned(void *self) {
   DLManagedTensor *tensor = self;
   if (tensor->deleter) tensor->deleter(tensor);
 }
@@ -195,24 +201,25 @@ vyre_code vyre_dlpack_import(vyre_device *device,
                              vyre_dlpack_info *info, vyre_buffer *out,
                              vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_dlpack_import";
+  static const char function[] = "vyre_dlpack_import";
   if (info) *info = (vyre_dlpack_info){0};
-  if (!out) return vyre__null_argument(st, who, "out");
+  if (!out) return vyre__null_argument(st, function, "out");
   *out = (vyre_buffer){0};
-  if (!device) return vyre__null_argument(st, who, "device");
-  if (!tensor) return vyre__null_argument(st, who, "tensor");
+  if (!device) return vyre__null_argument(st, function, "device");
+  if (!tensor) return vyre__null_argument(st, function, "tensor");
   if (tensor->version.major != DLPACK_MAJOR_VERSION) {
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_TENSOR_REFUSED, NULL,
         VYRE_NUMBERS({"major", tensor->version.major},
                      {"expected_major", DLPACK_MAJOR_VERSION}),
-        "ask the producer for version 1 (max_version=(1, 0)); the deleter of "
-        "this one is still good",
-        "the tensor has version %u.%u of DLPack, not 1", tensor->version.major,
-        tensor->version.minor);
+        "request version 1 from the producer (max_version=(1, 0)), and call "
+        "the "
+        "deleter of this tensor",
+        "the tensor has DLPack version %u.%u; expected 1",
+        tensor->version.major, tensor->version.minor);
   }
   bool is_read_only = (tensor->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
-  return import(device, &tensor->dl_tensor, is_read_only, let_go_versioned,
+  return import(device, &tensor->dl_tensor, is_read_only, release_versioned,
                 tensor, info, out, st);
 }
 
@@ -221,31 +228,32 @@ vyre_code vyre_dlpack_import_unversioned(vyre_device *device,
                                          vyre_dlpack_info *info,
                                          vyre_buffer *out, vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_dlpack_import_unversioned";
+  static const char function[] = "vyre_dlpack_import_unversioned";
   if (info) *info = (vyre_dlpack_info){0};
-  if (!out) return vyre__null_argument(st, who, "out");
+  if (!out) return vyre__null_argument(st, function, "out");
   *out = (vyre_buffer){0};
-  if (!device) return vyre__null_argument(st, who, "device");
-  if (!tensor) return vyre__null_argument(st, who, "tensor");
-  return import(device, &tensor->dl_tensor, false, let_go_unversioned, tensor,
+  if (!device) return vyre__null_argument(st, function, "device");
+  if (!tensor) return vyre__null_argument(st, function, "tensor");
+  return import(device, &tensor->dl_tensor, false, release_unversioned, tensor,
                 info, out, st);
 }
 
-/* --- out ---------------------------------------------------------------------*/
+/* --- export ------------------------------------------------------------- */
 
-/* A tensor of ours: one block, whichever of the two it is. */
+/* Exported tensor. One block has both forms of it; the caller gets one of
+ * them. */
 typedef struct exported {
   DLManagedTensorVersioned versioned;
   DLManagedTensor unversioned;
-  vyre_device *device;           /* retained */
-  vyre__device_buffer *resident; /* held */
-  size_t size;                   /* bytes of the block */
-  int64_t extents[];             /* shape, then strides */
+  vyre_device *device;        /* retained */
+  vyre__device_buffer *entry; /* acquired; released by the deleter */
+  size_t size;                /* bytes of this block */
+  int64_t extents[];          /* shape, then strides */
 } exported;
 
 static void destroy(exported *e) {
   vyre_device *device = e->device;
-  vyre__device_buffer_release(device, e->resident);
+  vyre__device_buffer_release(device, e->entry);
   vyre__resize(device->allocator, e, e->size, 0);
   vyre_device_release(device);
 }
@@ -264,15 +272,15 @@ static vyre_code check_export(const vyre_device *device,
                               vyre_status *st) {
   if (!buffer->host) {
     return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
-                     "download it to memory of the host",
-                     "the buffer is memory that only device '%s' sees",
+                     "download the buffer to host memory",
+                     "the memory of the buffer is visible to device '%s' only",
                      vyre_device_name(device));
   }
   if ((unsigned)element >= VYRE_ELEMENT_COUNT) {
     return VYRE_FAIL_WITH(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_TENSOR_REFUSED,
                           NULL, VYRE_NUMBERS({"element", (uint64_t)element}),
-                          "give one of vyre_element",
-                          "there is no element number %d", (int)element);
+                          "use one of the values of vyre_element",
+                          "unknown element type %d", (int)element);
   }
   uint64_t bytes = vyre_element_size(element), count;
   if (bytes == 0) bytes = 1;
@@ -282,34 +290,35 @@ static vyre_code check_export(const vyre_device *device,
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
       VYRE_NUMBERS({"tensor_bytes", count * bytes},
                    {"buffer_bytes", buffer->size}),
-      "give a shape that the buffer has bytes for",
-      "a tensor of %llu bytes, from a buffer of %llu",
+      "use a smaller shape, or a larger buffer",
+      "the tensor has %llu bytes, but the buffer has %llu",
       (unsigned long long)(count * bytes), (unsigned long long)buffer->size);
 }
 
-/* Takes the hold on @p slot. */
-static vyre_code make(vyre_device *device, vyre__device_buffer *slot,
-                      vyre_element element, const int64_t *shape, int32_t ndim,
-                      exported **out, vyre_status *st) {
+/* Creates an exported tensor that owns the acquired @p entry. */
+static vyre_code create(vyre_device *device, vyre__device_buffer *entry,
+                        vyre_element element, const int64_t *shape,
+                        int32_t ndim, exported **out, vyre_status *st) {
   size_t axes = (size_t)ndim;
   size_t size = sizeof(exported) + 2 * axes * sizeof(int64_t);
   exported *e = vyre__resize(device->allocator, NULL, 0, size);
   if (!e) return vyre__no_memory(st, "vyre_dlpack_export", "tensors", 1);
   memset(e, 0, size);
   e->device = vyre_device_retain(device);
-  e->resident = slot;
+  e->entry = entry;
   e->size = size;
   if (axes > 0) memcpy(e->extents, shape, axes * sizeof *shape);
   uint64_t dense = 1;
   for (size_t i = axes; i-- > 0;) {
     e->extents[axes + i] = (int64_t)dense;
-    /* Only in an empty tensor it may not fit, and there no stride is used. */
+    /* An overflow is possible only in an empty tensor, whose strides are not
+     * used. */
     if (shape[i] == 0 || !vyre__mul_u64(dense, (uint64_t)shape[i], &dense) ||
         dense > INT64_MAX) {
       dense = 1;
     }
   }
-  DLTensor tensor = {.data = slot->buffer->host,
+  DLTensor tensor = {.data = entry->buffer->host,
                      .device = {.device_type = kDLCPU},
                      .ndim = ndim,
                      .shape = e->extents,
@@ -333,18 +342,21 @@ static vyre_code export_buffer(vyre_device *device, vyre_buffer buffer,
                                vyre_element element, const int64_t *shape,
                                int32_t ndim, bool may_be_read_only,
                                exported **out, vyre_status *st) {
-  vyre__device_buffer *slot;
-  VYRE_TRY(vyre__device_buffer_acquire(device, buffer, &slot, st));
-  vyre_code code = check_export(device, slot->buffer, element, shape, ndim, st);
-  if (code == VYRE_OK && slot->buffer->is_read_only && !may_be_read_only) {
-    code = VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_READ_ONLY,
-                     "export it with vyre_dlpack_export, whose tensors can say "
-                     "that they are read-only, or copy it first",
-                     "the resident buffer was imported as read-only, which a "
-                     "tensor before DLPack 1 cannot say");
+  vyre__device_buffer *entry;
+  VYRE_TRY(vyre__device_buffer_acquire(device, buffer, &entry, st));
+  vyre_code code =
+      check_export(device, entry->buffer, element, shape, ndim, st);
+  if (code == VYRE_OK && entry->buffer->is_read_only && !may_be_read_only) {
+    code =
+        VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_READ_ONLY,
+                  "export it with vyre_dlpack_export, which marks the tensor "
+                  "as read-only, or copy the buffer first",
+                  "the device buffer was imported as read-only, which "
+                  "tensors before DLPack 1 cannot express");
   }
-  if (code == VYRE_OK) code = make(device, slot, element, shape, ndim, out, st);
-  if (code != VYRE_OK) vyre__device_buffer_release(device, slot);
+  if (code == VYRE_OK)
+    code = create(device, entry, element, shape, ndim, out, st);
+  if (code != VYRE_OK) vyre__device_buffer_release(device, entry);
   return code;
 }
 
@@ -354,21 +366,21 @@ vyre_code vyre_dlpack_export(vyre_device *device, vyre_buffer buffer,
                              struct DLManagedTensorVersioned **out,
                              vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_dlpack_export";
-  if (!out) return vyre__null_argument(st, who, "out");
+  static const char function[] = "vyre_dlpack_export";
+  if (!out) return vyre__null_argument(st, function, "out");
   *out = NULL;
-  if (!device) return vyre__null_argument(st, who, "device");
+  if (!device) return vyre__null_argument(st, function, "device");
   if (flags & ~(uint64_t)DLPACK_FLAG_BITMASK_READ_ONLY) {
     return VYRE_FAIL_WITH(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_TENSOR_REFUSED,
                           NULL, VYRE_NUMBERS({"flags", flags}),
-                          "give 0 or DLPACK_FLAG_BITMASK_READ_ONLY",
-                          "flags %llx cannot be given to a tensor",
+                          "set flags to 0 or DLPACK_FLAG_BITMASK_READ_ONLY",
+                          "unsupported tensor flags %llx",
                           (unsigned long long)flags);
   }
   exported *e;
   VYRE_TRY(export_buffer(device, buffer, element, shape, ndim, true, &e, st));
   e->versioned.flags = flags;
-  if (e->resident->buffer->is_read_only) {
+  if (e->entry->buffer->is_read_only) {
     e->versioned.flags |= DLPACK_FLAG_BITMASK_READ_ONLY;
   }
   *out = &e->versioned;
@@ -382,10 +394,10 @@ vyre_code vyre_dlpack_export_unversioned(vyre_device *device,
                                          struct DLManagedTensor **out,
                                          vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_dlpack_export_unversioned";
-  if (!out) return vyre__null_argument(st, who, "out");
+  static const char function[] = "vyre_dlpack_export_unversioned";
+  if (!out) return vyre__null_argument(st, function, "out");
   *out = NULL;
-  if (!device) return vyre__null_argument(st, who, "device");
+  if (!device) return vyre__null_argument(st, function, "device");
   exported *e;
   VYRE_TRY(export_buffer(device, buffer, element, shape, ndim, false, &e, st));
   *out = &e->unversioned;

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Host buffers: growable host memory that outputs are written to. A buffer
+ * that is large enough is reused, so that repeated dispatches allocate
+ * nothing. */
 #include <stddef.h>
 #include <string.h>
 
@@ -6,109 +9,113 @@
 #include "base/status.h"
 #include "runtime/runtime.h"
 
-static uint64_t sum(uint64_t a, uint64_t b) {
+static uint64_t add_saturated(uint64_t a, uint64_t b) {
   return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-static void drop(vyre_host_buffer *slot) {
-  if (!slot->data) return;
-  if (slot->device) vyre__counters_retained(slot->device, 0 - slot->capacity);
-  vyre__resize(slot->allocator, (unsigned char *)slot->data - slot->lead,
-               slot->capacity + slot->lead, 0);
+static void free_memory(vyre_host_buffer *buffer) {
+  if (!buffer->data) return;
+  if (buffer->device)
+    vyre__counters_retained(buffer->device, 0 - buffer->capacity);
+  vyre__resize(buffer->allocator, (unsigned char *)buffer->data - buffer->lead,
+               buffer->capacity + buffer->lead, 0);
 }
 
-/* The old bytes are of no use, so they are not carried over. */
-static bool take(vyre_host_buffer *slot, size_t size,
-                 const vyre_device *device) {
+/* Replaces the memory of @p buffer. The old contents are not copied: a
+ * dispatch overwrites them. */
+static bool reallocate(vyre_host_buffer *buffer, size_t size,
+                       const vyre_device *device) {
   size_t alignment = vyre__host_alignment(device);
-  /* What every allocator gives is not asked for. */
-  size_t room = alignment > _Alignof(max_align_t) ? alignment - 1 : 0;
-  if (size > SIZE_MAX - room) return false;
-  unsigned char *raw = vyre__resize(slot->allocator, NULL, 0, size + room);
+  /* Every allocator provides this alignment. */
+  size_t padding = alignment > _Alignof(max_align_t) ? alignment - 1 : 0;
+  if (size > SIZE_MAX - padding) return false;
+  unsigned char *raw = vyre__resize(buffer->allocator, NULL, 0, size + padding);
   if (!raw) return false;
-  drop(slot);
-  slot->lead = room ? (size_t)(-(uintptr_t)raw % alignment) : 0;
-  slot->data = raw + slot->lead;
-  slot->capacity = size + room - slot->lead;
-  slot->device = device->state->id;
-  vyre__counters_retained(slot->device, slot->capacity);
+  free_memory(buffer);
+  buffer->lead = padding ? (size_t)(-(uintptr_t)raw % alignment) : 0;
+  buffer->data = raw + buffer->lead;
+  buffer->capacity = size + padding - buffer->lead;
+  buffer->device = device->state->id;
+  vyre__counters_retained(buffer->device, buffer->capacity);
   return true;
 }
 
-bool vyre__host_buffer_fit(vyre_host_buffer *slot, size_t size,
+bool vyre__host_buffer_fit(vyre_host_buffer *buffer, size_t size,
                            const vyre_device *device,
                            vyre_output_stats *stats) {
-  bool is_aligned = (uintptr_t)slot->data % vyre__host_alignment(device) == 0;
-  bool fits = size == 0 || (size <= slot->capacity && slot->data && is_aligned);
-  bool was_empty = !slot->data;
-  if (!fits && !take(slot, size, device)) return false;
-  slot->size = size;
-  stats->slots = sum(stats->slots, 1);
-  stats->incoming_bytes = sum(stats->incoming_bytes, size);
+  bool is_aligned = (uintptr_t)buffer->data % vyre__host_alignment(device) == 0;
+  bool fits =
+      size == 0 || (size <= buffer->capacity && buffer->data && is_aligned);
+  bool was_empty = !buffer->data;
+  if (!fits && !reallocate(buffer, size, device)) return false;
+  buffer->size = size;
+  stats->slots = add_saturated(stats->slots, 1);
+  stats->incoming_bytes = add_saturated(stats->incoming_bytes, size);
   stats->retained_capacity_bytes =
-      sum(stats->retained_capacity_bytes, slot->capacity);
+      add_saturated(stats->retained_capacity_bytes, buffer->capacity);
   if (fits) {
-    stats->reused = sum(stats->reused, 1);
+    stats->reused = add_saturated(stats->reused, 1);
   } else if (was_empty) {
-    stats->appended = sum(stats->appended, 1);
-    stats->appended_bytes = sum(stats->appended_bytes, size);
+    stats->appended = add_saturated(stats->appended, 1);
+    stats->appended_bytes = add_saturated(stats->appended_bytes, size);
   } else {
-    stats->moved = sum(stats->moved, 1);
-    stats->moved_bytes = sum(stats->moved_bytes, size);
+    stats->moved = add_saturated(stats->moved, 1);
+    stats->moved_bytes = add_saturated(stats->moved_bytes, size);
   }
   return true;
 }
 
-void vyre_host_buffer_deinit(vyre_host_buffer *slot) {
-  if (!slot) return;
-  drop(slot);
-  *slot = (vyre_host_buffer){.allocator = slot->allocator};
+void vyre_host_buffer_deinit(vyre_host_buffer *buffer) {
+  if (!buffer) return;
+  free_memory(buffer);
+  *buffer = (vyre_host_buffer){.allocator = buffer->allocator};
 }
 
 static void swap(vyre_host_buffer *a, vyre_host_buffer *b) {
-  vyre_host_buffer kept = *a;
+  vyre_host_buffer other = *a;
   *a = *b;
-  *b = kept;
+  *b = other;
 }
 
 vyre_code vyre_host_buffers_replace(vyre_host_buffer *incoming,
                                     size_t incoming_count,
-                                    vyre_host_buffer *slots, size_t slot_count,
+                                    vyre_host_buffer *buffers,
+                                    size_t buffer_count,
                                     vyre_output_stats *stats, vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_host_buffers_replace";
+  static const char function[] = "vyre_host_buffers_replace";
   vyre_output_stats ignored = {0};
   if (!stats) stats = &ignored;
   if (!incoming && incoming_count > 0) {
-    return vyre__null_argument(st, who, "incoming");
+    return vyre__null_argument(st, function, "incoming");
   }
-  if (!slots && (slot_count > 0 || incoming_count > 0)) {
-    return vyre__null_argument(st, who, "slots");
+  if (!buffers && (buffer_count > 0 || incoming_count > 0)) {
+    return vyre__null_argument(st, function, "slots");
   }
   for (size_t i = 0; i < incoming_count; i++) {
     size_t size = incoming[i].size;
-    stats->slots = sum(stats->slots, 1);
-    stats->incoming_bytes = sum(stats->incoming_bytes, size);
-    if (i >= slot_count) {
-      swap(&slots[i], &incoming[i]);
-      stats->appended = sum(stats->appended, 1);
-      stats->appended_bytes = sum(stats->appended_bytes, size);
-    } else if (size <= slots[i].capacity) {
-      if (size > 0) memcpy(slots[i].data, incoming[i].data, size);
-      slots[i].size = size;
-      stats->reused = sum(stats->reused, 1);
-      stats->copied_bytes = sum(stats->copied_bytes, size);
+    stats->slots = add_saturated(stats->slots, 1);
+    stats->incoming_bytes = add_saturated(stats->incoming_bytes, size);
+    if (i >= buffer_count) {
+      swap(&buffers[i], &incoming[i]);
+      stats->appended = add_saturated(stats->appended, 1);
+      stats->appended_bytes = add_saturated(stats->appended_bytes, size);
+    } else if (size <= buffers[i].capacity) {
+      if (size > 0) memcpy(buffers[i].data, incoming[i].data, size);
+      buffers[i].size = size;
+      stats->reused = add_saturated(stats->reused, 1);
+      stats->copied_bytes = add_saturated(stats->copied_bytes, size);
     } else {
-      swap(&slots[i], &incoming[i]);
-      stats->moved = sum(stats->moved, 1);
-      stats->moved_bytes = sum(stats->moved_bytes, size);
+      swap(&buffers[i], &incoming[i]);
+      stats->moved = add_saturated(stats->moved, 1);
+      stats->moved_bytes = add_saturated(stats->moved_bytes, size);
     }
     vyre_host_buffer_deinit(&incoming[i]);
     stats->retained_capacity_bytes =
-        sum(stats->retained_capacity_bytes, slots[i].capacity);
+        add_saturated(stats->retained_capacity_bytes, buffers[i].capacity);
   }
-  for (size_t i = incoming_count; i < slot_count; i++) {
-    vyre_host_buffer_deinit(&slots[i]);
+  for (size_t i = incoming_count; i < buffer_count; i++) {
+    vyre_host_buffer_deinit(&buffers[i]);
   }
   return VYRE_OK;
 }

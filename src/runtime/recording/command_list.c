@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Parts of a recording that the backend runs by itself: dispatches that follow each
- * other, and copies between resident buffers. Made when they are first met, and used
- * until the recording ends; what is bound may change. */
+/* Runs dispatches and copies of a recording as command lists. A list covers
+ * commands that follow each other: dispatches, and copies between device
+ * buffers. It is created when its first command is reached and kept until the
+ * recording is freed; the bound memory may change in between. */
 #include "runtime/dispatch/command_list.h"
 
 #include <string.h>
@@ -9,34 +10,38 @@
 #include "base/memory.h"
 #include "runtime/recording/recording.h"
 
-struct vyre__recording_part {
-  struct vyre__recording_part *next;
-  size_t first, end; /* commands */
-  size_t runs;       /* of them */
-  /* Of the recording, when: its items were filled in; it was run; it was a loop. */
-  uint64_t filled, version, loop_version;
-  vyre__launch_totals sums; /* of what is counted; while the piece is steady */
-  size_t size;              /* of all of this, with piece and items behind */
-  vyre__command_list *piece;
+struct vyre__recorded_list {
+  struct vyre__recorded_list *next;
+  size_t first, end;     /* range of commands */
+  size_t dispatch_count; /* dispatches in the range */
+  /* Versions of the recording when the items were filled in, when the list
+   * ran, and when it ran as a loop body. */
+  uint64_t filled_version, run_version, loop_version;
+  /* counters of one run; valid while the list is reusable */
+  vyre__launch_totals totals;
+  /* of this struct, the list and its items, in one block */
+  size_t size;
+  vyre__command_list *list;
 };
-typedef struct vyre__recording_part part;
+typedef struct vyre__recorded_list recorded_list;
 
 static bool is_device_copy(const vyre__command *c) {
   return c->kind == VYRE__COMMAND_COPY && c->source.buffer && c->target.buffer;
 }
 
-/* How far a part that begins there goes. */
-static void measure(const vyre_recording *rec, size_t at, part *out) {
+/* Finds the commands that can be in a list that begins at command @p at. */
+static void measure(const vyre_recording *rec, size_t at, recorded_list *out) {
   size_t items = 0;
-  *out = (part){.first = at, .end = at};
+  *out = (recorded_list){.first = at, .end = at};
   for (size_t i = at; i < rec->command_count && items < VYRE__MAX_COMMAND_LIST;
        i++) {
     const vyre__command *c = &rec->commands[i];
     if (c->kind == VYRE__COMMAND_BARRIER) continue;
-    bool is_run = c->kind == VYRE__COMMAND_DISPATCH;
-    if (is_run ? !vyre__prepared_fits(c->prepared) : !is_device_copy(c)) break;
+    bool is_dispatch = c->kind == VYRE__COMMAND_DISPATCH;
+    if (is_dispatch ? !vyre__prepared_fits(c->prepared) : !is_device_copy(c))
+      break;
     items++;
-    out->runs += is_run;
+    out->dispatch_count += is_dispatch;
     out->end = i + 1;
   }
 }
@@ -45,62 +50,67 @@ static size_t round_up(size_t size) {
   return (size + 63) & ~(size_t)63;
 }
 
-/* Without memory there is none, and the commands are run one by one. */
-static part *make(vyre_recording *rec, const part *like) {
+/* Creates a command list. Returns NULL without memory; the commands then run
+ * one by one. */
+static recorded_list *create(vyre_recording *rec, const recorded_list *extent) {
   const vyre_device *device = rec->device;
-  size_t items = like->end - like->first;
-  size_t at_piece = round_up(sizeof(part));
-  size_t at_items = at_piece + round_up(device->backend->command_list_size);
-  size_t size = at_items + items * sizeof(vyre__command_list_item);
+  size_t items = extent->end - extent->first;
+  size_t list_offset = round_up(sizeof(recorded_list));
+  size_t items_offset =
+      list_offset + round_up(device->backend->command_list_size);
+  size_t size = items_offset + items * sizeof(vyre__command_list_item);
   unsigned char *block = vyre__resize(device->allocator, NULL, 0, size);
   if (!block) return NULL;
   memset(block, 0, size);
-  part *made = (part *)(void *)block;
-  *made = *like;
-  made->size = size;
-  made->piece = (vyre__command_list *)(void *)(block + at_piece);
-  made->piece->device = rec->device;
-  made->piece->items = (vyre__command_list_item *)(void *)(block + at_items);
-  made->next = rec->parts;
-  rec->parts = made;
-  return made;
+  recorded_list *created = (recorded_list *)(void *)block;
+  *created = *extent;
+  created->size = size;
+  created->list = (vyre__command_list *)(void *)(block + list_offset);
+  created->list->device = rec->device;
+  created->list->items =
+      (vyre__command_list_item *)(void *)(block + items_offset);
+  created->next = rec->lists;
+  rec->lists = created;
+  return created;
 }
 
-static void free_part(vyre_device *device, part *p) {
-  device->backend->command_list_deinit(p->piece);
-  vyre__resize(device->allocator, p, p->size, 0);
+static void free_list(vyre_device *device, recorded_list *recorded) {
+  device->backend->command_list_deinit(recorded->list);
+  vyre__resize(device->allocator, recorded, recorded->size, 0);
 }
 
-void vyre__recording_drop_parts(vyre_recording *rec) {
-  while (rec->parts) {
-    part *p = rec->parts;
-    rec->parts = p->next;
-    free_part(rec->device, p);
+void vyre__recording_free_lists(vyre_recording *rec) {
+  while (rec->lists) {
+    recorded_list *recorded = rec->lists;
+    rec->lists = recorded->next;
+    free_list(rec->device, recorded);
   }
 }
 
-/* The part that begins there; one that went another way before is made anew. */
-static part *find(vyre_recording *rec, size_t at) {
-  part now, **link = &rec->parts;
+/* Returns the list that begins at command @p at, or NULL. Creates it again if
+ * the bound memory changed which commands fit. */
+static recorded_list *find(vyre_recording *rec, size_t at) {
+  recorded_list extent, **link = &rec->lists;
   while (*link && (*link)->first != at) link = &(*link)->next;
-  if (*link && (*link)->filled == rec->version) return *link;
-  measure(rec, at, &now);
-  if (*link && ((*link)->end != now.end || (*link)->runs != now.runs)) {
-    part *other = *link;
+  if (*link && (*link)->filled_version == rec->version) return *link;
+  measure(rec, at, &extent);
+  if (*link && ((*link)->end != extent.end ||
+                (*link)->dispatch_count != extent.dispatch_count)) {
+    recorded_list *other = *link;
     *link = other->next;
-    free_part(rec->device, other);
-    return now.runs > 0 ? make(rec, &now) : NULL;
+    free_list(rec->device, other);
+    return extent.dispatch_count > 0 ? create(rec, &extent) : NULL;
   }
   if (*link) return *link;
-  return now.runs > 0 ? make(rec, &now) : NULL;
+  return extent.dispatch_count > 0 ? create(rec, &extent) : NULL;
 }
 
-/* What is bound now. */
-static void fill(const vyre_recording *rec, part *p) {
+/* Fills in the items for the memory that is bound now. */
+static void fill(const vyre_recording *rec, recorded_list *recorded) {
   vyre__command_list_item *items =
-      (vyre__command_list_item *)(uintptr_t)p->piece->items;
+      (vyre__command_list_item *)(uintptr_t)recorded->list->items;
   size_t count = 0;
-  for (size_t i = p->first; i < p->end; i++) {
+  for (size_t i = recorded->first; i < recorded->end; i++) {
     const vyre__command *c = &rec->commands[i];
     if (c->kind == VYRE__COMMAND_BARRIER) continue;
     items[count++] =
@@ -112,87 +122,95 @@ static void fill(const vyre_recording *rec, part *p) {
                                         .to_offset = c->target.offset,
                                         .size = c->size};
   }
-  p->piece->count = count;
+  recorded->list->count = count;
 }
 
-/* Its runs, if all can be in it: gives how many, or none. */
-static size_t gather(const vyre_recording *rec, const part *p,
-                     vyre__prepared *runs[VYRE__MAX_COMMAND_LIST]) {
+/* Collects the prepared dispatches of a list. Returns their number, or 0 if
+ * one of them cannot be in a list any more. */
+static size_t gather(const vyre_recording *rec, const recorded_list *recorded,
+                     vyre__prepared *prepared[VYRE__MAX_COMMAND_LIST]) {
   size_t count = 0;
-  for (size_t i = p->first; i < p->end; i++) {
+  for (size_t i = recorded->first; i < recorded->end; i++) {
     const vyre__command *c = &rec->commands[i];
     if (c->kind != VYRE__COMMAND_DISPATCH) continue;
-    if (!vyre__prepared_fits(c->prepared)) return 0; /* not any more */
+    if (!vyre__prepared_fits(c->prepared)) return 0;
     if (c->prepared->scratch.first) vyre_arena_reset(&c->prepared->scratch);
-    runs[count++] = c->prepared;
+    prepared[count++] = c->prepared;
   }
   return count;
 }
 
-/* What was bound since @p version is told to the backend. */
-static void bring_up(const vyre_recording *rec, part *p, uint64_t *version) {
-  if (p->filled != rec->version) fill(rec, p);
-  p->filled = rec->version;
-  p->piece->is_changed = *version != rec->version;
-  *version = rec->version;
+/* Updates the items if slots were bound since, and tells the backend whether
+ * they changed since @p run_version. */
+static void refresh(const vyre_recording *rec, recorded_list *recorded,
+                    uint64_t *run_version) {
+  if (recorded->filled_version != rec->version) fill(rec, recorded);
+  recorded->filled_version = rec->version;
+  recorded->list->is_changed = *run_version != rec->version;
+  *run_version = rec->version;
 }
 
-static void mistrust(part *p) {
-  p->filled = p->version = p->loop_version = 0;
+/* Makes the next replay fill in the items and encode the list again. */
+static void reset_versions(recorded_list *recorded) {
+  recorded->filled_version = recorded->run_version = recorded->loop_version = 0;
 }
 
-static vyre_code run(vyre_recording *rec, part *p, bool *is_taken, size_t *done,
-                     vyre_status *st) {
-  vyre__prepared *runs[VYRE__MAX_COMMAND_LIST];
-  size_t count = gather(rec, p, runs);
+static vyre_code run_once(vyre_recording *rec, recorded_list *recorded,
+                          bool *is_taken, size_t *done, vyre_status *st) {
+  vyre__prepared *prepared[VYRE__MAX_COMMAND_LIST];
+  size_t count = gather(rec, recorded, prepared);
   *is_taken = count > 0;
   if (count == 0) return VYRE_OK;
-  bring_up(rec, p, &p->version);
+  refresh(rec, recorded, &recorded->run_version);
   vyre_code code =
-      vyre__command_list_run_encoded(runs, count, p->piece, done, st);
-  if (p->piece->is_reusable) p->sums = vyre__command_list_totals(runs, count);
+      vyre__command_list_run_encoded(prepared, count, recorded->list, done, st);
+  if (recorded->list->is_reusable)
+    recorded->totals = vyre__command_list_totals(prepared, count);
   return code;
 }
 
-vyre_code vyre__recording_run_part(vyre_recording *rec, size_t at,
-                                   vyre__part_result *out, vyre_status *st) {
+vyre_code vyre__recording_run_list(vyre_recording *rec, size_t at,
+                                   vyre__recorded_list_result *out,
+                                   vyre_status *st) {
   size_t done = 0;
   vyre_code code;
-  *out = (vyre__part_result){.end = at};
-  part *p = find(rec, at);
-  if (!p) return VYRE_OK;
-  if (p->version == rec->version && p->piece->is_reusable) {
+  *out = (vyre__recorded_list_result){.end = at};
+  recorded_list *recorded = find(rec, at);
+  if (!recorded) return VYRE_OK;
+  if (recorded->run_version == rec->version && recorded->list->is_reusable) {
     out->is_taken = true;
-    p->piece->is_changed = false;
-    code = vyre__command_list_run_again(p->piece, &p->sums, &done, st);
+    recorded->list->is_changed = false;
+    code = vyre__command_list_run_again(recorded->list, &recorded->totals,
+                                        &done, st);
   } else {
-    code = run(rec, p, &out->is_taken, &done, st);
+    code = run_once(rec, recorded, &out->is_taken, &done, st);
     if (!out->is_taken) return VYRE_OK;
   }
-  out->end = p->end;
-  if (code == VYRE_OK && done == p->piece->count) {
-    out->dispatches = p->runs;
-    out->copies = done - p->runs;
+  out->end = recorded->end;
+  if (code == VYRE_OK && done == recorded->list->count) {
+    out->dispatches = recorded->dispatch_count;
+    out->copies = done - recorded->dispatch_count;
     return VYRE_OK;
   }
   for (size_t i = 0; i < done; i++) {
-    bool is_run = p->piece->items[i].launch != NULL;
-    out->dispatches += is_run;
-    out->copies += !is_run;
+    bool is_dispatch = recorded->list->items[i].launch != NULL;
+    out->dispatches += is_dispatch;
+    out->copies += !is_dispatch;
   }
-  for (size_t i = p->first; code != VYRE_OK && i < p->end; i++) {
+  for (size_t i = recorded->first; code != VYRE_OK && i < recorded->end; i++) {
     if (rec->commands[i].kind == VYRE__COMMAND_BARRIER) continue;
     if (done-- > 0) continue;
-    out->end = i; /* the one that failed */
+    out->end = i; /* the command that failed */
     break;
   }
-  if (code != VYRE_OK) mistrust(p); /* looked at again the next time */
+  if (code != VYRE_OK) reset_versions(recorded);
   return code;
 }
 
-/* Whether the part is all that the loop does. */
-static bool is_body(const vyre_recording *rec, size_t at, const part *p) {
-  size_t end = p->end;
+/* Returns true if the list is the complete body of the loop at @p at. */
+static bool is_body(const vyre_recording *rec, size_t at,
+                    const recorded_list *recorded) {
+  size_t end = recorded->end;
   while (end < rec->commands[at].match &&
          rec->commands[end].kind == VYRE__COMMAND_BARRIER) {
     end++;
@@ -200,8 +218,8 @@ static bool is_body(const vyre_recording *rec, size_t at, const part *p) {
   return end == rec->commands[at].match;
 }
 
-/* Where the first command of it that is one stands. */
-static size_t first_of(const vyre_recording *rec, size_t at) {
+/* Returns the first command of the loop body that is not a barrier. */
+static size_t first_command(const vyre_recording *rec, size_t at) {
   while (rec->commands[++at].kind == VYRE__COMMAND_BARRIER) {
   }
   return at;
@@ -210,12 +228,15 @@ static size_t first_of(const vyre_recording *rec, size_t at) {
 vyre_code vyre__recording_run_loop(vyre_recording *rec, size_t at,
                                    vyre__command_list_loop *loop,
                                    vyre_status *st) {
-  vyre__prepared *runs[VYRE__MAX_COMMAND_LIST];
-  part *p = find(rec, first_of(rec, at));
-  size_t count = p && is_body(rec, at, p) ? gather(rec, p, runs) : 0;
+  vyre__prepared *prepared[VYRE__MAX_COMMAND_LIST];
+  recorded_list *recorded = find(rec, first_command(rec, at));
+  size_t count = recorded && is_body(rec, at, recorded)
+                     ? gather(rec, recorded, prepared)
+                     : 0;
   if (count == 0) return VYRE_OK;
-  bring_up(rec, p, &p->loop_version);
-  vyre_code code = vyre__command_list_run_loop(runs, count, p->piece, loop, st);
-  if (code != VYRE_OK) mistrust(p);
+  refresh(rec, recorded, &recorded->loop_version);
+  vyre_code code =
+      vyre__command_list_run_loop(prepared, count, recorded->list, loop, st);
+  if (code != VYRE_OK) reset_versions(recorded);
   return code;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Prints the slots and commands of a recording. */
 #include "base/print.h"
 
 #include <stdio.h>
@@ -9,7 +10,7 @@ static void print_slot(vyre__printer *out, const vyre_recording *rec,
                        uint32_t i) {
   char text[VYRE__SLOT_NAME];
   const vyre__slot *slot = &rec->slots[i];
-  const vyre_slot_binding *r = &slot->binding;
+  const vyre_slot_binding *binding = &slot->binding;
   vyre__print(out, "  slot '%s'", vyre__slot_name(rec, i, text));
   if (slot->size != 0) {
     vyre__print(out, " of %llu bytes", (unsigned long long)slot->size);
@@ -18,14 +19,14 @@ static void print_slot(vyre__printer *out, const vyre_recording *rec,
     vyre__print(out, ": unbound");
   } else {
     vyre__print(out, ": %llu bytes of %s", (unsigned long long)slot->bytes,
-                slot->buffer     ? "resident buffer"
-                : r->host_buffer ? "an output slot"
-                                 : "the host");
+                slot->buffer           ? "device buffer"
+                : binding->host_buffer ? "a host buffer"
+                                       : "host memory");
   }
   if (slot->buffer && slot->is_bound) {
-    vyre__print(out, " %llx", (unsigned long long)r->buffer.id);
-    if (r->offset != 0) {
-      vyre__print(out, " from %llu on", (unsigned long long)r->offset);
+    vyre__print(out, " %llx", (unsigned long long)binding->buffer.id);
+    if (binding->offset != 0) {
+      vyre__print(out, " at offset %llu", (unsigned long long)binding->offset);
     }
   }
   if (rec->is_sealed) {
@@ -37,12 +38,12 @@ static void print_slot(vyre__printer *out, const vyre_recording *rec,
   vyre__print(out, "\n");
 }
 
-static void print_place(vyre__printer *out, const vyre_recording *rec,
-                        const vyre_slot_range *place, uint64_t size) {
+static void print_range(vyre__printer *out, const vyre_recording *rec,
+                        const vyre_slot_range *range, uint64_t size) {
   char text[VYRE__SLOT_NAME];
-  vyre__print(out, "'%s'", vyre__slot_name(rec, place->slot, text));
-  if (place->offset == 0 && size == 0) return;
-  vyre__print(out, "[%llu", (unsigned long long)place->offset);
+  vyre__print(out, "'%s'", vyre__slot_name(rec, range->slot, text));
+  if (range->offset == 0 && size == 0) return;
+  vyre__print(out, "[%llu", (unsigned long long)range->offset);
   if (size != 0) vyre__print(out, " + %llu", (unsigned long long)size);
   vyre__print(out, "]");
 }
@@ -70,13 +71,13 @@ static void print_dispatch(vyre__printer *out, const vyre_recording *rec,
     uint64_t size = c->is_ready ? has_out ? c->prepared->bound[i].out_size
                                           : c->prepared->bound[i].in_size
                                 : 0;
-    bool is_place =
+    bool is_in_place =
         in && dest && in->slot == dest->slot && in->offset == dest->offset;
     vyre__print(out, " %.100s=", b->name);
-    if (in) print_place(out, rec, in, in->size ? in->size : size);
-    if (in && dest && !is_place) vyre__print(out, "->");
-    if (dest && !is_place) {
-      print_place(out, rec, dest, dest->size ? dest->size : size);
+    if (in) print_range(out, rec, in, in->size ? in->size : size);
+    if (in && dest && !is_in_place) vyre__print(out, "->");
+    if (dest && !is_in_place) {
+      print_range(out, rec, dest, dest->size ? dest->size : size);
     }
   }
   vyre__print(out, "\n");
@@ -104,9 +105,9 @@ static void print_command(vyre__printer *out, const vyre_recording *rec,
                        : c->is_upload                          ? "upload "
                        : c->source.buffer && !c->target.buffer ? "download "
                                                                : "copy ");
-      print_place(out, rec, &c->from, size);
+      print_range(out, rec, &c->from, size);
       vyre__print(out, " -> ");
-      print_place(out, rec, &c->to, size);
+      print_range(out, rec, &c->to, size);
       vyre__print(out, "\n");
       return;
     }
@@ -115,8 +116,8 @@ static void print_command(vyre__printer *out, const vyre_recording *rec,
       return;
     case VYRE__COMMAND_WHILE:
       vyre__print(out, "while ");
-      print_place(out, rec, &c->from, 4);
-      vyre__print(out, ", at most %llu rounds, a look every %u\n",
+      print_range(out, rec, &c->from, 4);
+      vyre__print(out, ", at most %llu iterations, flag read every %u\n",
                   (unsigned long long)c->max_iterations, c->check_interval);
       return;
     case VYRE__COMMAND_END:
@@ -133,7 +134,7 @@ bool vyre_recording_print(vyre_recording *rec, vyre_writer writer) {
   rec = rec->current;
   vyre__print(&out, "recording on %s: %zu slots, %zu commands%s\n",
               vyre_device_name(rec->device), rec->slot_count,
-              rec->command_count, rec->is_sealed ? "" : ", not finished");
+              rec->command_count, rec->is_sealed ? "" : ", not sealed");
   for (uint32_t i = 0; i < rec->slot_count; i++) print_slot(&out, rec, i);
   unsigned depth = 0;
   for (size_t i = 0; i < rec->command_count; i++) {
@@ -143,7 +144,7 @@ bool vyre_recording_print(vyre_recording *rec, vyre_writer writer) {
     if (kind == VYRE__COMMAND_WHILE) depth++;
   }
   if (rec->is_sealed) {
-    if (out.ok) out.ok = vyre_capture_plan_print(&rec->sums, writer);
+    if (out.ok) out.ok = vyre_capture_plan_print(&rec->totals, writer);
   }
   pthread_mutex_unlock(lock);
   return out.ok;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Creates recordings and adds slots and commands to them. */
 #include "runtime/recording/recording.h"
 
 #include <stdio.h>
@@ -8,18 +9,18 @@
 #include "base/status.h"
 #include "runtime/dispatch/prepared_match.h"
 
-/* --- objects -----------------------------------------------------------------*/
+/* --- lifetime ----------------------------------------------------------- */
 
 vyre_code vyre_recording_create(vyre_device *device, vyre_recording **out,
                                 vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_recording_create";
-  if (!out) return vyre__null_argument(st, who, "out");
+  static const char function[] = "vyre_recording_create";
+  if (!out) return vyre__null_argument(st, function, "out");
   *out = NULL;
-  if (!device) return vyre__null_argument(st, who, "device");
+  if (!device) return vyre__null_argument(st, function, "device");
   VYRE_TRY(vyre__device_check(device, st));
   vyre_recording *rec = vyre__resize(device->allocator, NULL, 0, sizeof *rec);
-  if (!rec) return vyre__no_memory(st, who, "recordings", 1);
+  if (!rec) return vyre__no_memory(st, function, "recordings", 1);
   memset(rec, 0, sizeof *rec);
   atomic_init(&rec->references, 1);
   rec->device = vyre_device_retain(device);
@@ -37,17 +38,18 @@ vyre_recording *vyre_recording_retain(vyre_recording *recording) {
 
 void vyre__recording_clear(vyre_recording *rec) {
   vyre_allocator allocator = rec->device->allocator;
-  vyre__recording_drop_parts(rec);
+  vyre__recording_free_lists(rec);
   for (size_t i = 0; i < rec->command_count; i++) {
     vyre__command *c = &rec->commands[i];
     if (c->prepared) {
       vyre__prepared_unbind(c->prepared, false);
-      vyre__prepared_set_outputs(c->prepared);
+      vyre__prepared_return(c->prepared);
     }
     vyre_pipeline_release(c->pipeline);
   }
   vyre__resize(allocator, rec->tables, rec->tables_size, 0);
-  if (rec->staging) vyre__resize(allocator, rec->staging, VYRE__BOUNCE, 0);
+  if (rec->staging)
+    vyre__resize(allocator, rec->staging, VYRE__STAGING_BYTES, 0);
   vyre__reserve_free(allocator, (void *)&rec->commands, &rec->command_capacity,
                      sizeof *rec->commands);
   vyre__reserve_free(allocator, (void *)&rec->slots, &rec->slot_capacity,
@@ -58,7 +60,7 @@ void vyre__recording_clear(vyre_recording *rec) {
 void vyre_recording_release(vyre_recording *rec) {
   if (!rec || atomic_fetch_sub(&rec->references, 1) > 1) return;
   vyre_device *device = rec->device;
-  while (rec) { /* the first, then its copies */
+  while (rec) { /* the first instance, then the others */
     vyre_recording *next = rec->next_instance;
     vyre__recording_clear(rec);
     if (rec->first == rec) pthread_mutex_destroy(&rec->lock);
@@ -68,12 +70,12 @@ void vyre_recording_release(vyre_recording *rec) {
   vyre_device_release(device);
 }
 
-/* --- slots -------------------------------------------------------------------*/
+/* --- slots -------------------------------------------------------------- */
 
-static vyre_code finished(vyre_status *st) {
+static vyre_code already_sealed(vyre_status *st) {
   return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
-                   "record it anew with what is to be different",
-                   "the recording is finished: nothing can be added");
+                   "create another recording, with all commands that it needs",
+                   "the recording is sealed: nothing can be added to it");
 }
 
 const char *vyre__slot_name(const vyre_recording *rec, uint32_t slot,
@@ -111,43 +113,42 @@ vyre_code vyre_recording_add_slot(vyre_recording *rec, const char *name,
                                   uint64_t size, uint32_t *out,
                                   vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_recording_add_slot";
-  if (!out) return vyre__null_argument(st, who, "out");
+  static const char function[] = "vyre_recording_add_slot";
+  if (!out) return vyre__null_argument(st, function, "out");
   *out = VYRE_NO_SLOT;
-  if (!rec) return vyre__null_argument(st, who, "recording");
-  if (!name) return vyre__null_argument(st, who, "name");
-  if (rec->is_sealed) return finished(st);
+  if (!rec) return vyre__null_argument(st, function, "recording");
+  if (!name) return vyre__null_argument(st, function, "name");
+  if (rec->is_sealed) return already_sealed(st);
   size_t length = strlen(name);
   if (length == 0 || length >= VYRE__SLOT_NAME) {
     return VYRE_FAIL_WITH(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
                           NULL, VYRE_NUMBERS({"length", length}),
-                          "give it 1 to 63 bytes",
+                          "use a name of 1 to 63 bytes",
                           "the slot name '%.70s' has %zu bytes", name, length);
   }
   if (vyre_recording_find_slot(rec, name) != VYRE_NO_SLOT) {
-    return VYRE_FAIL(
-        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
-        "use the slot that is there (vyre_recording_find_slot), or "
-        "another name",
-        "the recording has a slot '%s' already", name);
+    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                     "use another name, or find the existing slot with "
+                     "vyre_recording_find_slot",
+                     "the recording already has a slot '%s'", name);
   }
   return add_slot(rec, name, size, out, st);
 }
 
 vyre_code vyre_recording_add_fixed_slot(vyre_recording *rec,
-                                        const vyre_slot_binding *resource,
+                                        const vyre_slot_binding *binding,
                                         uint32_t *out, vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_recording_add_fixed_slot";
-  if (!out) return vyre__null_argument(st, who, "out");
+  static const char function[] = "vyre_recording_add_fixed_slot";
+  if (!out) return vyre__null_argument(st, function, "out");
   *out = VYRE_NO_SLOT;
-  if (!rec) return vyre__null_argument(st, who, "recording");
-  if (!resource) return vyre__null_argument(st, who, "resource");
-  if (rec->is_sealed) return finished(st);
+  if (!rec) return vyre__null_argument(st, function, "recording");
+  if (!binding) return vyre__null_argument(st, function, "resource");
+  if (rec->is_sealed) return already_sealed(st);
   uint32_t slot;
   vyre__device_buffer *held = NULL;
   VYRE_TRY(add_slot(rec, "", 0, &slot, st));
-  vyre_code code = vyre__host_buffer_bind(rec, slot, resource, &held, st);
+  vyre_code code = vyre__slot_resolve(rec, slot, binding, &held, st);
   if (held) vyre__device_buffer_release(rec->device, held);
   if (code != VYRE_OK) {
     rec->slot_count--;
@@ -157,10 +158,10 @@ vyre_code vyre_recording_add_fixed_slot(vyre_recording *rec,
   return VYRE_OK;
 }
 
-/* --- commands ----------------------------------------------------------------*/
+/* --- commands ----------------------------------------------------------- */
 
 bool vyre__command_slot_ranges(const vyre__command *c,
-                               vyre__place_visitor visit, void *self) {
+                               vyre__slot_range_visitor visit, void *self) {
   switch (c->kind) {
     case VYRE__COMMAND_DISPATCH:
       for (size_t i = 0; i < c->desc.input_count; i++) {
@@ -179,59 +180,62 @@ bool vyre__command_slot_ranges(const vyre__command *c,
   }
 }
 
-static vyre_code check_place(const vyre_recording *rec,
-                             const vyre_slot_range *place, vyre_status *st) {
-  if (place->slot >= rec->slot_count) {
+static vyre_code check_slot_range(const vyre_recording *rec,
+                                  const vyre_slot_range *range,
+                                  vyre_status *st) {
+  if (range->slot >= rec->slot_count) {
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
-        VYRE_NUMBERS({"slot", place->slot}, {"slots", rec->slot_count}),
-        "use a number that vyre_recording_add_slot gave",
-        "slot %u of a recording that has %zu", place->slot, rec->slot_count);
+        VYRE_NUMBERS({"slot", range->slot}, {"slots", rec->slot_count}),
+        "use a slot number that vyre_recording_add_slot returned",
+        "slot %u does not exist; the recording has %zu slots", range->slot,
+        rec->slot_count);
   }
-  if (place->size <= UINT64_MAX - place->offset) return VYRE_OK;
+  if (range->size <= UINT64_MAX - range->offset) return VYRE_OK;
   char text[VYRE__SLOT_NAME];
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
-      VYRE_NUMBERS({"offset", place->offset}, {"size", place->size}),
-      "keep the place inside of the slot",
-      "slot '%s': %llu bytes from %llu on do not fit 64 bits",
-      vyre__slot_name(rec, place->slot, text), (unsigned long long)place->size,
-      (unsigned long long)place->offset);
+      VYRE_NUMBERS({"offset", range->offset}, {"size", range->size}),
+      "keep the range inside the slot",
+      "slot '%s': a range of %llu bytes at offset %llu ends beyond 2^64",
+      vyre__slot_name(rec, range->slot, text), (unsigned long long)range->size,
+      (unsigned long long)range->offset);
 }
 
-/* Room for one more command; the caller counts it. */
-static vyre_code next_command(vyre_recording *rec, const char *who,
+/* Reserves memory for the next command and clears it. The caller fills it in
+ * and increments command_count. */
+static vyre_code next_command(vyre_recording *rec, const char *function,
                               vyre__command **out, vyre_status *st) {
-  if (!rec) return vyre__null_argument(st, who, "recording");
-  if (rec->is_sealed) return finished(st);
+  if (!rec) return vyre__null_argument(st, function, "recording");
+  if (rec->is_sealed) return already_sealed(st);
   if (rec->command_count >= UINT32_MAX - 1 ||
       !vyre__reserve(rec->device->allocator, (void *)&rec->commands,
                      &rec->command_capacity, rec->command_count + 1,
                      sizeof *rec->commands, false)) {
-    return vyre__no_memory(st, who, "commands", rec->command_count + 1);
+    return vyre__no_memory(st, function, "commands", rec->command_count + 1);
   }
   *out = &rec->commands[rec->command_count];
   **out = (vyre__command){.barrier_slot = VYRE_NO_SLOT};
   return VYRE_OK;
 }
 
-static vyre_code wrong_count(const vyre_pipeline *pipeline, const char *what,
-                             size_t expected, size_t received,
-                             vyre_status *st) {
+static vyre_code wrong_range_count(const vyre_pipeline *pipeline,
+                                   const char *bindings, size_t expected,
+                                   size_t received, vyre_status *st) {
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
       VYRE_NUMBERS({"expected_places", expected},
                    {"received_places", received}),
-      "give one place for each, in order of their binding numbers",
-      "kernel '%.60s' has %zu %s, got places for %zu",
-      vyre_program_name(pipeline->program), expected, what, received);
+      "pass one slot range for each, in order of their binding numbers",
+      "kernel '%.60s' has %zu %s, but %zu slot ranges were given",
+      vyre_program_name(pipeline->program), expected, bindings, received);
 }
 
 static vyre_code check_dispatch(const vyre_recording *rec,
                                 const vyre_pipeline *pipeline,
                                 const vyre_recorded_dispatch *d,
                                 vyre_status *st) {
-  static const char who[] = "vyre_recording_add_dispatch";
+  static const char function[] = "vyre_recording_add_dispatch";
   const vyre_binding_plan *plan = &pipeline->plan;
   if (pipeline->device != rec->device) {
     return VYRE_FAIL_WITH(
@@ -239,45 +243,47 @@ static vyre_code check_dispatch(const vyre_recording *rec,
         VYRE_NUMBERS({"pipeline_device", pipeline->device->state->id},
                      {"device", rec->device->state->id}),
         "compile the program for the recording's device",
-        "pipeline '%s' is one of device %llu, the recording of device %llu",
+        "pipeline '%s' belongs to device %llu, the recording to device %llu",
         pipeline->id, (unsigned long long)pipeline->device->state->id,
         (unsigned long long)rec->device->state->id);
   }
   if (d->input_count != plan->input_count) {
-    return wrong_count(pipeline, "inputs", plan->input_count, d->input_count,
-                       st);
+    return wrong_range_count(pipeline, "inputs", plan->input_count,
+                             d->input_count, st);
   }
   if (d->output_count != plan->output_count) {
-    return wrong_count(pipeline, "outputs", plan->output_count, d->output_count,
-                       st);
+    return wrong_range_count(pipeline, "outputs", plan->output_count,
+                             d->output_count, st);
   }
   if (!d->inputs && d->input_count > 0) {
-    return vyre__null_argument(st, who, "desc->inputs");
+    return vyre__null_argument(st, function, "desc->inputs");
   }
   if (!d->outputs && d->output_count > 0) {
-    return vyre__null_argument(st, who, "desc->outputs");
+    return vyre__null_argument(st, function, "desc->outputs");
   }
   for (size_t i = 0; i < d->input_count; i++) {
-    VYRE_TRY(check_place(rec, &d->inputs[i], st));
+    VYRE_TRY(check_slot_range(rec, &d->inputs[i], st));
   }
   for (size_t i = 0; i < d->output_count; i++) {
-    VYRE_TRY(check_place(rec, &d->outputs[i], st));
+    VYRE_TRY(check_slot_range(rec, &d->outputs[i], st));
   }
   if (!d->has_repeat_count || d->repeat_count > 0) return VYRE_OK;
-  return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_ZERO_REPEAT_COUNT,
-                   "ask for 1 or more, or leave has_iterations false",
-                   "0 iterations were asked for on '%s'",
-                   vyre_device_name(rec->device));
+  return VYRE_FAIL(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_ZERO_REPEAT_COUNT,
+      "set repeat_count to 1 or more, or has_repeat_count to false",
+      "repeat_count is 0 for a dispatch on device '%s'",
+      vyre_device_name(rec->device));
 }
 
-/* A copy of places that lasts until finish. */
-static vyre_slot_range *keep_places(vyre_recording *rec,
-                                    const vyre_slot_range *places,
+/* Copies slot ranges to the arena that the seal frees. Returns NULL without
+ * memory. */
+static vyre_slot_range *copy_ranges(vyre_recording *rec,
+                                    const vyre_slot_range *ranges,
                                     size_t count) {
-  vyre_slot_range *kept =
-      vyre__arena_array(&rec->building, count, sizeof *kept);
-  if (kept && count > 0) memcpy(kept, places, count * sizeof *kept);
-  return kept;
+  vyre_slot_range *copy =
+      vyre__arena_array(&rec->building, count, sizeof *copy);
+  if (copy && count > 0) memcpy(copy, ranges, count * sizeof *copy);
+  return copy;
 }
 
 vyre_code vyre_recording_add_dispatch(vyre_recording *rec,
@@ -285,11 +291,11 @@ vyre_code vyre_recording_add_dispatch(vyre_recording *rec,
                                       const vyre_recorded_dispatch *d,
                                       vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_recording_add_dispatch";
+  static const char function[] = "vyre_recording_add_dispatch";
   vyre__command *c;
-  if (!pipeline) return vyre__null_argument(st, who, "pipeline");
-  if (!d) return vyre__null_argument(st, who, "desc");
-  VYRE_TRY(next_command(rec, who, &c, st));
+  if (!pipeline) return vyre__null_argument(st, function, "pipeline");
+  if (!d) return vyre__null_argument(st, function, "desc");
+  VYRE_TRY(next_command(rec, function, &c, st));
   VYRE_TRY(check_dispatch(rec, pipeline, d, st));
   c->kind = VYRE__COMMAND_DISPATCH;
   c->desc = (vyre_dispatch_desc){.input_count = d->input_count,
@@ -305,16 +311,17 @@ vyre_code vyre_recording_add_dispatch(vyre_recording *rec,
                                  .print = d->print};
   VYRE_TRY(vyre__pipeline_variant(pipeline, &c->desc, &c->variant, st));
   VYRE_TRY(vyre__grid_check_given(c->variant, d->grid, st));
-  c->desc.variant = NULL; /* the caller's */
+  c->desc.variant = NULL; /* the pointer is only valid during this call */
   const char *label =
       d->label ? d->label : vyre_program_name(pipeline->program);
   (void)snprintf(c->label, sizeof c->label, "%s", label);
   vyre__arena_mark mark = vyre__arena_here(&rec->building);
-  c->tables.in = keep_places(rec, d->inputs, d->input_count);
-  c->tables.out = keep_places(rec, d->outputs, d->output_count);
+  c->tables.in = copy_ranges(rec, d->inputs, d->input_count);
+  c->tables.out = copy_ranges(rec, d->outputs, d->output_count);
   if (!c->tables.in || !c->tables.out) {
     vyre__arena_rewind(&rec->building, mark);
-    return vyre__no_memory(st, who, "places", d->input_count + d->output_count);
+    return vyre__no_memory(st, function, "slot ranges",
+                           d->input_count + d->output_count);
   }
   c->pipeline = vyre_pipeline_retain(pipeline);
   rec->command_count++;
@@ -326,23 +333,23 @@ vyre_code vyre_recording_add_copy(vyre_recording *rec, vyre_slot_range from,
   vyre__status_begin(st);
   vyre__command *c;
   VYRE_TRY(next_command(rec, "vyre_recording_add_copy", &c, st));
-  VYRE_TRY(check_place(rec, &from, st));
-  VYRE_TRY(check_place(rec, &to, st));
+  VYRE_TRY(check_slot_range(rec, &from, st));
+  VYRE_TRY(check_slot_range(rec, &to, st));
   if (from.size != 0 && to.size != 0 && from.size != to.size) {
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
         VYRE_NUMBERS({"from_bytes", from.size}, {"to_bytes", to.size}),
-        "make both places the same size, or leave one of them 0",
-        "a copy of %llu bytes to a place of %llu",
-        (unsigned long long)from.size, (unsigned long long)to.size);
+        "use the same size for both ranges, or 0 for one of them",
+        "a copy from %llu bytes to %llu bytes", (unsigned long long)from.size,
+        (unsigned long long)to.size);
   }
   if (from.size == 0) from.size = to.size;
   to.size = from.size;
   if (vyre__slot_ranges_overlap(&from, &to)) {
     char text[VYRE__SLOT_NAME];
     return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH,
-                     "copy to bytes that are not copied from",
-                     "slot '%s': a copy within it overlaps",
+                     "use source and target ranges that do not overlap",
+                     "source and target of a copy within slot '%s' overlap",
                      vyre__slot_name(rec, from.slot, text));
   }
   c->kind = VYRE__COMMAND_COPY;
@@ -362,24 +369,24 @@ vyre_code vyre_recording_add_barrier(vyre_recording *rec, vyre_status *st) {
 }
 
 vyre_code vyre_recording_begin_while(vyre_recording *rec, vyre_slot_range flag,
-                                     uint64_t max_rounds, uint32_t stretch,
-                                     vyre_status *st) {
+                                     uint64_t max_iterations,
+                                     uint32_t check_interval, vyre_status *st) {
   vyre__status_begin(st);
   vyre__command *c;
   VYRE_TRY(next_command(rec, "vyre_recording_begin_while", &c, st));
-  VYRE_TRY(check_place(rec, &flag, st));
-  if (max_rounds == 0) {
+  VYRE_TRY(check_slot_range(rec, &flag, st));
+  if (max_iterations == 0) {
     return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_ZERO_REPEAT_COUNT,
-                     "give the most rounds that make sense",
-                     "a loop with a maximum of 0 rounds");
+                     "set max_iterations to 1 or more",
+                     "a loop has max_iterations 0");
   }
   if (rec->open_count == VYRE_RECORDING_DEPTH) {
     return VYRE_FAIL_WITH(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
                           NULL,
                           VYRE_NUMBERS({"depth", rec->open_count + 1},
                                        {"most", VYRE_RECORDING_DEPTH}),
-                          "put the inner loops into kernels",
-                          "%u loops in each other; the most is %d",
+                          "move the innermost loop into a kernel",
+                          "%u nested loops; at most %d are supported",
                           rec->open_count + 1, VYRE_RECORDING_DEPTH);
   }
   char text[VYRE__SLOT_NAME];
@@ -387,17 +394,17 @@ vyre_code vyre_recording_begin_while(vyre_recording *rec, vyre_slot_range flag,
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
         VYRE_NUMBERS({"offset", flag.offset}, {"size", flag.size}),
-        "give the flag 4 bytes at a multiple of 4",
-        "slot '%s': a flag of %llu bytes at %llu",
+        "use a flag of 4 bytes, at an offset that is a multiple of 4",
+        "slot '%s': the loop flag has %llu bytes at offset %llu",
         vyre__slot_name(rec, flag.slot, text), (unsigned long long)flag.size,
         (unsigned long long)flag.offset);
   }
   c->kind = VYRE__COMMAND_WHILE;
   c->from = flag;
   c->from.size = 4;
-  c->max_iterations = max_rounds;
-  c->check_interval = stretch > 0 ? stretch : 1;
-  rec->open[rec->open_count++] = (uint32_t)rec->command_count++;
+  c->max_iterations = max_iterations;
+  c->check_interval = check_interval > 0 ? check_interval : 1;
+  rec->open_loops[rec->open_count++] = (uint32_t)rec->command_count++;
   return VYRE_OK;
 }
 
@@ -407,10 +414,10 @@ vyre_code vyre_recording_end_while(vyre_recording *rec, vyre_status *st) {
   VYRE_TRY(next_command(rec, "vyre_recording_end_while", &c, st));
   if (rec->open_count == 0) {
     return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
-                     "begin one with vyre_recording_begin_while",
-                     "no loop of the recording is open");
+                     "call vyre_recording_begin_while first",
+                     "vyre_recording_end_while without an open loop");
   }
-  uint32_t begin = rec->open[--rec->open_count];
+  uint32_t begin = rec->open_loops[--rec->open_count];
   c->kind = VYRE__COMMAND_END;
   c->match = begin;
   rec->commands[begin].match = (uint32_t)rec->command_count;
@@ -426,5 +433,5 @@ vyre_code vyre_recording_end_while(vyre_recording *rec, vyre_status *st) {
 void vyre_recording_capacities(const vyre_recording *rec,
                                vyre_capture_plan *out) {
   if (!out) return;
-  *out = rec ? rec->sums : (vyre_capture_plan){0};
+  *out = rec ? rec->totals : (vyre_capture_plan){0};
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the parts of recordings know of each other.
+/* Internal state of recordings, shared by the files of this folder.
  *
- *   recording.c          objects, slots, commands as they are recorded
- *   seal.c     finish: checks, barriers, tables
- *   slots.c     slots against memory; dispatches prepared for it
- *   replay.c   running
- *   instances.c   what is bound while replays are on their way
- *   conflicts.c   replays of all recordings that run, and what they share
- *   command_list.c    parts of it that the backend runs by itself
- *   print.c
+ *   recording.c     creates recordings and adds slots and commands
+ *   seal.c          checks a recording, places barriers, allocates tables
+ *   slots.c         binds memory to slots and prepares dispatches for it
+ *   replay.c        runs the commands
+ *   instances.c     copies a recording whose slots are bound during a replay
+ *   conflicts.c     finds replays that share memory
+ *   command_list.c  lets the backend run several commands as one list
+ *   print.c         prints a recording
  *
- * A dispatch keeps its run prepared, without holding resident buffers: a replay
- * takes hold of every buffer that is bound, once, and since a handle is never
- * used again, what it then finds is what the run was prepared for. */
+ * A recorded dispatch owns its prepared dispatch, which holds no device buffers.
+ * Instead a replay acquires every bound buffer once. A handle is never reused, so
+ * an acquired buffer is the one that the dispatch was prepared for. */
 #ifndef VYRE_RUNTIME_RECORDING_RECORDING_H
 #define VYRE_RUNTIME_RECORDING_RECORDING_H
 
@@ -20,25 +20,28 @@
 
 #include "runtime/runtime.h"
 
-enum { VYRE__SLOT_NAME = 64, VYRE__LABEL = 64, VYRE__BOUNCE = 64 << 10 };
+enum {
+  VYRE__SLOT_NAME = 64, /* bytes of a slot name, with the final zero */
+  VYRE__LABEL = 64,
+  VYRE__STAGING_BYTES = 64 << 10
+};
 
-/* Memory: of the host, or of a buffer, which may be seen by the host or not. */
+/* Location of bytes: in host memory, or in a device buffer. */
 typedef struct vyre__memory {
-  unsigned char *host;
-  vyre__buffer *buffer; /* NULL: of the host only */
+  unsigned char *host;  /* NULL if only the device sees the bytes */
+  vyre__buffer *buffer; /* NULL for plain host memory */
   uint64_t offset;      /* in the buffer */
 } vyre__memory;
 
-/* A named slot. */
 typedef struct vyre__slot {
-  char name[VYRE__SLOT_NAME]; /* "": fixed */
-  uint64_t size;              /* declared; 0: any */
+  char name[VYRE__SLOT_NAME]; /* "" for a fixed slot */
+  uint64_t size;              /* declared size; 0 accepts any size */
   bool is_bound;
-  bool is_used, is_written; /* by a command; set by finish */
+  bool is_used, is_written; /* by a command; known after the seal */
   vyre_slot_binding binding;
-  uint64_t bytes; /* of what is bound */
+  uint64_t bytes; /* size of the bound memory */
   vyre__memory memory;
-  vyre__device_buffer *buffer; /* where the handle leads, or NULL */
+  vyre__device_buffer *buffer; /* entry of the bound handle, or NULL */
 } vyre__slot;
 
 typedef enum vyre__command_kind {
@@ -49,47 +52,48 @@ typedef enum vyre__command_kind {
   VYRE__COMMAND_END
 } vyre__command_kind;
 
-/* What a kernel is given: a buffer, or, the last of a dispatch, its grid. */
+/* Kernel argument: a buffer, or, as the last argument, the launch block. */
 typedef struct vyre__argument {
-  uint32_t slot; /* VYRE_NO_SLOT: the launch block */
+  uint32_t slot; /* VYRE_NO_SLOT for the launch block */
   uint32_t binding;
   uint64_t offset, size;
 } vyre__argument;
 
-/* The tables of a dispatch, as large as its capture plan says. */
+/* Tables of a dispatch. The capture plan gives their lengths. */
 typedef struct vyre__tables {
-  vyre_slot_range *in;       /* input_device_capacity */
-  vyre_input *inputs;        /* as many */
-  vyre_slot_range *out;      /* output_readback_capacity */
-  vyre_output *outputs;      /* as many */
-  vyre__argument *arguments; /* kernel_argument_capacity: inputs, then outputs
-                                that take none, then the launch block */
+  vyre_slot_range *in;  /* input_device_capacity entries */
+  vyre_input *inputs;   /* input_device_capacity entries */
+  vyre_slot_range *out; /* output_readback_capacity entries */
+  vyre_output *outputs; /* output_readback_capacity entries */
+  /* kernel_argument_capacity entries: the inputs, then the outputs that are not
+   * also inputs, then the launch block. */
+  vyre__argument *arguments;
 } vyre__tables;
 
 typedef struct vyre__command {
   vyre__command_kind kind;
-  bool needs_barrier; /* before it; barrier_slot says for what */
-  bool is_ready;      /* for what is bound */
-  bool was_ready;     /* once */
-  uint32_t barrier_slot;
-  uint32_t match; /* of a loop: its other end */
+  bool needs_barrier;    /* before this command, because of barrier_slot */
+  bool is_ready;         /* prepared for the memory that is bound now */
+  bool was_ready;        /* prepared at least once */
+  uint32_t barrier_slot; /* slot that an earlier command accesses */
+  uint32_t match;        /* of a loop: index of its other end */
 
-  /* dispatch */
+  /* Dispatches. */
   vyre_pipeline *pipeline;  /* retained */
-  vyre_pipeline *variant;   /* what runs: the pipeline's own */
-  vyre__prepared *prepared; /* from finish on */
+  vyre_pipeline *variant;   /* variant that runs; owned by the pipeline */
+  vyre__prepared *prepared; /* NULL before the seal */
   vyre_dispatch_desc desc;  /* without bindings */
   char label[VYRE__LABEL];
   vyre_capture_plan plan;
-  vyre__tables tables; /* until finish: in and out only, in `building` */
+  vyre__tables tables; /* before the seal only `in` and `out`, in `building` */
 
-  /* copy; of a loop, `from` is the flag */
+  /* Copies. The flag of a loop is in `from`. */
   vyre_slot_range from, to;
-  uint64_t size; /* resolved */
+  uint64_t size; /* bytes, once the slots are bound */
   vyre__memory source, target;
   bool is_upload, is_uploaded;
 
-  /* loop */
+  /* Loops. */
   uint64_t max_iterations;
   uint32_t check_interval;
   uint64_t body_dispatches;
@@ -99,141 +103,158 @@ struct vyre_recording {
   atomic_uint references;
   vyre_device *device; /* retained */
   bool is_sealed;
-  vyre_arena building; /* places of dispatches, until finish */
+  vyre_arena building; /* slot ranges of dispatches; freed by the seal */
   vyre__slot *slots;
   size_t slot_count, slot_capacity;
   vyre__command *commands;
   size_t command_count, command_capacity;
-  uint32_t open[VYRE_RECORDING_DEPTH]; /* loops that are not ended */
+  uint32_t open_loops[VYRE_RECORDING_DEPTH]; /* loops without an end so far */
   uint32_t open_count;
-  unsigned char *tables;
+  unsigned char *tables; /* one block with the tables of all dispatches */
   size_t tables_size;
-  vyre_capture_plan sums;
+  vyre_capture_plan totals; /* sums of the capture plans of all dispatches */
 
-  /* Copies. What people have is the first of them, `home`; bind and replay mean
-   * its `current`. While a copy has users, nothing of it is bound: who binds then
-   * goes on to one that has none. */
+  /* Instances. Callers have the first one; binding and replaying act on its
+   * `current`. Slots of an instance with users are never bound: a bind call then
+   * switches to an instance without users. */
   vyre_recording *first, *current, *next_instance;
-  uint32_t instance_count; /* of home: beside it */
+  uint32_t instance_count; /* of the first: instances in addition to it */
 
-  /* Of home: of all that changes after finish, of all copies. Not held while
-   * commands run: those belong to who has the flight. */
+  /* Lock of the first instance. It guards everything that changes after the seal,
+   * in all instances. It is not held while commands run: the active replay owns
+   * them. */
   pthread_mutex_t lock;
-  uint32_t users;     /* replays that were asked for and are not over */
-  uint32_t pending;   /* those in the queue */
-  bool is_dirty;      /* something was bound since the last look */
-  bool is_keep_known; /* whether keeping inputs is safe was found out */
-  bool is_keep_safe;
-  vyre_status keep_refusal; /* why it is not */
-  unsigned char
-      *staging; /* between buffers that only the device sees; or NULL */
+  uint32_t users;       /* replays that were requested and have not ended */
+  uint32_t pending;     /* replays in the queue */
+  bool is_dirty;        /* a slot was bound after the last preparation */
+  bool is_skip_checked; /* is_skip_safe and skip_refusal are valid */
+  bool is_skip_safe;    /* replays may skip uploads */
+  vyre_status skip_refusal;
 
-  uint64_t version; /* how often something was made ready */
-  struct vyre__recording_part
-      *parts; /* that the backend has; of who has the flight */
+  /* VYRE__STAGING_BYTES for copies between buffers that only the device sees, or
+   * NULL. */
+  unsigned char *staging;
+
+  uint64_t version;                  /* number of preparations; starts at 0 */
+  struct vyre__recorded_list *lists; /* owned by the active replay */
 };
 
-enum { VYRE__MAX_COPIES = 7 }; /* beside the first */
+/* Instances of a recording in addition to the first. */
+enum { VYRE__MAX_INSTANCES = 7 };
 
-/* Tables and runs, for commands whose places are elsewhere. */
-vyre_code vyre__recording_lay_out(vyre_recording *recording, const char *who,
-                                  vyre_status *st);
+/* Allocates tables and prepared dispatches for the commands of @p recording, whose
+ * slot ranges lie elsewhere. @p function: public function, for messages.
+ * Errors: VYRE_OUT_OF_MEMORY. */
+vyre_code vyre__recording_build_tables(vyre_recording *recording,
+                                       const char *function, vyre_status *st);
 
-/* Under the lock: gives home another current, with the same bindings and without
- * users, which is best for binding @p resource (NULL: nothing) to @p slot, and may
- * have that already.
- * Errors: all have users, and there are as many as may be; VYRE_OUT_OF_MEMORY. */
-vyre_code vyre__recording_end_replay(vyre_recording *home, uint32_t slot,
-                                     const vyre_slot_binding *resource,
-                                     vyre_status *st);
-/* Frees what a copy has. */
-void vyre__recording_clear(vyre_recording *copy);
-/* Commands that use the slot are not ready any more. */
+/* Makes an instance without users the current one, with the same bindings. It
+ * prefers an instance that has @p binding (NULL: nothing) bound to @p slot already.
+ * The caller holds the lock.
+ * Errors: all instances have users and no more may be created;
+ * VYRE_OUT_OF_MEMORY. */
+vyre_code vyre__recording_switch_instance(vyre_recording *first, uint32_t slot,
+                                          const vyre_slot_binding *binding,
+                                          vyre_status *st);
+/* Frees everything that an instance owns, but not the object itself. */
+void vyre__recording_clear(vyre_recording *instance);
+/* Marks all commands that use @p slot as not ready. */
 void vyre__recording_invalidate(vyre_recording *recording, uint32_t slot);
 bool vyre__slot_binding_equal(const vyre_slot_binding *a,
                               const vyre_slot_binding *b);
-/* Whether what is bound to two slots shares bytes. */
+/* Returns true if the memory bound to two slots overlaps. */
 bool vyre__slots_overlap(const vyre__slot *a, const vyre__slot *b);
 
-/* A replay that runs; on the stack of who runs it, or in its fence. */
+/* Replay whose commands run now. Lives on the stack of its thread, or in its
+ * fence. */
 typedef struct vyre__active_replay {
-  const vyre_recording *rec; /* held: what is bound is there */
-  pthread_t runner;
-  bool is_queued; /* the device's queue runs it: those come in their order */
+  const vyre_recording *rec; /* its bound buffers are acquired */
+  pthread_t thread;
+  bool is_queued; /* runs on the device's queue, which keeps submission order */
   struct vyre__active_replay *next;
 } vyre__active_replay;
 
-/* Before commands run: another replay that runs, and with which it shares bytes
- * that one of them writes, is waited for if one of both is the queue's, or with
- * @p takes_turns; else it is refused, with the slot's name. A callback of a replay
- * waits for none. */
-vyre_code vyre__active_replay_begin(vyre__active_replay *flight,
+/* Registers a replay before its commands run. Two replays conflict if they share
+ * bytes that one of them writes. A conflict with an active replay is
+ *   - waited for, if one of the two is queued, or with @p wait_for_conflicts;
+ *   - refused otherwise, with the name of the slot.
+ * A callback of a replay never waits. */
+vyre_code vyre__active_replay_begin(vyre__active_replay *replay,
                                     const vyre_recording *recording,
-                                    bool is_queued, bool takes_turns,
+                                    bool is_queued, bool wait_for_conflicts,
                                     vyre_status *st);
-void vyre__active_replay_end(vyre__active_replay *flight);
+void vyre__active_replay_end(vyre__active_replay *replay);
 
-/* Commands from @p at on that the backend runs as a piece, if it has pieces and they
- * are such. *is_taken: they were run, and *end is behind the last; of those that
- * ended well so many were dispatches and copies. After a failure *end is where. */
-typedef struct vyre__part_result {
-  size_t end;
-  uint64_t dispatches, copies;
-  bool is_taken;
-} vyre__part_result;
+/* Result of vyre__recording_run_list. */
+typedef struct vyre__recorded_list_result {
+  size_t end;                  /* next command, or the command that failed */
+  uint64_t dispatches, copies; /* that succeeded */
+  bool is_taken;               /* false: nothing ran */
+} vyre__recorded_list_result;
 
-vyre_code vyre__recording_run_part(vyre_recording *recording, size_t at,
-                                   vyre__part_result *out, vyre_status *st);
-/* Rounds of the loop that command @p at begins, if all of it is one piece, whose flag
- * the backend can look at: as many as loop->most. */
+/* Lets the backend run the commands from @p at on as one command list, if it
+ * supports lists and the commands may be in one. */
+vyre_code vyre__recording_run_list(vyre_recording *recording, size_t at,
+                                   vyre__recorded_list_result *out,
+                                   vyre_status *st);
+/* Lets the backend run up to loop->max_iterations of the loop that command @p at
+ * begins. The body has to be one command list, and the backend has to be able to
+ * test the flag; otherwise loop->is_taken stays false. */
 vyre_code vyre__recording_run_loop(vyre_recording *recording, size_t at,
                                    vyre__command_list_loop *loop,
                                    vyre_status *st);
-void vyre__recording_drop_parts(vyre_recording *recording);
+void vyre__recording_free_lists(vyre_recording *recording);
 
-/* What a slot is called in messages. */
+/* Returns the name of a slot for messages: its own, or its number in @p text. */
 const char *vyre__slot_name(const vyre_recording *recording, uint32_t slot,
                             char text[VYRE__SLOT_NAME]);
 
-/* Takes a reading of @p resource for @p slot: its memory and its size. *held: its
- * buffer, which is held; left as it is if there is none. */
-vyre_code vyre__host_buffer_bind(vyre_recording *recording, uint32_t slot,
-                                 const vyre_slot_binding *resource,
-                                 vyre__device_buffer **held, vyre_status *st);
+/* Stores @p binding in @p slot, with the address and size of its memory. *held
+ * receives the device buffer of the binding, which the caller must release; it is
+ * unchanged for host memory. */
+vyre_code vyre__slot_resolve(vyre_recording *recording, uint32_t slot,
+                             const vyre_slot_binding *binding,
+                             vyre__device_buffer **held, vyre_status *st);
 
-/* Whoever is the last to hold a buffer tells the caller that it is gone, who may
- * want the recording: so it is let go of without the lock. */
+/* The last release of a device buffer calls the release callback of its owner,
+ * and that callback may use the recording. So buffers are released without the
+ * lock. */
 
-/* Under the lock: takes hold of all that is bound, or says what is stale or
- * missing. *held: how many slots were, in either case. */
-vyre_code vyre__recording_acquire(vyre_recording *recording, size_t *held,
+/* Acquires the device buffers of all slots in use. The caller holds the lock. *held
+ * is the number of slots done, also after a failure.
+ * Errors: a slot is unbound, or its buffer was freed. */
+vyre_code vyre__recording_acquire_buffers(vyre_recording *recording,
+                                          size_t *held, vyre_status *st);
+/* Releases the buffers of the first @p held slots. The caller does not hold the
+ * lock, but has a replay active or pending, so that no slot is bound now. */
+void vyre__recording_release_buffers(vyre_recording *recording, size_t held);
+
+/* Prepares all commands that are not ready. The caller holds the lock and the
+ * buffers. Adds the number of dispatches that were prepared again to *rebuilt. */
+vyre_code vyre__recording_prepare(vyre_recording *recording, uint64_t *rebuilt,
                                   vyre_status *st);
-/* Without it, while a replay runs or is pending: nothing is bound meanwhile. */
-void vyre__recording_drop(vyre_recording *recording, size_t held);
 
-/* Under the lock and held: makes all commands ready. Adds the dispatches that
- * had been ready before to *recaptures. */
-vyre_code vyre__recording_prepare(vyre_recording *recording,
-                                  uint64_t *recaptures, vyre_status *st);
+/* Checks that the commands allow a replay to skip its uploads. */
+vyre_code vyre__recording_may_skip_uploads(vyre_recording *recording,
+                                           vyre_status *st);
+/* Checks that every upload has run since its slots were bound. */
+vyre_code vyre__recording_check_uploaded(const vyre_recording *recording,
+                                         vyre_status *st);
 
-/* Whether uploads may be left out, as far as the commands tell; and whether all
- * were done that would be. If not, why. */
-vyre_code vyre__recording_may_keep(vyre_recording *recording, vyre_status *st);
-vyre_code vyre__recording_was_uploaded(const vyre_recording *recording,
-                                       vyre_status *st);
+/* Clears the bindings of a prepared dispatch. Also releases its buffers if
+ * @p is_held. */
+void vyre__prepared_unbind(vyre__prepared *prepared, bool is_held);
 
-/* Forgets what a run was prepared for. With @p is_held its buffers are still
- * held by it. */
-void vyre__prepared_unbind(vyre__prepared *run, bool is_held);
-
-/* Calls @p visit for every place that @p command reads or writes, until it
- * returns false. */
-typedef bool (*vyre__place_visitor)(void *self, const vyre_slot_range *place,
-                                    bool is_written);
+/* Calls @p visit for every slot range that @p command reads or writes, until it
+ * returns false. Returns the last result of @p visit. */
+typedef bool (*vyre__slot_range_visitor)(void *self,
+                                         const vyre_slot_range *range,
+                                         bool is_written);
 bool vyre__command_slot_ranges(const vyre__command *command,
-                               vyre__place_visitor visit, void *self);
+                               vyre__slot_range_visitor visit, void *self);
 
-/* Whether two places may share bytes, as far as places alone tell. */
+/* Returns true if two slot ranges may overlap, whatever is bound. A size of 0
+ * reaches to the end of the slot. */
 static inline bool vyre__slot_ranges_overlap(const vyre_slot_range *a,
                                              const vyre_slot_range *b) {
   if (a->slot != b->slot) return false;

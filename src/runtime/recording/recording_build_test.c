@@ -280,7 +280,7 @@ TEST(the_print_is_the_plan) {
   memory.length = 0;
   CHECK(vyre_recording_print(c.rec, (vyre_writer){memory_write, &memory}));
   CHECK_HAS(page, "recording on ref: 6 slots, 4 commands\n");
-  CHECK_HAS(page, "  slot 'host': 80 bytes of the host, read\n");
+  CHECK_HAS(page, "  slot 'host': 80 bytes of host memory, read\n");
   CHECK_HAS(page,
             "    0  upload 'host'[0 + 80] -> 'x'[0 + 80]\n"
             "       barrier, as 'x' is written\n"

@@ -459,7 +459,7 @@ TEST(inputs_that_another_command_writes_are_not_kept) {
   CHECK_FAILS(vyre_recording_replay(rec, &keep, NULL, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_UNSAFE_REPLAY);
   CHECK_HAS(st.message,
-            "'x' is uploaded by command 0 and written by command 2");
+            "'x' is uploaded to by command 0 and written by command 2");
   vyre_recording_release(rec);
   bench_close(&b);
 }
@@ -490,7 +490,7 @@ TEST(inputs_whose_source_a_command_writes_are_not_kept) {
   CHECK_FAILS(vyre_recording_replay(rec, &keep, NULL, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_UNSAFE_REPLAY);
   CHECK_HAS(st.message,
-            "'host' is what command 0 uploads, and is written by command 2");
+            "'host' is uploaded from by command 0 and written by command 2");
   vyre_recording_release(rec);
   bench_close(&b);
 }

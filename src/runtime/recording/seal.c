@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The end of recording: all that does not depend on what is bound is checked
- * and laid out here, once. */
+/* Seals a recording. Checks and table layouts that do not depend on the bound
+ * memory are done here, once, so that a replay does not repeat them. */
 #include <assert.h>
 #include <string.h>
 
@@ -10,58 +10,61 @@
 #include "runtime/dispatch/prepared_match.h"
 #include "runtime/recording/recording.h"
 
-/* --- places against slots ----------------------------------------------------*/
+/* --- slot ranges -------------------------------------------------------- */
 
 static vyre_code check_range(const vyre_recording *rec,
-                             const vyre_slot_range *place, uint64_t need,
+                             const vyre_slot_range *range, uint64_t size,
                              size_t command, vyre_status *st) {
-  const vyre__slot *slot = &rec->slots[place->slot];
-  if (slot->size == 0) return VYRE_OK; /* what is bound will tell */
-  if (place->offset <= slot->size && need <= slot->size - place->offset) {
+  const vyre__slot *slot = &rec->slots[range->slot];
+  if (slot->size == 0) return VYRE_OK; /* checked when memory is bound */
+  if (range->offset <= slot->size && size <= slot->size - range->offset) {
     return VYRE_OK;
   }
   char text[VYRE__SLOT_NAME];
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
-      VYRE_NUMBERS({"offset", place->offset}, {"size", need},
+      VYRE_NUMBERS({"offset", range->offset}, {"size", size},
                    {"slot_bytes", slot->size}, {"command", command}),
-      "make the slot larger, or the place smaller",
-      "slot '%s': command %zu needs %llu bytes from %llu on, the slot has %llu",
-      vyre__slot_name(rec, place->slot, text), command,
-      (unsigned long long)need, (unsigned long long)place->offset,
+      "use a larger slot or a smaller range",
+      "slot '%s': command %zu needs %llu bytes at offset %llu, but the slot "
+      "has %llu",
+      vyre__slot_name(rec, range->slot, text), command,
+      (unsigned long long)size, (unsigned long long)range->offset,
       (unsigned long long)slot->size);
 }
 
-/* The place of a binding: its size is the declared one if there is one. */
+/* Checks the slot range of a binding against the size that the kernel
+ * declares, if it declares one. */
 static vyre_code check_binding(const vyre_recording *rec, const vyre_binding *b,
-                               const vyre_slot_range *place, size_t command,
+                               const vyre_slot_range *range, size_t command,
                                vyre_status *st) {
   char text[VYRE__SLOT_NAME];
   uint64_t element = b->element_size > 1 ? b->element_size : 1;
-  uint64_t need = b->has_static_byte_len ? b->static_byte_len : place->size;
-  if (place->size != 0 && need != place->size) {
+  uint64_t size = b->has_static_byte_len ? b->static_byte_len : range->size;
+  if (range->size != 0 && size != range->size) {
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
-        VYRE_NUMBERS({"expected_bytes", need}, {"received_bytes", place->size},
+        VYRE_NUMBERS({"expected_bytes", size}, {"received_bytes", range->size},
                      {"command", command}),
-        "leave the place's size 0: the kernel declares it",
-        "slot '%s': '%.60s' of command %zu has %llu bytes, its place %llu",
-        vyre__slot_name(rec, place->slot, text), b->name, command,
-        (unsigned long long)need, (unsigned long long)place->size);
+        "set the size of the range to 0: the kernel declares it",
+        "slot '%s': buffer '%.60s' of command %zu has %llu bytes, but its "
+        "range has %llu",
+        vyre__slot_name(rec, range->slot, text), b->name, command,
+        (unsigned long long)size, (unsigned long long)range->size);
   }
-  if (need % element != 0 || place->offset % element != 0) {
+  if (size % element != 0 || range->offset % element != 0) {
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
-        VYRE_NUMBERS({"offset", place->offset}, {"size", need},
+        VYRE_NUMBERS({"offset", range->offset}, {"size", size},
                      {"element_bytes", element}, {"command", command}),
-        "give it whole elements, from a whole element on",
-        "slot '%s': '%.60s' of command %zu has elements of %llu bytes, its "
-        "place %llu bytes from %llu on",
-        vyre__slot_name(rec, place->slot, text), b->name, command,
-        (unsigned long long)element, (unsigned long long)need,
-        (unsigned long long)place->offset);
+        "use a size and an offset that are multiples of the element size",
+        "slot '%s': buffer '%.60s' of command %zu has elements of %llu bytes, "
+        "but its range has %llu bytes at offset %llu",
+        vyre__slot_name(rec, range->slot, text), b->name, command,
+        (unsigned long long)element, (unsigned long long)size,
+        (unsigned long long)range->offset);
   }
-  return check_range(rec, place, need, command, st);
+  return check_range(rec, range, size, command, st);
 }
 
 static vyre_code check_dispatch(const vyre_recording *rec, vyre__command *c,
@@ -84,11 +87,11 @@ static vyre_code check_dispatch(const vyre_recording *rec, vyre__command *c,
 
 static vyre_code check_all(vyre_recording *rec, vyre_status *st) {
   if (rec->open_count > 0) {
-    uint32_t loop = rec->open[rec->open_count - 1];
-    return VYRE_FAIL_WITH(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
-                          NULL, VYRE_NUMBERS({"command", loop}),
-                          "call vyre_recording_end_while",
-                          "the loop that command %u begins has no end", loop);
+    uint32_t loop = rec->open_loops[rec->open_count - 1];
+    return VYRE_FAIL_WITH(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
+        VYRE_NUMBERS({"command", loop}), "call vyre_recording_end_while",
+        "the loop that begins at command %u has no end", loop);
   }
   for (size_t i = 0; i < rec->command_count; i++) {
     vyre__command *c = &rec->commands[i];
@@ -104,14 +107,15 @@ static vyre_code check_all(vyre_recording *rec, vyre_status *st) {
   return VYRE_OK;
 }
 
-/* --- tables ------------------------------------------------------------------*/
+/* --- tables ------------------------------------------------------------- */
 
 static bool add(size_t *size, size_t count, size_t element) {
   size_t bytes;
   return vyre__mul(count, element, &bytes) && vyre__add(*size, bytes, size);
 }
 
-/* Bytes of the tables of all dispatches, from their capture plans alone. */
+/* Computes the size of all tables from the capture plans. Returns false if it
+ * does not fit in a size_t. */
 static bool measure(const vyre_recording *rec, size_t *out) {
   *out = 0;
   for (size_t i = 0; i < rec->command_count; i++) {
@@ -128,13 +132,13 @@ static bool measure(const vyre_recording *rec, size_t *out) {
   return true;
 }
 
-static void *cut(unsigned char **at, size_t count, size_t element) {
+static void *carve(unsigned char **at, size_t count, size_t element) {
   unsigned char *table = *at;
   *at += count * element;
   return table;
 }
 
-/* What the kernel is given, in the order of the plan's tables. */
+/* Fills in the kernel arguments, in the order that vyre__tables describes. */
 static void fill_arguments(const vyre__command *c, const vyre__tables *t) {
   const vyre_binding_plan *plan = &c->variant->plan;
   size_t outputs_only = c->plan.input_device_capacity;
@@ -142,107 +146,108 @@ static void fill_arguments(const vyre__command *c, const vyre__tables *t) {
     const vyre_binding *b = &plan->bindings[i];
     bool has_in = b->input_index != VYRE_NO_INDEX;
     bool has_out = b->output_index != VYRE_NO_INDEX;
-    if (!has_in && !has_out) continue; /* shared */
-    const vyre_slot_range *place =
+    if (!has_in && !has_out) continue; /* shared memory takes no argument */
+    const vyre_slot_range *range =
         has_out ? &t->out[b->output_index] : &t->in[b->input_index];
     t->arguments[has_in ? b->input_index : outputs_only++] = (vyre__argument){
-        .slot = place->slot,
+        .slot = range->slot,
         .binding = (uint32_t)i,
-        .offset = place->offset,
-        .size = b->has_static_byte_len ? b->static_byte_len : place->size};
+        .offset = range->offset,
+        .size = b->has_static_byte_len ? b->static_byte_len : range->size};
   }
   assert(outputs_only == c->plan.kernel_pointer_capacity);
   t->arguments[outputs_only] = (vyre__argument){.slot = VYRE_NO_SLOT};
 }
 
-static void lay_out(vyre__command *c, unsigned char **at) {
+static void build_dispatch_tables(vyre__command *c, unsigned char **at) {
   const vyre_capture_plan *plan = &c->plan;
   size_t in = plan->input_device_capacity, out = plan->output_readback_capacity;
   vyre__tables t = {0};
-  t.inputs = cut(at, in, sizeof *t.inputs);
-  t.outputs = cut(at, out, sizeof *t.outputs);
-  t.in = cut(at, in, sizeof *t.in);
-  t.out = cut(at, out, sizeof *t.out);
-  t.arguments = cut(at, plan->kernel_argument_capacity, sizeof *t.arguments);
+  t.inputs = carve(at, in, sizeof *t.inputs);
+  t.outputs = carve(at, out, sizeof *t.outputs);
+  t.in = carve(at, in, sizeof *t.in);
+  t.out = carve(at, out, sizeof *t.out);
+  t.arguments = carve(at, plan->kernel_argument_capacity, sizeof *t.arguments);
   if (in > 0) memcpy(t.in, c->tables.in, in * sizeof *t.in);
   if (out > 0) memcpy(t.out, c->tables.out, out * sizeof *t.out);
   fill_arguments(c, &t);
   c->tables = t;
 }
 
-/* --- barriers ----------------------------------------------------------------*/
+/* --- barriers ----------------------------------------------------------- */
 
-typedef struct meeting {
+typedef struct range_access {
   const vyre__command *earlier;
-  const vyre_slot_range *place; /* of the later one */
+  const vyre_slot_range *range; /* of the later command */
   bool is_written;
-} meeting;
+} range_access;
 
-static bool is_apart(void *self, const vyre_slot_range *place,
+static bool is_apart(void *self, const vyre_slot_range *range,
                      bool is_written) {
-  const meeting *m = self;
-  return !(is_written || m->is_written) ||
-         !vyre__slot_ranges_overlap(place, m->place);
+  const range_access *access = self;
+  return !(is_written || access->is_written) ||
+         !vyre__slot_ranges_overlap(range, access->range);
 }
 
-static bool is_apart_from(void *self, const vyre_slot_range *place,
+static bool is_apart_from(void *self, const vyre_slot_range *range,
                           bool is_written) {
-  meeting *m = self;
-  m->place = place;
-  m->is_written = is_written;
-  return vyre__command_slot_ranges(m->earlier, is_apart, m);
+  range_access *access = self;
+  access->range = range;
+  access->is_written = is_written;
+  return vyre__command_slot_ranges(access->earlier, is_apart, access);
 }
 
-/* A command that touches what one before it writes, or writes what one before it
- * touches, must wait for it. */
+/* Places a barrier before each command that accesses a range written by an
+ * earlier command, or writes a range accessed by one. */
 static void place_barriers(vyre_recording *rec) {
   size_t first = 0;
   for (size_t i = 0; i < rec->command_count; i++) {
     vyre__command *c = &rec->commands[i];
     if (c->kind != VYRE__COMMAND_DISPATCH && c->kind != VYRE__COMMAND_COPY) {
-      first = i + 1; /* a barrier, or the end of a loop, which is one as well */
+      /* an explicit barrier; both ends of a loop act as barriers */
+      first = i + 1;
       continue;
     }
     for (size_t k = first; k < i; k++) {
-      meeting m = {.earlier = &rec->commands[k]};
-      if (vyre__command_slot_ranges(c, is_apart_from, &m)) continue;
+      range_access access = {.earlier = &rec->commands[k]};
+      if (vyre__command_slot_ranges(c, is_apart_from, &access)) continue;
       c->needs_barrier = true;
-      c->barrier_slot = m.place->slot;
+      c->barrier_slot = access.range->slot;
       first = i;
       break;
     }
   }
 }
 
-static bool mark_used(void *self, const vyre_slot_range *place,
+static bool mark_used(void *self, const vyre_slot_range *range,
                       bool is_written) {
   vyre_recording *rec = self;
-  rec->slots[place->slot].is_used = true;
-  if (is_written) rec->slots[place->slot].is_written = true;
+  rec->slots[range->slot].is_used = true;
+  if (is_written) rec->slots[range->slot].is_written = true;
   return true;
 }
 
-static void sum_up(vyre_recording *rec) {
-  vyre_capture_plan *sums = &rec->sums;
-  sums->resident_input_replay_safe = true;
+static void sum_plans(vyre_recording *rec) {
+  vyre_capture_plan *totals = &rec->totals;
+  totals->resident_input_replay_safe = true;
   for (size_t i = 0; i < rec->command_count; i++) {
     const vyre__command *c = &rec->commands[i];
     (void)vyre__command_slot_ranges(c, mark_used, rec);
     if (c->kind != VYRE__COMMAND_DISPATCH) continue;
-    sums->input_device_capacity += c->plan.input_device_capacity;
-    sums->output_device_capacity += c->plan.output_device_capacity;
-    sums->output_readback_capacity += c->plan.output_readback_capacity;
-    sums->kernel_pointer_capacity += c->plan.kernel_pointer_capacity;
-    sums->kernel_argument_capacity += c->plan.kernel_argument_capacity;
+    totals->input_device_capacity += c->plan.input_device_capacity;
+    totals->output_device_capacity += c->plan.output_device_capacity;
+    totals->output_readback_capacity += c->plan.output_readback_capacity;
+    totals->kernel_pointer_capacity += c->plan.kernel_pointer_capacity;
+    totals->kernel_argument_capacity += c->plan.kernel_argument_capacity;
     if (!c->plan.resident_input_replay_safe) {
-      sums->resident_input_replay_safe = false;
+      totals->resident_input_replay_safe = false;
     }
   }
 }
 
-/* --- all of it ---------------------------------------------------------------*/
+/* --- sealing ------------------------------------------------------------ */
 
-static vyre_code take_runs(vyre_recording *rec, vyre_status *st) {
+static vyre_code create_prepared(vyre_recording *rec, vyre_status *st) {
   for (size_t i = 0; i < rec->command_count; i++) {
     vyre__command *c = &rec->commands[i];
     if (c->kind != VYRE__COMMAND_DISPATCH) continue;
@@ -251,7 +256,7 @@ static vyre_code take_runs(vyre_recording *rec, vyre_status *st) {
     c->prepared = NULL;
     while (i-- > 0) {
       if (rec->commands[i].prepared)
-        vyre__prepared_set_outputs(rec->commands[i].prepared);
+        vyre__prepared_return(rec->commands[i].prepared);
       rec->commands[i].prepared = NULL;
     }
     return code;
@@ -259,8 +264,8 @@ static vyre_code take_runs(vyre_recording *rec, vyre_status *st) {
   return VYRE_OK;
 }
 
-vyre_code vyre__recording_lay_out(vyre_recording *rec, const char *who,
-                                  vyre_status *st) {
+vyre_code vyre__recording_build_tables(vyre_recording *rec,
+                                       const char *function, vyre_status *st) {
   size_t size;
   unsigned char *tables = NULL;
   bool fits = measure(rec, &size);
@@ -268,9 +273,10 @@ vyre_code vyre__recording_lay_out(vyre_recording *rec, const char *who,
     tables = vyre__resize(rec->device->allocator, NULL, 0, size);
   }
   if (!fits || (size > 0 && !tables)) {
-    return vyre__no_memory(st, who, "bytes of tables", fits ? size : SIZE_MAX);
+    return vyre__no_memory(st, function, "bytes of tables",
+                           fits ? size : SIZE_MAX);
   }
-  vyre_code code = take_runs(rec, st);
+  vyre_code code = create_prepared(rec, st);
   if (code != VYRE_OK) {
     vyre__resize(rec->device->allocator, tables, size, 0);
     return code;
@@ -279,7 +285,7 @@ vyre_code vyre__recording_lay_out(vyre_recording *rec, const char *who,
   if (size > 0) memset(tables, 0, size);
   for (size_t i = 0; i < rec->command_count; i++) {
     vyre__command *c = &rec->commands[i];
-    if (c->kind == VYRE__COMMAND_DISPATCH) lay_out(c, &at);
+    if (c->kind == VYRE__COMMAND_DISPATCH) build_dispatch_tables(c, &at);
   }
   assert(size == 0 || at == tables + size);
   rec->tables = tables;
@@ -289,18 +295,18 @@ vyre_code vyre__recording_lay_out(vyre_recording *rec, const char *who,
 
 vyre_code vyre_recording_seal(vyre_recording *rec, vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_recording_seal";
-  if (!rec) return vyre__null_argument(st, who, "recording");
+  static const char function[] = "vyre_recording_seal";
+  if (!rec) return vyre__null_argument(st, function, "recording");
   if (rec->is_sealed) {
     return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
-                     "replay it: once is enough",
-                     "the recording is finished already");
+                     "remove the second call of vyre_recording_seal",
+                     "the recording is already sealed");
   }
   VYRE_TRY(vyre__device_check(rec->device, st));
   VYRE_TRY(check_all(rec, st));
-  VYRE_TRY(vyre__recording_lay_out(rec, who, st));
+  VYRE_TRY(vyre__recording_build_tables(rec, function, st));
   vyre_arena_deinit(&rec->building);
-  sum_up(rec);
+  sum_plans(rec);
   place_barriers(rec);
   rec->is_sealed = rec->is_dirty = true;
   return VYRE_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Slots against memory: what is bound, whether it is still there, and the
- * dispatches made ready for it. */
+/* Binds memory to slots, acquires the bound buffers, and prepares dispatches
+ * and copies for them. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -8,22 +8,22 @@
 #include "runtime/dispatch/prepared_match.h"
 #include "runtime/recording/recording.h"
 
-/* --- binding -----------------------------------------------------------------*/
+/* --- binding ------------------------------------------------------------ */
 
-static bool has_resident(const vyre_slot_binding *resource) {
-  return resource->buffer.owner != 0 || resource->buffer.id != 0;
+static bool has_device_buffer(const vyre_slot_binding *binding) {
+  return binding->buffer.owner != 0 || binding->buffer.id != 0;
 }
 
-static vyre_code stale(const vyre_recording *rec, uint32_t slot,
-                       vyre_status *st) {
+static vyre_code buffer_freed(const vyre_recording *rec, uint32_t slot,
+                              vyre_status *st) {
   char text[VYRE__SLOT_NAME];
   vyre_buffer handle = rec->slots[slot].binding.buffer;
-  return VYRE_FAIL_WITH(
-      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_STALE_HANDLE, NULL,
-      VYRE_NUMBERS({"slot", slot}, {"resident", handle.id}),
-      "bind a buffer that is there (vyre_recording_bind_slot)",
-      "slot '%s': resident buffer %llx was freed",
-      vyre__slot_name(rec, slot, text), (unsigned long long)handle.id);
+  return VYRE_FAIL_WITH(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_STALE_HANDLE, NULL,
+                        VYRE_NUMBERS({"slot", slot}, {"resident", handle.id}),
+                        "bind another buffer with vyre_recording_bind_slot",
+                        "slot '%s': device buffer %llx was freed",
+                        vyre__slot_name(rec, slot, text),
+                        (unsigned long long)handle.id);
 }
 
 static vyre_code bad_handle(const vyre_recording *rec, uint32_t slot,
@@ -35,8 +35,8 @@ static vyre_code bad_handle(const vyre_recording *rec, uint32_t slot,
       is_foreign ? VYRE_KIND_FOREIGN_HANDLE : VYRE_KIND_STALE_HANDLE, NULL,
       VYRE_NUMBERS({"slot", slot}, {"owner", handle.owner},
                    {"device", rec->device->state->id}),
-      "bind a buffer that the recording's device has, and that was not freed",
-      "slot '%s': resident buffer %llx of device %llu is not there on device "
+      "bind a buffer of the recording's device that has not been freed",
+      "slot '%s': device buffer %llx of device %llu does not exist on device "
       "%llu ('%s')",
       vyre__slot_name(rec, slot, text), (unsigned long long)handle.id,
       (unsigned long long)handle.owner,
@@ -44,100 +44,104 @@ static vyre_code bad_handle(const vyre_recording *rec, uint32_t slot,
       vyre_device_name(rec->device));
 }
 
-/* *held: the buffer, kept from being freed. */
-static vyre_code read_resident(vyre_recording *rec, uint32_t slot,
-                               const vyre_slot_binding *resource,
-                               vyre__slot *made, vyre__device_buffer **held,
-                               vyre_status *st) {
+/* Resolves a binding to a device buffer. *held receives the acquired buffer. */
+static vyre_code resolve_device_buffer(vyre_recording *rec, uint32_t slot,
+                                       const vyre_slot_binding *binding,
+                                       vyre__slot *resolved,
+                                       vyre__device_buffer **held,
+                                       vyre_status *st) {
   char text[VYRE__SLOT_NAME];
-  vyre__device_buffer *place;
-  if (vyre__device_buffer_acquire(rec->device, resource->buffer, &place,
-                                  NULL) != VYRE_OK) {
-    return bad_handle(rec, slot, resource->buffer, st);
+  vyre__device_buffer *entry;
+  if (vyre__device_buffer_acquire(rec->device, binding->buffer, &entry, NULL) !=
+      VYRE_OK) {
+    return bad_handle(rec, slot, binding->buffer, st);
   }
-  *held = place;
-  vyre__buffer *buffer = place->buffer;
-  uint64_t offset = resource->offset, size = resource->size, has = buffer->size;
-  made->bytes = size;
-  made->buffer = place;
-  bool fits = offset <= has && size <= has - offset;
+  *held = entry;
+  vyre__buffer *buffer = entry->buffer;
+  uint64_t offset = binding->offset, size = binding->size,
+           buffer_bytes = buffer->size;
+  resolved->bytes = size;
+  resolved->buffer = entry;
+  bool fits = offset <= buffer_bytes && size <= buffer_bytes - offset;
   if (fits) {
-    if (size == 0) made->bytes = has - offset;
-    made->memory = (vyre__memory){buffer->host ? buffer->host + offset : NULL,
-                                  buffer, offset};
+    if (size == 0) resolved->bytes = buffer_bytes - offset;
+    resolved->memory = (vyre__memory){
+        buffer->host ? buffer->host + offset : NULL, buffer, offset};
   }
   if (fits) return VYRE_OK;
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
       VYRE_NUMBERS({"slot", slot}, {"offset", offset}, {"size", size},
-                   {"buffer_bytes", has}),
-      "keep the range inside of the buffer",
-      "slot '%s': %llu bytes from %llu on, in a resident buffer of %llu",
+                   {"buffer_bytes", buffer_bytes}),
+      "keep the range inside the buffer",
+      "slot '%s': %llu bytes at offset %llu, in a device buffer of %llu bytes",
       vyre__slot_name(rec, slot, text), (unsigned long long)size,
-      (unsigned long long)offset, (unsigned long long)has);
+      (unsigned long long)offset, (unsigned long long)buffer_bytes);
 }
 
-vyre_code vyre__host_buffer_bind(vyre_recording *rec, uint32_t slot,
-                                 const vyre_slot_binding *resource,
-                                 vyre__device_buffer **held, vyre_status *st) {
+vyre_code vyre__slot_resolve(vyre_recording *rec, uint32_t slot,
+                             const vyre_slot_binding *binding,
+                             vyre__device_buffer **held, vyre_status *st) {
   char text[VYRE__SLOT_NAME];
-  vyre__slot made = rec->slots[slot];
-  made.is_bound = true;
-  made.binding = *resource;
-  made.memory = (vyre__memory){0};
-  made.buffer = NULL;
-  int places = (resource->data != NULL) + (resource->host_buffer != NULL) +
-               has_resident(resource);
-  if (places != 1) {
+  vyre__slot resolved = rec->slots[slot];
+  resolved.is_bound = true;
+  resolved.binding = *binding;
+  resolved.memory = (vyre__memory){0};
+  resolved.buffer = NULL;
+  int count = (binding->data != NULL) + (binding->host_buffer != NULL) +
+              has_device_buffer(binding);
+  if (count != 1) {
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
-        VYRE_NUMBERS({"slot", slot}, {"size", resource->size}),
-        "give one of data, resident and slot; no bytes are a size of 0 at any "
-        "data that is not NULL",
-        "slot '%s' would be bound to %d places",
-        vyre__slot_name(rec, slot, text), places);
+        VYRE_NUMBERS({"slot", slot}, {"size", binding->size}),
+        "set one of data, buffer and host_buffer; for no bytes, set size to 0 "
+        "and data to any address that is not NULL",
+        "the binding of slot '%s' sets %d of data, buffer and host_buffer; "
+        "expected 1",
+        vyre__slot_name(rec, slot, text), count);
   }
-  if (has_resident(resource)) {
-    VYRE_TRY(read_resident(rec, slot, resource, &made, held, st));
-  } else if (resource->host_buffer) {
-    made.memory.host = resource->host_buffer->data;
-    made.bytes = resource->host_buffer->size;
+  if (has_device_buffer(binding)) {
+    VYRE_TRY(resolve_device_buffer(rec, slot, binding, &resolved, held, st));
+  } else if (binding->host_buffer) {
+    resolved.memory.host = binding->host_buffer->data;
+    resolved.bytes = binding->host_buffer->size;
   } else {
-    made.memory.host = resource->data;
-    made.bytes = resource->size;
+    resolved.memory.host = binding->data;
+    resolved.bytes = binding->size;
   }
-  if (made.size != 0 && made.bytes != made.size) {
+  if (resolved.size != 0 && resolved.bytes != resolved.size) {
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
-        VYRE_NUMBERS({"slot", slot}, {"expected_bytes", made.size},
-                     {"received_bytes", made.bytes}),
-        "bind exactly as many bytes as the slot has",
-        "slot '%s' has %llu bytes, got %llu", vyre__slot_name(rec, slot, text),
-        (unsigned long long)made.size, (unsigned long long)made.bytes);
+        VYRE_NUMBERS({"slot", slot}, {"expected_bytes", resolved.size},
+                     {"received_bytes", resolved.bytes}),
+        "bind exactly as many bytes as the slot declares",
+        "slot '%s' is declared with %llu bytes, but %llu bytes were bound",
+        vyre__slot_name(rec, slot, text), (unsigned long long)resolved.size,
+        (unsigned long long)resolved.bytes);
   }
-  rec->slots[slot] = made;
+  rec->slots[slot] = resolved;
   return VYRE_OK;
 }
 
-typedef struct user_search {
+typedef struct slot_search {
   uint32_t slot;
-} user_search;
+} slot_search;
 
-static bool is_other(void *self, const vyre_slot_range *place,
-                     bool is_written) {
+static bool uses_other_slot(void *self, const vyre_slot_range *range,
+                            bool is_written) {
   (void)is_written;
-  return place->slot != ((const user_search *)self)->slot;
+  return range->slot != ((const slot_search *)self)->slot;
 }
 
 void vyre__recording_invalidate(vyre_recording *rec, uint32_t slot) {
-  user_search search = {slot};
+  slot_search search = {slot};
   for (size_t i = 0; i < rec->command_count; i++) {
     vyre__command *c = &rec->commands[i];
-    if (vyre__command_slot_ranges(c, is_other, &search)) continue;
+    if (vyre__command_slot_ranges(c, uses_other_slot, &search)) continue;
     c->is_ready = c->is_uploaded = false;
   }
   rec->is_dirty = true;
-  rec->is_keep_known = false;
+  rec->is_skip_checked = false;
 }
 
 bool vyre__slot_binding_equal(const vyre_slot_binding *a,
@@ -148,130 +152,138 @@ bool vyre__slot_binding_equal(const vyre_slot_binding *a,
          a->offset == b->offset && a->is_read_only == b->is_read_only;
 }
 
-/* For good, also with what it has, and whatever is on its way. */
-static vyre_code check_named(const vyre_recording *rec, uint32_t slot,
-                             vyre_status *st) {
+/* Checks that the slot is not fixed. A fixed slot can never be bound again,
+ * even to the same memory. */
+static vyre_code check_rebindable(const vyre_recording *rec, uint32_t slot,
+                                  vyre_status *st) {
   char text[VYRE__SLOT_NAME];
   if (rec->slots[slot].name[0]) return VYRE_OK;
   return VYRE_FAIL_WITH(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
                         NULL, VYRE_NUMBERS({"slot", slot}),
-                        "record it with vyre_recording_add_slot instead",
-                        "slot '%s' is fixed", vyre__slot_name(rec, slot, text));
+                        "add the slot with vyre_recording_add_slot instead of "
+                        "vyre_recording_add_fixed_slot",
+                        "slot '%s' is fixed and cannot be bound again",
+                        vyre__slot_name(rec, slot, text));
 }
 
 static vyre_code rebind(vyre_recording *rec, uint32_t slot,
-                        const vyre_slot_binding *resource,
+                        const vyre_slot_binding *binding,
                         vyre__device_buffer **held, vyre_status *st) {
-  vyre__slot *named = &rec->slots[slot];
-  if (!resource) {
-    named->is_bound = false;
-    named->binding = (vyre_slot_binding){0};
+  vyre__slot *target = &rec->slots[slot];
+  if (!binding) {
+    target->is_bound = false;
+    target->binding = (vyre_slot_binding){0};
     vyre__recording_invalidate(rec, slot);
     return VYRE_OK;
   }
-  /* An output slot may have moved: the same one is another resource then. */
-  bool was_bound = named->is_bound && !resource->host_buffer;
-  vyre_slot_binding before = named->binding;
-  VYRE_TRY(vyre__host_buffer_bind(rec, slot, resource, held, st));
-  if (!was_bound || !vyre__slot_binding_equal(&before, &named->binding)) {
+  /* A host buffer may have moved: the same one may be other memory now. */
+  bool was_bound = target->is_bound && !binding->host_buffer;
+  vyre_slot_binding before = target->binding;
+  VYRE_TRY(vyre__slot_resolve(rec, slot, binding, held, st));
+  if (!was_bound || !vyre__slot_binding_equal(&before, &target->binding)) {
     vyre__recording_invalidate(rec, slot);
   }
   return VYRE_OK;
 }
 
-/* Under the lock. Replays that are not over go on with what they were asked with. */
-static vyre_code bind_current(vyre_recording *home, uint32_t slot,
-                              const vyre_slot_binding *resource,
+/* Binds a slot of the current instance, under the lock. Pending replays keep
+ * the memory that they started with. */
+static vyre_code bind_current(vyre_recording *first, uint32_t slot,
+                              const vyre_slot_binding *binding,
                               vyre__device_buffer **held, vyre_status *st) {
-  VYRE_TRY(check_named(home, slot, st));
-  if (home->current->users > 0) {
-    const vyre__slot *named = &home->current->slots[slot];
-    if (resource && named->is_bound && !resource->host_buffer &&
-        vyre__slot_binding_equal(resource, &named->binding)) {
-      /* It stays, if it was not freed since. */
-      bool is_gone = has_resident(resource) &&
-                     vyre__device_buffer_acquire(home->device, resource->buffer,
-                                                 held, NULL) != VYRE_OK;
-      return is_gone ? bad_handle(home, slot, resource->buffer, st) : VYRE_OK;
+  VYRE_TRY(check_rebindable(first, slot, st));
+  if (first->current->users > 0) {
+    const vyre__slot *target = &first->current->slots[slot];
+    if (binding && target->is_bound && !binding->host_buffer &&
+        vyre__slot_binding_equal(binding, &target->binding)) {
+      /* The binding stays valid unless its buffer was freed. */
+      bool is_freed =
+          has_device_buffer(binding) &&
+          vyre__device_buffer_acquire(first->device, binding->buffer, held,
+                                      NULL) != VYRE_OK;
+      return is_freed ? bad_handle(first, slot, binding->buffer, st) : VYRE_OK;
     }
-    VYRE_TRY(vyre__recording_end_replay(home, slot, resource, st));
+    VYRE_TRY(vyre__recording_switch_instance(first, slot, binding, st));
   }
-  return rebind(home->current, slot, resource, held, st);
+  return rebind(first->current, slot, binding, held, st);
 }
 
 vyre_code vyre_recording_bind_slot(vyre_recording *rec, uint32_t slot,
-                                   const vyre_slot_binding *resource,
+                                   const vyre_slot_binding *binding,
                                    vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_recording_bind_slot";
-  if (!rec) return vyre__null_argument(st, who, "recording");
+  static const char function[] = "vyre_recording_bind_slot";
+  if (!rec) return vyre__null_argument(st, function, "recording");
   if (slot >= rec->slot_count) {
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
         VYRE_NUMBERS({"slot", slot}, {"slots", rec->slot_count}),
-        "use a number that vyre_recording_add_slot gave",
-        "slot %u of a recording that has %zu", slot, rec->slot_count);
+        "use a slot number that vyre_recording_add_slot returned",
+        "slot %u does not exist; the recording has %zu slots", slot,
+        rec->slot_count);
   }
   vyre__device_buffer *held = NULL;
   pthread_mutex_lock(&rec->lock);
   vyre_recording *before = rec->current;
-  vyre_code code = bind_current(rec, slot, resource, &held, st);
+  vyre_code code = bind_current(rec, slot, binding, &held, st);
   if (code != VYRE_OK) rec->current = before;
   pthread_mutex_unlock(&rec->lock);
   if (held) vyre__device_buffer_release(rec->device, held);
   return code;
 }
 
-/* --- holding -----------------------------------------------------------------*/
+/* --- acquiring buffers -------------------------------------------------- */
 
-static vyre_code moved(const vyre_recording *rec, uint32_t slot,
-                       vyre_status *st) {
+static vyre_code host_buffer_moved(const vyre_recording *rec, uint32_t slot,
+                                   vyre_status *st) {
   char text[VYRE__SLOT_NAME];
-  const vyre__slot *named = &rec->slots[slot];
+  const vyre__slot *target = &rec->slots[slot];
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_STALE_HANDLE, NULL,
-      VYRE_NUMBERS({"slot", slot}, {"bound_bytes", named->bytes},
-                   {"bytes", named->binding.host_buffer->size}),
-      "bind the output slot again (vyre_recording_bind_slot)",
-      "slot '%s': its output slot was moved or resized since it was bound: "
-      "%llu "
-      "bytes then, %zu now",
-      vyre__slot_name(rec, slot, text), (unsigned long long)named->bytes,
-      named->binding.host_buffer->size);
+      VYRE_NUMBERS({"slot", slot}, {"bound_bytes", target->bytes},
+                   {"bytes", target->binding.host_buffer->size}),
+      "bind the host buffer again with vyre_recording_bind_slot",
+      "slot '%s': its host buffer moved or was resized after it was bound: it "
+      "had %llu bytes and has %zu bytes now",
+      vyre__slot_name(rec, slot, text), (unsigned long long)target->bytes,
+      target->binding.host_buffer->size);
 }
 
-static vyre_code hold_slot(vyre_recording *rec, uint32_t i, vyre_status *st) {
+static vyre_code acquire_slot(vyre_recording *rec, uint32_t i,
+                              vyre_status *st) {
   vyre__slot *slot = &rec->slots[i];
   if (!slot->is_bound) {
     char text[VYRE__SLOT_NAME];
-    return VYRE_FAIL_WITH(
-        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_UNBOUND_SLOT, NULL,
-        VYRE_NUMBERS({"slot", i}), "bind it (vyre_recording_bind_slot)",
-        "slot '%s' is bound to nothing", vyre__slot_name(rec, i, text));
+    return VYRE_FAIL_WITH(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_UNBOUND_SLOT,
+                          NULL, VYRE_NUMBERS({"slot", i}),
+                          "bind memory to it with vyre_recording_bind_slot",
+                          "slot '%s' is not bound",
+                          vyre__slot_name(rec, i, text));
   }
   if (slot->buffer) {
     vyre__device_buffer *found;
     return vyre__device_buffer_acquire(rec->device, slot->binding.buffer,
                                        &found, NULL) == VYRE_OK
                ? VYRE_OK
-               : stale(rec, i, st);
+               : buffer_freed(rec, i, st);
   }
-  const vyre_host_buffer *kept = slot->binding.host_buffer;
+  const vyre_host_buffer *host_buffer = slot->binding.host_buffer;
   bool is_same_memory =
-      !kept || (kept->data == slot->memory.host && kept->size == slot->bytes);
-  return is_same_memory ? VYRE_OK : moved(rec, i, st);
+      !host_buffer || (host_buffer->data == slot->memory.host &&
+                       host_buffer->size == slot->bytes);
+  return is_same_memory ? VYRE_OK : host_buffer_moved(rec, i, st);
 }
 
-vyre_code vyre__recording_acquire(vyre_recording *rec, size_t *held,
-                                  vyre_status *st) {
+vyre_code vyre__recording_acquire_buffers(vyre_recording *rec, size_t *held,
+                                          vyre_status *st) {
   for (*held = 0; *held < rec->slot_count; ++*held) {
     if (!rec->slots[*held].is_used) continue;
-    VYRE_TRY(hold_slot(rec, (uint32_t)*held, st));
+    VYRE_TRY(acquire_slot(rec, (uint32_t)*held, st));
   }
   return VYRE_OK;
 }
 
-void vyre__recording_drop(vyre_recording *rec, size_t held) {
+void vyre__recording_release_buffers(vyre_recording *rec, size_t held) {
   for (size_t i = 0; i < held; i++) {
     const vyre__slot *slot = &rec->slots[i];
     if (slot->is_used && slot->buffer) {
@@ -280,7 +292,7 @@ void vyre__recording_drop(vyre_recording *rec, size_t held) {
   }
 }
 
-/* --- making ready ------------------------------------------------------------*/
+/* --- preparing commands ------------------------------------------------- */
 
 bool vyre__slots_overlap(const vyre__slot *a, const vyre__slot *b) {
   if (a->bytes == 0 || b->bytes == 0) return false;
@@ -296,7 +308,8 @@ bool vyre__slots_overlap(const vyre__slot *a, const vyre__slot *b) {
   return first < second + b->bytes && second < first + a->bytes;
 }
 
-/* Barriers were placed by the slots' names: memory must not have two. */
+/* Checks the bound memory of all slots. Barriers were placed by slot, so that
+ * two slots must not share bytes that a command writes. */
 static vyre_code check_slots(const vyre_recording *rec, vyre_status *st) {
   char text[VYRE__SLOT_NAME], other[VYRE__SLOT_NAME];
   for (uint32_t i = 0; i < rec->slot_count; i++) {
@@ -310,8 +323,8 @@ static vyre_code check_slots(const vyre_recording *rec, vyre_status *st) {
       return VYRE_FAIL_WITH(
           st, VYRE_INVALID_ARGUMENT, VYRE_KIND_READ_ONLY, NULL,
           VYRE_NUMBERS({"slot", i}),
-          "bind memory that may be written, without is_read_only",
-          "slot '%s' is written, and was bound as read-only",
+          "bind writable memory, with is_read_only false",
+          "slot '%s' is written by a command, but was bound as read-only",
           vyre__slot_name(rec, i, text));
     }
     for (uint32_t k = 0; k < i; k++) {
@@ -321,76 +334,79 @@ static vyre_code check_slots(const vyre_recording *rec, vyre_status *st) {
       return VYRE_FAIL_WITH(
           st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
           VYRE_NUMBERS({"slot", i}, {"other_slot", k}),
-          "give what is written memory of its own, or record one slot for both",
-          "slots '%s' and '%s' overlap, and one is written",
+          "bind separate memory to the slot that is written, or use one slot "
+          "for both",
+          "slots '%s' and '%s' overlap, and a command writes one of them",
           vyre__slot_name(rec, i, text), vyre__slot_name(rec, k, other));
     }
   }
   return VYRE_OK;
 }
 
-static vyre_code out_of_slot(const vyre_recording *rec,
-                             const vyre_slot_range *place, uint64_t size,
-                             uint64_t element, size_t command,
-                             vyre_status *st) {
+static vyre_code range_too_large(const vyre_recording *rec,
+                                 const vyre_slot_range *range, uint64_t size,
+                                 uint64_t element, size_t command,
+                                 vyre_status *st) {
   char text[VYRE__SLOT_NAME];
-  const vyre__slot *slot = &rec->slots[place->slot];
+  const vyre__slot *slot = &rec->slots[range->slot];
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
-      VYRE_NUMBERS({"slot", place->slot}, {"size", size},
+      VYRE_NUMBERS({"slot", range->slot}, {"size", size},
                    {"slot_bytes", slot->bytes}, {"command", command}),
-      "bind as many bytes as the command needs, in whole elements",
-      "slot '%s': command %zu needs %llu bytes from %llu on, in elements of "
-      "%llu; %llu are bound",
-      vyre__slot_name(rec, place->slot, text), command,
-      (unsigned long long)size, (unsigned long long)place->offset,
+      "bind enough bytes for the command, in a multiple of the element size",
+      "slot '%s': command %zu needs %llu bytes at offset %llu, in elements of "
+      "%llu bytes; %llu bytes are bound",
+      vyre__slot_name(rec, range->slot, text), command,
+      (unsigned long long)size, (unsigned long long)range->offset,
       (unsigned long long)element, (unsigned long long)slot->bytes);
 }
 
-/* How many bytes @p place is, and whether they are there. */
+/* Computes the size of @p range and checks that the bound memory contains it.
+ */
 static vyre_code measure(const vyre_recording *rec,
-                         const vyre_slot_range *place, uint64_t declared,
+                         const vyre_slot_range *range, uint64_t declared,
                          uint64_t element, size_t command, uint64_t *out,
                          vyre_status *st) {
-  const vyre__slot *slot = &rec->slots[place->slot];
-  uint64_t size = declared ? declared : place->size;
+  const vyre__slot *slot = &rec->slots[range->slot];
+  uint64_t size = declared ? declared : range->size;
   bool fits =
-      place->offset <= slot->bytes && size <= slot->bytes - place->offset;
-  if (fits && size == 0) size = slot->bytes - place->offset;
+      range->offset <= slot->bytes && size <= slot->bytes - range->offset;
+  if (fits && size == 0) size = slot->bytes - range->offset;
   *out = size;
   return fits && size % element == 0
              ? VYRE_OK
-             : out_of_slot(rec, place, size, element, command, st);
+             : range_too_large(rec, range, size, element, command, st);
 }
 
 static vyre__memory memory_at(const vyre_recording *rec,
-                              const vyre_slot_range *place) {
-  vyre__memory memory = rec->slots[place->slot].memory;
-  if (memory.host) memory.host += place->offset;
-  memory.offset += place->offset;
+                              const vyre_slot_range *range) {
+  vyre__memory memory = rec->slots[range->slot].memory;
+  if (memory.host) memory.host += range->offset;
+  memory.offset += range->offset;
   return memory;
 }
 
-/* A status of a part says which command it is. */
+/* Adds the command to a status. */
 static vyre_code name_command(size_t command, vyre_code code, vyre_status *st) {
   vyre__status_where(st, "command", command, "command %zu", command);
   return code;
 }
 
-void vyre__prepared_unbind(vyre__prepared *run, bool is_held) {
-  if (is_held) vyre__prepared_release(run);
-  size_t count = run->pipeline->plan.binding_count;
-  for (size_t i = 0; i < count; i++) run->bound[i] = (vyre__bound_buffer){0};
+void vyre__prepared_unbind(vyre__prepared *prepared, bool is_held) {
+  if (is_held) vyre__prepared_release(prepared);
+  size_t count = prepared->pipeline->plan.binding_count;
+  for (size_t i = 0; i < count; i++)
+    prepared->bound[i] = (vyre__bound_buffer){0};
 }
 
-/* Where @p size bytes begin in a resident buffer. None are those at its end: a
- * descriptor takes a size of 0 for all that is left, and a slot may be bound to a
- * part of the buffer only. */
-static uint64_t begin_of(const vyre__memory *memory, uint64_t size) {
+/* Returns the offset of a range in its device buffer. For an empty range it is
+ * the end of the buffer: at any other offset, a size of 0 in a descriptor
+ * would mean all bytes up to the end. */
+static uint64_t buffer_offset(const vyre__memory *memory, uint64_t size) {
   return size > 0 ? memory->offset : memory->buffer->size;
 }
 
-/* What the descriptor of one dispatch says, from its places. */
+/* Fills in the inputs and outputs of a dispatch from its slot ranges. */
 static vyre_code fill_tables(const vyre_recording *rec, vyre__command *c,
                              size_t command, vyre_status *st) {
   const vyre_binding_plan *plan = &c->variant->plan;
@@ -400,46 +416,46 @@ static vyre_code fill_tables(const vyre_recording *rec, vyre__command *c,
     uint64_t declared = b->has_static_byte_len ? b->static_byte_len : 0;
     uint64_t element = b->element_size > 1 ? b->element_size : 1, size;
     if (b->input_index != VYRE_NO_INDEX) {
-      const vyre_slot_range *place = &t->in[b->input_index];
-      const vyre__slot *slot = &rec->slots[place->slot];
-      VYRE_TRY(measure(rec, place, declared, element, command, &size, st));
-      vyre__memory memory = memory_at(rec, place);
+      const vyre_slot_range *range = &t->in[b->input_index];
+      const vyre__slot *slot = &rec->slots[range->slot];
+      VYRE_TRY(measure(rec, range, declared, element, command, &size, st));
+      vyre__memory memory = memory_at(rec, range);
       t->inputs[b->input_index] =
           slot->buffer ? (vyre_input){.size = (size_t)size,
                                       .buffer = slot->binding.buffer,
-                                      .offset = begin_of(&memory, size)}
+                                      .offset = buffer_offset(&memory, size)}
                        : vyre_input_bytes(memory.host, (size_t)size);
     }
     if (b->output_index != VYRE_NO_INDEX) {
-      const vyre_slot_range *place = &t->out[b->output_index];
-      const vyre__slot *slot = &rec->slots[place->slot];
-      VYRE_TRY(measure(rec, place, declared, element, command, &size, st));
-      vyre__memory memory = memory_at(rec, place);
+      const vyre_slot_range *range = &t->out[b->output_index];
+      const vyre__slot *slot = &rec->slots[range->slot];
+      VYRE_TRY(measure(rec, range, declared, element, command, &size, st));
+      vyre__memory memory = memory_at(rec, range);
       t->outputs[b->output_index] =
           slot->buffer ? (vyre_output){.size = (size_t)size,
                                        .buffer = slot->binding.buffer,
-                                       .offset = begin_of(&memory, size)}
+                                       .offset = buffer_offset(&memory, size)}
                        : vyre_output_bytes(memory.host, (size_t)size);
     }
   }
   return VYRE_OK;
 }
 
-static vyre_code ready_dispatch(const vyre_recording *rec, vyre__command *c,
-                                size_t command, vyre_status *st) {
+static vyre_code prepare_dispatch(const vyre_recording *rec, vyre__command *c,
+                                  size_t command, vyre_status *st) {
   VYRE_TRY(fill_tables(rec, c, command, st));
   vyre__prepared_unbind(c->prepared, false);
   c->desc.inputs = c->tables.inputs;
   c->desc.outputs = c->tables.outputs;
-  c->desc.label = c->label; /* the commands are where they stay */
+  c->desc.label = c->label; /* commands do not move after the seal */
   vyre_code code = vyre__prepared_check(c->prepared, &c->desc, st);
   if (code != VYRE_OK) {
     vyre__prepared_unbind(c->prepared, true);
     return name_command(command, code, st);
   }
   vyre__prepared_copy_desc(c->prepared);
-  c->prepared->item = (uint32_t)command; /* its name in a trace */
-  /* It was prepared under the recording's hold, and needs none of its own. */
+  c->prepared->item = (uint32_t)command; /* shown in traces */
+  /* The replay holds the buffers, so the prepared dispatch need not. */
   vyre__prepared_release(c->prepared);
   const vyre_binding_plan *plan = &c->variant->plan;
   for (size_t i = 0; i < c->plan.kernel_pointer_capacity; i++) {
@@ -452,8 +468,8 @@ static vyre_code ready_dispatch(const vyre_recording *rec, vyre__command *c,
   return VYRE_OK;
 }
 
-static vyre_code ready_copy(vyre_recording *rec, vyre__command *c,
-                            size_t command, vyre_status *st) {
+static vyre_code prepare_copy(vyre_recording *rec, vyre__command *c,
+                              size_t command, vyre_status *st) {
   uint64_t from, to;
   VYRE_TRY(measure(rec, &c->from, 0, 1, command, &from, st));
   VYRE_TRY(measure(rec, &c->to, 0, 1, command, &to, st));
@@ -463,9 +479,11 @@ static vyre_code ready_copy(vyre_recording *rec, vyre__command *c,
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
         VYRE_NUMBERS({"from_bytes", from}, {"to_bytes", to},
                      {"command", command}),
-        "bind as many bytes to both, or give the copy a size",
-        "command %zu copies all %llu bytes of slot '%s' to slot '%s', which "
-        "has %llu there",
+        "bind the same number of bytes to both slots, or set the size of the "
+        "copy",
+        "command %zu copies %llu bytes of slot '%s' to slot '%s', which has "
+        "room "
+        "for %llu",
         command, (unsigned long long)from,
         vyre__slot_name(rec, c->from.slot, text),
         vyre__slot_name(rec, c->to.slot, other), (unsigned long long)to);
@@ -474,26 +492,27 @@ static vyre_code ready_copy(vyre_recording *rec, vyre__command *c,
   c->source = memory_at(rec, &c->from);
   c->target = memory_at(rec, &c->to);
   c->is_upload = !c->source.buffer && c->target.buffer;
-  bool is_hidden = c->source.buffer && c->target.buffer &&
-                   !(c->source.host && c->target.host);
-  if (is_hidden && !rec->staging) {
-    rec->staging = vyre__resize(rec->device->allocator, NULL, 0, VYRE__BOUNCE);
+  bool needs_staging = c->source.buffer && c->target.buffer &&
+                       !(c->source.host && c->target.host);
+  if (needs_staging && !rec->staging) {
+    rec->staging =
+        vyre__resize(rec->device->allocator, NULL, 0, VYRE__STAGING_BYTES);
     if (!rec->staging) {
       return vyre__no_memory(st, "vyre_recording_replay", "bytes",
-                             VYRE__BOUNCE);
+                             VYRE__STAGING_BYTES);
     }
   }
   return VYRE_OK;
 }
 
-static vyre_code ready(vyre_recording *rec, vyre__command *c, size_t command,
-                       vyre_status *st) {
+static vyre_code prepare_command(vyre_recording *rec, vyre__command *c,
+                                 size_t command, vyre_status *st) {
   uint64_t size;
   switch (c->kind) {
     case VYRE__COMMAND_DISPATCH:
-      return ready_dispatch(rec, c, command, st);
+      return prepare_dispatch(rec, c, command, st);
     case VYRE__COMMAND_COPY:
-      return ready_copy(rec, c, command, st);
+      return prepare_copy(rec, c, command, st);
     case VYRE__COMMAND_WHILE:
       VYRE_TRY(measure(rec, &c->from, 4, 4, command, &size, st));
       c->source = memory_at(rec, &c->from);
@@ -503,7 +522,7 @@ static vyre_code ready(vyre_recording *rec, vyre__command *c, size_t command,
   }
 }
 
-vyre_code vyre__recording_prepare(vyre_recording *rec, uint64_t *recaptures,
+vyre_code vyre__recording_prepare(vyre_recording *rec, uint64_t *rebuilt,
                                   vyre_status *st) {
   if (!rec->is_dirty) return VYRE_OK;
   rec->version++;
@@ -511,15 +530,15 @@ vyre_code vyre__recording_prepare(vyre_recording *rec, uint64_t *recaptures,
   for (size_t i = 0; i < rec->command_count; i++) {
     vyre__command *c = &rec->commands[i];
     if (c->is_ready) continue;
-    VYRE_TRY(ready(rec, c, i, st));
-    if (c->was_ready && c->kind == VYRE__COMMAND_DISPATCH) ++*recaptures;
+    VYRE_TRY(prepare_command(rec, c, i, st));
+    if (c->was_ready && c->kind == VYRE__COMMAND_DISPATCH) ++*rebuilt;
     c->is_ready = c->was_ready = true;
   }
   rec->is_dirty = false;
   return VYRE_OK;
 }
 
-/* --- keeping inputs ----------------------------------------------------------*/
+/* --- skipping uploads --------------------------------------------------- */
 
 static vyre_code unsafe_dispatch(const vyre__command *c, size_t command,
                                  vyre_status *st) {
@@ -535,18 +554,20 @@ static vyre_code unsafe_dispatch(const vyre__command *c, size_t command,
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_UNSAFE_REPLAY, NULL,
       VYRE_NUMBERS({"command", command}),
-      "replay without keep_inputs, or let the kernel write another buffer",
-      "inputs cannot be kept: '%.60s' of command %zu ('%s') is both input and "
-      "output, so that a replay begins with what the last one left",
+      "replay without skip_uploads, or change the kernel to write another "
+      "buffer",
+      "uploads cannot be skipped: buffer '%.60s' of command %zu ('%s') is both "
+      "input and output, so the previous replay changed it",
       name, command, c->label);
 }
 
-static bool is_apart(void *self, const vyre_slot_range *place,
-                     bool is_written) {
-  return !is_written || !vyre__slot_ranges_overlap(place, self);
+static bool writes_elsewhere(void *self, const vyre_slot_range *range,
+                             bool is_written) {
+  return !is_written || !vyre__slot_ranges_overlap(range, self);
 }
 
-/* The next upload would bring what the last replay left at its source. */
+/* Refuses to skip an upload whose source a command writes: without the skip,
+ * the next replay would upload what this one wrote. */
 static vyre_code source_written(const vyre_recording *rec, size_t upload,
                                 size_t writer, vyre_status *st) {
   char text[VYRE__SLOT_NAME];
@@ -554,8 +575,10 @@ static vyre_code source_written(const vyre_recording *rec, size_t upload,
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_UNSAFE_REPLAY, NULL,
       VYRE_NUMBERS({"slot", slot}, {"upload", upload}, {"command", writer}),
-      "replay without keep_inputs, or let the command write another slot",
-      "inputs cannot be kept: slot '%s' is what command %zu uploads, and is "
+      "replay without skip_uploads, or change the command to write another "
+      "slot",
+      "uploads cannot be skipped: slot '%s' is uploaded from by command %zu "
+      "and "
       "written by command %zu",
       vyre__slot_name(rec, slot, text), upload, writer);
 }
@@ -568,22 +591,24 @@ static vyre_code check_upload(const vyre_recording *rec, size_t upload,
   for (size_t i = 0; i < rec->command_count; i++) {
     const vyre__command *c = &rec->commands[i];
     if (i == upload) continue;
-    if (!vyre__command_slot_ranges(c, is_apart, &from)) {
+    if (!vyre__command_slot_ranges(c, writes_elsewhere, &from)) {
       return source_written(rec, upload, i, st);
     }
-    if (vyre__command_slot_ranges(c, is_apart, &to)) continue;
+    if (vyre__command_slot_ranges(c, writes_elsewhere, &to)) continue;
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_UNSAFE_REPLAY, NULL,
         VYRE_NUMBERS({"slot", to.slot}, {"command", i}),
-        "replay without keep_inputs, or let the command write another slot",
-        "inputs cannot be kept: slot '%s' is uploaded by command %zu and "
+        "replay without skip_uploads, or change the command to write another "
+        "slot",
+        "uploads cannot be skipped: slot '%s' is uploaded to by command %zu "
+        "and "
         "written by command %zu",
         vyre__slot_name(rec, to.slot, text), upload, i);
   }
   return VYRE_OK;
 }
 
-static vyre_code find_unsafe(const vyre_recording *rec, vyre_status *st) {
+static vyre_code check_skip_safe(const vyre_recording *rec, vyre_status *st) {
   for (size_t i = 0; i < rec->command_count; i++) {
     const vyre__command *c = &rec->commands[i];
     if (c->kind == VYRE__COMMAND_DISPATCH &&
@@ -597,21 +622,22 @@ static vyre_code find_unsafe(const vyre_recording *rec, vyre_status *st) {
   return VYRE_OK;
 }
 
-vyre_code vyre__recording_may_keep(vyre_recording *rec, vyre_status *st) {
-  if (!rec->is_keep_known) {
-    rec->keep_refusal = (vyre_status){0};
-    rec->is_keep_safe = find_unsafe(rec, &rec->keep_refusal) == VYRE_OK;
-    rec->is_keep_known = true;
+vyre_code vyre__recording_may_skip_uploads(vyre_recording *rec,
+                                           vyre_status *st) {
+  if (!rec->is_skip_checked) {
+    rec->skip_refusal = (vyre_status){0};
+    rec->is_skip_safe = check_skip_safe(rec, &rec->skip_refusal) == VYRE_OK;
+    rec->is_skip_checked = true;
   }
-  if (!rec->is_keep_safe) {
-    if (st && st->code == VYRE_OK) *st = rec->keep_refusal;
-    return rec->keep_refusal.code;
+  if (!rec->is_skip_safe) {
+    if (st && st->code == VYRE_OK) *st = rec->skip_refusal;
+    return rec->skip_refusal.code;
   }
   return VYRE_OK;
 }
 
-vyre_code vyre__recording_was_uploaded(const vyre_recording *rec,
-                                       vyre_status *st) {
+vyre_code vyre__recording_check_uploaded(const vyre_recording *rec,
+                                         vyre_status *st) {
   for (size_t i = 0; i < rec->command_count; i++) {
     const vyre__command *c = &rec->commands[i];
     if (!c->is_upload || c->is_uploaded) continue;
@@ -619,8 +645,8 @@ vyre_code vyre__recording_was_uploaded(const vyre_recording *rec,
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_UNSAFE_REPLAY, NULL,
         VYRE_NUMBERS({"slot", c->to.slot}, {"command", i}),
-        "replay once without keep_inputs",
-        "inputs cannot be kept: slot '%s' was not uploaded since it or its "
+        "replay once without skip_uploads",
+        "uploads cannot be skipped: slot '%s' was not uploaded since it or its "
         "source was bound",
         vyre__slot_name(rec, c->to.slot, text));
   }
