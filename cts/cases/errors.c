@@ -252,7 +252,7 @@ static const struct {
      one_slot_twice,
      MISMATCH,
      {"output_index", "other_output"},
-     "one slot"},
+     "the same host buffer"},
     {"one_handle_twice",
      one_handle_twice,
      MISMATCH,

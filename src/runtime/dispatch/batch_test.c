@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Memory that outputs and items of a batch would share, and how a batch tells
- * what failed. */
+/* Checks which outputs and batch items may share memory, and how the status of
+ * a failed batch names the item. */
 #include "vyre/vyre.h"
 
 #include "support/check.h"
@@ -39,16 +39,16 @@ static void make(item *it, uint32_t first) {
                                   .output_count = 2};
 }
 
-TEST(two_outputs_have_two_slots_and_two_handles) {
+TEST(two_outputs_cannot_share_a_host_buffer_or_a_handle) {
   rig r = rig_open(text, NULL);
-  vyre_host_buffer slot = {0};
-  vyre_buffer kept = {0};
+  vyre_host_buffer buffer = {0};
+  vyre_buffer new_buffer = {0};
   item it;
-  for (int i = 0; i < 2; i++) { /* also with memory that is there */
+  for (int i = 0; i < 2; i++) { /* without memory, then with memory */
     vyre_status st = {0};
     make(&it, 1);
-    it.out[0] = vyre_output_host_buffer(&slot, 0);
-    it.out[1] = vyre_output_host_buffer(&slot, BYTES);
+    it.out[0] = vyre_output_host_buffer(&buffer, 0);
+    it.out[1] = vyre_output_host_buffer(&buffer, BYTES);
     CHECK_FAILS(vyre_dispatch(r.pipeline, &it.desc, &st), st,
                 VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH);
     CHECK_HAS(st.message, "'a' and 'b' use the same host buffer");
@@ -58,102 +58,103 @@ TEST(two_outputs_have_two_slots_and_two_handles) {
   }
   vyre_status st = {0};
   vyre_counters counters;
-  it.out[0] = vyre_output_new_buffer(&kept, 0);
-  it.out[1] = vyre_output_new_buffer(&kept, BYTES);
+  it.out[0] = vyre_output_new_buffer(&new_buffer, 0);
+  it.out[1] = vyre_output_new_buffer(&new_buffer, BYTES);
   CHECK_FAILS(vyre_dispatch(r.pipeline, &it.desc, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH);
   CHECK_HAS(st.message, "'a' and 'b' use the same handle");
   vyre_counters_read(r.device, &counters);
   CHECK_U64(counters.live_residents, 0);
-  vyre_host_buffer_deinit(&slot);
+  vyre_host_buffer_deinit(&buffer);
   rig_close(&r);
 }
 
-TEST(fresh_outputs_are_not_where_an_input_is) {
+TEST(fresh_outputs_do_not_reuse_the_memory_of_an_input) {
   rig r = rig_open(text, NULL);
   vyre_status st = {0};
-  vyre_host_buffer slot = {0};
+  vyre_host_buffer buffer = {0};
   vyre_output_stats stats = {0};
   item it;
   make(&it, 1);
-  it.out[1] = vyre_output_host_buffer(&slot, BYTES);
+  it.out[1] = vyre_output_host_buffer(&buffer, BYTES);
   it.desc.output_stats = &stats;
   CHECK_OK(
       vyre_dispatch_borrowed(r.pipeline, &it.in, 1, it.out, 2, &it.desc, &st),
       st);
-  const void *before = slot.data;
+  const void *before = buffer.data;
   CHECK_OK(
       vyre_dispatch_borrowed(r.pipeline, &it.in, 1, it.out, 2, &it.desc, &st),
       st);
-  CHECK(slot.data != before && ((uint32_t *)slot.data)[7] == 9);
+  CHECK(buffer.data != before && ((uint32_t *)buffer.data)[7] == 9);
   CHECK_U64(stats.appended, 2);
   CHECK_U64(stats.reused + stats.moved, 0);
-  it.in = vyre_input_bytes(slot.data, BYTES);
+  it.in = vyre_input_bytes(buffer.data, BYTES);
   CHECK_FAILS(
       vyre_dispatch_borrowed(r.pipeline, &it.in, 1, it.out, 2, NULL, &st), st,
       VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH);
   CHECK_HAS(st.message, "'x' and 'b' overlaps");
-  CHECK(!slot.data && slot.capacity == 0); /* there is no output */
+  /* a refused dispatch leaves no output */
+  CHECK(!buffer.data && buffer.capacity == 0);
   rig_close(&r);
 }
 
-/* --- items of one batch ------------------------------------------------------*/
+/* --- items of one batch ------------------------------------------------- */
 
 typedef struct pair {
   item items[2];
-  vyre_host_buffer slot, other;
-  vyre_buffer kept, imported;
-  uint32_t shared[COUNT]; /* its memory */
+  vyre_host_buffer buffer, other;
+  vyre_buffer new_buffer, imported;
+  uint32_t shared[COUNT]; /* memory of `imported` */
 } pair;
 
-static void apart(pair *p) {
-  p->items[1].in = p->items[0].in; /* both only read it */
+static void separate_memory(pair *p) {
+  p->items[1].in = p->items[0].in; /* two inputs may share memory */
 }
-static void one_slot(pair *p) {
+static void one_host_buffer(pair *p) {
   for (int i = 0; i < 2; i++) {
-    p->items[i].out[1] = vyre_output_host_buffer(&p->slot, BYTES);
+    p->items[i].out[1] = vyre_output_host_buffer(&p->buffer, BYTES);
   }
 }
-static void one_slot_of_two_bindings(pair *p) {
-  p->items[0].out[0] = vyre_output_host_buffer(&p->slot, 0);
-  p->items[1].out[1] = vyre_output_host_buffer(&p->slot, BYTES);
+static void one_host_buffer_for_two_bindings(pair *p) {
+  p->items[0].out[0] = vyre_output_host_buffer(&p->buffer, 0);
+  p->items[1].out[1] = vyre_output_host_buffer(&p->buffer, BYTES);
 }
 static void one_handle(pair *p) {
   for (int i = 0; i < 2; i++) {
-    p->items[i].out[1] = vyre_output_new_buffer(&p->kept, BYTES);
+    p->items[i].out[1] = vyre_output_new_buffer(&p->new_buffer, BYTES);
   }
 }
-static void reads_what_grows(pair *p) {
+static void reads_a_growing_buffer(pair *p) {
   p->items[0].out[1] = vyre_output_host_buffer(&p->other, BYTES);
   p->items[1].in = vyre_input_bytes(p->other.data, p->other.capacity);
   p->items[1].out[1].size = p->other.capacity;
 }
-static void read_what_is_replaced_later(pair *p) {
+static void reads_a_buffer_replaced_later(pair *p) {
   p->items[1].out[1] = vyre_output_host_buffer(&p->other, BYTES);
   p->items[0].in = vyre_input_bytes(p->other.data, p->other.capacity);
   p->items[0].out[1].size = p->other.capacity;
 }
-static void reads_what_is_written(pair *p) {
+static void reads_written_memory(pair *p) {
   p->items[1].in = vyre_input_bytes(p->items[0].b, BYTES);
 }
 static void outputs_overlap(pair *p) {
   p->items[1].out[1].data = p->items[0].b + 1;
 }
 
-/* Memory that is bound as a resident buffer and as bytes of the host. */
-static void reads_what_an_import_writes(pair *p) {
+/* Memory that is bound as a device buffer and as host memory. */
+static void reads_an_import_that_is_written(pair *p) {
   p->items[0].out[1] = vyre_output_buffer(p->imported);
   p->items[1].in = vyre_input_bytes(p->shared, BYTES);
 }
-static void writes_what_an_import_reads(pair *p) {
+static void writes_an_import_that_is_read(pair *p) {
   p->items[0].in = vyre_input_buffer(p->imported);
   p->items[1].out[1] = vyre_output_bytes(p->shared, BYTES);
 }
-static void writes_what_an_import_writes(pair *p) {
+static void writes_an_import_that_is_written(pair *p) {
   p->items[0].out[1] = vyre_output_bytes(p->shared, BYTES);
   p->items[1].out[1] = vyre_output_buffer(p->imported);
 }
-static void reads_what_an_import_reads(pair *p) {
+static void reads_an_import_that_is_read(pair *p) {
   for (uint32_t i = 0; i < COUNT; i++) p->shared[i] = 10 + i;
   p->items[0].in = vyre_input_buffer(p->imported);
   p->items[1].in = vyre_input_bytes(p->shared, BYTES);
@@ -164,7 +165,8 @@ static void passes_an_import_on(pair *p) {
   p->items[1].in = vyre_input_buffer(p->imported);
 }
 
-/* A slot's memory of 16 bytes, which an item makes longer. */
+/* Creates two items. `other` has 16 bytes, which a dispatch has to reallocate.
+ */
 static void make_pair(pair *p, const rig *r) {
   vyre_status st = {0};
   memset(p, 0, sizeof *p);
@@ -178,28 +180,28 @@ static void make_pair(pair *p, const rig *r) {
            st);
 }
 
-TEST(items_share_no_memory_that_one_writes) {
+TEST(items_cannot_share_memory_that_one_writes) {
   static const struct {
     void (*spoil)(pair *p);
-    const char *word; /* NULL: it is good */
+    const char *message; /* NULL: accepted */
   } cases[] = {
-      {apart, NULL},
-      {one_slot, "'b' shares a host buffer with buffer 'b' of items[0]"},
-      {one_slot_of_two_bindings,
+      {separate_memory, NULL},
+      {one_host_buffer, "'b' shares a host buffer with buffer 'b' of items[0]"},
+      {one_host_buffer_for_two_bindings,
        "'b' shares a host buffer with buffer 'a' of items[0]"},
       {one_handle, "'b' shares a handle with buffer 'b' of items[0]"},
-      {reads_what_grows, "'x' shares memory with buffer 'b' of items[0]"},
-      {read_what_is_replaced_later,
+      {reads_a_growing_buffer, "'x' shares memory with buffer 'b' of items[0]"},
+      {reads_a_buffer_replaced_later,
        "'b' shares memory with buffer 'x' of items[0]"},
-      {reads_what_is_written, "'x' shares memory with buffer 'b' of items[0]"},
+      {reads_written_memory, "'x' shares memory with buffer 'b' of items[0]"},
       {outputs_overlap, "'b' shares memory with buffer 'b' of items[0]"},
-      {reads_what_an_import_writes,
+      {reads_an_import_that_is_written,
        "'x' shares memory with buffer 'b' of items[0]"},
-      {writes_what_an_import_reads,
+      {writes_an_import_that_is_read,
        "'b' shares memory with buffer 'x' of items[0]"},
-      {writes_what_an_import_writes,
+      {writes_an_import_that_is_written,
        "'b' shares memory with buffer 'b' of items[0]"},
-      {reads_what_an_import_reads, NULL},
+      {reads_an_import_that_is_read, NULL},
       {passes_an_import_on, NULL},
   };
   rig r = rig_open(text, NULL);
@@ -214,10 +216,10 @@ TEST(items_share_no_memory_that_one_writes) {
       items[0].inputs = &p.items[0].in;
       vyre_code code =
           vyre_submit(r.pipeline, items, 2, has_fence ? &fence : NULL, &st);
-      if (cases[i].word) {
+      if (cases[i].message) {
         CHECK_FAILS(code, st, VYRE_INVALID_ARGUMENT,
                     VYRE_KIND_BINDING_MISMATCH);
-        CHECK_HAS(st.message, cases[i].word);
+        CHECK_HAS(st.message, cases[i].message);
         CHECK_U64(status_number(&st, "item"), 1);
         CHECK_U64(status_number(&st, "other_item"), 0);
       } else {
@@ -228,26 +230,27 @@ TEST(items_share_no_memory_that_one_writes) {
       vyre_fence_release(fence);
       st = (vyre_status){0};
       CHECK_OK(vyre_buffer_destroy(r.device, p.imported, &st), st);
-      vyre_host_buffer_deinit(&p.slot);
+      vyre_host_buffer_deinit(&p.buffer);
       vyre_host_buffer_deinit(&p.other);
     }
   }
   rig_close(&r);
 }
 
-/* Against every pair, for batches of random places in one block of memory. */
-TEST(random_batches_are_refused_if_and_only_if_a_pair_meets) {
-  enum { ITEMS = 40, WORDS = 4000, ROUNDS = 200 };
+/* Compares the check with a test of every pair, for random ranges in one block
+ * of memory. */
+TEST(random_batches_are_refused_if_and_only_if_two_items_overlap) {
+  enum { ITEMS = 40, WORDS = 4000, RUNS = 200 };
   rig r = rig_open(text, NULL);
   static uint32_t memory[WORDS], a[ITEMS][4];
   static item it[ITEMS];
   static vyre_dispatch_desc items[ITEMS];
   uint64_t state = 77;
   int refused = 0;
-  for (int round = 0; round < ROUNDS; round++) {
-    uint64_t at[ITEMS][2]; /* x and b, of COUNT words */
+  for (int run = 0; run < RUNS; run++) {
+    uint64_t at[ITEMS][2]; /* offsets of x and b, of COUNT words each */
     size_t count = 2 + random_below(&state, ITEMS - 1);
-    bool meets = false, meets_itself = false;
+    bool overlaps = false, overlaps_itself = false;
     for (size_t i = 0; i < count; i++) {
       make(&it[i], 0);
       for (int k = 0; k < 2; k++) {
@@ -266,22 +269,22 @@ TEST(random_batches_are_refused_if_and_only_if_a_pair_meets) {
         bool reads = read < mine + COUNT && mine < read + COUNT;
         bool writes = other < mine + COUNT && mine < other + COUNT;
         if (i == j) {
-          meets_itself |= reads;
+          overlaps_itself |= reads;
         } else {
-          meets |= reads || writes;
+          overlaps |= reads || writes;
         }
       }
     }
     vyre_status st = {0};
     vyre_code code = vyre_submit(r.pipeline, items, count, NULL, &st);
-    CHECK((code != VYRE_OK) == (meets || meets_itself));
+    CHECK((code != VYRE_OK) == (overlaps || overlaps_itself));
     refused += code != VYRE_OK;
   }
-  CHECK(refused > 20 && refused < ROUNDS - 20);
+  CHECK(refused > 20 && refused < RUNS - 20);
   rig_close(&r);
 }
 
-TEST(a_warm_batch_is_looked_at_once) {
+TEST(a_repeated_batch_is_checked_once) {
   enum { ITEMS = 8 };
   test_heap heap = {.left = -1};
   rig r = rig_open(text, &heap);
@@ -294,13 +297,13 @@ TEST(a_warm_batch_is_looked_at_once) {
     items[i] = it[i].desc;
   }
   long calls = 0;
-  for (int round = 0; round < 8; round++) {
+  for (int run = 0; run < 8; run++) {
     vyre_status st = {0};
-    if (round == 5) calls = (long)heap.calls;
+    if (run == 5) calls = (long)heap.calls;
     CHECK_OK(vyre_submit(r.pipeline, items, ITEMS, NULL, &st), st);
   }
   CHECK_U64(heap.calls, calls);
-  /* One of them changes, and is held against the others anew. */
+  /* One item changes, so the batch is checked again. */
   vyre_status st = {0};
   it[5].in = vyre_input_bytes(slots[2].data, BYTES);
   CHECK_FAILS(vyre_submit(r.pipeline, items, ITEMS, NULL, &st), st,
@@ -311,9 +314,9 @@ TEST(a_warm_batch_is_looked_at_once) {
   rig_close(&r);
 }
 
-/* --- what is told ------------------------------------------------------------*/
+/* --- messages ----------------------------------------------------------- */
 
-TEST(a_failure_of_a_batch_or_replay_names_its_own_place) {
+TEST(a_failure_of_a_batch_or_replay_names_its_item_or_command) {
   rig r = rig_open(text, NULL);
   vyre_status st = {0};
   vyre_device *none;
@@ -356,7 +359,7 @@ TEST(a_failure_of_a_batch_or_replay_names_its_own_place) {
   rig_close(&r);
 }
 
-TEST(iterations_end_at_the_timeout) {
+TEST(repeated_launches_end_at_the_timeout) {
   rig r = rig_open(text, NULL);
   vyre_status st = {0};
   item it;
@@ -371,10 +374,11 @@ TEST(iterations_end_at_the_timeout) {
   rig_close(&r);
 }
 
-TEST_MAIN(TEST_ENTRY(two_outputs_have_two_slots_and_two_handles),
-          TEST_ENTRY(fresh_outputs_are_not_where_an_input_is),
-          TEST_ENTRY(items_share_no_memory_that_one_writes),
-          TEST_ENTRY(random_batches_are_refused_if_and_only_if_a_pair_meets),
-          TEST_ENTRY(a_warm_batch_is_looked_at_once),
-          TEST_ENTRY(a_failure_of_a_batch_or_replay_names_its_own_place),
-          TEST_ENTRY(iterations_end_at_the_timeout))
+TEST_MAIN(
+    TEST_ENTRY(two_outputs_cannot_share_a_host_buffer_or_a_handle),
+    TEST_ENTRY(fresh_outputs_do_not_reuse_the_memory_of_an_input),
+    TEST_ENTRY(items_cannot_share_memory_that_one_writes),
+    TEST_ENTRY(random_batches_are_refused_if_and_only_if_two_items_overlap),
+    TEST_ENTRY(a_repeated_batch_is_checked_once),
+    TEST_ENTRY(a_failure_of_a_batch_or_replay_names_its_item_or_command),
+    TEST_ENTRY(repeated_launches_end_at_the_timeout))

@@ -507,7 +507,8 @@ static vyre_code written_range(const vyre__prepared *prepared,
   *out = (vyre__memory_range){0};
   if (size == 0 || output->new_buffer) return VYRE_OK;
   if (output->host_buffer) {
-    /* The full capacity: a reallocation would free it while an input reads it. */
+    /* The full capacity: a reallocation would free it while an input reads
+     * it. */
     const vyre_host_buffer *entry = output->host_buffer;
     if (entry->capacity > 0) {
       *out = range_of(info->binding, entry->data, entry->capacity, 0, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the driver costs: a warm dispatch on a device that does nothing, and the
- * same call straight into the table of that device. */
+/* Measures the cost of the runtime: a repeated dispatch on a device that does
+ * nothing, and the same call directly to the backend of that device. */
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "bench.h"
 #include "runtime/runtime.h"
 
-long syscall(long number, ...); /* not in POSIX */
+long syscall(long number, ...); /* not part of POSIX */
 
 static const char suite[] = "dispatch";
 
@@ -23,14 +23,14 @@ enum {
   REPEAT = 1000,
   MOST_BINDINGS = 8,
   ELEMENTS = 16,
-  SETS = 16 /* of bindings: a power of 2 */
+  SETS = 16 /* sets of bindings; a power of 2 */
 };
 
 static void must(vyre_code code, const vyre_status *st, const char *what) {
   if (code != VYRE_OK) bench_fail(what, st->message);
 }
 
-/* --- a device that does nothing ----------------------------------------------*/
+/* --- a device that does nothing ------------------------------------------- */
 
 static bool describe(uint32_t index, vyre_device_info *out) {
   out->description = "a device that does nothing";
@@ -84,7 +84,7 @@ static const vyre__backend nothing = {.abi = VYRE__BACKEND_ABI,
                                       .pipeline_deinit = pipeline_finish,
                                       .run = run};
 
-/* --- jobs --------------------------------------------------------------------*/
+/* --- jobs ----------------------------------------------------------------- */
 
 typedef struct job {
   vyre_context *context;
@@ -95,12 +95,12 @@ typedef struct job {
   vyre_input inputs[SETS][MOST_BINDINGS];
   vyre_output outputs[SETS];
   vyre_dispatch_desc descs[SETS];
-  unsigned turn, sets; /* of them that take turns */
+  unsigned turn, sets; /* sets of bindings used in turn */
   vyre__view views[MOST_BINDINGS];
   vyre__launch launch;
 } job;
 
-/* One that is read and written, the rest is read. */
+/* One buffer is read and written; the others are read. */
 static void open_job(job *j, unsigned bindings, bool is_resident,
                      const char *trace_file) {
   char text[1024] =
@@ -162,7 +162,7 @@ static bool run_dispatch(void *self) {
   return vyre_dispatch(j->pipeline, &j->descs[0], &st) == VYRE_OK;
 }
 
-/* Nothing is what it was the last time. */
+/* All bindings differ from those of the last dispatch. */
 static bool run_others(void *self) {
   job *j = self;
   vyre_status st;
@@ -178,10 +178,10 @@ static bool run_table(void *self) {
   return j->device->backend->run(j->pipeline, &j->launch, &st) == VYRE_OK;
 }
 
-/* --- instructions ------------------------------------------------------------*/
+/* --- instructions --------------------------------------------------------- */
 
-/* A counter of this thread's instructions outside of the kernel; -1 where that is
- * not allowed. */
+/* Opens a counter of the instructions of this thread in user mode. Returns -1
+ * where that is not allowed. */
 static int open_counter(void) {
   struct perf_event_attr about;
   memset(&about, 0, sizeof about);
@@ -202,7 +202,7 @@ static double instructions(int counter, bench_job what) {
   return (double)(after - before) / REPEAT;
 }
 
-/* --- rows --------------------------------------------------------------------*/
+/* --- rows ----------------------------------------------------------------- */
 
 static void measure(unsigned bindings, bool is_resident, unsigned sets,
                     const char *trace_file) {
@@ -244,7 +244,7 @@ void bench_dispatch(void) {
     for (int i = 0; i < 3; i++) measure(bindings[i], false, sets[s], "");
     for (int i = 0; i < 3; i++) measure(bindings[i], true, sets[s], "");
   }
-  char file[] = "/tmp/vyre-bench-XXXXXX"; /* a trace is a plain file */
+  char file[] = "/tmp/vyre-bench-XXXXXX"; /* a trace is a regular file */
   int made = mkstemp(file);
   if (made < 0) bench_fail("trace", "no file can be made in /tmp");
   close(made);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Every form of dispatch against vyre_device_run_program: the same bits, on kernels
- * and on random programs; and under every fault: a status, no leak, and a device
- * that goes on or says that it is lost. */
+/* Compares every dispatch form with vyre_device_run_program: the results are
+ * the same bits, on fixed and on random programs. Under every injected fault a
+ * form returns a status and leaks nothing, and the device works or reports
+ * that it is lost. */
 #include "vyre/vyre.h"
 
 #include "support/check.h"
@@ -26,7 +27,7 @@ static const char text[] =
     "buffer x : read f32[] @0;\n"
     "buffer y : write f32[] @1 output;\n"
     "{ if (global_id.x < len(y)) y[global_id.x] = sqrt(x[global_id.x]); }\n"
-    /* the row of a megakernel */
+    /* row of a megakernel */
     "kernel mega workgroup(1)\n"
     "buffer control : read_write u32[4] @0;\n"
     "buffer ring : read_write u32[] @1;\n"
@@ -44,26 +45,26 @@ static const char text[] =
 
 enum { KERNELS = 3, RUN_TIME_BYTES = 80 };
 
-/* A program with its data, and what it must give. */
+/* Program with its data and expected results. */
 typedef struct job {
   vyre_program *program;
-  const vyre_input *inputs; /* bytes of the host */
+  const vyre_input *inputs; /* host memory */
   size_t input_count;
-  size_t sizes[MOST]; /* of outputs */
+  size_t sizes[MOST]; /* bytes of the outputs */
   size_t output_count, total;
   vyre_dispatch_desc config;
   unsigned char *want;
 } job;
 
-/* A device that all memory of the driver is counted on. */
+/* Device whose allocations are counted. */
 typedef struct stand {
   test_heap heap, slots;
   vyre_context *context;
   vyre_device *device;
   vyre_pipeline *pipeline;
-  unsigned char *got; /* ITEMS times the outputs */
-  size_t items;       /* that the form filled */
-  size_t slot_bytes;  /* live in slots when the form came back */
+  unsigned char *got; /* outputs of ITEMS items */
+  size_t items;       /* items that the form filled */
+  size_t slot_bytes;  /* bytes in host buffers after the form returned */
 } stand;
 
 static void stand_open(stand *s, const job *j) {
@@ -91,7 +92,7 @@ static void stand_close(stand *s) {
   CHECK_U64(s->slots.live_bytes, 0);
 }
 
-/* --- bindings ----------------------------------------------------------------*/
+/* --- bindings ------------------------------------------------------------- */
 
 typedef struct bindings {
   vyre_host_buffer slots[MOST];
@@ -115,7 +116,7 @@ static void bind_bytes(const job *j, bindings *b, unsigned char *to) {
   }
 }
 
-/* Every second input becomes a resident buffer, or all of them. */
+/* Uploads every second input, or all of them, to device buffers. */
 static vyre_code bind_residents(const stand *s, const job *j, bindings *b,
                                 bool all, vyre_status *st) {
   for (size_t i = 0; i < j->input_count; i++) {
@@ -142,7 +143,7 @@ static void unbind(const stand *s, bindings *b) {
   }
 }
 
-/* What slots hold becomes item @p item of what was got. */
+/* Copies the contents of the host buffers to the results of item @p item. */
 static void collect(stand *s, const job *j, const bindings *b, size_t item) {
   unsigned char *to = s->got + item * j->total;
   for (size_t i = 0; i < j->output_count; i++) {
@@ -163,7 +164,7 @@ static vyre_dispatch_desc describe(const job *j, const bindings *b,
   return desc;
 }
 
-/* --- the forms ---------------------------------------------------------------*/
+/* --- the forms ------------------------------------------------------------ */
 
 typedef vyre_code (*single_form)(vyre_pipeline *, const vyre_input *, size_t,
                                  const vyre_output *, size_t,
@@ -193,8 +194,8 @@ static vyre_code run_single(stand *s, const job *j, single_form form,
                        j->output_count, &j->config, st)
                 : timed(s->pipeline, inputs, j->input_count, b.outputs,
                         j->output_count, &j->config, &timing, st);
-    /* A resident input_output is copied to its slot: the second turn is the
-     * same as the first. */
+    /* A device input_output is copied to its host buffer: the second dispatch
+     * gives the same result as the first. */
     if (code == VYRE_OK) collect(s, j, &b, (size_t)turn);
   }
   if (code == VYRE_OK && timed) CHECK(timing.wall_ns > 0);
@@ -277,7 +278,7 @@ static vyre_code run_resident_outputs(stand *s, const job *j, vyre_status *st) {
   memset(handles, 0, sizeof handles);
   vyre_code code = bind_residents(s, j, &b, false, st);
   for (size_t i = 0; i < j->output_count; i++) b.outputs[i].size = j->sizes[i];
-  /* The first goes to a buffer that is there. */
+  /* The first output goes to an existing buffer. */
   vyre_buffer there = {0};
   if (code == VYRE_OK && j->output_count > 0) {
     code = vyre_buffer_create(s->device, j->sizes[0], &there, st);
@@ -328,7 +329,7 @@ static vyre_code run_rows(stand *s, const job *j, vyre_status *st) {
                                             st);
   }
   for (size_t i = 0; i < ITEMS && code == VYRE_OK; i++) {
-    CHECK(items[i].inputs == rows[i].resources); /* bound where they stand */
+    CHECK(items[i].inputs == rows[i].resources); /* bound directly */
     collect(s, j, &b[i], i);
   }
   for (size_t i = 0; i < ITEMS; i++) unbind(s, &b[i]);
@@ -346,7 +347,8 @@ static vyre_code run_fence(stand *s, const job *j, bool is_borrowed,
   vyre_code code = vyre_submit(s->pipeline, &desc, 1, &fence, st);
   if (code != VYRE_OK) return code;
   code = vyre_fence_wait(fence, VYRE_WAIT_FOREVER, st);
-  /* A wait that failed says nothing of the work, which writes to s->got. */
+  /* A failed wait does not mean that the work has ended: it writes to
+   * s->got. */
   while (!vyre_fence_is_done(fence)) {
   }
   vyre_fence_release(fence);
@@ -368,7 +370,7 @@ static vyre_code record(const job *j, stand *s, vyre_recording *rec,
   vyre_code code = VYRE_OK;
   unsigned char *to = s->got;
   for (size_t i = 0; i < j->input_count && code == VYRE_OK; i++) {
-    /* Inputs are only read: the recording has no place to write them to. */
+    /* The recording does not write inputs. */
     vyre_slot_binding r = {.data = (void *)(uintptr_t)j->inputs[i].data,
                            .size = j->inputs[i].size,
                            .is_read_only = true};
@@ -406,7 +408,7 @@ static vyre_code run_recording(stand *s, const job *j, vyre_status *st) {
   return code;
 }
 
-/* Which faults a form can meet. */
+/* Faults that a form can meet. */
 enum {
   A = 1 << VYRE_FAULT_ALLOCATION,
   C = 1 << VYRE_FAULT_COMPILE,
@@ -415,9 +417,9 @@ enum {
   D = 1 << VYRE_FAULT_DOWNLOAD,
   W = 1 << VYRE_FAULT_WAIT,
   L = 1 << VYRE_FAULT_DEVICE_LOST,
-  SLOTS = 1 << VYRE_FAULT_COUNT, /* memory of the caller's slots */
+  SLOTS = 1 << VYRE_FAULT_COUNT, /* allocations of host buffers */
   FRESH = SLOTS << 1,            /* a failure leaves no output */
-  ROWS = FRESH << 1              /* takes programs of four inputs */
+  ROWS = FRESH << 1              /* accepts programs with four inputs */
 };
 
 static const struct {
@@ -447,13 +449,13 @@ static const struct {
 
 enum { FORMS = sizeof forms / sizeof *forms };
 
-/* --- jobs --------------------------------------------------------------------*/
+/* --- programs ----------------------------------------------------------- */
 
 static bool is_for(size_t form, const job *j) {
   return !(forms[form].traits & ROWS) || j->input_count == VYRE_ROW_RESOURCES;
 }
 
-/* What a program gives that is compiled, run once and forgotten. */
+/* Computes the expected results with vyre_device_run_program. */
 static void ask_yardstick(job *j) {
   vyre_status st = {0};
   vyre_device *device;
@@ -524,9 +526,9 @@ static void kernels_free(kernels *k) {
   vyre_module_release(k->module);
 }
 
-/* --- the same bits -----------------------------------------------------------*/
+/* --- same bits ---------------------------------------------------------- */
 
-TEST(every_form_gives_the_bits_of_the_yardstick) {
+TEST(every_form_gives_the_bits_of_the_reference_run) {
   static kernels k;
   kernels_make(&k);
   size_t rows = 0;
@@ -580,9 +582,10 @@ TEST(every_form_gives_the_bits_of_random_programs) {
   CHECK(runs / RANDOM_PROGRAMS >= FORMS - 1 && outputs > 1000);
 }
 
-/* --- faults ------------------------------------------------------------------*/
+/* --- faults --------------------------------------------------------------- */
 
-/* Arms fault @p n of kind @p fault; VYRE_FAULT_COUNT is the caller's slots. */
+/* Arms the @p n-th fault of kind @p fault. VYRE_FAULT_COUNT stands for
+ * allocations of host buffers. */
 static void arm(stand *s, int fault, int n) {
   vyre_status st = {0};
   if (fault == VYRE_FAULT_COUNT) {
@@ -607,14 +610,15 @@ static void check_failure(const stand *s, size_t form, int fault,
       [VYRE_FAULT_DEVICE_LOST] = VYRE_DEVICE_LOST,
       [VYRE_FAULT_COUNT] = VYRE_OUT_OF_MEMORY};
   bool is_memory = fault == VYRE_FAULT_ALLOCATION &&
-                   code == VYRE_DEVICE_OUT_OF_MEMORY; /* a resident buffer's */
+                   /* allocation of a device buffer */
+                   code == VYRE_DEVICE_OUT_OF_MEMORY;
   CHECK(code == codes[fault] || is_memory);
   CHECK(st->code == code && st->message[0] && st->fix[0]);
   CHECK(vyre_device_is_lost(s->device) == (fault == VYRE_FAULT_DEVICE_LOST));
   if (forms[form].traits & FRESH) CHECK_U64(s->slot_bytes, 0);
 }
 
-/* The device goes on, or all it is asked fails because it is lost. */
+/* Checks that the device works, or that all calls fail because it is lost. */
 static void check_after(stand *s, const job *j, size_t form) {
   vyre_status st = {0};
   s->slots.left = -1;
@@ -630,7 +634,7 @@ static void check_after(stand *s, const job *j, size_t form) {
   check_bits(s, j, forms[form].name);
 }
 
-/* Lets the nth fail, for n = 1, 2 and so on, until nothing does. */
+/* Injects the n-th fault, for n = 1, 2 and so on, until the form succeeds. */
 static size_t sweep(const job *j, size_t form, int fault) {
   for (int n = 1; n < 10000; n++) {
     stand s;
@@ -675,7 +679,7 @@ TEST(every_form_under_every_fault_ends_in_a_status) {
   kernels_free(&k);
 }
 
-/* --- what they promise -------------------------------------------------------*/
+/* --- differences between the forms -------------------------------------- */
 
 TEST(into_keeps_allocations_and_the_others_do_not) {
   static kernels k;
@@ -747,7 +751,7 @@ TEST(bad_calls_of_forms_are_refused) {
   kernels_free(&k);
 }
 
-TEST_MAIN(TEST_ENTRY(every_form_gives_the_bits_of_the_yardstick),
+TEST_MAIN(TEST_ENTRY(every_form_gives_the_bits_of_the_reference_run),
           TEST_ENTRY(every_form_gives_the_bits_of_random_programs),
           TEST_ENTRY(every_form_under_every_fault_ends_in_a_status),
           TEST_ENTRY(into_keeps_allocations_and_the_others_do_not),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Compiles with other forms of floats than a device has, for benchmarks of them. */
+/* Compiles kernels with other float modes than those of the device, for
+ * benchmarks. */
 #include <string.h>
 
 #include "vyre/vyre.h"
@@ -15,7 +16,7 @@ const vyre_float_op_info *bench_number(const vyre_device *device,
     if (strcmp(caps->float_ops[i].operation, operation) == 0)
       return &caps->float_ops[i];
   }
-  bench_fail(operation, "is no operation of the probe");
+  bench_fail(operation, "unknown operation of the probe");
 }
 
 vyre_pipeline *bench_compile_as(vyre_device *device, vyre_program *program,

@@ -16,13 +16,14 @@
 static const struct {
   const char *text;
   vyre_compile_options options;
-  uint32_t grid[3]; /* that covers the picture */
-  bool is_inferred; /* along x it is enough */
+  uint32_t grid[3]; /* grid that covers the picture */
+  bool is_inferred; /* a grid along x is enough */
 } cases[] = {
     {PIXELS("2, 2", ""), {{0}}, {2, 2, 1}, false},
     {PIXELS("2, 2", " over(y)"), {{0}}, {2, 2, 1}, false},
     {PIXELS("2, 1, 2", ""), {{0}}, {2, 2, 1}, false},
-    {PIXELS("4, 4", ""), {{0}}, {1, 1, 1}, false}, /* one does for all */
+    /* one uniform for all forms */
+    {PIXELS("4, 4", ""), {{0}}, {1, 1, 1}, false},
     {PIXELS("1, 1, 2", ""), {{0}}, {4, 4, 1}, false},
     {PIXELS("16", ""), {{4, 4, 1}}, {1, 1, 1}, false},
     {PIXELS("2, 2", ""), {{16, 1, 1}}, {1, 1, 1}, true},
@@ -70,7 +71,7 @@ static vyre_code record(vyre_device *device, vyre_pipeline *pipeline,
 
 enum { FORMS = 6 };
 
-/* One picture by each form of dispatch. */
+/* Dispatches one picture with each form. */
 static vyre_code draw(int form, const rig *r, vyre_pipeline *pipeline,
                       const vyre_compile_options *options, picture *p,
                       vyre_status *st) {
@@ -124,7 +125,7 @@ TEST(more_axes_than_x_need_a_grid_in_every_form) {
                   vyre_pipeline_workgroup(pipeline)[1]);
         CHECK_U64(p.y[0], 0);
       }
-      /* The fix works. */
+      /* The fix of the message works. */
       picture_make(&p, cases[i].grid);
       CHECK_OK(draw(form, &r, pipeline, &cases[i].options, &p, &st), st);
       CHECK(is_whole(&p));

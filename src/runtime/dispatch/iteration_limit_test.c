@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The same max_iterations gives the same outcome on every device: with a limit of
- * L, a dispatch whose busiest invocation takes N iterations runs out of fuel if
- * and only if N > L. Kernels below take exactly `n` iterations. */
+/* Checks that max_loop_iterations has the same outcome on every device: with a
+ * limit of L, a dispatch whose busiest invocation takes N iterations runs out
+ * of fuel if and only if N > L. The kernels take exactly `n` iterations. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 
 enum { LANES = 8, GROUPS = 2, OUT = LANES * GROUPS };
 
-/* E stands for n, as the device knows it before the dispatch: unbounded, or proven
- * to be at most 2^20, so that compiled code does not count by default. */
+/* E stands for n: either unbounded, or proven to be at most 2^20, so that
+ * compiled code does not count by default. */
 static const struct shape {
   const char *name, *body;
 } shapes[] = {
@@ -78,26 +78,27 @@ static const char *kernel_text(const char *body, bool is_bounded) {
   return made;
 }
 
-typedef struct machine {
+typedef struct target {
   const char *device, *options;
-  bool is_quick; /* the baseline tier, until the optimised code is there */
+  /* use the baseline tier until the optimised code is ready */
+  bool is_baseline;
   vyre_context *context;
-  vyre_device *opened; /* NULL: not on this machine */
-  uint32_t most;       /* iterations that its driver allows at all */
-} machine;
+  vyre_device *opened;     /* NULL if not available */
+  uint32_t max_iterations; /* iterations that its driver supports */
+} target;
 
-static machine machines[] = {{"ref", "", false},
-                             {"cpu", "cpu.width=1", false},
-                             {"cpu", "cpu.width=4", false},
-                             {"cpu", "cpu.width=8", false},
-                             {"cpu", "cpu.width=16", false},
-                             {"cpu", "cpu.width=8", true},
-                             {"vulkan", "", false}};
-enum { MACHINES = sizeof machines / sizeof *machines };
+static target targets[] = {{"ref", "", false},
+                           {"cpu", "cpu.width=1", false},
+                           {"cpu", "cpu.width=4", false},
+                           {"cpu", "cpu.width=8", false},
+                           {"cpu", "cpu.width=16", false},
+                           {"cpu", "cpu.width=8", true},
+                           {"vulkan", "", false}};
+enum { TARGETS = sizeof targets / sizeof *targets };
 
-static void open_machines(void) {
-  for (size_t i = 0; i < MACHINES; i++) {
-    machine *m = &machines[i];
+static void open_targets(void) {
+  for (size_t i = 0; i < TARGETS; i++) {
+    target *m = &targets[i];
     vyre_status st = {0};
     vyre_context_options options = {.cache_directory = "",
                                     .trace_file = "",
@@ -107,26 +108,27 @@ static void open_machines(void) {
     vyre_code code = vyre_device_open(m->context, m->device, &m->opened, &st);
     if (code != VYRE_OK) printf("    %s: %s\n", m->device, st.message);
     CHECK(code == VYRE_OK || strcmp(m->device, "ref") != 0);
-    /* Mesa's software device ends loops after 65,535 rounds, and says so. */
-    m->most = strcmp(m->device, "vulkan") == 0 ? 60000 : UINT32_MAX;
+    /* Mesa's software driver ends loops after 65,535 iterations and reports
+     * it. */
+    m->max_iterations = strcmp(m->device, "vulkan") == 0 ? 60000 : UINT32_MAX;
   }
 }
 
-static void close_machines(void) {
-  for (size_t i = 0; i < MACHINES; i++) {
-    vyre_device_release(machines[i].opened);
-    vyre_context_release(machines[i].context);
-    machines[i].opened = NULL;
+static void close_targets(void) {
+  for (size_t i = 0; i < TARGETS; i++) {
+    vyre_device_release(targets[i].opened);
+    vyre_context_release(targets[i].context);
+    targets[i].opened = NULL;
   }
 }
 
-static void prepare_to_count(vyre_pipeline *pipeline) {
+static void add_counting_code(vyre_pipeline *pipeline) {
   vyre_compile_options counted = {.counts_iterations = true};
   vyre_status st;
   CHECK_OK(vyre_pipeline_add_variant(pipeline, &counted, &st), st);
 }
 
-static vyre_pipeline *compile_with(const machine *m, const char *text,
+static vyre_pipeline *compile_with(const target *m, const char *text,
                                    const vyre_compile_options *options) {
   vyre_module *module = NULL;
   vyre_pipeline *pipeline;
@@ -141,18 +143,18 @@ static vyre_pipeline *compile_with(const machine *m, const char *text,
   return pipeline;
 }
 
-static vyre_pipeline *compile_only(const machine *m, const char *text) {
-  vyre_compile_options options = {.is_baseline = m->is_quick};
+static vyre_pipeline *compile_only(const target *m, const char *text) {
+  vyre_compile_options options = {.is_baseline = m->is_baseline};
   return compile_with(m, text, &options);
 }
 
-static vyre_pipeline *compile(const machine *m, const char *text) {
+static vyre_pipeline *compile(const target *m, const char *text) {
   vyre_pipeline *pipeline = compile_only(m, text);
-  prepare_to_count(pipeline);
+  add_counting_code(pipeline);
   return pipeline;
 }
 
-/* One dispatch and all that it binds. */
+/* Dispatch with all its bindings. */
 typedef struct job {
   uint32_t n, out[OUT];
   vyre_input input;
@@ -160,7 +162,7 @@ typedef struct job {
   vyre_dispatch_desc desc;
 } job;
 
-static void job_make(job *j, uint32_t n, uint64_t limit) {
+static void job_init(job *j, uint32_t n, uint64_t limit) {
   *j = (job){.n = n};
   j->input = vyre_input_bytes(&j->n, sizeof j->n);
   j->output = vyre_output_bytes(j->out, sizeof j->out);
@@ -171,29 +173,31 @@ static void job_make(job *j, uint32_t n, uint64_t limit) {
                                  .max_loop_iterations = limit};
 }
 
-/* Whether the status is the one of a limit. */
+/* Returns true if the status reports that @p limit was exceeded. */
 static bool is_out_of_fuel(vyre_code code, const vyre_status *st,
                            uint64_t limit) {
-  uint64_t told;
+  uint64_t number;
   return code == VYRE_DISPATCH_FAILED && st->code == code &&
          st->kind == VYRE_KIND_OUT_OF_FUEL && st->fix[0] &&
-         vyre_status_number_get(st, "max_iterations", &told) && told == limit &&
-         !vyre_status_number_get(st, "most_iterations", &told);
+         vyre_status_number_get(st, "max_iterations", &number) &&
+         number == limit &&
+         !vyre_status_number_get(st, "most_iterations", &number);
 }
 
-/* Bytes that a device gave for n iterations of a shape; the first one decides. */
+/* Result of n iterations of a shape. The first target sets it; the others must
+ * agree. */
 typedef struct result {
   uint32_t n;
   bool is_known;
   uint32_t out[OUT];
 } result;
 
-static unsigned check_one(const machine *m, vyre_pipeline *pipeline,
+static unsigned check_one(const target *m, vyre_pipeline *pipeline,
                           const char *name, uint32_t n, uint32_t limit,
                           result *first) {
   job j;
   vyre_status st;
-  job_make(&j, n, limit);
+  job_init(&j, n, limit);
   vyre_code code = vyre_dispatch(pipeline, &j.desc, &st);
   bool good = n > limit ? is_out_of_fuel(code, &st, limit) : code == VYRE_OK;
   if (good && code == VYRE_OK) {
@@ -205,61 +209,62 @@ static unsigned check_one(const machine *m, vyre_pipeline *pipeline,
   }
   if (!good) {
     printf("    %s %s%s, %s: %u iterations with a limit of %u: %s %s\n",
-           m->device, m->options, m->is_quick ? " quick" : "", name,
+           m->device, m->options, m->is_baseline ? " quick" : "", name,
            (unsigned)n, (unsigned)limit, vyre_code_name(code), st.message);
   }
   return !good;
 }
 
 static unsigned check_shape(const struct shape *shape, bool is_bounded) {
-  vyre_pipeline *pipelines[MACHINES] = {NULL};
+  vyre_pipeline *pipelines[TARGETS] = {NULL};
   char name[80];
   unsigned failed = 0;
   result first = {0};
   snprintf(name, sizeof name, "%s%s", shape->name,
            is_bounded ? ", bounded" : "");
-  for (size_t i = 0; i < MACHINES; i++) {
-    if (!machines[i].opened) continue;
-    pipelines[i] = compile(&machines[i], kernel_text(shape->body, is_bounded));
+  for (size_t i = 0; i < TARGETS; i++) {
+    if (!targets[i].opened) continue;
+    pipelines[i] = compile(&targets[i], kernel_text(shape->body, is_bounded));
   }
   for (size_t k = 0; k < LIMITS; k++) {
     bool is_large = limits[k] > 10000;
-    /* These take long: each shape runs them in one of its two forms. */
+    /* Large limits take long: each shape tests them with one of its two
+     * bounds. */
     if (is_large && (SANITIZED || (shape - shapes) % 2 == is_bounded)) continue;
     for (uint32_t n = limits[k] - 1; n <= limits[k] + 1; n++) {
       if (is_bounded && n > 1 << 20) continue;
-      for (size_t i = 0; i < MACHINES; i++) {
-        if (!pipelines[i] || n > machines[i].most) continue;
-        /* The interpreter takes a second for these: it runs the first shape. */
+      for (size_t i = 0; i < TARGETS; i++) {
+        if (!pipelines[i] || n > targets[i].max_iterations) continue;
+        /* The interpreter needs a second: it runs the first shape only. */
         if (i == 0 && is_large && shape != shapes) continue;
         failed +=
-            check_one(&machines[i], pipelines[i], name, n, limits[k], &first);
+            check_one(&targets[i], pipelines[i], name, n, limits[k], &first);
       }
     }
   }
-  for (size_t i = 0; i < MACHINES; i++) vyre_pipeline_release(pipelines[i]);
+  for (size_t i = 0; i < TARGETS; i++) vyre_pipeline_release(pipelines[i]);
   return failed;
 }
 
 TEST(a_limit_means_the_same_on_every_device) {
   unsigned failed = 0;
-  open_machines();
+  open_targets();
   for (size_t s = 0; s < SHAPES; s++) {
     if (SANITIZED && s % 4 != 0) continue;
     failed += check_shape(&shapes[s], false);
     failed += check_shape(&shapes[s], true);
   }
-  close_machines();
+  close_targets();
   CHECK_U64(failed, 0);
 }
 
-/* The host runs loops around grid barriers; their iterations count all the same,
- * also if their number is a constant. */
+/* The host runs loops around grid barriers. Their iterations count too, even
+ * if their number is constant. */
 TEST(iterations_around_grid_barriers_count) {
   unsigned failed = 0;
-  open_machines();
-  for (size_t i = 0; i < MACHINES; i++) {
-    if (!machines[i].opened) continue;
+  open_targets();
+  for (size_t i = 0; i < TARGETS; i++) {
+    if (!targets[i].opened) continue;
     result first = {0};
     for (int is_constant = 0; is_constant < 2; is_constant++) {
       char text[512];
@@ -270,28 +275,27 @@ TEST(iterations_around_grid_barriers_count) {
                "  for (let a = 0u; a < %s; a++) { s = s * 3 + a; "
                "grid_barrier(); }\n  out[i] = s; }\n",
                LANES, OUT, is_constant ? "6" : "n");
-      vyre_pipeline *p = compile(&machines[i], text);
+      vyre_pipeline *p = compile(&targets[i], text);
       for (uint32_t limit = 1; limit <= 11; limit++) {
         for (uint32_t n = limit - 1; n <= limit + 1; n++) {
           if (is_constant && n != 6) continue;
-          failed +=
-              check_one(&machines[i], p, "grid barrier", n, limit, &first);
+          failed += check_one(&targets[i], p, "grid barrier", n, limit, &first);
         }
       }
       vyre_pipeline_release(p);
     }
   }
-  close_machines();
+  close_targets();
   CHECK_U64(failed, 0);
 }
 
-/* A bound that is a constant of the kernel, at most and beyond the 2^20 up to
- * which compiled code does not count by default. */
-TEST(a_constant_number_of_iterations_is_held_against_the_limit) {
+/* Constant bounds below and above 2^20, up to which compiled code does not
+ * count by default. */
+TEST(a_constant_number_of_iterations_is_checked_against_the_limit) {
   static const uint32_t counts[] = {1, 100, (1 << 20) - 1, 1 << 20,
                                     (1 << 20) + 1};
   unsigned failed = 0;
-  open_machines();
+  open_targets();
   for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
     char body[128];
     result first = {0};
@@ -299,9 +303,10 @@ TEST(a_constant_number_of_iterations_is_held_against_the_limit) {
     snprintf(body, sizeof body,
              "for (let a = 0u; a < %u; a++) { s = s * 3 + a + E; }",
              (unsigned)counts[c]);
-    for (size_t i = 0; i < MACHINES; i++) {
-      const machine *m = &machines[i];
-      if (!m->opened || counts[c] > m->most || (i == 0 && c > 2)) continue;
+    for (size_t i = 0; i < TARGETS; i++) {
+      const target *m = &targets[i];
+      if (!m->opened || counts[c] > m->max_iterations || (i == 0 && c > 2))
+        continue;
       vyre_pipeline *p = compile(m, kernel_text(body, false));
       static const int32_t around[] = {-91, -1, 0, 1};
       for (size_t k = 0; k < 4; k++) {
@@ -309,7 +314,7 @@ TEST(a_constant_number_of_iterations_is_held_against_the_limit) {
         vyre_status st;
         int64_t limit = (int64_t)counts[c] + around[k];
         if (limit < 1) continue;
-        job_make(&j, 5, (uint64_t)limit);
+        job_init(&j, 5, (uint64_t)limit);
         vyre_code code = vyre_dispatch(p, &j.desc, &st);
         bool good = around[k] < 0 ? is_out_of_fuel(code, &st, (uint64_t)limit)
                                   : code == VYRE_OK;
@@ -329,7 +334,7 @@ TEST(a_constant_number_of_iterations_is_held_against_the_limit) {
       vyre_pipeline_release(p);
     }
   }
-  close_machines();
+  close_targets();
   CHECK_U64(failed, 0);
 }
 
@@ -358,12 +363,12 @@ static vyre_code replay(vyre_device *device, vyre_pipeline *pipeline, job *j,
   return code;
 }
 
-/* Limits that change from call to call, in each way to dispatch, also of a variant
- * that was prepared. */
+/* Uses other limits from call to call, in each dispatch form and with a
+ * variant. */
 TEST(a_limit_holds_in_every_form) {
-  open_machines();
-  for (size_t i = 0; i < MACHINES; i++) {
-    const machine *m = &machines[i];
+  open_targets();
+  for (size_t i = 0; i < TARGETS; i++) {
+    const target *m = &targets[i];
     if (!m->opened) continue;
     vyre_pipeline *p = compile(m, kernel_text(shapes[0].body, true));
     vyre_compile_options variant = {.workgroup = {4, 1, 1}};
@@ -376,39 +381,39 @@ TEST(a_limit_holds_in_every_form) {
       job j[2];
       bool ends = given[k] == 0 || given[k] >= 100;
       vyre_code codes[6];
-      vyre_status told[6];
+      vyre_status statuses[6];
       vyre_fence *fence = NULL;
-      job_make(&j[0], 3, 0);
-      job_make(&j[1], 100, given[k]);
-      codes[0] = vyre_dispatch(p, &j[1].desc, &told[0]);
+      job_init(&j[0], 3, 0);
+      job_init(&j[1], 100, given[k]);
+      codes[0] = vyre_dispatch(p, &j[1].desc, &statuses[0]);
       vyre_dispatch_desc both[] = {j[0].desc, j[1].desc};
-      codes[1] = vyre_submit(p, both, 2, NULL, &told[1]);
+      codes[1] = vyre_submit(p, both, 2, NULL, &statuses[1]);
       CHECK_OK(vyre_submit(p, both, 2, &fence, &st), st);
-      codes[2] = vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &told[2]);
+      codes[2] = vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &statuses[2]);
       vyre_fence_release(fence);
-      codes[3] = replay(m->opened, p, &j[1], &told[3]);
+      codes[3] = replay(m->opened, p, &j[1], &statuses[3]);
       codes[4] = vyre_device_run_program(
           m->opened, (vyre_program *)(uintptr_t)vyre_pipeline_program(p),
-          &j[1].desc, &told[4]);
+          &j[1].desc, &statuses[4]);
       j[1].desc.variant = &variant;
-      codes[5] = vyre_dispatch(p, &j[1].desc, &told[5]);
+      codes[5] = vyre_dispatch(p, &j[1].desc, &statuses[5]);
       for (int f = 0; f < 6; f++) {
         bool good = ends ? codes[f] == VYRE_OK
-                         : is_out_of_fuel(codes[f], &told[f], given[k]);
+                         : is_out_of_fuel(codes[f], &statuses[f], given[k]);
         if (!good) {
           printf("    %s %s: form %d with a limit of %u: %s\n", m->device,
-                 m->options, f, (unsigned)given[k], told[f].message);
+                 m->options, f, (unsigned)given[k], statuses[f].message);
         }
         CHECK(good);
       }
-      if (!ends) CHECK_U64(status_number(&told[1], "item"), 1);
+      if (!ends) CHECK_U64(status_number(&statuses[1], "item"), 1);
     }
     vyre_pipeline_release(p);
   }
-  close_machines();
+  close_targets();
 }
 
-/* --- limits above what compiled code counts --------------------------------- */
+/* --- limits above what compiled code counts ------------------------------- */
 
 /* Checks that a dispatch form refused @p limit, with both numbers and a fix. */
 static void check_refused(vyre_code code, const vyre_status *st,
@@ -425,15 +430,15 @@ static void check_refused(vyre_code code, const vyre_status *st,
 }
 
 /* Dispatches a kernel that is not proven to stay below 2^32 iterations. */
-static void check_large_limit(const machine *m, vyre_pipeline *p,
+static void check_large_limit(const target *m, vyre_pipeline *p,
                               uint64_t limit) {
   vyre_program *program = (vyre_program *)(uintptr_t)vyre_pipeline_program(p);
   bool is_ref = strcmp(m->device, "ref") == 0;
   job j[2];
   vyre_status st[4];
   vyre_fence *fence = NULL;
-  job_make(&j[0], 3, 0);
-  job_make(&j[1], 3, limit);
+  job_init(&j[0], 3, 0);
+  job_init(&j[1], 3, limit);
   vyre_dispatch_desc both[] = {j[0].desc, j[1].desc};
   vyre_code codes[] = {
       vyre_dispatch(p, &j[1].desc, &st[0]),
@@ -451,17 +456,17 @@ static void check_large_limit(const machine *m, vyre_pipeline *p,
   vyre_fence_release(fence);
 }
 
-/* Compiled code counts up to 2^32-1. A larger limit would end a dispatch that `ref`
- * completes, so it is refused. */
+/* Compiled code counts up to 2^32-1. A larger limit would end a dispatch that
+ * `ref` completes, so it is refused. */
 TEST(a_limit_that_the_device_cannot_count_is_refused) {
   static const uint64_t given[] = {UINT32_MAX, UINT64_C(1) << 32,
                                    UINT64_C(5000000000), UINT64_MAX};
   static const char *const bodies[] = {
       "var w = E; while (w > 0) { w--; s = s * 3 + w; }",
       "for (let a = 0u; a < E; a++) { for (let b = 0u; b < E; b++) s += b; }"};
-  open_machines();
-  for (size_t i = 0; i < 2 * MACHINES; i++) {
-    const machine *m = &machines[i / 2];
+  open_targets();
+  for (size_t i = 0; i < 2 * TARGETS; i++) {
+    const target *m = &targets[i / 2];
     if (!m->opened) continue;
     vyre_pipeline *p = compile_only(m, kernel_text(bodies[i % 2], false));
     for (size_t k = 0; k < sizeof given / sizeof *given; k++) {
@@ -469,13 +474,13 @@ TEST(a_limit_that_the_device_cannot_count_is_refused) {
     }
     vyre_pipeline_release(p);
   }
-  close_machines();
+  close_targets();
 }
 
 /* A recording refuses such a limit when the dispatch is added. */
 TEST(a_recording_refuses_a_limit_that_the_device_cannot_count) {
-  const machine *m = &machines[3];
-  open_machines();
+  const target *m = &targets[3];
+  open_targets();
   if (m->opened) {
     vyre_pipeline *p = compile_only(m, kernel_text(shapes[3].body, false));
     vyre_recording *rec;
@@ -498,7 +503,7 @@ TEST(a_recording_refuses_a_limit_that_the_device_cannot_count) {
     vyre_recording_release(rec);
     vyre_pipeline_release(p);
   }
-  close_machines();
+  close_targets();
 }
 
 /* No invocation of these kernels can need more than 2^32-1 iterations. */
@@ -507,23 +512,23 @@ TEST(a_large_limit_is_accepted_where_it_cannot_matter) {
       "s += E;", /* no loop */
       "for (let a = 0u; a < E; a++) { s = s * 3 + a; }",
       "for (let a = 0u; a < 100; a++) { s = s * 3 + E; }"};
-  open_machines();
-  for (size_t i = 0; i < 3 * MACHINES; i++) {
-    const machine *m = &machines[i / 3];
+  open_targets();
+  for (size_t i = 0; i < 3 * TARGETS; i++) {
+    const target *m = &targets[i / 3];
     if (!m->opened) continue;
     vyre_pipeline *p = compile_only(m, kernel_text(bodies[i % 3], false));
     job j;
     vyre_status st;
-    job_make(&j, 10, UINT64_C(5000000000));
+    job_init(&j, 10, UINT64_C(5000000000));
     CHECK_OK(vyre_dispatch(p, &j.desc, &st), st);
     j.desc.max_loop_iterations = UINT64_MAX;
     CHECK_OK(vyre_dispatch(p, &j.desc, &st), st);
     vyre_pipeline_release(p);
   }
-  close_machines();
+  close_targets();
 }
 
-/* --- the code that counts ------------------------------------------------------*/
+/* --- code that counts --------------------------------------------------- */
 
 static const char hundred[] =
     "kernel hundred workgroup(8)\nuniform n : u32 @0;\n"
@@ -537,15 +542,15 @@ static uint64_t compiles(const vyre_device *device) {
   return counters.compiles;
 }
 
-static const machine *a_cpu(void) {
-  open_machines();
-  return machines[3].opened ? &machines[3] : NULL;
+static const target *cpu_target(void) {
+  open_targets();
+  return targets[3].opened ? &targets[3] : NULL;
 }
 
-/* A dispatch never compiles: a limit below the proven bound is refused until the code
- * that counts was prepared, which is compiled once. */
+/* A dispatch never compiles. A limit below the proven bound is refused until
+ * the code that counts was added; it is compiled once. */
 TEST(a_limit_below_the_bound_needs_code_that_counts) {
-  const machine *m = a_cpu();
+  const target *m = cpu_target();
   if (m) {
     vyre_pipeline *p = compile_only(m, hundred);
     static const struct {
@@ -555,13 +560,13 @@ TEST(a_limit_below_the_bound_needs_code_that_counts) {
                  {1, false}, {100, true},     {98, false}, {0, true}};
     for (int prepared = 0; prepared < 2; prepared++) {
       uint64_t before = compiles(m->opened);
-      if (prepared) prepare_to_count(p);
-      if (prepared) prepare_to_count(p);
+      if (prepared) add_counting_code(p);
+      if (prepared) add_counting_code(p);
       CHECK_U64(compiles(m->opened) - before, (uint64_t)prepared);
       for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         job j;
         vyre_status st;
-        job_make(&j, 1, steps[i].limit);
+        job_init(&j, 1, steps[i].limit);
         vyre_code code = vyre_dispatch(p, &j.desc, &st);
         if (steps[i].ends) {
           CHECK_OK(code, st);
@@ -579,17 +584,17 @@ TEST(a_limit_below_the_bound_needs_code_that_counts) {
     }
     vyre_pipeline_release(p);
   }
-  close_machines();
+  close_targets();
 }
 
 /* Dispatches `hundred` with limits around its 100 iterations. */
-static void check_limits(const machine *m, vyre_pipeline *p,
+static void check_limits(const target *m, vyre_pipeline *p,
                          const vyre_compile_options *variant) {
   static const uint64_t given[] = {0, 1, 99, 100, 101, 1 << 30, 99, 0};
   for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
     job j;
     vyre_status st;
-    job_make(&j, 1, given[i]);
+    job_init(&j, 1, given[i]);
     j.desc.variant = variant;
     vyre_code code = vyre_dispatch(p, &j.desc, &st);
     bool good = given[i] == 0 || given[i] >= 100
@@ -603,13 +608,13 @@ static void check_limits(const machine *m, vyre_pipeline *p,
   }
 }
 
-/* One call prepares a variant for every limit. */
-TEST(a_variant_is_prepared_for_all_limits_at_once) {
+/* One call compiles a variant for every limit. */
+TEST(a_variant_is_compiled_for_all_limits_at_once) {
   static const vyre_compile_options variants[] = {
       {.workgroup = {16, 1, 1}}, {.ulp_budget = 2}, {{4, 1, 1}, 2}};
-  open_machines();
-  for (size_t i = 0; i < MACHINES; i++) {
-    const machine *m = &machines[i];
+  open_targets();
+  for (size_t i = 0; i < TARGETS; i++) {
+    const target *m = &targets[i];
     if (!m->opened) continue;
     for (size_t k = 0; k < sizeof variants / sizeof *variants; k++) {
       vyre_pipeline *p = compile_only(m, hundred);
@@ -619,33 +624,33 @@ TEST(a_variant_is_prepared_for_all_limits_at_once) {
       CHECK_OK(vyre_pipeline_add_variant(p, &counted, &st), st);
       uint64_t before = compiles(m->opened);
       check_limits(m, p, &variants[k]);
-      check_limits(m, p, &counted); /* the flag means nothing there */
+      check_limits(m, p, &counted); /* the flag has no effect here */
       CHECK_OK(vyre_pipeline_add_variant(p, &variants[k], &st), st);
       CHECK_OK(vyre_pipeline_add_variant(p, &counted, &st), st);
-      if (!m->is_quick) CHECK_U64(compiles(m->opened) - before, 0);
+      if (!m->is_baseline) CHECK_U64(compiles(m->opened) - before, 0);
       vyre_pipeline_release(p);
     }
   }
-  close_machines();
+  close_targets();
 }
 
-TEST(compiling_may_prepare_for_all_limits) {
-  open_machines();
-  for (size_t i = 0; i < MACHINES; i++) {
-    const machine *m = &machines[i];
+TEST(compiling_may_include_code_for_all_limits) {
+  open_targets();
+  for (size_t i = 0; i < TARGETS; i++) {
+    const target *m = &targets[i];
     if (!m->opened) continue;
-    vyre_compile_options options = {.is_baseline = m->is_quick,
+    vyre_compile_options options = {.is_baseline = m->is_baseline,
                                     .counts_iterations = true};
     vyre_pipeline *p = compile_with(m, hundred, &options);
     check_limits(m, p, NULL);
     vyre_pipeline_release(p);
   }
-  close_machines();
+  close_targets();
 }
 
-/* Also if the pipeline is shared with one that was compiled without. */
+/* The pipeline may be shared with one that was compiled without counting. */
 TEST(compiling_adds_code_that_counts_to_a_shared_pipeline) {
-  const machine *m = a_cpu();
+  const target *m = cpu_target();
   if (m) {
     vyre_pipeline *plain = compile_only(m, hundred);
     uint64_t before = compiles(m->opened);
@@ -657,11 +662,11 @@ TEST(compiling_adds_code_that_counts_to_a_shared_pipeline) {
     vyre_pipeline_release(p);
     vyre_pipeline_release(plain);
   }
-  close_machines();
+  close_targets();
 }
 
 TEST(compiling_fails_if_code_that_counts_does) {
-  const machine *m = a_cpu();
+  const target *m = cpu_target();
   if (m) {
     vyre_pipeline *plain = compile_only(m, hundred), *p = plain;
     vyre_compile_options options = {.counts_iterations = true};
@@ -675,24 +680,24 @@ TEST(compiling_fails_if_code_that_counts_does) {
     CHECK(p == NULL);
     vyre_pipeline_release(plain);
   }
-  close_machines();
+  close_targets();
 }
 
-/* Kernels whose loops are not bounded count in any case. */
+/* Kernels with unbounded loops always count. */
 TEST(code_that_counts_already_is_not_compiled_again) {
-  const machine *m = a_cpu();
+  const target *m = cpu_target();
   if (m) {
     vyre_pipeline *p = compile_only(m, kernel_text(shapes[0].body, false));
     uint64_t before = compiles(m->opened);
-    prepare_to_count(p);
+    add_counting_code(p);
     CHECK_U64(compiles(m->opened) - before, 0);
     vyre_pipeline_release(p);
   }
-  close_machines();
+  close_targets();
 }
 
-TEST(preparing_may_fail_and_leaves_the_pipeline_usable) {
-  const machine *m = a_cpu();
+TEST(adding_code_may_fail_and_leaves_the_pipeline_usable) {
+  const target *m = cpu_target();
   if (m) {
     vyre_pipeline *p = compile_only(m, hundred);
     vyre_compile_options counted = {.counts_iterations = true};
@@ -701,24 +706,24 @@ TEST(preparing_may_fail_and_leaves_the_pipeline_usable) {
     CHECK_OK(vyre_context_inject_faults(m->context, "compile:1", &st), st);
     CHECK_FAILS(vyre_pipeline_add_variant(p, &counted, &st), st,
                 VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_INJECTED_FAULT);
-    job_make(&j, 1, 100);
+    job_init(&j, 1, 100);
     CHECK_OK(vyre_dispatch(p, &j.desc, &st), st);
-    prepare_to_count(p);
+    add_counting_code(p);
     j.desc.max_loop_iterations = 10;
     CHECK(is_out_of_fuel(vyre_dispatch(p, &j.desc, &st), &st, 10));
     vyre_pipeline_release(p);
   }
-  close_machines();
+  close_targets();
 }
 
 static void *dispatch_with_limits(void *self) {
   vyre_pipeline *p = self;
   uintptr_t failed = 0;
-  prepare_to_count(p);
+  add_counting_code(p);
   for (uint64_t limit = 96; limit < 104; limit++) {
     job j;
     vyre_status st;
-    job_make(&j, 1, limit);
+    job_init(&j, 1, limit);
     vyre_code code = vyre_dispatch(p, &j.desc, &st);
     failed +=
         !(limit < 100 ? is_out_of_fuel(code, &st, limit) : code == VYRE_OK);
@@ -728,7 +733,7 @@ static void *dispatch_with_limits(void *self) {
 
 TEST(threads_share_the_code_that_counts) {
   enum { THREADS = 4 };
-  const machine *m = a_cpu();
+  const target *m = cpu_target();
   if (m) {
     vyre_pipeline *p = compile_only(m, hundred);
     uint64_t before = compiles(m->opened);
@@ -744,23 +749,23 @@ TEST(threads_share_the_code_that_counts) {
     CHECK_U64(compiles(m->opened) - before, 1);
     vyre_pipeline_release(p);
   }
-  close_machines();
+  close_targets();
 }
 
-/* On disk the two are entries of their own. */
+/* The two forms of code are separate entries on disk. */
 TEST(the_cache_keeps_code_that_counts_apart) {
   char folder[64], command[96];
   snprintf(folder, sizeof folder, "/tmp/vyre-limit-%d", (int)getpid());
   vyre_context_options options = {
       .cache_directory = folder, .trace_file = "", .faults = ""};
   for (int round = 0; round < 3; round++) {
-    machine m = {"cpu", "", false};
+    target m = {"cpu", "", false};
     vyre_status st;
     CHECK_OK(vyre_context_create(&options, &m.context, &st), st);
     if (vyre_device_open(m.context, "cpu", &m.opened, &st) == VYRE_OK) {
       vyre_pipeline *p = compile(&m, hundred);
       job j;
-      job_make(&j, 1, round == 1 ? 0 : 10);
+      job_init(&j, 1, round == 1 ? 0 : 10);
       vyre_code code = vyre_dispatch(p, &j.desc, &st);
       CHECK(round == 1 ? code == VYRE_OK : is_out_of_fuel(code, &st, 10));
       CHECK_U64(compiles(m.opened), round == 0 ? 2 : 0);
@@ -773,19 +778,20 @@ TEST(the_cache_keeps_code_that_counts_apart) {
   CHECK(system(command) == 0);
 }
 
-TEST_MAIN(TEST_ENTRY(a_limit_means_the_same_on_every_device),
-          TEST_ENTRY(iterations_around_grid_barriers_count),
-          TEST_ENTRY(a_constant_number_of_iterations_is_held_against_the_limit),
-          TEST_ENTRY(a_limit_holds_in_every_form),
-          TEST_ENTRY(a_limit_that_the_device_cannot_count_is_refused),
-          TEST_ENTRY(a_recording_refuses_a_limit_that_the_device_cannot_count),
-          TEST_ENTRY(a_large_limit_is_accepted_where_it_cannot_matter),
-          TEST_ENTRY(a_limit_below_the_bound_needs_code_that_counts),
-          TEST_ENTRY(a_variant_is_prepared_for_all_limits_at_once),
-          TEST_ENTRY(compiling_may_prepare_for_all_limits),
-          TEST_ENTRY(compiling_adds_code_that_counts_to_a_shared_pipeline),
-          TEST_ENTRY(compiling_fails_if_code_that_counts_does),
-          TEST_ENTRY(code_that_counts_already_is_not_compiled_again),
-          TEST_ENTRY(preparing_may_fail_and_leaves_the_pipeline_usable),
-          TEST_ENTRY(threads_share_the_code_that_counts),
-          TEST_ENTRY(the_cache_keeps_code_that_counts_apart))
+TEST_MAIN(
+    TEST_ENTRY(a_limit_means_the_same_on_every_device),
+    TEST_ENTRY(iterations_around_grid_barriers_count),
+    TEST_ENTRY(a_constant_number_of_iterations_is_checked_against_the_limit),
+    TEST_ENTRY(a_limit_holds_in_every_form),
+    TEST_ENTRY(a_limit_that_the_device_cannot_count_is_refused),
+    TEST_ENTRY(a_recording_refuses_a_limit_that_the_device_cannot_count),
+    TEST_ENTRY(a_large_limit_is_accepted_where_it_cannot_matter),
+    TEST_ENTRY(a_limit_below_the_bound_needs_code_that_counts),
+    TEST_ENTRY(a_variant_is_compiled_for_all_limits_at_once),
+    TEST_ENTRY(compiling_may_include_code_for_all_limits),
+    TEST_ENTRY(compiling_adds_code_that_counts_to_a_shared_pipeline),
+    TEST_ENTRY(compiling_fails_if_code_that_counts_does),
+    TEST_ENTRY(code_that_counts_already_is_not_compiled_again),
+    TEST_ENTRY(adding_code_may_fail_and_leaves_the_pipeline_usable),
+    TEST_ENTRY(threads_share_the_code_that_counts),
+    TEST_ENTRY(the_cache_keeps_code_that_counts_apart))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A warm dispatch asks the system for nothing: counted by tracing a child from
- * one call that marks the beginning to one that marks the end. */
+/* Checks that a repeated dispatch makes no system call. A child process marks
+ * the begin and the end of the dispatches with a system call, and is traced in
+ * between. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/ptrace.h>
@@ -13,7 +14,7 @@
 #include "support/check.h"
 #include "support/driver.h"
 
-long syscall(long number, ...); /* not in POSIX */
+long syscall(long number, ...); /* not part of POSIX */
 
 static const char text[] =
     "kernel k workgroup(8) over(y)\n"
@@ -28,7 +29,7 @@ static const char text[] =
 
 enum { ELEMENTS = 32, BYTES = 4 * ELEMENTS, ROUNDS = 200, FORBIDDEN = 77 };
 
-/* Nothing of the library calls it. */
+/* System call that the library never makes. */
 static void mark(void) {
   syscall(SYS_getppid);
 }
@@ -53,7 +54,8 @@ static bool dispatch(scene *s, vyre_input x, vyre_output z) {
   return vyre_dispatch(s->r.pipeline, &desc, &st) == VYRE_OK;
 }
 
-/* Bytes of the host into a slot, a resident buffer into memory of the caller. */
+/* Inputs: host memory and a device buffer. Outputs: a host buffer and memory
+ * of the caller. */
 static bool both_ways(scene *s) {
   uint32_t z[4];
   return dispatch(s, vyre_input_bytes(s->x, BYTES),
@@ -82,13 +84,13 @@ static bool batch(scene *s) {
   return vyre_submit(s->r.pipeline, items, ITEMS, NULL, &st) == VYRE_OK;
 }
 
-/* What the counter itself is tested with. */
+/* Makes one system call, to test the counter. */
 static bool one_call(scene *s) {
   (void)s;
   return syscall(SYS_getuid) >= 0;
 }
 
-/* In the child: warms up, then repeats @p work between two marks. */
+/* Runs in the child: warms up, then repeats @p work between two marks. */
 static void perform(bool (*work)(scene *s)) {
   static scene s;
   vyre_status st = {0};
@@ -104,8 +106,8 @@ static void perform(bool (*work)(scene *s)) {
   _exit(good ? 0 : 1);
 }
 
-/* Lets the child go on to the next system call it enters, and says which. False:
- * it is over. */
+/* Continues the child up to its next system call, which it returns. Returns
+ * false if the child has ended. */
 static bool next_call(pid_t child, uint64_t *number) {
   for (;;) {
     int status;
@@ -124,10 +126,11 @@ static bool next_call(pid_t child, uint64_t *number) {
   }
 }
 
-static bool was_skipped;   /* there was nothing to count with */
+static bool was_skipped;   /* tracing is not permitted */
 static uint64_t last_call; /* between the marks */
 
-/* System calls between the marks; -1 where tracing is forbidden. */
+/* Counts the system calls between the marks. Returns -1 if tracing is not
+ * permitted. */
 static long count_calls(bool (*work)(scene *s)) {
   int status;
   uint64_t number = 0;
@@ -167,7 +170,7 @@ static long count_calls(bool (*work)(scene *s)) {
   return count;
 }
 
-/* Under ThreadSanitizer the calls are its own: it maps memory as it goes. */
+/* ThreadSanitizer makes its own system calls, so nothing is counted. */
 #if defined(__SANITIZE_THREAD__)
 enum { CALLS_ARE_OURS = 0 };
 #elif defined(__has_feature)
@@ -209,7 +212,7 @@ static const test_case all_tests[] = {
     TEST_ENTRY(a_warm_dispatch_makes_no_system_call),
     TEST_ENTRY(a_warm_batch_makes_no_system_call)};
 
-/* What was not counted is not "passed": ctest is told that it was skipped. */
+/* Without a count, ctest reports the test as skipped. */
 int main(int count, char **given) {
   enum { SKIPPED = 77 };
   int code = run_tests(all_tests, sizeof all_tests / sizeof *all_tests,

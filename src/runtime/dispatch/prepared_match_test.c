@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A run remembers what it was given, and holds those resident buffers. Nobody may
- * notice but by the time it takes: what changed is looked at, what was freed is
- * gone, and the bytes are right. */
+/* Checks the reuse of prepared dispatches, which cache their bindings and hold
+ * device buffers. Only the speed may differ: changed bindings are checked
+ * again, freed buffers are freed, and results are right. */
 #include <pthread.h>
 
 #include "vyre/vyre.h"
@@ -28,11 +28,11 @@ static const char printing[] =
 
 enum { ELEMENTS = 8, BYTES = 4 * ELEMENTS };
 
-/* Bindings that a case may spoil. */
+/* Bindings that a test case changes. */
 typedef struct scene {
   rig r;
   uint32_t x[ELEMENTS], y[ELEMENTS + 1], z[4];
-  vyre_buffer resident; /* holds what x does */
+  vyre_buffer resident; /* contents of x */
   vyre_host_buffer slot;
   vyre_input in[2];
   vyre_output out[2];
@@ -62,7 +62,7 @@ static void close_scene(scene *s) {
   rig_close(&s->r);
 }
 
-/* Dispatches, and looks at every byte; @p rounds were before. */
+/* Dispatches and checks every byte; @p rounds dispatches came before. */
 static void dispatch(scene *s, uint32_t rounds) {
   vyre_status st = {0};
   const uint32_t *z = s->out[1].host_buffer ? NULL : s->z;
@@ -71,7 +71,8 @@ static void dispatch(scene *s, uint32_t rounds) {
   for (uint32_t i = 0; i < ELEMENTS; i++) {
     CHECK_U64(s->y[i], (uint64_t)2 * (i + 1) * (rounds + 1));
   }
-  for (int i = 0; i < 4; i++) CHECK_U64(z[i], 2); /* zero before each run */
+  /* zeroed before each dispatch */
+  for (int i = 0; i < 4; i++) CHECK_U64(z[i], 2);
 }
 
 static uint64_t live(const scene *s) {
@@ -80,7 +81,7 @@ static uint64_t live(const scene *s) {
   return counters.live_residents;
 }
 
-TEST(the_same_again_gives_the_right_bytes) {
+TEST(a_repeated_dispatch_gives_the_right_bytes) {
   for (int form = 0; form < 4; form++) {
     scene s;
     vyre_copy_report copies, first = {0};
@@ -105,7 +106,7 @@ TEST(the_same_again_gives_the_right_bytes) {
   }
 }
 
-/* --- what changed is looked at ------------------------------------------------*/
+/* --- changed bindings --------------------------------------------------- */
 
 static void null_input(scene *s) {
   s->in[0].data = NULL;
@@ -157,7 +158,8 @@ static void range_outside(scene *s) {
   s->in[0].offset = BYTES + 4;
 }
 static void slot_over_input(scene *s) {
-  s->slot.data = s->x; /* not the slot's own: taken back below */
+  /* memory that the host buffer does not own; restored below */
+  s->slot.data = s->x;
 }
 
 typedef struct spoiled {
@@ -198,7 +200,7 @@ static const spoiled cases[] = {
     {"slot", slot_over_input, false, true, ARGUMENT, MISMATCH},
 };
 
-TEST(what_changed_is_looked_at) {
+TEST(changed_bindings_are_checked_again) {
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     const spoiled *c = &cases[i];
     scene s;
@@ -229,7 +231,7 @@ TEST(a_copy_that_was_allowed_may_be_refused_later) {
   s.out[0] = vyre_output_bytes(apart, BYTES);
   for (int i = 0; i < 3; i++) {
     CHECK_OK(vyre_dispatch(s.r.pipeline, &s.desc, &st), st);
-    CHECK(apart[1] == 4); /* filled from the input each time */
+    CHECK(apart[1] == 4); /* copied from the input each time */
   }
   s.desc.require_zero_copy = true;
   CHECK_FAILS(vyre_dispatch(s.r.pipeline, &s.desc, &st), st,
@@ -237,9 +239,9 @@ TEST(a_copy_that_was_allowed_may_be_refused_later) {
   close_scene(&s);
 }
 
-/* --- what was freed is gone ---------------------------------------------------*/
+/* --- freed buffers ------------------------------------------------------ */
 
-TEST(a_buffer_that_a_run_remembers_is_freed_at_once) {
+TEST(a_buffer_of_an_idle_prepared_dispatch_is_freed_at_once) {
   scene s;
   vyre_status st = {0};
   open_scene(&s, true, false);
@@ -252,8 +254,8 @@ TEST(a_buffer_that_a_run_remembers_is_freed_at_once) {
   close_scene(&s);
 }
 
-/* Of two that a run holds, the other stays held, and is freed like the first. */
-TEST(buffers_of_one_run_are_freed_one_by_one) {
+/* Freeing one of two held buffers does not affect the other. */
+TEST(buffers_of_one_prepared_dispatch_are_freed_one_by_one) {
   scene s;
   vyre_status st = {0};
   vyre_buffer y;
@@ -277,7 +279,7 @@ TEST(buffers_of_one_run_are_freed_one_by_one) {
 typedef struct freeing {
   vyre_device *device;
   vyre_buffer buffer;
-  uint64_t live; /* after it was freed, while the kernel ran */
+  uint64_t live; /* after it was freed during the kernel */
   vyre_code code;
 } freeing;
 
@@ -294,7 +296,7 @@ static bool free_it(void *self, const char *words, size_t length) {
   return true;
 }
 
-TEST(a_buffer_freed_while_it_is_used_goes_with_the_run) {
+TEST(a_buffer_freed_during_a_dispatch_is_freed_at_its_end) {
   for (int warm = 0; warm < 3; warm++) {
     vyre_status st = {0};
     rig r = rig_open(printing, NULL);
@@ -314,7 +316,7 @@ TEST(a_buffer_freed_while_it_is_used_goes_with_the_run) {
     f.buffer = y;
     CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st);
     CHECK(f.code == VYRE_OK);
-    CHECK_U64(f.live, 1); /* not under the run */
+    CHECK_U64(f.live, 1); /* not during the dispatch */
     vyre_counters counters;
     vyre_counters_read(r.device, &counters);
     CHECK_U64(counters.live_residents, 0);
@@ -324,7 +326,7 @@ TEST(a_buffer_freed_while_it_is_used_goes_with_the_run) {
   }
 }
 
-TEST(a_pipeline_that_goes_lets_go) {
+TEST(a_freed_pipeline_releases_its_buffers) {
   scene s;
   vyre_status st = {0};
   open_scene(&s, true, false);
@@ -337,18 +339,18 @@ TEST(a_pipeline_that_goes_lets_go) {
   close_scene(&s);
 }
 
-/* --- others at the same time --------------------------------------------------*/
+/* --- threads ------------------------------------------------------------ */
 
 enum { THREADS = 4, TURNS = 300, SHARED = 3 };
 
 typedef struct crowd {
   rig r;
-  pthread_mutex_t lock; /* of shared */
+  pthread_mutex_t lock; /* index of a shared buffer */
   vyre_buffer shared[SHARED];
   atomic_uint bad, ran, stale;
 } crowd;
 
-/* Dispatches on buffers that others free under it. */
+/* Dispatches with buffers that other threads free. */
 static void *use(void *self) {
   crowd *c = self;
   for (int i = 0; i < TURNS; i++) {
@@ -398,7 +400,7 @@ static void *replace(void *self) {
   return NULL;
 }
 
-TEST(buffers_are_freed_while_many_use_them) {
+TEST(buffers_are_freed_while_many_threads_use_them) {
   static crowd c;
   vyre_status st = {0};
   pthread_t threads[THREADS + 1];
@@ -420,16 +422,16 @@ TEST(buffers_are_freed_while_many_use_them) {
   }
   vyre_counters counters;
   vyre_counters_read(c.r.device, &counters);
-  CHECK_U64(counters.live_residents, 0); /* all gone, not later */
+  CHECK_U64(counters.live_residents, 0); /* all are freed by now */
   rig_close(&c.r);
   pthread_mutex_destroy(&c.lock);
 }
 
-/* --- turns -------------------------------------------------------------------*/
+/* --- alternating buffers ------------------------------------------------ */
 
 enum { SETS = 6 };
 
-/* Buffer k has k + 1 times what x has. */
+/* Fills buffer k with k + 1 times the contents of x. */
 static void open_turns(scene *s, vyre_buffer buffers[SETS]) {
   open_scene(s, true, false);
   for (uint32_t k = 0; k < SETS; k++) {
@@ -442,8 +444,8 @@ static void open_turns(scene *s, vyre_buffer buffers[SETS]) {
   }
 }
 
-/* Whatever the order in which buffers come: it is theirs that are read. */
-TEST(buffers_that_take_turns_are_not_taken_for_each_other) {
+/* Buffers are bound in any order; each dispatch reads the bound one. */
+TEST(alternating_buffers_are_not_confused) {
   static const char *const orders[] = {
       "01010101010101010101", "012012012012012012", "000011110000111101",
       "012345012345012345012345012345012345012345012345010101010101",
@@ -467,8 +469,8 @@ static bool is_known(const scene *s, int place) {
   return run && run->is_cached;
 }
 
-/* Both are held for the next turn, until they are freed. */
-TEST(of_two_that_take_turns_either_may_be_freed) {
+/* Both buffers are held for the next dispatch, until they are freed. */
+TEST(either_of_two_alternating_buffers_may_be_freed) {
   for (uint32_t freed = 0; freed < 2; freed++) {
     vyre_status st = {0};
     vyre_buffer buffers[SETS];
@@ -496,8 +498,8 @@ TEST(of_two_that_take_turns_either_may_be_freed) {
   }
 }
 
-/* After many that never came again, two that do are known as before. */
-TEST(turns_are_found_again_after_many_others) {
+/* After many different bindings, two alternating ones are cached again. */
+TEST(alternating_buffers_are_cached_again_after_many_others) {
   enum { MANY = 100, SOON = 80 };
   scene s;
   vyre_buffer buffers[SETS];
@@ -519,14 +521,14 @@ TEST(turns_are_found_again_after_many_others) {
   close_scene(&s);
 }
 
-TEST_MAIN(TEST_ENTRY(the_same_again_gives_the_right_bytes),
-          TEST_ENTRY(what_changed_is_looked_at),
+TEST_MAIN(TEST_ENTRY(a_repeated_dispatch_gives_the_right_bytes),
+          TEST_ENTRY(changed_bindings_are_checked_again),
           TEST_ENTRY(a_copy_that_was_allowed_may_be_refused_later),
-          TEST_ENTRY(a_buffer_that_a_run_remembers_is_freed_at_once),
-          TEST_ENTRY(buffers_of_one_run_are_freed_one_by_one),
-          TEST_ENTRY(a_buffer_freed_while_it_is_used_goes_with_the_run),
-          TEST_ENTRY(a_pipeline_that_goes_lets_go),
-          TEST_ENTRY(buffers_are_freed_while_many_use_them),
-          TEST_ENTRY(buffers_that_take_turns_are_not_taken_for_each_other),
-          TEST_ENTRY(of_two_that_take_turns_either_may_be_freed),
-          TEST_ENTRY(turns_are_found_again_after_many_others))
+          TEST_ENTRY(a_buffer_of_an_idle_prepared_dispatch_is_freed_at_once),
+          TEST_ENTRY(buffers_of_one_prepared_dispatch_are_freed_one_by_one),
+          TEST_ENTRY(a_buffer_freed_during_a_dispatch_is_freed_at_its_end),
+          TEST_ENTRY(a_freed_pipeline_releases_its_buffers),
+          TEST_ENTRY(buffers_are_freed_while_many_threads_use_them),
+          TEST_ENTRY(alternating_buffers_are_not_confused),
+          TEST_ENTRY(either_of_two_alternating_buffers_may_be_freed),
+          TEST_ENTRY(alternating_buffers_are_cached_again_after_many_others))

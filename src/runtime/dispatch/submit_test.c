@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Every way to dispatch, on ref: they all give the bytes that a program gives
- * which is compiled, run once and forgotten. */
+/* Compares all dispatch functions on `ref`: they give the same bytes as
+ * vyre_device_run_program. */
 #include "vyre/vyre.h"
 
 #include "support/check.h"
@@ -39,7 +39,7 @@ typedef struct want {
   uint32_t y[ELEMENTS], z[4];
 } want;
 
-/* By hand: shares nothing with what it checks. */
+/* Computes the expected result without code of the library. */
 static want expect(const data *d, unsigned rounds) {
   want w = {{0}, {0}};
   memcpy(w.y, d->y, BYTES);
@@ -62,7 +62,7 @@ static want expect(const data *d, unsigned rounds) {
                         .outputs = (outs), \
                         .output_count = 2})
 
-TEST(the_yardstick_and_a_pipeline_agree) {
+TEST(the_reference_run_and_a_pipeline_agree) {
   vyre_status st = {0};
   rig r = rig_open(text, NULL);
   data d = make_data(5);
@@ -84,7 +84,7 @@ TEST(the_yardstick_and_a_pipeline_agree) {
   rig_close(&r);
 }
 
-TEST(slots_keep_their_memory) {
+TEST(host_buffers_keep_their_memory) {
   vyre_status st = {0};
   rig r = rig_open(text, NULL);
   vyre_host_buffer y = {0}, z = {0};
@@ -121,14 +121,14 @@ static uint64_t retained(const vyre_device *device) {
   return counters.output_slot_retained_capacity_bytes;
 }
 
-/* A gauge: it says what there is, not what was added up. */
-TEST(capacity_that_slots_retain_is_told_while_they_have_it) {
+/* A gauge: the current value, not a sum. */
+TEST(retained_capacity_is_counted_while_host_buffers_have_it) {
   vyre_status st = {0};
   uint64_t before = retained(NULL);
   rig r = rig_open(text, NULL);
   data d = make_data(1);
   vyre_host_buffer y = {0}, z = {0};
-  /* Memory of the caller's own is not counted, and may be too small. */
+  /* Memory that the caller allocated is not counted, and may be too small. */
   z.data = malloc(4);
   z.capacity = 4;
   vyre_input in[] = INPUTS(d);
@@ -136,25 +136,26 @@ TEST(capacity_that_slots_retain_is_told_while_they_have_it) {
                        vyre_output_host_buffer(&z, 0)};
   vyre_dispatch_desc desc = DESC(in, out);
   for (int i = 0; i < 3; i++) {
-    desc.has_fresh_outputs = i == 2; /* other memory, as much of it */
+    desc.has_fresh_outputs = i == 2; /* other memory of the same size */
     CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st);
     CHECK_U64(retained(r.device), y.capacity + z.capacity);
     CHECK_U64(retained(NULL), before + BYTES + 16);
   }
-  vyre_host_buffer other = {0}; /* goes where the caller puts it */
+  vyre_host_buffer other = {0}; /* written to memory of the caller */
   CHECK_OK(vyre_host_buffers_replace(&y, 1, &other, 1, NULL, &st), st);
   CHECK_U64(retained(r.device), BYTES + 16);
   vyre_host_buffer_deinit(&other);
   vyre_host_buffer_deinit(&y);
   CHECK_U64(retained(r.device), 16);
-  rig_close(&r); /* what is left is of a device that is gone */
+  rig_close(&r); /* the device is closed */
   CHECK_U64(retained(NULL), before + 16);
   vyre_host_buffer_deinit(&z);
   CHECK_U64(retained(NULL), before);
 }
 
-/* The vector of the contract: slots of 8 and 1 bytes take 2, 2 and 1. */
-TEST(slots_are_replaced_one_by_one) {
+/* Example of the contract: host buffers of 8 and 1 bytes receive 2, 2 and 1
+ * bytes. */
+TEST(host_buffers_are_replaced_one_by_one) {
   vyre_status st = {0};
   vyre_allocator heap = vyre_allocator_heap();
   vyre_host_buffer slots[3] = {{0}}, incoming[3] = {{0}};
@@ -185,13 +186,13 @@ TEST(slots_are_replaced_one_by_one) {
   for (int i = 0; i < 3; i++) vyre_host_buffer_deinit(&slots[i]);
 }
 
-TEST(resident_buffers_feed_the_next_dispatch) {
+TEST(device_buffers_feed_the_next_dispatch) {
   vyre_status st = {0};
   rig r = rig_open(text, NULL);
   data d = make_data(9);
   want w = expect(&d, 2);
   vyre_buffer x, y, z = {0};
-  static uint32_t mine[BYTES / 4]; /* of the caller, and mapped */
+  static uint32_t mine[BYTES / 4]; /* memory of the caller, imported */
   CHECK_OK(vyre_buffer_import(r.device, mine, BYTES, &x, &st), st);
   CHECK_OK(vyre_buffer_create(r.device, BYTES + 8, &y, &st), st);
   vyre_transfer up[] = {{x, 0, d.x, BYTES}, {y, 8, d.y, BYTES}};
@@ -226,7 +227,7 @@ TEST(resident_buffers_feed_the_next_dispatch) {
   rig_close(&r);
 }
 
-TEST(a_resident_input_output_stays_where_it_is) {
+TEST(a_device_input_output_is_updated_in_place) {
   vyre_status st = {0};
   rig r = rig_open(text, NULL);
   data d = make_data(2);
@@ -238,7 +239,7 @@ TEST(a_resident_input_output_stays_where_it_is) {
   vyre_output out[] = {{0}, {got.z, 16}};
   vyre_dispatch_desc desc = DESC(in, out);
   CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st);
-  memcpy(got.y, d.y, BYTES); /* it was imported: nothing is downloaded */
+  memcpy(got.y, d.y, BYTES); /* imported memory needs no download */
   CHECK(memcmp(&got, &w, sizeof w) == 0);
   rig_close(&r);
 }
@@ -255,7 +256,7 @@ TEST(dead_and_foreign_handles_are_refused) {
   st = (vyre_status){0};
   CHECK_OK(vyre_buffer_destroy(r.device, a, &st), st);
   CHECK_OK(vyre_buffer_create(r.device, 64, &b, &st), st);
-  CHECK(a.id != b.id && (uint32_t)a.id == (uint32_t)b.id); /* the same place */
+  CHECK(a.id != b.id && (uint32_t)a.id == (uint32_t)b.id); /* same range */
   CHECK_FAILS(vyre_buffer_destroy(r.device, a, &st), st, VYRE_INVALID_ARGUMENT,
               VYRE_KIND_STALE_HANDLE);
   st = (vyre_status){0};
@@ -359,9 +360,9 @@ TEST(bad_descriptors_are_refused_before_anything_runs) {
   rig_close(&r);
 }
 
-/* A slot may be moved when it grows, so what it holds is no input of the same
+/* A host buffer may move when it grows, so it cannot be an input of the same
  * dispatch. */
-TEST(memory_of_a_slot_is_no_input_of_what_fills_it) {
+TEST(a_host_buffer_cannot_be_input_and_output) {
   vyre_status st = {0};
   rig r = rig_open(text, NULL);
   data d = make_data(1);
@@ -379,8 +380,8 @@ TEST(memory_of_a_slot_is_no_input_of_what_fills_it) {
   rig_close(&r);
 }
 
-/* Held once, whatever part of it is which. */
-TEST(one_resident_buffer_may_be_input_and_output) {
+/* One buffer is held once, even with different ranges. */
+TEST(one_device_buffer_may_be_input_and_output) {
   vyre_status st = {0};
   rig r = rig_open(text, NULL);
   data d = make_data(1);
@@ -397,18 +398,18 @@ TEST(one_resident_buffer_may_be_input_and_output) {
   CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st);
   CHECK_OK(vyre_buffer_download(r.device, both, BYTES, got.y, BYTES, &st), st);
   CHECK(memcmp(got.y, w.y, BYTES) == 0);
-  in[1].offset = 4; /* now the parts overlap */
+  in[1].offset = 4; /* now the ranges overlap */
   CHECK_FAILS(vyre_dispatch(r.pipeline, &desc, &st), st, VYRE_INVALID_ARGUMENT,
               VYRE_KIND_BINDING_MISMATCH);
   st = (vyre_status){0};
   vyre_counters counters;
   CHECK_OK(vyre_buffer_destroy(r.device, both, &st), st);
   vyre_counters_read(r.device, &counters);
-  CHECK_U64(counters.live_residents, 0); /* nobody holds it any more */
+  CHECK_U64(counters.live_residents, 0); /* no longer held */
   rig_close(&r);
 }
 
-TEST(iterations_run_back_to_back) {
+TEST(repeated_launches_run_back_to_back) {
   vyre_status st = {0};
   rig r = rig_open(text, NULL);
   data d = make_data(4);
@@ -423,7 +424,7 @@ TEST(iterations_run_back_to_back) {
   rig_close(&r);
 }
 
-TEST(variants_are_prepared_before_they_run) {
+TEST(variants_are_compiled_before_they_run) {
   vyre_status st = {0};
   rig r = rig_open(text, NULL);
   vyre_compile_options wide = {.workgroup = {32}};
@@ -431,7 +432,7 @@ TEST(variants_are_prepared_before_they_run) {
   CHECK_OK(vyre_pipeline_add_variant(r.pipeline, &wide, &st), st);
   vyre_counters counters;
   vyre_counters_read(r.device, &counters);
-  CHECK_U64(counters.compiles, 2); /* the second time it is there */
+  CHECK_U64(counters.compiles, 2); /* the second call finds it */
   data d = make_data(4);
   want w = expect(&d, 1), got;
   vyre_input in[] = INPUTS(d);
@@ -489,7 +490,7 @@ TEST(a_batch_runs_in_order_and_names_what_failed) {
   rig_close(&r);
 }
 
-TEST(copies_are_told_and_can_be_refused) {
+TEST(copies_are_reported_and_can_be_refused) {
   vyre_status st = {0};
   rig r = rig_open(text, NULL);
   data d = make_data(3);
@@ -530,8 +531,8 @@ TEST(what_is_not_measured_is_absent) {
   rig_close(&r);
 }
 
-/* The whole driver between the call and the backend: nothing is allocated, once
- * each of two that take turns has its run. */
+/* A dispatch allocates nothing in the runtime, once each of two alternating
+ * bindings has its prepared dispatch. */
 TEST(a_warm_dispatch_allocates_nothing) {
   vyre_status st = {0};
   test_heap heap = {.left = -1};
@@ -575,7 +576,7 @@ TEST(counters_are_text_for_prometheus) {
       "vyre_driver_dispatch_launches_total{device=\"ref\",id=\"%llu\"} 1\n",
       (unsigned long long)vyre_device_id(r.device));
   CHECK_HAS(page, line);
-  /* What dashboards look for. */
+  /* Metrics that dashboards use. */
   static const char *const names[] = {
       "dispatch_launches_total counter",
       "dispatch_bytes_total counter",
@@ -610,13 +611,13 @@ TEST(counters_are_text_for_prometheus) {
   }
   vyre_counters before, after;
   vyre_counters_read(NULL, &before);
-  rig_close(&r); /* what a device counted stays in the sum */
+  rig_close(&r); /* the sum keeps the counters of a closed device */
   vyre_counters_read(NULL, &after);
   CHECK_U64(after.launches, before.launches);
 }
 
-/* Other memory each time, so that all of it is looked at and sorted: what one
- * batch needs for that is kept for the next one. */
+/* Memory changes each time, so that it is all checked and sorted. The scratch
+ * memory of one batch is reused by the next. */
 TEST(a_large_batch_after_the_first_allocates_nothing) {
   enum { ITEMS = 1000 };
   test_heap heap = {.left = -1};
@@ -641,7 +642,7 @@ TEST(a_large_batch_after_the_first_allocates_nothing) {
       CHECK(memcmp(&got[round][i], &right, sizeof right) == 0);
     }
   }
-  /* And what they share is still seen. */
+  /* Shared memory is still found. */
   outs[ITEMS - 1][1] = outs[500][1];
   CHECK_FAILS(vyre_submit(r.pipeline, items, ITEMS, NULL, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH);
@@ -650,21 +651,21 @@ TEST(a_large_batch_after_the_first_allocates_nothing) {
   CHECK_U64(heap.live_bytes, 0);
 }
 
-TEST_MAIN(TEST_ENTRY(the_yardstick_and_a_pipeline_agree),
+TEST_MAIN(TEST_ENTRY(the_reference_run_and_a_pipeline_agree),
           TEST_ENTRY(a_large_batch_after_the_first_allocates_nothing),
-          TEST_ENTRY(slots_keep_their_memory),
-          TEST_ENTRY(capacity_that_slots_retain_is_told_while_they_have_it),
-          TEST_ENTRY(slots_are_replaced_one_by_one),
-          TEST_ENTRY(resident_buffers_feed_the_next_dispatch),
-          TEST_ENTRY(a_resident_input_output_stays_where_it_is),
+          TEST_ENTRY(host_buffers_keep_their_memory),
+          TEST_ENTRY(retained_capacity_is_counted_while_host_buffers_have_it),
+          TEST_ENTRY(host_buffers_are_replaced_one_by_one),
+          TEST_ENTRY(device_buffers_feed_the_next_dispatch),
+          TEST_ENTRY(a_device_input_output_is_updated_in_place),
           TEST_ENTRY(dead_and_foreign_handles_are_refused),
           TEST_ENTRY(bad_descriptors_are_refused_before_anything_runs),
-          TEST_ENTRY(memory_of_a_slot_is_no_input_of_what_fills_it),
-          TEST_ENTRY(one_resident_buffer_may_be_input_and_output),
-          TEST_ENTRY(iterations_run_back_to_back),
-          TEST_ENTRY(variants_are_prepared_before_they_run),
+          TEST_ENTRY(a_host_buffer_cannot_be_input_and_output),
+          TEST_ENTRY(one_device_buffer_may_be_input_and_output),
+          TEST_ENTRY(repeated_launches_run_back_to_back),
+          TEST_ENTRY(variants_are_compiled_before_they_run),
           TEST_ENTRY(a_batch_runs_in_order_and_names_what_failed),
-          TEST_ENTRY(copies_are_told_and_can_be_refused),
+          TEST_ENTRY(copies_are_reported_and_can_be_refused),
           TEST_ENTRY(what_is_not_measured_is_absent),
           TEST_ENTRY(a_warm_dispatch_allocates_nothing),
           TEST_ENTRY(counters_are_text_for_prometheus))

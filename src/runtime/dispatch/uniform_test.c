@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A uniform has the value that it has when its launch runs: a resident buffer that
- * is bound as one gives what earlier work of the device wrote, in every form of
- * dispatch. To read it costs a warm dispatch no allocation. */
+/* Checks the value of a uniform: the one it has when its launch runs. A device
+ * buffer that is bound as a uniform gives what earlier work on the device
+ * wrote, in every dispatch form. Reading it allocates nothing. */
 #include "vyre/vyre.h"
 
 #include "support/check.h"
 #include "support/driver.h"
 
-/* Each step writes what it sees of u, plus 1. The host counts rounds of the grid loop
- * by u as well. `less` lets a loop of a recording end. */
+/* Each step writes the value of u plus 1. The host also counts iterations of
+ * the grid loop by u. `less` ends a loop of a recording. */
 static const char text[] =
     "kernel plain workgroup(4)\nuniform u : u32[4] @0;\n"
     "buffer to : write u32[4] @1;\n"
@@ -31,7 +31,7 @@ typedef struct scene {
   vyre_device *device;
   vyre_module *module;
   vyre_pipeline *pipelines[KERNELS];
-  vyre_buffer memory[2], number; /* a step goes from one to the other */
+  vyre_buffer memory[2], number; /* a step reads one and writes the other */
 } scene;
 
 static bool scene_open(scene *s, const char *device) {
@@ -87,7 +87,7 @@ static void check_count(scene *s, const char *form, int kernel, uint32_t want) {
   }
 }
 
-/* Step @p n. `counted` also reads what it writes. */
+/* Runs step @p n. `counted` also reads its output. */
 typedef struct step {
   vyre_input in[2];
   vyre_output out;
@@ -115,7 +115,7 @@ static void by_dispatches(scene *s, int kernel) {
   check_count(s, "dispatches", kernel, FIRST + STEPS);
 }
 
-/* The last one is submitted before the first one runs. */
+/* The last step is submitted before the first one runs. */
 static void by_fences(scene *s, int kernel) {
   vyre_status st = {0};
   vyre_fence *fences[STEPS];
@@ -194,7 +194,7 @@ static void by_recording(scene *s, int kernel, bool loops) {
   vyre_recording_release(rec);
 }
 
-TEST(resident_uniforms_are_what_earlier_work_wrote) {
+TEST(device_uniforms_have_what_earlier_work_wrote) {
   static const char *const devices[] = {"ref", "cpu", "vulkan"};
   for (size_t d = 0; d < sizeof devices / sizeof devices[0]; d++) {
     scene s;
@@ -215,7 +215,8 @@ TEST(resident_uniforms_are_what_earlier_work_wrote) {
   }
 }
 
-/* A few bytes are on the stack of a launch, and more in its scratch memory. */
+/* Small uniforms are on the stack of a launch, larger ones in its scratch
+ * memory. */
 TEST(a_warm_dispatch_with_uniforms_allocates_nothing) {
   static const char *const devices[] = {"ref", "cpu"};
   static const char *const kernels[] = {
@@ -264,5 +265,5 @@ TEST(a_warm_dispatch_with_uniforms_allocates_nothing) {
   }
 }
 
-TEST_MAIN(TEST_ENTRY(resident_uniforms_are_what_earlier_work_wrote),
+TEST_MAIN(TEST_ENTRY(device_uniforms_have_what_earlier_work_wrote),
           TEST_ENTRY(a_warm_dispatch_with_uniforms_allocates_nothing))

@@ -181,7 +181,7 @@ TEST(what_is_read_only_is_not_written) {
   CHECK_U64(p.deleted, 1);
 }
 
-/* --- tensors that lie --------------------------------------------------------*/
+/* --- tensors that lie ----------------------------------------------------- */
 
 typedef struct lie {
   const char *name;
@@ -322,7 +322,7 @@ TEST(odd_tensors_that_are_right_are_taken) {
   rig_close(&r);
 }
 
-/* --- out ---------------------------------------------------------------------*/
+/* --- out ------------------------------------------------------------------ */
 
 TEST(every_element_goes_out_and_comes_back) {
   static const struct {
@@ -499,7 +499,7 @@ TEST(no_memory_is_told_and_nothing_leaks) {
   CHECK(sweep_allocations(there_and_back) > 3);
 }
 
-/* --- recordings --------------------------------------------------------------*/
+/* --- recordings ----------------------------------------------------------- */
 
 /* A replay is the last that uses the buffer: its handle is freed by what the
  * kernel prints to. Its deleter then wants something of the recording. */

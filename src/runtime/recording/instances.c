@@ -91,9 +91,9 @@ static bool has_binding(const vyre__slot *slot,
          vyre__slot_binding_equal(binding, &slot->binding);
 }
 
-/* Counts the slots that have to be bound again to switch from @p from to @p
- * to. An instance that already has @p binding in @p slot is preferred: the
- * next bind calls are likely to match it too. */
+/* Counts the slots that have to be bound again to switch from @p from to @p to.
+ * An instance that already has @p binding in @p slot is preferred: the next
+ * bind calls are likely to match it too. */
 static size_t distance(const vyre_recording *from, const vyre_recording *to,
                        uint32_t slot, const vyre_slot_binding *binding) {
   size_t count = 0;

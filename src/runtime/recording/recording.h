@@ -10,9 +10,10 @@
  *   command_list.c  lets the backend run several commands as one list
  *   print.c         prints a recording
  *
- * A recorded dispatch owns its prepared dispatch, which holds no device buffers.
- * Instead a replay acquires every bound buffer once. A handle is never reused, so
- * an acquired buffer is the one that the dispatch was prepared for. */
+ * A recorded dispatch owns its prepared dispatch, which holds no device
+ * buffers. Instead a replay acquires every bound buffer once. A handle is never
+ * reused, so an acquired buffer is the one that the dispatch was prepared
+ * for. */
 #ifndef VYRE_RUNTIME_RECORDING_RECORDING_H
 #define VYRE_RUNTIME_RECORDING_RECORDING_H
 
@@ -115,24 +116,24 @@ struct vyre_recording {
   vyre_capture_plan totals; /* sums of the capture plans of all dispatches */
 
   /* Instances. Callers have the first one; binding and replaying act on its
-   * `current`. Slots of an instance with users are never bound: a bind call then
-   * switches to an instance without users. */
+   * `current`. Slots of an instance with users are never bound: a bind call
+   * then switches to an instance without users. */
   vyre_recording *first, *current, *next_instance;
   uint32_t instance_count; /* of the first: instances in addition to it */
 
-  /* Lock of the first instance. It guards everything that changes after the seal,
-   * in all instances. It is not held while commands run: the active replay owns
-   * them. */
+  /* Lock of the first instance. It guards everything that changes after the
+   * seal, in all instances. It is not held while commands run: the active
+   * replay owns them. */
   pthread_mutex_t lock;
-  uint32_t users;       /* replays that were requested and have not ended */
+  uint32_t users;       /* replays that were requested and are still pending */
   uint32_t pending;     /* replays in the queue */
   bool is_dirty;        /* a slot was bound after the last preparation */
   bool is_skip_checked; /* is_skip_safe and skip_refusal are valid */
   bool is_skip_safe;    /* replays may skip uploads */
   vyre_status skip_refusal;
 
-  /* VYRE__STAGING_BYTES for copies between buffers that only the device sees, or
-   * NULL. */
+  /* VYRE__STAGING_BYTES for copies between buffers that only the device sees,
+   * or NULL. */
   unsigned char *staging;
 
   uint64_t version;                  /* number of preparations; starts at 0 */
@@ -142,15 +143,15 @@ struct vyre_recording {
 /* Instances of a recording in addition to the first. */
 enum { VYRE__MAX_INSTANCES = 7 };
 
-/* Allocates tables and prepared dispatches for the commands of @p recording, whose
- * slot ranges lie elsewhere. @p function: public function, for messages.
+/* Allocates tables and prepared dispatches for the commands of @p recording,
+ * whose slot ranges lie elsewhere. @p function: public function, for messages.
  * Errors: VYRE_OUT_OF_MEMORY. */
 vyre_code vyre__recording_build_tables(vyre_recording *recording,
                                        const char *function, vyre_status *st);
 
 /* Makes an instance without users the current one, with the same bindings. It
- * prefers an instance that has @p binding (NULL: nothing) bound to @p slot already.
- * The caller holds the lock.
+ * prefers an instance that has @p binding (NULL: nothing) bound to @p slot
+ * already. The caller holds the lock.
  * Errors: all instances have users and no more may be created;
  * VYRE_OUT_OF_MEMORY. */
 vyre_code vyre__recording_switch_instance(vyre_recording *first, uint32_t slot,
@@ -174,8 +175,8 @@ typedef struct vyre__active_replay {
   struct vyre__active_replay *next;
 } vyre__active_replay;
 
-/* Registers a replay before its commands run. Two replays conflict if they share
- * bytes that one of them writes. A conflict with an active replay is
+/* Registers a replay before its commands run. Two replays conflict if they
+ * share bytes that one of them writes. A conflict with an active replay is
  *   - waited for, if one of the two is queued, or with @p wait_for_conflicts;
  *   - refused otherwise, with the name of the slot.
  * A callback of a replay never waits. */
@@ -197,21 +198,22 @@ typedef struct vyre__recorded_list_result {
 vyre_code vyre__recording_run_list(vyre_recording *recording, size_t at,
                                    vyre__recorded_list_result *out,
                                    vyre_status *st);
-/* Lets the backend run up to loop->max_iterations of the loop that command @p at
- * begins. The body has to be one command list, and the backend has to be able to
- * test the flag; otherwise loop->is_taken stays false. */
+/* Lets the backend run up to loop->max_iterations of the loop that command
+ * @p at begins. The body has to be one command list, and the backend has to be
+ * able to test the flag; otherwise loop->is_taken stays false. */
 vyre_code vyre__recording_run_loop(vyre_recording *recording, size_t at,
                                    vyre__command_list_loop *loop,
                                    vyre_status *st);
 void vyre__recording_free_lists(vyre_recording *recording);
 
-/* Returns the name of a slot for messages: its own, or its number in @p text. */
+/* Returns the name of a slot for messages: its own, or its number in
+ * @p text. */
 const char *vyre__slot_name(const vyre_recording *recording, uint32_t slot,
                             char text[VYRE__SLOT_NAME]);
 
 /* Stores @p binding in @p slot, with the address and size of its memory. *held
- * receives the device buffer of the binding, which the caller must release; it is
- * unchanged for host memory. */
+ * receives the device buffer of the binding, which the caller must release; it
+ * is unchanged for host memory. */
 vyre_code vyre__slot_resolve(vyre_recording *recording, uint32_t slot,
                              const vyre_slot_binding *binding,
                              vyre__device_buffer **held, vyre_status *st);
@@ -220,8 +222,8 @@ vyre_code vyre__slot_resolve(vyre_recording *recording, uint32_t slot,
  * and that callback may use the recording. So buffers are released without the
  * lock. */
 
-/* Acquires the device buffers of all slots in use. The caller holds the lock. *held
- * is the number of slots done, also after a failure.
+/* Acquires the device buffers of all slots in use. The caller holds the lock.
+ * *held is the number of slots done, also after a failure.
  * Errors: a slot is unbound, or its buffer was freed. */
 vyre_code vyre__recording_acquire_buffers(vyre_recording *recording,
                                           size_t *held, vyre_status *st);
@@ -229,8 +231,9 @@ vyre_code vyre__recording_acquire_buffers(vyre_recording *recording,
  * lock, but has a replay active or pending, so that no slot is bound now. */
 void vyre__recording_release_buffers(vyre_recording *recording, size_t held);
 
-/* Prepares all commands that are not ready. The caller holds the lock and the
- * buffers. Adds the number of dispatches that were prepared again to *rebuilt. */
+/* Prepares all commands that are not ready. The caller holds the lock and
+ * the buffers. Adds the number of dispatches that were prepared again to
+ * *rebuilt. */
 vyre_code vyre__recording_prepare(vyre_recording *recording, uint64_t *rebuilt,
                                   vyre_status *st);
 

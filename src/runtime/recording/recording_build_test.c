@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Recordings as they are made: what can be recorded, what is planned and printed of
- * it, and what it takes. */
+/* Recordings as they are made: what can be recorded, what is planned and
+ * printed of it, and what it takes. */
 #include "runtime/recording/recording.h"
 #include "runtime/recording/recording_testing.h"
 
 static const vyre_allocator heap;
 
-/* --- memory ------------------------------------------------------------------*/
+/* --- memory --------------------------------------------------------------- */
 
 /* Remembers the sizes that were asked for. */
 typedef struct logging_heap {
@@ -123,7 +123,7 @@ TEST(a_warm_replay_allocates_nothing) {
   CHECK_U64(counted.live_bytes, 0);
 }
 
-/* --- recording ---------------------------------------------------------------*/
+/* --- recording ------------------------------------------------------------ */
 
 TEST(bad_commands_are_refused_when_they_are_recorded) {
   bench b = bench_open(heap), other = bench_open(heap);

@@ -134,7 +134,7 @@ TEST(a_failure_says_which_command_it_was) {
   bench_close(&b);
 }
 
-/* --- the queue ---------------------------------------------------------------*/
+/* --- the queue ------------------------------------------------------------ */
 
 /* Something slow before others, so that these are still to come. */
 static vyre_fence *submit_hang(const bench *b) {
@@ -192,7 +192,8 @@ TEST(replays_with_a_fence_run_in_order_and_keep_what_they_use) {
   bench_close(&b);
 }
 
-/* Behind a first replay that is queued, and uploads: with a fence and without. */
+/* Behind a first replay that is queued, and uploads: with a fence and
+ * without. */
 TEST(inputs_are_kept_behind_a_replay_that_is_queued) {
   for (int is_later = 0; is_later < 2; is_later++) {
     vyre_status st = {0};
@@ -234,7 +235,7 @@ TEST(inputs_are_kept_behind_a_replay_that_is_queued) {
   }
 }
 
-/* --- threads -----------------------------------------------------------------*/
+/* --- threads -------------------------------------------------------------- */
 
 enum { THREADS = 8, TURNS = 50 };
 

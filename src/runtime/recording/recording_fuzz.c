@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Any sequence of calls on a recording: slots, commands, loops, finish, binds of
- * good, freed, foreign and moved memory, replays now and later. A second, slow and
- * plain recording is kept beside it. What the real one refuses says why and ran
- * nothing; what it runs leaves the same bytes in all memory as the plain one; no
- * replay touches a buffer that was freed; and all memory comes back. */
+/* Any sequence of calls on a recording: slots, commands, loops, finish, binds
+ * of good, freed, foreign and moved memory, replays now and later. A second,
+ * slow and plain recording is kept beside it. What the real one refuses says
+ * why and ran nothing; what it runs leaves the same bytes in all memory as the
+ * plain one; no replay touches a buffer that was freed; and all memory comes
+ * back. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,7 +135,7 @@ static uint64_t launches(void) {
   return counters.launches;
 }
 
-/* --- the plain recording -------------------------------------------------------*/
+/* --- the plain recording -------------------------------------------------- */
 
 /* Bytes of a place; of @p declared, if the kernel says how many. */
 static unsigned char *resolve(world *w, const vyre_slot_range *p,
@@ -181,7 +182,8 @@ static void plain_dispatch(world *w, const command *c) {
     return;
   }
   const unsigned char *from = resolve(w, &c->in[1], 0, &from_size);
-  /* Of a resident output that is longer, the kernel sees as much as it needs. */
+  /* Of a resident output that is longer, the kernel sees as much as it
+   * needs. */
   if (w->slots[c->out.slot].id && y_size > from_size) y_size = from_size;
   must(from_size == y_size);
   memmove(y, from, y_size);
@@ -200,7 +202,8 @@ static void plain_copy(world *w, const command *c, bool keeps) {
   if (!keeps || !is_upload) memmove(target, source, to_size);
 }
 
-/* Runs commands from @p first up to the end of their loop. Returns behind it. */
+/* Runs commands from @p first up to the end of their loop. Returns behind
+ * it. */
 static unsigned plain_run(world *w, unsigned first, bool keeps) {
   unsigned i = first;
   while (i < w->command_count && w->commands[i].kind != END) {
@@ -225,7 +228,7 @@ static unsigned plain_run(world *w, unsigned first, bool keeps) {
   return i;
 }
 
-/* --- memory --------------------------------------------------------------------*/
+/* --- memory --------------------------------------------------------------- */
 
 static unsigned char *memory_of(world *w, int area) {
   return area < HOSTS ? w->host[area] : w->slot.data;
@@ -288,7 +291,7 @@ static void finish(world *w) {
   free(w->slot.data);
 }
 
-/* --- calls ---------------------------------------------------------------------*/
+/* --- calls ---------------------------------------------------------------- */
 
 static vyre_slot_range take_place(world *w) {
   static const uint64_t offsets[] = {0, 0, 4, 8, 16, 28, 32, 3};

@@ -108,7 +108,7 @@ TEST(a_recording_gives_the_bytes_of_its_dispatches) {
   bench_close(&b);
 }
 
-/* --- staleness ---------------------------------------------------------------*/
+/* --- staleness ------------------------------------------------------------ */
 
 static void expect_refusal(const bench *b, vyre_recording *rec,
                            const char *slot, vyre_kind kind) {
@@ -265,7 +265,7 @@ TEST(bad_resources_are_refused_when_they_are_bound) {
   bench_close(&other);
 }
 
-/* --- loops -------------------------------------------------------------------*/
+/* --- loops ---------------------------------------------------------------- */
 
 typedef struct loop_case {
   uint32_t flag;
@@ -391,7 +391,7 @@ TEST(a_replay_ends_when_its_time_is_over) {
   bench_close(&b);
 }
 
-/* --- keeping inputs ----------------------------------------------------------*/
+/* --- keeping inputs ------------------------------------------------------- */
 
 TEST(inputs_are_kept_only_where_the_plan_calls_it_safe) {
   vyre_status st = {0};
@@ -495,7 +495,7 @@ TEST(inputs_whose_source_a_command_writes_are_not_kept) {
   bench_close(&b);
 }
 
-/* --- turns -------------------------------------------------------------------*/
+/* --- turns ---------------------------------------------------------------- */
 
 /* A replay that is held up by what it prints to: upload, then a dispatch that
  * tells. */

@@ -153,7 +153,7 @@ static inline vyre_code chain_record(const bench *b, bool has_sum, chain *out,
   return code;
 }
 
-/* --- a recording of them, and its data ----------------------------------------*/
+/* --- a recording of them, and its data ------------------------------------ */
 
 typedef struct chain_data {
   uint32_t host[ELEMENTS], a, back[ELEMENTS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Replays at the same time: which of them run, which are refused, which wait; and slots
- * that are bound while replays are on their way. */
+/* Replays at the same time: which of them run, which are refused, which wait;
+ * and slots that are bound while replays are on their way. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
@@ -14,8 +14,8 @@ static void nap(void) {
   nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
-/* A replay on another thread that does not end before it is let: what its kernel
- * prints to holds it up. The kernel adds one to n. */
+/* A replay on another thread that does not end before it is let: what its
+ * kernel prints to holds it up. The kernel adds one to n. */
 typedef struct held {
   vyre_recording *rec;
   uint32_t slot;
@@ -95,10 +95,10 @@ static uint32_t value_of(const bench *b, vyre_buffer n) {
   return value;
 }
 
-/* --- what meets ----------------------------------------------------------------*/
+/* --- what meets ----------------------------------------------------------- */
 
-/* Beside a replay that runs on another thread and writes resident buffer `mine`, or
- * bytes of the host. */
+/* Beside a replay that runs on another thread and writes resident buffer
+ * `mine`, or bytes of the host. */
 TEST(a_replay_that_shares_what_another_writes_is_refused_by_name) {
   static const struct {
     const char *name;
@@ -158,7 +158,7 @@ TEST(a_replay_that_shares_what_another_writes_is_refused_by_name) {
   }
 }
 
-/* --- who waits -----------------------------------------------------------------*/
+/* --- who waits ------------------------------------------------------------ */
 
 typedef struct waiter {
   vyre_recording *rec;
@@ -201,7 +201,8 @@ TEST(a_replay_that_takes_turns_waits) {
   bench_close(&b);
 }
 
-/* The queue has an order: what it runs comes after what ran when it was asked for. */
+/* The queue has an order: what it runs comes after what ran when it was asked
+ * for. */
 TEST(a_replay_with_a_fence_is_never_refused_and_comes_after) {
   bench b = bench_open(heap);
   vyre_buffer n = make_resident(b.device, 4), got = make_resident(b.device, 4);
@@ -229,7 +230,7 @@ TEST(a_replay_with_a_fence_is_never_refused_and_comes_after) {
   bench_close(&b);
 }
 
-/* --- slots that are bound meanwhile ----------------------------------------------*/
+/* --- slots that are bound meanwhile --------------------------------------- */
 
 TEST(one_recording_runs_twice_at_once_with_other_memory) {
   bench b = bench_open(heap);
@@ -296,9 +297,9 @@ TEST(replays_in_the_queue_keep_what_they_were_asked_with) {
       CHECK_OK(vyre_fence_wait(fences[i], VYRE_WAIT_FOREVER, &st), st);
       vyre_fence_release(fences[i]);
       CHECK_U64(value_of(&b, n[i]), (uint64_t)round + 1);
-      /* From the second round on there is a copy for each; but the first bind is to
-       * the one that was last, whose replays are over, and the last one finds that
-       * of the first. */
+      /* From the second round on there is a copy for each; but the first bind
+       * is to the one that was last, whose replays are over, and the last one
+       * finds that of the first. */
       uint64_t anew = round > 0 && (i == 0 || i == MOST - 1);
       CHECK_U64(results[i].rebuilt, round > 0 ? anew : i > 0);
     }
@@ -405,7 +406,8 @@ TEST(a_fixed_slot_is_never_bound) {
   bench_close(&b);
 }
 
-/* Bound or not, one that was freed is refused, also while a replay still has it. */
+/* Bound or not, one that was freed is refused, also while a replay still has
+ * it. */
 TEST(a_freed_buffer_is_not_bound_again_while_a_replay_has_it) {
   bench b = bench_open(heap);
   vyre_buffer n = make_resident(b.device, 4);
