@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* DLPack, in and out: the published layout, who frees what, and tensors that
- * lie. */
+/* Checks the exchange of DLPack tensors: the published layout, ownership, and
+ * invalid tensors. */
 #include <unistd.h>
 
 #include "vyre/vyre.h"
@@ -13,7 +13,7 @@ static const char text[] =
     "buffer y : read_write u32[] @0;\n"
     "{ if (global_id.x < len(y)) y[global_id.x] = y[global_id.x] * 2; }\n";
 
-/* As published, for machines whose pointers have 8 bytes. */
+/* Layout as published, for pointers of 8 bytes. */
 TEST(the_layout_is_the_published_one) {
   if (sizeof(void *) != 8) return;
   CHECK_U64(sizeof(DLTensor), 48);
@@ -34,7 +34,7 @@ TEST(the_layout_is_the_published_one) {
   CHECK_U64(offsetof(DLManagedTensorVersioned, dl_tensor), 32);
 }
 
-/* A producer. */
+/* Tensor of another library. */
 typedef struct producer {
   DLManagedTensorVersioned tensor;
   DLManagedTensor old;
@@ -72,7 +72,7 @@ static void produce(producer *p) {
 
 static vyre_code double_it(const rig *r, vyre_buffer buffer, vyre_status *st) {
   vyre_input in = vyre_input_buffer(buffer);
-  vyre_output out = {0}; /* where it comes from */
+  vyre_output out = {0}; /* updated in place */
   vyre_dispatch_desc desc = {.inputs = &in,
                              .input_count = 1,
                              .outputs = &out,
@@ -81,7 +81,7 @@ static vyre_code double_it(const rig *r, vyre_buffer buffer, vyre_status *st) {
   return vyre_dispatch(r->pipeline, &desc, st);
 }
 
-TEST(an_imported_tensor_is_worked_on_in_place) {
+TEST(an_imported_tensor_is_used_in_place) {
   vyre_status st = {0};
   rig r = rig_open(text, NULL);
   static producer p;
@@ -108,24 +108,24 @@ TEST(an_imported_tensor_is_worked_on_in_place) {
   rig_close(&r);
 }
 
-TEST(the_deleter_is_called_once_whoever_ends_last) {
+TEST(the_deleter_is_called_once_by_the_last_user) {
   vyre_status st = {0};
   rig r = rig_open(text, NULL);
   static producer with_device, without;
   produce(&with_device);
   produce(&without);
-  without.tensor.deleter = NULL; /* allowed: there is nothing to do */
+  without.tensor.deleter = NULL; /* allowed: no deleter */
   vyre_buffer a, b;
   CHECK_OK(vyre_dlpack_import(r.device, &with_device.tensor, NULL, &a, &st),
            st);
   CHECK_OK(vyre_dlpack_import(r.device, &without.tensor, NULL, &b, &st), st);
   CHECK_OK(vyre_buffer_destroy(r.device, b, &st), st);
   CHECK_U64(with_device.deleted, 0);
-  rig_close(&r); /* the device ends, and its buffers with it */
+  rig_close(&r); /* the device is freed with its buffers */
   CHECK_U64(with_device.deleted, 1);
 }
 
-TEST(what_is_read_only_is_not_written) {
+TEST(a_read_only_tensor_is_not_written) {
   vyre_status st = {0};
   rig r = rig_open(text, NULL);
   static producer p;
@@ -157,7 +157,7 @@ TEST(what_is_read_only_is_not_written) {
   CHECK_HAS(st.message, "'y'");
   vyre_recording_release(rec);
   for (uint32_t i = 0; i < 32; i++) CHECK_U64(p.data[i], i);
-  /* It may be read, and stays read-only on its way out. */
+  /* It may be read, and an export of it is read-only too. */
   uint32_t got[24];
   vyre_input in = vyre_input_buffer(buffer);
   vyre_output out = vyre_output_bytes(got, sizeof got);
@@ -181,7 +181,7 @@ TEST(what_is_read_only_is_not_written) {
   CHECK_U64(p.deleted, 1);
 }
 
-/* --- tensors that lie ----------------------------------------------------- */
+/* --- invalid tensors ---------------------------------------------------- */
 
 typedef struct lie {
   const char *name;
@@ -259,7 +259,7 @@ static const lie lies[] = {
     ROW(misaligned, VYRE_KIND_COPY_NEEDED),
 };
 
-TEST(tensors_that_lie_are_refused_and_stay_the_callers) {
+TEST(invalid_tensors_are_refused_and_stay_owned_by_the_caller) {
   rig r = rig_open(text, NULL);
   static producer p;
   for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
@@ -284,7 +284,7 @@ TEST(tensors_that_lie_are_refused_and_stay_the_callers) {
   rig_close(&r);
 }
 
-TEST(odd_tensors_that_are_right_are_taken) {
+TEST(unusual_valid_tensors_are_imported) {
   static const struct {
     const char *name;
     int32_t ndim;
@@ -296,7 +296,7 @@ TEST(odd_tensors_that_are_right_are_taken) {
       {"no strides", 2, {3, 4}, {0}, false, 12},
       {"an axis of one", 3, {3, 1, 4}, {4, -77, 1}, true, 12},
       {"empty", 2, {0, 4}, {999, 999}, true, 0},
-      {"empty beside too large", 3, {INT64_MAX, INT64_MAX, 0}, {0}, true, 0},
+      {"empty and too large", 3, {INT64_MAX, INT64_MAX, 0}, {0}, true, 0},
   };
   rig r = rig_open(text, NULL);
   static producer p;
@@ -311,7 +311,7 @@ TEST(odd_tensors_that_are_right_are_taken) {
     memcpy(p.strides, cases[i].strides, sizeof cases[i].strides);
     t->ndim = cases[i].ndim;
     if (!cases[i].has_strides) t->strides = NULL;
-    if (cases[i].count == 0) t->data = NULL; /* as the standard asks for */
+    if (cases[i].count == 0) t->data = NULL; /* as required by the standard */
     CHECK_OK(vyre_dlpack_import(r.device, &p.tensor, &info, &buffer, &st), st);
     CHECK_U64(info.count, cases[i].count);
     CHECK_OK(vyre_buffer_size(r.device, buffer, &size, &st), st);
@@ -322,9 +322,9 @@ TEST(odd_tensors_that_are_right_are_taken) {
   rig_close(&r);
 }
 
-/* --- out ------------------------------------------------------------------ */
+/* --- export ------------------------------------------------------------- */
 
-TEST(every_element_goes_out_and_comes_back) {
+TEST(every_element_type_is_exported_and_imported) {
   static const struct {
     vyre_element element, back;
     uint8_t code, bits;
@@ -372,7 +372,7 @@ TEST(every_element_goes_out_and_comes_back) {
   rig_close(&other);
 }
 
-/* The tensor keeps the memory, and the device, for as long as it lives. */
+/* An exported tensor keeps the memory and the device alive. */
 TEST(a_tensor_outlives_the_handle_and_the_device) {
   vyre_status st = {0};
   test_heap heap = {.left = -1};
@@ -455,7 +455,7 @@ TEST(bad_exports_are_refused) {
                 st, VYRE_INVALID_ARGUMENT, cases[i].kind);
     CHECK(!tensor);
   }
-  st = (vyre_status){0}; /* an empty one, whose strides cannot be multiplied */
+  st = (vyre_status){0}; /* empty, with strides that would overflow */
   DLManagedTensorVersioned *tensor;
   static const int64_t empty[] = {0, INT64_MAX, INT64_MAX};
   CHECK_OK(vyre_dlpack_export(r.device, buffer, VYRE_ELEMENT_U32, empty, 3, 0,
@@ -466,7 +466,7 @@ TEST(bad_exports_are_refused) {
   rig_close(&other);
 }
 
-/* In and out, with the nth allocation failing. */
+/* Imports and exports with a failure of the n-th allocation. */
 static vyre_code there_and_back(vyre_allocator allocator, vyre_status *st) {
   static producer p;
   produce(&p);
@@ -495,14 +495,14 @@ static vyre_code there_and_back(vyre_allocator allocator, vyre_status *st) {
   return code;
 }
 
-TEST(no_memory_is_told_and_nothing_leaks) {
+TEST(a_failed_allocation_is_reported_and_nothing_leaks) {
   CHECK(sweep_allocations(there_and_back) > 3);
 }
 
 /* --- recordings ----------------------------------------------------------- */
 
-/* A replay is the last that uses the buffer: its handle is freed by what the
- * kernel prints to. Its deleter then wants something of the recording. */
+/* A replay is the last user of the buffer: its print callback frees the
+ * handle. The deleter then uses the recording. */
 typedef struct parting {
   producer p;
   vyre_device *device;
@@ -566,7 +566,7 @@ static void part(parting *a, rig *r, bool with_fence) {
   vyre_fence_release(fence);
 }
 
-TEST(a_deleter_that_a_replay_calls_may_ask_for_the_recording) {
+TEST(a_deleter_called_by_a_replay_may_use_the_recording) {
   static const char says[] =
       "kernel says workgroup(1)\nbuffer y : read u32[] @0;\n"
       "buffer z : write u32[1] @1;\n{ z[0] = y[1]; print(\"y\", y[1]); }\n";
@@ -574,12 +574,12 @@ TEST(a_deleter_that_a_replay_calls_may_ask_for_the_recording) {
   rig r = rig_open(says, NULL);
   for (int with_fence = 0; with_fence < 2; with_fence++) {
     vyre_status st = {0};
-    alarm(20); /* it waits for itself, if it waits */
+    alarm(20); /* a wait would never end */
     part(&a, &r, with_fence);
     alarm(0);
     CHECK(a.freed == VYRE_OK && a.is_printed);
     CHECK_U64(a.p.deleted, 1);
-    /* The replay is not over, and goes on with what it was asked with. */
+    /* The replay still runs, with the memory that it started with. */
     CHECK(a.unbound == VYRE_OK);
     CHECK_OK(vyre_recording_bind_slot(a.rec, a.slot, NULL, &st), st);
     vyre_recording_release(a.rec);
@@ -588,13 +588,13 @@ TEST(a_deleter_that_a_replay_calls_may_ask_for_the_recording) {
 }
 
 TEST_MAIN(TEST_ENTRY(the_layout_is_the_published_one),
-          TEST_ENTRY(an_imported_tensor_is_worked_on_in_place),
-          TEST_ENTRY(the_deleter_is_called_once_whoever_ends_last),
-          TEST_ENTRY(what_is_read_only_is_not_written),
-          TEST_ENTRY(tensors_that_lie_are_refused_and_stay_the_callers),
-          TEST_ENTRY(odd_tensors_that_are_right_are_taken),
-          TEST_ENTRY(every_element_goes_out_and_comes_back),
+          TEST_ENTRY(an_imported_tensor_is_used_in_place),
+          TEST_ENTRY(the_deleter_is_called_once_by_the_last_user),
+          TEST_ENTRY(a_read_only_tensor_is_not_written),
+          TEST_ENTRY(invalid_tensors_are_refused_and_stay_owned_by_the_caller),
+          TEST_ENTRY(unusual_valid_tensors_are_imported),
+          TEST_ENTRY(every_element_type_is_exported_and_imported),
           TEST_ENTRY(a_tensor_outlives_the_handle_and_the_device),
           TEST_ENTRY(bad_exports_are_refused),
-          TEST_ENTRY(a_deleter_that_a_replay_calls_may_ask_for_the_recording),
-          TEST_ENTRY(no_memory_is_told_and_nothing_leaks))
+          TEST_ENTRY(a_deleter_called_by_a_replay_may_use_the_recording),
+          TEST_ENTRY(a_failed_allocation_is_reported_and_nothing_leaks))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Recordings as they are made: what can be recorded, what is planned and
- * printed of it, and what it takes. */
+/* Checks how recordings are built: which commands are accepted, what is
+ * planned and printed, and how much memory is allocated. */
 #include "runtime/recording/recording.h"
 #include "runtime/recording/recording_testing.h"
 
@@ -8,7 +8,7 @@ static const vyre_allocator heap;
 
 /* --- memory --------------------------------------------------------------- */
 
-/* Remembers the sizes that were asked for. */
+/* Records the sizes of all allocations. */
 typedef struct logging_heap {
   size_t count, sizes[64];
   bool is_logging;
@@ -24,7 +24,7 @@ static void *logging_resize(void *self, void *ptr, size_t old_size,
   return real.resize(real.self, ptr, old_size, new_size);
 }
 
-TEST(finish_allocates_what_the_capture_plans_say) {
+TEST(sealing_allocates_what_the_capture_plans_say) {
   vyre_status st = {0};
   logging_heap log = {0};
   bench b = bench_open((vyre_allocator){logging_resize, &log});
@@ -59,7 +59,8 @@ TEST(finish_allocates_what_the_capture_plans_say) {
                    want.output_readback_capacity *
                        (sizeof(vyre_slot_range) + sizeof(vyre_output)) +
                    want.kernel_argument_capacity * sizeof(vyre__argument);
-  CHECK_U64(log.count, 1 + DISPATCHES); /* the tables, and a run for each */
+  /* the tables, and a prepared dispatch for each command */
+  CHECK_U64(log.count, 1 + DISPATCHES);
   CHECK_U64(log.sizes[0], entries);
   vyre_capture_plan got;
   vyre_recording_capacities(rec, &got);
@@ -73,8 +74,8 @@ TEST(finish_allocates_what_the_capture_plans_say) {
   bench_close(&b);
 }
 
-/* As many recorded dispatches as a pipeline has places for runs, and more. */
-TEST(a_recording_leaves_the_places_of_its_pipeline_alone) {
+/* Records more dispatches than a pipeline has prepared dispatches. */
+TEST(a_recording_does_not_use_the_prepared_dispatches_of_its_pipeline) {
   enum { RECORDED = 12 };
   vyre_status st = {0};
   test_heap counted = {.left = -1};
@@ -115,7 +116,7 @@ TEST(a_warm_replay_allocates_nothing) {
     if (i == 0) calls = counted.calls;
   }
   CHECK_U64(counted.calls, calls);
-  bind_bytes(c.rec, c.a, &d.host[0], 4); /* nor does binding anew */
+  bind_bytes(c.rec, c.a, &d.host[0], 4); /* binding again allocates nothing */
   CHECK_OK(vyre_recording_replay(c.rec, NULL, NULL, &st), st);
   CHECK_U64(counted.calls, calls);
   vyre_recording_release(c.rec);
@@ -208,11 +209,11 @@ TEST(bad_commands_are_refused_when_they_are_recorded) {
   bench_close(&other);
 }
 
-TEST(places_beyond_a_declared_slot_are_refused_by_finish) {
+TEST(ranges_beyond_a_declared_slot_are_refused_by_the_seal) {
   bench b = bench_open(heap);
   static const struct {
     uint64_t size;
-    vyre_slot_range place;
+    vyre_slot_range range;
   } cases[] = {{4, {0, 0, 0}},
                {16, {0, 12, 0}},
                {16, {0, 0, 12}},
@@ -223,8 +224,8 @@ TEST(places_beyond_a_declared_slot_are_refused_by_finish) {
     vyre_recording *rec;
     CHECK_OK(vyre_recording_create(b.device, &rec, &st), st);
     (void)add_slot(rec, "counter", cases[i].size);
-    CHECK_OK(add_dispatch(rec, b.pipelines[COUNT], &cases[i].place, 1,
-                          &cases[i].place, 1, &st),
+    CHECK_OK(add_dispatch(rec, b.pipelines[COUNT], &cases[i].range, 1,
+                          &cases[i].range, 1, &st),
              st);
     CHECK_FAILS(vyre_recording_seal(rec, &st), st, VYRE_INVALID_ARGUMENT,
                 VYRE_KIND_BINDING_MISMATCH);
@@ -239,7 +240,7 @@ TEST(fixed_slots_and_ranges_are_bound_once) {
   bench b = bench_open(heap);
   vyre_recording *rec;
   CHECK_OK(vyre_recording_create(b.device, &rec, &st), st);
-  vyre_buffer ring = make_resident(b.device, 64);
+  vyre_buffer ring = create_buffer(b.device, 64);
   uint32_t fixed, words[8] = {0};
   vyre_slot_binding r = {.buffer = ring, .offset = 16, .size = 32};
   CHECK_OK(vyre_recording_add_fixed_slot(rec, &r, &fixed, &st), st);
@@ -255,7 +256,7 @@ TEST(fixed_slots_and_ranges_are_bound_once) {
   CHECK_OK(vyre_recording_replay(rec, NULL, NULL, &st), st);
   CHECK_OK(vyre_buffer_download(b.device, ring, 16, words, 32, &st), st);
   CHECK(words[0] == UINT32_MAX && words[1] == 1);
-  CHECK(words[2] == UINT32_MAX && words[3] == 1); /* copied */
+  CHECK(words[2] == UINT32_MAX && words[3] == 1); /* the binding was copied */
   CHECK(words[4] == 0 && words[5] == 0);
   CHECK(words[6] == UINT32_MAX && words[7] == 1);
   CHECK_FAILS(vyre_recording_bind_slot(rec, fixed, &r, &st), st,
@@ -264,8 +265,9 @@ TEST(fixed_slots_and_ranges_are_bound_once) {
   bench_close(&b);
 }
 
-/* The printed list is what runs: its barriers, grids and places. */
-TEST(the_print_is_the_plan) {
+/* Checks that the printed list has the barriers, grids and ranges of the
+ * replay. */
+TEST(the_print_shows_the_plan) {
   vyre_status st = {0};
   bench b = bench_open(heap);
   chain c = chain_make(&b, true);
@@ -293,14 +295,14 @@ TEST(the_print_is_the_plan) {
             "capture\n");
   CHECK_HAS(page, "resident_input_replay_safe                         no\n");
   memory.length = 0;
-  memory.capacity = 100; /* a writer that refuses */
+  memory.capacity = 100; /* a writer that fails */
   CHECK(!vyre_recording_print(c.rec, (vyre_writer){memory_write, &memory}));
   CHECK(!vyre_recording_print(NULL, (vyre_writer){memory_write, &memory}));
   vyre_recording_release(c.rec);
   bench_close(&b);
 }
 
-TEST(commands_that_do_not_meet_need_no_barrier) {
+TEST(commands_without_shared_bytes_need_no_barrier) {
   vyre_status st = {0};
   bench b = bench_open(heap);
   vyre_recording *rec;
@@ -309,13 +311,13 @@ TEST(commands_that_do_not_meet_need_no_barrier) {
   vyre_slot_range low = {s, 0, 8}, high = {s, 8, 8},
                   all = vyre_slot_range_all(t);
   struct {
-    vyre_slot_range place;
+    vyre_slot_range range;
     bool needs;
   } cases[] = {{low, false}, {high, false}, {all, false},
                {high, true}, {low, false},  {low, true}};
   for (size_t i = 0; i < 6; i++) {
-    CHECK_OK(add_dispatch(rec, b.pipelines[COUNT], &cases[i].place, 1,
-                          &cases[i].place, 1, &st),
+    CHECK_OK(add_dispatch(rec, b.pipelines[COUNT], &cases[i].range, 1,
+                          &cases[i].range, 1, &st),
              st);
   }
   CHECK_OK(vyre_recording_add_barrier(rec, &st), st);
@@ -324,16 +326,17 @@ TEST(commands_that_do_not_meet_need_no_barrier) {
   for (size_t i = 0; i < 6; i++) {
     CHECK(rec->commands[i].needs_barrier == cases[i].needs);
   }
-  CHECK(!rec->commands[7].needs_barrier); /* there is one */
+  CHECK(!rec->commands[7].needs_barrier); /* a barrier was placed */
   vyre_recording_release(rec);
   bench_close(&b);
 }
 
-TEST_MAIN(TEST_ENTRY(a_recording_leaves_the_places_of_its_pipeline_alone),
-          TEST_ENTRY(finish_allocates_what_the_capture_plans_say),
+TEST_MAIN(TEST_ENTRY(
+              a_recording_does_not_use_the_prepared_dispatches_of_its_pipeline),
+          TEST_ENTRY(sealing_allocates_what_the_capture_plans_say),
           TEST_ENTRY(a_warm_replay_allocates_nothing),
           TEST_ENTRY(bad_commands_are_refused_when_they_are_recorded),
-          TEST_ENTRY(places_beyond_a_declared_slot_are_refused_by_finish),
+          TEST_ENTRY(ranges_beyond_a_declared_slot_are_refused_by_the_seal),
           TEST_ENTRY(fixed_slots_and_ranges_are_bound_once),
-          TEST_ENTRY(the_print_is_the_plan),
-          TEST_ENTRY(commands_that_do_not_meet_need_no_barrier))
+          TEST_ENTRY(the_print_shows_the_plan),
+          TEST_ENTRY(commands_without_shared_bytes_need_no_barrier))

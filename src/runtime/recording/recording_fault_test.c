@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Recordings on the queue, from many threads, and under faults. */
+/* Checks recordings on the queue, from many threads, and under injected
+ * faults. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
@@ -13,7 +14,7 @@ static vyre_code try_bind(vyre_recording *rec, uint32_t slot,
   return vyre_recording_bind_slot(rec, slot, &resource, st);
 }
 
-static vyre_code try_residents(const bench *b, chain_data *d, vyre_status *st) {
+static vyre_code try_buffers(const bench *b, chain_data *d, vyre_status *st) {
   vyre_code code = vyre_buffer_create(b->device, BYTES, &d->x, st);
   if (code == VYRE_OK) {
     code = vyre_buffer_create(b->device, BYTES, &d->y, st);
@@ -24,12 +25,12 @@ static vyre_code try_residents(const bench *b, chain_data *d, vyre_status *st) {
   return code;
 }
 
-/* Records, binds, replays now, binds anew, replays with a fence. */
+/* Records, binds, replays, binds again, and replays with a fence. */
 static vyre_code scenario(const bench *b, chain_data *d, vyre_status *st) {
   chain c = {0};
   *d = (chain_data){.a = 3, .host = {5, 6, 7}};
   vyre_fence *fence = NULL;
-  vyre_code code = try_residents(b, d, st);
+  vyre_code code = try_buffers(b, d, st);
   if (code == VYRE_OK) code = chain_record(b, true, &c, st);
   vyre_slot_binding bound[] = {{.data = d->host, .size = BYTES},
                                {.buffer = d->x},
@@ -47,7 +48,8 @@ static vyre_code scenario(const bench *b, chain_data *d, vyre_status *st) {
   }
   if (code == VYRE_OK) code = vyre_recording_replay(c.rec, NULL, &fence, st);
   if (code == VYRE_OK) code = vyre_fence_wait(fence, VYRE_WAIT_FOREVER, st);
-  /* A wait that failed says nothing of the work: it must end before d does. */
+  /* A failed wait does not mean that the work has ended: it must end before d
+   * does. */
   while (fence && !vyre_fence_is_done(fence)) {
   }
   vyre_fence_release(fence);
@@ -59,14 +61,14 @@ static vyre_code scenario(const bench *b, chain_data *d, vyre_status *st) {
   return code;
 }
 
-TEST(every_fault_of_a_replay_ends_in_a_status) {
+TEST(every_fault_of_a_replay_returns_a_status) {
   static const struct {
     const char *name;
     vyre_code code;
-    int most; /* how often it can hit */
+    int max_hits; /* number of times that the fault can hit */
   } faults[] = {
       {"allocation", VYRE_OUT_OF_MEMORY, 100},
-      {"compile", VYRE_OK, 0}, /* nothing is compiled */
+      {"compile", VYRE_OK, 0}, /* a replay compiles nothing */
       {"submit", VYRE_DISPATCH_FAILED, 4},
       {"upload", VYRE_DEVICE_OUT_OF_MEMORY, 2},
       {"download", VYRE_DEVICE_OUT_OF_MEMORY, 2},
@@ -93,7 +95,7 @@ TEST(every_fault_of_a_replay_ends_in_a_status) {
         CHECK(st.code == code && st.message[0] && st.fix[0]);
         CHECK(is_lost == (faults[k].code == VYRE_DEVICE_LOST));
       }
-      if (!is_lost) { /* the device goes on */
+      if (!is_lost) { /* the device still works */
         st = (vyre_status){0};
         CHECK_OK(scenario(&b, &d, &st), st);
         CHECK_U64(d.back[1], 48); /* (3 + 5) * 6 */
@@ -104,8 +106,8 @@ TEST(every_fault_of_a_replay_ends_in_a_status) {
       CHECK_U64(counted.live_bytes, 0);
       if (code == VYRE_OK) break;
     }
-    CHECK(hits > 0 || faults[k].most == 0);
-    if (k > 0) CHECK_U64(hits, faults[k].most);
+    CHECK(hits > 0 || faults[k].max_hits == 0);
+    if (k > 0) CHECK_U64(hits, faults[k].max_hits);
   }
 }
 
@@ -115,13 +117,13 @@ TEST(a_failure_says_which_command_it_was) {
   chain c;
   chain_data d = {.a = 1};
   CHECK_OK(chain_record(&b, true, &c, &st), st);
-  CHECK_OK(try_residents(&b, &d, &st), st);
+  CHECK_OK(try_buffers(&b, &d, &st), st);
   bind_bytes(c.rec, c.host, d.host, BYTES);
   bind_bytes(c.rec, c.a, &d.a, 4);
   bind_bytes(c.rec, c.back, d.back, BYTES);
-  bind_resident(c.rec, c.x, d.x);
-  bind_resident(c.rec, c.y, d.y);
-  bind_resident(c.rec, c.sum, d.sum);
+  bind_buffer(c.rec, c.x, d.x);
+  bind_buffer(c.rec, c.y, d.y);
+  bind_buffer(c.rec, c.sum, d.sum);
   vyre_replay_result r;
   vyre_replay_options options = {.result = &r};
   CHECK_OK(vyre_context_inject_faults(b.context, "submit:2", &st), st);
@@ -136,7 +138,7 @@ TEST(a_failure_says_which_command_it_was) {
 
 /* --- the queue ------------------------------------------------------------ */
 
-/* Something slow before others, so that these are still to come. */
+/* Submits slow work first, so that the following replays stay in the queue. */
 static vyre_fence *submit_hang(const bench *b) {
   static uint32_t hang[2];
   vyre_status st = {0};
@@ -153,29 +155,29 @@ static vyre_fence *submit_hang(const bench *b) {
   return fence;
 }
 
-TEST(replays_with_a_fence_run_in_order_and_keep_what_they_use) {
+TEST(replays_with_a_fence_run_in_order_and_hold_their_buffers) {
   vyre_status st = {0};
   bench b = bench_open(heap);
   chain c;
   chain_data d = {.a = 1};
   for (uint32_t i = 0; i < ELEMENTS; i++) d.host[i] = i;
   CHECK_OK(chain_record(&b, true, &c, &st), st);
-  CHECK_OK(try_residents(&b, &d, &st), st);
+  CHECK_OK(try_buffers(&b, &d, &st), st);
   bind_bytes(c.rec, c.host, d.host, BYTES);
   bind_bytes(c.rec, c.a, &d.a, 4);
   bind_bytes(c.rec, c.back, d.back, BYTES);
-  bind_resident(c.rec, c.x, d.x);
-  bind_resident(c.rec, c.y, d.y);
-  bind_resident(c.rec, c.sum, d.sum);
+  bind_buffer(c.rec, c.x, d.x);
+  bind_buffer(c.rec, c.y, d.y);
+  bind_buffer(c.rec, c.sum, d.sum);
   vyre_fence *first = submit_hang(&b), *fences[4];
   vyre_replay_result results[4];
   for (int i = 0; i < 4; i++) {
     vyre_replay_options options = {.result = &results[i]};
     CHECK_OK(vyre_recording_replay(c.rec, &options, &fences[i], &st), st);
   }
-  bind_resident(c.rec, c.sum, d.sum); /* the same, and another */
-  bind_resident(c.rec, c.sum, d.x);
-  /* Freed under them: they were checked, and keep it. */
+  bind_buffer(c.rec, c.sum, d.sum); /* the same binding, then another */
+  bind_buffer(c.rec, c.sum, d.x);
+  /* Frees the buffer during the replays, which still hold it. */
   CHECK_OK(vyre_buffer_destroy(b.device, d.y, &st), st);
   vyre_recording_release(c.rec);
   CHECK_OK(vyre_fence_wait(fences[3], VYRE_WAIT_FOREVER, &st), st);
@@ -192,9 +194,8 @@ TEST(replays_with_a_fence_run_in_order_and_keep_what_they_use) {
   bench_close(&b);
 }
 
-/* Behind a first replay that is queued, and uploads: with a fence and
- * without. */
-TEST(inputs_are_kept_behind_a_replay_that_is_queued) {
+/* Replays after a queued replay that uploads: with a fence and without. */
+TEST(uploads_are_skipped_after_a_queued_replay) {
   for (int is_later = 0; is_later < 2; is_later++) {
     vyre_status st = {0};
     bench b = bench_open(heap);
@@ -202,12 +203,12 @@ TEST(inputs_are_kept_behind_a_replay_that_is_queued) {
     chain_data d = {.a = 3};
     for (uint32_t i = 0; i < ELEMENTS; i++) d.host[i] = i + 1;
     CHECK_OK(chain_record(&b, false, &c, &st), st);
-    CHECK_OK(try_residents(&b, &d, &st), st);
+    CHECK_OK(try_buffers(&b, &d, &st), st);
     bind_bytes(c.rec, c.host, d.host, BYTES);
     bind_bytes(c.rec, c.a, &d.a, 4);
     bind_bytes(c.rec, c.back, d.back, BYTES);
-    bind_resident(c.rec, c.x, d.x);
-    bind_resident(c.rec, c.y, d.y);
+    bind_buffer(c.rec, c.x, d.x);
+    bind_buffer(c.rec, c.y, d.y);
     vyre_fence *first = submit_hang(&b), *fences[2] = {NULL, NULL};
     vyre_replay_result results[2];
     vyre_replay_options once = {.result = &results[0]};
@@ -218,7 +219,7 @@ TEST(inputs_are_kept_behind_a_replay_that_is_queued) {
         st);
     if (is_later)
       CHECK_OK(vyre_fence_wait(fences[1], VYRE_WAIT_FOREVER, &st), st);
-    /* Their work is done by now, which a fence says a moment later. */
+    /* The work has ended by now; its fences signal a moment later. */
     CHECK_OK(vyre_fence_wait(fences[0], VYRE_WAIT_FOREVER, &st), st);
     CHECK(vyre_fence_is_done(first));
     CHECK_U64(results[0].skipped_uploads, 0);
@@ -288,8 +289,8 @@ static void *replay_many(void *self) {
   return NULL;
 }
 
-/* Each replay adds one: were two at once, some would be lost. */
-TEST(replays_of_one_recording_are_done_one_after_the_other) {
+/* Each replay adds one. Concurrent replays would lose updates. */
+TEST(replays_of_one_recording_run_one_after_the_other) {
   bench b = bench_open(heap);
   uint32_t words[2] = {0};
   vyre_recording *shared = counter_record(&b, words);
@@ -310,17 +311,17 @@ TEST(replays_of_one_recording_are_done_one_after_the_other) {
   bench_close(&b);
 }
 
-/* A writer that takes its time, and sees whether another replay is in it. */
+/* A slow writer that detects concurrent replays. */
 typedef struct crowd {
   vyre_recording *rec;
-  atomic_int inside, most;
+  atomic_int inside, max_inside;
 } crowd;
 
 static bool write_slowly(void *self, const char *bytes, size_t length) {
   crowd *c = self;
   (void)bytes, (void)length;
   int now = atomic_fetch_add(&c->inside, 1) + 1;
-  if (now > atomic_load(&c->most)) atomic_store(&c->most, now);
+  if (now > atomic_load(&c->max_inside)) atomic_store(&c->max_inside, now);
   (void)nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
   atomic_fetch_sub(&c->inside, 1);
   return true;
@@ -364,14 +365,14 @@ TEST(no_two_replays_of_one_recording_run_at_once) {
   }
   for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
   CHECK_U64(word, 12);
-  CHECK_U64((unsigned)atomic_load(&c.most), 1);
+  CHECK_U64((unsigned)atomic_load(&c.max_inside), 1);
   vyre_recording_release(c.rec);
   bench_close(&b);
 }
 
 TEST_MAIN(TEST_ENTRY(no_two_replays_of_one_recording_run_at_once),
-          TEST_ENTRY(every_fault_of_a_replay_ends_in_a_status),
+          TEST_ENTRY(every_fault_of_a_replay_returns_a_status),
           TEST_ENTRY(a_failure_says_which_command_it_was),
-          TEST_ENTRY(replays_with_a_fence_run_in_order_and_keep_what_they_use),
-          TEST_ENTRY(inputs_are_kept_behind_a_replay_that_is_queued),
-          TEST_ENTRY(replays_of_one_recording_are_done_one_after_the_other))
+          TEST_ENTRY(replays_with_a_fence_run_in_order_and_hold_their_buffers),
+          TEST_ENTRY(uploads_are_skipped_after_a_queued_replay),
+          TEST_ENTRY(replays_of_one_recording_run_one_after_the_other))

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Any sequence of calls on a recording: slots, commands, loops, finish, binds
- * of good, freed, foreign and moved memory, replays now and later. A second,
- * slow and plain recording is kept beside it. What the real one refuses says
- * why and ran nothing; what it runs leaves the same bytes in all memory as the
- * plain one; no replay touches a buffer that was freed; and all memory comes
- * back. */
+/* Fuzzes sequences of calls on a recording: slots, commands, loops, sealing,
+ * bindings of valid, freed, foreign and moved memory, and replays with and
+ * without a fence. A simple model of the recording runs the same commands. A
+ * call that is refused gives a reason and runs nothing; a replay leaves the
+ * same bytes as the model and uses no freed buffer; and all memory is freed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +13,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum {
-  AREAS = 7, /* of memory: three of the host, three resident, an output slot */
+  /* memory areas: three of the host, three device buffers, a host buffer */
+  AREAS = 7,
   HOSTS = 3,
   SLOT_AREA = 6,
   BYTES = 32,
@@ -39,7 +39,7 @@ static const char text[] =
 
 enum { SCALE, ADD, COUNT, KERNELS };
 
-/* Places in input order, then in output order. */
+/* Slot ranges of the inputs, then of the outputs. */
 static const unsigned ins[KERNELS] = {2, 2, 1}, outs[KERNELS] = {1, 1, 1};
 
 typedef enum kind { COPY, DISPATCH, WHILE, END, BARRIER } kind;
@@ -55,19 +55,20 @@ typedef struct bound {
   bool is_bound;
   int area;
   uint64_t offset, size;
-  uint64_t id;      /* of the resident buffer */
-  const void *data; /* of the output slot */
+  uint64_t id;      /* bytes of the device buffer */
+  const void *data; /* host buffer */
 } bound;
 
 typedef struct world {
   const uint8_t *at, *end;
   vyre_recording *rec;
   bool is_finished;
-  unsigned char *host[HOSTS]; /* allocated to the byte, for the sanitizer */
-  vyre_buffer residents[AREAS];
+  /* allocated with the exact size, for the sanitizer */
+  unsigned char *host[HOSTS];
+  vyre_buffer buffers[AREAS];
   bool is_live[AREAS];
   vyre_host_buffer slot;
-  unsigned char plain[AREAS][BYTES]; /* what all of that must hold */
+  unsigned char plain[AREAS][BYTES]; /* expected contents */
   bound slots[MOST_SLOTS];
   uint32_t slot_count;
   command commands[MOST_COMMANDS];
@@ -120,7 +121,7 @@ static uint8_t next(world *w) {
   return w->at < w->end ? *w->at++ : 0;
 }
 
-/* A refusal has reasons; the status is ready for the next call. */
+/* Checks the reason of a refusal and clears the status. */
 static bool fine(world *w, vyre_code code) {
   must(code == w->st.code);
   if (code == VYRE_OK) return true;
@@ -135,9 +136,10 @@ static uint64_t launches(void) {
   return counters.launches;
 }
 
-/* --- the plain recording -------------------------------------------------- */
+/* --- the model ---------------------------------------------------------- */
 
-/* Bytes of a place; of @p declared, if the kernel says how many. */
+/* Computes the size of a slot range; @p declared is the size in the kernel, or
+ * 0. */
 static unsigned char *resolve(world *w, const vyre_slot_range *p,
                               uint64_t declared, uint64_t *size) {
   must(p->slot < w->slot_count && w->slots[p->slot].is_bound);
@@ -182,8 +184,7 @@ static void plain_dispatch(world *w, const command *c) {
     return;
   }
   const unsigned char *from = resolve(w, &c->in[1], 0, &from_size);
-  /* Of a resident output that is longer, the kernel sees as much as it
-   * needs. */
+  /* The kernel sees only the bytes that it needs of a longer device buffer. */
   if (w->slots[c->out.slot].id && y_size > from_size) y_size = from_size;
   must(from_size == y_size);
   memmove(y, from, y_size);
@@ -202,9 +203,9 @@ static void plain_copy(world *w, const command *c, bool keeps) {
   if (!keeps || !is_upload) memmove(target, source, to_size);
 }
 
-/* Runs commands from @p first up to the end of their loop. Returns behind
- * it. */
-static unsigned plain_run(world *w, unsigned first, bool keeps) {
+/* Runs the commands from @p first to the end of their loop. Returns the
+ * command after it. */
+static unsigned model_run(world *w, unsigned first, bool keeps) {
   unsigned i = first;
   while (i < w->command_count && w->commands[i].kind != END) {
     const command *c = &w->commands[i++];
@@ -215,14 +216,15 @@ static unsigned plain_run(world *w, unsigned first, bool keeps) {
     const unsigned char *flag = resolve(w, &c->from, 4, &size);
     must(size >= 4);
     unsigned body = i, depth = 0;
-    while (w->commands[i].kind != END || depth > 0) { /* behind it */
+    /* the command after the loop */
+    while (w->commands[i].kind != END || depth > 0) {
       depth += w->commands[i].kind == WHILE;
       depth -= w->commands[i].kind == END;
       i++;
     }
     i++;
     for (uint64_t n = 0; n < c->max && word_at(flag, 0, 4) != 0; n++) {
-      plain_run(w, body, keeps);
+      model_run(w, body, keeps);
     }
   }
   return i;
@@ -234,16 +236,16 @@ static unsigned char *memory_of(world *w, int area) {
   return area < HOSTS ? w->host[area] : w->slot.data;
 }
 
-/* Real memory against the plain one; or the other way round, after a run that
- * ended somewhere in the middle. */
+/* Compares the real memory with the model; or copies it to the model, after a
+ * replay that failed halfway. */
 static void compare(world *w, bool takes_over) {
   for (int i = 0; i < AREAS; i++) {
     unsigned char bytes[BYTES];
-    bool is_resident = i >= HOSTS && i < SLOT_AREA;
-    if (is_resident && !w->is_live[i]) continue;
-    if (is_resident) {
-      must(fine(w, vyre_buffer_download(device, w->residents[i], 0, bytes,
-                                        BYTES, &w->st)));
+    bool is_device = i >= HOSTS && i < SLOT_AREA;
+    if (is_device && !w->is_live[i]) continue;
+    if (is_device) {
+      must(fine(w, vyre_buffer_download(device, w->buffers[i], 0, bytes, BYTES,
+                                        &w->st)));
     } else {
       memcpy(bytes, memory_of(w, i), BYTES);
     }
@@ -252,9 +254,9 @@ static void compare(world *w, bool takes_over) {
   }
 }
 
-static void make_resident(world *w, int area) {
-  must(fine(w, vyre_buffer_create(device, BYTES, &w->residents[area], &w->st)));
-  must(fine(w, vyre_buffer_upload(device, w->residents[area], 0, w->plain[area],
+static void create_buffer(world *w, int area) {
+  must(fine(w, vyre_buffer_create(device, BYTES, &w->buffers[area], &w->st)));
+  must(fine(w, vyre_buffer_upload(device, w->buffers[area], 0, w->plain[area],
                                   BYTES, &w->st)));
   w->is_live[area] = true;
 }
@@ -265,7 +267,7 @@ static void begin(world *w) {
       w->plain[i][k] = k % 4 ? 0 : (unsigned char)(i + k / 4);
     }
     if (i >= HOSTS && i < SLOT_AREA) {
-      make_resident(w, i);
+      create_buffer(w, i);
       continue;
     }
     unsigned char *memory = malloc(BYTES);
@@ -284,7 +286,7 @@ static void finish(world *w) {
   vyre_recording_release(w->rec);
   for (int i = HOSTS; i < SLOT_AREA; i++) {
     if (w->is_live[i]) {
-      must(fine(w, vyre_buffer_destroy(device, w->residents[i], &w->st)));
+      must(fine(w, vyre_buffer_destroy(device, w->buffers[i], &w->st)));
     }
   }
   for (int i = 0; i < HOSTS; i++) free(w->host[i]);
@@ -293,7 +295,7 @@ static void finish(world *w) {
 
 /* --- calls ---------------------------------------------------------------- */
 
-static vyre_slot_range take_place(world *w) {
+static vyre_slot_range take_range(world *w) {
   static const uint64_t offsets[] = {0, 0, 4, 8, 16, 28, 32, 3};
   static const uint64_t sizes[] = {0, 0, 0, 4, 8, 16, 32, 6};
   uint8_t a = next(w), b = next(w);
@@ -313,39 +315,39 @@ static void call_command(world *w, uint8_t choice) {
   if (choice < 3) {
     c.kind = DISPATCH;
     c.kernel = choice;
-    for (unsigned i = 0; i < ins[choice]; i++) c.in[i] = take_place(w);
-    c.out = take_place(w);
+    for (unsigned i = 0; i < ins[choice]; i++) c.in[i] = take_range(w);
+    c.out = take_range(w);
     if (choice != SCALE && next(w) % 2) c.out = c.in[ins[choice] - 1];
     vyre_recorded_dispatch d = {.inputs = c.in,
                                 .input_count = ins[choice],
                                 .outputs = &c.out,
                                 .output_count = outs[choice]};
-    if (next(w) == 255) d.input_count = 3 - ins[choice]; /* wrong */
+    if (next(w) == 255) d.input_count = 3 - ins[choice]; /* invalid */
     vyre_code code =
         vyre_recording_add_dispatch(w->rec, pipelines[choice], &d, &w->st);
     must(code != VYRE_OK || d.input_count == ins[choice]);
     keep(w, fine(w, code), &c);
   } else if (choice == 3) {
     c.kind = COPY;
-    c.from = take_place(w);
-    c.to = take_place(w);
+    c.from = take_range(w);
+    c.to = take_range(w);
     keep(w, fine(w, vyre_recording_add_copy(w->rec, c.from, c.to, &w->st)), &c);
   } else if (choice == 4) {
     c.kind = WHILE;
-    c.from = take_place(w);
+    c.from = take_range(w);
     c.max = next(w) % 4; /* 0 is refused */
     if (w->depth == 3) return;
-    bool is_kept = fine(w, vyre_recording_begin_while(w->rec, c.from, c.max,
-                                                      next(w) % 3, &w->st));
-    must(!is_kept || c.max > 0);
-    keep(w, is_kept, &c);
-    w->depth += is_kept;
+    bool is_retained = fine(w, vyre_recording_begin_while(w->rec, c.from, c.max,
+                                                          next(w) % 3, &w->st));
+    must(!is_retained || c.max > 0);
+    keep(w, is_retained, &c);
+    w->depth += is_retained;
   } else if (choice == 5) {
     c.kind = END;
-    bool is_kept = fine(w, vyre_recording_end_while(w->rec, &w->st));
-    must(!is_kept || w->depth > 0);
-    keep(w, is_kept, &c);
-    w->depth -= is_kept;
+    bool is_retained = fine(w, vyre_recording_end_while(w->rec, &w->st));
+    must(!is_retained || w->depth > 0);
+    keep(w, is_retained, &c);
+    w->depth -= is_retained;
   } else {
     keep(w, fine(w, vyre_recording_add_barrier(w->rec, &w->st)), &c);
   }
@@ -356,15 +358,15 @@ static void call_slot(world *w) {
   uint8_t a = next(w);
   uint32_t slot;
   if (w->slot_count == MOST_SLOTS) return;
-  bool is_there =
+  bool exists =
       fine(w, vyre_recording_add_slot(w->rec, names[a % 8],
                                       a & 0x40 ? BYTES : 0, &slot, &w->st));
-  must(is_there ? slot == w->slot_count : slot == VYRE_NO_SLOT);
-  must(!is_there || !w->is_finished);
-  w->slot_count += is_there;
+  must(exists ? slot == w->slot_count : slot == VYRE_NO_SLOT);
+  must(!exists || !w->is_finished);
+  w->slot_count += exists;
 }
 
-/* Good memory, or a handle that is not. */
+/* Creates a valid binding, or one with an invalid handle. */
 static void call_bind(world *w) {
   static const uint64_t offsets[] = {0, 0, 0, 4, 8, 16, 32, 40};
   uint8_t a = next(w), b = next(w);
@@ -379,7 +381,7 @@ static void call_bind(world *w) {
     r.data = w->host[area] + offset;
     r.size = size;
   } else if (area < SLOT_AREA) {
-    r.buffer = w->residents[area];
+    r.buffer = w->buffers[area];
     r.offset = offset;
     r.size = size;
     is_bad = is_bad || !w->is_live[area] || offset + size > BYTES;
@@ -407,13 +409,13 @@ static void call_bind(world *w) {
 static void call_free(world *w, bool makes_anew) {
   int area = HOSTS + next(w) % (SLOT_AREA - HOSTS);
   bool was_live = w->is_live[area];
-  must(fine(w, vyre_buffer_destroy(device, w->residents[area], &w->st)) ==
+  must(fine(w, vyre_buffer_destroy(device, w->buffers[area], &w->st)) ==
        was_live);
   w->is_live[area] = false;
-  if (makes_anew) make_resident(w, area);
+  if (makes_anew) create_buffer(w, area);
 }
 
-/* The output slot gets other memory, of the same bytes. */
+/* Moves the host buffer to other memory with the same bytes. */
 static void call_move(world *w) {
   unsigned char *other = malloc(BYTES);
   must(other != NULL);
@@ -422,7 +424,7 @@ static void call_move(world *w) {
   w->slot.data = other;
 }
 
-/* What a replay that was not refused may not have used. */
+/* Checks that a replay that was accepted used no freed buffer. */
 static void check_bound(const world *w) {
   for (unsigned i = 0; i < w->command_count; i++) {
     const command *c = &w->commands[i];
@@ -437,7 +439,7 @@ static void check_bound(const world *w) {
       if (c->kind == DISPATCH && k == 1 && ins[c->kernel] < 2) continue;
       const bound *b = &w->slots[all[k]->slot];
       must(b->is_bound);
-      if (b->id) must(w->is_live[b->area] && w->residents[b->area].id == b->id);
+      if (b->id) must(w->is_live[b->area] && w->buffers[b->area].id == b->id);
       if (b->data) must(b->data == w->slot.data);
     }
   }
@@ -454,10 +456,10 @@ static void call_replay(world *w) {
   if (code == VYRE_OK) {
     must(w->is_finished);
     check_bound(w);
-    plain_run(w, 0, options.skip_uploads);
+    model_run(w, 0, options.skip_uploads);
   }
   if (code == VYRE_OK && fence) {
-    if (a & 8) call_bind(w); /* is refused, or the replay is over */
+    if (a & 8) call_bind(w); /* refused, unless the replay has ended */
     if (a & 16) call_free(w, false);
     code = vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &w->st);
     vyre_fence_release(fence);
@@ -501,7 +503,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   world w = {.at = data, .end = data + size};
   if (!device) open_devices();
   begin(&w);
-  /* The first byte says how many slots are there from the start. */
+  /* The first byte gives the number of initial slots. */
   for (uint8_t n = next(&w) % 8; n > 0 && w.slot_count < MOST_SLOTS; n--) {
     char name[2] = {(char)('a' + w.slot_count), '\0'};
     uint32_t slot;
@@ -513,15 +515,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   vyre_counters counters;
   vyre_counters_read(device, &counters);
   must(counters.live_residents == 0);
-  /* What the device keeps for reuse is kept from the first input on: the most
-   * that one left behind may not grow with the number of them. */
-  static long long most;
+  /* The device keeps some memory for reuse. Its maximum must not grow with the
+   * number of inputs. */
+  static long long max;
   static unsigned inputs;
   long long live = __atomic_load_n(&live_bytes, __ATOMIC_RELAXED);
   if (inputs++ < 4096) {
-    if (live > most) most = live;
+    if (live > max) max = live;
   } else {
-    must(live <= 2 * most + (1 << 20));
+    must(live <= 2 * max + (1 << 20));
   }
   return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Recordings: what they run, and what they refuse. */
+/* Checks the results of replays, and which bindings and replays are refused. */
 #include "runtime/recording/recording.h"
 
 #include <pthread.h>
@@ -41,8 +41,8 @@ TEST(a_replay_runs_all_commands_in_order) {
   bench_close(&b);
 }
 
-/* Only the dispatches that use the slot are made anew. */
-TEST(rebinding_makes_only_its_users_anew) {
+/* Only the dispatches that use the slot are prepared again. */
+TEST(rebinding_prepares_only_its_users_again) {
   vyre_status st = {0};
   bench b = bench_open(heap);
   chain c = chain_make(&b, true);
@@ -75,7 +75,7 @@ TEST(rebinding_makes_only_its_users_anew) {
     CHECK_U64(result.rebuilt, cases[i].recaptures);
     all += cases[i].recaptures;
   }
-  CHECK_U64(e.back[1], 14); /* the new sum had begun at zero */
+  CHECK_U64(e.back[1], 14); /* the new sum started at zero */
   vyre_counters counters;
   vyre_counters_read(b.device, &counters);
   CHECK_U64(counters.recaptures, all);
@@ -108,7 +108,7 @@ TEST(a_recording_gives_the_bytes_of_its_dispatches) {
   bench_close(&b);
 }
 
-/* --- staleness ------------------------------------------------------------ */
+/* --- freed and moved memory --------------------------------------------- */
 
 static void expect_refusal(const bench *b, vyre_recording *rec,
                            const char *slot, vyre_kind kind) {
@@ -128,7 +128,7 @@ static void expect_refusal(const bench *b, vyre_recording *rec,
   CHECK_U64(after.uploads, before.uploads);
 }
 
-TEST(what_is_not_bound_is_named) {
+TEST(an_unbound_slot_is_named) {
   bench b = bench_open(heap);
   chain c = chain_make(&b, true);
   chain_data d;
@@ -143,7 +143,7 @@ TEST(what_is_not_bound_is_named) {
   bench_close(&b);
 }
 
-TEST(a_freed_buffer_is_refused_even_if_its_place_is_taken) {
+TEST(a_freed_buffer_is_refused_even_if_its_entry_is_reused) {
   vyre_status st = {0};
   bench b = bench_open(heap);
   chain c = chain_make(&b, true);
@@ -153,20 +153,20 @@ TEST(a_freed_buffer_is_refused_even_if_its_place_is_taken) {
   CHECK_OK(vyre_recording_replay(c.rec, NULL, NULL, &st), st);
   CHECK_OK(vyre_buffer_destroy(b.device, d.y, &st), st);
   expect_refusal(&b, c.rec, "'y'", VYRE_KIND_STALE_HANDLE);
-  vyre_counters counters; /* a recording keeps no buffer from being freed */
+  vyre_counters counters; /* a recording does not hold its buffers */
   vyre_counters_read(b.device, &counters);
   CHECK_U64(counters.live_residents, 2);
-  vyre_buffer next = make_resident(b.device, BYTES);
+  vyre_buffer next = create_buffer(b.device, BYTES);
   CHECK((uint32_t)next.id == (uint32_t)d.y.id);
   expect_refusal(&b, c.rec, "'y'", VYRE_KIND_STALE_HANDLE);
-  bind_resident(c.rec, c.y, next);
+  bind_buffer(c.rec, c.y, next);
   CHECK_OK(vyre_recording_replay(c.rec, NULL, NULL, &st), st);
   CHECK_U64(d.back[0], 6);
   vyre_recording_release(c.rec);
   bench_close(&b);
 }
 
-TEST(an_output_slot_that_moved_or_changed_is_refused) {
+TEST(a_host_buffer_that_moved_or_changed_is_refused) {
   vyre_status st = {0};
   bench b = bench_open(heap);
   chain c = chain_make(&b, true);
@@ -209,7 +209,8 @@ TEST(sizes_that_do_not_fit_name_their_slot) {
       {"'a'", c.a, {.data = &d.a, .size = 2}},
       {"'y'", c.y, {.buffer = d.y, .size = BYTES - 2}},
       {"'back'", c.back, {.data = d.back, .size = 4}},
-      {"'x'", c.x, {.buffer = d.y}}, /* y's memory: it would have two names */
+      /* memory of y, which would be bound twice */
+      {"'x'", c.x, {.buffer = d.y}},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     vyre_status st = {0};
@@ -223,15 +224,15 @@ TEST(sizes_that_do_not_fit_name_their_slot) {
   bench_close(&b);
 }
 
-TEST(bad_resources_are_refused_when_they_are_bound) {
+TEST(bad_bindings_are_refused_when_they_are_bound) {
   vyre_status st = {0};
   bench b = bench_open(heap), other = bench_open(heap);
   vyre_recording *rec;
   CHECK_OK(vyre_recording_create(b.device, &rec, &st), st);
   uint32_t slot = add_slot(rec, "sixteen", 16);
-  vyre_buffer good = make_resident(b.device, 64),
-              dead = make_resident(b.device, 64),
-              foreign = make_resident(other.device, 64);
+  vyre_buffer good = create_buffer(b.device, 64),
+              dead = create_buffer(b.device, 64),
+              foreign = create_buffer(other.device, 64);
   CHECK_OK(vyre_buffer_destroy(b.device, dead, &st), st);
   uint32_t bytes[16];
   struct {
@@ -270,12 +271,12 @@ TEST(bad_resources_are_refused_when_they_are_bound) {
 typedef struct loop_case {
   uint32_t flag;
   uint64_t max;
-  uint32_t stretch;
-  uint64_t rounds, dispatches, skipped, looks;
+  uint32_t check_interval;
+  uint64_t iterations, dispatches, skipped, flag_reads;
   bool reached;
 } loop_case;
 
-/* Two dispatches a round; the first takes the flag down by one. */
+/* Two dispatches per iteration; the first decrements the flag. */
 static vyre_recording *loop_record(const bench *b, const loop_case *l,
                                    uint32_t *n, uint32_t *m) {
   vyre_status st = {0};
@@ -284,7 +285,8 @@ static vyre_recording *loop_record(const bench *b, const loop_case *l,
   *n = add_slot(rec, "n", 8);
   *m = add_slot(rec, "m", 8);
   vyre_slot_range pn = vyre_slot_range_all(*n), pm = vyre_slot_range_all(*m);
-  CHECK_OK(vyre_recording_begin_while(rec, pn, l->max, l->stretch, &st), st);
+  CHECK_OK(vyre_recording_begin_while(rec, pn, l->max, l->check_interval, &st),
+           st);
   CHECK_OK(add_dispatch(rec, b->pipelines[COUNT], &pn, 1, &pn, 1, &st), st);
   CHECK_OK(add_dispatch(rec, b->pipelines[COUNT], &pm, 1, &pm, 1, &st), st);
   CHECK_OK(vyre_recording_end_while(rec, &st), st);
@@ -292,16 +294,17 @@ static vyre_recording *loop_record(const bench *b, const loop_case *l,
   return rec;
 }
 
-TEST(a_loop_ends_when_its_flag_falls) {
+TEST(a_loop_ends_when_its_flag_is_zero) {
   static const loop_case cases[] = {
-      /* flag max stretch | rounds dispatches skipped looks reached */
+      /* flag max interval | iterations dispatches skipped reads reached */
       {5, 100, 1, 5, 10, 0, 6, false},
       {5, 100, 0, 5, 10, 0, 6, false},
-      {5, 100, 4, 5, 10, 6, 3, false}, /* three rounds of the second stretch */
+      /* three iterations of the second interval */
+      {5, 100, 4, 5, 10, 6, 3, false},
       {8, 100, 4, 8, 16, 0, 3, false},
       {5, 5, 1, 5, 10, 0, 6, false}, /* just enough */
       {5, 4, 1, 4, 8, 0, 5, true},
-      {5, 7, 4, 5, 10, 4, 3, false}, /* the last stretch is shorter */
+      {5, 7, 4, 5, 10, 4, 3, false}, /* the last interval is shorter */
       {0, 100, 4, 0, 0, 0, 1, false},
       {100, 3, 8, 3, 6, 0, 2, true},
   };
@@ -316,12 +319,12 @@ TEST(a_loop_ends_when_its_flag_falls) {
     vyre_replay_result result;
     vyre_replay_options options = {.result = &result};
     CHECK_OK(vyre_recording_replay(rec, &options, NULL, &st), st);
-    CHECK_U64(result.iterations, l->rounds);
-    CHECK_U64(counted[1], l->rounds);
-    CHECK_U64(other[1], l->rounds);
+    CHECK_U64(result.iterations, l->iterations);
+    CHECK_U64(counted[1], l->iterations);
+    CHECK_U64(other[1], l->iterations);
     CHECK_U64(result.dispatches, l->dispatches);
     CHECK_U64(result.skipped, l->skipped);
-    CHECK_U64(result.flag_reads, l->looks);
+    CHECK_U64(result.flag_reads, l->flag_reads);
     CHECK(result.reached_max == l->reached);
     options.fail_at_max = true;
     counted[0] = l->flag;
@@ -330,7 +333,7 @@ TEST(a_loop_ends_when_its_flag_falls) {
     if (l->reached) {
       CHECK(st.kind == VYRE_KIND_MAX_ITERATIONS_REACHED && st.fix[0]);
       CHECK_U64(status_number(&st, "max_rounds"), l->max);
-      CHECK(result.reached_max && result.iterations == l->rounds);
+      CHECK(result.reached_max && result.iterations == l->iterations);
     }
     vyre_recording_release(rec);
   }
@@ -338,14 +341,14 @@ TEST(a_loop_ends_when_its_flag_falls) {
 }
 
 /* while (m[0]) { n[0] = 3, m[0]--; while (n[0]) n[0]--; } */
-TEST(loops_stand_in_loops) {
+TEST(loops_may_be_nested) {
   vyre_status st = {0};
   bench b = bench_open(heap);
   vyre_recording *rec;
   CHECK_OK(vyre_recording_create(b.device, &rec, &st), st);
   uint32_t n = add_slot(rec, "n", 0), m = add_slot(rec, "m", 0);
   vyre_slot_range both[] = {{n, 8, 0},
-                            {m, 0, 0}}; /* n is the end of its slot */
+                            {m, 0, 0}}; /* n is the last element of its slot */
   CHECK_OK(vyre_recording_begin_while(rec, both[1], 10, 3, &st), st);
   CHECK_OK(add_dispatch(rec, b.pipelines[REFILL], both, 2, both, 2, &st), st);
   CHECK_OK(vyre_recording_begin_while(rec, both[0], 10, 2, &st), st);
@@ -364,13 +367,14 @@ TEST(loops_stand_in_loops) {
   CHECK(inner[0] == 77 && inner[1] == 78);
   CHECK_U64(r.iterations, 4 + 12);
   CHECK_U64(r.dispatches, 4 + 12);
-  /* One round each time inside; outside two rounds of two dispatches. */
+  /* Inside one iteration each time; outside two iterations of two
+   * dispatches. */
   CHECK_U64(r.skipped, 4 * 1 + 2 * 2);
   vyre_recording_release(rec);
   bench_close(&b);
 }
 
-TEST(a_replay_ends_when_its_time_is_over) {
+TEST(a_replay_ends_at_its_timeout) {
   vyre_status st = {0};
   bench b = bench_open(heap);
   vyre_recording *rec;
@@ -384,16 +388,16 @@ TEST(a_replay_ends_when_its_time_is_over) {
   vyre_replay_options options = {.timeout_ns = 5000000};
   CHECK_FAILS(vyre_recording_replay(rec, &options, NULL, &st), st,
               VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT);
-  bytes[0] = 0; /* the limit was that replay's only */
+  bytes[0] = 0; /* the timeout applied to that replay only */
   st = (vyre_status){0};
   CHECK_OK(vyre_recording_replay(rec, NULL, NULL, &st), st);
   vyre_recording_release(rec);
   bench_close(&b);
 }
 
-/* --- keeping inputs ------------------------------------------------------- */
+/* --- skipping uploads --------------------------------------------------- */
 
-TEST(inputs_are_kept_only_where_the_plan_calls_it_safe) {
+TEST(uploads_are_skipped_only_where_the_plan_allows_it) {
   vyre_status st = {0};
   bench b = bench_open(heap);
   chain safe = chain_make(&b, false), unsafe = chain_make(&b, true);
@@ -405,14 +409,14 @@ TEST(inputs_are_kept_only_where_the_plan_calls_it_safe) {
   vyre_replay_options keep = {.skip_uploads = true, .result = &r};
   CHECK_FAILS(vyre_recording_replay(safe.rec, &keep, NULL, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_UNSAFE_REPLAY);
-  CHECK_HAS(st.message, "was not uploaded"); /* the first time */
+  CHECK_HAS(st.message, "was not uploaded"); /* the first replay */
   st = (vyre_status){0};
   CHECK_OK(vyre_recording_replay(safe.rec, NULL, NULL, &st), st);
   d.host[0] = 100;
   CHECK_OK(vyre_recording_replay(safe.rec, &keep, NULL, &st), st);
   CHECK_U64(r.skipped_uploads, 1);
   CHECK_U64(r.copies, 1);
-  CHECK_U64(d.back[0], 3); /* what was uploaded, not what is there now */
+  CHECK_U64(d.back[0], 3); /* the uploaded data, not the current data */
   CHECK_OK(vyre_recording_replay(safe.rec, NULL, NULL, &st), st);
   CHECK_U64(d.back[0], 300);
   uint32_t others[ELEMENTS] = {5};
@@ -429,8 +433,8 @@ TEST(inputs_are_kept_only_where_the_plan_calls_it_safe) {
   bench_close(&b);
 }
 
-/* Every dispatch alone is safe, but one writes what was uploaded. */
-TEST(inputs_that_another_command_writes_are_not_kept) {
+/* Each dispatch alone is safe, but one writes uploaded data. */
+TEST(uploads_to_memory_that_a_command_writes_are_not_skipped) {
   vyre_status st = {0};
   bench b = bench_open(heap);
   vyre_recording *rec;
@@ -449,8 +453,8 @@ TEST(inputs_that_another_command_writes_are_not_kept) {
   chain_data_make(&b, &d);
   bind_bytes(rec, host, d.host, BYTES);
   bind_bytes(rec, a, &d.a, 4);
-  bind_resident(rec, x, d.x);
-  bind_resident(rec, y, d.y);
+  bind_buffer(rec, x, d.x);
+  bind_buffer(rec, y, d.y);
   CHECK_OK(vyre_recording_replay(rec, NULL, NULL, &st), st);
   vyre_capture_plan sums;
   vyre_recording_capacities(rec, &sums);
@@ -464,8 +468,8 @@ TEST(inputs_that_another_command_writes_are_not_kept) {
   bench_close(&b);
 }
 
-/* A download writes what the upload of the next replay would bring. */
-TEST(inputs_whose_source_a_command_writes_are_not_kept) {
+/* A download writes the source of the upload of the next replay. */
+TEST(uploads_from_memory_that_a_command_writes_are_not_skipped) {
   vyre_status st = {0};
   bench b = bench_open(heap);
   vyre_recording *rec;
@@ -483,8 +487,8 @@ TEST(inputs_whose_source_a_command_writes_are_not_kept) {
   chain_data_make(&b, &d);
   bind_bytes(rec, host, d.host, BYTES);
   bind_bytes(rec, a, &d.a, 4);
-  bind_resident(rec, x, d.x);
-  bind_resident(rec, y, d.y);
+  bind_buffer(rec, x, d.x);
+  bind_buffer(rec, y, d.y);
   CHECK_OK(vyre_recording_replay(rec, NULL, NULL, &st), st);
   vyre_replay_options keep = {.skip_uploads = true};
   CHECK_FAILS(vyre_recording_replay(rec, &keep, NULL, &st), st,
@@ -495,10 +499,10 @@ TEST(inputs_whose_source_a_command_writes_are_not_kept) {
   bench_close(&b);
 }
 
-/* --- turns ---------------------------------------------------------------- */
+/* --- concurrent replays ------------------------------------------------- */
 
-/* A replay that is held up by what it prints to: upload, then a dispatch that
- * tells. */
+/* A replay that its print callback delays: an upload, then a dispatch that
+ * prints. */
 typedef struct stage {
   bench b;
   vyre_recording *rec;
@@ -512,7 +516,7 @@ static void nap(void) {
   nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
-/* Holds the replay until the test says so; at most ten seconds. */
+/* Delays the replay until the test continues, at most ten seconds. */
 static bool hold_up(void *self, const char *bytes, size_t length) {
   stage *s = self;
   (void)bytes, (void)length;
@@ -522,7 +526,7 @@ static bool hold_up(void *self, const char *bytes, size_t length) {
   return true;
 }
 
-/* Replays the recording that it is called by. */
+/* Replays the recording that calls this function. */
 static bool replay_inside(void *self, const char *bytes, size_t length) {
   stage *s = self;
   vyre_status st = {0};
@@ -541,10 +545,11 @@ static stage *stage_make(bool (*write)(void *, const char *, size_t)) {
   s.from = add_slot(s.rec, "from", 4);
   s.n = add_slot(s.rec, "n", 4);
   uint32_t m = add_slot(s.rec, "m", 4);
-  vyre_slot_range to = vyre_slot_range_all(s.n), told = vyre_slot_range_all(m);
+  vyre_slot_range to = vyre_slot_range_all(s.n),
+                  printed = vyre_slot_range_all(m);
   vyre_recorded_dispatch d = {.inputs = &to,
                               .input_count = 1,
-                              .outputs = &told,
+                              .outputs = &printed,
                               .output_count = 1,
                               .print = {write, &s}};
   CHECK_OK(vyre_recording_add_copy(s.rec, vyre_slot_range_all(s.from), to, &st),
@@ -553,8 +558,8 @@ static stage *stage_make(bool (*write)(void *, const char *, size_t)) {
            st);
   CHECK_OK(vyre_recording_seal(s.rec, &st), st);
   bind_bytes(s.rec, s.from, &s.word, 4);
-  bind_resident(s.rec, s.n, make_resident(s.b.device, 4));
-  bind_resident(s.rec, m, make_resident(s.b.device, 4));
+  bind_buffer(s.rec, s.n, create_buffer(s.b.device, 4));
+  bind_buffer(s.rec, m, create_buffer(s.b.device, 4));
   return &s;
 }
 
@@ -563,7 +568,7 @@ static void stage_end(stage *s) {
   bench_close(&s->b);
 }
 
-TEST(a_replay_with_a_fence_does_not_wait_for_the_one_that_runs) {
+TEST(a_replay_with_a_fence_does_not_wait_for_an_active_replay) {
   vyre_status st = {0};
   vyre_fence *fences[2];
   stage *s = stage_make(hold_up);
@@ -594,18 +599,18 @@ TEST(a_replay_cannot_wait_for_itself) {
 }
 
 TEST_MAIN(TEST_ENTRY(a_replay_runs_all_commands_in_order),
-          TEST_ENTRY(rebinding_makes_only_its_users_anew),
+          TEST_ENTRY(rebinding_prepares_only_its_users_again),
           TEST_ENTRY(a_recording_gives_the_bytes_of_its_dispatches),
-          TEST_ENTRY(what_is_not_bound_is_named),
-          TEST_ENTRY(a_freed_buffer_is_refused_even_if_its_place_is_taken),
-          TEST_ENTRY(an_output_slot_that_moved_or_changed_is_refused),
+          TEST_ENTRY(an_unbound_slot_is_named),
+          TEST_ENTRY(a_freed_buffer_is_refused_even_if_its_entry_is_reused),
+          TEST_ENTRY(a_host_buffer_that_moved_or_changed_is_refused),
           TEST_ENTRY(sizes_that_do_not_fit_name_their_slot),
-          TEST_ENTRY(bad_resources_are_refused_when_they_are_bound),
-          TEST_ENTRY(a_loop_ends_when_its_flag_falls),
-          TEST_ENTRY(loops_stand_in_loops),
-          TEST_ENTRY(a_replay_ends_when_its_time_is_over),
-          TEST_ENTRY(inputs_are_kept_only_where_the_plan_calls_it_safe),
-          TEST_ENTRY(inputs_that_another_command_writes_are_not_kept),
-          TEST_ENTRY(inputs_whose_source_a_command_writes_are_not_kept),
-          TEST_ENTRY(a_replay_with_a_fence_does_not_wait_for_the_one_that_runs),
+          TEST_ENTRY(bad_bindings_are_refused_when_they_are_bound),
+          TEST_ENTRY(a_loop_ends_when_its_flag_is_zero),
+          TEST_ENTRY(loops_may_be_nested),
+          TEST_ENTRY(a_replay_ends_at_its_timeout),
+          TEST_ENTRY(uploads_are_skipped_only_where_the_plan_allows_it),
+          TEST_ENTRY(uploads_to_memory_that_a_command_writes_are_not_skipped),
+          TEST_ENTRY(uploads_from_memory_that_a_command_writes_are_not_skipped),
+          TEST_ENTRY(a_replay_with_a_fence_does_not_wait_for_an_active_replay),
           TEST_ENTRY(a_replay_cannot_wait_for_itself))

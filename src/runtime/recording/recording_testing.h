@@ -98,14 +98,14 @@ static inline void bind_bytes(vyre_recording *rec, uint32_t slot, void *data,
   CHECK_OK(vyre_recording_bind_slot(rec, slot, &r, &st), st);
 }
 
-static inline void bind_resident(vyre_recording *rec, uint32_t slot,
-                                 vyre_buffer buffer) {
+static inline void bind_buffer(vyre_recording *rec, uint32_t slot,
+                               vyre_buffer buffer) {
   vyre_status st = {0};
   vyre_slot_binding r = {.buffer = buffer};
   CHECK_OK(vyre_recording_bind_slot(rec, slot, &r, &st), st);
 }
 
-static inline vyre_buffer make_resident(vyre_device *device, size_t size) {
+static inline vyre_buffer create_buffer(vyre_device *device, size_t size) {
   vyre_buffer made;
   vyre_status st = {0};
   CHECK_OK(vyre_buffer_create(device, size, &made, &st), st);
@@ -153,7 +153,7 @@ static inline vyre_code chain_record(const bench *b, bool has_sum, chain *out,
   return code;
 }
 
-/* --- a recording of them, and its data ------------------------------------ */
+/* --- recording with its data -------------------------------------------- */
 
 typedef struct chain_data {
   uint32_t host[ELEMENTS], a, back[ELEMENTS];
@@ -163,18 +163,18 @@ typedef struct chain_data {
 static inline void chain_data_make(const bench *b, chain_data *d) {
   *d = (chain_data){.a = 3};
   for (uint32_t i = 0; i < ELEMENTS; i++) d->host[i] = i + 1;
-  d->x = make_resident(b->device, BYTES);
-  d->y = make_resident(b->device, BYTES);
-  d->sum = make_resident(b->device, BYTES);
+  d->x = create_buffer(b->device, BYTES);
+  d->y = create_buffer(b->device, BYTES);
+  d->sum = create_buffer(b->device, BYTES);
 }
 
 static inline void chain_bind(const chain *c, chain_data *d) {
   bind_bytes(c->rec, c->host, d->host, BYTES);
   bind_bytes(c->rec, c->a, &d->a, 4);
   bind_bytes(c->rec, c->back, d->back, BYTES);
-  bind_resident(c->rec, c->x, d->x);
-  bind_resident(c->rec, c->y, d->y);
-  bind_resident(c->rec, c->sum, d->sum);
+  bind_buffer(c->rec, c->x, d->x);
+  bind_buffer(c->rec, c->y, d->y);
+  bind_buffer(c->rec, c->sum, d->sum);
 }
 
 static inline chain chain_make(const bench *b, bool has_sum) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Replays at the same time: which of them run, which are refused, which wait;
- * and slots that are bound while replays are on their way. */
+/* Checks concurrent replays: which of them run, wait or are refused. Also
+ * checks slots that are bound during replays. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
@@ -14,8 +14,8 @@ static void nap(void) {
   nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
-/* A replay on another thread that does not end before it is let: what its
- * kernel prints to holds it up. The kernel adds one to n. */
+/* A replay on another thread that its print callback delays until it is
+ * released. The kernel adds one to n. */
 typedef struct held {
   vyre_recording *rec;
   uint32_t slot;
@@ -24,7 +24,7 @@ typedef struct held {
   vyre_code code;
 } held;
 
-/* At most ten seconds. */
+/* Waits at most ten seconds. */
 static bool hold_up(void *self, const char *bytes, size_t length) {
   held *h = self;
   (void)bytes, (void)length;
@@ -38,7 +38,7 @@ static bool drop_text(void *self, const char *bytes, size_t length) {
   return true;
 }
 
-/* One dispatch that adds one to what is bound to 'n'. */
+/* Records a dispatch that adds one to slot 'n'. */
 static vyre_recording *record(const bench *b, vyre_writer print) {
   vyre_status st = {0};
   vyre_recording *rec;
@@ -54,7 +54,7 @@ static vyre_recording *record(const bench *b, vyre_writer print) {
   return rec;
 }
 
-/* One copy, from what is bound to 'from' to what is bound to 'to'. */
+/* Records a copy from slot 'from' to slot 'to'. */
 static vyre_recording *record_copy(const bench *b, vyre_slot_binding from,
                                    vyre_slot_binding to) {
   vyre_status st = {0};
@@ -95,17 +95,17 @@ static uint32_t value_of(const bench *b, vyre_buffer n) {
   return value;
 }
 
-/* --- what meets ----------------------------------------------------------- */
+/* --- conflicts ---------------------------------------------------------- */
 
-/* Beside a replay that runs on another thread and writes resident buffer
- * `mine`, or bytes of the host. */
-TEST(a_replay_that_shares_what_another_writes_is_refused_by_name) {
+/* A replay on another thread writes device buffer `mine`, or host memory. A
+ * second replay uses the memory of the case. */
+TEST(a_replay_that_shares_written_memory_is_refused_by_name) {
   static const struct {
     const char *name;
-    bool is_host;     /* what the other writes */
-    int from, to;     /* 0: mine, 1: another buffer, 2 more; -1: the same
-                                    recording */
-    const char *slot; /* that is named; NULL: it runs */
+    bool is_host; /* memory that the other replay writes */
+    /* 0: `mine`; 1 and 2: other buffers; -1: the same recording */
+    int from, to;
+    const char *slot; /* slot named in the message; NULL: no conflict */
   } cases[] = {{"the same recording", false, -1, -1, "n"},
                {"writes it", false, 1, 0, "to"},
                {"reads it", false, 0, 1, "from"},
@@ -122,7 +122,7 @@ TEST(a_replay_that_shares_what_another_writes_is_refused_by_name) {
     vyre_buffer buffers[3];
     vyre_slot_binding all[3];
     for (int k = 0; k < 3; k++) {
-      buffers[k] = make_resident(b.device, 4);
+      buffers[k] = create_buffer(b.device, 4);
       all[k] = cases[i].is_host
                    ? (vyre_slot_binding){.data = &words[k], .size = 4}
                    : (vyre_slot_binding){.buffer = buffers[k]};
@@ -148,7 +148,7 @@ TEST(a_replay_that_shares_what_another_writes_is_refused_by_name) {
     } else {
       CHECK_OK(code, st);
     }
-    CHECK(!atomic_load(&h.is_over)); /* nothing was waited for */
+    CHECK(!atomic_load(&h.is_over)); /* the call did not wait */
     end_held(&h);
     st = (vyre_status){0};
     CHECK_OK(vyre_recording_replay(other, NULL, NULL, &st), st);
@@ -158,7 +158,7 @@ TEST(a_replay_that_shares_what_another_writes_is_refused_by_name) {
   }
 }
 
-/* --- who waits ------------------------------------------------------------ */
+/* --- waiting ------------------------------------------------------------ */
 
 typedef struct waiter {
   vyre_recording *rec;
@@ -174,14 +174,14 @@ static void *run_waiter(void *self) {
   return NULL;
 }
 
-TEST(a_replay_that_takes_turns_waits) {
+TEST(a_replay_may_wait_for_conflicts) {
   bench b = bench_open(heap);
-  vyre_buffer n = make_resident(b.device, 4);
+  vyre_buffer n = create_buffer(b.device, 4);
   held h = {0};
   h.rec = record(&b, (vyre_writer){hold_up, &h});
-  bind_resident(h.rec, 0, n);
+  bind_buffer(h.rec, 0, n);
   vyre_recording *other = record(&b, (vyre_writer){drop_text, NULL});
-  bind_resident(other, 0, n);
+  bind_buffer(other, 0, n);
   waiter w[2] = {{.rec = h.rec}, {.rec = other}};
   pthread_t threads[2];
   begin_held(&h);
@@ -201,16 +201,16 @@ TEST(a_replay_that_takes_turns_waits) {
   bench_close(&b);
 }
 
-/* The queue has an order: what it runs comes after what ran when it was asked
- * for. */
-TEST(a_replay_with_a_fence_is_never_refused_and_comes_after) {
+/* Queued replays run after the replays that were active when they were
+ * submitted. */
+TEST(a_replay_with_a_fence_is_never_refused_and_runs_later) {
   bench b = bench_open(heap);
-  vyre_buffer n = make_resident(b.device, 4), got = make_resident(b.device, 4);
+  vyre_buffer n = create_buffer(b.device, 4), got = create_buffer(b.device, 4);
   vyre_status st = {0};
   held h = {0};
   vyre_fence *fences[2];
   h.rec = record(&b, (vyre_writer){hold_up, &h});
-  bind_resident(h.rec, 0, n);
+  bind_buffer(h.rec, 0, n);
   vyre_recording *reader = record_copy(&b, (vyre_slot_binding){.buffer = n},
                                        (vyre_slot_binding){.buffer = got});
   begin_held(&h);
@@ -224,28 +224,28 @@ TEST(a_replay_with_a_fence_is_never_refused_and_comes_after) {
     vyre_fence_release(fences[i]);
   }
   CHECK_U64(value_of(&b, n), 2);
-  CHECK_U64(value_of(&b, got), 2); /* what both wrote */
+  CHECK_U64(value_of(&b, got), 2); /* results of both */
   vyre_recording_release(h.rec);
   vyre_recording_release(reader);
   bench_close(&b);
 }
 
-/* --- slots that are bound meanwhile --------------------------------------- */
+/* --- binding slots during replays --------------------------------------- */
 
 TEST(one_recording_runs_twice_at_once_with_other_memory) {
   bench b = bench_open(heap);
-  vyre_buffer first = make_resident(b.device, 4),
-              second = make_resident(b.device, 4);
+  vyre_buffer first = create_buffer(b.device, 4),
+              second = create_buffer(b.device, 4);
   vyre_status st = {0};
   vyre_replay_result result;
   vyre_replay_options options = {.result = &result};
   held h = {0};
   h.rec = record(&b, (vyre_writer){hold_up, &h});
-  bind_resident(h.rec, 0, first);
+  bind_buffer(h.rec, 0, first);
   begin_held(&h);
   atomic_store(&h.has_begun, false);
-  bind_resident(h.rec, 0, second);
-  /* The one that is held is let go by the second, which must be in it, too. */
+  bind_buffer(h.rec, 0, second);
+  /* The second replay releases the first, so both are active at once. */
   waiter w = {.rec = h.rec};
   pthread_t thread;
   CHECK(pthread_create(&thread, NULL, run_waiter, &w) == 0);
@@ -256,7 +256,7 @@ TEST(one_recording_runs_twice_at_once_with_other_memory) {
   CHECK(w.code == VYRE_OK);
   CHECK_U64(value_of(&b, first), 1);
   CHECK_U64(value_of(&b, second), 1);
-  /* What is bound is still the second, and nothing is made anew. */
+  /* The second binding is still current, and nothing is prepared again. */
   CHECK_OK(vyre_recording_replay(h.rec, &options, NULL, &st), st);
   CHECK_U64(result.rebuilt, 0);
   CHECK_U64(value_of(&b, second), 2);
@@ -264,23 +264,23 @@ TEST(one_recording_runs_twice_at_once_with_other_memory) {
   bench_close(&b);
 }
 
-TEST(replays_in_the_queue_keep_what_they_were_asked_with) {
+TEST(queued_replays_keep_the_memory_they_were_submitted_with) {
   enum { MOST = 8, ROUNDS = 3 };
   bench b = bench_open(heap);
   vyre_buffer n[MOST + 1];
   vyre_status st = {0};
   vyre_replay_result results[MOST] = {0};
   held h = {0};
-  for (int i = 0; i <= MOST; i++) n[i] = make_resident(b.device, 4);
+  for (int i = 0; i <= MOST; i++) n[i] = create_buffer(b.device, 4);
   vyre_recording *stopper = record(&b, (vyre_writer){hold_up, &h});
   vyre_recording *rec = record(&b, (vyre_writer){drop_text, NULL});
-  bind_resident(stopper, 0, n[MOST]);
+  bind_buffer(stopper, 0, n[MOST]);
   for (int round = 0; round < ROUNDS; round++) {
     vyre_fence *stop, *fences[MOST];
     atomic_store(&h.may_end, false);
     CHECK_OK(vyre_recording_replay(stopper, NULL, &stop, &st), st);
     for (int i = 0; i < MOST; i++) {
-      bind_resident(rec, 0, n[i]);
+      bind_buffer(rec, 0, n[i]);
       CHECK_OK(vyre_recording_replay(
                    rec, &(vyre_replay_options){.result = &results[i]},
                    &fences[i], &st),
@@ -297,9 +297,9 @@ TEST(replays_in_the_queue_keep_what_they_were_asked_with) {
       CHECK_OK(vyre_fence_wait(fences[i], VYRE_WAIT_FOREVER, &st), st);
       vyre_fence_release(fences[i]);
       CHECK_U64(value_of(&b, n[i]), (uint64_t)round + 1);
-      /* From the second round on there is a copy for each; but the first bind
-       * is to the one that was last, whose replays are over, and the last one
-       * finds that of the first. */
+      /* From the second iteration on every binding has an instance. The first
+       * bind switches to the instance used last, whose replays have ended; the
+       * last bind finds the instance of the first. */
       uint64_t anew = round > 0 && (i == 0 || i == MOST - 1);
       CHECK_U64(results[i].rebuilt, round > 0 ? anew : i > 0);
     }
@@ -309,16 +309,16 @@ TEST(replays_in_the_queue_keep_what_they_were_asked_with) {
   bench_close(&b);
 }
 
-/* What is bound once more, as it is, takes no further set of bindings. */
-TEST(the_same_is_bound_as_often_as_one_likes) {
+/* Binding the same memory again takes no further instance. */
+TEST(binding_the_same_memory_again_needs_no_instance) {
   enum { TIMES = 12 };
   for (int is_read_only = 0; is_read_only < 2; is_read_only++) {
     bench b = bench_open(heap);
     uint32_t word = 7;
     vyre__imported_memory memory = {
         .data = &word, .size = 4, .is_read_only = is_read_only};
-    vyre_buffer stop = make_resident(b.device, 4),
-                got = make_resident(b.device, 4), from;
+    vyre_buffer stop = create_buffer(b.device, 4),
+                got = create_buffer(b.device, 4), from;
     vyre_status st = {0};
     held h = {0};
     vyre_fence *fences[TIMES + 1];
@@ -326,10 +326,10 @@ TEST(the_same_is_bound_as_often_as_one_likes) {
     vyre_recording *stopper = record(&b, (vyre_writer){hold_up, &h});
     vyre_recording *rec = record_copy(&b, (vyre_slot_binding){.buffer = from},
                                       (vyre_slot_binding){.buffer = got});
-    bind_resident(stopper, 0, stop);
+    bind_buffer(stopper, 0, stop);
     CHECK_OK(vyre_recording_replay(stopper, NULL, &fences[TIMES], &st), st);
     for (int i = 0; i < TIMES; i++) {
-      bind_resident(rec, 0, from);
+      bind_buffer(rec, 0, from);
       CHECK_OK(vyre_recording_replay(rec, NULL, &fences[i], &st), st);
     }
     atomic_store(&h.may_end, true);
@@ -344,16 +344,16 @@ TEST(the_same_is_bound_as_often_as_one_likes) {
   }
 }
 
-TEST(a_bind_that_finds_no_memory_changes_nothing) {
+TEST(a_bind_without_memory_changes_nothing) {
   for (long left = 0;; left++) {
     test_heap memory = {.left = -1};
     bench b = bench_open((vyre_allocator){test_heap_resize, &memory});
-    vyre_buffer first = make_resident(b.device, 4),
-                second = make_resident(b.device, 4);
+    vyre_buffer first = create_buffer(b.device, 4),
+                second = create_buffer(b.device, 4);
     vyre_status st = {0};
     held h = {0};
     h.rec = record(&b, (vyre_writer){hold_up, &h});
-    bind_resident(h.rec, 0, first);
+    bind_buffer(h.rec, 0, first);
     begin_held(&h);
     memory.left = left;
     vyre_slot_binding r = {.buffer = second};
@@ -373,21 +373,21 @@ TEST(a_bind_that_finds_no_memory_changes_nothing) {
   }
 }
 
-/* Whatever is on its way, and also to what it has. */
+/* Refused with and without pending replays, even for the same memory. */
 TEST(a_fixed_slot_is_never_bound) {
   bench b = bench_open(heap);
-  vyre_buffer n[] = {make_resident(b.device, 4), make_resident(b.device, 4)};
+  vyre_buffer n[] = {create_buffer(b.device, 4), create_buffer(b.device, 4)};
   vyre_status st = {0};
   held h = {0};
-  vyre_slot_range place = {0};
-  vyre_recorded_dispatch d = {.inputs = &place,
+  vyre_slot_range range = {0};
+  vyre_recorded_dispatch d = {.inputs = &range,
                               .input_count = 1,
-                              .outputs = &place,
+                              .outputs = &range,
                               .output_count = 1,
                               .print = {hold_up, &h}};
   CHECK_OK(vyre_recording_create(b.device, &h.rec, &st), st);
   CHECK_OK(vyre_recording_add_fixed_slot(
-               h.rec, &(vyre_slot_binding){.buffer = n[0]}, &place.slot, &st),
+               h.rec, &(vyre_slot_binding){.buffer = n[0]}, &range.slot, &st),
            st);
   CHECK_OK(vyre_recording_add_dispatch(h.rec, b.pipelines[TELL], &d, &st), st);
   CHECK_OK(vyre_recording_seal(h.rec, &st), st);
@@ -395,7 +395,7 @@ TEST(a_fixed_slot_is_never_bound) {
     if (is_held) begin_held(&h);
     for (int i = 0; i < 2; i++) {
       vyre_slot_binding r = {.buffer = n[i]};
-      CHECK_FAILS(vyre_recording_bind_slot(h.rec, place.slot, &r, &st), st,
+      CHECK_FAILS(vyre_recording_bind_slot(h.rec, range.slot, &r, &st), st,
                   VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
       CHECK_HAS(st.message, "is fixed");
       st = (vyre_status){0};
@@ -406,16 +406,15 @@ TEST(a_fixed_slot_is_never_bound) {
   bench_close(&b);
 }
 
-/* Bound or not, one that was freed is refused, also while a replay still has
- * it. */
+/* A freed buffer is refused, bound or not, even while a replay holds it. */
 TEST(a_freed_buffer_is_not_bound_again_while_a_replay_has_it) {
   bench b = bench_open(heap);
-  vyre_buffer n = make_resident(b.device, 4);
+  vyre_buffer n = create_buffer(b.device, 4);
   vyre_slot_binding r = {.buffer = n};
   vyre_status st = {0};
   held h = {0};
   h.rec = record(&b, (vyre_writer){hold_up, &h});
-  bind_resident(h.rec, 0, n);
+  bind_buffer(h.rec, 0, n);
   begin_held(&h);
   CHECK_OK(vyre_recording_bind_slot(h.rec, 0, &r, &st), st);
   CHECK_OK(vyre_buffer_destroy(b.device, n, &st), st);
@@ -426,13 +425,12 @@ TEST(a_freed_buffer_is_not_bound_again_while_a_replay_has_it) {
   bench_close(&b);
 }
 
-TEST_MAIN(
-    TEST_ENTRY(a_replay_that_shares_what_another_writes_is_refused_by_name),
-    TEST_ENTRY(a_replay_that_takes_turns_waits),
-    TEST_ENTRY(a_replay_with_a_fence_is_never_refused_and_comes_after),
-    TEST_ENTRY(one_recording_runs_twice_at_once_with_other_memory),
-    TEST_ENTRY(replays_in_the_queue_keep_what_they_were_asked_with),
-    TEST_ENTRY(the_same_is_bound_as_often_as_one_likes),
-    TEST_ENTRY(a_bind_that_finds_no_memory_changes_nothing),
-    TEST_ENTRY(a_fixed_slot_is_never_bound),
-    TEST_ENTRY(a_freed_buffer_is_not_bound_again_while_a_replay_has_it))
+TEST_MAIN(TEST_ENTRY(a_replay_that_shares_written_memory_is_refused_by_name),
+          TEST_ENTRY(a_replay_may_wait_for_conflicts),
+          TEST_ENTRY(a_replay_with_a_fence_is_never_refused_and_runs_later),
+          TEST_ENTRY(one_recording_runs_twice_at_once_with_other_memory),
+          TEST_ENTRY(queued_replays_keep_the_memory_they_were_submitted_with),
+          TEST_ENTRY(binding_the_same_memory_again_needs_no_instance),
+          TEST_ENTRY(a_bind_without_memory_changes_nothing),
+          TEST_ENTRY(a_fixed_slot_is_never_bound),
+          TEST_ENTRY(a_freed_buffer_is_not_bound_again_while_a_replay_has_it))
