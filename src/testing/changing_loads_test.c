@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Lowered kernels stay inside of their buffers, and divide by nothing that they have
- * not tested, whatever happens to memory: it changes after every load, for every
- * number of loads. The interpreter looks at each access that was proven. */
+/* Checks that lowered kernels stay inside their buffers and never divide by an
+ * untested value, even if memory changes during the dispatch. The interpreter
+ * checks each access while memory changes after every load, for every number
+ * of loads. */
 #include "vyre/module.h"
 
 #include "testing/changing_memory_testing.h"
 #include "testing/lir_interp.h"
 
-/* --- what each load sees ---------------------------------------------------------*/
+/* --- contents for each load --------------------------------------------- */
 
 typedef struct changer {
   const changing_kernel *kernel;
-  uint64_t loads;  /* of q, so far */
-  uint64_t turn;   /* loads after which q changes, or the seed */
-  bool alternates; /* with every load, by the seed */
+  uint64_t loads;  /* loads of q so far */
+  uint64_t turn;   /* number of loads after which q changes, or the seed */
+  bool alternates; /* changes with every load, by the seed */
 } changer;
 
 static void on_load(void *self, uint32_t buffer, uint8_t *bytes,
@@ -29,7 +30,7 @@ static void on_load(void *self, uint32_t buffer, uint8_t *bytes,
   changing_fill(c->kernel, is_bad ? c->kernel->bad : c->kernel->good, bytes);
 }
 
-/* --- one kernel ------------------------------------------------------------------*/
+/* --- kernels ------------------------------------------------------------ */
 
 static const vyre__lir_kernel *lower(const changing_kernel *k,
                                      changing_kind kind, bool no_narrow,
@@ -69,7 +70,7 @@ static void interpret(const vyre__lir_kernel *low, changing_kind kind,
                                    .changer = c};
   c->loads = 0;
   vyre_code code = vyre__lir_interpret(low, &launch, (vyre_allocator){0}, &st);
-  /* A value that is bad may well ask for too many rounds. */
+  /* A bad value may ask for too many iterations. */
   if (code == VYRE_OK || st.kind == VYRE_KIND_OUT_OF_FUEL) return;
   printf("    kernel '%s', q is %s, after load %llu, turn %llu: %s\n",
          c->kernel->name, changing_kind_name(kind),

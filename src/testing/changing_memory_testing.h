@@ -7,8 +7,8 @@
  *   w     64 u32, read and written
  *   t     64 u32, shared
  *
- * While all elements of q are `good`, each index that comes from q is inside; with
- * `bad` it is outside of every buffer. */
+ * While all elements of q are `good`, each index that comes from q is inside;
+ * with `bad` it is outside every buffer. */
 #ifndef VYRE_TESTING_CHANGING_MEMORY_TESTING_H
 #define VYRE_TESTING_CHANGING_MEMORY_TESTING_H
 
@@ -19,31 +19,31 @@
 #include "support/check.h"
 
 enum {
-  CHANGING_ELEMENTS = 16, /* of q, and of data */
+  CHANGING_ELEMENTS = 16, /* elements of q and data */
   CHANGING_OUT = 64,      /* elements of w */
-  CHANGING_LANES = 32,    /* invocations of the one workgroup */
+  CHANGING_LANES = 32,    /* invocations; one workgroup */
   CHANGING_TEXT = 2048
 };
 
-/* What q is declared as. */
+/* Declaration of q. */
 typedef enum changing_kind {
   CHANGING_UNIFORM,
-  CHANGING_READ,       /* with a count */
-  CHANGING_READ_ANY,   /* without */
+  CHANGING_READ,       /* with a length */
+  CHANGING_READ_ANY,   /* without a length */
   CHANGING_READ_WRITE, /* written by other dispatches, not by this one */
   CHANGING_KINDS
 } changing_kind;
 
-/* What a kernel needs of q. */
+/* Requirements of a kernel on q. */
 enum {
-  CHANGING_GROUP = 1, /* the same for a workgroup: not read_write */
-  CHANGING_GRID = 2   /* the same for the dispatch: a uniform */
+  CHANGING_GROUP = 1, /* the same value for a workgroup: not read_write */
+  CHANGING_GRID = 2   /* the same value for the dispatch: a uniform */
 };
 
 typedef struct changing_kernel {
   const char *name;
-  const char *element; /* of q */
-  unsigned width;      /* bytes of it */
+  const char *element; /* element type of q */
+  unsigned width;      /* bytes of an element */
   uint64_t good, bad;
   unsigned needs;
   const char *workgroup; /* CHANGING_LANES invocations */
@@ -163,7 +163,7 @@ static const changing_kernel changing_kernels[] = {
      "let i = local_id.x + 2u * (local_id.y + 4u * local_id.z); let x = q[i & "
      "15u]; if (x < len(data)) w[i] = data[x]; if (q[i & 3u] < len(w)) w[q[i & "
      "3u]] = 1u;"},
-    /* A barrier makes the workgroup decide as one. */
+    /* Barriers: the workgroup decides as one. */
     {"a barrier below a guard", CHANGING_U32, CHANGING_GROUP, "32",
      "let i = global_id.x; let x = q[0]; if (x < len(data)) { t[local_id.x] = "
      "i; barrier(); w[i] = t[31u - local_id.x] + data[x]; }"},
@@ -212,7 +212,7 @@ static const changing_kernel changing_kernels[] = {
      "continue; let n = min(q[o], 8u); for (let k = 0u; k < n; k++) "
      "atomic_add(w[k * 8u + (i & 7u)], 1u); if (q[o] < len(data)) w[i] += "
      "data[q[o]]; }"},
-    /* A grid barrier begins another phase. */
+    /* Grid barriers: each begins another phase. */
     {"across a grid barrier", CHANGING_U32, 0, "32",
      "let i = global_id.x; let x = q[i & 1u]; let ok = x < len(data); w[i] += "
      "1u; grid_barrier(); if (ok) w[i] += data[x]; grid_barrier(); if (ok) "

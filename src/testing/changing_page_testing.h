@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* For tests: runs machine code whose memory changes after every single access.
+/* Runs machine code whose memory changes after every single access, for tests.
  *
- * The page that holds q (testing/changing_memory_testing.h) cannot be accessed. Each
- * instruction that tries raises SIGSEGV; the handler opens the page and sets the
- * trap flag of the processor, so that SIGTRAP follows that one instruction, and its
- * handler writes other bytes and closes the page again. A run therefore counts the
- * accesses, and chooses what each of them sees. Other buffers end where gigabytes
- * begin that nothing may touch: every index of 32 bits that is not inside faults.
+ * The page that holds q (testing/changing_memory_testing.h) cannot be
+ * accessed. Each instruction that tries raises SIGSEGV. The handler opens the
+ * page and sets the trap flag of the processor, so that SIGTRAP follows that
+ * one instruction. Its handler writes other bytes and closes the page again.
+ * So a test counts the accesses and chooses what each of them sees. Other
+ * buffers are followed by gigabytes without access: every 32-bit index outside
+ * a buffer faults.
  *
- * For x86-64 and Linux, and for one thread. A file that includes this defines
+ * For x86-64, Linux and one thread. A file that includes this defines
  * _GNU_SOURCE first. */
 #ifndef VYRE_TESTING_CHANGING_PAGE_TESTING_H
 #define VYRE_TESTING_CHANGING_PAGE_TESTING_H
@@ -22,16 +23,16 @@
 
 enum { PAGE = 4096, TRAP_FLAG = 0x100 };
 
-/* Above what any index of 32 bits reaches, of elements of 8 bytes. */
+/* More bytes than any 32-bit index of 8-byte elements reaches. */
 #define FAR_BYTES ((size_t)9 << 32)
 
-/* --- what each access sees --------------------------------------------------------*/
+/* --- contents for each access ------------------------------------------- */
 
 typedef enum changing_plan_kind {
   PLAN_GOOD,      /* nothing changes */
-  PLAN_BAD_AFTER, /* good up to access `turn`, bad from then on */
+  PLAN_BAD_AFTER, /* good up to access `turn`, then bad */
   PLAN_GOOD_AFTER,
-  PLAN_ALTERNATE, /* from access to access; `turn` 1 begins with bad */
+  PLAN_ALTERNATE, /* alternates; `turn` 1 begins with bad */
   PLAN_RANDOM,    /* `turn` is the seed */
 } changing_plan_kind;
 
@@ -57,14 +58,14 @@ static inline bool changing_is_good(changing_plan p, uint64_t access) {
   }
 }
 
-/* --- the page ---------------------------------------------------------------------*/
+/* --- page --------------------------------------------------------------- */
 
 static struct {
   const changing_kernel *kernel;
   changing_kind kind;
-  const char *code; /* what runs, for messages */
+  const char *code; /* code that runs, for messages */
   changing_plan plan;
-  unsigned char *page, *q; /* q ends with the page */
+  unsigned char *page, *q; /* q ends at the end of the page */
   volatile uint64_t accesses;
   uint32_t *data, *w;
 } watch;
@@ -120,9 +121,10 @@ static inline void watch_catch_signals(void) {
   CHECK(sigaction(SIGTRAP, &trap, NULL) == 0);
 }
 
-/* --- buffers ----------------------------------------------------------------------*/
+/* --- buffers ------------------------------------------------------------ */
 
-/* @p size bytes that end where nothing may be touched, as far as an index goes. */
+/* Allocates @p size bytes that are followed by memory without access, as far
+ * as an index reaches. */
 static inline unsigned char *watch_place(size_t size) {
   void *all = mmap(NULL, PAGE + FAR_BYTES, PROT_NONE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -141,7 +143,7 @@ static inline void watch_begin(void) {
   watch_catch_signals();
 }
 
-/* --- one kernel -------------------------------------------------------------------*/
+/* --- kernels ------------------------------------------------------------ */
 
 /* Runs the kernel on watch.q, watch.data and watch.w. */
 typedef void watch_run(void *self);
@@ -157,8 +159,8 @@ static inline void watch_once(changing_plan p, watch_run *run, void *self) {
   CHECK(mprotect(watch.page, PAGE, PROT_READ | PROT_WRITE) == 0);
 }
 
-/* Every access is followed by a change, and most of them by each kind of it. Returns
- * the number of runs. */
+/* Runs the kernel with a change after every access, for each kind of change.
+ * Returns the number of runs. */
 static inline uint64_t watch_all(const changing_kernel *k, changing_kind kind,
                                  const char *code, watch_run *run, void *self) {
   enum { FIRST = 32, STRIDE = 13, RANDOM = 3 };

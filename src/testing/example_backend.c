@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The backend that docs/backend-guide.md ends with: null, made to run kernels by
- * lowering them and interpreting what comes out. It is built into tests only: that
- * the guide works, and that lowering gives what ref gives, case by case. */
+/* Example backend of docs/backend-guide.md: the null backend, extended to
+ * lower kernels and interpret the LIR. Only tests use it: they check that the
+ * guide works, and that lowered kernels give the results of ref. */
 #include <string.h>
 
 #include "vyre/validate.h"
@@ -14,22 +14,23 @@
 #include "lir/lir.h"
 #include "testing/lir_interp.h"
 
-/* What a backend keeps begins with what the driver keeps. */
+/* Objects of a backend begin with the objects of the runtime. */
 typedef struct worked_device {
-  vyre_device base; /* here: a context or a queue of the device's own API */
+  vyre_device base; /* place for a context or a queue of the device's API */
 } worked_device;
 
 typedef struct worked_pipeline {
   vyre_pipeline base;
-  const vyre__lir_kernel *kernel; /* lives in the pipeline's arena */
+  const vyre__lir_kernel *kernel; /* in the arena of the pipeline */
 } worked_pipeline;
 
 typedef struct worked_buffer {
-  vyre__buffer base;     /* host stays NULL: nobody but us finds the memory */
-  unsigned char *memory; /* here: a handle of the device's own API */
+  /* host stays NULL: only the backend can access the memory */
+  vyre__buffer base;
+  unsigned char *memory; /* place for a handle of the device's API */
 } worked_buffer;
 
-/* --- devices ------------------------------------------------------------------*/
+/* --- devices -------------------------------------------------------------- */
 
 static bool describe(uint32_t index, vyre_device_info *out) {
   if (index > 0) return false;
@@ -55,11 +56,11 @@ static vyre_code device_init(vyre_device *device, vyre_status *st) {
   return VYRE_OK;
 }
 
-static void device_finish(vyre_device *device) {
+static void device_deinit(vyre_device *device) {
   (void)device;
 }
 
-/* --- pipelines ----------------------------------------------------------------*/
+/* --- pipelines ------------------------------------------------------------ */
 
 static vyre_code pipeline_init(vyre_pipeline *pipeline, vyre_status *st) {
   worked_pipeline *own = (worked_pipeline *)pipeline;
@@ -71,13 +72,13 @@ static vyre_code pipeline_init(vyre_pipeline *pipeline, vyre_status *st) {
                      &pipeline->arena, &own->kernel, &inlined, st);
 }
 
-static void pipeline_finish(vyre_pipeline *pipeline) {
+static void pipeline_deinit(vyre_pipeline *pipeline) {
   (void)pipeline;
 }
 
-/* --- resident memory ----------------------------------------------------------*/
+/* --- device buffers ----------------------------------------------------- */
 
-/* Nothing is ever imported: the caps say that host memory is not borrowed. */
+/* Memory is never imported, because the caps exclude it. */
 static vyre_code buffer_init(vyre_device *device, vyre__buffer *buffer,
                              vyre_status *st) {
   worked_buffer *own = (worked_buffer *)buffer;
@@ -88,20 +89,19 @@ static vyre_code buffer_init(vyre_device *device, vyre__buffer *buffer,
     return VYRE_FAIL_WITH(
         st, VYRE_DEVICE_OUT_OF_MEMORY, VYRE_KIND_STORAGE_RESERVE_FAILED,
         "device buffers", VYRE_NUMBERS({"requested_bytes", size}),
-        "free resident buffers, or split the data",
-        "device 'worked' has no memory for a resident buffer of %zu bytes",
-        size);
+        "free device buffers, or split the data",
+        "device 'worked' has no memory for a device buffer of %zu bytes", size);
   }
   memset(own->memory, 0, size);
   return VYRE_OK;
 }
 
-static void buffer_finish(vyre_device *device, vyre__buffer *buffer) {
+static void buffer_deinit(vyre_device *device, vyre__buffer *buffer) {
   worked_buffer *own = (worked_buffer *)buffer;
   vyre__resize(device->allocator, own->memory, (size_t)buffer->size, 0);
 }
 
-/* Ranges are checked, and sizes are above 0. */
+/* The runtime has checked the range; size is above 0. */
 static vyre_code buffer_write(vyre_device *device, vyre__buffer *buffer,
                               uint64_t offset, const void *data, size_t size,
                               vyre_status *st) {
@@ -120,7 +120,7 @@ static vyre_code buffer_read(vyre_device *device, vyre__buffer *buffer,
   return VYRE_OK;
 }
 
-/* --- running ------------------------------------------------------------------*/
+/* --- running ------------------------------------------------------------ */
 
 static size_t bytes_of(const vyre_buffer_decl *buffer, const vyre__view *view) {
   uint32_t size = vyre_element_size(buffer->element);
@@ -132,9 +132,9 @@ static bool is_written(const vyre_buffer_decl *buffer) {
          buffer->access != VYRE_ACCESS_UNIFORM;
 }
 
-/* Sets where the device finds each buffer: resident ones where they are, bytes of
- * the host in a copy, which the scratch keeps from run to run. Uniforms are always
- * copied: all that a launch reads of them agrees, whatever else writes there. */
+/* Sets the address of each buffer: device buffers directly, host memory as a
+ * copy in the scratch arena. Uniforms are always copied, so that all loads of
+ * a launch see the same value. */
 static vyre_code stage(const vyre_pipeline *pipeline,
                        const vyre__launch *launch, unsigned char **memory,
                        vyre_status *st) {
@@ -159,7 +159,7 @@ static vyre_code stage(const vyre_pipeline *pipeline,
   return VYRE_OK;
 }
 
-/* What kernels may have written, back to the host. */
+/* Copies written buffers back to the host. */
 static void collect(const vyre_pipeline *pipeline, const vyre__launch *launch,
                     unsigned char **memory) {
   const vyre_program *program = pipeline->program;
@@ -172,7 +172,7 @@ static void collect(const vyre_pipeline *pipeline, const vyre__launch *launch,
   }
 }
 
-/* The buffers of the lowered kernel are those of the program, then hidden ones. */
+/* The buffers of the LIR are those of the program, then the spill buffer. */
 static vyre_code interpret(const vyre_pipeline *pipeline,
                            const vyre__launch *launch,
                            unsigned char *const *memory, vyre_status *st) {
@@ -183,10 +183,10 @@ static vyre_code interpret(const vyre_pipeline *pipeline,
     return vyre__no_memory(st, "worked", "buffers", kernel->buffer_count);
   }
   for (uint32_t i = 0; i < kernel->buffer_count; i++) {
-    bool is_ours = kernel->buffers[i].source != VYRE_NO_INDEX;
+    bool is_bound = kernel->buffers[i].source != VYRE_NO_INDEX;
     bound[i] =
-        (vyre__lir_binding){.data = is_ours ? memory[i] : NULL,
-                            .length = is_ours ? launch->views[i].length : 0};
+        (vyre__lir_binding){.data = is_bound ? memory[i] : NULL,
+                            .length = is_bound ? launch->views[i].length : 0};
   }
   uint64_t fuel = launch->max_loop_iterations;
   vyre__lir_launch job = {
@@ -209,7 +209,7 @@ static vyre_code run(vyre_pipeline *pipeline, vyre__launch *launch,
   return VYRE_OK;
 }
 
-/* --- the table ----------------------------------------------------------------*/
+/* --- the table ------------------------------------------------------------ */
 
 extern const vyre__backend vyre__backend_worked;
 
@@ -217,17 +217,18 @@ const vyre__backend vyre__backend_worked = {
     .abi = VYRE__BACKEND_ABI,
     .struct_size = sizeof(vyre__backend),
     .name = "worked",
-    .is_exact = true, /* the interpreter does floats by the host, rightly */
+    /* the interpreter computes floats on the host, with exact results */
+    .is_exact = true,
     .device_size = sizeof(worked_device),
     .pipeline_size = sizeof(worked_pipeline),
     .buffer_size = sizeof(worked_buffer),
     .describe = describe,
     .device_init = device_init,
-    .device_deinit = device_finish,
+    .device_deinit = device_deinit,
     .pipeline_init = pipeline_init,
-    .pipeline_deinit = pipeline_finish,
+    .pipeline_deinit = pipeline_deinit,
     .buffer_init = buffer_init,
-    .buffer_deinit = buffer_finish,
+    .buffer_deinit = buffer_deinit,
     .buffer_write = buffer_write,
     .buffer_read = buffer_read,
     .run = run};

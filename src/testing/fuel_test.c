@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Loop fuel (lower/trip_count.h): with whatever max_iterations, the lowered kernel
- * and the C printed from it run out of fuel if `ref` does, which counts every
- * round, and else give its bytes. */
+/* Checks loop fuel (lower/trip_count.h): with any max_loop_iterations, the
+ * lowered kernel and the C code generated from it run out of fuel if `ref`
+ * does, which counts every iteration. Otherwise they give the same bytes. */
 #include "vyre/dispatch.h"
 #include "vyre/module.h"
 
@@ -12,12 +12,12 @@
 enum {
   GRID = 2,
   LANES = 4,
-  OUT = GRID * LANES, /* one element an invocation */
-  LEN = 5,            /* of the buffer z */
+  OUT = GRID * LANES, /* one element per invocation */
+  LEN = 5,            /* elements of buffer z */
 };
 
-/* Bodies; the names that they can use are in `kernel_text`. n[0..3] are known at
- * run time only, so that no loop below is proven to be short. */
+/* Kernel bodies; `kernel_text` declares the names they use. n[0..3] are known
+ * at run time only, so that no loop is proven to be short. */
 static const char *const bodies[] = {
     /* nested */
     "for (let a = 0u; a < n[0]; a++) { s += a; "
@@ -26,7 +26,7 @@ static const char *const bodies[] = {
     "for (let c = 0u; c <= b; c += 2) { s += c; } } }",
     "for (let a = 0u; a < len(z); a++) { for (let b = 0u; b < len(z); b++) "
     "s += z[b] * a; }",
-    /* inside always as many, and together with the round */
+    /* constant inner trip counts, charged with the outer iteration */
     "for (let a = 0u; a < n[0]; a++) { for (let b = 0u; b < 3; b++) { "
     "s = s * 3 + b; } }",
     "for (let a = 0u; a < n[0]; a++) { for (let b = 0u; b < 2; b++) { "
@@ -41,12 +41,12 @@ static const char *const bodies[] = {
     "for (let a = 0u; a < n[0]; a++) { for (let b = 0u; b < 0; b++) s++; }",
     "for (let a = 0u; a < 3; a++) { for (let b = 0u; b < 4; b++) s++; } "
     "for (let a = 0u; a < n[0]; a++) { s += 3; }",
-    /* one after the other */
+    /* consecutive loops */
     "for (let a = 0u; a < n[0]; a++) { s += a; } for (let b = 0u; b < n[1]; "
     "b++) { s ^= b; } for (let c = 0u; c < len(z); c++) { s += z[c]; }",
     "if (l > 1) { for (let a = 0u; a < n[0]; a++) { s += a; } } else { "
     "for (let a = 0u; a < n[1]; a++) { s ^= a; } }",
-    /* left early, and not */
+    /* with and without an early exit */
     "for (let a = 0u; a < n[0]; a++) { if (a > l) break; s += a; }",
     "for (let a = 0u; a < n[0]; a++) { for (let b = 0u; b < 3; b++) { s++; } "
     "if (a > l) break; }",
@@ -68,7 +68,7 @@ static const char *const bodies[] = {
     "if (l == 2) return; for (let a = 0u; a < n[0]; a++) { s += a; }",
     "for (let a = 0u; a < n[0]; a++) { while (true) { s++; if (s % 4 == l) "
     "break; } }",
-    /* halved until nothing is left, or nearly so */
+    /* halved down to 0, or nearly */
     "for (let a = 0u; a < n[0]; a++) { s += a; } var h = n[1]; "
     "while (h > 0) { s += h; h /= 2; }",
     "for (let a = 0u; a < n[0]; a++) { var h = n[1] * 9; while (0 != h) { "
@@ -90,7 +90,7 @@ static const char *const bodies[] = {
     "for (let a = 0u; a < n[1]; a++) { s += 3; }",
     "var h = n[0]; while (h > 0) { if (s % 3 == 1) { h--; s++; continue; } "
     "s++; h /= 2; } for (let a = 0u; a < n[1]; a++) { s += 3; }",
-    /* kinds, types and steps */
+    /* comparisons, types and steps */
     "for (let a = 0u; a <= n[0]; a += 3) s += a;",
     "for (let a = n[0]; a > 2; a -= 2) s += a;",
     "for (let a = n[0]; a >= 1; a--) s += a;",
@@ -107,13 +107,13 @@ static const char *const bodies[] = {
     "for (let a = 4294967290u + n[2]; a <= 4294967295; a++) s += a;",
     "for (let a = 2147483640 + i32(n[2]); a <= 2147483647; a += 3) "
     "s += u32(a);",
-    /* calls: a fn that is left early is no loop, nor is its test */
+    /* calls: an early return of a function is not a loop */
     "for (let a = 0u; a < n[0]; a++) { s += early(a, l); }",
     "var w = 0u; while (early(w, 9) < n[0]) { w++; s += w; }",
     "var w = 0u; while (looping(w, n[1]) < n[0] + n[1] && s < 1000000) { "
     "w++; s += w; }",
     "for (let a = 0u; a < n[0]; a++) { s += looping(a, n[1]); }",
-    /* barriers, of the workgroup and of the grid */
+    /* barriers of the workgroup and of the grid */
     "for (let a = 0u; a < n[0]; a++) { t[l] = s; barrier(); "
     "for (let b = 0u; b < 4; b++) { s += t[b]; } barrier(); }",
     "for (let a = 0u; a < n[0]; a++) { t[l] = s; barrier(); "
@@ -152,7 +152,7 @@ static const char *kernel_text(const char *body) {
   return source;
 }
 
-/* --- the three ----------------------------------------------------------------*/
+/* --- ref, LIR and C ----------------------------------------------------- */
 
 typedef struct data {
   uint32_t n[4], z[LEN], u, out[OUT];
@@ -173,7 +173,8 @@ typedef struct subject {
   program compiled;
 } subject;
 
-static subject begin(vyre_device *device, const char *source, bool compiles) {
+static subject subject_init(vyre_device *device, const char *source,
+                            bool compiles) {
   static const vyre__target targets[] = {
       {.math = VYRE__MATH_F64},
       {.math = VYRE__MATH_U32, .no_u64 = true, .no_f64 = true}};
@@ -183,11 +184,11 @@ static subject begin(vyre_device *device, const char *source, bool compiles) {
   CHECK_OK(vyre_module_parse(source, strlen(source), "text",
                              (vyre_allocator){0}, &s.module, NULL, &st),
            st);
-  vyre_program *made = vyre_module_kernel(s.module, 0);
-  CHECK_OK(vyre_pipeline_compile(device, made, NULL, &s.pipeline, NULL, &st),
+  vyre_program *kernel = vyre_module_kernel(s.module, 0);
+  CHECK_OK(vyre_pipeline_compile(device, kernel, NULL, &s.pipeline, NULL, &st),
            st);
   for (int i = 0; i < 2; i++) {
-    CHECK_OK(vyre__lower(made, &targets[i], VYRE__PASS_LEGALIZE_CONTROL,
+    CHECK_OK(vyre__lower(kernel, &targets[i], VYRE__PASS_LEGALIZE_CONTROL,
                          &s.arena, &s.kernels[i], NULL, &st),
              st);
   }
@@ -198,14 +199,14 @@ static subject begin(vyre_device *device, const char *source, bool compiles) {
   return s;
 }
 
-static void finish(subject *s) {
+static void subject_deinit(subject *s) {
   if (s->compiled.library) dlclose(s->compiled.library);
   vyre_arena_deinit(&s->arena);
   vyre_pipeline_release(s->pipeline);
   vyre_module_release(s->module);
 }
 
-/* Each gives whether it ended; false: out of fuel. */
+/* The run functions return false if the fuel runs out. */
 static bool run_on_ref(const subject *s, data *d, uint64_t fuel) {
   vyre_input inputs[] = {{d->n, sizeof d->n},
                          {d->z, sizeof d->z},
@@ -224,7 +225,7 @@ static bool run_on_ref(const subject *s, data *d, uint64_t fuel) {
   return code == VYRE_OK;
 }
 
-static void bind(const vyre__lir_kernel *k, data *d, uint32_t *hidden,
+static void bind(const vyre__lir_kernel *k, data *d, uint32_t *spill,
                  vyre__lir_binding out[8]) {
   CHECK(k->buffer_count <= 8);
   memset(out, 0, 8 * sizeof *out);
@@ -234,7 +235,7 @@ static void bind(const vyre__lir_kernel *k, data *d, uint32_t *hidden,
   out[3] = (vyre__lir_binding){d->out, OUT};
   if (k->spill_buffer == VYRE_NO_INDEX) return;
   CHECK(k->spill_words <= 32);
-  out[k->spill_buffer] = (vyre__lir_binding){hidden, k->spill_words * OUT};
+  out[k->spill_buffer] = (vyre__lir_binding){spill, k->spill_words * OUT};
 }
 
 static bool run_lowered(const vyre__lir_kernel *k, data *d, uint32_t fuel) {
@@ -252,22 +253,22 @@ static bool run_lowered(const vyre__lir_kernel *k, data *d, uint32_t fuel) {
 }
 
 static bool run_compiled(const subject *s, data *d, uint64_t fuel) {
-  static uint32_t hidden[32 * OUT];
+  static uint32_t spill[32 * OUT];
   static const uint32_t grid[3] = {GRID, 1, 1};
   vyre__lir_binding buffers[8];
-  bind(s->kernels[0], d, hidden, buffers);
+  bind(s->kernels[0], d, spill, buffers);
   launch l = make_launch(s->kernels[0], buffers, grid, fuel);
   int code = s->compiled.run(&l);
   CHECK(code == 0 || code == 1);
   return code == 0;
 }
 
-static bool same(const char *who, const char *body, uint64_t fuel, bool want,
-                 bool got, const data *a, const data *b) {
+static bool same(const char *variant, const char *body, uint64_t fuel,
+                 bool want, bool got, const data *a, const data *b) {
   if (want == got && (!want || memcmp(a->out, b->out, sizeof a->out) == 0)) {
     return true;
   }
-  printf("    %s: %s with fuel %llu, ref %s\n      %s\n", who,
+  printf("    %s: %s with fuel %llu, ref %s\n      %s\n", variant,
          want != got ? (got ? "ends" : "runs out") : "other bytes",
          (unsigned long long)fuel, want ? "ends" : "runs out", body);
   return false;
@@ -294,7 +295,7 @@ TEST(runs_out_if_ref_does) {
   vyre_device *device = open_ref();
   unsigned failed = 0, ended = 0, ran_out = 0;
   for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
-    subject s = begin(device, kernel_text(bodies[i]), true);
+    subject s = subject_init(device, kernel_text(bodies[i]), true);
     if (!s.kernels[0]->has_fuel) {
       printf("    counts nothing: %s\n", bodies[i]);
       failed++;
@@ -310,7 +311,7 @@ TEST(runs_out_if_ref_does) {
       failed += !ends;
       failed += compare(&s, bodies[i], &d, UINT32_MAX, &ends);
     }
-    finish(&s);
+    subject_deinit(&s);
   }
   vyre_device_release(device);
   CHECK_U64(ended, sizeof bodies / sizeof bodies[0] * 4);
@@ -318,13 +319,13 @@ TEST(runs_out_if_ref_does) {
   CHECK_U64(failed, 0);
 }
 
-/* --- random nests --------------------------------------------------------------*/
+/* --- random nested loops ------------------------------------------------ */
 
 typedef struct nest {
   uint64_t seed;
   char text[2048];
   size_t length;
-  unsigned loops; /* so far: names of variables */
+  unsigned loops; /* loops so far, for variable names */
 } nest;
 
 static uint32_t below(nest *r, uint32_t n) {
@@ -388,7 +389,7 @@ TEST(random_nests_run_out_if_ref_does) {
     nest r = {.seed = seed};
     put_loop(&r, 0);
     put_statements(&r, 0, false);
-    subject s = begin(device, kernel_text(r.text), false);
+    subject s = subject_init(device, kernel_text(r.text), false);
     counted += s.kernels[0]->has_fuel;
     for (uint32_t fuel = 1; fuel < 4000 && s.kernels[0]->has_fuel;
          fuel += 1 + fuel / 7) {
@@ -398,16 +399,16 @@ TEST(random_nests_run_out_if_ref_does) {
       failed += !same("lowered", r.text, fuel, ends, ended, &want, &got);
       ran_out += !ends;
     }
-    finish(&s);
+    subject_deinit(&s);
   }
   vyre_device_release(device);
   CHECK(counted > 250 && ran_out > 1000);
   CHECK_U64(failed, 0);
 }
 
-/* --- the default ---------------------------------------------------------------*/
+/* --- default limit ------------------------------------------------------ */
 
-/* More rounds than there can be fuel: seen before they are taken. */
+/* More iterations than any fuel: the kernel stops before the first one. */
 TEST(endless_nests_end_at_once) {
   static const char *const endless[] = {
       "for (let a = 0u; a < 4000000000; a++) { for (let b = 0u; b < "
@@ -431,7 +432,7 @@ TEST(endless_nests_end_at_once) {
   };
   vyre_device *device = open_ref();
   for (size_t i = 0; i < sizeof endless / sizeof endless[0]; i++) {
-    subject s = begin(device, kernel_text(endless[i]), true);
+    subject s = subject_init(device, kernel_text(endless[i]), true);
     data d = make_data(4000000000u, 2);
     bool ends = run_compiled(&s, &d, UINT64_MAX);
     for (int k = 0; k < 2; k++) {
@@ -440,16 +441,16 @@ TEST(endless_nests_end_at_once) {
     }
     if (ends) printf("    %s\n", endless[i]);
     CHECK(!ends);
-    finish(&s);
+    subject_deinit(&s);
   }
   vyre_device_release(device);
 }
 
-/* Rounds that fill the fuel to the last one, but for those inside. */
-TEST(the_last_round_counts) {
+/* Loops that need all the fuel; one unit less is not enough. */
+TEST(the_last_iteration_counts) {
   static const struct {
     const char *body;
-    uint32_t least; /* fuel with which it ends */
+    uint32_t min_fuel; /* smallest sufficient fuel */
   } rows[] = {
       {"for (let a = 0u; a < 1000000; a++) { for (let b = 0; b < 3; b++) {} }",
        4000000},
@@ -459,18 +460,18 @@ TEST(the_last_round_counts) {
   };
   vyre_device *device = open_ref();
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    subject s = begin(device, kernel_text(rows[i].body), true);
+    subject s = subject_init(device, kernel_text(rows[i].body), true);
     data d = make_data(1, 1);
-    CHECK(!run_compiled(&s, &d, rows[i].least - 1));
-    CHECK(run_compiled(&s, &d, rows[i].least));
-    finish(&s);
+    CHECK(!run_compiled(&s, &d, rows[i].min_fuel - 1));
+    CHECK(run_compiled(&s, &d, rows[i].min_fuel));
+    subject_deinit(&s);
   }
   vyre_device_release(device);
 }
 
-/* --- kernels that count nothing ---------------------------------------------------*/
+/* --- kernels that do not count ------------------------------------------ */
 
-TEST(few_rounds_are_not_counted) {
+TEST(few_iterations_are_not_counted) {
   static const struct {
     const char *body;
     bool counts;
@@ -510,17 +511,17 @@ TEST(few_rounds_are_not_counted) {
   };
   vyre_device *device = open_ref();
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    subject s = begin(device, kernel_text(rows[i].body), false);
+    subject s = subject_init(device, kernel_text(rows[i].body), false);
     if (s.kernels[0]->has_fuel != rows[i].counts) {
       printf("    %s\n", rows[i].body);
       test_fail(__FILE__, __LINE__);
     }
-    finish(&s);
+    subject_deinit(&s);
   }
   vyre_device_release(device);
 }
 
-/* How often a word stands in the lowered kernel. */
+/* Counts a word in the printed LIR. */
 static unsigned count_in(const vyre__lir_kernel *k, const char *word) {
   text c = {0};
   CHECK(vyre__lir_print(k, (vyre_writer){text_take, &c}));
@@ -531,8 +532,8 @@ static unsigned count_in(const vyre__lir_kernel *k, const char *word) {
   return count;
 }
 
-/* So short that nobody need look whether such a loop is to end. */
-TEST(halving_takes_few_rounds) {
+/* Checks the proven trip counts of halving loops. */
+TEST(halving_takes_few_iterations) {
   static const struct {
     const char *body;
     uint64_t most;
@@ -551,21 +552,21 @@ TEST(halving_takes_few_rounds) {
   };
   vyre_device *device = open_ref();
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    subject s = begin(device, kernel_text(rows[i].body), false);
+    subject s = subject_init(device, kernel_text(rows[i].body), false);
     const vyre__lir_kernel *k = s.kernels[0];
     uint64_t most = k->loops[k->loop_count - 1].max_trips;
     if (most != rows[i].most) printf("    %s\n", rows[i].body);
     CHECK_U64(most, rows[i].most);
-    finish(&s);
+    subject_deinit(&s);
   }
   vyre_device_release(device);
 }
 
-/* A loop that nobody leaves costs nothing a round. */
-TEST(rounds_are_counted_as_rarely_as_can_be) {
+/* A loop without an early exit costs nothing per iteration. */
+TEST(iterations_are_counted_as_rarely_as_possible) {
   static const struct {
     const char *body;
-    unsigned tests, reads; /* of the fuel; reads inside of loops */
+    unsigned tests, reads; /* tests of the fuel, and reads of it inside loops */
   } rows[] = {
       {"for (let a = 0u; a < len(z); a++) s += z[a];", 1, 0},
       {"for (let a = 0u; a < len(z); a++) { for (let b = 0u; b < 8; b++) "
@@ -582,7 +583,7 @@ TEST(rounds_are_counted_as_rarely_as_can_be) {
   };
   vyre_device *device = open_ref();
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    subject s = begin(device, kernel_text(rows[i].body), false);
+    subject s = subject_init(device, kernel_text(rows[i].body), false);
     unsigned tests = count_in(s.kernels[0], "out_of_fuel");
     unsigned reads = count_in(s.kernels[0], "get u32 fuel");
     if (tests != rows[i].tests || reads != rows[i].reads) {
@@ -590,7 +591,7 @@ TEST(rounds_are_counted_as_rarely_as_can_be) {
     }
     CHECK_U64(tests, rows[i].tests);
     CHECK_U64(reads, rows[i].reads);
-    finish(&s);
+    subject_deinit(&s);
   }
   vyre_device_release(device);
   finish_folder();
@@ -599,7 +600,7 @@ TEST(rounds_are_counted_as_rarely_as_can_be) {
 TEST_MAIN(TEST_ENTRY(runs_out_if_ref_does),
           TEST_ENTRY(random_nests_run_out_if_ref_does),
           TEST_ENTRY(endless_nests_end_at_once),
-          TEST_ENTRY(the_last_round_counts),
-          TEST_ENTRY(few_rounds_are_not_counted),
-          TEST_ENTRY(halving_takes_few_rounds),
-          TEST_ENTRY(rounds_are_counted_as_rarely_as_can_be))
+          TEST_ENTRY(the_last_iteration_counts),
+          TEST_ENTRY(few_iterations_are_not_counted),
+          TEST_ENTRY(halving_takes_few_iterations),
+          TEST_ENTRY(iterations_are_counted_as_rarely_as_possible))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Kernels as people write them for speed, for tests of what the emitter for
- * processors finds out about kernels. Uniforms hold small numbers. */
+/* Kernels that are typical of code written for speed, for tests of the CPU
+ * code generator. Uniforms hold small numbers. */
 #ifndef VYRE_TESTING_KERNELS_TESTING_H
 #define VYRE_TESTING_KERNELS_TESTING_H
 

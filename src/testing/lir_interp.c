@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Each invocation has its own place, values and variables. It runs until a
- * barrier or its end, then the next one does; then they must all stand at the
- * same barrier, or all be done. */
+/* Interprets LIR kernels. Each invocation has its own position, values and
+ * variables, and runs up to a barrier or its end; then the next invocation
+ * does. After that all of them must be at the same barrier, or at the end. */
 #include "testing/lir_interp.h"
 
 #include <string.h>
@@ -15,18 +15,21 @@
 #include "lir/print.h"
 
 typedef struct memory {
-  uint8_t *bytes; /* own copy, so that words at the end are whole */
+  /* copy with padding, so that a word access at the end is valid */
+  uint8_t *bytes;
   size_t capacity;
-  uint64_t size;   /* bytes that belong to the buffer */
-  uint32_t length; /* what LEN gives */
+  uint64_t size;   /* bytes of the buffer, without padding */
+  uint32_t length; /* result of LEN */
 } memory;
 
-/* Where instructions lead to. */
+/* Targets of control instructions. */
 typedef struct match {
-  uint32_t end;  /* IF: its ELSE or END; ELSE, LOOP: the END; BREAK, CONTINUE:
-                    the LOOP; END: where the next round begins, 0: of an IF */
-  uint32_t step; /* LOOP: its STEP. Of what is still open while matches are
-                    looked for: the block around */
+  /* IF: its ELSE or END; ELSE, LOOP: the END; BREAK, CONTINUE: the LOOP;
+   * END: start of the next iteration, or 0 for the END of an IF */
+  uint32_t end;
+  /* LOOP: its STEP. While targets are computed, for open blocks: the
+   * enclosing block */
+  uint32_t step;
 } match;
 
 typedef struct invocation {
@@ -34,7 +37,7 @@ typedef struct invocation {
   uint32_t id[3];
 } invocation;
 
-/* What an AGREE gave to the first invocation. */
+/* Result of an AGREE of the first invocation. */
 typedef struct agreement {
   uint32_t at;
   uint64_t value;
@@ -42,12 +45,12 @@ typedef struct agreement {
 
 typedef enum stop { STOP_END, STOP_BARRIER, STOP_FAILED } stop;
 
-typedef struct machine {
+typedef struct interpreter {
   const vyre__lir_kernel *k;
   const vyre__lir_launch *launch;
   vyre_allocator allocator;
   vyre_status *st;
-  vyre_code code; /* of a failure */
+  vyre_code code; /* code of the failure */
 
   memory *memories;
   size_t memory_capacity;
@@ -55,63 +58,63 @@ typedef struct machine {
   size_t match_capacity;
   invocation *invocations;
   size_t invocation_capacity;
-  uint64_t *values; /* of all invocations of the workgroup */
+  uint64_t *values; /* values of all invocations of the workgroup */
   size_t value_capacity;
   uint64_t *vars;
   size_t var_capacity;
   uint64_t *host; /* values of the host range */
   size_t host_capacity;
-  uint64_t *loop_values; /* of grid loops; then their bounds */
+  uint64_t *loop_values; /* values of the grid loops, then their bounds */
   size_t loop_capacity;
 
-  agreement *agreed; /* since the last barrier, in order */
+  agreement *agreed; /* AGREE results since the last barrier, in order */
   size_t agreed_count, agreed_capacity;
-  size_t agreed_next; /* for the invocation that runs */
+  size_t agreed_next; /* next result for the current invocation */
 
-  uint32_t hidden_words; /* of all invocations */
+  uint32_t total_spill_words; /* sum over all invocations */
   uint32_t group[3];
-  uint64_t left; /* instructions */
+  uint64_t instructions_left; /* before the dispatch is stopped */
   invocation on_host;
-} machine;
+} interpreter;
 
-static stop fail(machine *m, uint32_t at, const char *what) {
+static stop fail(interpreter *m, uint32_t at, const char *problem) {
   char text[VYRE__LIR_TEXT];
-  m->code = VYRE_FAIL_WITH(
-      m->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE, NULL,
-      VYRE_NUMBERS({"instruction", at}), VYRE__LIR_DEFECT,
-      "a promise of the lowered kernel is broken: instruction %u, '%s': %s", at,
-      vyre__lir_text(m->k, at, text), what);
+  m->code =
+      VYRE_FAIL_WITH(m->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE, NULL,
+                     VYRE_NUMBERS({"instruction", at}), VYRE__LIR_DEFECT,
+                     "the LIR breaks a guarantee: instruction %u, '%s': %s", at,
+                     vyre__lir_text(m->k, at, text), problem);
   return STOP_FAILED;
 }
 
-static stop out_of_fuel(machine *m) {
+static stop out_of_fuel(interpreter *m) {
   m->code = VYRE_FAIL(m->st, VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL,
-                      "give the dispatch more fuel, or mend the loop",
+                      "raise the fuel of the dispatch, or correct the loop",
                       "an invocation ran out of fuel");
   return STOP_FAILED;
 }
 
-/* --- promises ------------------------------------------------------------------- */
+/* --- operands ----------------------------------------------------------- */
 
 static bool fits(double value, vyre_type type, bool is_signed) {
   double top = type == VYRE_TYPE_U64 ? 18446744073709551616.0 : 4294967296.0;
   if (!is_signed) return value > -1 && value < top;
   double half = top / 2;
-  /* -half - 1 is no double where integers are wide: from -half on then. */
+  /* -half - 1 has no exact double for 64 bits, so -half is the limit. */
   if (type == VYRE_TYPE_U64) return value >= -half && value < half;
   return value > -half - 1 && value < half;
 }
 
-/* What an operation relies on and does not have, or NULL. */
-static const char *broken(const vyre__lir_inst *inst, vyre_type from,
-                          const uint64_t args[3]) {
+/* Returns the guarantee that the operands of an operation break, or NULL. */
+static const char *check_operands(const vyre__lir_inst *inst, vyre_type from,
+                                  const uint64_t args[3]) {
   bool wide = from == VYRE_TYPE_U64;
-  uint64_t ones = wide ? UINT64_MAX : UINT32_MAX, least = ones / 2 + 1;
+  uint64_t ones = wide ? UINT64_MAX : UINT32_MAX, min = ones / 2 + 1;
   double value;
   switch ((vyre__lir_op)inst->op) {
     case VYRE__LIR_DIV_S:
     case VYRE__LIR_REM_S:
-      if (args[0] == least && args[1] == ones) return "MIN / -1";
+      if (args[0] == min && args[1] == ones) return "MIN / -1";
       return args[1] ? NULL : "division by 0";
     case VYRE__LIR_DIV_U:
     case VYRE__LIR_REM_U:
@@ -133,7 +136,7 @@ static const char *broken(const vyre__lir_inst *inst, vyre_type from,
   }
 }
 
-/* A pure operation on values. */
+/* Evaluates a pure operation. Returns a problem, or NULL. */
 static const char *evaluate(const vyre__lir_kernel *k,
                             const vyre__lir_inst *inst, const uint64_t *values,
                             uint32_t begin, uint64_t *out) {
@@ -144,17 +147,17 @@ static const char *evaluate(const vyre__lir_kernel *k,
   }
   vyre__val first = inst->op == VYRE__LIR_SELECT ? inst->b : inst->a;
   vyre_type from = (vyre_type)k->code[first].type;
-  const char *what = broken(inst, from, args);
-  if (what) return what;
+  const char *problem = check_operands(inst, from, args);
+  if (problem) return problem;
   if ((vyre__lir_ops[inst->op].flags & VYRE__LIRF_HIGH) ||
       !vyre__lir_eval((vyre__lir_op)inst->op, from, (vyre_type)inst->type, args,
                       out)) {
-    return "an operation that cannot be run";
+    return "the operation cannot be interpreted";
   }
   return NULL;
 }
 
-/* --- memory ------------------------------------------------------------------------ */
+/* --- memory ------------------------------------------------------------- */
 
 static uint64_t load(const uint8_t *bytes, unsigned width) {
   uint64_t value = 0;
@@ -175,7 +178,7 @@ static uint64_t atomic(unsigned op, unsigned width, uint64_t old, uint64_t a,
   int64_t s = as_signed(old, width), t = as_signed(a, width);
   switch (op) {
     case VYRE__LIR_ATOMIC_ADD:
-      return old + a; /* store() takes the low bits */
+      return old + a; /* store() truncates the sum */
     case VYRE__LIR_ATOMIC_MIN_U:
       return a < old ? a : old;
     case VYRE__LIR_ATOMIC_MAX_U:
@@ -192,13 +195,13 @@ static uint64_t atomic(unsigned op, unsigned width, uint64_t old, uint64_t a,
       return old ^ a;
     case VYRE__LIR_ATOMIC_EXCHANGE:
       return a;
-    default: /* CAS */
+    default: /* compare and swap */
       return old == a ? b : old;
   }
 }
 
-/* LOAD, STORE, atomics. */
-static const char *access(machine *m, const vyre__lir_inst *inst,
+/* Runs a load, a store or an atomic operation. Returns a problem, or NULL. */
+static const char *access(interpreter *m, const vyre__lir_inst *inst,
                           const uint64_t *values, uint32_t begin,
                           uint64_t *out) {
   unsigned last = vyre__lir_ops[inst->op].operands - 1u;
@@ -207,7 +210,7 @@ static const char *access(machine *m, const vyre__lir_inst *inst,
   unsigned width = m->k->buffers[inst->aux].width;
   const memory *to = &m->memories[inst->aux];
   uint64_t offset = values[inst->a - begin] * width;
-  if (offset >= to->size) return "it leaves its buffer";
+  if (offset >= to->size) return "the access is outside the buffer";
   uint8_t *bytes = to->bytes + offset;
   if (inst->op == VYRE__LIR_LOAD) {
     *out = load(bytes, width);
@@ -227,8 +230,8 @@ static const char *access(machine *m, const vyre__lir_inst *inst,
   return NULL;
 }
 
-/* AGREE at @p at, of an invocation that has @p own. */
-static const char *agree(machine *m, const invocation *i, uint32_t at,
+/* Runs the AGREE at @p at for an invocation with the value @p own. */
+static const char *agree(interpreter *m, const invocation *i, uint32_t at,
                          uint64_t own, uint64_t *out) {
   *out = own;
   if (i != m->invocations) {
@@ -240,18 +243,19 @@ static const char *agree(machine *m, const invocation *i, uint32_t at,
   }
   if (!vyre__reserve(m->allocator, &m->agreed, &m->agreed_capacity,
                      m->agreed_count + 1, sizeof *m->agreed, false)) {
-    return "there is no memory for it";
+    return "out of memory";
   }
   m->agreed[m->agreed_count++] = (agreement){at, own};
   return NULL;
 }
 
-/* --- an invocation ------------------------------------------------------------------- */
+/* --- invocations -------------------------------------------------------- */
 
-/* Whether @p inst was a value from outside or a variable; then *out is set. */
-static bool given(machine *m, const invocation *i, const vyre__lir_inst *inst,
-                  const uint64_t *values, uint64_t *vars, uint32_t begin,
-                  uint64_t *out) {
+/* Runs @p inst if it reads a constant, an id or a variable, or sets a
+ * variable. Returns false for other instructions. */
+static bool run_simple(interpreter *m, const invocation *i,
+                       const vyre__lir_inst *inst, const uint64_t *values,
+                       uint64_t *vars, uint32_t begin, uint64_t *out) {
   switch ((vyre__lir_op)inst->op) {
     case VYRE__LIR_CONST:
       *out = vyre__lir_const(inst);
@@ -285,12 +289,12 @@ static bool given(machine *m, const invocation *i, const vyre__lir_inst *inst,
   }
 }
 
-/* Where a marker or jump at @p at leads to. */
-static uint32_t next_of(const machine *m, uint32_t at, bool condition,
-                        uint32_t end) {
+/* Returns the instruction after the control instruction at @p at. */
+static uint32_t next_instruction(const interpreter *m, uint32_t at,
+                                 bool condition, uint32_t end) {
   const match *to = &m->matches[at];
   switch ((vyre__lir_op)m->k->code[at].op) {
-    case VYRE__LIR_IF: /* the ELSE itself would skip its arm */
+    case VYRE__LIR_IF: /* the ELSE itself would jump over its branch */
       return condition ? at + 1 : to->end + 1;
     case VYRE__LIR_ELSE:
       return to->end;
@@ -307,8 +311,8 @@ static uint32_t next_of(const machine *m, uint32_t at, bool condition,
   }
 }
 
-static void tell(const machine *m, const invocation *i, uint32_t at,
-                 uint64_t value) {
+static void observe(const interpreter *m, const invocation *i, uint32_t at,
+                    uint64_t value) {
   const uint32_t *size = m->k->workgroup;
   if (!m->launch->observe || i == &m->on_host) return;
   m->launch->observe(m->launch->observer,
@@ -316,21 +320,22 @@ static void tell(const machine *m, const invocation *i, uint32_t at,
                      value);
 }
 
-static stop run(machine *m, invocation *i, uint64_t *values, uint64_t *vars,
-                vyre__lir_phase range) {
+static stop run_invocation(interpreter *m, invocation *i, uint64_t *values,
+                           uint64_t *vars, vyre__lir_phase range) {
   const vyre__lir_kernel *k = m->k;
   uint32_t at = i->at;
   while (at < range.end) {
     const vyre__lir_inst *inst = &k->code[at];
     const vyre__lir_info *info = &vyre__lir_ops[inst->op];
     uint64_t *out = &values[at - range.begin];
-    const char *what = NULL;
-    if (m->left-- == 0) return fail(m, at, "it goes on for too long");
+    const char *problem = NULL;
+    if (m->instructions_left-- == 0)
+      return fail(m, at, "the limit of instructions is reached");
     if (info->flags & (VYRE__LIRF_CONTROL | VYRE__LIRF_JUMPS)) {
       bool condition =
           inst->op == VYRE__LIR_IF && values[inst->a - range.begin];
-      tell(m, i, at, condition);
-      at = next_of(m, at, condition, range.end);
+      observe(m, i, at, condition);
+      at = next_instruction(m, at, condition, range.end);
       continue;
     }
     if (inst->op == VYRE__LIR_BARRIER) {
@@ -338,31 +343,31 @@ static stop run(machine *m, invocation *i, uint64_t *values, uint64_t *vars,
       return STOP_BARRIER;
     }
     if (inst->op == VYRE__LIR_OUT_OF_FUEL) return out_of_fuel(m);
-    if (given(m, i, inst, values, vars, range.begin, out)) {
-      tell(m, i, at, inst->op == VYRE__LIR_SET ? vars[inst->aux] : *out);
+    if (run_simple(m, i, inst, values, vars, range.begin, out)) {
+      observe(m, i, at, inst->op == VYRE__LIR_SET ? vars[inst->aux] : *out);
       at++;
       continue;
     }
     if (inst->op == VYRE__LIR_AGREE) {
-      what = agree(m, i, at, values[inst->a - range.begin], out);
+      problem = agree(m, i, at, values[inst->a - range.begin], out);
     } else if (info->flags & VYRE__LIRF_PURE) {
-      what = evaluate(k, inst, values, range.begin, out);
+      problem = evaluate(k, inst, values, range.begin, out);
     } else if (info->operands > 1) {
-      what = access(m, inst, values, range.begin, out);
+      problem = access(m, inst, values, range.begin, out);
     } else {
-      what = "an operation that cannot be run";
+      problem = "the operation cannot be interpreted";
     }
-    if (what) return fail(m, at, what);
-    tell(m, i, at, *out);
+    if (problem) return fail(m, at, problem);
+    observe(m, i, at, *out);
     at++;
   }
   i->at = range.end;
   return STOP_END;
 }
 
-/* --- a phase --------------------------------------------------------------------------- */
+/* --- phases ------------------------------------------------------------- */
 
-static uint64_t poison_of(const machine *m, unsigned type) {
+static uint64_t poison_of(const interpreter *m, unsigned type) {
   if (type == VYRE_TYPE_BOOL) return m->launch->poison & 1;
   uint64_t all = UINT64_C(0x0101010101010101) * m->launch->poison;
   return type == VYRE_TYPE_U64 || type == VYRE_TYPE_F64 ? all : all >> 32;
@@ -375,7 +380,7 @@ static bool has_barrier(const vyre__lir_kernel *k, vyre__lir_phase range) {
   return false;
 }
 
-static void begin_group(machine *m) {
+static void begin_group(interpreter *m) {
   const vyre__lir_kernel *k = m->k;
   for (uint32_t i = 0; i < k->buffer_count; i++) {
     if (k->buffers[i].kind != VYRE_MEMORY_SHARED) continue;
@@ -385,8 +390,8 @@ static void begin_group(machine *m) {
   }
 }
 
-static void begin_invocation(const machine *m, uint32_t number, uint64_t *vars,
-                             uint32_t begin) {
+static void begin_invocation(const interpreter *m, uint32_t number,
+                             uint64_t *vars, uint32_t begin) {
   const uint32_t *size = m->k->workgroup;
   invocation *i = &m->invocations[number];
   i->at = begin;
@@ -398,23 +403,25 @@ static void begin_invocation(const machine *m, uint32_t number, uint64_t *vars,
   }
 }
 
-/* All invocations, up to the next barrier or the end; *at is where they stand. */
-static stop run_part(machine *m, vyre__lir_phase range, bool apart, bool first,
-                     uint32_t *at) {
+/* Runs all invocations up to the next barrier or the end. *at is their common
+ * position. */
+static stop run_to_barrier(interpreter *m, vyre__lir_phase range,
+                           bool has_own_values, bool first, uint32_t *at) {
   uint32_t count = vyre__lir_group_size(m->k);
-  size_t values = apart ? range.end - range.begin : 0;
-  size_t vars = apart ? m->k->var_count : 0;
+  size_t values = has_own_values ? range.end - range.begin : 0;
+  size_t vars = has_own_values ? m->k->var_count : 0;
   stop all = STOP_END;
   m->agreed_count = 0;
   for (uint32_t n = 0; n < count; n++) {
     invocation *i = &m->invocations[n];
     m->agreed_next = 0;
     if (first) begin_invocation(m, n, m->vars + n * vars, range.begin);
-    stop one = run(m, i, m->values + n * values, m->vars + n * vars, range);
+    stop one =
+        run_invocation(m, i, m->values + n * values, m->vars + n * vars, range);
     if (one == STOP_FAILED) return one;
     if (n > 0 && (one != all || i->at != *at)) {
       uint32_t barrier = one == STOP_BARRIER ? i->at : *at;
-      return fail(m, barrier - 1, "not all invocations come to it");
+      return fail(m, barrier - 1, "not all invocations reach the barrier");
     }
     all = one;
     *at = i->at;
@@ -422,19 +429,20 @@ static stop run_part(machine *m, vyre__lir_phase range, bool apart, bool first,
   return all;
 }
 
-static vyre_code run_phase(machine *m, vyre__lir_phase range) {
+static vyre_code run_phase(interpreter *m, vyre__lir_phase range) {
   const uint32_t *grid = m->launch->grid;
-  /* Without a barrier an invocation is done before the next one begins: they
-   * can have the same memory. */
-  bool apart = has_barrier(m->k, range);
+  /* Without barriers an invocation ends before the next one starts, so all of
+   * them can use the same memory. */
+  bool has_own_values = has_barrier(m->k, range);
   for (uint32_t z = 0; z < grid[2]; z++) {
     for (uint32_t y = 0; y < grid[1]; y++) {
       for (uint32_t x = 0; x < grid[0]; x++) {
         m->group[0] = x, m->group[1] = y, m->group[2] = z;
         begin_group(m);
         uint32_t at = 0;
-        stop s = run_part(m, range, apart, true, &at);
-        while (s == STOP_BARRIER) s = run_part(m, range, apart, false, &at);
+        stop s = run_to_barrier(m, range, has_own_values, true, &at);
+        while (s == STOP_BARRIER)
+          s = run_to_barrier(m, range, has_own_values, false, &at);
         if (s == STOP_FAILED) return m->code;
       }
     }
@@ -442,26 +450,27 @@ static vyre_code run_phase(machine *m, vyre__lir_phase range) {
   return VYRE_OK;
 }
 
-/* --- steps ------------------------------------------------------------------------------- */
+/* --- host steps --------------------------------------------------------- */
 
-static vyre_code run_host(machine *m) {
+static vyre_code run_host(interpreter *m) {
   vyre__lir_phase range = m->k->host;
   m->on_host = (invocation){.at = range.begin};
   for (uint32_t at = range.begin; at < range.end; at++) {
     const vyre__lir_inst *inst = &m->k->code[at];
     unsigned flags = vyre__lir_ops[inst->op].flags;
     if (!(flags & VYRE__LIRF_PURE) && inst->op != VYRE__LIR_LOAD) {
-      (void)fail(m, at, "the host cannot do it");
+      (void)fail(m, at, "the host cannot run it");
       return m->code;
     }
   }
-  if (run(m, &m->on_host, m->host, m->vars, range) == STOP_FAILED) {
+  if (run_invocation(m, &m->on_host, m->host, m->vars, range) == STOP_FAILED) {
     return m->code;
   }
   return VYRE_OK;
 }
 
-static bool goes_on(const vyre__lir_step *s, uint64_t value, uint64_t bound) {
+static bool loop_continues(const vyre__lir_step *s, uint64_t value,
+                           uint64_t bound) {
   bool is_signed = s->type == VYRE_TYPE_I32 || s->type == VYRE_TYPE_I64;
   unsigned width = s->type == VYRE_TYPE_I32 ? 4 : 8;
   int64_t a = as_signed(value, width), b = as_signed(bound, width);
@@ -479,7 +488,7 @@ static bool goes_on(const vyre__lir_step *s, uint64_t value, uint64_t bound) {
   }
 }
 
-/* The next value; false if it does not fit the type. */
+/* Advances the loop value. Returns false if it leaves the range of its type. */
 static bool advance(const vyre__lir_step *s, uint64_t *value) {
   bool down = s->loop_kind == VYRE__LOOP_GT || s->loop_kind == VYRE__LOOP_GE;
   switch (s->type) {
@@ -503,8 +512,8 @@ static bool advance(const vyre__lir_step *s, uint64_t *value) {
   }
 }
 
-/* The step that encloses or ends the one at @p at: its mate. */
-static uint32_t mate_of(const vyre__lir_kernel *k, uint32_t at) {
+/* Returns the other end of the grid loop that begins or ends at @p at. */
+static uint32_t other_end_of(const vyre__lir_kernel *k, uint32_t at) {
   uint32_t loop = k->steps[at].loop;
   unsigned want =
       k->steps[at].kind == VYRE__STEP_FOR ? VYRE__STEP_END_FOR : VYRE__STEP_FOR;
@@ -514,10 +523,10 @@ static uint32_t mate_of(const vyre__lir_kernel *k, uint32_t at) {
   return at;
 }
 
-static vyre_code run_steps(machine *m) {
+static vyre_code run_steps(interpreter *m) {
   const vyre__lir_kernel *k = m->k;
   uint64_t *bounds =
-      m->loop_values + k->grid_loop_count; /* as evaluated once */
+      m->loop_values + k->grid_loop_count; /* evaluated once per loop */
   uint32_t at = 0;
   while (at < k->step_count) {
     const vyre__lir_step *s = &k->steps[at];
@@ -526,9 +535,9 @@ static vyre_code run_steps(machine *m) {
       at++;
       continue;
     }
-    uint32_t mate = mate_of(k, at);
+    uint32_t other_end = other_end_of(k, at);
     bool begins = s->kind == VYRE__STEP_FOR;
-    const vyre__lir_step *head = &k->steps[begins ? at : mate];
+    const vyre__lir_step *head = &k->steps[begins ? at : other_end];
     uint64_t *value = &m->loop_values[s->loop];
     if (begins) {
       VYRE_TRY(run_host(m));
@@ -536,44 +545,45 @@ static vyre_code run_steps(machine *m) {
       bounds[s->loop] = m->host[head->bound - k->host.begin];
     }
     bool more = (begins || advance(head, value)) &&
-                goes_on(head, *value, bounds[s->loop]);
-    at = (begins ? more : !more) ? at + 1 : mate + 1;
+                loop_continues(head, *value, bounds[s->loop]);
+    at = (begins ? more : !more) ? at + 1 : other_end + 1;
   }
   return VYRE_OK;
 }
 
-/* --- before and after ------------------------------------------------------------------------ */
+/* --- launch ------------------------------------------------------------- */
 
-/* Of a run whose structure is right. */
-static void find_matches(machine *m, vyre__lir_phase range) {
+/* Computes the targets of all control instructions of a phase with valid
+ * structure. */
+static void find_matches(interpreter *m, vyre__lir_phase range) {
   uint32_t block = 0; /* the innermost open IF, ELSE, LOOP or STEP */
   uint32_t loop = 0;  /* the innermost open LOOP */
   for (uint32_t at = range.begin; at < range.end; at++) {
-    match *here = &m->matches[at];
+    match *current = &m->matches[at];
     switch ((vyre__lir_op)m->k->code[at].op) {
       case VYRE__LIR_IF:
-        here->step = block;
+        current->step = block;
         block = at;
         break;
       case VYRE__LIR_ELSE:
-        here->step = m->matches[block].step;
+        current->step = m->matches[block].step;
         m->matches[block].end = at;
         block = at;
         break;
       case VYRE__LIR_LOOP:
-        here->end = loop; /* until it is known */
-        here->step = block;
+        current->end = loop; /* outer loop, until the END is found */
+        current->step = block;
         block = loop = at;
         break;
       case VYRE__LIR_STEP:
-        here->step = m->matches[loop].step;
+        current->step = m->matches[loop].step;
         m->matches[loop].step = at;
         block = at;
         break;
       case VYRE__LIR_END:
         if (m->k->code[block].op == VYRE__LIR_STEP) {
           uint32_t outer = m->matches[loop].end;
-          here->end = loop + 1;
+          current->end = loop + 1;
           m->matches[loop].end = at;
           block = m->matches[block].step;
           loop = outer;
@@ -584,7 +594,7 @@ static void find_matches(machine *m, vyre__lir_phase range) {
         break;
       case VYRE__LIR_BREAK:
       case VYRE__LIR_CONTINUE:
-        here->end = loop;
+        current->end = loop;
         break;
       default:
         break;
@@ -592,12 +602,13 @@ static void find_matches(machine *m, vyre__lir_phase range) {
   }
 }
 
-static uint64_t size_of(const machine *m, uint32_t buffer, uint32_t *length) {
+static uint64_t buffer_bytes(const interpreter *m, uint32_t buffer,
+                             uint32_t *length) {
   const vyre__lir_kernel *k = m->k;
   const vyre__lir_buffer *b = &k->buffers[buffer];
   *length = b->count;
   if (buffer == k->spill_buffer) {
-    *length = m->hidden_words;
+    *length = m->total_spill_words;
   } else if (b->kind != VYRE_MEMORY_SHARED && b->source != VYRE_NO_INDEX) {
     *length = m->launch->buffers[buffer].length;
   }
@@ -608,20 +619,21 @@ static bool is_bound(const vyre__lir_buffer *b) {
   return b->kind != VYRE_MEMORY_SHARED && b->source != VYRE_NO_INDEX;
 }
 
-static vyre_code check_grid(machine *m) {
+static vyre_code check_grid(interpreter *m) {
   const vyre__lir_kernel *k = m->k;
   uint64_t invocations = vyre__lir_group_size(k), words = 0;
   for (unsigned axis = 0; axis < 3; axis++) {
     uint64_t groups = m->launch->grid[axis];
-    uint32_t most = vyre__lir_max_groups(k, axis);
+    uint32_t max_groups = vyre__lir_max_groups(k, axis);
     bool fits = groups == 0 || invocations <= UINT64_MAX / groups;
     invocations = fits ? invocations * groups : UINT64_MAX;
-    if (groups <= most) continue;
+    if (groups <= max_groups) continue;
     return VYRE_FAIL_WITH(
         m->st, VYRE_INVALID_ARGUMENT, VYRE_KIND_GRID_TOO_LARGE, NULL,
-        VYRE_NUMBERS({"workgroups", groups}, {"most_workgroups", most}),
+        VYRE_NUMBERS({"workgroups", groups}, {"most_workgroups", max_groups}),
         "use a smaller grid",
-        "%llu workgroups of %u in %c have ids of more than 32 bits",
+        "%llu workgroups of %u invocations on axis %c need ids of more than 32 "
+        "bits",
         (unsigned long long)groups, k->workgroup[axis], "xyz"[axis]);
   }
   if (!vyre__lir_spill_words(k, invocations, &words)) {
@@ -629,17 +641,17 @@ static vyre_code check_grid(machine *m) {
         m->st, VYRE_INVALID_ARGUMENT, VYRE_KIND_GRID_TOO_LARGE, NULL,
         VYRE_NUMBERS({"invocations", invocations},
                      {"most_invocations", vyre__lir_max_invocations(k)}),
-        "use a smaller grid, or keep less across grid_barrier()",
-        "%llu invocations keep %u words each across grid barriers, which is "
-        "more than can be indexed by 32 bits",
+        "use a smaller grid, or fewer values across grid_barrier()",
+        "%llu invocations with %u spilled words each need indices of more than "
+        "32 bits",
         (unsigned long long)invocations, k->spill_words);
   }
-  m->hidden_words = (uint32_t)words;
+  m->total_spill_words = (uint32_t)words;
   return VYRE_OK;
 }
 
-/* What a driver looks at before it launches. */
-static vyre_code check_launch(machine *m) {
+/* Makes the checks that the runtime makes before a launch. */
+static vyre_code check_launch(interpreter *m) {
   const vyre__lir_kernel *k = m->k;
   VYRE_TRY(check_grid(m));
   for (uint32_t i = 0; i < k->buffer_count; i++) {
@@ -650,8 +662,8 @@ static vyre_code check_launch(machine *m) {
       return VYRE_FAIL_WITH(
           m->st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
           VYRE_NUMBERS({"elements", length}, {"required", b->count}),
-          "bind as many elements as the kernel declares",
-          "'%.60s' has %u elements, of which the kernel declares %u", b->name,
+          "bind at least as many elements as the kernel declares",
+          "buffer '%.60s' has %u elements, but the kernel declares %u", b->name,
           length, b->count);
     }
     return VYRE_FAIL_WITH(
@@ -659,14 +671,14 @@ static vyre_code check_launch(machine *m) {
         VYRE_NUMBERS({"elements", length},
                      {"most_elements", vyre__lir_max_elements(b)}),
         "bind a smaller buffer",
-        "'%.60s' has %u elements, accessed by halves, which "
-        "is more than can be indexed by 32 bits",
+        "buffer '%.60s' has %u elements, which are accessed as halves and need "
+        "indices of more than 32 bits",
         b->name, length);
   }
   return VYRE_OK;
 }
 
-static bool make_memories(machine *m) {
+static bool allocate_memories(interpreter *m) {
   const vyre__lir_kernel *k = m->k;
   if (!vyre__reserve(m->allocator, &m->memories, &m->memory_capacity,
                      (size_t)k->buffer_count + 1, sizeof *m->memories, true)) {
@@ -675,7 +687,7 @@ static bool make_memories(machine *m) {
   memset(m->memories, 0, m->memory_capacity * sizeof *m->memories);
   for (uint32_t i = 0; i < k->buffer_count; i++) {
     memory *to = &m->memories[i];
-    to->size = size_of(m, i, &to->length);
+    to->size = buffer_bytes(m, i, &to->length);
     if (!vyre__reserve(m->allocator, &to->bytes, &to->capacity, to->size + 8, 1,
                        true)) {
       return false;
@@ -688,18 +700,18 @@ static bool make_memories(machine *m) {
   return true;
 }
 
-static bool make_room(machine *m) {
+static bool allocate_all(interpreter *m) {
   const vyre__lir_kernel *k = m->k;
-  size_t invocations = vyre__lir_group_size(k), values = 0, kept = 1, need;
+  size_t invocations = vyre__lir_group_size(k), values = 0, copies = 1, need;
   for (uint32_t i = 0; i < k->phase_count; i++) {
     size_t count = k->phases[i].end - k->phases[i].begin;
-    if (has_barrier(k, k->phases[i])) kept = invocations;
+    if (has_barrier(k, k->phases[i])) copies = invocations;
     if (count > values) values = count;
   }
-  if (!vyre__mul(values + 1, kept, &need) ||
+  if (!vyre__mul(values + 1, copies, &need) ||
       !vyre__reserve(m->allocator, &m->values, &m->value_capacity, need,
                      sizeof *m->values, true) ||
-      !vyre__mul((size_t)k->var_count + 1, kept, &need) ||
+      !vyre__mul((size_t)k->var_count + 1, copies, &need) ||
       !vyre__reserve(m->allocator, &m->vars, &m->var_capacity, need,
                      sizeof *m->vars, true) ||
       !vyre__reserve(m->allocator, &m->invocations, &m->invocation_capacity,
@@ -719,11 +731,12 @@ static bool make_room(machine *m) {
   for (uint32_t i = 0; i < k->phase_count; i++) {
     find_matches(m, k->phases[i]);
   }
-  return make_memories(m);
+  return allocate_memories(m);
 }
 
-/* What was written, back to the caller; nothing may be behind a buffer's end. */
-static vyre_code give_back(machine *m, vyre_code code) {
+/* Copies written buffers back to the caller. Checks that the padding after
+ * each buffer is unchanged. */
+static vyre_code copy_back(interpreter *m, vyre_code code) {
   const vyre__lir_kernel *k = m->k;
   for (uint32_t i = 0; i < k->buffer_count; i++) {
     const memory *from = &m->memories[i];
@@ -732,18 +745,18 @@ static vyre_code give_back(machine *m, vyre_code code) {
       if (from->bytes[n] == m->launch->poison || code != VYRE_OK) continue;
       code = VYRE_FAIL(m->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE,
                        VYRE__LIR_DEFECT,
-                       "a promise of the lowered kernel is broken: bytes "
-                       "behind the end of '%s' were changed",
+                       "the LIR breaks a guarantee: bytes after the end of "
+                       "'%s' were changed",
                        k->buffers[i].name);
     }
-    /* Others may read what is only read. */
+    /* Other threads may read buffers that the kernel does not write. */
     if (!k->buffers[i].is_written || !from->size) continue;
     memcpy(m->launch->buffers[i].data, from->bytes, from->size);
   }
   return code;
 }
 
-static void free_all(machine *m) {
+static void free_all(interpreter *m) {
   vyre_allocator a = m->allocator;
   for (size_t i = 0; m->memories && i < m->k->buffer_count; i++) {
     vyre__reserve_free(a, &m->memories[i].bytes, &m->memories[i].capacity, 1);
@@ -763,22 +776,22 @@ static void free_all(machine *m) {
 vyre_code vyre__lir_interpret(const vyre__lir_kernel *kernel,
                               const vyre__lir_launch *launch,
                               vyre_allocator allocator, vyre_status *st) {
-  machine m = {.k = kernel,
-               .launch = launch,
-               .allocator = allocator,
-               .st = st,
-               .left = launch->most ? launch->most : UINT64_MAX};
+  interpreter m = {
+      .k = kernel,
+      .launch = launch,
+      .allocator = allocator,
+      .st = st,
+      .instructions_left = launch->most ? launch->most : UINT64_MAX};
   VYRE_TRY(check_launch(&m));
   vyre_code code;
-  if (!make_room(&m)) {
-    code = vyre__no_memory(st, "the interpreter of lowered kernels", "values",
-                           kernel->count);
+  if (!allocate_all(&m)) {
+    code = vyre__no_memory(st, "the LIR interpreter", "values", kernel->count);
   } else {
     fenv_t saved;
     vyre__float_begin(&saved);
     code = run_steps(&m);
     vyre__float_end(&saved);
-    code = give_back(&m, code);
+    code = copy_back(&m, code);
   }
   free_all(&m);
   return code;

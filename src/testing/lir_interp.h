@@ -1,46 +1,49 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Runs a lowered kernel one instruction at a time: what emitters and backends are
- * measured by, in tests. It looks at every promise of lir.h that an instruction
- * relies on, so that a wrong pass shows here and not as a wild access there. */
+/* Interprets a LIR kernel one instruction at a time. Tests compare generated
+ * code and backends with it. It checks every guarantee of lir.h that an
+ * instruction relies on, so that a faulty pass is found here and not by an
+ * invalid access of compiled code. */
 #ifndef VYRE_TESTING_LIR_INTERP_H
 #define VYRE_TESTING_LIR_INTERP_H
 
 #include "lir/lir.h"
 
 typedef struct vyre__lir_binding {
-  void *data;      /* as the program has it, little endian */
+  void *data;      /* as in the program, little endian */
   uint32_t length; /* in elements of the buffer's `unit` */
 } vyre__lir_binding;
 
 typedef struct vyre__lir_launch {
-  const vyre__lir_binding
-      *buffers; /* one a buffer of the kernel; those that are
-                                       shared or hidden are not looked at */
+  /* An entry for each buffer of the kernel. Entries of shared buffers and of
+   * the spill buffer are not read. */
+  const vyre__lir_binding *buffers;
   uint32_t grid[3];
   uint32_t fuel;
-  uint8_t poison; /* what memory and variables hold that nobody has written */
-  uint64_t most; /* instructions of the whole dispatch, against passes that make
-                    endless loops; 0: any number */
-  /* NULL, or told of every instruction of a phase that an invocation (x fastest)
-   * of a workgroup has done: what it made; SET: what it set; IF: its condition.
-   * Barriers and the end of the dispatch are not told. */
+  uint8_t poison; /* initial value of the bytes of memory and variables */
+  /* Instructions of the dispatch, as a guard against endless loops; 0: no
+   * limit. */
+  uint64_t most;
+  /* NULL, or called after each instruction of a phase. @p invocation: its
+   * number in the workgroup, x fastest. @p value: the result; for SET the value
+   * stored, for IF the condition. Not called for barriers and out_of_fuel. */
   void (*observe)(void *observer, uint32_t invocation, uint32_t at,
                   uint64_t value);
   void *observer;
-  /* NULL, or called after every load of memory that may change, to change it:
-   * @p bytes are those of the buffer. */
+  /* NULL, or called after each load of memory that may change, in order to
+   * change it. @p bytes: contents of the buffer. */
   void (*loaded)(void *changer, uint32_t buffer, uint8_t *bytes, uint64_t size);
   void *changer;
 } vyre__lir_launch;
 
-/* Runs all steps of @p kernel, which is lowered all the way and verifies;
- * workgroups and invocations in order, up to a barrier each. The first invocation
- * decides what an AGREE gives for all that come to it in the same order.
- * Errors: VYRE_INVALID_ARGUMENT for a grid or a buffer that takes indices of more
- * than 32 bits, or a buffer with fewer elements than the kernel declares;
- * VYRE_DISPATCH_FAILED (out_of_fuel); VYRE_KERNEL_COMPILE_FAILED naming the
- * instruction whose promise does not hold; VYRE_OUT_OF_MEMORY. Buffers are
- * written in any case but the last. */
+/* Runs all steps of @p kernel, which has passed all lowering passes and the
+ * verifier. Workgroups and invocations run in order, each invocation up to the
+ * next barrier. The first invocation decides the result of an AGREE for all
+ * invocations that reach it in the same order. Buffers are written in any case
+ * but VYRE_OUT_OF_MEMORY.
+ * Errors: VYRE_INVALID_ARGUMENT for a grid or a buffer that needs indices of
+ * more than 32 bits, or a buffer with fewer elements than the kernel declares;
+ * VYRE_DISPATCH_FAILED (out_of_fuel); VYRE_KERNEL_COMPILE_FAILED with the
+ * instruction that breaks a guarantee; VYRE_OUT_OF_MEMORY. */
 vyre_code vyre__lir_interpret(const vyre__lir_kernel *kernel,
                               const vyre__lir_launch *launch,
                               vyre_allocator allocator, vyre_status *st);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Kernels by hand: what they compute, and that broken promises are found. */
+/* Checks the LIR interpreter with kernels that are built by hand: their
+ * results, and that broken guarantees are found. */
 #include "testing/lir_interp.h"
 
 #include "vyre/binding.h"
@@ -26,13 +27,13 @@ static vyre_code run(const vyre__lir_binding *buffers, uint32_t groups,
   return vyre__lir_interpret(&t.k, &launch, (vyre_allocator){0}, st);
 }
 
-static void run_well(const vyre__lir_binding *buffers, uint32_t groups) {
+static void check_result(const vyre__lir_binding *buffers, uint32_t groups) {
   vyre_status st;
   CHECK_OK(run(buffers, groups, &st), st);
 }
 
-/* The run ends with a message that has @p part in it. */
-static void run_badly(const vyre__lir_binding *buffers, const char *part) {
+/* Checks that the interpreter fails with a message that contains @p part. */
+static void check_fails(const vyre__lir_binding *buffers, const char *part) {
   vyre_status st;
   CHECK_FAILS(run(buffers, 1, &st), st, VYRE_KERNEL_COMPILE_FAILED,
               VYRE_KIND_NONE);
@@ -74,7 +75,7 @@ TEST(computes) {
     kit_store(&t, to, kit_u32(&t, i), results[i], 0);
   }
   kit_end(&t);
-  run_well(&(vyre__lir_binding){out, 8}, 1);
+  check_result(&(vyre__lir_binding){out, 8}, 1);
   CHECK_U64(out[0], UINT64_C(3) << 40);
   CHECK_U64(out[1], UINT64_C(0xFFFFFFFF80000000));
   CHECK_U64(out[2], 1);
@@ -103,12 +104,13 @@ TEST(branches_apart) {
   kit_mark(&t, VYRE__LIR_END);
   kit_store(&t, to, id, kit_get(&t, x), 0);
   kit_end(&t);
-  run_well(&(vyre__lir_binding){out, 8}, 2);
+  check_result(&(vyre__lir_binding){out, 8}, 2);
   static const uint32_t want[8] = {10, 0, 10, 7, 7, 20, 7, 7};
   CHECK(memcmp(out, want, sizeof out) == 0);
 }
 
-/* for (i = 0; ; i++) { if (i == id) break; if (i is odd) continue; sum += i; } */
+/* for (i = 0; ; i++) { if (i == id) break; if (i is odd) continue; sum += i;
+ * } */
 TEST(loops) {
   uint32_t out[9] = {0};
   kit_begin(&t, "loops", 3, 3, 1);
@@ -135,12 +137,12 @@ TEST(loops) {
   kit_mark(&t, VYRE__LIR_END);
   kit_store(&t, to, id, kit_get(&t, sum), 0);
   kit_end(&t);
-  run_well(&(vyre__lir_binding){out, 9}, 1);
+  check_result(&(vyre__lir_binding){out, 9}, 1);
   static const uint32_t want[9] = {0, 0, 0, 2, 2, 6, 6, 12, 12};
   CHECK(memcmp(out, want, sizeof out) == 0);
 }
 
-/* A loop in a loop in an if, with a break of each. */
+/* Nested loops inside an if, each with a break. */
 TEST(nested_loops) {
   uint32_t out[1] = {0};
   kit_begin(&t, "nested", 1, 1, 1);
@@ -169,7 +171,7 @@ TEST(nested_loops) {
   kit_mark(&t, VYRE__LIR_END);
   kit_store(&t, to, zero, kit_get(&t, n), 0);
   kit_end(&t);
-  run_well(&(vyre__lir_binding){out, 1}, 1);
+  check_result(&(vyre__lir_binding){out, 1}, 1);
   CHECK_U64(out[0], 15); /* 5, 7 .. 10, 12 .. 15 */
 }
 
@@ -187,8 +189,7 @@ static void see(void *observer, uint32_t invocation, uint32_t at,
   sights[sight_count++] = (sight){invocation, at, value};
 }
 
-/* if (id == 1) x = id + 7; in each of two invocations, in the order in which they
- * happen. */
+/* if (id == 1) x = id + 7; in each of two invocations, in execution order. */
 TEST(tells_what_instructions_made) {
   kit_begin(&t, "tells", 1, 2, 1);
   uint32_t x = kit_var(&t, "x", VYRE_TYPE_U32);
@@ -216,28 +217,28 @@ TEST(tells_what_instructions_made) {
   }
 }
 
-/* --- memory ------------------------------------------------------------------------- */
+/* --- memory ------------------------------------------------------------- */
 
-/* tile[id] = id + 100 * group; barrier; out = tile[7 - id], and a variable lives
- * across. */
+/* tile[id] = id + 100 * group; barrier; out = tile[7 - id], with a variable
+ * that lives across the barrier. */
 TEST(exchanges_through_shared_memory) {
   uint32_t out[16] = {0};
   kit_begin(&t, "exchange", 8, 1, 1);
-  uint32_t to = global("out", 4), kept = kit_var(&t, "kept", VYRE_TYPE_U32);
+  uint32_t to = global("out", 4), spilled = kit_var(&t, "kept", VYRE_TYPE_U32);
   uint32_t tile = kit_buffer(&t, "tile", VYRE_MEMORY_SHARED, 4, true, 8);
   vyre__val local = kit_local(&t, 0), id = kit_global(&t, 0);
   vyre__val group = OP(GROUP_ID, U32, 0, 0, 0, 0);
   vyre__val sum = kit_u(&t, VYRE__LIR_ADD, local,
                         kit_u(&t, VYRE__LIR_MUL, group, kit_u32(&t, 100)));
   kit_store(&t, tile, local, sum, 0);
-  kit_set(&t, kept, kit_u(&t, VYRE__LIR_MUL, local, kit_u32(&t, 1000)));
+  kit_set(&t, spilled, kit_u(&t, VYRE__LIR_MUL, local, kit_u32(&t, 1000)));
   kit_mark(&t, VYRE__LIR_BARRIER);
   vyre__val other = kit_u(&t, VYRE__LIR_SUB, kit_u32(&t, 7), local);
   vyre__val got = kit_load(&t, tile, other, 0);
-  kit_store(&t, to, id, kit_u(&t, VYRE__LIR_ADD, got, kit_get(&t, kept)), 0);
+  kit_store(&t, to, id, kit_u(&t, VYRE__LIR_ADD, got, kit_get(&t, spilled)), 0);
   kit_end(&t);
   t.k.has_barrier = true;
-  run_well((vyre__lir_binding[]){{out, 16}, {0}}, 2);
+  check_result((vyre__lir_binding[]){{out, 16}, {0}}, 2);
   for (uint32_t i = 0; i < 16; i++) {
     CHECK_U64(out[i], 7 - i % 8 + 100 * (i / 8) + 1000 * (i % 8));
   }
@@ -255,7 +256,7 @@ TEST(shared_memory_begins_as_zero_or_as_anything) {
     kit_store(&t, tile, index, kit_u32(&t, 1), 0); /* for the next group */
     kit_store(&t, to, index, got, 0);
     kit_end(&t);
-    run_well((vyre__lir_binding[]){{out, 1}, {0}}, 2);
+    check_result((vyre__lir_binding[]){{out, 1}, {0}}, 2);
     CHECK_U64(out[0], zero ? 0 : 0xA5A5A5A5);
   }
 }
@@ -285,14 +286,14 @@ TEST(atomics) {
     vyre__val old =
         kit_op(&t, op, VYRE_TYPE_U32, x, kit_u32(&t, 0), value, cas ? nine : 0);
     kit_store(&t, x, kit_u32(&t, 1), old, 0);
-    /* nothing is done where the condition does not hold */
+    /* no effect if the condition is false */
     vyre__val far = kit_u32(&t, 1000);
     vyre__val none =
         kit_op(&t, op, VYRE_TYPE_U32, x, far, value, cas ? nine : no);
     if (cas) t.code[none].d = no;
     kit_store(&t, x, kit_u32(&t, 2), none, 0);
     kit_end(&t);
-    run_well(&(vyre__lir_binding){memory, 3}, 1);
+    check_result(&(vyre__lir_binding){memory, 3}, 1);
     CHECK_U64(memory[0], cases[i].want);
     CHECK_U64(memory[1], cases[i].begin);
     CHECK_U64(memory[2], 0);
@@ -305,7 +306,7 @@ TEST(all_invocations_add) {
   uint32_t x = global("x", 8);
   (void)OP(ATOMIC_ADD, U64, x, kit_u32(&t, 0), u64(UINT64_C(1) << 33), 0);
   kit_end(&t);
-  run_well(&(vyre__lir_binding){&sum, 1}, 3);
+  check_result(&(vyre__lir_binding){&sum, 1}, 3);
   CHECK_U64(sum, 5 + 48 * (UINT64_C(1) << 33));
 }
 
@@ -320,13 +321,13 @@ TEST(narrow_elements) {
   kit_store(&t, b, one, sum, 0);
   kit_store(&t, h, one, sum, 0);
   kit_end(&t);
-  run_well((vyre__lir_binding[]){{bytes, 3}, {halves, 2}}, 1);
+  check_result((vyre__lir_binding[]){{bytes, 3}, {halves, 2}}, 1);
   CHECK_U64(bytes[1], (0xFFFF + 252) & 0xFF);
   CHECK_U64(halves[1], (0xFFFF + 252) & 0xFFFF);
   CHECK(bytes[0] == 250 && bytes[2] == 252 && halves[0] == 0xFFFF);
 }
 
-/* Three bytes that are accessed as a word: the fourth must stay. */
+/* Three bytes accessed as a word: the fourth must not change. */
 TEST(words_at_the_end) {
   for (unsigned bad = 0; bad < 2; bad++) {
     uint8_t bytes[3] = {1, 2, 3};
@@ -339,44 +340,44 @@ TEST(words_at_the_end) {
     (void)OP(ATOMIC_OR, U32, x, zero, OP(LEN, U32, x, 0, 0, 0), 0);
     kit_end(&t);
     if (bad) {
-      run_badly(&(vyre__lir_binding){bytes, 3}, "behind the end of 'x'");
+      check_fails(&(vyre__lir_binding){bytes, 3}, "after the end of 'x'");
     } else {
-      run_well(&(vyre__lir_binding){bytes, 3}, 1);
+      check_result(&(vyre__lir_binding){bytes, 3}, 1);
       CHECK(bytes[0] == (1 | 3) && bytes[1] == 2 && bytes[2] == 0);
     }
   }
 }
 
-/* --- phases ----------------------------------------------------------------------------- */
+/* --- phases ------------------------------------------------------------- */
 
-/* The host's part: first 1 .. bound n[0]. Phase 0 (once): hidden[id] = id.
- * In a loop: phase 1: hidden[id] += value; phase 2: out[id] = hidden[id ^ 1]. */
+/* Host range: first 1, bound n[0]. Phase 0, once: spill[id] = id. In a loop:
+ * phase 1: spill[id] += value; phase 2: out[id] = spill[id ^ 1]. */
 static void make_phases(vyre_type type, vyre__loop kind, uint64_t first,
                         uint64_t step) {
   kit_begin(&t, "phases", 2, 1, 1);
   uint32_t to = global("out", 4);
   uint32_t n = kit_buffer(&t, "n", VYRE_MEMORY_UNIFORM, 4, false, 1);
-  uint32_t hidden = global("kept", 4);
-  t.buffers[hidden].source = VYRE_NO_INDEX;
-  t.k.spill_buffer = hidden;
+  uint32_t spill = global("kept", 4);
+  t.buffers[spill].source = VYRE_NO_INDEX;
+  t.k.spill_buffer = spill;
   t.k.spill_words = 1;
   vyre__val from = kit_u32(&t, (uint32_t)first);
   vyre__val bound = kit_load(&t, n, kit_u32(&t, 0), 0);
   t.k.host = (vyre__lir_phase){1, t.k.count};
   uint32_t begin = t.k.count;
   vyre__val id = kit_global(&t, 0);
-  kit_store(&t, hidden, id, id, 0);
+  kit_store(&t, spill, id, id, 0);
   kit_phase(&t, begin);
   begin = t.k.count;
   id = kit_global(&t, 0);
-  vyre__val sum = kit_u(&t, VYRE__LIR_ADD, kit_load(&t, hidden, id, 0),
+  vyre__val sum = kit_u(&t, VYRE__LIR_ADD, kit_load(&t, spill, id, 0),
                         OP(LOOP_VALUE, U32, 0, 0, 0, 0));
-  kit_store(&t, hidden, id, sum, 0);
+  kit_store(&t, spill, id, sum, 0);
   kit_phase(&t, begin);
   begin = t.k.count;
   id = kit_global(&t, 0);
   vyre__val other = kit_u(&t, VYRE__LIR_XOR, id, kit_u32(&t, 1));
-  kit_store(&t, to, id, kit_load(&t, hidden, other, 0), 0);
+  kit_store(&t, to, id, kit_load(&t, spill, other, 0), 0);
   kit_phase(&t, begin);
   t.steps[0] = (vyre__lir_step){.kind = VYRE__STEP_RUN, .phase = 0};
   t.steps[1] = (vyre__lir_step){.kind = VYRE__STEP_FOR,
@@ -415,7 +416,7 @@ TEST(phases_and_grid_loops) {
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     uint32_t out[4] = {9, 9, 9, 9}, bound = cases[i].bound;
     make_phases(cases[i].type, cases[i].kind, cases[i].first, cases[i].step);
-    run_well((vyre__lir_binding[]){{out, 4}, {&bound, 1}, {0}}, 2);
+    check_result((vyre__lir_binding[]){{out, 4}, {&bound, 1}, {0}}, 2);
     for (uint32_t k = 0; k < 4; k++) {
       CHECK_U64(out[k],
                 cases[i].runs ? (uint32_t)((k ^ 1) + cases[i].want) : 9);
@@ -423,9 +424,9 @@ TEST(phases_and_grid_loops) {
   }
 }
 
-/* --- launches -------------------------------------------------------------------------- */
+/* --- launches ----------------------------------------------------------- */
 
-/* What can be indexed by 32 bits runs, one more is refused before anything is. */
+/* A launch with 32-bit indices runs; one element more is refused. */
 TEST(refuses_what_cannot_be_indexed) {
   uint32_t out[4] = {9, 9, 9, 9}, bound = 0;
   uint64_t words = 7;
@@ -441,7 +442,7 @@ TEST(refuses_what_cannot_be_indexed) {
   CHECK(!vyre__lir_spill_words(&t.k, UINT32_MAX / 3 + 1, &words));
   CHECK_FAILS(run(buffers, UINT32_MAX / 2, &st), st, VYRE_INVALID_ARGUMENT,
               VYRE_KIND_GRID_TOO_LARGE);
-  CHECK_HAS(st.message, "4294967294 invocations keep 3 words");
+  CHECK_HAS(st.message, "4294967294 invocations with 3 spilled words");
   CHECK_HAS(st.fix, "smaller grid");
   t.k.spill_buffer = VYRE_NO_INDEX;
   CHECK(vyre__lir_spill_words(&t.k, UINT64_MAX, &words) && words == 0);
@@ -455,11 +456,11 @@ TEST(refuses_what_cannot_be_indexed) {
   CHECK_FAILS(run(&(vyre__lir_binding){out, UINT32_C(1) << 31}, 1, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH);
   CHECK_HAS(st.message, "'out' has 2147483648 elements");
-  run_well(&(vyre__lir_binding){out, 2}, 1);
+  check_result(&(vyre__lir_binding){out, 2}, 1);
   CHECK(out[0] == 5 && out[1] == 9);
 }
 
-/* Accesses are proven against the lengths that the program fixes. */
+/* Accesses are proven for the lengths that the program declares. */
 TEST(refuses_buffers_that_are_too_short) {
   uint32_t out[4] = {9, 9, 9, 9};
   vyre_status st;
@@ -471,11 +472,11 @@ TEST(refuses_buffers_that_are_too_short) {
               VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH);
   CHECK_HAS(st.message, "'out' has 3 elements");
   CHECK(out[3] == 9);
-  run_well(&(vyre__lir_binding){out, 4}, 1);
+  check_result(&(vyre__lir_binding){out, 4}, 1);
   CHECK(out[3] == 5);
 }
 
-/* As emitted C does: in each axis that is asked for. */
+/* Checks ids on each axis, as generated C does. */
 TEST(refuses_ids_that_do_not_fit) {
   uint32_t out[4] = {9, 9, 9, 9};
   vyre_status st;
@@ -490,15 +491,16 @@ TEST(refuses_ids_that_do_not_fit) {
   CHECK_U64(vyre__lir_max_groups(&t.k, 1), UINT32_MAX);
   CHECK_FAILS(run(&buffer, (1 << 24) + 1, &st), st, VYRE_INVALID_ARGUMENT,
               VYRE_KIND_GRID_TOO_LARGE);
-  CHECK_HAS(st.message, "16777217 workgroups of 256 in x");
+  CHECK_HAS(st.message, "16777217 workgroups of 256 invocations on axis x");
   CHECK(out[0] == 9);
-  run_well(&buffer, 1);
+  check_result(&buffer, 1);
   CHECK(out[3] == 3);
 }
 
-/* --- promises ------------------------------------------------------------------------------ */
+/* --- guarantees --------------------------------------------------------- */
 
-/* out[0] = @p op of the two, as a kernel; bits and types as given. */
+/* Builds a kernel with out[0] = @p op of two values; bits and types as given.
+ */
 static void make_one(vyre__lir_op op, vyre_type from, uint64_t a,
                      vyre_type second, uint64_t b, vyre_type type) {
   kit_begin(&t, "one", 1, 1, 1);
@@ -520,7 +522,7 @@ TEST(broken_promises) {
     int second;
     uint64_t b;
     int type;
-    const char *what; /* NULL: it holds */
+    const char *what; /* NULL: no problem */
   } cases[] = {
       {VYRE__LIR_DIV_U, U, 5, U, 0, U, "division by 0"},
       {VYRE__LIR_REM_U, W, 5, W, 0, W, "division by 0"},
@@ -555,9 +557,9 @@ TEST(broken_promises) {
     make_one(cases[i].op, (vyre_type)cases[i].from, cases[i].a,
              (vyre_type)cases[i].second, cases[i].b, (vyre_type)cases[i].type);
     if (cases[i].what) {
-      run_badly(&buffer, cases[i].what);
+      check_fails(&buffer, cases[i].what);
     } else {
-      run_well(&buffer, 1);
+      check_result(&buffer, 1);
     }
   }
 }
@@ -583,9 +585,9 @@ TEST(accesses_inside_and_outside) {
       kit_end(&t);
       x[1] = 5;
       if (holds) {
-        run_badly(&buffer, "it leaves its buffer");
+        check_fails(&buffer, "outside the buffer");
       } else {
-        run_well(&buffer, 1);
+        check_result(&buffer, 1);
         CHECK_U64(x[1], 0);
       }
     }
@@ -610,13 +612,15 @@ TEST(barriers_that_not_all_come_to) {
     kit_mark(&t, VYRE__LIR_END);
     kit_end(&t);
     t.k.has_barrier = true;
-    run_badly(&(vyre__lir_binding){out, 8}, "not all invocations come to it");
+    check_fails(&(vyre__lir_binding){out, 8},
+                "not all invocations reach the barrier");
   }
 }
 
-/* --- ends -------------------------------------------------------------------------------------- */
+/* --- out of fuel -------------------------------------------------------- */
 
-/* while (true) { if (fuel == 0) out_of_fuel; fuel--; if (n == count) break; n++ } */
+/* while (true) { if (fuel == 0) out_of_fuel; fuel--; if (n == count) break; n++
+ * } */
 static void make_fuel(uint32_t rounds, bool counts) {
   kit_begin(&t, "fuel", 1, 1, 1);
   uint32_t to = global("out", 4), fuel = kit_var(&t, "fuel", VYRE_TYPE_U32);
@@ -649,13 +653,13 @@ TEST(fuel) {
   vyre__lir_binding buffer = {out, 1};
   vyre_status st;
   make_fuel(4, true);
-  run_well(&buffer, 1);
+  check_result(&buffer, 1);
   CHECK_U64(out[0], 4);
   make_fuel(5, true);
   CHECK_FAILS(run(&buffer, 1, &st), st, VYRE_DISPATCH_FAILED,
               VYRE_KIND_OUT_OF_FUEL);
   make_fuel(1000000, false);
-  run_badly(&buffer, "goes on for too long");
+  check_fails(&buffer, "limit of instructions");
 }
 
 TEST(high_operations_are_not_accepted) {
@@ -667,7 +671,7 @@ TEST(high_operations_are_not_accepted) {
            VYRE_TYPE_U32);
   CHECK_FAILS(vyre__lir_interpret(&t.k, &launch, (vyre_allocator){0}, &st), st,
               VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE);
-  CHECK_HAS(st.message, "cannot be run");
+  CHECK_HAS(st.message, "cannot be interpreted");
 }
 
 static vyre_code run_phases(vyre_allocator allocator, vyre_status *st) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* One program with its data: what `ref` makes of it, and the same memory again for
- * somebody else to run it on. */
+/* Runs a program on `ref`, and prepares the same inputs and memory for another
+ * implementation to compare with. */
 #ifndef VYRE_TESTING_REFERENCE_RUN_TESTING_H
 #define VYRE_TESTING_REFERENCE_RUN_TESTING_H
 
@@ -22,11 +22,11 @@ typedef struct job {
   vyre_program *program;
   const vyre_input *inputs;
   size_t input_count;
-  vyre_output outputs[MOST_BUFFERS]; /* sizes; then what ref gave */
+  vyre_output outputs[MOST_BUFFERS]; /* sizes; after run_ref also the results */
   size_t output_count;
   uint32_t grid[3];
-  uint32_t workgroup[3]; /* x of 0: the program's */
-  uint8_t poison;        /* what memory that nobody wrote holds */
+  uint32_t workgroup[3]; /* 0 on x: as in the program */
+  uint8_t poison;        /* initial value of memory */
   vyre_pipeline *pipeline;
 } job;
 
@@ -37,7 +37,8 @@ static inline vyre_device *open_ref(void) {
   return device;
 }
 
-/* The grid that covers the data with workgroups of the same size on x only. */
+/* Computes the grid that covers the data with workgroups of the same size on x
+ * only. */
 static inline void grid_along_x(job *j, vyre_device *device,
                                 const vyre_dispatch_desc *desc) {
   vyre_status st = {0};
@@ -50,7 +51,7 @@ static inline void grid_along_x(job *j, vyre_device *device,
   vyre_pipeline_release(pipeline);
 }
 
-/* Compiles it for ref, runs it and keeps the outputs: job_finish. */
+/* Compiles and runs the program on ref. The outputs live until job_finish. */
 static inline void run_ref(job *j, vyre_device *device) {
   vyre_status st = {0};
   vyre_compile_options options = {
@@ -78,8 +79,8 @@ static inline void job_finish(job *j) {
   vyre_pipeline_release(j->pipeline);
 }
 
-/* Memory of every buffer of the program, as a dispatch begins it. Whoever asks
- * frees it; the analyzer loses track of the array. */
+/* Allocates the buffers of the program with their initial contents. The caller
+ * frees them. The static analyzer loses track of the array. */
 /* NOLINTBEGIN(clang-analyzer-unix.Malloc) */
 static inline void bind_all(const job *j, vyre__lir_binding *out) {
   const vyre_binding_plan *plan = vyre_pipeline_bindings(j->pipeline);
@@ -102,7 +103,7 @@ static inline void bind_all(const job *j, vyre__lir_binding *out) {
 }
 /* NOLINTEND(clang-analyzer-unix.Malloc) */
 
-/* A whole file of at most 1 MiB; the caller's to free. */
+/* Reads a file of at most 1 MiB. The caller frees the result. */
 static inline char *read_file(const char *path, size_t *length) {
   FILE *file = fopen(path, "rb");
   CHECK(file);
@@ -113,8 +114,8 @@ static inline char *read_file(const char *path, size_t *length) {
   return bytes;
 }
 
-/* Small numbers, so that indices and depths among them mean something; floats are
- * small numbers too. */
+/* Fills a buffer with small numbers, which are useful as indices and loop
+ * bounds. */
 static inline void fill(void *data, size_t size, vyre_element element,
                         uint64_t *seed) {
   size_t each = vyre_element_size(element) ? vyre_element_size(element) : 1;
@@ -132,10 +133,10 @@ static inline void fill(void *data, size_t size, vyre_element element,
   }
 }
 
-/* --- where programs come from ------------------------------------------------------*/
+/* --- sources of programs ------------------------------------------------ */
 
-/* Data for j->program: buffers without a length have @p length elements. All of it is
- * the arena's. Returns what is bound where. */
+/* Creates data for j->program in the arena. Buffers without a length get
+ * @p length elements. Returns the binding plan. */
 static inline vyre_binding_plan job_of_kernel(job *j, size_t length,
                                               uint64_t seed,
                                               vyre_arena *arena) {
@@ -168,7 +169,7 @@ static inline vyre_binding_plan job_of_kernel(job *j, size_t length,
   return plan;
 }
 
-/* The program and the data of @p g, which must stay. */
+/* Uses the program and the data of @p g, which must outlive the job. */
 static inline void job_of_generated(job *j, const vyre_random_program *g) {
   j->program = vyre_random_program_program(g);
   j->inputs = vyre_random_program_inputs(g, &j->input_count);
@@ -179,7 +180,7 @@ static inline void job_of_generated(job *j, const vyre_random_program *g) {
   memcpy(j->grid, vyre_random_program_grid(g), sizeof j->grid);
 }
 
-/* Looks at a kernel; how much is wrong with it. */
+/* Checks a kernel. Returns the number of failures. */
 typedef unsigned kernel_check(vyre_program *kernel, const char *name,
                               void *self);
 
@@ -199,7 +200,7 @@ static inline unsigned each_kernel(const char *bytes, size_t length,
   return failed;
 }
 
-/* Every kernel of examples/. */
+/* Checks every kernel of examples/. */
 static inline unsigned each_example(kernel_check *check, void *self) {
   glob_t found;
   unsigned failed = 0;
