@@ -62,9 +62,9 @@ typedef struct stand {
   vyre_context *context;
   vyre_device *device;
   vyre_pipeline *pipeline;
-  unsigned char *got; /* outputs of ITEMS items */
-  size_t items;       /* items that the form filled */
-  size_t slot_bytes;  /* bytes in host buffers after the form returned */
+  unsigned char *got;       /* outputs of ITEMS items */
+  size_t items;             /* items that the form filled */
+  size_t host_buffer_bytes; /* bytes in host buffers after the form returned */
 } stand;
 
 static void stand_open(stand *s, const job *j) {
@@ -101,7 +101,7 @@ typedef struct bindings {
   vyre_input inputs[MOST];
 } bindings;
 
-static void bind_slots(stand *s, const job *j, bindings *b) {
+static void bind_host_buffers(stand *s, const job *j, bindings *b) {
   for (size_t i = 0; i < j->output_count; i++) {
     b->slots[i] =
         (vyre_host_buffer){.allocator = test_heap_allocator(&s->slots)};
@@ -117,8 +117,8 @@ static void bind_bytes(const job *j, bindings *b, unsigned char *to) {
 }
 
 /* Uploads every second input, or all of them, to device buffers. */
-static vyre_code bind_residents(const stand *s, const job *j, bindings *b,
-                                bool all, vyre_status *st) {
+static vyre_code bind_device_buffers(const stand *s, const job *j, bindings *b,
+                                     bool all, vyre_status *st) {
   for (size_t i = 0; i < j->input_count; i++) {
     b->inputs[i] = j->inputs[i];
     if (!all && i % 2 == 1) continue;
@@ -184,9 +184,9 @@ static vyre_code run_single(stand *s, const job *j, single_form form,
   vyre_code code = VYRE_OK;
   const vyre_input *inputs = j->inputs;
   vyre_timing timing = {0};
-  bind_slots(s, j, &b);
+  bind_host_buffers(s, j, &b);
   if (is_resident) {
-    code = bind_residents(s, j, &b, false, st);
+    code = bind_device_buffers(s, j, &b, false, st);
     inputs = b.inputs;
   }
   for (int turn = 0; turn < 2 && code == VYRE_OK; turn++) {
@@ -199,7 +199,7 @@ static vyre_code run_single(stand *s, const job *j, single_form form,
     if (code == VYRE_OK) collect(s, j, &b, (size_t)turn);
   }
   if (code == VYRE_OK && timed) CHECK(timing.wall_ns > 0);
-  s->slot_bytes = s->slots.live_bytes;
+  s->host_buffer_bytes = s->slots.live_bytes;
   unbind(s, &b);
   return code;
 }
@@ -211,8 +211,8 @@ static vyre_code run_batch(stand *s, const job *j, batch_form form,
   vyre_code code = VYRE_OK, results[ITEMS];
   vyre_dispatch_desc items[ITEMS];
   for (size_t i = 0; i < ITEMS && code == VYRE_OK; i++) {
-    bind_slots(s, j, &b[i]);
-    if (is_resident) code = bind_residents(s, j, &b[i], i == 1, st);
+    bind_host_buffers(s, j, &b[i]);
+    if (is_resident) code = bind_device_buffers(s, j, &b[i], i == 1, st);
     items[i] = describe(j, &b[i], is_resident ? b[i].inputs : j->inputs);
     items[i].result = &results[i];
   }
@@ -223,7 +223,7 @@ static vyre_code run_batch(stand *s, const job *j, batch_form form,
       collect(s, j, &b[i], i);
     }
   }
-  s->slot_bytes = s->slots.live_bytes;
+  s->host_buffer_bytes = s->slots.live_bytes;
   for (size_t i = 0; i < ITEMS; i++) unbind(s, &b[i]);
   return code;
 }
@@ -276,7 +276,7 @@ static vyre_code run_resident_outputs(stand *s, const job *j, vyre_status *st) {
   static vyre_buffer handles[MOST];
   b = (bindings){0};
   memset(handles, 0, sizeof handles);
-  vyre_code code = bind_residents(s, j, &b, false, st);
+  vyre_code code = bind_device_buffers(s, j, &b, false, st);
   for (size_t i = 0; i < j->output_count; i++) b.outputs[i].size = j->sizes[i];
   /* The first output goes to an existing buffer. */
   vyre_buffer there = {0};
@@ -299,8 +299,8 @@ static vyre_code run_resident_outputs(stand *s, const job *j, vyre_status *st) {
   }
   s->items = 1;
   for (size_t i = 0; i < j->output_count; i++) {
-    bool is_there = handles[i].id == there.id;
-    if (handles[i].owner && !is_there) {
+    bool exists = handles[i].id == there.id;
+    if (handles[i].owner && !exists) {
       (void)!vyre_buffer_destroy(s->device, handles[i], NULL);
     }
   }
@@ -317,8 +317,8 @@ static vyre_code run_rows(stand *s, const job *j, vyre_status *st) {
   memset(b, 0, sizeof b);
   vyre_code code = VYRE_OK;
   for (size_t i = 0; i < ITEMS && code == VYRE_OK; i++) {
-    bind_slots(s, j, &b[i]);
-    code = bind_residents(s, j, &b[i], i == 0, st);
+    bind_host_buffers(s, j, &b[i]);
+    code = bind_device_buffers(s, j, &b[i], i == 0, st);
     memcpy(rows[i].resources, b[i].inputs, sizeof rows[i].resources);
     memcpy(outputs + i * j->output_count, b[i].outputs,
            j->output_count * sizeof *outputs);
@@ -456,7 +456,7 @@ static bool is_for(size_t form, const job *j) {
 }
 
 /* Computes the expected results with vyre_device_run_program. */
-static void ask_yardstick(job *j) {
+static void run_reference(job *j) {
   vyre_status st = {0};
   vyre_device *device;
   static bindings b;
@@ -517,7 +517,7 @@ static void kernels_make(kernels *k) {
     j->input_count = plan.input_count;
     j->output_count = plan.output_count;
     vyre_arena_deinit(&arena);
-    ask_yardstick(j);
+    run_reference(j);
   }
 }
 
@@ -562,7 +562,7 @@ TEST(every_form_gives_the_bits_of_random_programs) {
     CHECK(j.input_count <= MOST && j.output_count <= MOST);
     for (size_t i = 0; i < j.output_count; i++) j.sizes[i] = sizes[i].size;
     memcpy(j.config.grid, vyre_random_program_grid(g), sizeof j.config.grid);
-    ask_yardstick(&j);
+    run_reference(&j);
     outputs += j.total;
     for (size_t f = 0; f < FORMS; f++) {
       if (!is_for(f, &j)) continue;
@@ -615,7 +615,7 @@ static void check_failure(const stand *s, size_t form, int fault,
   CHECK(code == codes[fault] || is_memory);
   CHECK(st->code == code && st->message[0] && st->fix[0]);
   CHECK(vyre_device_is_lost(s->device) == (fault == VYRE_FAULT_DEVICE_LOST));
-  if (forms[form].traits & FRESH) CHECK_U64(s->slot_bytes, 0);
+  if (forms[form].traits & FRESH) CHECK_U64(s->host_buffer_bytes, 0);
 }
 
 /* Checks that the device works, or that all calls fail because it is lost. */
@@ -690,7 +690,7 @@ TEST(into_keeps_allocations_and_the_others_do_not) {
   stand_open(&s, j);
   static bindings b;
   b = (bindings){0};
-  bind_slots(&s, j, &b);
+  bind_host_buffers(&s, j, &b);
   size_t calls[3];
   for (int i = 0; i < 3; i++) {
     CHECK_OK(vyre_dispatch_borrowed_into(s.pipeline, j->inputs, j->input_count,
@@ -717,7 +717,7 @@ TEST(bad_calls_of_forms_are_refused) {
   stand_open(&s, j);
   static bindings b;
   b = (bindings){0};
-  bind_slots(&s, j, &b);
+  bind_host_buffers(&s, j, &b);
   vyre_dispatch_desc items[1];
   vyre_buffer_row row;
   vyre_buffer handles[4];

@@ -32,44 +32,45 @@ enum { ELEMENTS = 8, BYTES = 4 * ELEMENTS };
 typedef struct scene {
   rig r;
   uint32_t x[ELEMENTS], y[ELEMENTS + 1], z[4];
-  vyre_buffer resident; /* contents of x */
-  vyre_host_buffer slot;
+  vyre_buffer buffer; /* contents of x */
+  vyre_host_buffer host_buffer;
   vyre_input in[2];
   vyre_output out[2];
   vyre_dispatch_desc desc;
 } scene;
 
-static void open_scene(scene *s, bool is_resident, bool has_slot) {
+static void open_scene(scene *s, bool uses_device_buffer,
+                       bool uses_host_buffer) {
   vyre_status st = {0};
   memset(s, 0, sizeof *s);
   s->r = rig_open(text, NULL);
   for (uint32_t i = 0; i < ELEMENTS; i++) s->x[i] = i + 1;
-  CHECK_OK(vyre_buffer_create(s->r.device, BYTES, &s->resident, &st), st);
-  CHECK_OK(vyre_buffer_upload(s->r.device, s->resident, 0, s->x, BYTES, &st),
-           st);
-  s->in[0] = is_resident ? vyre_input_buffer(s->resident)
-                         : vyre_input_bytes(s->x, BYTES);
+  CHECK_OK(vyre_buffer_create(s->r.device, BYTES, &s->buffer, &st), st);
+  CHECK_OK(vyre_buffer_upload(s->r.device, s->buffer, 0, s->x, BYTES, &st), st);
+  s->in[0] = uses_device_buffer ? vyre_input_buffer(s->buffer)
+                                : vyre_input_bytes(s->x, BYTES);
   s->in[1] = vyre_input_bytes(s->y, BYTES);
   s->out[0] = vyre_output_bytes(s->y, BYTES);
-  s->out[1] = has_slot ? vyre_output_host_buffer(&s->slot, 0)
-                       : vyre_output_bytes(s->z, sizeof s->z);
+  s->out[1] = uses_host_buffer ? vyre_output_host_buffer(&s->host_buffer, 0)
+                               : vyre_output_bytes(s->z, sizeof s->z);
   s->desc = (vyre_dispatch_desc){
       .inputs = s->in, .input_count = 2, .outputs = s->out, .output_count = 2};
 }
 
 static void close_scene(scene *s) {
-  vyre_host_buffer_deinit(&s->slot);
+  vyre_host_buffer_deinit(&s->host_buffer);
   rig_close(&s->r);
 }
 
-/* Dispatches and checks every byte; @p rounds dispatches came before. */
-static void dispatch(scene *s, uint32_t rounds) {
+/* Dispatches and checks every byte; @p dispatch_count dispatches came
+ * before. */
+static void dispatch(scene *s, uint32_t dispatch_count) {
   vyre_status st = {0};
   const uint32_t *z = s->out[1].host_buffer ? NULL : s->z;
   CHECK_OK(vyre_dispatch(s->r.pipeline, &s->desc, &st), st);
-  if (!z) z = s->slot.data;
+  if (!z) z = s->host_buffer.data;
   for (uint32_t i = 0; i < ELEMENTS; i++) {
-    CHECK_U64(s->y[i], (uint64_t)2 * (i + 1) * (rounds + 1));
+    CHECK_U64(s->y[i], (uint64_t)2 * (i + 1) * (dispatch_count + 1));
   }
   /* zeroed before each dispatch */
   for (int i = 0; i < 4; i++) CHECK_U64(z[i], 2);
@@ -141,12 +142,12 @@ static void zero_repeat_count(scene *s) {
 static void check_without_report(scene *s) {
   s->desc.check.races = true;
 }
-static void two_places(scene *s) {
-  s->out[1].host_buffer = &s->slot;
+static void two_destinations(scene *s) {
+  s->out[1].host_buffer = &s->host_buffer;
 }
-static void freed_resident(scene *s) {
+static void freed_buffer(scene *s) {
   vyre_status st = {0};
-  CHECK_OK(vyre_buffer_destroy(s->r.device, s->resident, &st), st);
+  CHECK_OK(vyre_buffer_destroy(s->r.device, s->buffer, &st), st);
 }
 static void old_generation(scene *s) {
   s->in[0].buffer.id -= UINT64_C(1) << 32;
@@ -157,15 +158,15 @@ static void other_owner(scene *s) {
 static void range_outside(scene *s) {
   s->in[0].offset = BYTES + 4;
 }
-static void slot_over_input(scene *s) {
+static void host_buffer_over_input(scene *s) {
   /* memory that the host buffer does not own; restored below */
-  s->slot.data = s->x;
+  s->host_buffer.data = s->x;
 }
 
 typedef struct spoiled {
   const char *name;
   void (*spoil)(scene *s);
-  bool is_resident, has_slot;
+  bool uses_device_buffer, uses_host_buffer;
   vyre_code code;
   vyre_kind kind;
 } spoiled;
@@ -191,13 +192,13 @@ static const spoiled cases[] = {
      VYRE_KIND_ZERO_REPEAT_COUNT},
     {"report", check_without_report, false, false, ARGUMENT,
      VYRE_KIND_INVALID_ARGUMENT},
-    {"two places", two_places, false, false, ARGUMENT, MISMATCH},
-    {"freed", freed_resident, true, false, ARGUMENT, VYRE_KIND_STALE_HANDLE},
+    {"two places", two_destinations, false, false, ARGUMENT, MISMATCH},
+    {"freed", freed_buffer, true, false, ARGUMENT, VYRE_KIND_STALE_HANDLE},
     {"generation", old_generation, true, false, ARGUMENT,
      VYRE_KIND_STALE_HANDLE},
     {"owner", other_owner, true, false, ARGUMENT, VYRE_KIND_FOREIGN_HANDLE},
     {"range", range_outside, true, false, ARGUMENT, MISMATCH},
-    {"slot", slot_over_input, false, true, ARGUMENT, MISMATCH},
+    {"slot", host_buffer_over_input, false, true, ARGUMENT, MISMATCH},
 };
 
 TEST(changed_bindings_are_checked_again) {
@@ -205,7 +206,7 @@ TEST(changed_bindings_are_checked_again) {
     const spoiled *c = &cases[i];
     scene s;
     vyre_status st = {0};
-    open_scene(&s, c->is_resident, c->has_slot);
+    open_scene(&s, c->uses_device_buffer, c->uses_host_buffer);
     for (uint32_t k = 0; k < 3; k++) dispatch(&s, k);
     scene good = s;
     printf("    %s\n", c->name);
@@ -215,9 +216,9 @@ TEST(changed_bindings_are_checked_again) {
     CHECK(memcmp(s.y, good.y, BYTES) == 0); /* nothing ran */
     memcpy(s.in, good.in, sizeof s.in);
     memcpy(s.out, good.out, sizeof s.out);
-    s.slot = good.slot;
+    s.host_buffer = good.host_buffer;
     s.desc = good.desc;
-    if (c->spoil == freed_resident) s.in[0] = vyre_input_bytes(s.x, BYTES);
+    if (c->spoil == freed_buffer) s.in[0] = vyre_input_bytes(s.x, BYTES);
     for (uint32_t k = 3; k < 6; k++) dispatch(&s, k);
     close_scene(&s);
   }
@@ -247,9 +248,9 @@ TEST(a_buffer_of_an_idle_prepared_dispatch_is_freed_at_once) {
   open_scene(&s, true, false);
   for (uint32_t i = 0; i < 3; i++) dispatch(&s, i);
   CHECK_U64(live(&s), 1);
-  CHECK_OK(vyre_buffer_destroy(s.r.device, s.resident, &st), st);
+  CHECK_OK(vyre_buffer_destroy(s.r.device, s.buffer, &st), st);
   CHECK_U64(live(&s), 0);
-  CHECK_FAILS(vyre_buffer_destroy(s.r.device, s.resident, &st), st,
+  CHECK_FAILS(vyre_buffer_destroy(s.r.device, s.buffer, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_STALE_HANDLE);
   close_scene(&s);
 }
@@ -266,7 +267,7 @@ TEST(buffers_of_one_prepared_dispatch_are_freed_one_by_one) {
   for (int i = 0; i < 3; i++) {
     CHECK_OK(vyre_dispatch(s.r.pipeline, &s.desc, &st), st);
   }
-  CHECK_OK(vyre_buffer_destroy(s.r.device, s.resident, &st), st);
+  CHECK_OK(vyre_buffer_destroy(s.r.device, s.buffer, &st), st);
   CHECK_U64(live(&s), 1);
   uint32_t got;
   CHECK_OK(vyre_buffer_download(s.r.device, y, 4, &got, 4, &st), st);
@@ -334,7 +335,7 @@ TEST(a_freed_pipeline_releases_its_buffers) {
   vyre_pipeline_release(s.r.pipeline);
   s.r.pipeline = NULL;
   CHECK_U64(live(&s), 1);
-  CHECK_OK(vyre_buffer_destroy(s.r.device, s.resident, &st), st);
+  CHECK_OK(vyre_buffer_destroy(s.r.device, s.buffer, &st), st);
   CHECK_U64(live(&s), 0);
   close_scene(&s);
 }
@@ -432,7 +433,7 @@ TEST(buffers_are_freed_while_many_threads_use_them) {
 enum { SETS = 6 };
 
 /* Fills buffer k with k + 1 times the contents of x. */
-static void open_turns(scene *s, vyre_buffer buffers[SETS]) {
+static void open_alternating(scene *s, vyre_buffer buffers[SETS]) {
   open_scene(s, true, false);
   for (uint32_t k = 0; k < SETS; k++) {
     vyre_status st = {0};
@@ -454,7 +455,7 @@ TEST(alternating_buffers_are_not_confused) {
     vyre_buffer buffers[SETS];
     scene s;
     uint32_t sum = 0;
-    open_turns(&s, buffers);
+    open_alternating(&s, buffers);
     for (const char *at = orders[o]; *at; at++) {
       s.in[0] = vyre_input_buffer(buffers[*at - '0']);
       sum += (uint32_t)(*at - '0') + 1;
@@ -476,7 +477,7 @@ TEST(either_of_two_alternating_buffers_may_be_freed) {
     vyre_buffer buffers[SETS];
     scene s;
     uint32_t sum = 0, other = 1 - freed;
-    open_turns(&s, buffers);
+    open_alternating(&s, buffers);
     for (uint32_t i = 0; i < 8; i++) {
       s.in[0] = vyre_input_buffer(buffers[i % 2]);
       dispatch(&s, sum += i % 2);
@@ -505,7 +506,7 @@ TEST(alternating_buffers_are_cached_again_after_many_others) {
   vyre_buffer buffers[SETS];
   static uint32_t more[MANY][ELEMENTS];
   uint32_t sum = 0;
-  open_turns(&s, buffers);
+  open_alternating(&s, buffers);
   for (int i = 0; i < MANY; i++) {
     memcpy(more[i], s.x, BYTES);
     s.in[0] = vyre_input_bytes(more[i], BYTES);

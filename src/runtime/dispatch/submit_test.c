@@ -40,10 +40,10 @@ typedef struct want {
 } want;
 
 /* Computes the expected result without code of the library. */
-static want expect(const data *d, unsigned rounds) {
+static want expect(const data *d, unsigned runs) {
   want w = {{0}, {0}};
   memcpy(w.y, d->y, BYTES);
-  for (unsigned r = 0; r < rounds; r++) {
+  for (unsigned r = 0; r < runs; r++) {
     for (uint32_t i = 0; i < ELEMENTS; i++) {
       w.y[i] = d->a * d->x[i] + w.y[i];
       w.z[i % 4] += w.y[i];
@@ -158,22 +158,22 @@ TEST(retained_capacity_is_counted_while_host_buffers_have_it) {
 TEST(host_buffers_are_replaced_one_by_one) {
   vyre_status st = {0};
   vyre_allocator heap = vyre_allocator_heap();
-  vyre_host_buffer slots[3] = {{0}}, incoming[3] = {{0}};
+  vyre_host_buffer buffers[3] = {{0}}, incoming[3] = {{0}};
   static const size_t capacities[2] = {8, 1}, sizes[3] = {2, 2, 1};
   for (int i = 0; i < 2; i++) {
-    slots[i].data = heap.resize(heap.self, NULL, 0, capacities[i]);
-    slots[i].capacity = capacities[i];
+    buffers[i].data = heap.resize(heap.self, NULL, 0, capacities[i]);
+    buffers[i].capacity = capacities[i];
   }
   for (int i = 0; i < 3; i++) {
     incoming[i].data = heap.resize(heap.self, NULL, 0, sizes[i]);
     incoming[i].capacity = incoming[i].size = sizes[i];
     memset(incoming[i].data, 7 + i, sizes[i]);
   }
-  void *kept = slots[0].data, *moved = incoming[1].data;
+  void *new_buffer = buffers[0].data, *moved = incoming[1].data;
   vyre_output_stats s = {0};
-  CHECK_OK(vyre_host_buffers_replace(incoming, 3, slots, 2, &s, &st), st);
-  CHECK(slots[0].data == kept && slots[1].data == moved);
-  CHECK(*(unsigned char *)slots[2].data == 9 && !incoming[2].data);
+  CHECK_OK(vyre_host_buffers_replace(incoming, 3, buffers, 2, &s, &st), st);
+  CHECK(buffers[0].data == new_buffer && buffers[1].data == moved);
+  CHECK(*(unsigned char *)buffers[2].data == 9 && !incoming[2].data);
   CHECK_U64(s.slots, 3);
   CHECK_U64(s.reused, 1);
   CHECK_U64(s.moved, 1);
@@ -183,7 +183,7 @@ TEST(host_buffers_are_replaced_one_by_one) {
   CHECK_U64(s.moved_bytes, 2);
   CHECK_U64(s.appended_bytes, 1);
   CHECK_U64(s.retained_capacity_bytes, 11);
-  for (int i = 0; i < 3; i++) vyre_host_buffer_deinit(&slots[i]);
+  for (int i = 0; i < 3; i++) vyre_host_buffer_deinit(&buffers[i]);
 }
 
 TEST(device_buffers_feed_the_next_dispatch) {
@@ -280,7 +280,7 @@ TEST(bad_descriptors_are_refused_before_anything_runs) {
   rig r = rig_open(text, NULL);
   data d = make_data(1), before = d;
   vyre_buffer x, small;
-  vyre_host_buffer slot = {0};
+  vyre_host_buffer buffer = {0};
   CHECK_OK(vyre_buffer_create(r.device, BYTES, &x, &st), st);
   CHECK_OK(vyre_buffer_create(r.device, 8, &small, &st), st);
   uint32_t z[4] = {7, 7, 7, 7};
@@ -300,7 +300,7 @@ TEST(bad_descriptors_are_refused_before_anything_runs) {
        VYRE_KIND_BINDING_MISMATCH},
       {"output twice",
        {d.x, BYTES},
-       {.data = z, .size = 16, .host_buffer = &slot},
+       {.data = z, .size = 16, .host_buffer = &buffer},
        {0},
        VYRE_KIND_BINDING_MISMATCH},
       {"range outside",
@@ -366,17 +366,17 @@ TEST(a_host_buffer_cannot_be_input_and_output) {
   vyre_status st = {0};
   rig r = rig_open(text, NULL);
   data d = make_data(1);
-  vyre_host_buffer slot = {0};
+  vyre_host_buffer buffer = {0};
   vyre_input in[] = INPUTS(d);
   uint32_t z[4];
-  vyre_output out[] = {vyre_output_host_buffer(&slot, 0), {z, 16}};
+  vyre_output out[] = {vyre_output_host_buffer(&buffer, 0), {z, 16}};
   vyre_dispatch_desc desc = DESC(in, out);
   CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st);
-  in[0] = vyre_input_bytes(slot.data, BYTES);
+  in[0] = vyre_input_bytes(buffer.data, BYTES);
   CHECK_FAILS(vyre_dispatch(r.pipeline, &desc, &st), st, VYRE_INVALID_ARGUMENT,
               VYRE_KIND_BINDING_MISMATCH);
   CHECK_HAS(st.message, "'x' and 'y'");
-  vyre_host_buffer_deinit(&slot);
+  vyre_host_buffer_deinit(&buffer);
   rig_close(&r);
 }
 
@@ -541,9 +541,9 @@ TEST(a_warm_dispatch_allocates_nothing) {
   want got;
   vyre_buffer x;
   CHECK_OK(vyre_buffer_create(r.device, BYTES, &x, &st), st);
-  vyre_host_buffer slot = {0};
+  vyre_host_buffer buffer = {0};
   vyre_input in[] = INPUTS(d);
-  vyre_output out[] = {{got.y, BYTES}, vyre_output_host_buffer(&slot, 0)};
+  vyre_output out[] = {{got.y, BYTES}, vyre_output_host_buffer(&buffer, 0)};
   size_t calls = 0;
   for (int i = 0; i < 20; i++) {
     in[0] = i % 2 ? vyre_input_buffer(x) : vyre_input_bytes(d.x, BYTES);
@@ -553,7 +553,7 @@ TEST(a_warm_dispatch_allocates_nothing) {
   }
   CHECK(calls > 0);
   CHECK_U64(heap.calls, calls);
-  vyre_host_buffer_deinit(&slot);
+  vyre_host_buffer_deinit(&buffer);
   rig_close(&r);
   CHECK_U64(heap.live_bytes, 0);
 }
