@@ -11,8 +11,8 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "hal/device.h"
 #include "ir/ir.h"
-#include "runtime/runtime.h"
 
 /* --- devices ---------------------------------------------------------------*/
 

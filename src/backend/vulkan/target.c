@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "backend/vulkan/vulkan.h"
-#include "runtime/probe/probe.h"
+#include "hal/float_ops.h"
 
 /* Operations of floats after lowering, and the vectors that decide about them. */
 static const struct {

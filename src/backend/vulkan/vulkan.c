@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "backend/vulkan/options.h"
-#include "runtime/dispatch/command_list.h"
+#include "hal/command_list.h"
 
 static bool describe(uint32_t index, vyre_device_info *out) {
   const vk_instance *instance = vk_instance_find();

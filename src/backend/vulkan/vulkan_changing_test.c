@@ -4,7 +4,7 @@
  * as push constants and as a bound buffer, by dispatches, batches, recordings and
  * their loops. What is kept for later launches is not wrong for them either. */
 #include "backend/vulkan/vulkan_testing.h"
-#include "runtime/runtime.h"
+#include "runtime/memory/device_buffer.h"
 
 /* Each phase writes what it sees of q. `scalar` reads it at known places, `indexed`
  * by an index, and for `rounds` the host counts rounds by it. */

@@ -13,8 +13,9 @@
  *   VYRE_VK_TURN=1      in the next form: turns 0 to 2 are all three */
 #define _GNU_SOURCE /* SA_ONSTACK; NOLINT(bugprone-reserved-identifier) */
 #include "backend/vulkan/vulkan_testing.h"
+#include "hal/device.h"
+#include "runtime/compile/pipeline.h"
 #include "runtime/probe/probe.h"
-#include "runtime/runtime.h"
 #include "support/campaign.h"
 #include "support/sanitized.h"
 

@@ -8,7 +8,10 @@
 
 #include "base/attributes.h"
 #include "base/memory.h"
-#include "runtime/runtime.h"
+#include "hal/backend.h"
+#include "runtime/compile/pipeline.h"
+#include "runtime/core/context.h"
+#include "runtime/core/device.h"
 
 /* How many entries of the same program a miss is explained by, at most. */
 enum { MOST_NEAR = 16 };

@@ -13,7 +13,8 @@
 
 #include "vyre/vyre.h"
 
-#include "runtime/runtime.h"
+#include "hal/backend.h"
+#include "runtime/core/device.h"
 #include "support/check.h"
 
 extern const vyre__backend vyre__backend_ref;

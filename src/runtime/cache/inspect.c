@@ -7,7 +7,8 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "ir/ir.h"
-#include "runtime/runtime.h"
+#include "runtime/compile/pipeline.h"
+#include "runtime/core/context.h"
 
 static const char *copy_text(vyre_arena *arena, const char *text) {
   size_t size = strlen(text) + 1;

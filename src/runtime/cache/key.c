@@ -8,10 +8,10 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
+#include "hal/backend.h"
 #include "ir/ir.h"
 #include "lir/lir.h"
 #include "runtime/probe/probe.h"
-#include "runtime/runtime.h"
 
 /* --- bytes that grow ---------------------------------------------------------*/
 

@@ -2,7 +2,9 @@
 #include <string.h>
 
 #include "ir/ir.h"
-#include "runtime/runtime.h"
+#include "runtime/compile/pipeline.h"
+#include "runtime/core/context.h"
+#include "runtime/core/device.h"
 
 /* --- the same program --------------------------------------------------------*/
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* What a program asks for, held against what the device has: here, for all
  * backends. */
+#include "runtime/compile/device_limits.h"
+
 #include "base/attributes.h"
 #include "base/status.h"
+#include "hal/device.h"
 #include "ir/ir.h"
-#include "runtime/runtime.h"
 
 typedef struct needs {
   bool f64, u64, print;

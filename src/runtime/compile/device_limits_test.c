@@ -4,8 +4,9 @@
  * little as each case says. */
 #include "vyre/vyre.h"
 
+#include "hal/backend.h"
 #include "ir/ir.h"
-#include "runtime/runtime.h"
+#include "runtime/core/device.h"
 #include "support/check.h"
 
 enum { PAGE = 4096 };

@@ -9,10 +9,18 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "hal/backend.h"
 #include "ir/ir.h"
 #include "lower/trip_count.h"
+#include "runtime/compile/device_limits.h"
+#include "runtime/compile/pipeline.h"
+#include "runtime/core/device.h"
+#include "runtime/core/fault_injection.h"
+#include "runtime/core/fence.h"
 #include "runtime/core/trace.h"
-#include "runtime/runtime.h"
+#include "runtime/core/work_queue.h"
+#include "runtime/dispatch/bind.h"
+#include "runtime/dispatch/prepared.h"
 
 static vyre_code not_supported(vyre_status *st, const vyre_device *device,
                                const char *kernel, const char *what) {

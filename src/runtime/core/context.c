@@ -6,8 +6,10 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "hal/device.h"
+#include "runtime/core/fault_injection.h"
+#include "runtime/core/options.h"
 #include "runtime/core/trace.h"
-#include "runtime/runtime.h"
 
 /* Everything made from a context is allocated through it, so that a test can let
  * the nth allocation fail. */

@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "runtime/runtime.h"
+#include "runtime/core/counters.h"
+#include "runtime/core/device.h"
+#include "runtime/dispatch/prepared.h"
 
 /* Every device counts for itself, so that a dispatch shares no cache line with
  * those of other devices; the sum over all is made when somebody asks. */

@@ -7,8 +7,15 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/utf8.h"
+#include "hal/backend.h"
+#include "runtime/core/context.h"
+#include "runtime/core/counters.h"
+#include "runtime/core/device.h"
+#include "runtime/core/options.h"
+#include "runtime/core/work_queue.h"
+#include "runtime/memory/device_buffer.h"
+#include "runtime/memory/scratch_pool.h"
 #include "runtime/probe/probe.h"
-#include "runtime/runtime.h"
 
 #define BACKEND(name) extern const vyre__backend vyre__backend_##name;
 #include "runtime/backends.def"

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Names of devices, and which one "auto" takes: over backends that have none, one
  * or several. */
+#include "runtime/core/device.h"
+
 #include <stdio.h>
 
 #include "vyre/vyre.h"
 
-#include "runtime/runtime.h"
+#include "hal/backend.h"
 #include "support/check.h"
 
 static bool has_none(uint32_t index, vyre_device_info *out) {

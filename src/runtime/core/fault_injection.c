@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Faults that are injected. A fault that is armed counts down; whoever takes it
  * from one to zero is hit, so that of many threads exactly one is. */
+#include "runtime/core/fault_injection.h"
+
 #include <string.h>
 
 #include "base/status.h"
-#include "runtime/runtime.h"
 
 static const char *const names[] = {
 #define VYRE_X2(name, text) [name] = (text),

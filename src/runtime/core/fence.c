@@ -10,8 +10,10 @@
 #include "base/memory.h"
 #include "base/print.h"
 #include "base/status.h"
+#include "runtime/core/fault_injection.h"
+#include "runtime/core/fence.h"
 #include "runtime/core/trace.h"
-#include "runtime/runtime.h"
+#include "runtime/core/work_queue.h"
 
 /* Whoever waits for one of several: no fence knows them, so all that end tell
  * them all, if there are any. */

@@ -2,11 +2,14 @@
 /* Options of backends: "cpu.threads=2,cpu.width=8". A context keeps the text, if
  * all of it is known; a device looks at what begins with its backend's name. "auto"
  * instead of a number is as if it were not there. */
+#include "runtime/core/options.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/status.h"
-#include "runtime/runtime.h"
+#include "hal/backend.h"
+#include "runtime/core/context.h"
 
 /* "NAME.KEY=VALUE", as parts of the text. */
 typedef struct option_text {
@@ -176,6 +179,10 @@ vyre_code vyre__llvm_set(vyre_context *context, const char *name,
   }
   if (name) memcpy(context->llvm, name, length + 1);
   return VYRE_OK;
+}
+
+const char *vyre__context_llvm(const vyre_context *context) {
+  return context->llvm[0] ? context->llvm : NULL;
 }
 
 bool vyre_device_option_at(const char *backend, size_t index,

@@ -4,7 +4,8 @@
 
 #include "vyre/vyre.h"
 
-#include "runtime/runtime.h"
+#include "hal/backend.h"
+#include "runtime/core/device.h"
 #include "support/check.h"
 
 /* --- a backend with options: cpu's name, and nothing else of it --------------

@@ -14,7 +14,7 @@
 #define VYRE_RUNTIME_CORE_TRACE_H
 
 #include "base/clock.h"
-#include "runtime/runtime.h"
+#include "runtime/core/context.h"
 
 typedef struct vyre__trace vyre__trace;
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "runtime/core/work_queue.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -7,8 +9,10 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "runtime/core/context.h"
+#include "runtime/core/device.h"
+#include "runtime/core/fence.h"
 #include "runtime/core/trace.h"
-#include "runtime/runtime.h"
 
 /* Belongs to its device and to its thread: whoever leaves last frees it. The
  * device may end on the thread itself, when the last work of all let go of it. */

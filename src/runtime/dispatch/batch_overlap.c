@@ -4,14 +4,20 @@
  * frees memory that another item uses. Device buffers are not checked: the
  * order of the items defines what each one reads. The exception is imported
  * memory, which another item may bind as host memory. */
+#include "runtime/dispatch/batch_overlap.h"
+
 #include <string.h>
 
 #include "base/attributes.h"
 #include "base/memory.h"
 #include "base/sort.h"
 #include "base/status.h"
+#include "runtime/compile/pipeline.h"
+#include "runtime/core/device.h"
+#include "runtime/dispatch/prepared.h"
 #include "runtime/dispatch/prepared_match.h"
-#include "runtime/runtime.h"
+#include "runtime/memory/device_buffer.h"
+#include "runtime/memory/scratch_pool.h"
 
 /* The structs of host buffers and handles count as memory too: the dispatch
  * writes them. */

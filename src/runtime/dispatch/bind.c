@@ -3,13 +3,20 @@
  * kernel, before anything is changed. A first pass resolves sizes and device
  * buffers; a second one checks the memory for overlaps and copies. Bindings
  * that equal those of the last dispatch skip both (prepared_match.h). */
+#include "runtime/dispatch/bind.h"
+
 #include <string.h>
 
 #include "base/attributes.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "hal/backend.h"
 #include "ir/ir.h"
-#include "runtime/runtime.h"
+#include "runtime/compile/device_limits.h"
+#include "runtime/compile/pipeline.h"
+#include "runtime/dispatch/grid.h"
+#include "runtime/dispatch/prepared.h"
+#include "runtime/memory/device_buffer.h"
 
 static vyre__binding_info build_info(const vyre_binding *b, size_t index,
                                      uint32_t grid_buffer) {

@@ -4,7 +4,12 @@
 #include "runtime/dispatch/command_list.h"
 
 #include "base/status.h"
+#include "hal/backend.h"
+#include "runtime/compile/pipeline.h"
+#include "runtime/core/device.h"
 #include "runtime/core/trace.h"
+#include "runtime/dispatch/prepared.h"
+#include "runtime/memory/host_buffer.h"
 
 /* Returns true if binding an output to @p buffer would not change it. */
 static bool needs_no_change(const vyre__prepared *prepared,

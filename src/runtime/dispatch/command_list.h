@@ -8,7 +8,9 @@
 #ifndef VYRE_RUNTIME_DISPATCH_COMMAND_LIST_H
 #define VYRE_RUNTIME_DISPATCH_COMMAND_LIST_H
 
-#include "runtime/runtime.h"
+#include "hal/backend.h"
+#include "runtime/core/context.h"
+#include "runtime/dispatch/prepared.h"
 
 /* Maximum length of a list: by default short, so that its dispatches are still
  * in the CPU cache when it ends. A backend with a higher cost per call may ask

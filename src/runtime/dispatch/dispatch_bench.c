@@ -12,7 +12,8 @@
 #include "vyre/vyre.h"
 
 #include "bench.h"
-#include "runtime/runtime.h"
+#include "hal/backend.h"
+#include "runtime/core/device.h"
 
 long syscall(long number, ...); /* not part of POSIX */
 

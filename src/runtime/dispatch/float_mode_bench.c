@@ -6,8 +6,9 @@
 #include "vyre/vyre.h"
 
 #include "bench.h"
+#include "hal/device.h"
+#include "runtime/compile/pipeline.h"
 #include "runtime/probe/probe.h"
-#include "runtime/runtime.h"
 
 const vyre_float_op_info *bench_number(const vyre_device *device,
                                        const char *operation) {

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Computes the grid of a dispatch: the given one, or one workgroup per
  * `workgroup size` elements of the buffer that the grid covers. */
+#include "runtime/dispatch/grid.h"
+
 #include "base/attributes.h"
 #include "base/checked_math.h"
 #include "base/status.h"
+#include "hal/launch.h"
 #include "ir/ir.h"
-#include "runtime/runtime.h"
+#include "runtime/compile/pipeline.h"
 
 /* Number of ids of one axis. An id has 32 bits. */
 static const uint64_t max_ids = UINT64_C(1) << 32;

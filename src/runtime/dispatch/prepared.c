@@ -2,6 +2,8 @@
 /* Prepared dispatches: objects of a pipeline with all memory that one dispatch
  * needs. They are reused, so that a repeated dispatch allocates nothing and
  * takes no lock. */
+#include "runtime/dispatch/prepared.h"
+
 #include <string.h>
 
 #include "base/attributes.h"
@@ -9,10 +11,17 @@
 #include "base/memory.h"
 #include "base/print.h"
 #include "base/status.h"
+#include "hal/backend.h"
 #include "ir/ir.h"
+#include "runtime/compile/pipeline.h"
+#include "runtime/core/counters.h"
+#include "runtime/core/device.h"
+#include "runtime/core/fault_injection.h"
 #include "runtime/core/trace.h"
+#include "runtime/dispatch/bind.h"
 #include "runtime/dispatch/prepared_match.h"
-#include "runtime/runtime.h"
+#include "runtime/memory/device_buffer.h"
+#include "runtime/memory/host_buffer.h"
 
 /* --- creating and freeing ----------------------------------------------- */
 

@@ -13,7 +13,10 @@
 #define VYRE_RUNTIME_DISPATCH_PREPARED_MATCH_H
 
 #include "base/status.h"
-#include "runtime/runtime.h"
+#include "hal/launch.h"
+#include "runtime/compile/pipeline.h"
+#include "runtime/dispatch/bind.h"
+#include "runtime/dispatch/prepared.h"
 
 /* Prefetches memory for writing. The prepared dispatches of a large batch have
  * left the CPU cache when they are used again, so the next ones are prefetched

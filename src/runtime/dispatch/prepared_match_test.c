@@ -6,7 +6,8 @@
 
 #include "vyre/vyre.h"
 
-#include "runtime/runtime.h"
+#include "runtime/compile/pipeline.h"
+#include "runtime/dispatch/prepared.h"
 #include "support/check.h"
 #include "support/driver.h"
 

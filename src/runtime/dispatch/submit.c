@@ -9,10 +9,18 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "runtime/compile/pipeline.h"
+#include "runtime/core/device.h"
+#include "runtime/core/fence.h"
 #include "runtime/core/trace.h"
+#include "runtime/core/work_queue.h"
+#include "runtime/dispatch/batch_overlap.h"
+#include "runtime/dispatch/bind.h"
 #include "runtime/dispatch/command_list.h"
+#include "runtime/dispatch/grid.h"
+#include "runtime/dispatch/prepared.h"
 #include "runtime/dispatch/prepared_match.h"
-#include "runtime/runtime.h"
+#include "runtime/memory/scratch_pool.h"
 
 /* Batch that was submitted with a fence. */
 typedef struct batch {

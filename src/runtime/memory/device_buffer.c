@@ -5,14 +5,19 @@
  * A handle has an index into a table of the device and a generation. The table
  * entry keeps the generation of its current buffer, so that a handle of a
  * freed buffer is recognised. Looking up a handle takes no lock. */
+#include "runtime/memory/device_buffer.h"
+
 #include <string.h>
 
 #include "vyre/buffer.h"
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "hal/backend.h"
+#include "runtime/core/device.h"
+#include "runtime/core/fault_injection.h"
 #include "runtime/core/trace.h"
-#include "runtime/runtime.h"
+#include "runtime/dispatch/prepared.h"
 
 enum { HOST_ALIGNMENT = 64 };
 

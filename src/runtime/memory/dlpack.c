@@ -9,7 +9,8 @@
 #include "base/checked_math.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "runtime/runtime.h"
+#include "hal/launch.h"
+#include "runtime/memory/device_buffer.h"
 
 /* Limit of the dimensions. A tensor with more is taken as corrupt. */
 enum { MAX_DIMENSIONS = 64 };

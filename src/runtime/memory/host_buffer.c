@@ -2,12 +2,15 @@
 /* Host buffers: growable host memory that outputs are written to. A buffer
  * that is large enough is reused, so that repeated dispatches allocate
  * nothing. */
+#include "runtime/memory/host_buffer.h"
+
 #include <stddef.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "runtime/runtime.h"
+#include "runtime/core/counters.h"
+#include "runtime/core/device.h"
 
 static uint64_t add_saturated(uint64_t a, uint64_t b) {
   return a > UINT64_MAX - b ? UINT64_MAX : a + b;

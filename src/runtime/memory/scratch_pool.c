@@ -2,8 +2,10 @@
 /* Scratch pool: each device keeps one block of memory per kind for reuse. A
  * call that acquires a block owns it alone. Concurrent calls allocate further
  * blocks; the last block that is returned is kept. */
+#include "runtime/memory/scratch_pool.h"
+
 #include "base/memory.h"
-#include "runtime/runtime.h"
+#include "runtime/core/device.h"
 
 /* Largest block that the pool keeps. */
 enum { MAX_KEPT_BYTES = 16 << 20 };

@@ -9,7 +9,12 @@
 #include "base/attributes.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "hal/device.h"
+#include "hal/float_ops.h"
 #include "ir/scalar.h"
+#include "runtime/compile/pipeline.h"
+#include "runtime/core/context.h"
+#include "runtime/core/device.h"
 #include "runtime/probe/vectors.h"
 
 typedef struct operation {

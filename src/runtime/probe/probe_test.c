@@ -10,7 +10,9 @@
 
 #include "vyre/vyre.h"
 
+#include "hal/backend.h"
 #include "ir/ir.h"
+#include "runtime/core/device.h"
 #include "runtime/probe/vectors.h"
 #include "support/check.h"
 #include "support/driver.h"

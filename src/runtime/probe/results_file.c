@@ -8,6 +8,7 @@
 #include "vyre/version.h"
 
 #include "base/hash.h"
+#include "hal/backend.h"
 #include "runtime/probe/probe.h"
 
 enum { MOST_BYTES = 1 << 14, NAME_BYTES = 64 };

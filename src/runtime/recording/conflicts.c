@@ -5,6 +5,8 @@
  * is refused. */
 #include "base/attributes.h"
 #include "base/status.h"
+#include "runtime/core/device.h"
+#include "runtime/core/work_queue.h"
 #include "runtime/recording/recording.h"
 
 /* Slots of two replays that share bytes, of which one is written. Without

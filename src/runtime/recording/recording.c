@@ -7,7 +7,11 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "runtime/compile/pipeline.h"
+#include "runtime/core/device.h"
+#include "runtime/dispatch/grid.h"
 #include "runtime/dispatch/prepared_match.h"
+#include "runtime/memory/device_buffer.h"
 
 /* --- lifetime ----------------------------------------------------------- */
 

@@ -19,7 +19,9 @@
 
 #include "vyre/recording.h"
 
-#include "runtime/runtime.h"
+#include "hal/command_list.h"
+#include "runtime/dispatch/prepared.h"
+#include "runtime/memory/device_buffer.h"
 
 enum {
   VYRE__SLOT_NAME = 64, /* bytes of a slot name, with the final zero */

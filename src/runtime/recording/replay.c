@@ -7,8 +7,14 @@
 #include "base/memory.h"
 #include "base/print.h"
 #include "base/status.h"
+#include "hal/backend.h"
+#include "runtime/core/device.h"
+#include "runtime/core/fence.h"
 #include "runtime/core/trace.h"
+#include "runtime/core/work_queue.h"
 #include "runtime/dispatch/command_list.h"
+#include "runtime/dispatch/prepared.h"
+#include "runtime/memory/device_buffer.h"
 #include "runtime/recording/recording.h"
 
 /* Loop whose iterations run now. */

@@ -5,8 +5,8 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#include "runtime/memory/device_buffer.h"
 #include "runtime/recording/recording_testing.h"
-#include "runtime/runtime.h"
 
 static const vyre_allocator heap;
 

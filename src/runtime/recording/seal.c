@@ -7,6 +7,8 @@
 #include "base/checked_math.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "runtime/core/device.h"
+#include "runtime/dispatch/prepared.h"
 #include "runtime/dispatch/prepared_match.h"
 #include "runtime/recording/recording.h"
 

@@ -5,7 +5,11 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "hal/launch.h"
+#include "runtime/core/device.h"
+#include "runtime/dispatch/prepared.h"
 #include "runtime/dispatch/prepared_match.h"
+#include "runtime/memory/device_buffer.h"
 #include "runtime/recording/recording.h"
 
 /* --- binding ------------------------------------------------------------ */

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "runtime/dispatch/command_list.h"
+#include "hal/command_list.h"
 
 typedef struct batch {
   vk_device *device;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "backend/vulkan/vulkan.h"
 #include "base/status.h"
-#include "runtime/runtime.h"
+#include "hal/device.h"
 
 /* --- failures --------------------------------------------------------------------*/
 

@@ -6,7 +6,7 @@
 
 #include "backend/vulkan/vulkan.h"
 #include "base/status.h"
-#include "runtime/runtime.h"
+#include "hal/device.h"
 
 /* --- features --------------------------------------------------------------------*/
 

@@ -5,7 +5,7 @@
  * is called for them any more, and releasing them frees what is the host's; the rest
  * goes with the process. What the child opens is made anew, the instance too. */
 #include "backend/vulkan/vulkan.h"
-#include "runtime/runtime.h"
+#include "hal/device.h"
 
 /* --- calls that do nothing -------------------------------------------------------*/
 

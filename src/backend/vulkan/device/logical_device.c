@@ -8,7 +8,7 @@
 #include "backend/vulkan/vulkan.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "runtime/runtime.h"
+#include "hal/device.h"
 
 /* --- what it can do --------------------------------------------------------------*/
 

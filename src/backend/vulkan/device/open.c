@@ -3,7 +3,7 @@
 
 #include "backend/vulkan/vulkan.h"
 #include "base/status.h"
-#include "runtime/runtime.h"
+#include "hal/device.h"
 
 static uint64_t least(uint64_t a, uint64_t b) {
   return a < b ? a : b;

@@ -6,7 +6,7 @@
 #include "backend/vulkan/vulkan.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "runtime/runtime.h"
+#include "hal/launch.h"
 
 enum { BLOCK_BYTES = 32 << 20 };
 

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* A launch: one kernel with its memory, as a backend receives it. The runtime
+ * has checked everything in it. */
+#ifndef VYRE_HAL_LAUNCH_H
+#define VYRE_HAL_LAUNCH_H
+
+#include "vyre/dispatch.h"
+#include "vyre/pipeline.h"
+
+#include "hal/device.h"
+
+enum { VYRE__PIPELINE_ID = 96 };
+
+/* First member of every backend's pipeline. */
+struct vyre_pipeline {
+  vyre_device *device;   /* retained */
+  vyre_program *program; /* retained; valid, and has a body */
+  vyre_arena arena;      /* holds the plan; pipeline_init may add to it */
+  vyre_binding_plan plan;
+  uint32_t workgroup[3];
+  uint8_t ulp_budget;
+  bool counts_iterations; /* its code counts loop iterations */
+  bool is_baseline;       /* pipeline_init compiles the baseline tier; only with
+                             pipeline_replace_code */
+  /* Float mode of every operation, indexed by vyre__float_op. Usually the
+   * device's; the probe asks for others. */
+  const vyre_float_op_info *float_ops;
+  char id[VYRE__PIPELINE_ID];
+  struct vyre__pipeline_state *state; /* private to the runtime */
+};
+
+/* Device memory: first member of every backend's buffer. */
+typedef struct vyre__buffer {
+  uint64_t size;
+  unsigned char *host; /* address for the host, or NULL */
+  bool is_imported;    /* the memory at `host` belongs to the caller */
+  bool is_read_only;   /* the runtime refuses writes to it */
+  /* Private to the runtime: called when the memory is no longer used; or
+   * NULL. */
+  void (*release)(void *self);
+  void *release_user_data;
+} vyre__buffer;
+
+/* Memory of one buffer of a launch.
+ *
+ * With `buffer`, it is device memory from `offset` on. Without, `data` are
+ * bytes of the host with any alignment. A backend that cannot bind these where
+ * they are (caps.borrows_host_memory, caps.host_alignment) copies them in
+ * before the kernel, and copies those that the kernel may write back out after
+ * it. The runtime has set the first contents of outputs in both cases. It
+ * derives the copies that it reports (vyre_copy_report) from the capabilities
+ * and from aligns_atomics. */
+typedef struct vyre__view {
+  unsigned char *data;  /* NULL: a shared buffer, an empty one, or memory that
+                           the host cannot address */
+  uint32_t length;      /* elements */
+  vyre__buffer *buffer; /* device memory, or NULL */
+  uint64_t offset;      /* bytes, in `buffer` */
+  bool begins_zero; /* only for a backend with clears_outputs, and with data:
+                           the kernel must see zeros, and elements that it does
+                           not write must be zero afterwards */
+} vyre__view;
+
+typedef struct vyre__launch {
+  vyre_pipeline *pipeline;
+  struct vyre__launch *next;    /* run_batch: the following launch, or NULL */
+  bool is_independent;          /* run_batch: no earlier launch writes the host
+                                   bytes that this one binds; device buffers may
+                                   overlap */
+  const vyre__view *views;      /* one per buffer, in the program's order */
+  uint32_t grid[3];             /* ids fit in 32 bits, the product in 64 */
+  uint64_t max_loop_iterations; /* at least 1 */
+  uint64_t deadline_ns;         /* on vyre__clock_ns; 0: none */
+  uint64_t timeout_ns;          /* timeout behind the deadline, for messages */
+  bool is_complete;  /* set by run: it timed out, but all of it ran */
+  vyre_writer print; /* write may be NULL */
+  vyre_check_options check;
+  vyre_check_report *report; /* empty; not NULL if `check` asks for anything */
+  vyre_arena *scratch;       /* empty; its memory is reused, so that a repeated
+                                launch allocates nothing */
+  bool is_timed;             /* the caller asked for device_ns */
+  uint64_t device_ns;        /* set by a backend with has_device_time */
+  uint32_t launches;         /* added to the launch counter: 1, unless the
+                                backend changes it */
+  vyre_progress *progress;   /* NULL: the caller did not ask for it */
+  uint32_t launch_index, launch_count; /* position in the dispatch */
+} vyre__launch;
+
+/* Reports that a launch of @p groups workgroups (0: unknown) begins. Any
+ * thread. */
+void vyre__progress_begin(const vyre__launch *launch, uint64_t groups);
+
+/* Reports that @p groups more workgroups have finished. Any thread. */
+static inline void vyre__progress_add(const vyre__launch *launch,
+                                      uint64_t groups) {
+  if (!launch->progress) return;
+  __atomic_fetch_add(&launch->progress->completed, groups, __ATOMIC_RELAXED);
+}
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The context: allocator, options, faults, trace and cache directory that its
+ * devices share. */
+#ifndef VYRE_RUNTIME_CORE_CONTEXT_H
+#define VYRE_RUNTIME_CORE_CONTEXT_H
+
+#include <stdatomic.h>
+
+#include "vyre/context.h"
+
+#include "runtime/cache/cache.h"
+
+struct vyre_context {
+  vyre_allocator base_allocator; /* the caller's */
+  vyre_allocator allocator;      /* base_allocator with injected faults */
+  atomic_uint references;
+  bool is_default;
+  _Atomic(struct vyre__trace *) trace; /* NULL: none; set once (trace.c) */
+
+  /* One bit per armed fault (fault_injection.c). While it is 0, a check for
+   * faults is one load. */
+  atomic_uint armed;
+  struct {
+    _Atomic uint64_t left; /* operations until the fault hits; 0: not armed */
+    atomic_bool repeats;   /* every later operation fails too */
+  } faults[VYRE_FAULT_COUNT];
+  vyre__cache cache; /* directory of compiled pipelines */
+  char options[512]; /* backend options (options.c) */
+  char llvm[256];    /* library for device "cpu"; "": search for it */
+};
+
+/* Returns the context that devices use when the caller passes none,
+ * retained. */
+vyre_code vyre__context_default(vyre_context **out, vyre_status *st);
+
+#endif
