@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Writes and reads artifacts. */
 #include "hal/artifact.h"
 
 #include <assert.h>
@@ -7,7 +8,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-/* Numbers of the plan, as they are. */
+/* The numbers of the plan, stored as one block. */
 enum { NUMBERS_SIZE = offsetof(vyre__host_plan, buffers) };
 
 typedef struct head {
@@ -18,20 +19,21 @@ typedef struct head {
   uint32_t counts[VYRE__ARTIFACT_ARRAYS];
 } head;
 
-static_assert(NUMBERS_SIZE == 14 * sizeof(uint32_t), "no padding between");
-static_assert(sizeof(head) == 24 + NUMBERS_SIZE + 16, "no padding at all");
+static_assert(NUMBERS_SIZE == 14 * sizeof(uint32_t),
+              "the numbers have no padding");
+static_assert(sizeof(head) == 24 + NUMBERS_SIZE + 16,
+              "the head has no padding");
 
-vyre_code vyre__artifact_bad(vyre_status *st, const char *what,
-                             uint64_t number) {
+vyre_code vyre__artifact_bad(vyre_status *st, const char *defect,
+                             uint64_t value) {
   return VYRE_FAIL_WITH(st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE, NULL,
-                        VYRE_NUMBERS({"number", number}),
-                        "compile the kernel again; `vyre cache prune --all` "
-                        "drops what is on disk",
-                        "a kept kernel cannot be used: %s (%llu)", what,
-                        (unsigned long long)number);
+                        VYRE_NUMBERS({"number", value}),
+                        "run `vyre cache prune --all`, then compile again",
+                        "the cached kernel is corrupt: %s (%llu)", defect,
+                        (unsigned long long)value);
 }
 
-/* --- writing ---------------------------------------------------------------------*/
+/* --- writing -------------------------------------------------------------- */
 
 static bool put(vyre_writer writer, const void *bytes, size_t size) {
   return size == 0 || writer.write(writer.self, bytes, size);
@@ -60,7 +62,7 @@ bool vyre__artifact_write(const vyre__artifact *a, vyre_writer writer) {
   return is_done && put(writer, a->code, a->code_size);
 }
 
-/* --- reading ---------------------------------------------------------------------*/
+/* --- reading -------------------------------------------------------------- */
 
 typedef struct reader {
   const unsigned char *at;
@@ -69,14 +71,16 @@ typedef struct reader {
   vyre_status *st;
 } reader;
 
-/* The next @p count elements, in the arena; @p to is the address of a pointer. */
-static vyre_code take(reader *in, size_t count, size_t element, void *to) {
-  size_t size = count * element; /* at most 2^32 of a few bytes */
+/* Copies the next @p count elements to the arena. @p to is the address of a
+ * pointer. */
+static vyre_code read_array(reader *in, size_t count, size_t element,
+                            void *to) {
+  size_t size = count * element; /* count < 2^32, element is small */
   if (size > in->left) {
-    return vyre__artifact_bad(in->st, "it ends too soon", in->left);
+    return vyre__artifact_bad(in->st, "size: bytes left", in->left);
   }
   void *copy = vyre__arena_array(in->arena, count, element);
-  if (!copy) return vyre__no_memory(in->st, "a kept kernel", "bytes", size);
+  if (!copy) return vyre__no_memory(in->st, "a cached kernel", "bytes", size);
   if (size > 0) memcpy(copy, in->at, size);
   memcpy(to, &copy, sizeof copy);
   in->at += size;
@@ -87,18 +91,19 @@ static vyre_code take(reader *in, size_t count, size_t element, void *to) {
 static vyre_code check_head(const vyre__artifact *a, const head *h,
                             vyre_status *st) {
   if (memcmp(h->magic, a->magic, sizeof h->magic) != 0) {
-    return vyre__artifact_bad(st, "it is none", (unsigned char)h->magic[0]);
+    return vyre__artifact_bad(st, "magic number, first byte",
+                              (unsigned char)h->magic[0]);
   }
   if (h->version != a->version) {
-    return vyre__artifact_bad(st, "its version", h->version);
+    return vyre__artifact_bad(st, "version", h->version);
   }
   if (h->own_size != a->own_size) {
-    return vyre__artifact_bad(st, "its size", h->own_size);
+    return vyre__artifact_bad(st, "size of backend data", h->own_size);
   }
   for (uint32_t i = 0; i < VYRE__ARTIFACT_ARRAYS; i++) {
-    uint32_t most = i < a->array_count ? a->arrays[i].most : 0;
-    if (h->counts[i] > most) {
-      return vyre__artifact_bad(st, "its counts", h->counts[i]);
+    uint32_t max_count = i < a->array_count ? a->arrays[i].max_count : 0;
+    if (h->counts[i] > max_count) {
+      return vyre__artifact_bad(st, "count of array elements", h->counts[i]);
     }
   }
   return VYRE_OK;
@@ -109,11 +114,11 @@ static vyre_code check_numbers(const vyre__host_plan *p, vyre_status *st) {
                              p->host_count, p->loop_count};
   for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
     if (counts[i] > VYRE__ARTIFACT_MAX) {
-      return vyre__artifact_bad(st, "its counts", counts[i]);
+      return vyre__artifact_bad(st, "count in the plan", counts[i]);
     }
   }
-  if (p->phase_count == 0) return vyre__artifact_bad(st, "its phases", 0);
-  if (p->has_fuel > 1) return vyre__artifact_bad(st, "its fuel", p->has_fuel);
+  if (p->phase_count == 0) return vyre__artifact_bad(st, "number of phases", 0);
+  if (p->has_fuel > 1) return vyre__artifact_bad(st, "fuel flag", p->has_fuel);
   return VYRE_OK;
 }
 
@@ -123,7 +128,7 @@ vyre_code vyre__artifact_read(const void *bytes, size_t size, vyre__artifact *a,
   vyre__host_plan *p = a->plan;
   head h;
   if (size < sizeof h + a->own_size) {
-    return vyre__artifact_bad(st, "it ends too soon", size);
+    return vyre__artifact_bad(st, "size in bytes", size);
   }
   memcpy(&h, bytes, sizeof h);
   VYRE_TRY(check_head(a, &h, st));
@@ -133,16 +138,16 @@ vyre_code vyre__artifact_read(const void *bytes, size_t size, vyre__artifact *a,
   if (a->own_size > 0) memcpy(a->own, in.at + sizeof h, a->own_size);
   in.at += sizeof h + a->own_size;
   in.left -= sizeof h + a->own_size;
-  VYRE_TRY(take(&in, p->buffer_count, sizeof *p->buffers, &p->buffers));
-  VYRE_TRY(take(&in, p->step_count, sizeof *p->steps, &p->steps));
-  VYRE_TRY(take(&in, p->host_count, sizeof *p->host, &p->host));
+  VYRE_TRY(read_array(&in, p->buffer_count, sizeof *p->buffers, &p->buffers));
+  VYRE_TRY(read_array(&in, p->step_count, sizeof *p->steps, &p->steps));
+  VYRE_TRY(read_array(&in, p->host_count, sizeof *p->host, &p->host));
   for (uint32_t i = 0; i < a->array_count; i++) {
     *a->arrays[i].count = h.counts[i];
-    VYRE_TRY(
-        take(&in, h.counts[i], a->arrays[i].element, a->arrays[i].pointer));
+    VYRE_TRY(read_array(&in, h.counts[i], a->arrays[i].element,
+                        a->arrays[i].pointer));
   }
   if (in.left != h.code_size) {
-    return vyre__artifact_bad(st, "it ends too soon, or too late", size);
+    return vyre__artifact_bad(st, "size in bytes", size);
   }
   a->code = in.at;
   a->code_size = in.left;

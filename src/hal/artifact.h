@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A compiled kernel as bytes, for the cache: what launches it (host_plan.h), what
- * the backend has beside, and the code. Files may be anyone's: everything that is
- * read is looked at, and what is not as it was written is refused.
- *
+/* Artifacts: compiled kernels as bytes, for the cache. An artifact holds the
+ * host plan, data of the backend, and the code. Cache files may be corrupt or
+ * hostile, so reading checks every value and refuses bytes that writing cannot
+ * produce.
  *   head      magic, version, sizes, numbers of the plan, counts of the arrays
  *   own       numbers of the backend
  *   buffers, steps, host code; arrays of the backend; code */
@@ -11,18 +11,18 @@
 
 #include "hal/host_plan.h"
 
-/* An array of the backend: where its pointer and its count are. */
+/* An array of the backend: addresses of its pointer and of its count. */
 typedef struct vyre__artifact_array {
-  void *pointer; /* of a pointer to elements */
+  void *pointer; /* address of a pointer to the elements */
   uint32_t *count;
-  uint32_t element; /* bytes */
-  uint32_t most;    /* elements */
+  uint32_t element;   /* bytes of an element */
+  uint32_t max_count; /* elements */
 } vyre__artifact_array;
 
 enum { VYRE__ARTIFACT_ARRAYS = 4, VYRE__ARTIFACT_MAX = 1 << 20 };
 
-/* The same description writes and reads: @p plan, own and arrays are then filled.
- * own has no padding. */
+/* Description of an artifact. Writing reads it; reading fills *plan, *own and
+ * the arrays. `own` has no padding. */
 typedef struct vyre__artifact {
   const char *magic; /* 8 bytes */
   uint32_t version;
@@ -31,22 +31,24 @@ typedef struct vyre__artifact {
   void *own;
   vyre__artifact_array arrays[VYRE__ARTIFACT_ARRAYS];
   uint32_t array_count;
-  const void *code; /* read: in the bytes */
+  const void *code; /* after reading: points into the bytes */
   size_t code_size;
 } vyre__artifact;
 
-/* False if the writer refused. */
+/* Writes an artifact. Returns false if the writer failed. */
 bool vyre__artifact_write(const vyre__artifact *artifact, vyre_writer writer);
 
-/* Fills what @p artifact describes; copies live in @p arena. The plan was checked,
- * own and arrays are for the backend to check.
- * Errors: VYRE_KERNEL_COMPILE_FAILED; VYRE_OUT_OF_MEMORY. */
+/* Reads an artifact; copies live in @p arena. Checks the plan. The backend
+ * checks its own data and its arrays.
+ * Errors: VYRE_KERNEL_COMPILE_FAILED;
+ * VYRE_OUT_OF_MEMORY. */
 vyre_code vyre__artifact_read(const void *bytes, size_t size,
                               vyre__artifact *artifact, vyre_arena *arena,
                               vyre_status *st);
 
-/* The failure of all of this: what is wrong, and its number. */
-vyre_code vyre__artifact_bad(vyre_status *st, const char *what,
-                             uint64_t number);
+/* Reports that an artifact cannot be used, with the defect and a value that
+ * shows it. */
+vyre_code vyre__artifact_bad(vyre_status *st, const char *defect,
+                             uint64_t value);
 
 #endif

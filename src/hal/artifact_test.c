@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Tests of artifacts and host plans. */
 #include "hal/artifact.h"
 
 #include "hal/host_plan_testing.h"
 #include "support/check.h"
 
-/* --- loops of the host -------------------------------------------------------------*/
+/* --- loops of the host ---------------------------------------------------- */
 
 #define S32(x) ((uint64_t)(uint32_t)(x))
 #define S64(x) ((uint64_t)(x))
@@ -16,14 +17,14 @@ static vyre__lir_inst constant(uint64_t value) {
                           .d = (uint32_t)(value >> 32)};
 }
 
-/* What the variable of a loop takes, one after the other. */
+/* Compares the values that a loop variable takes. */
 TEST(loops_run_as_the_language_says_in_every_type) {
-  enum { MOST = 5 };
+  enum { MAX_VALUES = 5 };
   static const struct {
     uint8_t type, kind;
     uint64_t first, bound, by;
     size_t count;
-    uint64_t values[MOST];
+    uint64_t values[MAX_VALUES];
   } cases[] = {
       {VYRE_TYPE_U32, VYRE__LOOP_LT, 0, 3, 1, 3, {0, 1, 2}},
       {VYRE_TYPE_U32, VYRE__LOOP_LT, 3, 3, 1, 0, {0}},
@@ -98,12 +99,12 @@ TEST(loops_run_as_the_language_says_in_every_type) {
   }
 }
 
-/* --- a kernel with all of it ---------------------------------------------------------*/
+/* --- a kernel with all of it ---------------------------------------------- */
 
-/* What a backend has beside. */
-typedef struct beside {
-  uint32_t number, most;
-} beside;
+/* Data of the backend. */
+typedef struct own_data {
+  uint32_t number, other;
+} own_data;
 
 typedef struct pair {
   uint16_t a, b;
@@ -112,7 +113,7 @@ typedef struct pair {
 typedef struct rig {
   planned_kernel k;
   vyre__host_plan plan;
-  beside own;
+  own_data own;
   const pair *pairs;
   uint32_t pair_count;
 } rig;
@@ -137,9 +138,9 @@ TEST(a_plan_has_what_the_kernel_asks_for) {
   rig_open(&r);
   const vyre__host_plan *p = &r.plan;
   CHECK_U64(p->workgroup[0], 4);
-  CHECK_U64(p->buffer_count, 4); /* one is hidden */
-  CHECK_U64(p->hidden, 3);
-  CHECK(p->hidden_words > 0 && p->loop_count == 2 && !p->has_floats);
+  CHECK_U64(p->buffer_count, 4); /* one is the spill buffer */
+  CHECK_U64(p->spill_buffer, 3);
+  CHECK(p->spill_words > 0 && p->loop_count == 2 && !p->has_floats);
   CHECK(p->buffers[0].is_bound && !p->buffers[3].is_bound);
   CHECK_U64(p->buffers[0].max, 1000);
   CHECK_U64(p->buffers[2].min, 3);
@@ -147,7 +148,7 @@ TEST(a_plan_has_what_the_kernel_asks_for) {
   rig_close(&r);
 }
 
-/* Loops of loops: the inner ones begin at twice the outer one's number. */
+/* Nested loops: the inner one starts at twice the value of the outer one. */
 TEST(the_host_computes_bounds_from_uniforms_lengths_and_loops_around) {
   enum { N = 2, LENGTH = 8 };
   rig r;
@@ -189,7 +190,7 @@ TEST(the_host_computes_bounds_from_uniforms_lengths_and_loops_around) {
   rig_close(&r);
 }
 
-/* --- as bytes ------------------------------------------------------------------------*/
+/* --- as bytes ------------------------------------------------------------- */
 
 typedef struct bytes {
   char *data;
@@ -208,7 +209,7 @@ static bool append(void *self, const char *more, size_t length) {
 
 static const char code[] = "not really code";
 
-static vyre__artifact describe(vyre__host_plan *plan, beside *own,
+static vyre__artifact describe(vyre__host_plan *plan, own_data *own,
                                const pair **all, uint32_t *count) {
   return (vyre__artifact){.magic = "testing",
                           .version = 5,
@@ -228,7 +229,7 @@ static bytes write_it(rig *r) {
   return out;
 }
 
-TEST(what_is_written_is_read_back) {
+TEST(an_artifact_round_trips) {
   rig r, other = {0};
   rig_open(&r);
   bytes written = write_it(&r);
@@ -250,7 +251,8 @@ TEST(what_is_written_is_read_back) {
   rig_close(&r);
 }
 
-/* What was taken can be walked with any bytes bound; loops may be long. */
+/* Takes some steps of a plan that was accepted, with arbitrary bytes bound.
+ * Loops may be long. */
 static void walk_some(const vyre__host_plan *plan) {
   enum { LENGTH = 3, STEPS = 200 };
   unsigned char *data = calloc(LENGTH, 8);
@@ -258,7 +260,7 @@ static void walk_some(const vyre__host_plan *plan) {
   vyre__view *views = calloc(plan->buffer_count + (size_t)1, sizeof *views);
   CHECK(data && values && views);
   for (uint32_t i = 0; i < plan->buffer_count; i++) {
-    /* others have no view: the program does not know of them */
+    /* the others are not in the program, and have no view */
     if (!plan->buffers[i].is_bound) continue;
     views[i] = (vyre__view){.data = data,
                             .length = LENGTH * 8u / plan->buffers[i].unit};
@@ -267,9 +269,9 @@ static void walk_some(const vyre__host_plan *plan) {
   vyre__host_schedule walk = vyre__host_schedule_begin(plan, &launch, values);
   uint32_t phase = 0;
   for (int i = 0; i < STEPS; i++) {
-    vyre__host_step walked = vyre__host_schedule_step(&walk, &phase);
-    if (walked == VYRE__HOST_STEP_END) break;
-    if (walked == VYRE__HOST_STEP_LAUNCH) CHECK(phase < plan->phase_count);
+    vyre__host_step step = vyre__host_schedule_step(&walk, &phase);
+    if (step == VYRE__HOST_STEP_END) break;
+    if (step == VYRE__HOST_STEP_LAUNCH) CHECK(phase < plan->phase_count);
   }
   free(views);
   free(values);
@@ -329,7 +331,7 @@ TEST(any_changed_byte_is_refused_or_harmless) {
   rig_close(&r);
 }
 
-/* A plan that nobody writes, and what is said of it. */
+/* A defect of a plan, and the text that the message has for it. */
 typedef struct fault {
   const char *says;
   void (*make)(vyre__host_plan *plan, vyre__plan_buffer *buffers,
@@ -364,9 +366,9 @@ FAULT(odd_width, buffers[0].width = 0)
 FAULT(wide_width, buffers[1].width = 16)
 FAULT(odd_unit, buffers[1].unit = 3)
 FAULT(odd_alignment, buffers[1].aligned = 3)
-FAULT(less_most, buffers[2].max = buffers[2].min - 1)
-FAULT(bound_hidden, buffers[3].is_bound = 1)
-FAULT(far_hidden, p->hidden = 4)
+FAULT(max_below_min, buffers[2].max = buffers[2].min - 1)
+FAULT(bound_spill_buffer, buffers[3].is_bound = 1)
+FAULT(far_spill_buffer, p->spill_buffer = 4)
 FAULT(odd_kind, steps[0].kind = 3)
 FAULT(far_phase, steps[first_of(p, VYRE__STEP_RUN)].phase = p->phase_count)
 FAULT(run_with_loop, steps[first_of(p, VYRE__STEP_RUN)].loop = 1)
@@ -397,41 +399,41 @@ FAULT(later_operand, host[0] = (vyre__lir_inst){.op = VYRE__LIR_NOT, .a = 1})
 FAULT(load_global, host[host_of(p, VYRE__LIR_LOAD)].aux = 0)
 FAULT(far_load, host[host_of(p, VYRE__LIR_LOAD)].aux = 77)
 FAULT(load_nowhere, host[host_of(p, VYRE__LIR_LOAD)].a = 0)
-FAULT(length_of_hidden, host[host_of(p, VYRE__LIR_LEN)].aux = 3)
+FAULT(length_of_spill_buffer, host[host_of(p, VYRE__LIR_LEN)].aux = 3)
 FAULT(far_loop_value, host[host_of(p, VYRE__LIR_LOOP_VALUE)].aux = 2)
 
 TEST(a_plan_that_cannot_be_walked_is_refused_and_named) {
   static const fault faults[] = {
-      {"its phases (0)", no_phases},
-      {"its counts (1048577)", too_many},
-      {"its fuel (2)", odd_fuel},
-      {"a buffer (0)", odd_width},
-      {"a buffer (1)", wide_width},
-      {"a buffer (1)", odd_unit},
-      {"a buffer (1)", odd_alignment},
-      {"a buffer (2)", less_most},
-      {"a buffer (3)", bound_hidden},
-      {"its hidden buffer (4)", far_hidden},
-      {"a step (0)", odd_kind},
-      {"a step", far_phase},
-      {"a step", run_with_loop},
-      {"a step", odd_compare},
-      {"a step", float_loop},
-      {"a step", stands_still},
-      {"a step", far_bound},
-      {"a step", far_loop},
-      {"a loop", own_mate},
-      {"a loop", same_loop},
-      {"the end of a loop", crossed},
-      {"an open loop (1)", unclosed},
-      {"an operation of the host (0)", no_operation},
-      {"an operation of the host (0)", a_store},
-      {"an operation of the host (0)", later_operand},
-      {"an operation of the host", load_global},
-      {"an operation of the host", far_load},
-      {"an operation of the host", load_nowhere},
-      {"an operation of the host", length_of_hidden},
-      {"an operation of the host", far_loop_value},
+      {"number of phases (0)", no_phases},
+      {"count in the plan (1048577)", too_many},
+      {"fuel flag (2)", odd_fuel},
+      {"buffer (0)", odd_width},
+      {"buffer (1)", wide_width},
+      {"buffer (1)", odd_unit},
+      {"buffer (1)", odd_alignment},
+      {"buffer (2)", max_below_min},
+      {"buffer (3)", bound_spill_buffer},
+      {"index of the spill buffer (4)", far_spill_buffer},
+      {"step (0)", odd_kind},
+      {"step", far_phase},
+      {"step", run_with_loop},
+      {"step", odd_compare},
+      {"step", float_loop},
+      {"step", stands_still},
+      {"step", far_bound},
+      {"step", far_loop},
+      {"start of a loop at step", own_mate},
+      {"start of a loop at step", same_loop},
+      {"end of a loop at step", crossed},
+      {"number of open loops (1)", unclosed},
+      {"host operation (0)", no_operation},
+      {"host operation (0)", a_store},
+      {"host operation (0)", later_operand},
+      {"host operation", load_global},
+      {"host operation", far_load},
+      {"host operation", load_nowhere},
+      {"host operation", length_of_spill_buffer},
+      {"host operation", far_loop_value},
   };
   for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
     rig r;
@@ -481,7 +483,7 @@ TEST(without_memory_it_says_so) {
   rig_close(&r);
 }
 
-/* --- against a program ---------------------------------------------------------------*/
+/* --- against a program ---------------------------------------------------- */
 
 TEST(a_plan_of_another_program_does_not_fit) {
   rig r;
@@ -506,7 +508,7 @@ TEST(a_plan_of_another_program_does_not_fit) {
     st = (vyre_status){0};
     CHECK_FAILS(vyre__host_plan_fits(&plan, &pipeline, &st), st,
                 VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE);
-    CHECK_HAS(st.message, "another program than 'k'");
+    CHECK_HAS(st.message, "does not belong to program 'k'");
   }
   rig_close(&r);
 }
@@ -515,8 +517,7 @@ TEST_MAIN(
     TEST_ENTRY(loops_run_as_the_language_says_in_every_type),
     TEST_ENTRY(a_plan_has_what_the_kernel_asks_for),
     TEST_ENTRY(the_host_computes_bounds_from_uniforms_lengths_and_loops_around),
-    TEST_ENTRY(what_is_written_is_read_back),
-    TEST_ENTRY(other_lengths_are_refused),
+    TEST_ENTRY(an_artifact_round_trips), TEST_ENTRY(other_lengths_are_refused),
     TEST_ENTRY(any_changed_byte_is_refused_or_harmless),
     TEST_ENTRY(a_plan_that_cannot_be_walked_is_refused_and_named),
     TEST_ENTRY(without_memory_it_says_so),

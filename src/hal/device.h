@@ -47,7 +47,8 @@ vyre_code vyre__device_lost(const vyre_device *device, vyre_status *st);
 void vyre__device_leave(vyre_device *device);
 
 /* Opens device @p index of @p backend over handles that the caller owns.
- * device_init finds @p given in device->external. Errors: those of
+ * device_init finds @p given in device->external.
+ * Errors: those of
  * vyre_device_open. */
 vyre_code vyre__device_open_given(vyre_context *context,
                                   const vyre__backend *backend, uint32_t index,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Builds, checks and executes host plans. */
 #include "hal/host_plan.h"
 
 #include <string.h>
@@ -11,16 +12,16 @@
 #include "ir/ir.h"
 #include "ir/scalar.h"
 
-/* --- from a kernel ---------------------------------------------------------------*/
+/* --- from a LIR kernel ---------------------------------------------------- */
 
-static void take_buffers(const vyre__lir_kernel *k, uint32_t limit,
+static void copy_buffers(const vyre__lir_kernel *k, uint32_t limit,
                          vyre__plan_buffer *to) {
   for (uint32_t i = 0; i < k->buffer_count; i++) {
     const vyre__lir_buffer *b = &k->buffers[i];
-    uint32_t most = vyre__lir_max_elements(b);
+    uint32_t max_elements = vyre__lir_max_elements(b);
     to[i] = (vyre__plan_buffer){
         .min = b->count,
-        .max = most < limit ? most : limit,
+        .max = max_elements < limit ? max_elements : limit,
         .kind = b->kind,
         .unit = b->unit,
         .width = b->width,
@@ -29,7 +30,8 @@ static void take_buffers(const vyre__lir_kernel *k, uint32_t limit,
   }
 }
 
-/* The other end of the loop of step @p at. */
+/* Returns the step at the other end of the loop that step @p at starts or
+ * ends. */
 static uint32_t mate_of(const vyre__lir_kernel *k, uint32_t at) {
   for (uint32_t i = 0; i < k->step_count; i++) {
     const vyre__lir_step *s = &k->steps[i];
@@ -40,7 +42,7 @@ static uint32_t mate_of(const vyre__lir_kernel *k, uint32_t at) {
   return at;
 }
 
-static void take_steps(const vyre__lir_kernel *k, vyre__plan_step *to) {
+static void copy_steps(const vyre__lir_kernel *k, vyre__plan_step *to) {
   for (uint32_t i = 0; i < k->step_count; i++) {
     const vyre__lir_step *s = &k->steps[i];
     to[i] = (vyre__plan_step){.kind = s->kind, .mate = i};
@@ -59,7 +61,7 @@ static void take_steps(const vyre__lir_kernel *k, vyre__plan_step *to) {
   }
 }
 
-static void take_host(const vyre__lir_kernel *k, vyre__lir_inst *to) {
+static void copy_host(const vyre__lir_kernel *k, vyre__lir_inst *to) {
   for (uint32_t i = k->host.begin; i < k->host.end; i++, to++) {
     *to = k->code[i];
     to->hints = 0;
@@ -78,9 +80,10 @@ static bool has_floats(const vyre__host_plan *plan) {
   return found;
 }
 
-vyre_code vyre__host_plan_build(const vyre__lir_kernel *k, uint32_t most,
-                                const char *backend, vyre_arena *arena,
-                                vyre__host_plan *out, vyre_status *st) {
+vyre_code vyre__host_plan_build(const vyre__lir_kernel *k,
+                                uint32_t max_elements, const char *backend,
+                                vyre_arena *arena, vyre__host_plan *out,
+                                vyre_status *st) {
   uint32_t host_count = k->host.end - k->host.begin;
   vyre__plan_buffer *buffers =
       vyre__arena_array(arena, k->buffer_count, sizeof *buffers);
@@ -90,29 +93,29 @@ vyre_code vyre__host_plan_build(const vyre__lir_kernel *k, uint32_t most,
   if (!buffers || !steps || !host) {
     return vyre__no_memory(st, backend, "steps", k->step_count);
   }
-  take_buffers(k, most, buffers);
-  take_steps(k, steps);
-  take_host(k, host);
+  copy_buffers(k, max_elements, buffers);
+  copy_steps(k, steps);
+  copy_host(k, host);
   *out = (vyre__host_plan){.has_fuel = k->has_fuel,
                            .phase_count = k->phase_count,
                            .buffer_count = k->buffer_count,
                            .step_count = k->step_count,
                            .host_count = host_count,
                            .loop_count = k->grid_loop_count,
-                           .hidden = k->spill_buffer,
-                           .hidden_words = k->spill_words,
+                           .spill_buffer = k->spill_buffer,
+                           .spill_words = k->spill_words,
                            .buffers = buffers,
                            .steps = steps,
                            .host = host};
   for (unsigned axis = 0; axis < 3; axis++) {
     out->workgroup[axis] = k->workgroup[axis];
-    out->most_groups[axis] = vyre__lir_max_groups(k, axis);
+    out->max_groups[axis] = vyre__lir_max_groups(k, axis);
   }
   out->has_floats = has_floats(out);
   return VYRE_OK;
 }
 
-/* --- one that was read -------------------------------------------------------------*/
+/* --- from an artifact ----------------------------------------------------- */
 
 static bool is_power(unsigned bytes) {
   return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
@@ -123,12 +126,12 @@ static vyre_code check_buffers(const vyre__host_plan *p, vyre_status *st) {
     const vyre__plan_buffer *b = &p->buffers[i];
     if (!is_power(b->unit) || !is_power(b->width) || b->is_bound > 1 ||
         (b->aligned != 1 && b->aligned != b->width) ||
-        (b->is_bound && p->hidden == i) || b->min > b->max) {
-      return vyre__artifact_bad(st, "a buffer", i);
+        (b->is_bound && p->spill_buffer == i) || b->min > b->max) {
+      return vyre__artifact_bad(st, "buffer", i);
     }
   }
-  if (p->hidden != VYRE_NO_INDEX && p->hidden >= p->buffer_count) {
-    return vyre__artifact_bad(st, "its hidden buffer", p->hidden);
+  if (p->spill_buffer != VYRE_NO_INDEX && p->spill_buffer >= p->buffer_count) {
+    return vyre__artifact_bad(st, "index of the spill buffer", p->spill_buffer);
   }
   return VYRE_OK;
 }
@@ -138,8 +141,8 @@ static bool is_loop_type(unsigned type) {
          type == VYRE_TYPE_U64 || type == VYRE_TYPE_I64;
 }
 
-/* As take_steps writes it, its place among the others aside. */
-static bool is_step(const vyre__host_plan *p, uint32_t at) {
+/* Checks one step by itself: its fields are those that copy_steps can write. */
+static bool is_valid_step(const vyre__host_plan *p, uint32_t at) {
   const vyre__plan_step *s = &p->steps[at];
   bool is_for = s->kind == VYRE__STEP_FOR;
   if (s->reserved != 0) return false;
@@ -159,39 +162,40 @@ static bool is_step(const vyre__host_plan *p, uint32_t at) {
           s->first < p->host_count && s->bound < p->host_count && s->by > 0);
 }
 
-/* Each loop is there once, and an end closes the loop that was opened last. */
+/* Checks that each loop starts once, and that loops are properly nested. */
 static vyre_code check_steps(const vyre__host_plan *p, vyre_arena *arena,
                              vyre_status *st) {
   uint32_t *open = vyre__arena_array(arena, p->loop_count, sizeof *open);
   bool *is_used = vyre__arena_array(arena, p->loop_count, sizeof *is_used);
   uint32_t depth = 0;
   if (!open || !is_used) {
-    return vyre__no_memory(st, "a kept kernel", "loops", p->loop_count);
+    return vyre__no_memory(st, "a cached kernel", "loops", p->loop_count);
   }
   if (p->loop_count > 0) memset(is_used, 0, p->loop_count * sizeof *is_used);
   for (uint32_t i = 0; i < p->step_count; i++) {
     const vyre__plan_step *s = &p->steps[i];
-    if (!is_step(p, i)) return vyre__artifact_bad(st, "a step", i);
+    if (!is_valid_step(p, i)) return vyre__artifact_bad(st, "step", i);
     if (s->kind == VYRE__STEP_FOR) {
       if (is_used[s->loop] || s->mate <= i) {
-        return vyre__artifact_bad(st, "a loop", i);
+        return vyre__artifact_bad(st, "start of a loop at step", i);
       }
       is_used[s->loop] = true;
       open[depth++] = i;
     } else if (s->kind == VYRE__STEP_END_FOR) {
       if (depth == 0 || open[depth - 1] != s->mate ||
           p->steps[s->mate].mate != i || p->steps[s->mate].loop != s->loop) {
-        return vyre__artifact_bad(st, "the end of a loop", i);
+        return vyre__artifact_bad(st, "end of a loop at step", i);
       }
       depth--;
     }
   }
-  return depth == 0 ? VYRE_OK : vyre__artifact_bad(st, "an open loop", depth);
+  return depth == 0 ? VYRE_OK
+                    : vyre__artifact_bad(st, "number of open loops", depth);
 }
 
-/* Only what the caller binds can be asked for its length: views are the
- * program's. */
-static bool is_host(const vyre__host_plan *p, uint32_t at) {
+/* Checks one host operation. Only bound buffers have a length: a launch has
+ * views for the buffers of the program alone. */
+static bool is_valid_host_op(const vyre__host_plan *p, uint32_t at) {
   const vyre__lir_inst *inst = &p->host[at];
   if (inst->op >= VYRE__LIR_COUNT) return false;
   const vyre__lir_info *info = &vyre__lir_ops[inst->op];
@@ -218,21 +222,22 @@ vyre_code vyre__host_plan_check(vyre__host_plan *p, vyre_arena *arena,
                                 vyre_status *st) {
   VYRE_TRY(check_buffers(p, st));
   for (uint32_t i = 0; i < p->host_count; i++) {
-    if (!is_host(p, i)) {
-      return vyre__artifact_bad(st, "an operation of the host", i);
+    if (!is_valid_host_op(p, i)) {
+      return vyre__artifact_bad(st, "host operation", i);
     }
   }
   p->has_floats = has_floats(p);
   return check_steps(p, arena, st);
 }
 
-/* All that decides which bytes of the caller are touched is the program's. */
-static bool is_of(const vyre__plan_buffer *b, const vyre_buffer_decl *decl) {
+/* Compares everything that decides which bytes of the caller are accessed. */
+static bool matches_decl(const vyre__plan_buffer *b,
+                         const vyre_buffer_decl *decl) {
   uint32_t size = vyre_element_size(decl->element);
-  vyre__lir_buffer low = {.unit = b->unit, .width = b->width};
+  vyre__lir_buffer lir = {.unit = b->unit, .width = b->width};
   return b->is_bound == !vyre__is_shared(decl) && b->kind == decl->kind &&
          b->unit == (size ? size : 1) && b->min == decl->count &&
-         b->max <= vyre__lir_max_elements(&low);
+         b->max <= vyre__lir_max_elements(&lir);
 }
 
 vyre_code vyre__host_plan_fits(const vyre__host_plan *plan,
@@ -243,17 +248,17 @@ vyre_code vyre__host_plan_fits(const vyre__host_plan *plan,
       memcmp(plan->workgroup, pipeline->workgroup, sizeof plan->workgroup) == 0;
   for (uint32_t i = 0; is_good && i < plan->buffer_count; i++) {
     is_good = i < program->buffer_count
-                  ? is_of(&plan->buffers[i], &program->buffers[i])
+                  ? matches_decl(&plan->buffers[i], &program->buffers[i])
                   : !plan->buffers[i].is_bound;
   }
   if (is_good) return VYRE_OK;
   return VYRE_FAIL(st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE,
-                   "compile the kernel again",
-                   "a kept kernel is of another program than '%.60s'",
+                   "run `vyre cache prune --all`, then compile again",
+                   "the cached kernel does not belong to program '%.60s'",
                    program->name);
 }
 
-/* --- what the host does between phases ---------------------------------------------*/
+/* --- the host schedule ---------------------------------------------------- */
 
 static uint64_t load(const vyre__host_schedule *w, const vyre__lir_inst *inst) {
   const vyre__view *view = &w->launch->views[inst->aux];
@@ -301,8 +306,8 @@ static void compute(vyre__host_schedule *w) {
   if (w->plan->has_floats) vyre__float_end(&saved);
 }
 
-/* The value as a number of the loop's type. */
-static __int128 number(const vyre__plan_step *s, uint64_t bits) {
+/* Converts the bits of a value to a number, by the loop's type. */
+static __int128 to_number(const vyre__plan_step *s, uint64_t bits) {
   switch ((vyre_type)s->type) {
     case VYRE_TYPE_I32:
       return (int32_t)(uint32_t)bits;
@@ -315,8 +320,9 @@ static __int128 number(const vyre__plan_step *s, uint64_t bits) {
   }
 }
 
-static bool goes_on(const vyre__plan_step *s, uint64_t value, uint64_t bound) {
-  __int128 v = number(s, value), b = number(s, bound);
+static bool continues(const vyre__plan_step *s, uint64_t value,
+                      uint64_t bound) {
+  __int128 v = to_number(s, value), b = to_number(s, bound);
   switch ((vyre__loop)s->loop_kind) {
     case VYRE__LOOP_LT:
       return v < b;
@@ -329,15 +335,15 @@ static bool goes_on(const vyre__plan_step *s, uint64_t value, uint64_t bound) {
   }
 }
 
-/* False if the next value is none of the type: the loop is over. */
+/* Returns false if the type cannot hold the next value: the loop ends. */
 static bool advance(const vyre__plan_step *s, uint64_t *value) {
   bool down = s->loop_kind == VYRE__LOOP_GT || s->loop_kind == VYRE__LOOP_GE;
-  __int128 next = number(s, *value) + (down ? -(__int128)s->by : s->by);
+  __int128 next = to_number(s, *value) + (down ? -(__int128)s->by : s->by);
   bool is_narrow = s->type == VYRE_TYPE_U32 || s->type == VYRE_TYPE_I32;
   uint64_t bits = (uint64_t)next;
   if (is_narrow) bits = (uint32_t)bits;
   *value = bits;
-  return number(s, bits) == next;
+  return to_number(s, bits) == next;
 }
 
 vyre__host_schedule vyre__host_schedule_begin(const vyre__host_plan *plan,
@@ -369,30 +375,31 @@ vyre__host_step vyre__host_schedule_step(vyre__host_schedule *w,
     w->bounds[s->loop] = w->host[head->bound];
   }
   bool more = (begins || advance(head, &w->values[s->loop])) &&
-              goes_on(head, w->values[s->loop], w->bounds[s->loop]);
-  /* On behind this end, or behind the other. */
+              continues(head, w->values[s->loop], w->bounds[s->loop]);
+  /* Continue after this end of the loop, or after the other end. */
   w->at = begins == more ? w->at + 1 : s->mate + 1;
   return VYRE__HOST_STEP_LOOP;
 }
 
 bool vyre__host_schedule_next(vyre__host_schedule *w, uint32_t *phase) {
-  vyre__host_step walked;
+  vyre__host_step step;
   do {
-    walked = vyre__host_schedule_step(w, phase);
-  } while (walked == VYRE__HOST_STEP_LOOP);
-  return walked == VYRE__HOST_STEP_LAUNCH;
+    step = vyre__host_schedule_step(w, phase);
+  } while (step == VYRE__HOST_STEP_LOOP);
+  return step == VYRE__HOST_STEP_LAUNCH;
 }
 
-/* --- how a launch ends ------------------------------------------------------------*/
+/* --- failures of a launch ------------------------------------------------- */
 
 VYRE__RARE
 vyre_code vyre__out_of_fuel(const vyre_pipeline *p, const vyre__launch *launch,
                             vyre_status *st) {
-  unsigned long long most = launch->max_loop_iterations;
-  if (most >= UINT32_MAX) { /* code counts no further */
+  unsigned long long limit = launch->max_loop_iterations;
+  if (limit >= UINT32_MAX) { /* compiled code has a 32-bit counter */
     return VYRE_FAIL_WITH(
         st, VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL, NULL,
-        VYRE_NUMBERS({"max_iterations", most}, {"most_iterations", UINT32_MAX}),
+        VYRE_NUMBERS({"max_iterations", limit},
+                     {"most_iterations", UINT32_MAX}),
         "let the loop end, split it over several dispatches, or run it on "
         "'ref', which counts further",
         "kernel '%.60s': a loop went past %u iterations of one invocation, the "
@@ -401,10 +408,10 @@ vyre_code vyre__out_of_fuel(const vyre_pipeline *p, const vyre__launch *launch,
   }
   return VYRE_FAIL_WITH(
       st, VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL, NULL,
-      VYRE_NUMBERS({"max_iterations", most}),
+      VYRE_NUMBERS({"max_iterations", limit}),
       "let the loop end, or raise max_iterations of the dispatch",
       "kernel '%.60s': a loop went past %llu iterations of one invocation",
-      p->program->name, most);
+      p->program->name, limit);
 }
 
 VYRE__RARE

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A lowered kernel whose launches the host has to plan: loops of loops around grid
- * barriers, bounds from uniforms and lengths, kept state. For tests of plans. */
+/* A LIR kernel with a host plan, for tests: nested loops around grid barriers,
+ * bounds from uniforms and lengths, and values that live across barriers. */
 #ifndef VYRE_HAL_HOST_PLAN_TESTING_H
 #define VYRE_HAL_HOST_PLAN_TESTING_H
 
@@ -10,7 +10,7 @@
 #include "support/check.h"
 
 typedef struct planned_kernel {
-  vyre_arena arena; /* a test may put its own there */
+  vyre_arena arena; /* tests may allocate from it */
   vyre_module *module;
   const vyre__lir_kernel *kernel;
 } planned_kernel;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* How far a dispatch has come, on every device that tells. */
+/* Tests of progress reports, on every device that has them. */
 #include "vyre/vyre.h"
 
 #include "support/check.h"
@@ -16,8 +16,8 @@ static rig open_on(const char *device, const char *text) {
   return rig_open_as(&options, device, text);
 }
 
-/* Reads rounds of y[0]; y has 64 elements. */
-static const char turns[] =
+/* Loops y[0] times; y has 64 elements. */
+static const char loop_kernel[] =
     "kernel turns workgroup(4)\nbuffer y : read u32[64] @0;\n"
     "buffer z : read_write u32[64] @1 output;\n"
     "{\n  var n = 0u;\n  while (n < y[0]) { n += select(y[1] == 1, 0u, 1u); }\n"
@@ -31,8 +31,8 @@ typedef struct call {
   vyre_dispatch_desc desc;
 } call;
 
-static void make(call *c, uint32_t rounds, uint32_t groups) {
-  *c = (call){.y = {rounds}};
+static void make(call *c, uint32_t iterations, uint32_t groups) {
+  *c = (call){.y = {iterations}};
   c->in = vyre_input_bytes(c->y, sizeof c->y);
   c->out = vyre_output_bytes(c->z, sizeof c->z);
   c->desc = (vyre_dispatch_desc){.inputs = &c->in,
@@ -56,7 +56,7 @@ TEST(all_workgroups_of_all_launches_are_done_in_the_end) {
   static const uint32_t groups[] = {1, 7, 5000};
   static call c;
   for (int d = 0; d < 2; d++) {
-    rig r = open_on(devices[d], turns);
+    rig r = open_on(devices[d], loop_kernel);
     for (int g = 0; g < 3; g++) {
       vyre_status st = {0};
       make(&c, 3, groups[g]);
@@ -73,13 +73,13 @@ TEST(all_workgroups_of_all_launches_are_done_in_the_end) {
   }
 }
 
-TEST(it_grows_while_the_work_goes_on) {
+TEST(progress_grows_while_the_dispatch_runs) {
   static call c;
   for (int d = 0; d < 2; d++) {
     vyre_status st = {0};
     vyre_fence *fence;
     uint64_t before = 0, between = 0;
-    rig r = open_on(devices[d], turns);
+    rig r = open_on(devices[d], loop_kernel);
     make(&c, d == 0 ? 3000 : 100000, 3000);
     CHECK_OK(vyre_submit(r.pipeline, &c.desc, 1, &fence, &st), st);
     while (!vyre_fence_is_done(fence)) {
@@ -98,13 +98,13 @@ TEST(it_grows_while_the_work_goes_on) {
   }
 }
 
-TEST(what_did_not_run_is_not_done) {
+TEST(unfinished_workgroups_are_not_counted) {
   static call c;
   for (int d = 0; d < 2; d++) {
     vyre_status st = {0};
-    rig r = open_on(devices[d], turns);
+    rig r = open_on(devices[d], loop_kernel);
     make(&c, 3, 64);
-    c.y[1] = 1; /* for ever */
+    c.y[1] = 1; /* loops without end */
     c.desc.timeout_ns = 30000000;
     CHECK_FAILS(vyre_dispatch(r.pipeline, &c.desc, &st), st,
                 VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT);
@@ -113,8 +113,8 @@ TEST(what_did_not_run_is_not_done) {
   }
 }
 
-/* On cpu: each part between grid barriers counts, also those of loops, of which
- * one depends on the other. */
+/* Device cpu counts each phase between grid barriers, also inside nested
+ * loops. */
 TEST(grid_barriers_are_counted_before_they_are_reached) {
   static const char text[] =
       "kernel waves workgroup(4)\nbuffer y : read u32[64] @0;\n"
@@ -135,7 +135,7 @@ TEST(grid_barriers_are_counted_before_they_are_reached) {
   rig_close(&r);
 }
 
-TEST(nothing_is_asked_of_null) {
+TEST(reading_accepts_null) {
   uint64_t done = 5, all = 5;
   vyre_progress_read(NULL, &done, &all);
   CHECK_U64(done + all, 0);
@@ -143,7 +143,7 @@ TEST(nothing_is_asked_of_null) {
 }
 
 TEST_MAIN(TEST_ENTRY(all_workgroups_of_all_launches_are_done_in_the_end),
-          TEST_ENTRY(it_grows_while_the_work_goes_on),
-          TEST_ENTRY(what_did_not_run_is_not_done),
+          TEST_ENTRY(progress_grows_while_the_dispatch_runs),
+          TEST_ENTRY(unfinished_workgroups_are_not_counted),
           TEST_ENTRY(grid_barriers_are_counted_before_they_are_reached),
-          TEST_ENTRY(nothing_is_asked_of_null))
+          TEST_ENTRY(reading_accepts_null))

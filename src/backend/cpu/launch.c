@@ -310,7 +310,7 @@ static vyre_code bind_spill_buffer(cpu_launch *l, vyre_status *st) {
   const cpu_plan *plan = &l->pipeline->plan;
   uint64_t invocations = (uint64_t)plan->workgroup[0] * plan->workgroup[1] *
                          plan->workgroup[2],
-           max = plan->hidden_words ? UINT32_MAX / plan->hidden_words
+           max = plan->spill_words ? UINT32_MAX / plan->spill_words
                                     : UINT64_MAX;
   if (l->groups > max / invocations) {
     return VYRE_FAIL_WITH(
@@ -320,15 +320,15 @@ static vyre_code bind_spill_buffer(cpu_launch *l, vyre_status *st) {
         "kernel '%.60s': %llu workgroups of %llu invocations keep %u words "
         "each across grid barriers, which is more than 32 bits can index",
         l->pipeline->base.program->name, (unsigned long long)l->groups,
-        (unsigned long long)invocations, plan->hidden_words);
+        (unsigned long long)invocations, plan->spill_words);
   }
-  uint32_t words = (uint32_t)(l->groups * invocations * plan->hidden_words);
+  uint32_t words = (uint32_t)(l->groups * invocations * plan->spill_words);
   unsigned char *memory =
       vyre_arena_alloc(l->launch->scratch, (size_t)words * 4, 64);
   if (!memory) {
     return vyre__no_memory(st, "cpu", "words across grid barriers", words);
   }
-  l->block->views[plan->hidden] =
+  l->block->views[plan->spill_buffer] =
       (vyre__spmd_view){.data = memory, .length = words};
   return VYRE_OK;
 }
@@ -368,7 +368,7 @@ static vyre_code bind_checked(cpu_launch *l, vyre_status *st) {
     const vyre__plan_buffer *b = &plan->buffers[i];
     if (!b->is_bound) { /* in scratch memory, except for the spill buffer */
       l->block->views[i] = (vyre__spmd_view){0};
-      if (i == plan->hidden) VYRE_TRY(bind_spill_buffer(l, st));
+      if (i == plan->spill_buffer) VYRE_TRY(bind_spill_buffer(l, st));
       continue;
     }
     const vyre__view *view = &l->launch->views[i];
@@ -441,7 +441,7 @@ static inline vyre_code copy_uniforms(cpu_launch *l, vyre_status *st) {
 
 VYRE__NOINLINE
 static vyre_code check_grid(const cpu_launch *l, vyre_status *st) {
-  const uint32_t *max = l->pipeline->plan.most_groups;
+  const uint32_t *max = l->pipeline->plan.max_groups;
   unsigned axis = 0;
   while (axis < 2 && l->launch->grid[axis] <= max[axis]) axis++;
   return grid_too_large(&l->pipeline->base, axis, l->launch->grid[axis],
@@ -451,7 +451,7 @@ static vyre_code check_grid(const cpu_launch *l, vyre_status *st) {
 static vyre_code fill_block(cpu_launch *l, vyre_status *st) {
   const cpu_plan *plan = &l->pipeline->plan;
   const vyre__launch *launch = l->launch;
-  const uint32_t *grid = launch->grid, *max = plan->most_groups;
+  const uint32_t *grid = launch->grid, *max = plan->max_groups;
   if (plan->buffer_count > VIEWS_ON_STACK) {
     l->block = vyre_arena_alloc(
         launch->scratch,

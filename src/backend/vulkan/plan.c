@@ -108,7 +108,7 @@ static bool is_descriptor(const vk_plan *p, uint32_t at) {
     return d->buffer < p->buffer_count && p->buffers[d->buffer].is_bound;
   }
   return d->what != VYRE__SPIRV_KEPT ||
-         (d->buffer == p->hidden && p->hidden != VYRE_NO_INDEX);
+         (d->buffer == p->spill_buffer && p->spill_buffer != VYRE_NO_INDEX);
 }
 
 static bool is_field(const vk_plan *p, const vyre__spirv_field *f) {

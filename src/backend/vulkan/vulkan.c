@@ -54,7 +54,7 @@ static void pipeline_describe(const vyre_pipeline *pipeline,
   out->phase_count = plan->phase_count;
   out->spill_buffer_count =
       plan->buffer_count - (uint32_t)pipeline->program->buffer_count;
-  out->spill_bytes = 4 * (uint64_t)plan->hidden_words;
+  out->spill_bytes = 4 * (uint64_t)plan->spill_words;
   out->scratch_bytes = plan->shared_bytes;
   out->code_bytes = 4 * (uint64_t)plan->word_count;
 }

@@ -9,13 +9,9 @@
 #define VYRE_RUNTIME_DISPATCH_COMMAND_LIST_H
 
 #include "hal/backend.h"
+#include "hal/command_list.h"
 #include "runtime/core/context.h"
 #include "runtime/dispatch/prepared.h"
-
-/* Maximum length of a list: by default short, so that its dispatches are still
- * in the CPU cache when it ends. A backend with a higher cost per call may ask
- * for up to VYRE__MAX_COMMAND_LIST. */
-enum { VYRE__COMMAND_LIST = 32, VYRE__MAX_COMMAND_LIST = 1024 };
 
 static inline size_t vyre__command_list_max(const vyre_device *device) {
   size_t max = device->backend->max_batch;

@@ -340,15 +340,15 @@ static vyre_code grid_too_large(const layouter *l, uint64_t groups,
       "kernel '%.60s': %llu workgroups keep %u words an invocation across grid "
       "barriers, which is more than device '%s' can bind",
       l->job->pipeline->base.program->name, (unsigned long long)groups,
-      l->plan->hidden_words, vyre_device_name(&device_of(l->job)->base));
+      l->plan->spill_words, vyre_device_name(&device_of(l->job)->base));
 }
 
 static vyre_code place_kept(layouter *l, vyre_status *st) {
   const vk_plan *plan = l->plan;
-  if (plan->hidden == VYRE_NO_INDEX) return VYRE_OK;
+  if (plan->spill_buffer == VYRE_NO_INDEX) return VYRE_OK;
   const uint32_t *g = l->launch->grid, *w = plan->workgroup;
   uint64_t groups = (uint64_t)g[0] * g[1] * g[2];
-  uint64_t words = (uint64_t)w[0] * w[1] * w[2] * plan->hidden_words;
+  uint64_t words = (uint64_t)w[0] * w[1] * w[2] * plan->spill_words;
   uint64_t most = device_of(l->job)->base.caps.max_buffer_bytes / 4;
   if (most > UINT32_MAX) most = UINT32_MAX;
   if (words > 0 && groups > most / words) {

@@ -43,7 +43,7 @@ static vyre_code wrong_length(const vk_pipeline *p, uint32_t buffer,
 VYRE__RARE
 static vyre_code grid_too_large(const vk_pipeline *p, unsigned axis,
                                 uint32_t groups, vyre_status *st) {
-  uint32_t most = p->plan.most_groups[axis];
+  uint32_t most = p->plan.max_groups[axis];
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_GRID_TOO_LARGE, NULL,
       VYRE_NUMBERS({"workgroups", groups}, {"most_workgroups", most}),
@@ -58,7 +58,7 @@ vyre_code vk_check(const vk_pipeline *p, const vyre__launch *launch,
                    vyre_status *st) {
   const vk_plan *plan = &p->plan;
   for (unsigned axis = 0; axis < 3; axis++) {
-    if (launch->grid[axis] > plan->most_groups[axis]) {
+    if (launch->grid[axis] > plan->max_groups[axis]) {
       return grid_too_large(p, axis, launch->grid[axis], st);
     }
   }
