@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Lookup and store of a pipeline during a compile, and the report on both. */
 #include "vyre/cache.h"
 
 #include <stdarg.h>
@@ -13,12 +14,12 @@
 #include "runtime/core/context.h"
 #include "runtime/core/device.h"
 
-/* How many entries of the same program a miss is explained by, at most. */
-enum { MOST_NEAR = 16 };
+/* Entries of the same program that are read to explain a miss. */
+enum { MAX_NEAR = 16 };
 
-static const char no_memory[] = "there was no memory for it";
+static const char no_memory[] = "out of memory";
 
-static const char *keep(vyre_arena *arena, const char *text) {
+static const char *copy_text(vyre_arena *arena, const char *text) {
   size_t size = strlen(text) + 1;
   char *copy = vyre_arena_alloc(arena, size, 1);
   if (!copy) return no_memory;
@@ -27,26 +28,26 @@ static const char *keep(vyre_arena *arena, const char *text) {
 }
 
 VYRE__PRINTF(2, 3)
-static const char *say(vyre_arena *arena, const char *format, ...) {
+static const char *print_text(vyre_arena *arena, const char *format, ...) {
   char text[2 * VYRE__CACHE_WHY];
   va_list arguments;
   va_start(arguments, format);
   (void)vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
-  return keep(arena, text);
+  return copy_text(arena, text);
 }
 
-/* --- the nearest entry -------------------------------------------------------*/
+/* --- the nearest entry ---------------------------------------------------- */
 
 typedef struct nearest {
-  const vyre__cache_part *parts; /* of the key that is wanted */
+  const vyre__cache_part *parts; /* fields of the wanted key */
   size_t count;
-  size_t difference; /* of the nearest so far; 0: none */
+  size_t difference; /* differing fields of the nearest so far; 0: none */
   vyre_arena *arena;
   vyre__cache_note *note;
 } nearest;
 
-/* Takes @p entry if it differs in fewer fields than all before. */
+/* Records @p entry if it differs in fewer fields than all before it. */
 static void consider(nearest *n, const vyre__cache_entry *entry) {
   vyre__cache_part parts[VYRE__CACHE_FIELDS], ours, theirs;
   size_t count;
@@ -64,26 +65,27 @@ static void consider(nearest *n, const vyre__cache_entry *entry) {
   n->note->found = found;
 }
 
-/* What was found becomes the reason, unless a damaged file is one. */
-static void settle(const nearest *n) {
+/* Makes the nearest entry the reason of the miss. A corrupt file remains the
+ * reason. */
+static void set_reason(const nearest *n) {
   vyre__cache_note *note = n->note;
   if (!note->field || note->is_rejected) return;
   note->reason =
-      say(n->arena, "the nearest entry differs in '%s'", note->field);
+      print_text(n->arena, "the nearest entry differs in '%s'", note->field);
 }
 
-/* Entries of one program begin with the same name: only these are opened. */
+/* Opens entries of the same program only: their names have the same prefix. */
 static void find_nearest(int directory, const vyre__cache_key *key,
                          vyre_allocator allocator, nearest *n) {
   vyre__cache_items all;
   if (!vyre__cache_scan(directory, allocator, &all)) return;
-  size_t prefix = strcspn(key->name, "-") + 1, looked_at = 0;
-  for (size_t i = 0; i < all.count && looked_at < MOST_NEAR; i++) {
+  size_t prefix = strcspn(key->name, "-") + 1, read_count = 0;
+  for (size_t i = 0; i < all.count && read_count < MAX_NEAR; i++) {
     const char *name = all.items[i].name;
     if (strncmp(name, key->name, prefix) != 0) continue;
     vyre__cache_file file;
     const char *why;
-    looked_at++;
+    read_count++;
     if (vyre__cache_file_read(directory, name, allocator, &file, &why) ==
         VYRE__CACHE_READ) {
       consider(n, &file.entry);
@@ -93,7 +95,7 @@ static void find_nearest(int directory, const vyre__cache_key *key,
   vyre__cache_items_deinit(&all);
 }
 
-/* --- looking -----------------------------------------------------------------*/
+/* --- lookup --------------------------------------------------------------- */
 
 static bool same_key(const vyre__cache_key *key,
                      const vyre__cache_entry *entry) {
@@ -101,24 +103,24 @@ static bool same_key(const vyre__cache_key *key,
          memcmp(key->bytes, entry->key, key->size) == 0;
 }
 
-/* The file with the right name, if it is there and right. */
-static bool look_at_file(int directory, const vyre__cache_key *key,
-                         vyre_arena *arena, vyre__cache_note *note,
-                         vyre__cache_file *file) {
+/* Reads the file with the name of the key. Returns true on a hit. */
+static bool read_entry(int directory, const vyre__cache_key *key,
+                       vyre_arena *arena, vyre__cache_note *note,
+                       vyre__cache_file *file) {
   const char *why = "";
   vyre__cache_read_result result =
       vyre__cache_file_read(directory, key->name, arena->allocator, file, &why);
   switch (result) {
     case VYRE__CACHE_READ:
       if (same_key(key, &file->entry)) return true;
-      note->reason = "the entry with its name is of another key";
+      note->reason = "the entry with this name has another key";
       break;
     case VYRE__CACHE_ABSENT:
-      note->reason = "there is no entry of this program";
+      note->reason = "no entry for this program";
       break;
     case VYRE__CACHE_REJECTED:
       note->is_rejected = true;
-      note->reason = say(arena, "there is an entry, but %s", why);
+      note->reason = print_text(arena, "the entry is invalid: %s", why);
       break;
     case VYRE__CACHE_NO_MEMORY:
       note->reason = no_memory;
@@ -127,16 +129,16 @@ static bool look_at_file(int directory, const vyre__cache_key *key,
   return false;
 }
 
-static bool keeps_nothing(const vyre__backend *backend) {
+static bool has_no_disk_cache(const vyre__backend *backend) {
   return !backend->pipeline_load || !backend->pipeline_save;
 }
 
-/* Why, of a cache that is not asked at all; NULL if it is. */
-static const char *why_off(const vyre__cache_subject *subject,
-                           const vyre__cache_key *key) {
+/* Returns the reason why the cache is not used, or NULL. */
+static const char *off_reason(const vyre__cache_subject *subject,
+                              const vyre__cache_key *key) {
   const vyre_device *device = subject->device;
-  if (keeps_nothing(device->backend)) {
-    return "this backend keeps nothing on disk";
+  if (has_no_disk_cache(device->backend)) {
+    return "this backend has no disk cache";
   }
   if (device->context->cache.off) return device->context->cache.off;
   return key->bytes ? NULL : no_memory;
@@ -152,33 +154,33 @@ void vyre__cache_find(const vyre__cache_subject *subject,
       (vyre__cache_note){.made = VYRE_CACHE_OFF, .entry = "", .not_stored = ""};
   *file = (vyre__cache_file){.allocator = allocator};
   *may_store = false;
-  note->reason = why_off(subject, key);
+  note->reason = off_reason(subject, key);
   if (note->reason) return;
   int directory =
       vyre__cache_open(&subject->device->context->cache, false, &refusal);
   if (directory < 0 && !refusal.is_absent) {
-    note->reason = keep(arena, refusal.reason);
+    note->reason = copy_text(arena, refusal.reason);
     return;
   }
   *may_store = true;
   note->made = VYRE_CACHE_MISS;
-  note->entry = keep(arena, key->name);
+  note->entry = copy_text(arena, key->name);
   note->reason = "the cache is empty";
   if (directory < 0) return;
-  if (look_at_file(directory, key, arena, note, file)) {
+  if (read_entry(directory, key, arena, note, file)) {
     note->made = VYRE_CACHE_DISK_HIT;
     note->reason = "the entry has the same key";
     if (is_used && !vyre__cache_is_recent(file->used_ns)) {
       vyre__cache_touch(directory, key->name);
     }
   } else {
-    /* Two keys with one name: the file is replaced, so it is looked at now. */
+    /* Two keys with one name: the file will be replaced, so compare it now. */
     vyre__cache_part parts[VYRE__CACHE_FIELDS];
     nearest n = {.parts = parts, .arena = arena, .note = note};
     if (file->entry.key && !note->is_rejected &&
         vyre__cache_key_read(key->bytes, key->size, parts, &n.count)) {
       consider(&n, &file->entry);
-      settle(&n);
+      set_reason(&n);
     }
     vyre__cache_file_deinit(file);
     note->is_open = !note->field;
@@ -201,10 +203,10 @@ void vyre__cache_explain(const vyre__cache_subject *subject,
     find_nearest(directory, key, arena->allocator, &n);
   }
   close(directory);
-  settle(&n);
+  set_reason(&n);
 }
 
-/* --- a compile ---------------------------------------------------------------*/
+/* --- compile -------------------------------------------------------------- */
 
 static vyre__cache_subject subject_of(const vyre_pipeline *pipeline) {
   return (vyre__cache_subject){pipeline->device, pipeline->program,
@@ -212,8 +214,7 @@ static vyre__cache_subject subject_of(const vyre_pipeline *pipeline) {
                                pipeline->counts_iterations};
 }
 
-/* The backend's part, of what was kept. If it wants none of it, the pipeline is
- * as before. */
+/* Passes the artifact to the backend. If it fails, restores the pipeline. */
 static bool load(vyre_pipeline *pipeline, const vyre__cache_file *file) {
   const vyre__backend *backend = pipeline->device->backend;
   vyre__cache_note *note = &pipeline->state->note;
@@ -227,8 +228,8 @@ static bool load(vyre_pipeline *pipeline, const vyre__cache_file *file) {
   memset((unsigned char *)pipeline + sizeof *pipeline, 0,
          backend->pipeline_size - sizeof *pipeline);
   note->made = VYRE_CACHE_MISS;
-  note->reason = say(&pipeline->arena,
-                     "the backend refused what was kept: %.160s", st.message);
+  note->reason = print_text(
+      &pipeline->arena, "the backend rejected the entry: %.160s", st.message);
   return false;
 }
 
@@ -239,7 +240,7 @@ bool vyre__cache_load(vyre_pipeline *pipeline, vyre__cache_try *tried) {
   vyre__cache_file file;
   *tried = (vyre__cache_try){.may_store = false};
   vyre_arena_init(&tried->arena, device->allocator);
-  if (!keeps_nothing(device->backend) && !device->context->cache.off &&
+  if (!has_no_disk_cache(device->backend) && !device->context->cache.off &&
       !vyre__cache_key_build(&subject, &tried->arena, &tried->key)) {
     tried->key.bytes = NULL;
   }
@@ -258,13 +259,13 @@ bool vyre__cache_load(vyre_pipeline *pipeline, vyre__cache_try *tried) {
 }
 
 void vyre__cache_skip(vyre_pipeline *pipeline) {
-  static const char why[] = "it was to be compiled whatever there is";
+  static const char why[] = "this compile does not use the cache";
   pipeline->state->note = (vyre__cache_note){
       .made = VYRE_CACHE_OFF, .reason = why, .entry = "", .not_stored = why};
 }
 
-/* Puts the bytes in their place, and makes room for them. `why` stays empty, or
- * says why not. */
+/* Writes the file, and evicts others to stay below the size limit. On failure,
+ * sets `why`. */
 static void put_file(const vyre__cache *cache, vyre_allocator allocator,
                      const char *name, const vyre__cache_bytes *bytes,
                      char why[VYRE__CACHE_WHY]) {
@@ -275,16 +276,17 @@ static void put_file(const vyre__cache *cache, vyre_allocator allocator,
     memcpy(why, refusal.reason, sizeof refusal.reason);
     return;
   }
-  bool fine =
+  bool is_ok =
       vyre__cache_file_write(directory, name, bytes->data, bytes->size, why);
-  /* Without memory for it, the next write evicts. */
-  if (fine) {
+  /* If memory is short, the next write evicts. */
+  if (is_ok) {
     (void)vyre__cache_evict(directory, allocator, cache->max_bytes, &pruned);
   }
   close(directory);
 }
 
-/* Writes what the backend keeps. NULL, or why not. */
+/* Stores the artifact of a pipeline. Returns NULL, or the reason of the
+ * failure. */
 static const char *store(vyre_pipeline *pipeline, const vyre__cache_key *key) {
   vyre_device *device = pipeline->device;
   const vyre__cache *cache = &device->context->cache;
@@ -298,16 +300,17 @@ static const char *store(vyre_pipeline *pipeline, const vyre__cache_key *key) {
   if (bytes.failed) {
     (void)snprintf(why, sizeof why, "%s", no_memory);
   } else if (code != VYRE_OK) {
-    (void)snprintf(why, sizeof why, "the backend did not: %.160s", st.message);
+    (void)snprintf(why, sizeof why, "the backend failed to save it: %.160s",
+                   st.message);
   } else if (bytes.size > cache->max_bytes) {
-    (void)snprintf(why, sizeof why, "%llu bytes are above the cap of %llu",
-                   (unsigned long long)bytes.size,
-                   (unsigned long long)cache->max_bytes);
+    (void)snprintf(
+        why, sizeof why, "it has %llu bytes, and the cache is limited to %llu",
+        (unsigned long long)bytes.size, (unsigned long long)cache->max_bytes);
   } else {
     put_file(cache, device->allocator, key->name, &bytes, why);
   }
   vyre__cache_bytes_deinit(&bytes);
-  return why[0] ? keep(&pipeline->arena, why) : NULL;
+  return why[0] ? copy_text(&pipeline->arena, why) : NULL;
 }
 
 void vyre__cache_end(vyre_pipeline *pipeline, vyre__cache_try *tried,
@@ -321,7 +324,7 @@ void vyre__cache_end(vyre_pipeline *pipeline, vyre__cache_try *tried,
   vyre_arena_deinit(&tried->arena);
 }
 
-/* --- what came of it ---------------------------------------------------------*/
+/* --- reports -------------------------------------------------------------- */
 
 const char *vyre_cache_result_name(vyre_cache_result result) {
 #define VYRE_X2(name, text) [name] = (text),
@@ -343,18 +346,19 @@ vyre_cache_info vyre__cache_info(const vyre__cache_note *note) {
                            .not_stored = note->not_stored};
 }
 
-/* Of notes whose nearest entry nobody asked for yet. */
+/* Guards notes whose nearest entry was not searched yet. */
 static pthread_mutex_t explaining = PTHREAD_MUTEX_INITIALIZER;
 
-/* Under the lock: a miss that nobody asks about costs no look at all the files. */
+/* Searches the nearest entry on request only, because it reads many files; the
+ * lock is held. */
 static void explain(const vyre_pipeline *pipeline) {
-  struct vyre__pipeline_state *inside = pipeline->state;
+  struct vyre__pipeline_state *state = pipeline->state;
   vyre__cache_subject subject = subject_of(pipeline);
   vyre_arena scratch;
   vyre__cache_key key;
   vyre_arena_init(&scratch, pipeline->device->allocator);
   if (vyre__cache_key_build(&subject, &scratch, &key)) {
-    vyre__cache_explain(&subject, &key, &inside->texts, &inside->note);
+    vyre__cache_explain(&subject, &key, &state->texts, &state->note);
   }
   vyre_arena_deinit(&scratch);
 }

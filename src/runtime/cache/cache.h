@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the parts of the pipeline cache know of each other.
- *
- *   key.c        every input that matters, as bytes
- *   entry.c      the bytes of a file: head, key, artifact
- *   directory.c  where files are, and whether that place is safe
- *   disk.c       reading, writing, evicting files
- *   pipeline_table.c     pipelines that a device still has
- *   cache.c            the two calls that a compile makes, and what came of them
- *   inspect.c       what people ask: list, explain, prune */
+/* The cache of compiled pipelines, in memory and on disk.
+ *   key.c             all inputs of a compile, as bytes
+ *   entry.c           format of a file: head, key, artifact
+ *   directory.c       choice of the directory, and checks that it is safe to use
+ *   disk.c            reads, writes and evicts files
+ *   pipeline_table.c  pipelines of a device that compiles share
+ *   cache.c           lookup and store during a compile, and their results
+ *   inspect.c         list, explain and prune, for users */
 #ifndef VYRE_RUNTIME_CACHE_CACHE_H
 #define VYRE_RUNTIME_CACHE_CACHE_H
 
@@ -16,10 +15,10 @@
 #include "vyre/cache.h"
 #include "vyre/writer.h"
 
-/* A reason in words, made up on the spot. */
+/* Bytes of a reason that is composed at run time. */
 enum { VYRE__CACHE_WHY = 200 };
 
-/* Bytes that grow. Zeroed but for the allocator is empty. */
+/* A growing byte array. Empty if all fields but the allocator are zero. */
 typedef struct vyre__cache_bytes {
   vyre_allocator allocator;
   unsigned char *data;
@@ -31,7 +30,7 @@ void vyre__cache_put(vyre__cache_bytes *to, const void *bytes, size_t count);
 vyre_writer vyre__cache_writer(vyre__cache_bytes *to);
 void vyre__cache_bytes_deinit(vyre__cache_bytes *bytes);
 
-/* Numbers are little endian, wherever they are kept. */
+/* Stored numbers are little endian on every host. */
 static inline void vyre__cache_store_u64(unsigned char *to, uint64_t value) {
   for (int i = 0; i < 8; i++) to[i] = (unsigned char)(value >> (8 * i));
 }
@@ -42,33 +41,33 @@ static inline uint64_t vyre__cache_load_u64(const unsigned char *from) {
   return value;
 }
 
-/* --- keys ------------------------------------------------------------------- */
+/* --- keys ----------------------------------------------------------------- */
 
-/* u64 count of fields; each: u64 size of the name, the name, u64 size of the
- * value, the value. */
+/* Format: u64 count of fields; for each field: u64 size of the name, the name,
+ * u64 size of the value, the value. */
 
 enum { VYRE__CACHE_FIELDS = 32, VYRE__CACHE_NAME = 80 };
 
 typedef struct vyre__cache_key {
   const unsigned char *bytes;
   size_t size;
-  char name[VYRE__CACHE_NAME]; /* of the file */
+  char name[VYRE__CACHE_NAME]; /* file name of the entry */
 } vyre__cache_key;
 
-/* What a key is of. */
+/* The inputs of a compile, from which a key is built. */
 typedef struct vyre__cache_subject {
   vyre_device *device;
   const vyre_program *program;
-  const uint32_t *workgroup; /* three numbers, resolved */
+  const uint32_t *workgroup; /* three resolved numbers */
   uint8_t ulp_budget;
   bool counts_rounds;
 } vyre__cache_subject;
 
-/* False without memory. */
+/* Builds the key. Returns false without memory. */
 bool vyre__cache_key_build(const vyre__cache_subject *subject,
                            vyre_arena *arena, vyre__cache_key *out);
 
-/* A field of a key that was checked; points into it. */
+/* A field of a checked key; points into its bytes. */
 typedef struct vyre__cache_part {
   const char *name;
   size_t name_size;
@@ -76,37 +75,40 @@ typedef struct vyre__cache_part {
   size_t size;
 } vyre__cache_part;
 
-/* Reads up to VYRE__CACHE_FIELDS fields. False if the bytes are no key. */
+/* Parses a key of up to VYRE__CACHE_FIELDS fields. Returns false if the bytes
+ * are not a valid key. */
 bool vyre__cache_key_read(const unsigned char *bytes, size_t size,
                           vyre__cache_part parts[VYRE__CACHE_FIELDS],
                           size_t *count);
 
-/* How many fields of two keys differ, and the first of them; a field that one of
- * them lacks has size 0 and no value there. */
+/* Returns the number of fields in which two keys differ, and the first of them.
+ * A field that one key lacks has size 0 and no value there. */
 size_t vyre__cache_key_compare(const vyre__cache_part *a, size_t a_count,
                                const vyre__cache_part *b, size_t b_count,
                                vyre__cache_part *a_first,
                                vyre__cache_part *b_first);
 
-/* The name that the file of a key has. */
+/* Computes the file name of a key. Returns false if the key is invalid. */
 bool vyre__cache_key_name(const unsigned char *bytes, size_t size,
                           char out[VYRE__CACHE_NAME]);
+/* Returns true if @p name has the form of an entry's file name. */
 bool vyre__cache_is_entry(const char *name);
 
-/* Texts in @p arena; NULL without memory. */
+/* Return the name and a readable value of a field, in @p arena; NULL without
+ * memory. */
 const char *vyre__cache_part_name(vyre_arena *arena,
                                   const vyre__cache_part *part);
 const char *vyre__cache_part_text(vyre_arena *arena,
                                   const vyre__cache_part *part);
-/* The same for all; false without memory. */
+/* Converts all fields. Returns false without memory. */
 bool vyre__cache_fields(const vyre__cache_part *parts, size_t count,
                         vyre_arena *arena, const vyre_cache_field **out);
 
-/* --- entries ---------------------------------------------------------------- */
+/* --- entries -------------------------------------------------------------- */
 
-/* Head: magic, u64 version, u64 size of the key, of the artifact, of all, 8
- * bytes of 0, 16 bytes checksum of all but itself. Then the key, zeros up to a
- * multiple of 16, the artifact. */
+/* Format: a head with magic, u64 version, u64 sizes of the key, the artifact
+ * and the file, 8 zero bytes, and a checksum of 16 bytes over everything else.
+ * Then the key, zeros up to a multiple of 16, and the artifact. */
 enum {
   VYRE__CACHE_HEAD = 64,
   VYRE__CACHE_CHECKSUM_AT = 48,
@@ -118,197 +120,204 @@ typedef struct vyre__cache_entry {
   size_t key_size, artifact_size;
 } vyre__cache_entry;
 
-/* NULL if the bytes are an entry, all of them; else what is wrong. */
+/* Parses an entry. Returns NULL, or a text that says what is wrong. */
 const char *vyre__cache_entry_read(const unsigned char *bytes, size_t size,
                                    vyre__cache_entry *out);
-/* The part of it that the head alone can tell, for a file of @p size bytes. */
+/* Checks the head alone, for a file of @p size bytes. Returns like
+ * vyre__cache_entry_read. */
 const char *vyre__cache_head_read(const unsigned char *head, uint64_t size);
 
-/* Begin, then append the artifact, then end. */
+/* Write an entry: begin, append the artifact, end. */
 void vyre__cache_entry_begin(vyre__cache_bytes *to, const vyre__cache_key *key);
 void vyre__cache_entry_end(vyre__cache_bytes *to, size_t key_size);
 
-/* --- the directory ---------------------------------------------------------- */
+/* --- the directory -------------------------------------------------------- */
 
-/* What the environment says; NULL: nothing. */
+/* Environment variables; NULL: not set. */
 typedef struct vyre__cache_environment {
   const char *directory, *bytes, *xdg, *home;
 } vyre__cache_environment;
 
-/* A context's; set once, when it is made. */
+/* Cache settings of a context; they never change. */
 typedef struct vyre__cache {
-  char *path; /* NULL: none, and `off` says why */
+  char *path; /* NULL: no cache; `off` says why */
   size_t path_size;
   uint64_t max_bytes;
   const char *off, *fix; /* static */
 } vyre__cache;
 
-/* Whether this process has rights that its caller has not: it then believes
- * nothing that the environment says. */
+/* Returns true if this process has privileges that its caller lacks (setuid).
+ * It must then ignore the environment. */
 bool vyre__is_privileged(void);
 bool vyre__cache_is_privileged(unsigned long secure, const unsigned ids[4]);
 
-/* False without memory. */
+/* Chooses the directory. Returns false without memory. */
 bool vyre__cache_init(vyre__cache *cache, vyre_allocator allocator,
                       const vyre_context_options *options,
                       const vyre__cache_environment *environment);
 void vyre__cache_deinit(vyre__cache *cache, vyre_allocator allocator);
 
-/* Why a directory is not used. */
+/* Reason why a directory cannot be used. */
 typedef struct vyre__cache_refusal {
-  bool is_absent; /* nothing is wrong: there is none yet */
+  bool is_absent; /* not an error: it does not exist yet */
   char reason[VYRE__CACHE_WHY];
   const char *fix;
 } vyre__cache_refusal;
 
-/* Opens the directory, and makes it if @p create. It is looked at each time: no
- * descriptor is kept, and what was safe may be so no more. -1: not to be used. */
+/* Opens the directory, and creates it if @p create. Checks it each time,
+ * because a safe directory may become unsafe. Returns -1 if it cannot be
+ * used. */
 int vyre__cache_open(const vyre__cache *cache, bool create,
                      vyre__cache_refusal *why);
-/* Whether the directory, which vyre__cache_open found absent, could be made. Leaves
- * nothing behind. */
+/* Returns true if the directory, which vyre__cache_open found absent, could be
+ * created. Leaves nothing behind. */
 bool vyre__cache_can_make(const vyre__cache *cache, vyre__cache_refusal *why);
 
-/* --- files ------------------------------------------------------------------ */
+/* --- files ---------------------------------------------------------------- */
 
 typedef struct vyre__cache_file {
   vyre_allocator allocator;
   unsigned char *bytes;
   size_t size;
-  int64_t used_ns; /* when it was used last */
+  int64_t used_ns; /* time of the last use */
   vyre__cache_entry entry;
 } vyre__cache_file;
 
 typedef enum vyre__cache_read_result {
   VYRE__CACHE_READ,
   VYRE__CACHE_ABSENT,
-  VYRE__CACHE_REJECTED, /* `why` says why */
+  VYRE__CACHE_REJECTED, /* with a reason */
   VYRE__CACHE_NO_MEMORY
 } vyre__cache_read_result;
 
-/* Reads and checks a file. Freed by vyre__cache_file_deinit, which takes a zeroed
- * one too. */
+/* Reads and checks a file. vyre__cache_file_deinit frees it, and accepts a
+ * zeroed struct. */
 vyre__cache_read_result vyre__cache_file_read(int directory, const char *name,
                                               vyre_allocator allocator,
                                               vyre__cache_file *out,
                                               const char **why);
 void vyre__cache_file_deinit(vyre__cache_file *file);
 
-/* Opens a plain file of this user that nobody else can write. -1: it is not to be
- * read, and *why says why, or is NULL if there is none. */
+/* Opens a regular file of this user that no other user can write. Returns -1 if
+ * it must not be read; *why is the reason, or NULL if the file does not
+ * exist. */
 int vyre__cache_file_open(int directory, const char *name, uint64_t *size,
                           int64_t *used_ns, const char **why);
-/* All of such a file, if it has at most @p room bytes. */
+/* Reads such a file if it has at most @p capacity bytes. */
 bool vyre__cache_file_bytes(int directory, const char *name, void *to,
-                            size_t room, size_t *out);
+                            size_t capacity, size_t *out);
 
-/* Marks it as used just now. */
+/* Sets the time of the last use to now. */
 void vyre__cache_touch(int directory, const char *name);
-/* Whether it was marked in the last minute: not worth doing so again, which takes
- * as long as reading it. */
+/* Returns true if the last use was in the last minute. Touching a file again
+ * would take as long as reading it. */
 bool vyre__cache_is_recent(int64_t used_ns);
 
-/* Puts a file in place, whole or not at all. False with a reason. */
+/* Writes a file atomically. Returns false with a reason. */
 bool vyre__cache_file_write(int directory, const char *name,
                             const unsigned char *bytes, size_t size,
                             char why[VYRE__CACHE_WHY]);
 
-/* Whether a write that ends at @p end of a file would end the process: it is beyond
- * its limit, and the process does not look after that signal itself. No file of the
- * library is worth that. */
+/* Returns true if a write up to offset @p end would kill the process: it
+ * exceeds RLIMIT_FSIZE, and SIGXFSZ has its default action. The library then
+ * does not write. */
 bool vyre__kills_process(uint64_t end);
 
-/* How the files of probes begin (probe.h). They are evicted as entries are. */
+/* Prefix of the files with probe results (probe.h). They are evicted like
+ * entries. */
 #define VYRE__CACHE_PROBE "probe-"
 
 typedef struct vyre__cache_item {
   char name[VYRE__CACHE_NAME];
   uint64_t bytes;
   int64_t used_ns;
-  bool is_leftover;  /* of a writer that did not end */
-  bool is_probe;     /* what a probe found; else an entry */
-  bool is_directory; /* in the place of an entry */
+  bool is_leftover;  /* temporary file of a writer that died */
+  bool is_probe;     /* probe results; otherwise an entry */
+  bool is_directory; /* a directory with the name of an entry */
 } vyre__cache_item;
 
 typedef struct vyre__cache_items {
   vyre_allocator allocator;
-  vyre__cache_item *items; /* by name */
+  vyre__cache_item *items; /* sorted by name */
   size_t count, capacity;
 } vyre__cache_items;
 
-/* All of the cache's files. False without memory. */
+/* Lists all files of the cache. Returns false without memory. */
 bool vyre__cache_scan(int directory, vyre_allocator allocator,
                       vyre__cache_items *out);
 void vyre__cache_items_deinit(vyre__cache_items *items);
 
-/* Removes old leftovers, and the least recently used entries until the rest has
- * at most @p max_bytes. False without memory: nothing was removed. */
+/* Removes old leftovers, and the least recently used files until the rest has
+ * at most @p max_bytes. Returns false without memory; nothing is removed
+ * then. */
 bool vyre__cache_evict(int directory, vyre_allocator allocator,
                        uint64_t max_bytes, vyre_cache_pruned *out);
 
-/* --- in memory -------------------------------------------------------------- */
+/* --- in memory ------------------------------------------------------------ */
 
 enum { VYRE__CACHE_BUCKETS = 64 };
 
-/* Pipelines of a device that any compile may share. Those in use are known only;
- * those that everybody let go of are parked: the device owns them, and they do
- * not hold the device, so that no two things keep each other. */
+/* Pipelines of a device that compiles share. The table finds pipelines in use,
+ * and owns idle ones, which have no references. An idle pipeline does not
+ * retain the device, to avoid a reference cycle. */
 typedef struct vyre__pipeline_table {
   pthread_mutex_t lock;
   vyre_pipeline *buckets[VYRE__CACHE_BUCKETS];
-  vyre_pipeline *newest, *oldest; /* parked */
+  vyre_pipeline *newest, *oldest; /* list of idle pipelines */
   uint32_t parked;
 } vyre__pipeline_table;
 
-/* What came of the cache; part of every pipeline. */
+/* Cache result of a compile; part of every pipeline. */
 typedef struct vyre__cache_note {
   vyre_cache_result made;
   const char *reason, *entry, *field, *wanted, *found, *not_stored;
   bool is_rejected, is_stored;
-  bool is_open; /* a miss whose nearest entry was not looked for */
+  bool is_open; /* a miss; the nearest entry was not searched yet */
 } vyre__cache_note;
 
-/* What it says to people. */
+/* Converts a note to the public struct. */
 vyre_cache_info vyre__cache_info(const vyre__cache_note *note);
 
-/* A shared pipeline that was compiled of the same program for the same options,
- * retained; or NULL. */
+/* Returns the shared pipeline of the same program and options, retained; or
+ * NULL. */
 vyre_pipeline *vyre__table_find(const vyre__cache_subject *subject);
-/* Lets others share @p pipeline; gives back the one to use, if somebody else was
- * faster. Takes the reference, gives one. */
+/* Adds @p pipeline to the table. Returns the pipeline to use: the given one, or
+ * one that another thread added first. Takes over the reference, and returns
+ * one. */
 vyre_pipeline *vyre__table_share(vyre_pipeline *pipeline);
-/* Drops a reference. True: the caller must free the pipeline. */
+/* Drops a reference. Returns true if the caller must free the pipeline. */
 bool vyre__table_release(vyre_pipeline *pipeline);
-/* Frees all that are parked. */
+/* Frees all idle pipelines. */
 void vyre__table_deinit(vyre_device *device);
 
-/* --- a compile -------------------------------------------------------------- */
+/* --- a compile ------------------------------------------------------------ */
 
-/* From the look to the end of the compile. */
+/* State of a lookup, until the end of the compile. */
 typedef struct vyre__cache_try {
   vyre_arena arena;
   vyre__cache_key key;
   bool may_store;
 } vyre__cache_try;
 
-/* Makes @p pipeline of what is on disk. False: compile it. vyre__cache_end must
- * follow, whatever came of it. */
+/* Loads @p pipeline from disk. Returns false if it must be compiled.
+ * vyre__cache_end must follow in both cases. */
 bool vyre__cache_load(vyre_pipeline *pipeline, vyre__cache_try *tried);
-/* The note of a pipeline that is compiled whatever there is. */
+/* Sets the note of a pipeline that is compiled without the cache. */
 void vyre__cache_skip(vyre_pipeline *pipeline);
-/* Keeps it, if it was compiled. */
+/* Stores the pipeline if it was compiled. */
 void vyre__cache_end(vyre_pipeline *pipeline, vyre__cache_try *tried,
                      bool was_compiled);
 
-/* What the disk has for a subject: opens one file. Fills @p note, texts in
- * @p arena; @p file has the entry of a hit, which counts as a use if @p is_used. A
- * key without bytes: there was no memory for it. */
+/* Looks up a subject on disk; opens one file. Fills @p note with texts in @p
+ * arena. On a hit, @p file has the entry, and @p is_used updates the time of
+ * its last use. A key without bytes stands for a lack of memory. */
 void vyre__cache_find(const vyre__cache_subject *subject,
                       const vyre__cache_key *key, bool is_used,
                       vyre_arena *arena, vyre__cache_note *note,
                       vyre__cache_file *file, bool *may_store);
-/* Adds to the note of a miss in which field the nearest entry differs, once. It
- * goes through the whole directory: only for who asks. */
+/* Adds the nearest entry, and the field in which it differs, to the note of a
+ * miss. Does so once. It scans the directory, so only explicit requests call
+ * it. */
 void vyre__cache_explain(const vyre__cache_subject *subject,
                          const vyre__cache_key *key, vyre_arena *arena,
                          vyre__cache_note *note);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Files of the cache: damaged ones, unsafe places, caps, other processes. */
+/* Tests of cache files: corrupt files, unsafe directories, size limits,
+ * concurrent processes. */
 #define _GNU_SOURCE /* RTLD_NEXT; NOLINT(bugprone-reserved-identifier) */
 #include <dlfcn.h>
 #include <signal.h>
@@ -8,9 +9,9 @@
 
 #include "runtime/cache/cache_testing.h"
 
-/* --- looks at a whole directory ----------------------------------------------*/
+/* --- directory scans ------------------------------------------------------ */
 
-/* Instead of the system's, which every look goes through. */
+/* Replaces a function of the C library that every scan calls. */
 static atomic_int scans;
 
 DIR *fdopendir(int descriptor) {
@@ -20,7 +21,7 @@ DIR *fdopendir(int descriptor) {
   return next(descriptor);
 }
 
-/* --- files -------------------------------------------------------------------*/
+/* --- files ---------------------------------------------------------------- */
 
 typedef struct contents {
   unsigned char *bytes;
@@ -51,7 +52,7 @@ static bool file_is(const char *path, const contents *want) {
   return same;
 }
 
-/* A folder with one entry, and the entry. */
+/* Creates a directory with one entry, and returns its contents. */
 static contents make_entry(char folder[FOLDER_TEXT], char path[PATH_TEXT]) {
   folder_make(folder);
   kept_reset();
@@ -60,23 +61,22 @@ static contents make_entry(char folder[FOLDER_TEXT], char path[PATH_TEXT]) {
   return file_read(path);
 }
 
-/* --- damage ------------------------------------------------------------------*/
+/* --- corrupt entries ------------------------------------------------------ */
 
-/* What is at @p path must be a miss that is counted, and be replaced. */
+/* Checks that the file at @p path is a counted miss, and is replaced. */
 static void check_replaced(const char *folder, const char *path,
                            const contents *good) {
   kept_result got = kept_compile(folder);
   CHECK(got.info.result == VYRE_CACHE_MISS);
   CHECK(got.info.is_rejected && got.info.is_stored);
-  CHECK_HAS(got.reason, "there is an entry, but it");
+  CHECK_HAS(got.reason, "the entry is invalid: it");
   CHECK_U64(got.counters.cache_rejected, 1);
   CHECK_U64(got.counters.cache_misses, 1);
   CHECK_U64(got.counters.compiles, 1);
   CHECK(file_is(path, good));
 }
 
-/* All bytes of the entry through the reader; some of them through a compile,
- * which takes a while. */
+/* Flips every byte for the reader, and some for a compile, which is slower. */
 TEST(an_entry_with_any_byte_flipped_is_refused_and_replaced) {
   char folder[FOLDER_TEXT], path[PATH_TEXT];
   contents good = make_entry(folder, path);
@@ -103,7 +103,7 @@ TEST(an_entry_cut_at_any_length_is_refused_and_replaced) {
   contents good = make_entry(folder, path);
   vyre__cache_entry entry;
   for (size_t size = 0; size < good.size; size++) {
-    /* A copy of that size: reading beyond it shows under a sanitizer. */
+    /* A copy of exactly that size: a sanitizer finds reads beyond it. */
     unsigned char *cut = malloc(size + (size == 0));
     CHECK(cut != NULL);
     memcpy(cut, good.bytes, size);
@@ -127,7 +127,7 @@ TEST(an_entry_with_bytes_behind_it_is_refused_and_replaced) {
   folder_remove(folder);
 }
 
-/* As if two keys had one hash: the name is right, the key is another one. */
+/* Simulates a hash collision: the name matches, and the key differs. */
 TEST(of_two_keys_with_one_name_the_bytes_decide) {
   char folder[FOLDER_TEXT], path[PATH_TEXT], other[PATH_TEXT];
   contents good = make_entry(folder, path);
@@ -147,7 +147,7 @@ TEST(of_two_keys_with_one_name_the_bytes_decide) {
   folder_remove(folder);
 }
 
-/* --- what is in the way ------------------------------------------------------*/
+/* --- other files with the name of an entry -------------------------------- */
 
 static void put_link(const char *path) {
   char target[PATH_TEXT + 8];
@@ -167,7 +167,7 @@ static void put_foreign(const char *path) {
   if (geteuid() == 0) {
     CHECK(chown(path, 65534, 65534) == 0);
   } else {
-    put_shared(path); /* others cannot give files away */
+    put_shared(path); /* only root can change the owner */
   }
 }
 
@@ -187,20 +187,20 @@ TEST(a_file_that_is_not_a_plain_one_of_this_user_is_refused_and_replaced) {
   }
 }
 
-TEST(a_folder_in_the_place_of_an_entry_harms_nobody) {
+TEST(a_directory_with_the_name_of_an_entry_does_no_harm) {
   char folder[FOLDER_TEXT], path[PATH_TEXT];
   contents good = make_entry(folder, path);
   CHECK(unlink(path) == 0 && mkdir(path, 0700) == 0);
   kept_result got = kept_compile(folder);
   CHECK(got.info.result == VYRE_CACHE_MISS && got.info.is_rejected);
   CHECK(!got.info.is_stored);
-  CHECK_HAS(got.not_stored, "could not be put in its place");
+  CHECK_HAS(got.not_stored, "renaming it failed");
   CHECK_U64(folder_count(folder, NULL), 1); /* and no leftover */
   free(good.bytes);
   folder_remove(folder);
 }
 
-/* --- the directory -----------------------------------------------------------*/
+/* --- the directory -------------------------------------------------------- */
 
 static void check_off(const char *folder, const char *why) {
   kept_reset();
@@ -238,10 +238,10 @@ TEST(a_directory_of_another_user_is_not_used) {
   if (geteuid() == 0) {
     folder_make(folder);
     CHECK(chown(folder, 65534, 65534) == 0);
-    check_off(folder, "it belongs to another user, 65534");
+    check_off(folder, "it belongs to another user, with id 65534");
     folder_remove(folder);
   } else {
-    check_off("/usr", "it belongs to another user, 0");
+    check_off("/usr", "it belongs to another user, with id 0");
   }
 }
 
@@ -254,7 +254,7 @@ TEST(a_link_to_a_directory_is_not_used) {
     snprintf(link, sizeof link, "%s/link", folder);
     CHECK(mkdir(real, 0700) == 0 && symlink(real, link) == 0);
     snprintf(link, sizeof link, "%s/link%s", folder, ends[i]);
-    check_off(link, "it is a link, or no directory");
+    check_off(link, "it is a symbolic link or not a directory");
     CHECK_U64(folder_count(real, NULL), 0);
     folder_remove(folder);
   }
@@ -265,7 +265,7 @@ TEST(a_file_is_no_directory) {
   folder_make(folder);
   snprintf(path, sizeof path, "%s/file", folder);
   file_write(path, (const unsigned char *)"x", 1);
-  check_off(path, "it is a link, or no directory");
+  check_off(path, "it is a symbolic link or not a directory");
   folder_remove(folder);
 }
 
@@ -286,7 +286,7 @@ TEST(a_directory_that_is_not_there_is_made_for_this_user_alone) {
   folder_remove(folder);
 }
 
-/* What people are told of the folder. */
+/* Returns the public description of the directory. */
 static vyre_cache_location place_of(const char *folder, vyre_arena *arena) {
   vyre_context_options options = {.cache_directory = folder, .trace_file = ""};
   vyre_context *context;
@@ -309,14 +309,14 @@ static void compile_read_only(void) {
   CHECK(chmod(folder, 0500) == 0);
   place = place_of(folder, &arena);
   CHECK(place.is_enabled && place.exists && place.is_read_only);
-  CHECK_HAS(place.reason, "it cannot be written");
+  CHECK_HAS(place.reason, "it is read-only");
   CHECK_HAS(place.fix, "VYRE_CACHE_DIR");
   vyre_arena_deinit(&arena);
   CHECK(kept_compile(folder).info.result == VYRE_CACHE_DISK_HIT);
   kept_driver = "driver 2";
   kept_result got = kept_compile(folder);
   CHECK(got.info.result == VYRE_CACHE_MISS && !got.info.is_stored);
-  CHECK_HAS(got.not_stored, "no file can be made there: error 13");
+  CHECK_HAS(got.not_stored, "cannot create a file in the directory: error 13");
   CHECK_U64(folder_count(folder, NULL), 1);
   free(good.bytes);
   folder_remove(folder);
@@ -326,7 +326,7 @@ TEST(a_directory_that_cannot_be_written_gives_what_it_has) {
   CHECK_U64((unsigned)in_process(compile_read_only, true), 0);
 }
 
-/* --- privileges --------------------------------------------------------------*/
+/* --- privileges ----------------------------------------------------------- */
 
 TEST(a_process_with_the_rights_of_another_is_privileged) {
   static const struct {
@@ -347,7 +347,7 @@ static void compile_privileged(void) {
   if (seteuid(65534) != 0) return; /* only root can try */
   char folder[FOLDER_TEXT];
   folder_make(folder);
-  check_off(folder, "with the rights of another user");
+  check_off(folder, "with the privileges of another user");
   folder_remove(folder);
 }
 
@@ -355,13 +355,13 @@ TEST(a_set_uid_process_has_no_cache) {
   CHECK_U64((unsigned)in_process(compile_privileged, false), 0);
 }
 
-/* --- options and the environment ---------------------------------------------*/
+/* --- options and the environment ------------------------------------------ */
 
 static const struct {
   const char *what;
   const char *option, *directory, *xdg, *home; /* NULL: not set */
   const char *path;                            /* or NULL */
-  const char *off;                             /* then, why */
+  const char *off;                             /* the reason, if path is NULL */
 } places[] = {
     {"the option wins", "/o", "/d", "/x", "/h", "/o", NULL},
     {"then VYRE_CACHE_DIR", NULL, "/d", "/x", "/h", "/d", NULL},
@@ -371,11 +371,11 @@ static const struct {
      NULL},
     {"empty XDG does not count", NULL, NULL, "", "/h", "/h/.cache/vyre", NULL},
     {"slashes at the end are cut", "/o//", NULL, NULL, NULL, "/o", NULL},
-    {"an empty option is none", "", "/d", "/x", "/h", NULL,
-     "without a directory"},
-    {"an empty variable is none", NULL, "", "/x", "/h", NULL,
+    {"an empty option disables it", "", "/d", "/x", "/h", NULL,
+     "no cache directory"},
+    {"an empty variable disables it", NULL, "", "/x", "/h", NULL,
      "VYRE_CACHE_DIR is empty"},
-    {"nothing is none", NULL, NULL, NULL, NULL, NULL, "neither"},
+    {"nothing is set", NULL, NULL, NULL, NULL, NULL, "neither"},
 };
 
 TEST(the_directory_is_the_first_that_is_named) {
@@ -455,15 +455,15 @@ TEST(a_context_asks_the_environment) {
   setenv("VYRE_CACHE_BYTES", "100", 1);
   kept_driver = "driver 2";
   kept_result got = kept_compile(NULL);
-  CHECK_HAS(got.not_stored, "bytes are above the cap of 100");
+  CHECK_HAS(got.not_stored, "bytes, and the cache is limited to 100");
   unsetenv("VYRE_CACHE_DIR");
   unsetenv("VYRE_CACHE_BYTES");
   folder_remove(folder);
 }
 
-/* --- asking why --------------------------------------------------------------*/
+/* --- explanations --------------------------------------------------------- */
 
-/* *looks: how often the compile alone looked at all files. */
+/* *looks: number of scans by the compile alone. */
 static vyre_pipeline *compile_wide(const kept_rig *r, uint32_t workgroup,
                                    int *looks) {
   vyre_status st = {0};
@@ -484,12 +484,12 @@ TEST(only_who_asks_why_pays_for_a_look_at_all_files) {
   kept_reset();
   kept_compile(folder);
   kept_rig r = kept_open(folder);
-  /* A miss: one look, by which the cap is kept. */
+  /* A miss: one scan, for the size limit. */
   vyre_pipeline *pipeline = compile_wide(&r, 32, &looks);
   CHECK_U64((unsigned)looks, 1);
   vyre_cache_info info;
   int before = atomic_load(&scans);
-  for (int i = 0; i < 3; i++) { /* one more, for the first who asks */
+  for (int i = 0; i < 3; i++) { /* the first request scans once more */
     CHECK(vyre_pipeline_get_cache_info(pipeline, &info));
     CHECK(info.result == VYRE_CACHE_MISS && info.is_stored);
     CHECK_TEXT(info.field, "workgroup");
@@ -500,7 +500,7 @@ TEST(only_who_asks_why_pays_for_a_look_at_all_files) {
   }
   vyre_pipeline_release(pipeline);
   kept_close(&r);
-  /* A hit: none at all. */
+  /* A hit: no scan. */
   r = kept_open(folder);
   pipeline = compile_wide(&r, 32, &looks);
   before = atomic_load(&scans);
@@ -508,7 +508,7 @@ TEST(only_who_asks_why_pays_for_a_look_at_all_files) {
   CHECK(info.result == VYRE_CACHE_DISK_HIT && !info.field);
   CHECK(looks == 0 && atomic_load(&scans) == before);
   vyre_pipeline_release(pipeline);
-  /* Who explains asks. */
+  /* An explanation scans. */
   vyre_arena arena;
   vyre_cache_explanation why;
   vyre_status st = {0};
@@ -523,7 +523,7 @@ TEST(only_who_asks_why_pays_for_a_look_at_all_files) {
   folder_remove(folder);
 }
 
-/* --- the cap -----------------------------------------------------------------*/
+/* --- the cap -------------------------------------------------------------- */
 
 static void set_age(const char *path, long seconds) {
   struct timespec now;
@@ -533,7 +533,7 @@ static void set_age(const char *path, long seconds) {
   CHECK(utimensat(AT_FDCWD, path, times, 0) == 0);
 }
 
-/* Compiles for driver @p number, and gives the path of its entry. */
+/* Compiles for driver @p number, and returns the path of its entry. */
 static kept_result compile_driver(const char *folder, char number, uint64_t cap,
                                   char path[PATH_TEXT]) {
   static char driver[] = "driver ?";
@@ -557,7 +557,7 @@ static bool exists(const char *path) {
   return access(path, F_OK) == 0;
 }
 
-/* Seconds since the file was used, as its time says. */
+/* Returns the age of the file in seconds. */
 static long age_of(const char *path) {
   struct stat about;
   struct timespec now;
@@ -695,7 +695,7 @@ TEST(a_listing_has_every_entry_and_what_is_wrong_with_it) {
   CHECK(strcmp(got.entries[0].name, got.entries[1].name) < 0);
   const vyre_cache_entry *bad = &got.entries[got.entries[0].is_valid];
   const vyre_cache_entry *good = &got.entries[!got.entries[0].is_valid];
-  CHECK_TEXT(bad->problem, "its name is not that of its key");
+  CHECK_TEXT(bad->problem, "its name does not match its key");
   CHECK(good->is_valid && good->field_count == 14 && !good->problem[0]);
   CHECK_TEXT(good->fields[3].name, "driver");
   CHECK_TEXT(good->fields[3].text, "driver a");
@@ -705,7 +705,7 @@ TEST(a_listing_has_every_entry_and_what_is_wrong_with_it) {
   folder_remove(folder);
 }
 
-/* --- a full disk -------------------------------------------------------------*/
+/* --- a full disk ---------------------------------------------------------- */
 
 static void compile_limited(void) {
   char folder[FOLDER_TEXT];
@@ -715,28 +715,28 @@ static void compile_limited(void) {
   CHECK(setrlimit(RLIMIT_FSIZE, &(struct rlimit){4096, 4096}) == 0);
   kept_result got = kept_compile(folder);
   CHECK(got.info.result == VYRE_CACHE_MISS && !got.info.is_stored);
-  CHECK_HAS(got.not_stored, "above the limit for files of this process");
+  CHECK_HAS(got.not_stored, "exceeds the file size limit of this process");
   CHECK_U64(folder_count(folder, NULL), 0);
-  /* Who ignores the signal sees the write fail in its midst. */
+  /* If the signal is ignored, the write fails in the middle. */
   signal(SIGXFSZ, SIG_IGN);
   got = kept_compile(folder);
   CHECK(got.info.result == VYRE_CACHE_MISS && !got.info.is_stored);
-  CHECK_HAS(got.not_stored, "it could not be written: error 27");
+  CHECK_HAS(got.not_stored, "writing it failed: error 27");
   CHECK_U64(folder_count(folder, NULL), 0);
   folder_remove(folder);
 }
 
-TEST(a_write_that_cannot_end_leaves_nothing_and_harms_nobody) {
+TEST(a_write_that_fails_leaves_no_file) {
   CHECK_U64((unsigned)in_process(compile_limited, false), 0);
 }
 
-/* --- processes at once -------------------------------------------------------*/
+/* --- concurrent processes ------------------------------------------------- */
 
 static char shared_folder[FOLDER_TEXT];
 
 enum { PROCESSES = 4, ROUNDS = 40 };
 
-/* Compiles, evicts and lists as fast as it can; nothing half written may show. */
+/* Compiles, evicts and lists in a loop; no partial file may appear. */
 static void use_shared(void) {
   kept_reset();
   kept_padding = 5000;
@@ -790,7 +790,7 @@ TEST_MAIN(
     TEST_ENTRY(of_two_keys_with_one_name_the_bytes_decide),
     TEST_ENTRY(
         a_file_that_is_not_a_plain_one_of_this_user_is_refused_and_replaced),
-    TEST_ENTRY(a_folder_in_the_place_of_an_entry_harms_nobody),
+    TEST_ENTRY(a_directory_with_the_name_of_an_entry_does_no_harm),
     TEST_ENTRY(a_directory_that_others_can_enter_is_not_used),
     TEST_ENTRY(a_directory_of_another_user_is_not_used),
     TEST_ENTRY(a_link_to_a_directory_is_not_used),
@@ -809,5 +809,5 @@ TEST_MAIN(
     TEST_ENTRY(leftovers_go_when_they_are_old),
     TEST_ENTRY(prune_removes_what_is_damaged_and_then_the_oldest),
     TEST_ENTRY(a_listing_has_every_entry_and_what_is_wrong_with_it),
-    TEST_ENTRY(a_write_that_cannot_end_leaves_nothing_and_harms_nobody),
+    TEST_ENTRY(a_write_that_fails_leaves_no_file),
     TEST_ENTRY(processes_share_a_cache_at_once))

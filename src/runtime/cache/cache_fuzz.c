@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Any bytes to the reader of cache entries, as they are and with a head that
- * fits. What it accepts lies inside of the bytes, has fields that add up to the
- * key, and makes the same bytes when it is written again; what it refuses has a
- * reason. */
+/* Fuzzes the reader of cache entries, with raw bytes and with bytes behind a
+ * valid head. An accepted entry lies within the bytes, has fields that add up
+ * to the key, and gives the same bytes when it is written again. A refused
+ * entry has a reason. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,8 +55,8 @@ static void check(const uint8_t *data, size_t size) {
   vyre__cache_bytes_deinit(&again);
 }
 
-/* An entry whose key and artifact are any bytes. */
-static void check_mended(const uint8_t *data, size_t size) {
+/* Reads an entry with a valid head and arbitrary key and artifact. */
+static void check_valid_head(const uint8_t *data, size_t size) {
   vyre__cache_bytes entry = {0};
   size_t key_size = size < 2 ? 0 : (data[0] | (size_t)data[1] << 8) % size;
   const vyre__cache_key key = {.bytes = data, .size = key_size};
@@ -67,7 +67,7 @@ static void check_mended(const uint8_t *data, size_t size) {
   vyre__cache_bytes_deinit(&entry);
 }
 
-/* The same, of a file whose head says otherwise where its key ends. */
+/* The same with another boundary between key and artifact in the head. */
 static void check_split(const uint8_t *data, size_t size) {
   vyre__cache_bytes entry = {0};
   if (size < VYRE__CACHE_HEAD) return;
@@ -86,7 +86,7 @@ static void check_split(const uint8_t *data, size_t size) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (size == 0) return 0;
   check(data, size);
-  check_mended(data, size);
+  check_valid_head(data, size);
   check_split(data, size);
   return 0;
 }

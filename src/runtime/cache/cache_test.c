@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What a compile gets from the cache, in memory and on disk, and what it says. */
+/* Tests of cache lookups during a compile, in memory and on disk, and of their
+ * reports. */
 #include "lir/lir.h"
 #include "runtime/cache/cache_testing.h"
 
@@ -19,7 +20,7 @@ static vyre_cache_info info_of(const vyre_pipeline *pipeline) {
   return info;
 }
 
-/* --- memory ------------------------------------------------------------------*/
+/* --- memory --------------------------------------------------------------- */
 
 TEST(the_same_program_gives_the_same_pipeline) {
   kept_reset();
@@ -51,7 +52,7 @@ TEST(a_program_parsed_again_gives_the_same_pipeline) {
   kept_close(&r);
 }
 
-/* Each differs from kept_kernel in one thing that shows. */
+/* Each differs from kept_kernel in one visible detail. */
 static const struct {
   const char *what, *text;
 } other_programs[] = {
@@ -99,7 +100,7 @@ TEST(other_options_give_another_pipeline) {
   vyre_pipeline *a = compile(&r, NULL), *b = compile(&r, &wide),
                 *c = compile(&r, &loose), *d = compile(&r, &own);
   CHECK(a != b && a != c && b != c);
-  CHECK(a == d); /* what the program says anyway */
+  CHECK(a == d); /* the size that the program declares */
   vyre_pipeline_release(a);
   vyre_pipeline_release(b);
   vyre_pipeline_release(c);
@@ -156,7 +157,7 @@ TEST(the_least_recently_used_goes_first) {
   for (int i = 0; i < VYRE_CACHE_IDLE; i++) compile_constant(&r, i);
   CHECK_U64(kept_inits, VYRE_CACHE_IDLE);
   compile_constant(&r, 0);               /* used again: 1 is the oldest */
-  compile_constant(&r, VYRE_CACHE_IDLE); /* takes its place */
+  compile_constant(&r, VYRE_CACHE_IDLE); /* replaces it */
   CHECK_U64(kept_inits, VYRE_CACHE_IDLE + 1);
   compile_constant(&r, 0);
   CHECK_U64(kept_inits, VYRE_CACHE_IDLE + 1);
@@ -212,7 +213,7 @@ TEST(a_pipeline_outlives_the_callers_device) {
   vyre_pipeline_release(pipeline);
 }
 
-/* The caller may take its memory back when it let go of the program. */
+/* The caller may destroy its allocator after it has released the program. */
 TEST(a_program_in_memory_of_the_caller_is_not_kept) {
   test_heap heap = {.left = -1};
   kept_reset();
@@ -265,7 +266,7 @@ TEST(ref_keeps_nothing_on_disk_and_says_so) {
   CHECK_OK(vyre_device_open(r.context, "ref", &r.device, &st), st);
   kept_result got = kept_compile_with(&r, NULL);
   CHECK(got.info.result == VYRE_CACHE_OFF && !got.info.is_stored);
-  CHECK_TEXT(got.reason, "this backend keeps nothing on disk");
+  CHECK_TEXT(got.reason, "this backend has no disk cache");
   CHECK_U64(folder_count(folder, NULL), 0);
   kept_close(&r);
   folder_remove(folder);
@@ -300,7 +301,7 @@ TEST(the_yardstick_is_compiled_each_time_and_kept_nowhere) {
   folder_remove(folder);
 }
 
-/* --- disk --------------------------------------------------------------------*/
+/* --- disk ----------------------------------------------------------------- */
 
 TEST(a_second_context_loads_what_the_first_compiled) {
   char folder[FOLDER_TEXT];
@@ -308,7 +309,7 @@ TEST(a_second_context_loads_what_the_first_compiled) {
   kept_reset();
   kept_result first = kept_compile(folder);
   CHECK(first.info.result == VYRE_CACHE_MISS && first.info.is_stored);
-  CHECK_TEXT(first.reason, "there is no entry of this program");
+  CHECK_TEXT(first.reason, "no entry for this program");
   CHECK_U64(first.counters.cache_misses, 1);
   CHECK_U64(first.counters.compiles, 1);
   kept_result second = kept_compile(folder);
@@ -373,7 +374,7 @@ TEST(variants_are_loaded_from_disk) {
   folder_remove(folder);
 }
 
-TEST(a_backend_that_refuses_is_a_miss_and_is_asked_anew) {
+TEST(an_entry_that_the_backend_rejects_is_compiled_again) {
   char folder[FOLDER_TEXT];
   folder_make(folder);
   kept_reset();
@@ -381,7 +382,7 @@ TEST(a_backend_that_refuses_is_a_miss_and_is_asked_anew) {
   kept_refuses = true;
   kept_result got = kept_compile(folder);
   CHECK(got.info.result == VYRE_CACHE_MISS && got.info.is_stored);
-  CHECK_HAS(got.reason, "refused what was kept: not of this backend");
+  CHECK_HAS(got.reason, "rejected the entry: not of this backend");
   CHECK_U64(got.counters.cache_misses, 1);
   CHECK_U64(got.counters.cache_rejected, 0);
   CHECK_U64(kept_inits, 2);
@@ -402,7 +403,7 @@ TEST(a_backend_that_saves_nothing_is_no_failure) {
   folder_remove(folder);
 }
 
-/* --- every field of the key ----------------------------------------------------*/
+/* --- every field of the key ----------------------------------------------- */
 
 static void change_backend(void) {
   kept_backend.name = "other";
@@ -471,7 +472,7 @@ TEST(a_field_that_changes_is_a_miss_and_is_named_with_both_values) {
   }
 }
 
-/* Versions are constants: their fields are looked for in the key itself. */
+/* Versions are constants, so the test checks their fields in the key itself. */
 TEST(the_key_has_every_field_once_and_in_order) {
   static const char *const names[] = {
       "vyre",    "backend",  "device",      "driver",    "features",
@@ -604,11 +605,11 @@ TEST(bad_calls_are_refused) {
   kept_close(&r);
 }
 
-/* --- faults and threads --------------------------------------------------------*/
+/* --- faults and threads --------------------------------------------------- */
 
 static char sweep_folder[FOLDER_TEXT];
 
-/* One compile with memory that ends after @p n calls. */
+/* Compiles once with an allocator that fails after @p n calls. */
 static vyre_code compile_with_heap(test_heap *heap, vyre_program *program,
                                    vyre_status *st) {
   vyre_context *context;
@@ -641,8 +642,8 @@ static vyre_code compile_with_heap(test_heap *heap, vyre_program *program,
   return code;
 }
 
-/* Without memory the cache may be of no use; the compile fails only if its own
- * memory is missing. Starts from an empty and from a full cache. */
+/* Without memory, the cache may find nothing, but the compile fails only if its
+ * own memory is missing. Starts from an empty and from a full cache. */
 TEST(no_failure_of_memory_leaks_or_harms) {
   for (int warm = 0; warm < 2; warm++) {
     for (int once = 0; once < 2; once++) {
@@ -662,7 +663,7 @@ TEST(no_failure_of_memory_leaks_or_harms) {
         is_over = heap.left > 0;
         failures += code != VYRE_OK;
         degraded += code == VYRE_OK && !is_over;
-        /* What it left behind is good. */
+        /* The files that it left are valid. */
         CHECK(kept_compile(sweep_folder).info.is_rejected == false);
         vyre_module_release(module);
         folder_remove(sweep_folder);
@@ -763,7 +764,7 @@ TEST(eight_threads_compile_run_and_let_go_at_once) {
   vyre_counters_read(r.device, &c);
   CHECK_U64(c.cache_rejected, 0);
   CHECK(c.cache_memory_hits > THREADS * TURNS / 2);
-  /* Of each kernel, two sizes and the one that was prepared. */
+  /* For each kernel: two workgroup sizes and one added variant. */
   CHECK_U64(folder_count(folder, NULL), (size_t)3 * KERNELS);
   for (int k = 0; k < KERNELS; k++) vyre_module_release(modules[k]);
   kept_close(&r);
@@ -789,7 +790,7 @@ TEST_MAIN(
     TEST_ENTRY(names_and_places_do_not_matter_on_disk),
     TEST_ENTRY(names_of_functions_do_not_matter_on_disk),
     TEST_ENTRY(variants_are_loaded_from_disk),
-    TEST_ENTRY(a_backend_that_refuses_is_a_miss_and_is_asked_anew),
+    TEST_ENTRY(an_entry_that_the_backend_rejects_is_compiled_again),
     TEST_ENTRY(a_backend_that_saves_nothing_is_no_failure),
     TEST_ENTRY(a_field_that_changes_is_a_miss_and_is_named_with_both_values),
     TEST_ENTRY(the_key_has_every_field_once_and_in_order),

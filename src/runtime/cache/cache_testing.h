@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A backend that keeps something on disk, over the interpreter; and a folder for
- * it. For tests of the cache. */
+/* Fixtures for tests of the cache: a backend with a disk cache, over the
+ * interpreter, and a directory for it. */
 #ifndef VYRE_RUNTIME_CACHE_CACHE_TESTING_H
 #define VYRE_RUNTIME_CACHE_CACHE_TESTING_H
 
@@ -19,12 +19,12 @@
 
 extern const vyre__backend vyre__backend_ref;
 
-/* What the backend says of itself, and what was asked of it. */
+/* The description of the backend, and counts of its calls. */
 static const char *kept_description = "a device of the test";
 static const char *kept_driver = "driver 1";
 static const char *kept_features = "sse avx";
-static size_t kept_padding;  /* more bytes of each artifact */
-static bool kept_refuses;    /* what it wrote itself */
+static size_t kept_padding;  /* extra bytes in each artifact */
+static bool kept_refuses;    /* its load fails */
 static bool kept_saves_none; /* its save fails */
 static atomic_int kept_inits, kept_loads, kept_saves;
 
@@ -40,7 +40,7 @@ static inline vyre_code kept_init(vyre_pipeline *pipeline, vyre_status *st) {
   return vyre__backend_ref.pipeline_init(pipeline, st);
 }
 
-/* The artifact is the pipeline's id: which no two pipelines have in common. */
+/* The artifact is the pipeline's id, which is unique. */
 static inline vyre_code kept_load(vyre_pipeline *pipeline, const void *artifact,
                                   size_t size, vyre_status *st) {
   size_t length = strlen(pipeline->id);
@@ -79,7 +79,7 @@ static inline bool kept_write_features(vyre_device *device,
 
 static vyre__backend kept_backend;
 
-/* As new. */
+/* Restores the initial state. */
 static inline void kept_reset(void) {
   kept_backend = vyre__backend_ref;
   kept_backend.name = "kept";
@@ -97,17 +97,17 @@ static inline void kept_reset(void) {
   kept_inits = kept_loads = kept_saves = 0;
 }
 
-/* --- a folder ---------------------------------------------------------------- */
+/* --- a folder ------------------------------------------------------------- */
 
 enum { FOLDER_TEXT = 64, PATH_TEXT = 512 };
 
-/* A new folder of this user's own. */
+/* Creates a directory of this user. */
 static inline void folder_make(char out[FOLDER_TEXT]) {
   snprintf(out, FOLDER_TEXT, "/tmp/vyre-cache-XXXXXX");
   CHECK(mkdtemp(out) != NULL);
 }
 
-/* Takes the descriptor. */
+/* Empties a directory, and closes its descriptor. */
 static inline void folder_empty(int folder) {
   DIR *list = folder < 0 ? NULL : fdopendir(folder);
   if (!list) return;
@@ -127,7 +127,7 @@ static inline void folder_remove(const char *folder) {
   (void)rmdir(folder);
 }
 
-/* How many files, and the name of the last one seen. */
+/* Counts the files, and copies the path of the last one. */
 static inline size_t folder_count(const char *folder, char *name) {
   size_t count = 0;
   DIR *list = opendir(folder);
@@ -143,7 +143,7 @@ static inline size_t folder_count(const char *folder, char *name) {
   return count;
 }
 
-/* --- compiling --------------------------------------------------------------- */
+/* --- compiling ------------------------------------------------------------ */
 
 static const char kept_kernel[] =
     "kernel twice workgroup(64) over(y)\n"
@@ -245,10 +245,10 @@ static inline kept_result kept_compile(const char *folder) {
   return out;
 }
 
-/* --- other processes --------------------------------------------------------- */
+/* --- other processes ------------------------------------------------------ */
 
-/* Runs @p work in a process that is not root's, and gives its exit code. Checks
- * inside of it end it with 1. */
+/* Runs @p work in a child process without root privileges, and returns its exit
+ * code. A failed check in the child ends it with 1. */
 static inline int in_process(void (*work)(void), bool is_plain) {
   fflush(stdout);
   pid_t child = fork();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Where the files are, and whether that place is safe: whoever can write there
- * decides what code runs in this process. */
+/* Chooses the directory of the cache, and checks that it is safe. Write
+ * access to it means control over the code that runs in this process. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -26,10 +26,9 @@ bool vyre__is_privileged(void) {
   return vyre__cache_is_privileged(getauxval(AT_SECURE), ids);
 }
 
-/* --- which -------------------------------------------------------------------*/
+/* --- choice --------------------------------------------------------------- */
 
-/* The folders of the environment count only from the root on, as the XDG
- * specification has it. */
+/* The XDG specification tells applications to ignore relative paths. */
 static bool is_absolute(const char *path) {
   return path && path[0] == '/';
 }
@@ -47,7 +46,7 @@ static bool set_path(vyre__cache *cache, vyre_allocator allocator,
   if (!cache->path) return false;
   memcpy(cache->path, folder, length);
   memcpy(cache->path + length, below, more + 1);
-  /* A slash at the end would let the last part be a link. */
+  /* With a trailing slash, open() would follow a link in the last component. */
   for (size_t i = length + more; i > 1 && cache->path[i - 1] == '/'; i--) {
     cache->path[i - 1] = '\0';
   }
@@ -61,9 +60,9 @@ static bool choose_path(vyre__cache *cache, vyre_allocator allocator,
   if (given && given[0]) return set_path(cache, allocator, given, "");
   if (given) {
     set_off(cache,
-            option ? "the context was made without a directory for it"
+            option ? "the context has no cache directory"
                    : "VYRE_CACHE_DIR is empty",
-            option ? "give vyre_context_options.cache_directory"
+            option ? "set vyre_context_options.cache_directory"
                    : "name a directory in VYRE_CACHE_DIR, or unset it");
     return true;
   }
@@ -73,13 +72,13 @@ static bool choose_path(vyre__cache *cache, vyre_allocator allocator,
   if (is_absolute(environment->home)) {
     return set_path(cache, allocator, environment->home, "/.cache/vyre");
   }
-  set_off(cache, "neither XDG_CACHE_HOME nor HOME names a folder",
+  set_off(cache, "neither XDG_CACHE_HOME nor HOME is an absolute path",
           "name a directory in VYRE_CACHE_DIR");
   return true;
 }
 
-/* Digits and nothing else. */
-static bool read_bytes(const char *text, uint64_t *out) {
+/* Parses a number of decimal digits only. */
+static bool parse_bytes(const char *text, uint64_t *out) {
   uint64_t value = 0;
   for (; *text; text++) {
     if (*text < '0' || *text > '9') return false;
@@ -96,12 +95,13 @@ static void choose_bytes(vyre__cache *cache, uint64_t option,
                          const char *environment) {
   cache->max_bytes = option ? option : default_bytes;
   if (option || !environment || !environment[0]) return;
-  if (!read_bytes(environment, &cache->max_bytes)) {
+  if (!parse_bytes(environment, &cache->max_bytes)) {
     cache->max_bytes = 0;
-    set_off(cache, "VYRE_CACHE_BYTES is no whole number",
-            "write it in digits, as in VYRE_CACHE_BYTES=268435456");
+    set_off(cache, "VYRE_CACHE_BYTES is not a whole number",
+            "use decimal digits only, for example VYRE_CACHE_BYTES=268435456");
   } else if (cache->max_bytes == 0) {
-    set_off(cache, "VYRE_CACHE_BYTES is 0", "raise it, or unset it");
+    set_off(cache, "VYRE_CACHE_BYTES is 0",
+            "set it to a larger number, or unset it");
   }
 }
 
@@ -111,8 +111,8 @@ bool vyre__cache_init(vyre__cache *cache, vyre_allocator allocator,
   *cache = (vyre__cache){.fix = ""};
   choose_bytes(cache, options->cache_bytes, environment->bytes);
   if (vyre__is_privileged()) {
-    set_off(cache, "this process runs with the rights of another user",
-            "run it without set-uid, set-gid or capabilities of the file");
+    set_off(cache, "this process runs with the privileges of another user",
+            "run it without set-uid, set-gid or file capabilities");
   }
   return cache->off ||
          choose_path(cache, allocator, options->cache_directory, environment);
@@ -123,7 +123,7 @@ void vyre__cache_deinit(vyre__cache *cache, vyre_allocator allocator) {
   *cache = (vyre__cache){0};
 }
 
-/* --- whether -----------------------------------------------------------------*/
+/* --- checks --------------------------------------------------------------- */
 
 VYRE__PRINTF(3, 4)
 static int refuse(vyre__cache_refusal *why, const char *fix, const char *format,
@@ -140,13 +140,13 @@ static int open_last(const char *path) {
   return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* Longer ones are not made: a part of one would be. */
-enum { MOST_PATH = 1024 };
+/* Longer paths are refused: they could be created in part. */
+enum { MAX_PATH = 1024 };
 
-/* Makes the directory and what is above it, as the XDG specification has it. The
- * error of the last part; 0: it is there. */
-static int make_all(const char *path) {
-  char part[MOST_PATH];
+/* Creates the directory and its parents with mode 0700, as the XDG
+ * specification requires. Returns 0, or the error for the last component. */
+static int create_path(const char *path) {
+  char part[MAX_PATH];
   size_t length = strlen(path);
   int error = 0;
   for (size_t i = 1; i <= length; i++) {
@@ -158,9 +158,8 @@ static int make_all(const char *path) {
   return error;
 }
 
-/* Of @p path, which is not there, the folder that is and that all else would be
- * made in. */
-static void nearest_folder(const char *path, char out[MOST_PATH]) {
+/* Finds the nearest existing parent of @p path. */
+static void find_existing_parent(const char *path, char out[MAX_PATH]) {
   struct stat about;
   size_t length = strlen(path);
   memcpy(out, path, length + 1);
@@ -173,11 +172,11 @@ static void nearest_folder(const char *path, char out[MOST_PATH]) {
            strcmp(out, "/") != 0);
 }
 
-/* Whether a directory could be made in @p folder. Rights do not tell, as there are
- * file systems that take none from anybody: one is made, by another name than that
- * which others may be about to use, and removed. 0, or the error. */
-static int try_folder(const char *folder) {
-  char name[MOST_PATH + 64];
+/* Tests if a directory can be created in @p folder. Access bits are not enough,
+ * because a file system may be read-only. So it creates one under a unique
+ * name, and removes it. Returns 0 or the error. */
+static int test_create(const char *folder) {
+  char name[MAX_PATH + 64];
   (void)snprintf(name, sizeof name, "%s/.vyre-%lx-%llx", folder,
                  (unsigned long)getpid(), (unsigned long long)vyre__clock_ns());
   if (mkdir(name, 0700) != 0) return errno;
@@ -185,23 +184,23 @@ static int try_folder(const char *folder) {
   return 0;
 }
 
-static int refuse_making(vyre__cache_refusal *why, int error) {
+static int refuse_create(vyre__cache_refusal *why, int error) {
   why->is_absent = false;
   return refuse(why,
-                "name a directory that can be made or is there in "
-                "VYRE_CACHE_DIR",
-                "it is not there and cannot be made: error %d", error);
+                "set VYRE_CACHE_DIR to a directory that exists or can be "
+                "created",
+                "it does not exist and cannot be created: error %d", error);
 }
 
 static int refuse_error(vyre__cache_refusal *why, int error) {
   why->is_absent = error == ENOENT;
   if (error == ENOENT) {
-    return refuse(why, "nothing: it is made when something is kept",
-                  "there is no such directory");
+    return refuse(why, "do nothing: the first stored entry creates it",
+                  "the directory does not exist");
   }
   if (error == ELOOP || error == ENOTDIR) {
-    return refuse(why, "name a directory itself, and no link to one",
-                  "it is a link, or no directory");
+    return refuse(why, "name a directory that is not a symbolic link",
+                  "it is a symbolic link or not a directory");
   }
   return refuse(why, "name a directory that this user can open",
                 "it cannot be opened: error %d", error);
@@ -211,15 +210,15 @@ int vyre__cache_open(const vyre__cache *cache, bool create,
                      vyre__cache_refusal *why) {
   *why = (vyre__cache_refusal){.fix = ""};
   if (cache->off) return refuse(why, cache->fix, "%s", cache->off);
-  if (strlen(cache->path) >= MOST_PATH) {
-    return refuse(why, "name a directory with a shorter path in VYRE_CACHE_DIR",
-                  "its path has %zu bytes; at most %d are used",
-                  strlen(cache->path), MOST_PATH - 1);
+  if (strlen(cache->path) >= MAX_PATH) {
+    return refuse(why, "set VYRE_CACHE_DIR to a shorter path",
+                  "its path has %zu bytes; at most %d are allowed",
+                  strlen(cache->path), MAX_PATH - 1);
   }
   int directory = open_last(cache->path);
   if (directory < 0 && errno == ENOENT && create) {
-    int error = make_all(cache->path);
-    if (error) return refuse_making(why, error);
+    int error = create_path(cache->path);
+    if (error) return refuse_create(why, error);
     directory = open_last(cache->path);
   }
   if (directory < 0) return refuse_error(why, errno);
@@ -232,18 +231,18 @@ int vyre__cache_open(const vyre__cache *cache, bool create,
   if (about.st_uid == geteuid() && (about.st_mode & 077) == 0) return directory;
   close(directory);
   if (about.st_uid != geteuid()) {
-    return refuse(why, "name a directory of your own in VYRE_CACHE_DIR",
-                  "it belongs to another user, %lu",
+    return refuse(why, "set VYRE_CACHE_DIR to a directory that you own",
+                  "it belongs to another user, with id %lu",
                   (unsigned long)about.st_uid);
   }
-  return refuse(why, "chmod 700 the directory",
-                "it is open to others: its mode is %o, not 700",
+  return refuse(why, "run `chmod 700` on the directory",
+                "other users can access it: its mode is %o, not 700",
                 (unsigned)(about.st_mode & 07777));
 }
 
 bool vyre__cache_can_make(const vyre__cache *cache, vyre__cache_refusal *why) {
-  char folder[MOST_PATH];
-  nearest_folder(cache->path, folder);
-  int error = try_folder(folder);
-  return error == 0 || refuse_making(why, error) == 0;
+  char folder[MAX_PATH];
+  find_existing_parent(cache->path, folder);
+  int error = test_create(folder);
+  return error == 0 || refuse_create(why, error) == 0;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Files of the cache. All are named relative to an open directory, none is
- * reached through a link, and what is read is whole: files appear by a rename
- * and are never written again. So processes need no lock among them; the worst
- * that one can do to another is to remove what it would have found. */
+/* Reads, writes and evicts the files of the cache. All are opened relative to
+ * the directory, and never through a symbolic link. A file appears by a rename
+ * and is never written again, so readers always see a complete file, and
+ * processes need no lock. The worst that one process can do to another is to
+ * remove an entry. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +21,7 @@
 #include "base/sort.h"
 #include "runtime/cache/cache.h"
 
-/* --- reading -----------------------------------------------------------------*/
+/* --- reading -------------------------------------------------------------- */
 
 static bool read_all(int file, unsigned char *to, size_t size) {
   while (size > 0) {
@@ -33,8 +34,8 @@ static bool read_all(int file, unsigned char *to, size_t size) {
   return true;
 }
 
-/* Files have whatever date somebody gave them. One that is before 1970 or does not
- * fit is the nearest that does: so the difference of two always fits. */
+/* Converts a file time. Times before 1970 or out of range are clamped, so that
+ * the difference of two times never overflows. */
 static int64_t to_ns(struct timespec time) {
   if (time.tv_sec < 0) return 0;
   if (time.tv_sec >= INT64_MAX / 1000000000) return INT64_MAX;
@@ -43,21 +44,22 @@ static int64_t to_ns(struct timespec time) {
 
 int vyre__cache_file_open(int directory, const char *name, uint64_t *size,
                           int64_t *used_ns, const char **why) {
-  /* Without waiting: it may be a pipe that somebody put there. */
+  /* O_NONBLOCK: the name may belong to a pipe. */
   int file = openat(directory, name,
                     O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (file < 0) {
     *why = errno == ENOENT  ? NULL
-           : errno == ELOOP ? "it is a link"
+           : errno == ELOOP ? "it is a symbolic link"
                             : "it cannot be opened";
     return -1;
   }
   struct stat about = {0};
   if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode) ||
       about.st_uid != geteuid() || (about.st_mode & 022) != 0) {
-    *why = S_ISDIR(about.st_mode)
-               ? "it is a directory, so nothing can be kept in its place"
-               : "it is no plain file of this user";
+    *why =
+        S_ISDIR(about.st_mode)
+            ? "it is a directory, which blocks the entry"
+            : "it is not a regular file of this user, or others can write it";
     close(file);
     return -1;
   }
@@ -67,38 +69,39 @@ int vyre__cache_file_open(int directory, const char *name, uint64_t *size,
 }
 
 bool vyre__cache_file_bytes(int directory, const char *name, void *to,
-                            size_t room, size_t *out) {
+                            size_t capacity, size_t *out) {
   uint64_t size;
   int64_t used_ns;
   const char *why;
   int file = vyre__cache_file_open(directory, name, &size, &used_ns, &why);
   if (file < 0) return false;
-  bool good = size <= room && read_all(file, to, (size_t)size);
+  bool is_ok = size <= capacity && read_all(file, to, (size_t)size);
   close(file);
-  *out = good ? (size_t)size : 0;
-  return good;
+  *out = is_ok ? (size_t)size : 0;
+  return is_ok;
 }
 
+/* Files up to this size are read at once. */
 enum { SMALL = 1 << 18 };
 
-/* The head is checked against the size of a large file before memory is taken. */
-static vyre__cache_read_result read_open(int file, uint64_t there,
+/* Checks the head of a large file before it allocates memory for the rest. */
+static vyre__cache_read_result read_open(int file, uint64_t file_size,
                                          vyre__cache_file *out,
                                          const char **why) {
   unsigned char head[VYRE__CACHE_HEAD];
-  size_t size = (size_t)there, first = there > SMALL ? sizeof head : 0;
-  *why = "it is shorter than a head";
-  if (there < VYRE__CACHE_HEAD || !read_all(file, head, first)) {
+  size_t size = (size_t)file_size, first = file_size > SMALL ? sizeof head : 0;
+  *why = "it is shorter than its head";
+  if (file_size < VYRE__CACHE_HEAD || !read_all(file, head, first)) {
     return VYRE__CACHE_REJECTED;
   }
-  *why = first ? vyre__cache_head_read(head, there) : NULL;
+  *why = first ? vyre__cache_head_read(head, file_size) : NULL;
   if (*why) return VYRE__CACHE_REJECTED;
-  if (there > SIZE_MAX / 2) return VYRE__CACHE_NO_MEMORY;
+  if (file_size > SIZE_MAX / 2) return VYRE__CACHE_NO_MEMORY;
   out->bytes = vyre__resize(out->allocator, NULL, 0, size);
   if (!out->bytes) return VYRE__CACHE_NO_MEMORY;
   out->size = size;
   memcpy(out->bytes, head, first);
-  *why = "it could not be read to its end";
+  *why = "reading it failed";
   if (!read_all(file, out->bytes + first, size - first)) {
     return VYRE__CACHE_REJECTED;
   }
@@ -133,16 +136,16 @@ bool vyre__cache_is_recent(int64_t used_ns) {
 }
 
 void vyre__cache_touch(int directory, const char *name) {
-  /* On a file system that takes no changes, the order of eviction stays. */
+  /* Fails on a read-only file system; the order of eviction then stays. */
   (void)utimensat(directory, name, NULL, AT_SYMLINK_NOFOLLOW);
 }
 
-/* --- writing -----------------------------------------------------------------*/
+/* --- writing -------------------------------------------------------------- */
 
 static const char leftover_prefix[] = ".tmp-";
 
-static bool cannot(char why[VYRE__CACHE_WHY], const char *what, int error) {
-  (void)snprintf(why, VYRE__CACHE_WHY, "%s: error %d", what, error);
+static bool fail(char why[VYRE__CACHE_WHY], const char *failure, int error) {
+  (void)snprintf(why, VYRE__CACHE_WHY, "%s: error %d", failure, error);
   return false;
 }
 
@@ -168,7 +171,8 @@ bool vyre__kills_process(uint64_t end) {
          sigaction(SIGXFSZ, NULL, &action) == 0 && action.sa_handler == SIG_DFL;
 }
 
-/* No two writers have the same name, also not in two containers. */
+/* Creates a temporary file. Its name is unique even if containers with equal
+ * process ids share the directory. */
 static int open_new(int directory, char name[VYRE__CACHE_NAME]) {
   static atomic_uint count;
   for (int i = 0; i < 8; i++) {
@@ -189,49 +193,48 @@ bool vyre__cache_file_write(int directory, const char *name,
                             char why[VYRE__CACHE_WHY]) {
   char temporary[VYRE__CACHE_NAME];
   if (vyre__kills_process(size)) {
-    return cannot(why, "it is above the limit for files of this process",
-                  EFBIG);
+    return fail(why, "it exceeds the file size limit of this process", EFBIG);
   }
   int file = open_new(directory, temporary);
-  if (file < 0) return cannot(why, "no file can be made there", errno);
-  bool good = write_all(file, bytes, size) && fsync(file) == 0;
+  if (file < 0)
+    return fail(why, "cannot create a file in the directory", errno);
+  bool is_ok = write_all(file, bytes, size) && fsync(file) == 0;
   int error = errno;
-  if (close(file) != 0 && good) {
-    good = false;
+  if (close(file) != 0 && is_ok) {
+    is_ok = false;
     error = errno;
   }
-  if (!good) {
+  if (!is_ok) {
     (void)unlinkat(directory, temporary, 0);
-    return cannot(why, "it could not be written", error);
+    return fail(why, "writing it failed", error);
   }
   if (renameat(directory, temporary, directory, name) != 0) {
     error = errno;
     (void)unlinkat(directory, temporary, 0);
-    return cannot(why, "it could not be put in its place", error);
+    return fail(why, "renaming it failed", error);
   }
-  /* If the directory is not on the disk when the power goes, the entry is not
-   * there: a miss. */
+  /* Failure is harmless: after a power cut, the entry may be missing. */
   (void)fsync(directory);
   return true;
 }
 
-/* --- all of them -------------------------------------------------------------*/
+/* --- listing and eviction ------------------------------------------------- */
 
 static const int64_t leftover_age_ns = (int64_t)3600 * 1000000000;
 
-static bool begins_with(const char *name, const char *prefix) {
+static bool starts_with(const char *name, const char *prefix) {
   return strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
 static bool add_item(int directory, const char *name, vyre__cache_items *to) {
   if (strlen(name) >= VYRE__CACHE_NAME) return true;
-  bool is_leftover = begins_with(name, leftover_prefix) ||
-                     begins_with(name, "." VYRE__CACHE_PROBE);
-  bool is_probe = begins_with(name, VYRE__CACHE_PROBE);
+  bool is_leftover = starts_with(name, leftover_prefix) ||
+                     starts_with(name, "." VYRE__CACHE_PROBE);
+  bool is_probe = starts_with(name, VYRE__CACHE_PROBE);
   if (!is_leftover && !is_probe && !vyre__cache_is_entry(name)) return true;
   struct stat about;
   if (fstatat(directory, name, &about, AT_SYMLINK_NOFOLLOW) != 0) {
-    return true; /* gone by now */
+    return true; /* removed by another process */
   }
   bool is_directory = S_ISDIR(about.st_mode);
   if (is_directory && (is_leftover || is_probe)) return true;
@@ -250,8 +253,7 @@ static bool add_item(int directory, const char *name, vyre__cache_items *to) {
   return true;
 }
 
-/* Heap sort: a directory may have many files, and the order that it gives them in
- * is no order. */
+/* Heap sort by name: a directory may have many files, in any order. */
 static void sift(vyre__cache_item *items, size_t at, size_t count) {
   for (size_t child; (child = 2 * at + 1) < count; at = child) {
     if (child + 1 < count &&
@@ -278,21 +280,21 @@ static void sort_names(vyre__cache_item *items, size_t count) {
 bool vyre__cache_scan(int directory, vyre_allocator allocator,
                       vyre__cache_items *out) {
   *out = (vyre__cache_items){.allocator = allocator};
-  /* A descriptor of its own: the list takes it, and its place in it. */
+  /* A separate descriptor: closedir closes it, and readdir moves its offset. */
   int own = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *list = own < 0 ? NULL : fdopendir(own);
   if (!list) {
     if (own >= 0) close(own);
-    return true; /* nothing that could be seen */
+    return true; /* unreadable: an empty list */
   }
-  bool fine = true;
-  for (struct dirent *entry; fine && (entry = readdir(list)) != NULL;) {
-    fine = add_item(directory, entry->d_name, out);
+  bool is_ok = true;
+  for (struct dirent *entry; is_ok && (entry = readdir(list)) != NULL;) {
+    is_ok = add_item(directory, entry->d_name, out);
   }
   closedir(list);
-  if (!fine) vyre__cache_items_deinit(out);
+  if (!is_ok) vyre__cache_items_deinit(out);
   sort_names(out->items, out->count);
-  return fine;
+  return is_ok;
 }
 
 void vyre__cache_items_deinit(vyre__cache_items *items) {
@@ -301,7 +303,7 @@ void vyre__cache_items_deinit(vyre__cache_items *items) {
   items->count = 0;
 }
 
-/* False if it is still there. Somebody else may have been faster. */
+/* Returns true if the file is gone, also if another process removed it. */
 static bool remove_item(int directory, const vyre__cache_item *item,
                         vyre_cache_pruned *out) {
   if (unlinkat(directory, item->name, 0) != 0) return errno == ENOENT;
@@ -310,15 +312,15 @@ static bool remove_item(int directory, const vyre__cache_item *item,
   return true;
 }
 
-/* Entries by the time of their last use, oldest first. */
-static bool by_use(const vyre__cache_items *all, vyre__sort_item **out,
-                   size_t *capacity) {
-  bool has_room = vyre__reserve(all->allocator, out, capacity, all->count + 1,
-                                sizeof **out, true);
+/* Sorts the files by the time of their last use, oldest first. */
+static bool sort_by_use(const vyre__cache_items *all, vyre__sort_item **out,
+                        size_t *capacity) {
+  bool has_memory = vyre__reserve(all->allocator, out, capacity, all->count + 1,
+                                  sizeof **out, true);
   vyre__sort_item *order = *out;
-  if (!has_room || !order) return false;
+  if (!has_memory || !order) return false;
   for (size_t i = 0; i < all->count; i++) {
-    int64_t used = all->items[i].used_ns; /* before 1970 comes first */
+    int64_t used = all->items[i].used_ns; /* negative times come first */
     order[i] = (vyre__sort_item){(uint64_t)used ^ (uint64_t)1 << 63, i};
   }
   vyre__sort(order, all->count);
@@ -332,12 +334,12 @@ bool vyre__cache_evict(int directory, vyre_allocator allocator,
   size_t capacity = 0;
   *out = (vyre_cache_pruned){0};
   if (!vyre__cache_scan(directory, allocator, &all)) return false;
-  bool fine = by_use(&all, &order, &capacity);
+  bool is_ok = sort_by_use(&all, &order, &capacity);
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
-  for (size_t i = 0; fine && i < all.count; i++) {
+  for (size_t i = 0; is_ok && i < all.count; i++) {
     const vyre__cache_item *item = &all.items[i];
-    if (item->is_directory) continue; /* evicting leaves it */
+    if (item->is_directory) continue; /* never evicted */
     if (!item->is_leftover) {
       out->left_bytes += item->bytes;
       out->left_count += !item->is_probe;
@@ -345,7 +347,7 @@ bool vyre__cache_evict(int directory, vyre_allocator allocator,
       (void)remove_item(directory, item, out);
     }
   }
-  for (size_t i = 0; fine && i < all.count && out->left_bytes > max_bytes;
+  for (size_t i = 0; is_ok && i < all.count && out->left_bytes > max_bytes;
        i++) {
     const vyre__cache_item *item = &all.items[order[i].tie];
     if (item->is_leftover || item->is_directory ||
@@ -357,5 +359,5 @@ bool vyre__cache_evict(int directory, vyre_allocator allocator,
   }
   vyre__reserve_free(allocator, &order, &capacity, sizeof *order);
   vyre__cache_items_deinit(&all);
-  return fine;
+  return is_ok;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Format of a cache file: head, key, artifact. */
 #include <string.h>
 
 #include "base/hash.h"
@@ -11,10 +12,10 @@ enum {
   ARTIFACT_AT = 24,
   SIZE_AT = 32,
   ZERO_AT = 40,
-  ALIGNMENT = 16 /* of the artifact */
+  ALIGNMENT = 16 /* alignment of the artifact */
 };
 
-/* Not text, as PNG has it. */
+/* Detects text conversions, like the magic number of PNG. */
 static const unsigned char magic[MAGIC] = {0x89, 'V',  'Y',  'C',
                                            '\r', '\n', 0x1a, '\n'};
 
@@ -34,15 +35,15 @@ static void checksum(const unsigned char *bytes, size_t size,
 }
 
 const char *vyre__cache_head_read(const unsigned char *head, uint64_t size) {
-  if (size < VYRE__CACHE_HEAD) return "it is shorter than a head";
-  if (memcmp(head, magic, MAGIC) != 0) return "it is no entry of vyre";
+  if (size < VYRE__CACHE_HEAD) return "it is shorter than its head";
+  if (memcmp(head, magic, MAGIC) != 0) return "it is not a cache entry";
   if (vyre__cache_load_u64(head + VERSION_AT) != VYRE__CACHE_VERSION) {
-    return "it has the form of another version";
+    return "it has another format version";
   }
   uint64_t key = vyre__cache_load_u64(head + KEY_AT);
   uint64_t artifact = vyre__cache_load_u64(head + ARTIFACT_AT);
   if (vyre__cache_load_u64(head + SIZE_AT) != size) {
-    return "it is cut, or has more than it should";
+    return "its size is wrong";
   }
   uint64_t rest = size - VYRE__CACHE_HEAD;
   if (key > rest || padded(key) > rest || artifact != rest - padded(key) ||
@@ -66,12 +67,12 @@ const char *vyre__cache_entry_read(const unsigned char *bytes, size_t size,
   size_t end = (size_t)padded(key);
   vyre__cache_part parts[VYRE__CACHE_FIELDS];
   size_t count;
-  bool is_sound =
+  bool is_valid =
       vyre__cache_key_read(bytes + VYRE__CACHE_HEAD, key, parts, &count);
   for (size_t i = key; i < end; i++) {
-    is_sound = is_sound && bytes[VYRE__CACHE_HEAD + i] == 0;
+    is_valid = is_valid && bytes[VYRE__CACHE_HEAD + i] == 0;
   }
-  if (!is_sound) return "its key is none";
+  if (!is_valid) return "its key is invalid";
   *out = (vyre__cache_entry){
       .key = bytes + VYRE__CACHE_HEAD,
       .key_size = key,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What people ask of the cache. */
+/* The public functions that explain, list and prune the cache. */
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,11 +17,11 @@ static const char *copy_text(vyre_arena *arena, const char *text) {
   return copy;
 }
 
-/* --- one program -------------------------------------------------------------*/
+/* --- explain -------------------------------------------------------------- */
 
 static vyre_code explain(const vyre__cache_subject *subject, vyre_arena *arena,
                          vyre_cache_explanation *out, vyre_status *st) {
-  static const char who[] = "vyre_cache_explain";
+  static const char function[] = "vyre_cache_explain";
   vyre__cache_key key;
   vyre__cache_note note;
   vyre__cache_file file;
@@ -30,7 +30,7 @@ static vyre_code explain(const vyre__cache_subject *subject, vyre_arena *arena,
   if (!vyre__cache_key_build(subject, arena, &key) ||
       !vyre__cache_key_read(key.bytes, key.size, parts, &out->field_count) ||
       !vyre__cache_fields(parts, out->field_count, arena, &out->fields)) {
-    return vyre__no_memory(st, who, "bytes of the key", 1);
+    return vyre__no_memory(st, function, "bytes of the key", 1);
   }
   vyre__cache_find(subject, &key, false, arena, &note, &file, &may_store);
   vyre__cache_file_deinit(&file);
@@ -44,10 +44,10 @@ static vyre_code explain(const vyre__cache_subject *subject, vyre_arena *arena,
     note.made = VYRE_CACHE_OFF;
     note.reason = copy_text(arena, refusal.reason);
     note.entry = "";
-    if (!note.reason) return vyre__no_memory(st, who, "bytes of texts", 1);
+    if (!note.reason) return vyre__no_memory(st, function, "bytes of texts", 1);
   }
   vyre__cache_explain(subject, &key, arena, &note);
-  out->info = vyre__cache_info(&note); /* nothing is stored */
+  out->info = vyre__cache_info(&note); /* is_stored stays false */
   return VYRE_OK;
 }
 
@@ -56,13 +56,13 @@ vyre_code vyre_cache_explain(vyre_device *device, vyre_program *program,
                              vyre_arena *arena, vyre_cache_explanation *out,
                              vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_cache_explain";
+  static const char function[] = "vyre_cache_explain";
   static const vyre_compile_options defaults = {{0}, 0};
-  if (!out) return vyre__null_argument(st, who, "out");
+  if (!out) return vyre__null_argument(st, function, "out");
   *out = (vyre_cache_explanation){0};
-  if (!device) return vyre__null_argument(st, who, "device");
-  if (!program) return vyre__null_argument(st, who, "program");
-  if (!arena) return vyre__null_argument(st, who, "arena");
+  if (!device) return vyre__null_argument(st, function, "device");
+  if (!program) return vyre__null_argument(st, function, "program");
+  if (!arena) return vyre__null_argument(st, function, "arena");
   if (!options) options = &defaults;
   uint32_t size[3];
   vyre__workgroup_resolve(options->workgroup, program->workgroup, size);
@@ -77,10 +77,10 @@ vyre_code vyre_cache_explain(vyre_device *device, vyre_program *program,
   return code;
 }
 
-/* --- all entries -------------------------------------------------------------*/
+/* --- list ----------------------------------------------------------------- */
 
-/* False without memory. Who asks while others evict does not see what is gone:
- * it has no name. */
+/* Describes one entry. The name is NULL if another process has just removed the
+ * file. Returns false without memory. */
 static bool describe(int directory, const vyre__cache_item *item,
                      vyre_arena *arena, vyre_cache_entry *out) {
   vyre__cache_file file;
@@ -98,7 +98,7 @@ static bool describe(int directory, const vyre__cache_item *item,
       (!vyre__cache_key_name(file.entry.key, file.entry.key_size, name) ||
        strcmp(name, item->name) != 0)) {
     result = VYRE__CACHE_REJECTED;
-    why = "its name is not that of its key";
+    why = "its name does not match its key";
   }
   out->is_valid = result == VYRE__CACHE_READ;
   out->problem = out->is_valid ? "" : why; /* static */
@@ -119,8 +119,8 @@ static bool list_all(int directory, vyre_arena *arena,
   if (!vyre__cache_scan(directory, arena->allocator, &all)) return false;
   vyre_cache_entry *entries =
       vyre__arena_array(arena, all.count, sizeof *entries);
-  bool fine = entries != NULL;
-  for (size_t i = 0; fine && i < all.count; i++) {
+  bool is_ok = entries != NULL;
+  for (size_t i = 0; is_ok && i < all.count; i++) {
     if (all.items[i].is_leftover) {
       out->leftover_count++;
       continue;
@@ -131,20 +131,21 @@ static bool list_all(int directory, vyre_arena *arena,
       continue;
     }
     vyre_cache_entry *entry = &entries[out->entry_count];
-    fine = describe(directory, &all.items[i], arena, entry);
-    if (!fine || !entry->name) continue;
+    is_ok = describe(directory, &all.items[i], arena, entry);
+    if (!is_ok || !entry->name) continue;
     out->entry_count++;
     out->bytes += entry->bytes;
     out->corrupt_count += !entry->is_valid;
   }
   out->entries = entries;
   vyre__cache_items_deinit(&all);
-  return fine;
+  return is_ok;
 }
 
-/* The directory, open, or -1; false without memory. */
-static bool find(const vyre__cache *cache, vyre_arena *arena,
-                 vyre_cache_location *out, int *directory) {
+/* Opens the directory; *directory is -1 if that fails. Returns false without
+ * memory. */
+static bool open_location(const vyre__cache *cache, vyre_arena *arena,
+                          vyre_cache_location *out, int *directory) {
   vyre__cache_refusal refusal;
   *directory = vyre__cache_open(cache, false, &refusal);
   bool is_off = *directory < 0 &&
@@ -157,32 +158,34 @@ static bool find(const vyre__cache *cache, vyre_arena *arena,
       .is_read_only = is_read_only,
       .directory = copy_text(arena, cache->path ? cache->path : ""),
       .reason = copy_text(arena, is_off         ? refusal.reason
-                                 : is_read_only ? "it cannot be written: what "
-                                                  "is there is used, and "
-                                                  "nothing more is kept"
+                                 : is_read_only ? "it is read-only: existing "
+                                                  "entries are used, and none "
+                                                  "is added"
                                                 : ""),
-      .fix = is_off         ? refusal.fix
-             : is_read_only ? "make the directory writable, or name another in "
-                              "VYRE_CACHE_DIR"
-                            : "",
+      .fix = is_off ? refusal.fix
+             : is_read_only
+                 ? "make the directory writable, or set VYRE_CACHE_DIR "
+                   "to another one"
+                 : "",
       .max_bytes = cache->max_bytes};
   return out->directory && out->reason;
 }
 
 static bool list(const vyre__cache *cache, vyre_arena *arena,
                  vyre_cache_listing *out) {
-  vyre_cache_location place;
+  vyre_cache_location location;
   int directory;
-  bool fine = find(cache, arena, &place, &directory);
-  *out = (vyre_cache_listing){.is_enabled = place.is_enabled,
-                              .directory = place.directory,
-                              .reason = place.is_enabled ? "" : place.reason,
-                              .fix = place.is_enabled ? "" : place.fix,
-                              .max_bytes = place.max_bytes};
-  if (directory < 0) return fine;
-  fine = fine && list_all(directory, arena, out);
+  bool is_ok = open_location(cache, arena, &location, &directory);
+  *out =
+      (vyre_cache_listing){.is_enabled = location.is_enabled,
+                           .directory = location.directory,
+                           .reason = location.is_enabled ? "" : location.reason,
+                           .fix = location.is_enabled ? "" : location.fix,
+                           .max_bytes = location.max_bytes};
+  if (directory < 0) return is_ok;
+  is_ok = is_ok && list_all(directory, arena, out);
   close(directory);
-  return fine;
+  return is_ok;
 }
 
 static vyre_code context_of(vyre_context *given, vyre_context **out,
@@ -195,48 +198,49 @@ static vyre_code context_of(vyre_context *given, vyre_context **out,
 vyre_code vyre_cache_get_location(vyre_context *context, vyre_arena *arena,
                                   vyre_cache_location *out, vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_cache_get_location";
-  if (!out) return vyre__null_argument(st, who, "out");
+  static const char function[] = "vyre_cache_get_location";
+  if (!out) return vyre__null_argument(st, function, "out");
   *out = (vyre_cache_location){0};
-  if (!arena) return vyre__null_argument(st, who, "arena");
+  if (!arena) return vyre__null_argument(st, function, "arena");
   VYRE_TRY(context_of(context, &context, st));
   vyre__arena_mark before = vyre__arena_here(arena);
   int directory;
-  bool fine = find(&context->cache, arena, out, &directory);
+  bool is_ok = open_location(&context->cache, arena, out, &directory);
   if (directory >= 0) close(directory);
   vyre_context_release(context);
-  if (fine) return VYRE_OK;
+  if (is_ok) return VYRE_OK;
   vyre__arena_rewind(arena, before);
   *out = (vyre_cache_location){0};
-  return vyre__no_memory(st, who, "bytes of texts", 1);
+  return vyre__no_memory(st, function, "bytes of texts", 1);
 }
 
 vyre_code vyre_cache_list(vyre_context *context, vyre_arena *arena,
                           vyre_cache_listing *out, vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_cache_list";
-  if (!out) return vyre__null_argument(st, who, "out");
+  static const char function[] = "vyre_cache_list";
+  if (!out) return vyre__null_argument(st, function, "out");
   *out = (vyre_cache_listing){0};
-  if (!arena) return vyre__null_argument(st, who, "arena");
+  if (!arena) return vyre__null_argument(st, function, "arena");
   VYRE_TRY(context_of(context, &context, st));
   vyre__arena_mark before = vyre__arena_here(arena);
-  bool fine = list(&context->cache, arena, out);
+  bool is_ok = list(&context->cache, arena, out);
   vyre_context_release(context);
-  if (fine) return VYRE_OK;
+  if (is_ok) return VYRE_OK;
   *out = (vyre_cache_listing){0};
   vyre__arena_rewind(arena, before);
-  return vyre__no_memory(st, who, "entries", 1);
+  return vyre__no_memory(st, function, "entries", 1);
 }
 
-/* --- removing ----------------------------------------------------------------*/
+/* --- prune ---------------------------------------------------------------- */
 
-/* A directory goes if there is nothing in it: what is may be somebody's. */
+/* Removes a file or an empty directory. A directory with files may belong to
+ * another program, and stays. */
 static bool remove_entry(int directory, const char *name) {
   return unlinkat(directory, name, 0) == 0 ||
          unlinkat(directory, name, AT_REMOVEDIR) == 0;
 }
 
-static bool remove_damaged(int directory, vyre_arena *arena,
+static bool remove_corrupt(int directory, vyre_arena *arena,
                            vyre_cache_pruned *out) {
   vyre_cache_listing all = {0};
   if (!list_all(directory, arena, &all)) return false;
@@ -255,31 +259,32 @@ static bool prune(const vyre__cache *cache, vyre_allocator allocator,
   vyre__cache_refusal refusal;
   int directory = vyre__cache_open(cache, false, &refusal);
   if (directory < 0) return true;
-  vyre_cache_pruned damaged = {0};
+  vyre_cache_pruned corrupt = {0};
   vyre_arena arena;
   vyre_arena_init(&arena, allocator);
-  uint64_t most = options->max_bytes ? options->max_bytes : cache->max_bytes;
-  bool fine = remove_damaged(directory, &arena, &damaged) &&
-              vyre__cache_evict(directory, allocator,
-                                options->remove_all ? 0 : most, out);
-  out->removed_count += damaged.removed_count;
-  out->removed_bytes += damaged.removed_bytes;
+  uint64_t max_bytes =
+      options->max_bytes ? options->max_bytes : cache->max_bytes;
+  bool is_ok = remove_corrupt(directory, &arena, &corrupt) &&
+               vyre__cache_evict(directory, allocator,
+                                 options->remove_all ? 0 : max_bytes, out);
+  out->removed_count += corrupt.removed_count;
+  out->removed_bytes += corrupt.removed_bytes;
   vyre_arena_deinit(&arena);
   close(directory);
-  return fine;
+  return is_ok;
 }
 
 vyre_code vyre_cache_prune(vyre_context *context,
                            const vyre_cache_prune_options *options,
                            vyre_cache_pruned *out, vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_cache_prune";
+  static const char function[] = "vyre_cache_prune";
   static const vyre_cache_prune_options defaults = {false, 0};
-  if (!out) return vyre__null_argument(st, who, "out");
+  if (!out) return vyre__null_argument(st, function, "out");
   *out = (vyre_cache_pruned){0};
   VYRE_TRY(context_of(context, &context, st));
-  bool fine = prune(&context->cache, context->allocator,
-                    options ? options : &defaults, out);
+  bool is_ok = prune(&context->cache, context->allocator,
+                     options ? options : &defaults, out);
   vyre_context_release(context);
-  return fine ? VYRE_OK : vyre__no_memory(st, who, "entries", 1);
+  return is_ok ? VYRE_OK : vyre__no_memory(st, function, "entries", 1);
 }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Keys: all inputs of a compile as bytes, and the names of files made from
+ * them. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +15,7 @@
 #include "lir/lir.h"
 #include "runtime/probe/probe.h"
 
-/* --- bytes that grow ---------------------------------------------------------*/
+/* --- byte arrays ---------------------------------------------------------- */
 
 void vyre__cache_put(vyre__cache_bytes *to, const void *bytes, size_t count) {
   if (to->failed || count == 0) return;
@@ -42,7 +44,7 @@ void vyre__cache_bytes_deinit(vyre__cache_bytes *bytes) {
   bytes->size = 0;
 }
 
-/* --- building ----------------------------------------------------------------*/
+/* --- building ------------------------------------------------------------- */
 
 static vyre__cache_part part_of(const char *name, const void *value,
                                 size_t size) {
@@ -83,11 +85,10 @@ static bool write_key(const vyre__cache_part *parts, size_t count,
   return vyre__cache_key_name(out->bytes, out->size, out->name);
 }
 
-/* What the same locals and functions are called, and where they stand in the
- * source, changes no code: without that, a comment that is edited costs no
- * compile. */
-static bool bare_functions(const vyre_program *program, vyre_arena *arena,
-                           vyre_program *out) {
+/* Removes the names of functions and locals and all source locations, which do
+ * not affect code: an edited comment then costs no compile. */
+static bool strip_functions(const vyre_program *program, vyre_arena *arena,
+                            vyre_program *out) {
   uint32_t count = program->function_count;
   vyre__function *functions =
       vyre__arena_array(arena, count, sizeof *functions);
@@ -114,7 +115,7 @@ static bool bare_functions(const vyre_program *program, vyre_arena *arena,
   return true;
 }
 
-/* The bytes of a program by its content alone: equal for equal programs. */
+/* Serialises the content of a program: equal programs give equal bytes. */
 static bool program_part(const vyre_program *program, vyre_arena *arena,
                          vyre__cache_part *out) {
   vyre_program bare = {.name = "",
@@ -133,7 +134,7 @@ static bool program_part(const vyre_program *program, vyre_arena *arena,
   memcpy(bare.workgroup, program->workgroup, sizeof bare.workgroup);
   const uint8_t *bytes;
   size_t size;
-  if (!bare_functions(program, arena, &bare) ||
+  if (!strip_functions(program, arena, &bare) ||
       vyre_program_write_binary(&bare, arena, &bytes, &size, NULL) != VYRE_OK) {
     return false;
   }
@@ -141,26 +142,28 @@ static bool program_part(const vyre_program *program, vyre_arena *arena,
   return true;
 }
 
-/* What of the machine the backend's code depends on. */
+/* Adds the features of the machine that the backend's code depends on. */
 static bool features_part(vyre_device *device, vyre_arena *arena,
                           vyre__cache_part *out) {
   *out = text_part("features", "");
   if (!device->backend->features) return true;
   vyre__cache_bytes text = {.allocator = device->allocator};
-  bool told = device->backend->features(device, vyre__cache_writer(&text)) &&
-              !text.failed;
-  char *copy = told ? vyre_arena_alloc(arena, text.size + 1, 1) : NULL;
+  bool is_written =
+      device->backend->features(device, vyre__cache_writer(&text)) &&
+      !text.failed;
+  char *copy = is_written ? vyre_arena_alloc(arena, text.size + 1, 1) : NULL;
   if (copy && text.size > 0) memcpy(copy, text.data, text.size);
   if (copy) *out = part_of("features", copy, text.size);
   vyre__cache_bytes_deinit(&text);
   return copy != NULL;
 }
 
-/* How floats are done, a letter an operation: what the probe found decides what
- * is compiled. */
-static void numbers_text(const vyre_device *device, char *out, size_t room) {
+/* Writes the float modes of the device, one letter per operation: they decide
+ * how the program is compiled. */
+static void print_float_modes(const vyre_device *device, char *out,
+                              size_t capacity) {
   size_t length = 0;
-  for (size_t i = 0; i < device->caps.float_op_count && length + 1 < room;
+  for (size_t i = 0; i < device->caps.float_op_count && length + 1 < capacity;
        i++) {
     out[length++] = "nfs?"[device->caps.float_ops[i].mode & 3];
   }
@@ -176,9 +179,9 @@ bool vyre__cache_key_build(const vyre__cache_subject *subject,
   *out = (vyre__cache_key){0};
   vyre_device_info info = {.description = "", .driver = ""};
   (void)backend->describe(device->index, &info);
-  char artifact[16], workgroup[40], ulp[8], numbers[128];
-  static_assert(VYRE__FLOAT_OP_COUNT < sizeof numbers, "a letter for each");
-  numbers_text(device, numbers, sizeof numbers);
+  char artifact[16], workgroup[40], ulp[8], float_modes[128];
+  static_assert(VYRE__FLOAT_OP_COUNT < sizeof float_modes, "one letter each");
+  print_float_modes(device, float_modes, sizeof float_modes);
   char fingerprint[VYRE_HASH128_TEXT];
   (void)snprintf(artifact, sizeof artifact, "%u",
                  (unsigned)backend->artifact_version);
@@ -192,7 +195,7 @@ bool vyre__cache_key_build(const vyre__cache_subject *subject,
       text_part("device", info.description),
       text_part("driver", info.driver),
       {0}, /* features */
-      text_part("numbers", numbers),
+      text_part("numbers", float_modes),
       text_part("lowering", vyre__lowering_hash),
       text_part("artifact", artifact),
       text_part("workgroup", workgroup),
@@ -205,20 +208,20 @@ bool vyre__cache_key_build(const vyre__cache_subject *subject,
   };
   enum { COUNT = sizeof parts / sizeof parts[0] };
   static_assert((int)COUNT <= (int)VYRE__CACHE_FIELDS,
-                "readers take all fields");
+                "readers accept all fields");
   return features_part(device, arena, &parts[4]) &&
          program_part(program, arena, &parts[COUNT - 1]) &&
          write_key(parts, COUNT, arena, out);
 }
 
-/* --- reading -----------------------------------------------------------------*/
+/* --- parsing -------------------------------------------------------------- */
 
 typedef struct cursor {
   const unsigned char *at;
   size_t left;
 } cursor;
 
-static bool take_u64(cursor *from, uint64_t *out) {
+static bool read_u64(cursor *from, uint64_t *out) {
   if (from->left < 8) return false;
   *out = vyre__cache_load_u64(from->at);
   from->at += 8;
@@ -226,10 +229,10 @@ static bool take_u64(cursor *from, uint64_t *out) {
   return true;
 }
 
-static bool take_sized(cursor *from, const unsigned char **bytes,
+static bool read_sized(cursor *from, const unsigned char **bytes,
                        size_t *size) {
   uint64_t wanted;
-  if (!take_u64(from, &wanted) || wanted > from->left) return false;
+  if (!read_u64(from, &wanted) || wanted > from->left) return false;
   *bytes = from->at;
   *size = (size_t)wanted;
   from->at += wanted;
@@ -237,7 +240,7 @@ static bool take_sized(cursor *from, const unsigned char **bytes,
   return true;
 }
 
-/* Names are ours: small letters and underscores. */
+/* Field names have lower-case letters and underscores only. */
 static bool is_field_name(const char *name, size_t size) {
   for (size_t i = 0; i < size; i++) {
     if (name[i] != '_' && (name[i] < 'a' || name[i] > 'z')) return false;
@@ -251,11 +254,11 @@ bool vyre__cache_key_read(const unsigned char *bytes, size_t size,
   cursor from = {bytes, size};
   uint64_t fields;
   *count = 0;
-  if (!take_u64(&from, &fields) || fields > VYRE__CACHE_FIELDS) return false;
+  if (!read_u64(&from, &fields) || fields > VYRE__CACHE_FIELDS) return false;
   for (uint64_t i = 0; i < fields; i++) {
     const unsigned char *name;
-    if (!take_sized(&from, &name, &parts[i].name_size) ||
-        !take_sized(&from, &parts[i].value, &parts[i].size)) {
+    if (!read_sized(&from, &name, &parts[i].name_size) ||
+        !read_sized(&from, &parts[i].value, &parts[i].size)) {
       return false;
     }
     parts[i].name = (const char *)name;
@@ -293,7 +296,7 @@ size_t vyre__cache_key_compare(const vyre__cache_part *a, size_t a_count,
     const vyre__cache_part *other =
         is_ours ? find_part(b, b_count, part->name, part->name_size)
                 : find_part(a, a_count, part->name, part->name_size);
-    /* A field that both have was compared when it was ours. */
+    /* A field of both keys was compared in the first half of the loop. */
     if (other && (!is_ours || same_value(part, other))) continue;
     if (different++ > 0) continue;
     vyre__cache_part none = {part->name, part->name_size, NULL, 0};
@@ -303,14 +306,14 @@ size_t vyre__cache_key_compare(const vyre__cache_part *a, size_t a_count,
   return different;
 }
 
-/* --- names of files ----------------------------------------------------------*/
+/* --- file names ----------------------------------------------------------- */
 
 static const char suffix[] = ".vyrecache";
 
 enum { HEX = VYRE_HASH128_TEXT - 1, SUFFIX_AT = 2 * HEX + 1 };
 
-/* "<fingerprint of the program>-<hash of the key>.vyrecache": entries of one
- * program are found without opening the others. */
+/* Builds "<fingerprint of the program>-<hash of the key>.vyrecache", so that
+ * entries of one program are found by name. */
 bool vyre__cache_key_name(const unsigned char *bytes, size_t size,
                           char out[VYRE__CACHE_NAME]) {
   vyre__cache_part parts[VYRE__CACHE_FIELDS];
@@ -343,7 +346,7 @@ bool vyre__cache_is_entry(const char *name) {
          strcmp(name + SUFFIX_AT, suffix) == 0;
 }
 
-/* --- for people --------------------------------------------------------------*/
+/* --- readable text -------------------------------------------------------- */
 
 static const char *copy_text(vyre_arena *arena, const void *text, size_t size) {
   char *copy = vyre_arena_alloc(arena, size + 1, 1);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Table of the pipelines that compiles of a device share. It keeps the most
+ * recent idle pipelines, so that compiling the same program again is fast. */
 #include <string.h>
 
 #include "ir/ir.h"
@@ -6,7 +8,7 @@
 #include "runtime/core/context.h"
 #include "runtime/core/device.h"
 
-/* --- the same program --------------------------------------------------------*/
+/* --- comparison of programs ----------------------------------------------- */
 
 static bool same_names(const vyre__function *a, const vyre__function *b) {
   if (strcmp(a->name, b->name) != 0) return false;
@@ -21,7 +23,8 @@ static bool same_bytes(const void *a, const void *b, size_t size) {
   return size == 0 || memcmp(a, b, size) == 0;
 }
 
-/* Equal places are kept in the same way: packed if all of them fit. */
+/* Equal source locations are stored in the same way: packed if all of them
+ * fit. */
 static bool same_places(const vyre_program *a, const vyre_program *b) {
   size_t nodes = a->node_count;
   return same_bytes(a->places, b->places, nodes * sizeof *a->places) &&
@@ -31,7 +34,8 @@ static bool same_places(const vyre_program *a, const vyre_program *b) {
                     a->buffer_count * sizeof *a->buffer_places);
 }
 
-/* Names and places too: who shares a pipeline gets its messages. */
+/* Compares names and source locations too, because messages of a shared
+ * pipeline show them. */
 static bool same_program(const vyre_program *a, const vyre_program *b) {
   if (a == b) return true;
   if (a->fingerprint.low != b->fingerprint.low ||
@@ -46,16 +50,17 @@ static bool same_program(const vyre_program *a, const vyre_program *b) {
   return true;
 }
 
-/* Whether the memory of a program is there as long as the device: the caller may
- * take back an allocator of its own once it let go of the program. */
-static bool is_lasting(const vyre_program *program, const vyre_device *device) {
+/* Returns true if the memory of the program outlives the device. The caller may
+ * destroy its own allocator after it has released the program. */
+static bool outlives_device(const vyre_program *program,
+                            const vyre_device *device) {
   vyre_allocator memory = program->arena.allocator;
   vyre_allocator context = device->context->base_allocator;
   return !memory.resize || memory.resize == vyre_allocator_heap().resize ||
          (memory.resize == context.resize && memory.self == context.self);
 }
 
-/* --- the table ---------------------------------------------------------------*/
+/* --- the table ------------------------------------------------------------ */
 
 static vyre__pipeline_table *table_of(const vyre_device *device) {
   return &device->state->pipelines;
@@ -66,33 +71,34 @@ static vyre_pipeline **bucket_of(vyre__pipeline_table *table,
   return &table->buckets[program->fingerprint.low % VYRE__CACHE_BUCKETS];
 }
 
-static void unpark(vyre__pipeline_table *table, vyre_pipeline *pipeline) {
-  struct vyre__pipeline_state *inside = pipeline->state;
+static void remove_idle(vyre__pipeline_table *table, vyre_pipeline *pipeline) {
+  struct vyre__pipeline_state *state = pipeline->state;
   vyre_pipeline **from_newer =
-      inside->newer ? &inside->newer->state->older : &table->newest;
+      state->newer ? &state->newer->state->older : &table->newest;
   vyre_pipeline **from_older =
-      inside->older ? &inside->older->state->newer : &table->oldest;
-  *from_newer = inside->older;
-  *from_older = inside->newer;
-  inside->newer = inside->older = NULL;
-  inside->is_parked = false;
+      state->older ? &state->older->state->newer : &table->oldest;
+  *from_newer = state->older;
+  *from_older = state->newer;
+  state->newer = state->older = NULL;
+  state->is_parked = false;
   table->parked--;
 }
 
-static void park(vyre__pipeline_table *table, vyre_pipeline *pipeline) {
-  struct vyre__pipeline_state *inside = pipeline->state;
-  inside->older = table->newest;
+static void add_idle(vyre__pipeline_table *table, vyre_pipeline *pipeline) {
+  struct vyre__pipeline_state *state = pipeline->state;
+  state->older = table->newest;
   if (table->newest) {
     table->newest->state->newer = pipeline;
   } else {
     table->oldest = pipeline;
   }
   table->newest = pipeline;
-  inside->is_parked = true;
+  state->is_parked = true;
   table->parked++;
 }
 
-static void forget(vyre__pipeline_table *table, vyre_pipeline *pipeline) {
+static void remove_shared(vyre__pipeline_table *table,
+                          vyre_pipeline *pipeline) {
   vyre_pipeline **at = bucket_of(table, pipeline->program);
   while (*at != pipeline) at = &(*at)->state->next_in_bucket;
   *at = pipeline->state->next_in_bucket;
@@ -108,11 +114,11 @@ static vyre_pipeline *find(vyre__pipeline_table *table,
         memcmp(at->workgroup, subject->workgroup, sizeof at->workgroup) != 0 ||
         !same_program(at->program, subject->program) ||
         (at->program != subject->program &&
-         !is_lasting(at->program, subject->device))) {
+         !outlives_device(at->program, subject->device))) {
       continue;
     }
     if (at->state->is_parked) {
-      unpark(table, at);
+      remove_idle(table, at);
       vyre_device_retain(at->device);
     }
     atomic_fetch_add(&at->state->references, 1);
@@ -150,62 +156,63 @@ vyre_pipeline *vyre__table_share(vyre_pipeline *pipeline) {
   return other;
 }
 
-/* --- letting go --------------------------------------------------------------*/
+/* --- release -------------------------------------------------------------- */
 
-/* The last reference is dropped under the lock, under which alone others find the
- * pipeline: whoever gets it has it before, or finds it parked. True: the caller
- * must free *over, and give back the reference to the device. */
+/* Drops the last reference under the lock that lookups hold: another thread
+ * finds the pipeline either before, with a reference, or after, idle. Returns
+ * true if it was the last reference; the caller must then free *evicted and
+ * release the device. */
 static bool drop_last(vyre_pipeline *pipeline, vyre_pipeline **variants,
-                      vyre_pipeline **over) {
-  struct vyre__pipeline_state *inside = pipeline->state;
+                      vyre_pipeline **evicted) {
+  struct vyre__pipeline_state *state = pipeline->state;
   vyre__pipeline_table *table = table_of(pipeline->device);
-  *variants = *over = NULL;
+  *variants = *evicted = NULL;
   pthread_mutex_lock(&table->lock);
-  bool is_last = atomic_fetch_sub(&inside->references, 1) == 1;
-  if (is_last && is_lasting(pipeline->program, pipeline->device)) {
-    /* What it was prepared for is its user's, and holds the device. */
-    *variants = atomic_exchange(&inside->variants, NULL);
+  bool is_last = atomic_fetch_sub(&state->references, 1) == 1;
+  if (is_last && outlives_device(pipeline->program, pipeline->device)) {
+    /* Variants belong to the user of the pipeline, and retain the device. */
+    *variants = atomic_exchange(&state->variants, NULL);
     vyre__pipeline_drop_runs(pipeline);
-    park(table, pipeline);
-    if (table->parked > VYRE_CACHE_IDLE) *over = table->oldest;
-    if (*over) unpark(table, *over);
+    add_idle(table, pipeline);
+    if (table->parked > VYRE_CACHE_IDLE) *evicted = table->oldest;
+    if (*evicted) remove_idle(table, *evicted);
   } else if (is_last) {
-    *over = pipeline;
+    *evicted = pipeline;
   }
-  if (*over) forget(table, *over);
+  if (*evicted) remove_shared(table, *evicted);
   pthread_mutex_unlock(&table->lock);
   return is_last;
 }
 
 bool vyre__table_release(vyre_pipeline *pipeline) {
-  struct vyre__pipeline_state *inside = pipeline->state;
-  if (!inside->is_shared) {
-    return atomic_fetch_sub(&inside->references, 1) == 1;
+  struct vyre__pipeline_state *state = pipeline->state;
+  if (!state->is_shared) {
+    return atomic_fetch_sub(&state->references, 1) == 1;
   }
-  unsigned count = atomic_load(&inside->references);
+  unsigned count = atomic_load(&state->references);
   while (count > 1) {
-    if (atomic_compare_exchange_weak(&inside->references, &count, count - 1)) {
+    if (atomic_compare_exchange_weak(&state->references, &count, count - 1)) {
       return false;
     }
   }
   vyre_device *device = pipeline->device;
-  vyre_pipeline *variant, *over;
-  if (!drop_last(pipeline, &variant, &over)) return false;
+  vyre_pipeline *variant, *evicted;
+  if (!drop_last(pipeline, &variant, &evicted)) return false;
   while (variant) {
     vyre_pipeline *next = variant->state->next_variant;
     vyre_pipeline_release(variant);
     variant = next;
   }
-  if (over) vyre__pipeline_free(over);
-  vyre_device_release(device); /* the one that it held while in use */
+  if (evicted) vyre__pipeline_free(evicted);
+  vyre_device_release(device); /* its reference while in use */
   return false;
 }
 
 void vyre__table_deinit(vyre_device *device) {
   vyre__pipeline_table *table = table_of(device);
   for (vyre_pipeline *at; (at = table->newest) != NULL;) {
-    unpark(table, at);
-    forget(table, at);
+    remove_idle(table, at);
+    remove_shared(table, at);
     vyre__pipeline_free(at);
   }
 }

@@ -234,7 +234,7 @@ TEST(a_workgroup_that_is_too_large_is_told_the_numbers_of_the_device) {
   stand_close(&s);
 }
 
-/* --- alignment ---------------------------------------------------------------*/
+/* --- alignment ------------------------------------------------------------ */
 
 enum { BYTES = 64 };
 

@@ -93,9 +93,9 @@ static unsigned count_of(const char *bytes, const char *word) {
   return count;
 }
 
-/* Compilers must not load again what an index comes from: LLVM by `freeze`, drivers
- * of Vulkan by a volatile load. Uniforms do not change, and other values decide
- * nothing. */
+/* Compilers must not load again what an index comes from: LLVM by `freeze`,
+ * drivers of Vulkan by a volatile load. Uniforms do not change, and other
+ * values decide nothing. */
 TEST(loads_that_decide_are_marked) {
   static const struct {
     const char *body;
@@ -175,8 +175,8 @@ TEST(refuses_what_is_wrong) {
   vyre_module_release(module);
 }
 
-/* Words instead of bytes would leave a buffer whose size is no multiple of 4, and
- * C has bytes. */
+/* Words instead of bytes would leave a buffer whose size is no multiple of 4,
+ * and C has bytes. */
 TEST(refuses_c_with_words_for_bytes) {
   static text_buffer out;
   static const char *const elements[] = {"u8", "i16", "f16", "bool", "bytes"};

@@ -111,7 +111,7 @@ static vyre_code check_workgroup(const vyre_device *device,
       vyre_device_name(device));
 }
 
-/* --- making one --------------------------------------------------------------*/
+/* --- making one ----------------------------------------------------------- */
 
 void vyre__pipeline_drop_runs(vyre_pipeline *pipeline) {
   for (int i = 0; i < VYRE__PREPARED_PER_PIPELINE; i++) {
@@ -142,8 +142,8 @@ static void destroy(vyre_pipeline *pipeline) {
   vyre__resize(device->allocator, pipeline, device->backend->pipeline_size, 0);
 }
 
-/* Two pipelines have one id only if they are the same: what is not the program's
- * own is part of it. */
+/* Two pipelines have one id only if they are the same: what is not the
+ * program's own is part of it. */
 static void name_pipeline(vyre_pipeline *pipeline) {
   const vyre_program *program = pipeline->program;
   const uint32_t *size = pipeline->workgroup;
@@ -267,7 +267,7 @@ static vyre_code create(vyre_device *device, vyre_program *program,
   return VYRE_OK;
 }
 
-/* --- full code for quick ------------------------------------------------------*/
+/* --- full code for quick -------------------------------------------------- */
 
 /* One after the other, as many as can work at the same time. */
 static vyre__queue **compiler_of(vyre_device *device) {
@@ -284,7 +284,8 @@ typedef struct full_work {
   vyre_pipeline *quick; /* retained */
 } full_work;
 
-/* Goes through the cache, which then has it. What fails leaves the quick code. */
+/* Goes through the cache, which then has it. What fails leaves the quick
+ * code. */
 static vyre_code make_full(vyre_fence *fence, vyre_status *st) {
   vyre_pipeline *quick = ((full_work *)fence)->quick, *full;
   vyre_compile_options options = {.ulp_budget = quick->ulp_budget};
@@ -405,7 +406,7 @@ void vyre__pipeline_free(vyre_pipeline *pipeline) {
   destroy(pipeline);
 }
 
-/* --- in the background -------------------------------------------------------*/
+/* --- in the background ---------------------------------------------------- */
 
 typedef struct compile_work {
   vyre_fence fence;
@@ -459,7 +460,7 @@ vyre_code vyre_pipeline_compile_async(vyre_device *device,
   return VYRE_OK;
 }
 
-/* --- variants ----------------------------------------------------------------*/
+/* --- variants ------------------------------------------------------------- */
 
 static vyre_pipeline *find_variant(vyre_pipeline *pipeline,
                                    const uint32_t workgroup[3],
@@ -477,7 +478,8 @@ static vyre_pipeline *find_variant(vyre_pipeline *pipeline,
   return NULL;
 }
 
-/* Compiles a variant and adds it to those of @p pipeline, unless it is there. */
+/* Compiles a variant and adds it to those of @p pipeline, unless it is
+ * there. */
 static vyre_code add_variant(vyre_pipeline *pipeline,
                              const vyre_compile_options *options,
                              bool counts_rounds, vyre_pipeline **out,
@@ -605,8 +607,8 @@ vyre_code vyre__pipeline_variant(vyre_pipeline *pipeline,
       (unsigned long long)desc->max_loop_iterations);
 }
 
-/* Adds the counting form of @p variant to the variants of @p pipeline, if a limit of
- * @p max_iterations needs it. */
+/* Adds the counting form of @p variant to the variants of @p pipeline, if a
+ * limit of @p max_iterations needs it. */
 static vyre_code add_counted(vyre_pipeline *pipeline, vyre_pipeline *variant,
                              uint64_t max_iterations, vyre_status *st) {
   uint64_t bound;
@@ -641,7 +643,7 @@ vyre_code vyre_pipeline_add_variant(vyre_pipeline *pipeline,
   return add_counted(pipeline, variant, 1, st);
 }
 
-/* --- what it is --------------------------------------------------------------*/
+/* --- what it is ----------------------------------------------------------- */
 
 const char *vyre_pipeline_id(const vyre_pipeline *pipeline) {
   return pipeline ? pipeline->id : "";

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What devices and pipelines tell of themselves, and what no device compiles. */
+/* What devices and pipelines tell of themselves, and what no device
+ * compiles. */
 #include "vyre/vyre.h"
 
 #include "support/check.h"
@@ -93,8 +94,8 @@ TEST(a_device_tells_its_name_and_what_it_can) {
   }
 }
 
-/* One that the language has and no device runs: the status names the device that
- * was asked, the kernel, the buffer, and what to do instead. */
+/* One that the language has and no device runs: the status names the device
+ * that was asked, the kernel, the buffer, and what to do instead. */
 TEST(what_is_not_supported_names_the_real_device) {
   static const struct {
     const char *text, *names, *fix;

@@ -68,7 +68,7 @@ TEST(memory_that_fails_on_purpose_says_so) {
   rig_close(&r);
 }
 
-/* What failed on purpose once is not blamed for what fails later. */
+/* An injected fault is not blamed for a later failure. */
 TEST(memory_that_really_fails_does_not_speak_of_faults) {
   test_heap heap = {.left = -1};
   rig r = rig_open("kernel k workgroup(1) { }", &heap);
@@ -91,7 +91,7 @@ TEST(a_wait_for_no_fence_says_so) {
   size_t which;
   CHECK_FAILS(vyre_fence_wait_any(fences, 0, 0, &which, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
-  CHECK_HAS(st.message, "count of 0");
+  CHECK_HAS(st.message, "count is 0");
 }
 
 TEST(names_of_devices_are_exact_and_safe_to_show) {

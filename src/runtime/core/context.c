@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Contexts: creation from options and environment variables, and the default
+ * one. */
 #include "vyre/context.h"
 
 #include <stdlib.h>
@@ -11,8 +13,8 @@
 #include "runtime/core/options.h"
 #include "runtime/core/trace.h"
 
-/* Everything made from a context is allocated through it, so that a test can let
- * the nth allocation fail. */
+/* Allocator of all objects of a context: a test can make the nth allocation
+ * fail. */
 static void *resize(void *self, void *ptr, size_t old_size, size_t new_size) {
   vyre_context *context = self;
   bool is_hit = new_size > 0 && vyre__fault(context, VYRE_FAULT_ALLOCATION);
@@ -21,8 +23,8 @@ static void *resize(void *self, void *ptr, size_t old_size, size_t new_size) {
   return vyre__resize(context->base_allocator, ptr, old_size, new_size);
 }
 
-/* Who starts a process with more rights than their own must not choose which
- * files it writes. */
+/* A privileged (setuid) process ignores the environment: its caller must not
+ * choose which files it reads and writes. */
 static const char *environment(const char *variable) {
   return vyre__is_privileged() ? NULL : getenv(variable);
 }
@@ -31,8 +33,9 @@ const char *vyre__environment(const char *variable) {
   return environment(variable);
 }
 
-/* What the option says, else the environment; "" is nothing. */
-static const char *choose(const char *option, const char *variable) {
+/* Returns the option, or else the environment variable. Returns NULL for "". */
+static const char *option_or_environment(const char *option,
+                                         const char *variable) {
   const char *text = option ? option : environment(variable);
   return text && text[0] ? text : NULL;
 }
@@ -59,11 +62,11 @@ vyre_code vyre_context_create(const vyre_context_options *options,
   context->base_allocator = given.allocator;
   context->allocator = (vyre_allocator){resize, context};
   atomic_init(&context->references, 1);
-  const char *faults = choose(given.faults, "VYRE_FAULTS");
+  const char *faults = option_or_environment(given.faults, "VYRE_FAULTS");
   vyre_code code = VYRE_OK;
   if (faults)
     code = vyre_context_inject_faults(context, faults, vyre__status_open(st));
-  /* What is given goes behind: it decides. */
+  /* Options of the program come last, so they override the environment. */
   const char *wanted = given.backend_options;
   if (code == VYRE_OK && (!wanted || wanted[0])) {
     static const char from[] = "VYRE_OPTIONS";
@@ -79,7 +82,7 @@ vyre_code vyre_context_create(const vyre_context_options *options,
   }
   const char *llvm = given.llvm ? given.llvm : environment("VYRE_LLVM");
   if (code == VYRE_OK) code = vyre__llvm_set(context, llvm, st);
-  const char *trace = choose(given.trace_file, "VYRE_TRACE");
+  const char *trace = option_or_environment(given.trace_file, "VYRE_TRACE");
   if (code == VYRE_OK && trace) code = vyre__trace_open(context, trace, st);
   if (code != VYRE_OK) {
     destroy(context);
@@ -89,9 +92,10 @@ vyre_code vyre_context_create(const vyre_context_options *options,
   return VYRE_OK;
 }
 
-/* --- the process's own -------------------------------------------------------*/
+/* --- the default context -------------------------------------------------- */
 
-/* Who looks for it and who lets its last reference go must not meet. */
+/* Held to find the default context and to drop its last reference: a thread
+ * must not find it while another frees it. */
 static pthread_mutex_t default_lock = PTHREAD_MUTEX_INITIALIZER;
 static vyre_context *default_context;
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Counters. Each device has its own, so that dispatches on different devices
+ * share no cache line. Reading sums them up. */
 #include "vyre/counters.h"
 
 #include <stdio.h>
@@ -8,11 +10,10 @@
 #include "runtime/core/device.h"
 #include "runtime/dispatch/prepared.h"
 
-/* Every device counts for itself, so that a dispatch shares no cache line with
- * those of other devices; the sum over all is made when somebody asks. */
+/* Guards the list of open devices. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static vyre_device *first;
-static vyre_counters closed; /* of devices that are gone */
+static vyre_counters closed; /* sums over closed devices */
 
 static void add_counters(vyre_counters *to, const vyre__atomic_counters *from) {
 #define VYRE_X4(field, metric, labels, help) \
@@ -22,41 +23,41 @@ static void add_counters(vyre_counters *to, const vyre__atomic_counters *from) {
 }
 
 static void add(vyre_counters *to, const vyre_device *device) {
-  struct vyre__device_state *inside = device->state;
-  pthread_mutex_lock(&inside->prepared_lock);
-  add_counters(to, &inside->counters);
-  for (const vyre__prepared *run = inside->first_prepared; run;
-       run = run->next) {
-    add_counters(to, &run->counters);
+  struct vyre__device_state *state = device->state;
+  pthread_mutex_lock(&state->prepared_lock);
+  add_counters(to, &state->counters);
+  for (const vyre__prepared *prepared = state->first_prepared; prepared;
+       prepared = prepared->next) {
+    add_counters(to, &prepared->counters);
   }
-  pthread_mutex_unlock(&inside->prepared_lock);
+  pthread_mutex_unlock(&state->prepared_lock);
 }
 
-void vyre__counters_enter_run(vyre__prepared *run) {
-  struct vyre__device_state *inside = run->pipeline->device->state;
-  pthread_mutex_lock(&inside->prepared_lock);
-  run->next = inside->first_prepared;
-  if (run->next) run->next->previous = run;
-  inside->first_prepared = run;
-  pthread_mutex_unlock(&inside->prepared_lock);
+void vyre__counters_enter_run(vyre__prepared *prepared) {
+  struct vyre__device_state *state = prepared->pipeline->device->state;
+  pthread_mutex_lock(&state->prepared_lock);
+  prepared->next = state->first_prepared;
+  if (prepared->next) prepared->next->previous = prepared;
+  state->first_prepared = prepared;
+  pthread_mutex_unlock(&state->prepared_lock);
 }
 
-void vyre__counters_leave_run(vyre__prepared *run) {
-  struct vyre__device_state *inside = run->pipeline->device->state;
-  pthread_mutex_lock(&inside->prepared_lock);
+void vyre__counters_leave_run(vyre__prepared *prepared) {
+  struct vyre__device_state *state = prepared->pipeline->device->state;
+  pthread_mutex_lock(&state->prepared_lock);
 #define VYRE_X4(field, metric, labels, help) \
   VYRE__COUNT(                               \
-      run->pipeline->device, field,          \
-      atomic_load_explicit(&run->counters.field, memory_order_relaxed));
+      prepared->pipeline->device, field,     \
+      atomic_load_explicit(&prepared->counters.field, memory_order_relaxed));
   VYRE_COUNTER_MAP(VYRE_X4)
 #undef VYRE_X4
-  if (run->next) run->next->previous = run->previous;
-  if (run->previous) {
-    run->previous->next = run->next;
+  if (prepared->next) prepared->next->previous = prepared->previous;
+  if (prepared->previous) {
+    prepared->previous->next = prepared->next;
   } else {
-    inside->first_prepared = run->next;
+    state->first_prepared = prepared->next;
   }
-  pthread_mutex_unlock(&inside->prepared_lock);
+  pthread_mutex_unlock(&state->prepared_lock);
 }
 
 void vyre__counters_enter(vyre_device *device) {
@@ -68,14 +69,14 @@ void vyre__counters_enter(vyre_device *device) {
 }
 
 void vyre__counters_leave(vyre_device *device) {
-  struct vyre__device_state *inside = device->state;
+  struct vyre__device_state *state = device->state;
   pthread_mutex_lock(&lock);
   add(&closed, device);
-  if (inside->next) inside->next->state->previous = inside->previous;
-  if (inside->previous) {
-    inside->previous->state->next = inside->next;
+  if (state->next) state->next->state->previous = state->previous;
+  if (state->previous) {
+    state->previous->state->next = state->next;
   } else {
-    first = inside->next;
+    first = state->next;
   }
   pthread_mutex_unlock(&lock);
 }
@@ -112,7 +113,7 @@ void vyre_counters_read(const vyre_device *device, vyre_counters *out) {
   pthread_mutex_unlock(&lock);
 }
 
-/* --- as text -----------------------------------------------------------------*/
+/* --- text format ---------------------------------------------------------- */
 
 typedef struct metric {
   const char *name, *labels, *help;
@@ -126,7 +127,7 @@ static const metric metrics[] = {
 #undef VYRE_X4
 };
 
-enum { METRIC_COUNT = sizeof metrics / sizeof metrics[0], MOST_PRINTED = 64 };
+enum { METRIC_COUNT = sizeof metrics / sizeof metrics[0], MAX_PRINTED = 64 };
 
 typedef struct row {
   char name[48];
@@ -159,17 +160,18 @@ static bool print_row(vyre_writer writer, const metric *m, const row *r) {
   return put(writer, line);
 }
 
-/* Devices that are gone are one row, so that no sum ever falls. */
+/* Collects one row per open device, and one for all closed ones: no sum ever
+ * falls. */
 static size_t collect(row *rows) {
   size_t count = 1;
   pthread_mutex_lock(&lock);
   rows[0] = (row){.name = "closed", .counters = closed};
   for (const vyre_device *at = first; at; at = at->state->next) {
-    if (count < MOST_PRINTED) {
+    if (count < MAX_PRINTED) {
       rows[count] = (row){.id = at->state->id};
       memcpy(rows[count].name, at->state->name, sizeof at->state->name);
       add(&rows[count++].counters, at);
-    } else { /* nobody has so many; the sums are right all the same */
+    } else { /* more devices than rows: keep the sums correct */
       add(&rows[0].counters, at);
     }
   }
@@ -179,7 +181,7 @@ static size_t collect(row *rows) {
 
 bool vyre_counters_print(vyre_writer writer) {
   if (!writer.write) return false;
-  row rows[MOST_PRINTED];
+  row rows[MAX_PRINTED];
   size_t count = collect(rows);
   for (size_t i = 0; i < METRIC_COUNT; i++) {
     bool is_new = i == 0 || strcmp(metrics[i].name, metrics[i - 1].name) != 0;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Devices: the registry of backends, selection by name, opening and closing. */
 #include "vyre/device.h"
 
 #include <stdio.h>
@@ -29,7 +30,7 @@ static const vyre__backend *const backends[] = {
 
 enum {
   BACKEND_COUNT = sizeof backends / sizeof backends[0],
-  MOST_DEVICES = 64 /* of one backend */
+  MAX_DEVICES = 64 /* per backend */
 };
 
 static const vyre__backends all = {backends, BACKEND_COUNT};
@@ -38,7 +39,7 @@ const vyre__backend *vyre__backend_at(size_t index) {
   return index < BACKEND_COUNT ? backends[index] : NULL;
 }
 
-/* --- what there is -----------------------------------------------------------*/
+/* --- the list of devices -------------------------------------------------- */
 
 static void put_name(const vyre__backend *backend, uint32_t index,
                      char out[VYRE_DEVICE_NAME]) {
@@ -46,12 +47,13 @@ static void put_name(const vyre__backend *backend, uint32_t index,
                  backend->name, (unsigned)index);
 }
 
-/* Fills in all that a backend leaves to the driver. */
+/* Describes a device, and fills the fields that the backend leaves to the
+ * runtime. */
 static bool describe(const vyre__backend *backend, uint32_t index,
                      vyre_device_info *out) {
   *out = (vyre_device_info){
       .description = "", .driver = "", .note = "", .fix = ""};
-  out->is_available = index < MOST_DEVICES && backend->describe(index, out);
+  out->is_available = index < MAX_DEVICES && backend->describe(index, out);
   out->backend = backend->name;
   out->index = index;
   put_name(backend, index, out->name);
@@ -77,55 +79,55 @@ bool vyre_device_info_at(size_t index, vyre_device_info *out) {
   return out && vyre__device_list_of(all, index, out);
 }
 
-/* --- names -------------------------------------------------------------------*/
+/* --- selection by name ---------------------------------------------------- */
 
 typedef struct choice {
   const vyre__backend *backend;
   uint32_t index;
-  const void *given; /* for device_init; or NULL */
+  const void *given; /* external handles for device_init; or NULL */
   char reason[VYRE__DEVICE_REASON];
-  const char *missing; /* why the backend that was asked for has none, and */
-  const char *fix;     /* what to do; "": as always */
-  const char *passed_over; /* auto: why a better backend cannot be used; NULL:
-                              there is none */
-  const char *excluded;    /* auto: the backend that an option keeps it from
-                              taking; or NULL */
+  const char *missing;     /* reason why the named device does not exist */
+  const char *fix;         /* fix for `missing`; "": the general one */
+  const char *passed_over; /* auto: reason why a better backend is not ready, or
+                              NULL */
+  const char *excluded;    /* auto: backend that an option excludes, or NULL */
 } choice;
 
-/* "name" or "name:index". */
-static bool is_name(const char *text, const char *backend, uint32_t *index) {
+/* Parses "name" or "name:index". */
+static bool parse_name(const char *text, const char *backend, uint32_t *index) {
   size_t length = strlen(backend);
   if (strncmp(text, backend, length) != 0) return false;
   *index = 0;
   if (text[length] == '\0') return true;
   if (text[length] != ':' || text[length + 1] == '\0') return false;
-  /* One name for each: 0 itself, and no zeros before a number. */
+  /* Each device has one name, so leading zeros are refused. */
   if (text[length + 1] == '0' && text[length + 2]) return false;
   for (const char *at = text + length + 1; *at; at++) {
-    if (*at < '0' || *at > '9' || *index > MOST_DEVICES) return false;
+    if (*at < '0' || *at > '9' || *index > MAX_DEVICES) return false;
     *index = *index * 10 + (uint32_t)(*at - '0');
   }
   return true;
 }
 
-/* Why "auto" takes number @p at: it would have taken any before. */
-static void put_auto(vyre__backends of, size_t at, char *out) {
+/* Writes the reason why "auto" selected backend @p at: no better one is
+ * available. */
+static void write_auto_reason(vyre__backends of, size_t at, char *out) {
   size_t used = 0, missing = 0;
   for (size_t i = 0; i < at && used < VYRE__DEVICE_REASON; i++) {
     if (of.list[i]->is_explicit_only) continue;
     used += (size_t)snprintf(
         out + used, VYRE__DEVICE_REASON - used, "%s %.36s",
-        missing++ ? "," : "auto: the best that is there; there is no",
+        missing++ ? "," : "auto: best available; not available:",
         of.list[i]->name);
   }
   if (missing == 0) {
-    (void)snprintf(out, VYRE__DEVICE_REASON, "auto: the best there can be");
+    (void)snprintf(out, VYRE__DEVICE_REASON, "auto: best backend");
   }
 }
 
-/* Says that a backend's name without a number took the first of its devices, where
- * there are several. */
-static void put_first(const vyre__backend *backend, char *out) {
+/* Writes the reason for a name without an index, if the backend has several
+ * devices. */
+static void write_first_of_many(const vyre__backend *backend, char *out) {
   vyre_device_info info;
   uint32_t count = 1;
   while (describe(backend, count, &info)) count++;
@@ -144,8 +146,8 @@ static bool choose(vyre__backends of, const vyre_context *context,
     const vyre__backend *backend = of.list[i];
     uint32_t index = 0;
     if (is_auto && backend->is_explicit_only) continue;
-    if (!is_auto && !is_name(name, backend->name, &index)) continue;
-    /* Asked first: to describe a device may take loading its driver. */
+    if (!is_auto && !parse_name(name, backend->name, &index)) continue;
+    /* is_ready comes first: describe may have to load a driver. */
     const char *why;
     if (is_auto && backend->is_ready && !backend->is_ready(context, &why)) {
       out->passed_over = why;
@@ -156,23 +158,23 @@ static bool choose(vyre__backends of, const vyre_context *context,
       out->excluded = backend->name;
       continue;
     }
-    bool is_there = describe(backend, index, &info);
-    if (!is_there && is_auto) continue;
+    bool exists = describe(backend, index, &info);
+    if (!exists && is_auto) continue;
     out->backend = backend;
     out->index = index;
-    out->missing = is_there ? NULL : info.note;
-    out->fix = is_there ? NULL : info.fix;
+    out->missing = exists ? NULL : info.note;
+    out->fix = exists ? NULL : info.fix;
     if (!is_auto) {
       (void)snprintf(out->reason, sizeof out->reason, "asked for by name");
     } else if (out->passed_over) {
       (void)snprintf(out->reason, sizeof out->reason, "%s", out->passed_over);
     } else {
-      put_auto(of, i, out->reason);
+      write_auto_reason(of, i, out->reason);
     }
-    if (is_there && strcmp(name, backend->name) == 0) {
-      put_first(backend, out->reason);
+    if (exists && strcmp(name, backend->name) == 0) {
+      write_first_of_many(backend, out->reason);
     }
-    return is_there;
+    return exists;
   }
   return false;
 }
@@ -181,70 +183,68 @@ static bool choose(vyre__backends of, const vyre_context *context,
 static const char unavailable_fix[] =
     "open \"auto\", or one of"
 #include "runtime/backends.def"
-    "; `vyre devices` lists what is there";
+    "; run `vyre devices` to list them";
 #undef BACKEND
 
-/* Reasons of "auto" begin with that word. */
+/* Strips the prefix "auto: " from a reason. */
 static const char *without_auto(const char *reason) {
   return strncmp(reason, "auto: ", 6) == 0 ? reason + 6 : reason;
 }
 
-/* All that "auto" could take is kept from it by an option. */
-static vyre_code none_for_auto(const choice *chosen, vyre_status *st) {
+/* Reports that an option excludes the only backend that "auto" could select. */
+static vyre_code auto_excluded(const choice *chosen, vyre_status *st) {
   const char *why =
       chosen->passed_over ? chosen->passed_over : "nothing better is available";
   return VYRE_FAIL(
       st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE,
       "install what is missing (`vyre doctor` names it), open the device by "
-      "its "
-      "name, or leave the option out",
-      "auto has no device to take: %.150s; '%s' is excluded by the option "
+      "its name, or remove the option",
+      "auto found no device: %.150s; '%s' is excluded by the option "
       "%s.fallback=0",
       without_auto(why), chosen->excluded, chosen->excluded);
 }
 
 static vyre_code unavailable(const char *name, const choice *chosen,
                              vyre_status *st) {
-  if (chosen->excluded) return none_for_auto(chosen, st);
+  if (chosen->excluded) return auto_excluded(chosen, st);
   const vyre__failure failure = {
       .code = VYRE_UNSUPPORTED_FEATURE,
       .kind = VYRE_KIND_DEVICE_UNAVAILABLE,
       .fix = chosen->fix && chosen->fix[0] ? chosen->fix : unavailable_fix,
       .file = __FILE__,
       .line = __LINE__};
-  bool tells = chosen->missing && chosen->missing[0];
+  bool has_reason = chosen->missing && chosen->missing[0];
   char shown[VYRE__NAME_TEXT];
-  vyre__fail(st, &failure, "there is no device '%s'%s%.150s",
-             vyre__name(name, shown), tells ? ": " : "",
-             tells ? chosen->missing : "");
+  vyre__fail(st, &failure, "no device '%s'%s%.150s", vyre__name(name, shown),
+             has_reason ? ": " : "", has_reason ? chosen->missing : "");
   return failure.code;
 }
 
-/* --- open and close ----------------------------------------------------------*/
+/* --- open and close ------------------------------------------------------- */
 
 static atomic_ullong last_id;
 
-static vyre_code make_inside(vyre_device *device, const choice *chosen,
-                             vyre_status *st) {
-  struct vyre__device_state *inside =
-      vyre__resize(device->allocator, NULL, 0, sizeof *inside);
-  if (!inside) return vyre__no_memory(st, "vyre_device_open", "devices", 1);
-  memset(inside, 0, sizeof *inside);
-  atomic_init(&inside->references, 1);
-  inside->id = atomic_fetch_add(&last_id, 1) + 1;
-  memcpy(inside->reason, chosen->reason, sizeof inside->reason);
-  put_name(device->backend, chosen->index, inside->name);
-  pthread_mutex_init(&inside->lock, NULL);
-  pthread_mutex_init(&inside->buffers.lock, NULL);
-  pthread_mutex_init(&inside->pipelines.lock, NULL);
-  pthread_mutex_init(&inside->prepared_lock, NULL);
-  pthread_mutex_init(&inside->replay_lock, NULL);
-  pthread_cond_init(&inside->replay_ended, NULL);
-  device->state = inside;
+static vyre_code create_state(vyre_device *device, const choice *chosen,
+                              vyre_status *st) {
+  struct vyre__device_state *state =
+      vyre__resize(device->allocator, NULL, 0, sizeof *state);
+  if (!state) return vyre__no_memory(st, "vyre_device_open", "devices", 1);
+  memset(state, 0, sizeof *state);
+  atomic_init(&state->references, 1);
+  state->id = atomic_fetch_add(&last_id, 1) + 1;
+  memcpy(state->reason, chosen->reason, sizeof state->reason);
+  put_name(device->backend, chosen->index, state->name);
+  pthread_mutex_init(&state->lock, NULL);
+  pthread_mutex_init(&state->buffers.lock, NULL);
+  pthread_mutex_init(&state->pipelines.lock, NULL);
+  pthread_mutex_init(&state->prepared_lock, NULL);
+  pthread_mutex_init(&state->replay_lock, NULL);
+  pthread_cond_init(&state->replay_ended, NULL);
+  device->state = state;
   return VYRE_OK;
 }
 
-static void free_inside(vyre_device *device) {
+static void free_state(vyre_device *device) {
   pthread_mutex_destroy(&device->state->lock);
   pthread_mutex_destroy(&device->state->buffers.lock);
   pthread_mutex_destroy(&device->state->pipelines.lock);
@@ -264,55 +264,58 @@ static void free_device(vyre_device *device) {
   vyre_context_release(context);
 }
 
-/* Nobody has the device yet, so its capabilities may still change, and what the
- * probe counted is not the caller's. */
-static vyre_code find_numbers(vyre_device *device, vyre_status *st) {
-  struct vyre__device_state *inside = device->state;
+/* Probes the float operations. The device is not published yet, so its
+ * capabilities may still change, and the dispatches of the probe are removed
+ * from its counters. */
+static vyre_code find_float_modes(vyre_device *device, vyre_status *st) {
+  struct vyre__device_state *state = device->state;
   vyre__probe_result found;
   VYRE_TRY(vyre__probe_find(device, &found, st));
   size_t size = sizeof found.classes;
-  inside->float_ops = vyre__resize(device->allocator, NULL, 0, size);
-  if (!inside->float_ops) {
-    return vyre__no_memory(st, "vyre_device_open", "number classes",
+  state->float_ops = vyre__resize(device->allocator, NULL, 0, size);
+  if (!state->float_ops) {
+    return vyre__no_memory(st, "vyre_device_open", "float operations",
                            VYRE__FLOAT_OP_COUNT);
   }
-  memcpy(inside->float_ops, found.classes, size);
-  vyre_float_mode least =
+  memcpy(state->float_ops, found.classes, size);
+  vyre_float_mode min_mode =
       (vyre_float_mode)vyre__device_option(device, "float_mode", 0);
   for (size_t i = 0; i < VYRE__FLOAT_OP_COUNT; i++) {
-    if (inside->float_ops[i].mode < least) inside->float_ops[i].mode = least;
+    if (state->float_ops[i].mode < min_mode) {
+      state->float_ops[i].mode = min_mode;
+    }
   }
-  device->caps.float_ops = inside->float_ops;
+  device->caps.float_ops = state->float_ops;
   vyre__counters_clear(device);
   return VYRE_OK;
 }
 
-static bool is_our_table(const vyre__backend *backend) {
+static bool has_our_abi(const vyre__backend *backend) {
   return backend->abi == VYRE__BACKEND_ABI &&
          backend->struct_size == sizeof(vyre__backend);
 }
 
-/* Its functions would not be where they are looked for. */
-static vyre_code other_table(const vyre__backend *backend, vyre_status *st) {
+/* Reports a table with another layout. */
+static vyre_code wrong_abi(const vyre__backend *backend, vyre_status *st) {
   return VYRE_FAIL_WITH(
       st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_INVALID_ARGUMENT, NULL,
       VYRE_NUMBERS({"abi", backend->abi}, {"expected_abi", VYRE__BACKEND_ABI},
                    {"table_bytes", backend->struct_size},
                    {"expected_bytes", sizeof(vyre__backend)}),
       "build the backend against this version of the library",
-      "the table of backend '%s' is of version %u with %u bytes, not of %d "
-      "with %zu",
+      "backend '%s' has table version %u with %u bytes; expected version %d "
+      "with %zu bytes",
       backend->name, backend->abi, backend->struct_size, VYRE__BACKEND_ABI,
       sizeof(vyre__backend));
 }
 
-/* Takes the reference to @p context. */
+/* Opens a device. Takes over the reference to @p context. */
 static vyre_code create(vyre_context *context, const choice *chosen,
                         vyre_device **out, vyre_status *st) {
   size_t size = chosen->backend->device_size;
-  if (!is_our_table(chosen->backend)) {
+  if (!has_our_abi(chosen->backend)) {
     vyre_context_release(context);
-    return other_table(chosen->backend, st);
+    return wrong_abi(chosen->backend, st);
   }
   vyre_device *device = vyre__resize(context->allocator, NULL, 0, size);
   if (!device) {
@@ -326,11 +329,11 @@ static vyre_code create(vyre_context *context, const choice *chosen,
   device->index = chosen->index;
   device->external = chosen->given;
   vyre_code code = vyre__options_check(device, st);
-  if (code == VYRE_OK) code = make_inside(device, chosen, st);
+  if (code == VYRE_OK) code = create_state(device, chosen, st);
   if (code == VYRE_OK) {
     code = chosen->backend->device_init(device, st);
-    device->external = NULL; /* it was borrowed for the call */
-    if (code != VYRE_OK) free_inside(device);
+    device->external = NULL; /* borrowed for device_init only */
+    if (code != VYRE_OK) free_state(device);
   }
   if (code != VYRE_OK) {
     free_device(device);
@@ -342,7 +345,7 @@ static vyre_code create(vyre_context *context, const choice *chosen,
       device->backend->pipeline_load && device->backend->pipeline_save;
   vyre__counters_enter(device);
   if (!device->backend->is_exact) {
-    code = find_numbers(device, st);
+    code = find_float_modes(device, st);
     if (code != VYRE_OK) {
       vyre_device_release(device);
       return code;
@@ -352,8 +355,8 @@ static vyre_code create(vyre_context *context, const choice *chosen,
   return VYRE_OK;
 }
 
-/* The context, or the process's own; retained. */
-static vyre_code take_context(vyre_context **context, vyre_status *st) {
+/* Retains *context, or replaces NULL by the default context. */
+static vyre_code retain_context(vyre_context **context, vyre_status *st) {
   if (!*context) return vyre__context_default(context, st);
   vyre_context_retain(*context);
   return VYRE_OK;
@@ -363,7 +366,7 @@ vyre_code vyre__device_open_of(vyre__backends of, vyre_context *context,
                                const char *name, vyre_device **out,
                                vyre_status *st) {
   choice chosen;
-  VYRE_TRY(take_context(&context, st));
+  VYRE_TRY(retain_context(&context, st));
   if (!choose(of, context, name, &chosen)) {
     vyre_context_release(context);
     return unavailable(name, &chosen, st);
@@ -399,9 +402,9 @@ vyre_code vyre__device_open_given(vyre_context *context,
   choice chosen = {.backend = backend,
                    .index = index,
                    .given = given,
-                   .reason = "asked for by its table"};
+                   .reason = "opened by its backend table"};
   *out = NULL;
-  VYRE_TRY(take_context(&context, st));
+  VYRE_TRY(retain_context(&context, st));
   return create(context, &chosen, out, st);
 }
 
@@ -409,11 +412,11 @@ vyre_code vyre__device_preload_of(vyre__backends of, vyre_context *context,
                                   const char *name, vyre_status *st) {
   choice chosen;
   vyre_code code = VYRE_OK;
-  VYRE_TRY(take_context(&context, st));
+  VYRE_TRY(retain_context(&context, st));
   if (!choose(of, context, name, &chosen)) {
     code = unavailable(name, &chosen, st);
-  } else if (!is_our_table(chosen.backend)) {
-    code = other_table(chosen.backend, st);
+  } else if (!has_our_abi(chosen.backend)) {
+    code = wrong_abi(chosen.backend, st);
   } else if (chosen.backend->preload) {
     code = chosen.backend->preload(context, st);
   }
@@ -444,7 +447,7 @@ void vyre_device_release(vyre_device *device) {
   vyre__scratch_pool_deinit(device);
   vyre__counters_leave(device);
   device->backend->device_deinit(device);
-  free_inside(device);
+  free_state(device);
   free_device(device);
 }
 
@@ -482,13 +485,13 @@ vyre_code vyre__device_lost(const vyre_device *device, vyre_status *st) {
     return VYRE_FAIL_WITH(
         st, VYRE_DEVICE_LOST, VYRE_KIND_DEVICE_LOST, NULL,
         VYRE_NUMBERS({"device", device->state->id}),
-        "open the device again in the child",
-        "device '%s' was opened by the process that this one was forked from",
+        "open the device again in the child process",
+        "device '%s' was opened before fork, by the parent process",
         vyre_device_name(device));
   }
   return VYRE_FAIL_WITH(
       st, VYRE_DEVICE_LOST, VYRE_KIND_DEVICE_LOST, NULL,
       VYRE_NUMBERS({"device", device->state->id}),
-      "release the device and all made from it, and open it anew",
+      "release the device and all its objects, and open it again",
       "device '%s' was lost", vyre_device_name(device));
 }

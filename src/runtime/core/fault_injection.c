@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Faults that are injected. A fault that is armed counts down; whoever takes it
- * from one to zero is hit, so that of many threads exactly one is. */
+/* Fault injection. An armed fault counts down. The operation that takes the
+ * count from one to zero fails, so that exactly one of many threads is hit. */
 #include "runtime/core/fault_injection.h"
 
 #include <string.h>
@@ -47,16 +47,17 @@ vyre_code vyre__fault_status(vyre_fault fault, vyre_status *st) {
       "the fault '%s' was injected here", names[fault]);
 }
 
-/* --- texts -------------------------------------------------------------------*/
+/* --- parsing -------------------------------------------------------------- */
 
+/* An armed fault. */
 typedef struct order {
   uint64_t left;
   bool repeats;
 } order;
 
-/* Reads "name:N" or "name:N+" of @p length bytes and returns which fault it
- * is; VYRE_FAULT_COUNT: none. */
-static size_t read_one(const char *text, size_t length, order *out) {
+/* Parses "name:N" or "name:N+" of @p length bytes. Returns the fault, or
+ * VYRE_FAULT_COUNT if the text is invalid. */
+static size_t parse_fault(const char *text, size_t length, order *out) {
   for (size_t i = 0; i < VYRE_FAULT_COUNT; i++) {
     size_t name = strlen(names[i]), at = name + 1;
     if (length <= at || text[name] != ':' ||
@@ -79,26 +80,26 @@ static size_t read_one(const char *text, size_t length, order *out) {
 vyre_code vyre_context_inject_faults(vyre_context *context, const char *faults,
                                      vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_context_inject_faults";
-  if (!context) return vyre__null_argument(st, who, "context");
-  if (!faults) return vyre__null_argument(st, who, "faults");
+  static const char function[] = "vyre_context_inject_faults";
+  if (!context) return vyre__null_argument(st, function, "context");
+  if (!faults) return vyre__null_argument(st, function, "faults");
   order orders[VYRE_FAULT_COUNT] = {{0}};
   for (const char *at = faults; *at;) {
     size_t length = strcspn(at, ",");
     order one = {0};
-    size_t which = read_one(at, length, &one);
+    size_t which = parse_fault(at, length, &one);
     if (which == VYRE_FAULT_COUNT) {
       return VYRE_FAIL(
           st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
-          "write NAME:N or NAME:N+, with commas between; names are allocation, "
+          "write NAME:N or NAME:N+, separated by commas; names are allocation, "
           "compile, submit, upload, download, wait, device_lost",
-          "'%.*s' is no fault", (int)(length < 60 ? length : 60), at);
+          "invalid fault '%.*s'", (int)(length < 60 ? length : 60), at);
     }
     if (orders[which].left > 0) {
       return VYRE_FAIL_WITH(
           st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
           VYRE_NUMBERS({"first", orders[which].left}, {"second", one.left}),
-          "keep one of them; N+ fails the Nth and all after it",
+          "remove one of them; N+ makes the Nth and all later ones fail",
           "the fault '%s' is armed twice: %s:%llu and %s:%llu", names[which],
           names[which], (unsigned long long)orders[which].left, names[which],
           (unsigned long long)one.left);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Fences: waiting, callbacks and file descriptors. */
 #include "vyre/fence.h"
 
 #include <string.h>
@@ -15,15 +16,16 @@
 #include "runtime/core/trace.h"
 #include "runtime/core/work_queue.h"
 
-/* Whoever waits for one of several: no fence knows them, so all that end tell
- * them all, if there are any. */
+/* Waiters of vyre_fence_wait_any. A fence does not know them, so every fence
+ * that ends wakes all of them. */
 static pthread_mutex_t any_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t any_changed;
 static pthread_once_t any_once = PTHREAD_ONCE_INIT;
 static atomic_uint any_waiters;
 
-/* Timeouts must not depend on what the clock on the wall does. */
-static void make_condition(pthread_cond_t *condition) {
+/* Uses the monotonic clock: timeouts must not depend on changes of the system
+ * time. */
+static void init_condition(pthread_cond_t *condition) {
   pthread_condattr_t attributes;
   pthread_condattr_init(&attributes);
   pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -31,8 +33,8 @@ static void make_condition(pthread_cond_t *condition) {
   pthread_condattr_destroy(&attributes);
 }
 
-static void make_any(void) {
-  make_condition(&any_changed);
+static void init_any(void) {
+  init_condition(&any_changed);
 }
 
 vyre_code vyre__fence_make(vyre_context *context, size_t size, vyre_fence **out,
@@ -46,7 +48,7 @@ vyre_code vyre__fence_make(vyre_context *context, size_t size, vyre_fence **out,
   fence->size = size;
   fence->fd = -1;
   pthread_mutex_init(&fence->lock, NULL);
-  make_condition(&fence->changed);
+  init_condition(&fence->changed);
   *out = fence;
   return VYRE_OK;
 }
@@ -63,7 +65,7 @@ void vyre__fence_discard(vyre_fence *fence) {
 void vyre__fence_run(vyre_fence *fence) {
   vyre_status st = {0};
   vyre_code code = fence->work(fence, &st);
-  /* Before the fence gives back the device, and before anybody sees it done. */
+  /* Before cleanup releases the device, and before any waiter sees is_done. */
   if (fence->queue) vyre__queue_passed(fence->queue);
   fence->cleanup(fence);
   fence->status = st;
@@ -72,7 +74,7 @@ void vyre__fence_run(vyre_fence *fence) {
   atomic_store(&fence->is_done, true);
   void (*done)(void *, vyre_fence *) = fence->callback;
   if (fence->fd >= 0) {
-    /* A counter of 8 bytes that nobody reads cannot be full. */
+    /* One write cannot overflow the counter of an eventfd. */
     (void)!write(fence->fd, &(uint64_t){1}, sizeof(uint64_t));
   }
   pthread_cond_broadcast(&fence->changed);
@@ -101,10 +103,10 @@ bool vyre_fence_is_done(const vyre_fence *fence) {
   return fence && atomic_load(&fence->is_done);
 }
 
-/* --- waiting -----------------------------------------------------------------*/
+/* --- waiting -------------------------------------------------------------- */
 
-/* When @p timeout_ns from now is over; false: never. */
-static bool deadline(uint64_t timeout_ns, struct timespec *out) {
+/* Computes the end of a timeout. Returns false for an endless wait. */
+static bool get_deadline(uint64_t timeout_ns, struct timespec *out) {
   uint64_t end = vyre__clock_ns() + timeout_ns;
   if (timeout_ns == VYRE_WAIT_FOREVER || end < timeout_ns) return false;
   out->tv_sec = (time_t)(end / 1000000000u);
@@ -112,7 +114,7 @@ static bool deadline(uint64_t timeout_ns, struct timespec *out) {
   return true;
 }
 
-/* One wait for a change. False: time is over. */
+/* Waits for one signal. Returns false after the deadline. */
 static bool wait_once(pthread_cond_t *changed, pthread_mutex_t *lock,
                       const struct timespec *end) {
   if (!end) return pthread_cond_wait(changed, lock) == 0;
@@ -123,8 +125,9 @@ static vyre_code timed_out(uint64_t timeout_ns, vyre_status *st) {
   char limit[VYRE__DURATION_TEXT];
   return VYRE_FAIL_WITH(
       st, VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT, NULL,
-      VYRE_NUMBERS({"timeout_ns", timeout_ns}), "wait longer: the work goes on",
-      "the work was not over after %s", vyre__duration(timeout_ns, limit));
+      VYRE_NUMBERS({"timeout_ns", timeout_ns}),
+      "wait again with a longer timeout: the work is still running",
+      "the work did not finish within %s", vyre__duration(timeout_ns, limit));
 }
 
 vyre_code vyre_fence_wait(vyre_fence *fence, uint64_t timeout_ns,
@@ -136,7 +139,7 @@ vyre_code vyre_fence_wait(vyre_fence *fence, uint64_t timeout_ns,
   }
   if (!atomic_load(&fence->is_done)) {
     struct timespec end;
-    bool ends = deadline(timeout_ns, &end);
+    bool ends = get_deadline(timeout_ns, &end);
     bool in_time = timeout_ns > 0;
     uint64_t start = vyre__trace_begin(fence->context);
     pthread_mutex_lock(&fence->lock);
@@ -166,29 +169,29 @@ vyre_code vyre_fence_wait_any(vyre_fence *const *fences, size_t count,
                               uint64_t timeout_ns, size_t *out,
                               vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_fence_wait_any";
-  if (!out) return vyre__null_argument(st, who, "out");
+  static const char function[] = "vyre_fence_wait_any";
+  if (!out) return vyre__null_argument(st, function, "out");
   *out = 0;
-  if (!fences) return vyre__null_argument(st, who, "fences");
+  if (!fences) return vyre__null_argument(st, function, "fences");
   if (count == 0) {
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
-        VYRE_NUMBERS({"count", 0}), "give one fence at least",
-        "%s: a count of 0: there is no fence to wait for", who);
+        VYRE_NUMBERS({"count", 0}), "pass at least one fence",
+        "%s: count is 0; expected at least one fence", function);
   }
   for (size_t i = 0; i < count; i++) {
-    if (!fences[i]) return vyre__null_argument(st, who, "fences[]");
+    if (!fences[i]) return vyre__null_argument(st, function, "fences[]");
   }
   if (vyre__fault(fences[0]->context, VYRE_FAULT_WAIT)) {
     return vyre__fault_status(VYRE_FAULT_WAIT, st);
   }
   if (find_done(fences, count, out)) return VYRE_OK;
   struct timespec end;
-  bool ends = deadline(timeout_ns, &end), in_time = timeout_ns > 0, found;
+  bool ends = get_deadline(timeout_ns, &end), in_time = timeout_ns > 0, found;
   uint64_t start = vyre__trace_begin(fences[0]->context);
-  pthread_once(&any_once, make_any);
+  pthread_once(&any_once, init_any);
   pthread_mutex_lock(&any_lock);
-  /* Counted before the last look: a fence that ends later sees the count. */
+  /* Counted before the last check: a fence that ends later sees the count. */
   atomic_fetch_add(&any_waiters, 1);
   while (!(found = find_done(fences, count, out)) && in_time) {
     in_time = wait_once(&any_changed, &any_lock, ends ? &end : NULL);
@@ -205,43 +208,44 @@ vyre_code vyre_fence_set_callback(vyre_fence *fence,
                                   void (*done)(void *self, vyre_fence *fence),
                                   void *self, vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_fence_set_callback";
-  if (!fence) return vyre__null_argument(st, who, "fence");
-  if (!done) return vyre__null_argument(st, who, "done");
+  static const char function[] = "vyre_fence_set_callback";
+  if (!fence) return vyre__null_argument(st, function, "fence");
+  if (!done) return vyre__null_argument(st, function, "done");
   pthread_mutex_lock(&fence->lock);
-  bool taken = fence->callback != NULL, over = atomic_load(&fence->is_done);
-  if (!taken) {
+  bool has_callback = fence->callback != NULL;
+  bool is_done = atomic_load(&fence->is_done);
+  if (!has_callback) {
     fence->callback = done;
     fence->callback_user_data = self;
   }
   pthread_mutex_unlock(&fence->lock);
-  if (taken) {
+  if (has_callback) {
     return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
-                     "let one callback call the others",
-                     "the fence has a callback already");
+                     "set one callback that calls the others",
+                     "the fence already has a callback");
   }
-  if (over) done(self, fence);
+  if (is_done) done(self, fence);
   return VYRE_OK;
 }
 
 vyre_code vyre_fence_fd(vyre_fence *fence, int *out, vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_fence_fd";
-  if (!out) return vyre__null_argument(st, who, "out");
+  static const char function[] = "vyre_fence_fd";
+  if (!out) return vyre__null_argument(st, function, "out");
   *out = -1;
-  if (!fence) return vyre__null_argument(st, who, "fence");
+  if (!fence) return vyre__null_argument(st, function, "fence");
   pthread_mutex_lock(&fence->lock);
   if (fence->fd < 0) {
-    unsigned over = atomic_load(&fence->is_done);
-    fence->fd = eventfd(over, EFD_CLOEXEC | EFD_NONBLOCK);
+    unsigned is_done = atomic_load(&fence->is_done);
+    fence->fd = eventfd(is_done, EFD_CLOEXEC | EFD_NONBLOCK);
   }
   *out = fence->fd;
   pthread_mutex_unlock(&fence->lock);
   if (*out >= 0) return VYRE_OK;
-  return VYRE_FAIL_WITH(st, VYRE_OUT_OF_MEMORY,
-                        VYRE_KIND_STORAGE_RESERVE_FAILED, "file descriptors",
-                        NULL, "close files, or raise the limit (ulimit -n)",
-                        "the system has no file descriptor left for a fence");
+  return VYRE_FAIL_WITH(
+      st, VYRE_OUT_OF_MEMORY, VYRE_KIND_STORAGE_RESERVE_FAILED,
+      "file descriptors", NULL, "close files, or raise the limit (ulimit -n)",
+      "cannot create a file descriptor for the fence: the limit is reached");
 }
 
 vyre_pipeline *vyre_fence_pipeline(vyre_fence *fence) {

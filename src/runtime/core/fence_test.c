@@ -181,7 +181,7 @@ TEST(a_callback_is_called_once) {
     CHECK_OK(vyre_fence_set_callback(fence, count_call, &calls, &st), st);
     CHECK(vyre_fence_set_callback(fence, count_call, &calls, NULL) ==
           VYRE_INVALID_ARGUMENT);
-    make(&next, SHORT, 0); /* runs when the callback of the first is over */
+    make(&next, SHORT, 0); /* runs after the callback of the first */
     CHECK_OK(vyre_submit(r.pipeline, &next.desc, 1, &last, &st), st);
     CHECK_OK(vyre_fence_wait(last, VYRE_WAIT_FOREVER, &st), st);
     CHECK_U64((unsigned)__atomic_load_n(&calls, __ATOMIC_SEQ_CST), 1);
@@ -324,8 +324,9 @@ TEST(everything_at_once_in_many_threads) {
   rig_close(&r);
 }
 
-/* Work of the child on the parent's device: submitted, compiled, and behind what
- * the parent submitted, which nobody does there. Gives 0, or what went wrong. */
+/* Submits and compiles in a forked child, on the parent's device. The work that
+ * the parent has queued does not run there. Returns 0, or a number for the
+ * failure. */
 static int work_in_child(rig *r, vyre_buffer x) {
   vyre_status st = {0};
   vyre_fence *fence;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Options of backends: "cpu.threads=2,cpu.width=8". A context keeps the text, if
- * all of it is known; a device looks at what begins with its backend's name. "auto"
- * instead of a number is as if it were not there. */
+/* Parses backend options such as "cpu.threads=2,cpu.width=8". A context stores
+ * the text if every option is valid; a device reads those of its backend. The
+ * value "auto" selects the default. */
 #include "runtime/core/options.h"
 
 #include <stdio.h>
@@ -11,14 +11,14 @@
 #include "hal/backend.h"
 #include "runtime/core/context.h"
 
-/* "NAME.KEY=VALUE", as parts of the text. */
+/* One "NAME.KEY=VALUE"; the fields point into the text. */
 typedef struct option_text {
-  const char *from; /* the variable it is in; NULL: a program gave it */
+  const char *from; /* environment variable; NULL: passed by the program */
   const char *name, *key, *value;
   size_t name_size, key_size, value_size;
 } option_text;
 
-static bool is_number(const char *text, size_t size, uint64_t *out) {
+static bool parse_number(const char *text, size_t size, uint64_t *out) {
   *out = 0;
   for (size_t i = 0; i < size; i++) {
     if (text[i] < '0' || text[i] > '9' || *out > UINT32_MAX) return false;
@@ -27,24 +27,25 @@ static bool is_number(const char *text, size_t size, uint64_t *out) {
   return size > 0;
 }
 
-static bool is_text(const char *text, size_t size, const char *word) {
+static bool text_equals(const char *text, size_t size, const char *word) {
   return strlen(word) == size && memcmp(text, word, size) == 0;
 }
 
 static bool is_auto(const option_text *o) {
-  return is_text(o->value, o->value_size, "auto");
+  return text_equals(o->value, o->value_size, "auto");
 }
 
-/* What a status begins with: whoever reads it must know where to look. */
+/* Arguments for "%s%s" at the start of a message: the environment variable, if
+ * the option came from one. */
 #define FROM(from) (from) ? (from) : "", (from) ? ": " : ""
 
 static const char *field_of(const char *from) {
   return from ? from : VYRE__FIELD_OPTIONS;
 }
 
-/* Takes the next option off @p at; false if there is none, or if it is none
- * (*at is then where it begins). The value may be anything. */
-static bool take(const char **at, option_text *out) {
+/* Parses the next option and moves *at behind it. Returns false at the end of
+ * the text or before a syntax error. Does not check the value. */
+static bool parse_next(const char **at, option_text *out) {
   if (!**at) return false;
   const char *end = *at + strcspn(*at, ",");
   const char *dot = memchr(*at, '.', (size_t)(end - *at));
@@ -63,12 +64,12 @@ static bool take(const char **at, option_text *out) {
 static const vyre__backend *backend_of(const option_text *o) {
   const vyre__backend *backend;
   for (size_t i = 0; (backend = vyre__backend_at(i)) != NULL; i++) {
-    if (is_text(o->name, o->name_size, backend->name)) return backend;
+    if (text_equals(o->name, o->name_size, backend->name)) return backend;
   }
   return NULL;
 }
 
-/* So many bytes of a part, which may be long, go into a sentence. */
+/* Limits the length of a field in a message. */
 static int shown(size_t size) {
   return size < 40 ? (int)size : 40;
 }
@@ -84,29 +85,30 @@ static vyre_code unknown(const vyre__backend *backend, const option_text *o,
   }
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, field_of(o->from),
-      NULL, "leave it out, or write one that the backend has",
+      NULL, "remove it, or use an option that the backend has",
       "%s%sbackend '%s' has no option '%.*s'%s%s", FROM(o->from), backend->name,
       shown(o->key_size), o->key, used ? "; it has " : "", known);
 }
 
-/* Whether @p backend has it, and takes the number. */
+/* Checks that @p backend has the option, and that the value is in range. */
 static vyre_code check(const vyre__backend *backend, const option_text *o,
                        vyre_status *st) {
   const vyre__option *known = backend->options;
   uint64_t value;
-  while (known && known->name && !is_text(o->key, o->key_size, known->name)) {
+  while (known && known->name &&
+         !text_equals(o->key, o->key_size, known->name)) {
     known++;
   }
   if (!known || !known->name) return unknown(backend, o, st);
   if (is_auto(o)) return VYRE_OK;
-  if (!is_number(o->value, o->value_size, &value)) {
+  if (!parse_number(o->value, o->value_size, &value)) {
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
         field_of(o->from),
-        VYRE_NUMBERS({"least", known->min}, {"most", known->max}),
-        "write a number in that range, in decimal digits, or auto",
-        "%s%soption '%s' of backend '%s' is '%.*s', must be a number, %llu to "
-        "%llu (or auto)",
+        VYRE_NUMBERS({"min", known->min}, {"max", known->max}),
+        "use a decimal number in that range, or auto",
+        "%s%soption '%s' of backend '%s' is '%.*s'; expected a number from "
+        "%llu to %llu, or auto",
         FROM(o->from), known->name, backend->name, shown(o->value_size),
         o->value, (unsigned long long)known->min,
         (unsigned long long)known->max);
@@ -114,10 +116,9 @@ static vyre_code check(const vyre__backend *backend, const option_text *o,
   if (value >= known->min && value <= known->max) return VYRE_OK;
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, field_of(o->from),
-      VYRE_NUMBERS({"value", value}, {"least", known->min},
-                   {"most", known->max}),
-      "write a number in that range",
-      "%s%soption '%s' of backend '%s' is %llu, must be %llu to %llu",
+      VYRE_NUMBERS({"value", value}, {"min", known->min}, {"max", known->max}),
+      "use a number in that range",
+      "%s%soption '%s' of backend '%s' is %llu; expected %llu to %llu",
       FROM(o->from), known->name, backend->name, (unsigned long long)value,
       (unsigned long long)known->min, (unsigned long long)known->max);
 }
@@ -125,20 +126,21 @@ static vyre_code check(const vyre__backend *backend, const option_text *o,
 vyre_code vyre__options_add(vyre_context *context, const char *from,
                             const char *text, vyre_status *st) {
   if (!text || !text[0]) return VYRE_OK;
-  size_t had = strlen(context->options);
-  if (had > 0) had++; /* a comma */
+  size_t used = strlen(context->options);
+  if (used > 0) used++; /* a comma */
   size_t length = strlen(text);
   const char *at = text;
   option_text o;
-  if (length >= sizeof context->options - had) {
+  if (length >= sizeof context->options - used) {
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, field_of(from),
-        VYRE_NUMBERS({"bytes", had + length},
-                     {"most_bytes", sizeof context->options - 1}),
-        "write fewer options", "%s%soptions of %zu bytes, the most is %zu",
-        FROM(from), had + length, sizeof context->options - 1);
+        VYRE_NUMBERS({"bytes", used + length},
+                     {"max_bytes", sizeof context->options - 1}),
+        "pass fewer options",
+        "%s%sbackend options have %zu bytes; at most %zu are allowed",
+        FROM(from), used + length, sizeof context->options - 1);
   }
-  while (take(&at, &o)) {
+  while (parse_next(&at, &o)) {
     const vyre__backend *backend = backend_of(&o);
     o.from = from;
     if (backend) {
@@ -147,21 +149,21 @@ vyre_code vyre__options_add(vyre_context *context, const char *from,
     }
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, field_of(from),
-        NULL, "begin it with the name of a backend: `vyre devices`",
-        "%s%soption '%.*s': there is no backend '%.*s'", FROM(from),
+        NULL, "start it with the name of a backend; `vyre devices` lists them",
+        "%s%soption '%.*s': unknown backend '%.*s'", FROM(from),
         shown((size_t)(o.value + o.value_size - o.name)), o.name,
         shown(o.name_size), o.name);
   }
   if (*at) {
-    return VYRE_FAIL_WITH(
-        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, field_of(from),
-        NULL, "write BACKEND.KEY=NUMBER, with commas between them",
-        "%s%s'%.80s' is no option of a backend", FROM(from), at);
+    return VYRE_FAIL_WITH(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                          field_of(from), NULL,
+                          "write BACKEND.KEY=NUMBER, separated by commas",
+                          "%s%sinvalid backend option '%.80s'", FROM(from), at);
   }
-  if (text[length - 1] == ',') length--; /* the next brings its own */
-  if (had > 0) context->options[had - 1] = ',';
-  memcpy(context->options + had, text, length);
-  context->options[had + length] = '\0';
+  if (text[length - 1] == ',') length--; /* the next text adds its own */
+  if (used > 0) context->options[used - 1] = ',';
+  memcpy(context->options + used, text, length);
+  context->options[used + length] = '\0';
   return VYRE_OK;
 }
 
@@ -172,10 +174,10 @@ vyre_code vyre__llvm_set(vyre_context *context, const char *name,
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, "llvm",
         VYRE_NUMBERS({"bytes", length},
-                     {"most_bytes", sizeof context->llvm - 1}),
-        "use a shorter name of the library",
-        "the name of a file of LLVM has %zu bytes, and may have %zu", length,
-        sizeof context->llvm - 1);
+                     {"max_bytes", sizeof context->llvm - 1}),
+        "use a shorter path",
+        "the path of the LLVM library has %zu bytes; at most %zu are allowed",
+        length, sizeof context->llvm - 1);
   }
   if (name) memcpy(context->llvm, name, length + 1);
   return VYRE_OK;
@@ -201,8 +203,8 @@ bool vyre_device_option_at(const char *backend, size_t index,
 vyre_code vyre__options_check(const vyre_device *device, vyre_status *st) {
   const char *at = device->context->options;
   option_text o;
-  while (take(&at, &o)) {
-    if (!is_text(o.name, o.name_size, device->backend->name)) continue;
+  while (parse_next(&at, &o)) {
+    if (!text_equals(o.name, o.name_size, device->backend->name)) continue;
     VYRE_TRY(check(device->backend, &o, st));
   }
   return VYRE_OK;
@@ -213,13 +215,13 @@ uint64_t vyre__context_option(const vyre_context *context, const char *backend,
   const char *at = context->options;
   uint64_t value = otherwise;
   option_text o;
-  while (take(&at, &o)) { /* the last one counts */
-    if (is_text(o.name, o.name_size, backend) &&
-        is_text(o.key, o.key_size, key)) {
+  while (parse_next(&at, &o)) { /* the last value counts */
+    if (text_equals(o.name, o.name_size, backend) &&
+        text_equals(o.key, o.key_size, key)) {
       if (is_auto(&o)) {
         value = otherwise;
       } else {
-        (void)is_number(o.value, o.value_size, &value);
+        (void)parse_number(o.value, o.value_size, &value);
       }
     }
   }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Options of backends: from a context or the environment to the device. */
+/* Tests of backend options: from a context or the environment to the device. */
 #include <stdlib.h>
 
 #include "vyre/vyre.h"
@@ -8,8 +8,8 @@
 #include "runtime/core/device.h"
 #include "support/check.h"
 
-/* --- a backend with options: cpu's name, and nothing else of it --------------
- * Its numbers are within those of cpu, which the context looks at. */
+/* A backend with options, under the name of cpu. The context checks options
+ * against the real cpu backend, so the ranges here lie within its ranges. */
 
 static uint64_t seen_width, seen_threads;
 
@@ -25,7 +25,7 @@ static vyre_code device_init(vyre_device *device, vyre_status *st) {
   return VYRE_OK;
 }
 
-static void device_finish(vyre_device *device) {
+static void device_deinit(vyre_device *device) {
   (void)device;
 }
 
@@ -39,7 +39,7 @@ static const vyre__backend backend = {.abi = VYRE__BACKEND_ABI,
                                       .device_size = sizeof(vyre_device),
                                       .describe = describe,
                                       .device_init = device_init,
-                                      .device_deinit = device_finish,
+                                      .device_deinit = device_deinit,
                                       .options = options};
 
 static vyre_code open_with(const char *text, vyre_status *st) {
@@ -72,7 +72,7 @@ TEST(a_device_gets_its_options_and_no_others) {
                {"cpu.width=8,cpu.width=16", 16, 0}, /* the last one counts */
                {"cpu.width=auto", 4, 0},
                {"cpu.width=8,cpu.threads=2,cpu.width=auto", 4, 2},
-               {"vulkan.staging=1", 4, 0}, /* another's, which is not opened */
+               {"vulkan.staging=1", 4, 0}, /* of a backend that is not opened */
                {"vulkan.staging=1,cpu.width=1,", 1, 0}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     vyre_status st = {0};
@@ -82,28 +82,29 @@ TEST(a_device_gets_its_options_and_no_others) {
   }
 }
 
-TEST(options_that_are_none_are_refused_by_name) {
+TEST(invalid_options_are_refused_by_name) {
   static const struct {
     const char *text, *says;
-  } cases[] = {{"cpu.width", "'cpu.width' is no option"},
-               {"width=8", "'width=8' is no option"},
-               {".width=8", "is no option"},
-               {"cpu.=8", "is no option"},
-               {"cpu.width=", "is '', must be a number, 0 to 32 (or auto)"},
-               {"cpu.width=8x",
-                "option 'width' of backend 'cpu' is '8x', must be a number"},
-               {"cpu.width=-8", "is '-8', must be a number"},
-               {"cpu.width=99999999999999999999",
-                "is '99999999999999999999', must be a number"},
-               {"cpu.widt=x", "no option 'widt'"},
-               {"nobody.width=x", "no backend 'nobody'"},
-               {"cpu.width=8,,", "',' is no option"},
-               {"nobody.width=8", "no backend 'nobody'"},
-               {"cp.width=8", "no backend 'cp'"},
-               {"cpu.widt=8", "no option 'widt'; it has threads, width"},
-               {"cpu.width=0", "is 0, must be 1 to 16"},
-               {"cpu.width=17", "is 17, must be 1 to 16"},
-               {"cpu.isa_level=1", "no option 'isa_level'; it has width, threads"}};
+  } cases[] = {
+      {"cpu.width", "invalid backend option 'cpu.width'"},
+      {"width=8", "invalid backend option 'width=8'"},
+      {".width=8", "invalid backend option"},
+      {"cpu.=8", "invalid backend option"},
+      {"cpu.width=", "is ''; expected a number from 0 to 32, or auto"},
+      {"cpu.width=8x",
+       "option 'width' of backend 'cpu' is '8x'; expected a number"},
+      {"cpu.width=-8", "is '-8'; expected a number"},
+      {"cpu.width=99999999999999999999",
+       "is '99999999999999999999'; expected a number"},
+      {"cpu.widt=x", "no option 'widt'"},
+      {"other.width=x", "unknown backend 'other'"},
+      {"cpu.width=8,,", "invalid backend option ','"},
+      {"other.width=8", "unknown backend 'other'"},
+      {"cp.width=8", "unknown backend 'cp'"},
+      {"cpu.widt=8", "no option 'widt'; it has threads, width"},
+      {"cpu.width=0", "is 0; expected 1 to 16"},
+      {"cpu.width=17", "is 17; expected 1 to 16"},
+      {"cpu.isa_level=1", "no option 'isa_level'; it has width, threads"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     vyre_status st = {0};
     CHECK_FAILS(open_with(cases[i].text, &st), st, VYRE_INVALID_ARGUMENT,
@@ -111,7 +112,7 @@ TEST(options_that_are_none_are_refused_by_name) {
     CHECK_HAS(st.message, cases[i].says);
     CHECK(!strstr(st.message, "VYRE_OPTIONS"));
     CHECK_TEXT(st.field, "backend_options");
-    CHECK_U64(seen_width, 99); /* the backend was not asked */
+    CHECK_U64(seen_width, 99); /* device_init was not called */
   }
   char long_text[600];
   vyre_status st = {0};
@@ -124,11 +125,11 @@ TEST(options_that_are_none_are_refused_by_name) {
 
 TEST(options_are_listed_for_every_backend_that_has_any) {
   static const struct {
-    const char *backend, *first; /* NULL: it has none */
+    const char *backend, *first; /* NULL: the backend has no options */
   } cases[] = {
-      {"cpu", "threads"},  {"vulkan", "staging"}, /* also where it is not built */
-      {"ref", "fallback"}, {"null", NULL},        {"nobody", NULL},
-      {NULL, NULL}};
+      {"cpu", "threads"},  {"vulkan", "staging"}, /* also if it is not built */
+      {"ref", "fallback"}, {"null", NULL},
+      {"other", NULL},     {NULL, NULL}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     vyre_device_option o;
     size_t count = 0;
@@ -143,14 +144,14 @@ TEST(options_are_listed_for_every_backend_that_has_any) {
   CHECK(!vyre_device_option_at("cpu", 0, NULL));
 }
 
-/* Whichever device is opened later. */
+/* A context checks all options, also those of devices that are never opened. */
 TEST(a_context_knows_the_options_of_all_backends) {
   static const struct {
     const char *text, *says;
   } cases[] = {{"ref.width=8", "backend 'ref' has no option 'width'"},
                {"cpu.width=8,null.width=8", "backend 'null' has no option"},
                {"cpu.colour=1", "backend 'cpu' has no option 'colour'; it has"},
-               {"cpu.threads=2000", "is 2000, must be 0 to 1024"}};
+               {"cpu.threads=2000", "is 2000; expected 0 to 1024"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     vyre_status st = {0};
     vyre_context *context;
@@ -162,14 +163,14 @@ TEST(a_context_knows_the_options_of_all_backends) {
   }
 }
 
-TEST(the_environment_has_options_too) {
+TEST(the_environment_can_set_options) {
   vyre_status st = {0};
   CHECK(setenv("VYRE_OPTIONS", "cpu.width=8", 1) == 0);
   CHECK_OK(open_with(NULL, &st), st);
   CHECK_U64(seen_width, 8);
   CHECK_OK(open_with("", &st), st);
   CHECK_U64(seen_width, 4);
-  /* What is given comes behind, and decides where both speak. */
+  /* Options of the program override those of the environment. */
   CHECK_OK(open_with("cpu.threads=3", &st), st);
   CHECK(seen_width == 8 && seen_threads == 3);
   CHECK_OK(open_with("cpu.width=16", &st), st);
@@ -178,7 +179,7 @@ TEST(the_environment_has_options_too) {
   CHECK_OK(open_with("cpu.threads=3", &st), st);
   CHECK(seen_width == 8 && seen_threads == 3);
   CHECK_FAILS(open_with("cpu.isa_level=1", &st), st, VYRE_INVALID_ARGUMENT,
-              VYRE_KIND_INVALID_ARGUMENT); /* the device sees it, too */
+              VYRE_KIND_INVALID_ARGUMENT); /* the device checks it too */
   st = (vyre_status){0};
   CHECK(setenv("VYRE_OPTIONS", "cpu.width=8", 1) == 0);
   static const char one[] = "cpu.threads=1,";
@@ -192,7 +193,7 @@ TEST(the_environment_has_options_too) {
   CHECK(unsetenv("VYRE_OPTIONS") == 0);
 }
 
-TEST(what_is_wrong_in_the_environment_is_said_to_be_there) {
+TEST(a_bad_environment_variable_is_named) {
   static const struct {
     const char *text, *says;
   } cases[] = {
@@ -201,8 +202,8 @@ TEST(what_is_wrong_in_the_environment_is_said_to_be_there) {
       {"vulkan.push_constants=yes",
        "VYRE_OPTIONS: option 'push_constants' of backend 'vulkan' is "},
       {"cpu.colour=1", "VYRE_OPTIONS: backend 'cpu' has no option 'colour'"},
-      {"nobody.width=8", "VYRE_OPTIONS: option 'nobody.width=8': there is no "},
-      {"width", "VYRE_OPTIONS: 'width' is no option of a backend"}};
+      {"other.width=8", "VYRE_OPTIONS: option 'other.width=8': unknown "},
+      {"width", "VYRE_OPTIONS: invalid backend option 'width'"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     vyre_status st = {0};
     CHECK(setenv("VYRE_OPTIONS", cases[i].text, 1) == 0);
@@ -220,8 +221,8 @@ TEST(what_is_wrong_in_the_environment_is_said_to_be_there) {
 }
 
 TEST_MAIN(TEST_ENTRY(a_device_gets_its_options_and_no_others),
-          TEST_ENTRY(options_that_are_none_are_refused_by_name),
+          TEST_ENTRY(invalid_options_are_refused_by_name),
           TEST_ENTRY(options_are_listed_for_every_backend_that_has_any),
           TEST_ENTRY(a_context_knows_the_options_of_all_backends),
-          TEST_ENTRY(the_environment_has_options_too),
-          TEST_ENTRY(what_is_wrong_in_the_environment_is_said_to_be_there))
+          TEST_ENTRY(the_environment_can_set_options),
+          TEST_ENTRY(a_bad_environment_variable_is_named))

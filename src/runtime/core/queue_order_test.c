@@ -71,7 +71,7 @@ TEST(resident_buffers_see_work_in_the_order_of_the_calls) {
   }
 }
 
-/* --- replays -----------------------------------------------------------------*/
+/* --- replays -------------------------------------------------------------- */
 
 static uint32_t fixed(vyre_recording *rec, vyre_slot_binding resource) {
   vyre_status st = {0};
@@ -120,7 +120,8 @@ TEST(a_replay_without_a_fence_does_not_overtake_queued_work) {
   rig_close(&r);
 }
 
-/* Bytes of the host, so that only the queued replay itself is to be waited for. */
+/* Bytes of the host, so that only the queued replay itself is to be waited
+ * for. */
 TEST(a_replay_without_a_fence_comes_after_queued_ones_of_its_recording) {
   rig r = rig_open(text, NULL);
   vyre_status st = {0};
@@ -142,8 +143,9 @@ TEST(a_replay_without_a_fence_comes_after_queued_ones_of_its_recording) {
   rig_close(&r);
 }
 
-/* What a replay of @p outer calls back: it queues that one once more, which waits
- * for the end of this, and then asks for what must not wait for the queue. */
+/* Callback of a replay of @p outer. It queues the same recording again, which
+ * waits for the running replay, and then makes calls that must not wait for the
+ * queue. */
 typedef struct nested {
   rig rig;
   vyre_recording *outer, *inner;
@@ -200,7 +202,7 @@ TEST(a_callback_of_a_replay_does_not_wait_for_what_waits_for_it) {
   }
 }
 
-/* --- callbacks and times -----------------------------------------------------*/
+/* --- callbacks and times -------------------------------------------------- */
 
 typedef struct follow_up {
   vyre_pipeline *pipeline;
@@ -270,7 +272,7 @@ TEST(wall_time_begins_with_the_call) {
   CHECK(slow_time.wall_ns > 0);
   vyre_fence_release(first);
   vyre_fence_release(second);
-  /* And the same where somebody waits for it in the call. */
+  /* The same with a caller that waits for the dispatch. */
   CHECK_OK(vyre_submit(r.pipeline, &slow.desc, 1, &first, &st), st);
   called = now();
   CHECK_OK(vyre_dispatch(r.pipeline, &quick.desc, &st), st);
@@ -327,7 +329,7 @@ TEST(signals_are_not_for_the_threads_of_a_device) {
   CHECK_U64((unsigned)takers(), (unsigned)before);
   sigset_t mask;
   CHECK(pthread_sigmask(SIG_SETMASK, NULL, &mask) == 0);
-  CHECK(!sigismember(&mask, SIGTERM)); /* the caller's is as it was */
+  CHECK(!sigismember(&mask, SIGTERM)); /* the mask of the caller is unchanged */
   CHECK_OK(vyre_buffer_destroy(r.device, y, &st), st);
   rig_close(&r);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Every public function that takes a status starts it afresh: whatever an earlier
- * call left there, a failure describes this call and a success leaves nothing.
- * tests/status_rule.sh checks that the table below names every such function. */
+/* Every public function that takes a status starts it afresh: whatever an
+ * earlier call left there, a failure describes this call and a success leaves
+ * nothing. tests/status_rule.sh checks that the table below names every such
+ * function. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -99,7 +100,7 @@ static void world_close(void) {
   CHECK(system(command) == 0);
 }
 
-/* --- calls that succeed -------------------------------------------------------*/
+/* --- calls that succeed --------------------------------------------------- */
 
 #define OK(name) static vyre_code ok_##name(vyre_status *st)
 
@@ -553,7 +554,7 @@ OK(vyre_program_validate) {
   return vyre_program_validate(w.r.program, NULL, st);
 }
 
-/* --- calls that fail ------------------------------------------------------------*/
+/* --- calls that fail ------------------------------------------------------ */
 
 #define HEAP   ((vyre_allocator){0})
 #define HANDLE ((vyre_buffer){0})
@@ -669,7 +670,7 @@ static const struct call {
 #define ONLY_FAILING(name, ...) {#name, fails_##name, NULL},
     CALLS(BOTH, ONLY_FAILING)};
 
-/* --- the rule ---------------------------------------------------------------------*/
+/* --- the rule ------------------------------------------------------------- */
 
 /* A status full of an earlier failure, in every byte that a text can have. */
 static vyre_status old_failure(void) {
@@ -759,8 +760,8 @@ TEST(a_wait_that_timed_out_is_forgotten_once_the_next_call_begins) {
   rig_close(&r);
 }
 
-/* What fails inside a call is what it reports, also where the library calls one of
- * its own public functions with the same status. */
+/* A call reports its first failure, also if the library calls one of its own
+ * public functions with the same status. */
 TEST(the_first_cause_inside_a_call_is_kept) {
   static const char races[] =
       "kernel k workgroup(4) buffer y : write u32[] @0; {\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The file is one JSON array of trace events. What was written so far always ends
- * with the closing bracket, and the next events are written over it: whoever
- * kills the process finds a whole file. */
+/* Writes the trace file: one JSON array of events. The file always ends with
+ * the closing bracket, which the next events overwrite. So the file is valid
+ * even if the process is killed. */
 #include "runtime/core/trace.h"
 
 #include <errno.h>
@@ -20,46 +20,46 @@
 
 enum {
   BUFFER_BYTES = 1 << 16,
-  EVENT_BYTES = 2048, /* of one event, with all it may have */
-  TEXT_BYTES = 160,   /* of one text in it, escaped */
+  EVENT_BYTES = 2048, /* one event with all its fields */
+  TEXT_BYTES = 160,   /* one escaped text in an event */
   NAMED_THREADS = 4096,
-  MOST_FILES = 99, /* that are traced to at once under one name */
+  MAX_FILES = 99, /* traces at the same time under one name */
 };
 
-/* How long an event may wait before it is in the file, if others follow. */
+/* Time after which the next event flushes the buffer. */
 static const uint64_t flush_after_ns = 250000000;
 
 static const char tail[] = "\n]\n";
 
 struct vyre__trace {
-  size_t size; /* bytes of the whole object */
-  uint64_t id; /* never used again */
+  size_t size; /* bytes of the full object */
+  uint64_t id; /* unique in the process */
   int fd;
-  bool is_new; /* the file was not there before */
+  bool is_new; /* this trace created the file */
   pid_t pid;
-  pthread_mutex_t lock; /* of all below */
-  uint64_t end;         /* of the last event in the file */
+  pthread_mutex_t lock; /* guards the fields below */
+  uint64_t end;         /* offset behind the last event in the file */
   uint64_t flushed_ns;
   uint64_t event_count, dropped_count;
   uint64_t pending; /* events in the buffer */
   uint64_t named[NAMED_THREADS / 64];
   size_t used;
   char buffer[BUFFER_BYTES + sizeof tail];
-  char path[]; /* with room for what open_free puts behind it */
+  char path[]; /* with space for the suffix that open_free adds */
 };
 
-/* --- threads -----------------------------------------------------------------*/
+/* --- tracks --------------------------------------------------------------- */
 
-/* Tracks are numbered in the whole process: a thread has one number, in whatever
- * trace it shows up. */
+/* Track numbers are unique in the process: a thread has the same number in
+ * every trace. */
 static atomic_uint last_track, last_host;
 static atomic_ullong last_trace;
 
-/* Few bytes, and where the loader puts them at the start: the library then needs
- * nothing of the loader when a thread looks at them. */
+/* A few bytes in the static TLS block (initial-exec), so that an access does
+ * not call the dynamic loader. */
 static _Thread_local struct {
   uint32_t track, host;
-  uint64_t named_in; /* the trace that was told the name last */
+  uint64_t named_in; /* id of the last trace that has the name */
   const char *name;  /* NULL: "host" and its number */
 } self __attribute__((tls_model("initial-exec")));
 
@@ -77,15 +77,16 @@ void vyre__trace_name_thread(const char *name) {
   self.named_in = 0;
 }
 
-/* --- text --------------------------------------------------------------------*/
+/* --- JSON ----------------------------------------------------------------- */
 
 typedef struct text {
   size_t length;
   char bytes[EVENT_BYTES];
 } text;
 
-/* Cannot run out of room: texts are cut before, and numbers are few; what would
- * is left out all the same. Not by printf: this is half of what an event costs. */
+/* Appends bytes. An event always fits, because texts are cut; bytes beyond the
+ * end are dropped. printf would take half of the time of an event, so it is not
+ * used. */
 static void put_bytes(text *out, const char *bytes, size_t length) {
   if (length > sizeof out->bytes - out->length) return;
   memcpy(out->bytes + out->length, bytes, length);
@@ -96,17 +97,17 @@ static void put(text *out, const char *words) {
   put_bytes(out, words, strlen(words));
 }
 
-/* With at least @p least digits. */
-static void put_u64(text *out, uint64_t value, int least) {
+/* Appends a number with at least @p min_digits digits. */
+static void put_u64(text *out, uint64_t value, int min_digits) {
   char digits[20];
   size_t at = sizeof digits;
-  for (; value > 0 || least > 0; value /= 10, least--) {
+  for (; value > 0 || min_digits > 0; value /= 10, min_digits--) {
     digits[--at] = (char)('0' + value % 10);
   }
   put_bytes(out, digits + at, sizeof digits - at);
 }
 
-/* ,"key":value */
+/* Appends ,"key":value */
 static void put_number(text *out, const char *key, uint64_t value) {
   put(out, ",\"");
   put(out, key);
@@ -125,7 +126,7 @@ static void put_escape(text *out, unsigned code) {
   put_bytes(out, escape, sizeof escape);
 }
 
-/* A string of JSON, cut between two characters if it is long. */
+/* Appends a JSON string. Cuts a long text between two characters. */
 static void put_string(text *out, const char *value) {
   size_t left = strlen(value), start;
   put(out, "\"");
@@ -146,10 +147,10 @@ static void put_string(text *out, const char *value) {
   put(out, left > 0 ? "...\"" : "\"");
 }
 
-static void put_name(text *out, const vyre__trace *trace, const char *what,
+static void put_name(text *out, const vyre__trace *trace, const char *kind,
                      uint32_t track, const char *name) {
   put(out, ",\n{\"ph\":\"M\",\"name\":\"");
-  put(out, what);
+  put(out, kind);
   put(out, "\"");
   put_number(out, "pid", (uint64_t)trace->pid);
   put_number(out, "tid", track);
@@ -164,7 +165,7 @@ static const char *const kinds[] = {
 #undef VYRE_X2
 };
 
-/* ,"key":microseconds */
+/* Appends ,"key":microseconds */
 static void put_time(text *out, const char *key, uint64_t ns) {
   put_number(out, key, ns / 1000);
   put(out, ".");
@@ -217,9 +218,9 @@ static void put_event(text *out, const vyre__trace *trace, uint32_t track,
   put(out, "}}");
 }
 
-/* --- the file ----------------------------------------------------------------*/
+/* --- the file ------------------------------------------------------------- */
 
-/* All of it, or false. */
+/* Writes all bytes, or returns false. */
 static bool write_out(const vyre__trace *trace, const char *bytes, size_t size,
                       uint64_t offset) {
   while (size > 0) {
@@ -233,17 +234,18 @@ static bool write_out(const vyre__trace *trace, const char *bytes, size_t size,
   return true;
 }
 
-/* Locked. What cannot be written is counted; the file is then as it was, so that
- * later events may fare better. */
+/* Writes the buffer to the file; the lock is held. If that fails, it counts the
+ * dropped events and restores the end of the file, so that later events may
+ * succeed. */
 static void flush(vyre__trace *trace) {
   size_t size = trace->used;
-  /* A child of a fork has the same file, which is its parent's. */
+  /* A forked child must not write to the file of its parent. */
   bool is_ours = getpid() == trace->pid;
   if (size == 0) return;
   memcpy(trace->buffer + size, tail, sizeof tail - 1);
-  size_t whole = size + sizeof tail - 1;
-  if (is_ours && !vyre__kills_process(trace->end + whole) &&
-      write_out(trace, trace->buffer, whole, trace->end)) {
+  size_t full_size = size + sizeof tail - 1;
+  if (is_ours && !vyre__kills_process(trace->end + full_size) &&
+      write_out(trace, trace->buffer, full_size, trace->end)) {
     trace->end += size;
   } else {
     trace->dropped_count += trace->pending;
@@ -257,14 +259,14 @@ static void flush(vyre__trace *trace) {
   trace->pending = 0;
 }
 
-/* Locked. */
+/* Appends an event to the buffer; the lock is held. */
 static void append(vyre__trace *trace, const text *event) {
   if (event->length > BUFFER_BYTES - trace->used) flush(trace);
   memcpy(trace->buffer + trace->used, event->bytes, event->length);
   trace->used += event->length;
 }
 
-/* Locked. Tells the name of a thread when it first shows up. */
+/* Writes the name of a thread before its first event; the lock is held. */
 static void name_thread(vyre__trace *trace, uint32_t track) {
   text line;
   line.length = 0;
@@ -314,11 +316,11 @@ uint32_t vyre__trace_track(const vyre_context *context, const char *name) {
   return track;
 }
 
-/* --- open and close ----------------------------------------------------------*/
+/* --- open and close ------------------------------------------------------- */
 
-/* @p file with %p as the process's id. Returns its length; writes only what has
- * room. */
-static size_t expand(const char *file, pid_t pid, char *out, size_t room) {
+/* Replaces %p in @p file by the process id. Returns the full length, and writes
+ * at most @p capacity bytes. */
+static size_t expand(const char *file, pid_t pid, char *out, size_t capacity) {
   size_t length = 0;
   for (const char *at = file; *at; at++) {
     char digits[24] = {*at, '\0'};
@@ -327,48 +329,49 @@ static size_t expand(const char *file, pid_t pid, char *out, size_t room) {
       at++;
     }
     for (const char *c = digits; *c; c++, length++) {
-      if (length < room) out[length] = *c;
+      if (length < capacity) out[length] = *c;
     }
   }
-  if (length < room) out[length] = '\0';
+  if (length < capacity) out[length] = '\0';
   return length;
 }
 
-/* Files that this process wrote to their end: the next trace that is given one
- * goes on there. A process's own context may come and go many times. */
-enum { MOST_WRITTEN = 8 };
+/* Files that this process has closed. A new trace with the same file continues
+ * it: the default context may be created and destroyed many times. */
+enum { MAX_WRITTEN = 8 };
 
 static struct written {
   pid_t pid;
   dev_t device;
   ino_t file;
-  uint64_t end; /* before the tail */
-} written[MOST_WRITTEN];
+  uint64_t end; /* offset of the tail */
+} written[MAX_WRITTEN];
 static unsigned written_count; /* the oldest is overwritten */
 static pthread_mutex_t written_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void remember_file(const vyre__trace *trace) {
+static void record_file(const vyre__trace *trace) {
   struct stat about;
   if (trace->pid != getpid() || fstat(trace->fd, &about) != 0) {
     return;
   }
   pthread_mutex_lock(&written_lock);
   unsigned at = 0;
-  while (at < MOST_WRITTEN && (written[at].device != about.st_dev ||
-                               written[at].file != about.st_ino)) {
+  while (at < MAX_WRITTEN && (written[at].device != about.st_dev ||
+                              written[at].file != about.st_ino)) {
     at++;
   }
-  if (at == MOST_WRITTEN) at = written_count++ % MOST_WRITTEN;
+  if (at == MAX_WRITTEN) at = written_count++ % MAX_WRITTEN;
   written[at] =
       (struct written){trace->pid, about.st_dev, about.st_ino, trace->end};
   pthread_mutex_unlock(&written_lock);
 }
 
-/* Where to go on in a file that is as this process left it; else 0. */
-static uint64_t recall_file(pid_t pid, const struct stat *about) {
+/* Returns the offset at which to continue a file that this process closed and
+ * that is unchanged since; otherwise 0. */
+static uint64_t find_file_end(pid_t pid, const struct stat *about) {
   uint64_t end = 0;
   pthread_mutex_lock(&written_lock);
-  for (unsigned i = 0; i < MOST_WRITTEN; i++) {
+  for (unsigned i = 0; i < MAX_WRITTEN; i++) {
     const struct written *w = &written[i];
     if (w->pid == pid && w->device == about->st_dev &&
         w->file == about->st_ino &&
@@ -379,11 +382,12 @@ static uint64_t recall_file(pid_t pid, const struct stat *about) {
   pthread_mutex_unlock(&written_lock);
   return end;
 }
-/* What open_free returns for a pipe, a terminal or a device: events are written
- * over the end of the last, and whoever does not read would hold up the program. */
+
+/* Result of open_free for a pipe, a terminal or a device. The trace overwrites
+ * the end of its file, and a pipe without a reader would block the program. */
 enum { NO_PLAIN_FILE = -1 };
 
-/* Opens a file for writing, and creates it if it is not there. Does not wait for a
+/* Opens a file for writing, and creates it if necessary. Does not wait for a
  * reader of a named pipe. */
 static int open_or_create(const char *path, bool *is_new) {
   const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
@@ -392,11 +396,11 @@ static int open_or_create(const char *path, bool *is_new) {
   return fd < 0 && errno == EEXIST ? open(path, flags, 0666) : fd;
 }
 
-/* Opens the file, or one beside it if it is being traced to. Returns 0 or what
- * went wrong. */
+/* Opens the file, or the first "file.N" that no other trace has locked. Returns
+ * 0, an errno value or NO_PLAIN_FILE. */
 static int open_free(vyre__trace *trace) {
   size_t length = strlen(trace->path);
-  for (int n = 1; n <= MOST_FILES; n++) {
+  for (int n = 1; n <= MAX_FILES; n++) {
     struct stat about;
     if (n > 1) (void)snprintf(trace->path + length, 8, ".%d", n);
     int fd = open_or_create(trace->path, &trace->is_new);
@@ -409,9 +413,9 @@ static int open_free(vyre__trace *trace) {
       close(fd);
       continue;
     }
-    /* Its size may have changed before it was locked. */
+    /* Read again: the size may have changed before the lock. */
     if (fstat(fd, &about) == 0) {
-      trace->end = recall_file(trace->pid, &about);
+      trace->end = find_file_end(trace->pid, &about);
     }
     if (trace->end == 0 && ftruncate(fd, 0) != 0) {
       int error = errno;
@@ -424,13 +428,14 @@ static int open_free(vyre__trace *trace) {
   return EBUSY;
 }
 
-/* The first thing in the file; it also tells whether it can be written at all. */
+/* Writes the first event, which shows early if the file cannot be written.
+ * Returns 0 or an errno value. */
 static int write_head(vyre__trace *trace) {
   text line;
   line.length = 0;
-  errno = EFBIG; /* what is not even tried */
+  errno = EFBIG; /* for a write that is not attempted */
   put_name(&line, trace, "process_name", 0, "vyre");
-  if (trace->end == 0) line.bytes[0] = '['; /* instead of the comma */
+  if (trace->end == 0) line.bytes[0] = '['; /* replaces the comma */
   append(trace, &line);
   pthread_mutex_lock(&trace->lock);
   trace->pending = 1;
@@ -443,15 +448,15 @@ static vyre_code too_large(const char *file, vyre_status *st) {
   struct rlimit limit;
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
     return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
-                     "write to a file system that takes larger files, or "
-                     "leave the trace out (unset VYRE_TRACE)",
+                     "write to a file system that allows larger files, or "
+                     "disable the trace (unset VYRE_TRACE)",
                      "the trace cannot be written to '%.140s': the file system "
-                     "takes no file of that size",
+                     "does not allow a file of that size",
                      file);
   }
   return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
                    "start the process from a shell whose `ulimit -f` is "
-                   "unlimited, or leave the trace out (unset VYRE_TRACE)",
+                   "unlimited, or disable the trace (unset VYRE_TRACE)",
                    "the trace cannot be written to '%.140s': the limit on the "
                    "size of a file is %llu bytes (RLIMIT_FSIZE)",
                    file, (unsigned long long)limit.rlim_cur);
@@ -462,16 +467,16 @@ static vyre_code not_writable(const char *file, int error, vyre_status *st) {
   if (error == EFBIG) return too_large(file, st);
   if (error == NO_PLAIN_FILE) {
     return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
-                     "name a plain file, or leave the trace out (unset "
+                     "name a regular file, or disable the trace (unset "
                      "VYRE_TRACE)",
                      "the trace cannot be written to '%.140s': it is a pipe, a "
-                     "socket or a device, not a plain file",
+                     "socket or a device, not a regular file",
                      file);
   }
   (void)!strerror_r(error, why, sizeof why);
   return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
-                   "name a file in a folder that is there and that you may "
-                   "write to, or leave the trace out (unset VYRE_TRACE)",
+                   "name a file in an existing, writable directory, or "
+                   "disable the trace (unset VYRE_TRACE)",
                    "the trace cannot be written to '%.140s': %s", file, why);
 }
 
@@ -483,8 +488,8 @@ static void destroy(vyre_context *context, vyre__trace *trace) {
 vyre_code vyre__trace_open(vyre_context *context, const char *file,
                            vyre_status *st) {
   pid_t pid = getpid();
-  size_t room = expand(file, pid, NULL, 0) + 8;
-  size_t size = sizeof(vyre__trace) + room;
+  size_t path_size = expand(file, pid, NULL, 0) + 8;
+  size_t size = sizeof(vyre__trace) + path_size;
   vyre__trace *trace = vyre__resize(context->base_allocator, NULL, 0, size);
   if (!trace) return vyre__no_memory(st, "vyre_context_create", "traces", 1);
   memset(trace, 0, size);
@@ -493,7 +498,7 @@ vyre_code vyre__trace_open(vyre_context *context, const char *file,
   trace->id = atomic_fetch_add(&last_trace, 1) + 1;
   trace->flushed_ns = vyre__clock_ns();
   pthread_mutex_init(&trace->lock, NULL);
-  (void)expand(file, pid, trace->path, room);
+  (void)expand(file, pid, trace->path, path_size);
   int error = open_free(trace);
   if (error == 0) {
     error = write_head(trace);
@@ -516,7 +521,7 @@ void vyre__trace_close(vyre_context *context) {
   pthread_mutex_lock(&trace->lock);
   flush(trace);
   pthread_mutex_unlock(&trace->lock);
-  remember_file(trace);
+  record_file(trace);
   close(trace->fd);
   atomic_store(&context->trace, NULL);
   destroy(context, trace);

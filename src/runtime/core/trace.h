@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What happened when, as a file for chrome://tracing and Perfetto.
- *
+/* Traces: timed events of a context, as a file for chrome://tracing and
+ * Perfetto.
  *     uint64_t start = vyre__trace_begin(context);
  *     ... the work ...
  *     vyre__trace_end(context, start, .kind = VYRE__TRACE_UPLOAD,
  *                     .device = device, .result = code,
  *                     .numbers = {{"bytes", size}});
  *
- * Both ends are on one thread, and what begins later ends earlier: events of a
- * track then lie inside of each other or apart, as viewers want them. Without a
- * trace, the begin is a load and the end a test. */
+ * Begin and end are on the same thread and properly nested, as viewers require
+ * it for the events of one track. Without a trace, begin costs one load and end
+ * one test. */
 #ifndef VYRE_RUNTIME_CORE_TRACE_H
 #define VYRE_RUNTIME_CORE_TRACE_H
 
@@ -36,27 +36,28 @@ typedef enum vyre__trace_kind {
 
 enum { VYRE__TRACE_NUMBERS = 6 };
 
-/* Texts and pointers that are NULL are left out. Texts are borrowed for the call
- * and may hold any bytes. */
+/* One event. Texts and pointers may be NULL. Texts are borrowed for the call,
+ * and may contain any bytes. */
 typedef struct vyre__trace_event {
   vyre__trace_kind kind;
-  uint32_t track;   /* of vyre__trace_track; 0: the calling thread's */
-  uint64_t end_ns;  /* of vyre__clock_ns; 0: now */
-  const char *name; /* what a viewer shows; NULL: the kind */
+  uint32_t track;   /* from vyre__trace_track; 0: the calling thread */
+  uint64_t end_ns;  /* on vyre__clock_ns; 0: now */
+  const char *name; /* shown by viewers; NULL: the kind */
   const vyre_device *device;
   const char *kernel, *label, *profile, *pipeline;
-  const uint32_t *grid;                            /* three */
+  const uint32_t *grid;                            /* three numbers */
   vyre_status_number numbers[VYRE__TRACE_NUMBERS]; /* up to the first NULL */
   vyre_code result;
 } vyre__trace_event;
 
-/* When it began; 0 if there is no trace. */
+/* Returns the start time of an event, or 0 without a trace. */
 static inline uint64_t vyre__trace_begin(const vyre_context *context) {
   return atomic_load_explicit(&context->trace, memory_order_relaxed)
              ? vyre__clock_ns()
              : 0;
 }
 
+/* Writes an event that started at @p start_ns. The context has a trace. */
 void vyre__trace_write(const vyre_context *context, uint64_t start_ns,
                        const vyre__trace_event *event);
 
@@ -68,19 +69,19 @@ void vyre__trace_write(const vyre_context *context, uint64_t start_ns,
     }                                                             \
   } while (0)
 
-/* Names the calling thread's track from now on, in every trace: "ref #1 queue".
- * The text must live as long as the thread. Threads of the caller are "host 1",
+/* Names the track of the calling thread in every trace, for example "ref #1
+ * queue". The text must live as long as the thread. Other threads are "host 1",
  * "host 2", ... */
 void vyre__trace_name_thread(const char *name);
 
-/* A track that is no thread's, for times that a device measured: its events must
- * not overlap but by nesting. 0 if there is no trace. */
+/* Creates a track that belongs to no thread, for times that a device measured.
+ * Its events must be properly nested. Returns 0 without a trace. */
 uint32_t vyre__trace_track(const vyre_context *context, const char *name);
 
-/* Opens the file of a context that has none yet. */
+/* Opens the trace file of a context. */
 vyre_code vyre__trace_open(vyre_context *context, const char *file,
                            vyre_status *st);
-/* Writes what is left and ends the file. */
+/* Writes all pending events and closes the file. */
 void vyre__trace_close(vyre_context *context);
 
 #endif

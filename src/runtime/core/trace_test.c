@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What a trace says, read back by a reader that knows JSON and nothing of how
- * the trace is written. */
+/* Tests of traces, with a reader that knows JSON but not the writer. */
 #include "runtime/core/trace.h"
 
 #include <ctype.h>
@@ -17,7 +16,7 @@
 #include "support/check.h"
 #include "support/driver.h"
 
-/* --- a reader of JSON --------------------------------------------------------*/
+/* --- a reader of JSON ----------------------------------------------------- */
 
 typedef struct event {
   char name[64], kind[24], phase[4], device[24], kernel[24], profile[24];
@@ -173,8 +172,8 @@ static int by_place(const void *a, const void *b) {
   return (x->length < y->length) - (x->length > y->length);
 }
 
-/* On one track, events lie inside of each other or apart; every track has a
- * name. Sorts them. */
+/* Checks that the events of each track are properly nested and that every track
+ * has a name. Sorts the events. */
 static void check_nesting(void) {
   enum { DEEPEST = 16 };
   double ends[DEEPEST];
@@ -203,7 +202,7 @@ static const event *find(const char *kind, size_t index) {
   for (size_t i = 0; i < event_count; i++) {
     if (strcmp(events[i].kind, kind) == 0 && index-- == 0) return &events[i];
   }
-  printf("    there is no such event of kind %s\n", kind);
+  printf("    no event of kind %s\n", kind);
   test_fail(__FILE__, __LINE__);
   return NULL;
 }
@@ -216,7 +215,7 @@ static size_t count(const char *kind) {
   return found;
 }
 
-/* --- a device that is traced -------------------------------------------------*/
+/* --- a device that is traced ---------------------------------------------- */
 
 static const char text[] =
     "kernel twice workgroup(8) over(y)\n"
@@ -355,7 +354,7 @@ TEST(work_of_a_queue_is_on_its_own_track) {
   remove_folder();
 }
 
-/* --- recordings --------------------------------------------------------------*/
+/* --- recordings ----------------------------------------------------------- */
 
 /* 0: y = 2 x. 1: z = y. 2: while (n) { 3: n--. 4: } */
 static vyre_recording *record(const rig *r, vyre_pipeline **down,
@@ -525,7 +524,7 @@ TEST(any_bytes_may_be_a_label) {
   remove_folder();
 }
 
-/* --- the file ----------------------------------------------------------------*/
+/* --- the file ------------------------------------------------------------- */
 
 TEST(a_process_that_is_killed_leaves_a_whole_file) {
   make_folder();
@@ -558,9 +557,10 @@ TEST(a_context_goes_on_where_one_of_this_process_ended) {
   CHECK_U64(count("dispatch"), 3);
   CHECK_TEXT(find("dispatch", 0)->label, "first");
   CHECK_TEXT(find("dispatch", 2)->label, "later");
-  CHECK(truncate(path, 7) == 0); /* not as it was left: it begins anew */
+  CHECK(truncate(path, 7) ==
+        0); /* changed since: the trace starts a new file */
   rig r = open_traced(path, NULL);
-  CHECK_OK(dispatch(r.pipeline, "anew", &st), st);
+  CHECK_OK(dispatch(r.pipeline, "new", &st), st);
   rig_close(&r);
   read_trace(path);
   CHECK_U64(count("dispatch"), 1);
@@ -586,7 +586,7 @@ TEST(two_contexts_never_share_a_file) {
   CHECK_U64(count("dispatch"), 1);
   read_trace(second);
   CHECK_TEXT(find("dispatch", 0)->label, "second");
-  rig c = open_traced(path, NULL); /* nobody traces to it any more */
+  rig c = open_traced(path, NULL); /* no other trace uses the file any more */
   CHECK(vyre_context_get_trace_info(c.context, &info));
   CHECK_TEXT(info.file, path);
   rig_close(&c);
@@ -623,7 +623,7 @@ TEST(what_cannot_be_written_is_told_at_once) {
   }
 }
 
-/* Whether someone reads it or not, and it does not wait for them. */
+/* A trace to a pipe is refused at once, with or without a reader. */
 TEST(a_pipe_is_refused_at_once) {
   for (int has_reader = 0; has_reader < 2; has_reader++) {
     vyre_status st = {0};
@@ -636,7 +636,7 @@ TEST(a_pipe_is_refused_at_once) {
     CHECK_FAILS(vyre_context_create(&options, &context, &st), st,
                 VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
     alarm(0);
-    CHECK_HAS(st.message, "not a plain file");
+    CHECK_HAS(st.message, "not a regular file");
     if (end >= 0) close(end);
     unlink(path);
     remove_folder();
@@ -728,7 +728,7 @@ TEST(a_child_leaves_the_file_of_its_parent_alone) {
   remove_folder();
 }
 
-/* --- costs -------------------------------------------------------------------*/
+/* --- costs ---------------------------------------------------------------- */
 
 TEST(without_a_trace_there_is_no_memory_and_no_file) {
   vyre_context *context;
@@ -775,7 +775,7 @@ TEST(a_traced_dispatch_allocates_nothing) {
   remove_folder();
 }
 
-/* --- many at once ------------------------------------------------------------*/
+/* --- many at once --------------------------------------------------------- */
 
 enum { THREADS = 8, ROUNDS = 200 };
 

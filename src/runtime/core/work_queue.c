@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Work queues. Each has one thread, which starts with the first push. */
 #include "runtime/core/work_queue.h"
 
 #include <errno.h>
@@ -14,25 +15,27 @@
 #include "runtime/core/fence.h"
 #include "runtime/core/trace.h"
 
-/* Belongs to its device and to its thread: whoever leaves last frees it. The
- * device may end on the thread itself, when the last work of all let go of it. */
+/* Shared by the device and the thread: the last release frees it. The device
+ * may end on the thread itself, when the last work drops the last reference to
+ * it. */
 struct vyre__queue {
-  vyre_context *context; /* retained: memory comes from there */
+  vyre_context *context; /* retained; its allocator owns this object */
   atomic_uint references;
   pthread_mutex_t lock;
   pthread_cond_t changed;
   vyre_fence *first, *last;
   bool is_ending;
-  pid_t process; /* that has the thread: the child of a fork has not */
+  pid_t process; /* owner of the thread; a forked child has no thread */
   pthread_t thread;
-  /* Of the device's work; the device lives as long as work of it is not done. */
-  atomic_uint *queued; /* NULL: nobody asks */
+  /* Unfinished work, in the state of the device; NULL for a compile queue. The
+   * device lives as long as its work is unfinished. */
+  atomic_uint *queued;
   uint64_t pushed, passed;
   pthread_cond_t has_passed;
-  char name[80]; /* of its track */
+  char name[80]; /* of its track in a trace */
 };
 
-static void leave(vyre__queue *queue) {
+static void release(vyre__queue *queue) {
   if (atomic_fetch_sub(&queue->references, 1) > 1) return;
   vyre_context *context = queue->context;
   pthread_cond_destroy(&queue->changed);
@@ -42,7 +45,8 @@ static void leave(vyre__queue *queue) {
   vyre_context_release(context);
 }
 
-static vyre_fence *take(vyre__queue *queue) {
+/* Waits for the next fence. Returns NULL when the queue ends. */
+static vyre_fence *pop(vyre__queue *queue) {
   pthread_mutex_lock(&queue->lock);
   while (!queue->first && !queue->is_ending) {
     pthread_cond_wait(&queue->changed, &queue->lock);
@@ -57,14 +61,15 @@ static vyre_fence *take(vyre__queue *queue) {
 static void *work(void *self) {
   vyre__queue *queue = self;
   vyre__trace_name_thread(queue->name);
-  for (vyre_fence *fence; (fence = take(queue));) vyre__fence_run(fence);
-  leave(queue);
+  for (vyre_fence *fence; (fence = pop(queue));) vyre__fence_run(fence);
+  release(queue);
   return NULL;
 }
 
-/* Signals are for the threads of the program: one that came to ours would run its
- * handler there, and a thread that waits for it by sigwait would miss it. */
-static int begin_thread(vyre__queue *queue) {
+/* Starts the thread with all signals blocked. Otherwise a handler of the
+ * program could run on it, and a thread of the program that waits in sigwait
+ * would miss the signal. */
+static int start_thread(vyre__queue *queue) {
   sigset_t all, before;
   sigfillset(&all);
   int error = pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -74,8 +79,8 @@ static int begin_thread(vyre__queue *queue) {
   return error;
 }
 
-static vyre_code begin(vyre_device *device, vyre__queue **out,
-                       vyre_status *st) {
+static vyre_code create(vyre_device *device, vyre__queue **out,
+                        vyre_status *st) {
   vyre__queue *queue = vyre__resize(device->allocator, NULL, 0, sizeof *queue);
   if (!queue) return vyre__no_memory(st, "vyre_submit", "queues", 1);
   memset(queue, 0, sizeof *queue);
@@ -90,27 +95,27 @@ static vyre_code begin(vyre_device *device, vyre__queue **out,
                  vyre_device_name(device),
                  (unsigned long long)device->state->id,
                  out == &device->state->queue ? "queue" : "compile");
-  int error = begin_thread(queue);
+  int error = start_thread(queue);
   if (error != 0) {
     atomic_store(&queue->references, 1);
-    leave(queue);
-    return VYRE_FAIL_WITH(st, VYRE_OUT_OF_MEMORY,
-                          VYRE_KIND_STORAGE_RESERVE_FAILED, "threads", NULL,
-                          "end other threads, or dispatch without a fence",
-                          "no thread for the work of device '%s': error %d",
-                          vyre_device_name(device), error);
+    release(queue);
+    return VYRE_FAIL_WITH(
+        st, VYRE_OUT_OF_MEMORY, VYRE_KIND_STORAGE_RESERVE_FAILED, "threads",
+        NULL, "end other threads, or dispatch without a fence",
+        "cannot start a thread for the queue of device '%s': error %d",
+        vyre_device_name(device), error);
   }
   *out = queue;
   return VYRE_OK;
 }
 
-static bool is_here(const vyre__queue *queue) {
+static bool is_own_process(const vyre__queue *queue) {
   return queue->process == getpid();
 }
 
-/* In the child of a fork: nobody does what the parent submitted, and who knows what
- * the thread had locked. It stays as it is, and goes with the process. */
-static void leave_behind(vyre__queue **queue) {
+/* Abandons the parent's queue in a forked child. Its thread does not exist
+ * here, and its locks may be held for ever, so it is neither used nor freed. */
+static void abandon(vyre__queue **queue) {
   if ((*queue)->queued) atomic_store((*queue)->queued, 0);
   *queue = NULL;
 }
@@ -119,8 +124,8 @@ vyre_code vyre__queue_push(vyre_device *device, vyre__queue **queue,
                            vyre_fence *fence, vyre_status *st) {
   vyre_code code = VYRE_OK;
   pthread_mutex_lock(&device->state->lock);
-  if (*queue && !is_here(*queue)) leave_behind(queue);
-  if (!*queue) code = begin(device, queue, st);
+  if (*queue && !is_own_process(*queue)) abandon(queue);
+  if (!*queue) code = create(device, queue, st);
   vyre__queue *to = *queue;
   pthread_mutex_unlock(&device->state->lock);
   if (code != VYRE_OK) return code;
@@ -147,24 +152,24 @@ void vyre__queue_passed(vyre__queue *queue) {
   pthread_mutex_unlock(&queue->lock);
 }
 
-/* The innermost turn of this thread. */
+/* The innermost replay scope of this thread. */
 static _Thread_local vyre__replay_scope *innermost
     __attribute__((tls_model("initial-exec")));
 
-void vyre__replay_scope_begin(vyre__replay_scope *turn,
+void vyre__replay_scope_begin(vyre__replay_scope *scope,
                               const vyre_device *device) {
-  *turn = (vyre__replay_scope){device, innermost};
-  innermost = turn;
+  *scope = (vyre__replay_scope){device, innermost};
+  innermost = scope;
 }
 
-void vyre__replay_scope_end(const vyre__replay_scope *turn) {
-  innermost = turn->outer;
+void vyre__replay_scope_end(const vyre__replay_scope *scope) {
+  innermost = scope->outer;
 }
 
 bool vyre__replay_scope_is_held(const vyre_device *device) {
-  const vyre__replay_scope *turn = innermost;
-  while (turn && turn->device != device) turn = turn->outer;
-  return turn != NULL;
+  const vyre__replay_scope *scope = innermost;
+  while (scope && scope->device != device) scope = scope->outer;
+  return scope != NULL;
 }
 
 void vyre__queue_wait(vyre_device *device) {
@@ -172,12 +177,12 @@ void vyre__queue_wait(vyre_device *device) {
   pthread_mutex_lock(&device->state->lock);
   vyre__queue *queue = device->state->queue;
   pthread_mutex_unlock(&device->state->lock);
-  if (!queue || !is_here(queue) ||
+  if (!queue || !is_own_process(queue) ||
       pthread_equal(queue->thread, pthread_self())) {
     return;
   }
   pthread_mutex_lock(&queue->lock);
-  uint64_t until = queue->pushed; /* what comes after is not waited for */
+  uint64_t until = queue->pushed; /* later pushes are not waited for */
   while (queue->passed < until) {
     pthread_cond_wait(&queue->has_passed, &queue->lock);
   }
@@ -185,14 +190,14 @@ void vyre__queue_wait(vyre_device *device) {
 }
 
 void vyre__queue_deinit(vyre__queue *queue) {
-  if (!queue || !is_here(queue)) return;
+  if (!queue || !is_own_process(queue)) return;
   pthread_t thread = queue->thread;
   pthread_mutex_lock(&queue->lock);
   queue->is_ending = true;
   pthread_cond_signal(&queue->changed);
   pthread_mutex_unlock(&queue->lock);
   bool is_own = pthread_equal(thread, pthread_self());
-  leave(queue);
+  release(queue);
   if (is_own) {
     pthread_detach(thread);
   } else {
