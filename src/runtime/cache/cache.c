@@ -29,7 +29,7 @@ static const char *copy_text(vyre_arena *arena, const char *text) {
 
 VYRE__PRINTF(2, 3)
 static const char *print_text(vyre_arena *arena, const char *format, ...) {
-  char text[2 * VYRE__CACHE_WHY];
+  char text[2 * VYRE__CACHE_REASON];
   va_list arguments;
   va_start(arguments, format);
   (void)vsnprintf(text, sizeof text, format, arguments);
@@ -40,7 +40,7 @@ static const char *print_text(vyre_arena *arena, const char *format, ...) {
 /* --- the nearest entry ---------------------------------------------------- */
 
 typedef struct nearest {
-  const vyre__cache_part *parts; /* fields of the wanted key */
+  const vyre__cache_key_field *parts; /* fields of the wanted key */
   size_t count;
   size_t difference; /* differing fields of the nearest so far; 0: none */
   vyre_arena *arena;
@@ -49,15 +49,15 @@ typedef struct nearest {
 
 /* Records @p entry if it differs in fewer fields than all before it. */
 static void consider(nearest *n, const vyre__cache_entry *entry) {
-  vyre__cache_part parts[VYRE__CACHE_FIELDS], ours, theirs;
+  vyre__cache_key_field parts[VYRE__CACHE_FIELDS], ours, theirs;
   size_t count;
   if (!vyre__cache_key_read(entry->key, entry->key_size, parts, &count)) return;
   size_t difference =
       vyre__cache_key_compare(n->parts, n->count, parts, count, &ours, &theirs);
   if (difference == 0 || (n->difference && difference >= n->difference)) return;
-  const char *field = vyre__cache_part_name(n->arena, &ours);
-  const char *wanted = vyre__cache_part_text(n->arena, &ours);
-  const char *found = vyre__cache_part_text(n->arena, &theirs);
+  const char *field = vyre__cache_field_name(n->arena, &ours);
+  const char *wanted = vyre__cache_field_text(n->arena, &ours);
+  const char *found = vyre__cache_field_text(n->arena, &theirs);
   if (!field || !wanted || !found) return;
   n->difference = difference;
   n->note->field = field;
@@ -150,8 +150,8 @@ void vyre__cache_find(const vyre__cache_subject *subject,
                       vyre__cache_file *file, bool *may_store) {
   vyre_allocator allocator = arena->allocator;
   vyre__cache_refusal refusal;
-  *note =
-      (vyre__cache_note){.made = VYRE_CACHE_OFF, .entry = "", .not_stored = ""};
+  *note = (vyre__cache_note){
+      .result = VYRE_CACHE_OFF, .entry = "", .not_stored = ""};
   *file = (vyre__cache_file){.allocator = allocator};
   *may_store = false;
   note->reason = off_reason(subject, key);
@@ -163,19 +163,19 @@ void vyre__cache_find(const vyre__cache_subject *subject,
     return;
   }
   *may_store = true;
-  note->made = VYRE_CACHE_MISS;
+  note->result = VYRE_CACHE_MISS;
   note->entry = copy_text(arena, key->name);
   note->reason = "the cache is empty";
   if (directory < 0) return;
   if (read_entry(directory, key, arena, note, file)) {
-    note->made = VYRE_CACHE_DISK_HIT;
+    note->result = VYRE_CACHE_DISK_HIT;
     note->reason = "the entry has the same key";
     if (is_used && !vyre__cache_is_recent(file->used_ns)) {
       vyre__cache_touch(directory, key->name);
     }
   } else {
     /* Two keys with one name: the file will be replaced, so compare it now. */
-    vyre__cache_part parts[VYRE__CACHE_FIELDS];
+    vyre__cache_key_field parts[VYRE__CACHE_FIELDS];
     nearest n = {.parts = parts, .arena = arena, .note = note};
     if (file->entry.key && !note->is_rejected &&
         vyre__cache_key_read(key->bytes, key->size, parts, &n.count)) {
@@ -194,7 +194,7 @@ void vyre__cache_explain(const vyre__cache_subject *subject,
   if (!note->is_open) return;
   note->is_open = false;
   vyre__cache_refusal refusal;
-  vyre__cache_part parts[VYRE__CACHE_FIELDS];
+  vyre__cache_key_field parts[VYRE__CACHE_FIELDS];
   nearest n = {.parts = parts, .arena = arena, .note = note};
   int directory =
       vyre__cache_open(&subject->device->context->cache, false, &refusal);
@@ -227,18 +227,18 @@ static bool load(vyre_pipeline *pipeline, const vyre__cache_file *file) {
   vyre__arena_rewind(&pipeline->arena, before);
   memset((unsigned char *)pipeline + sizeof *pipeline, 0,
          backend->pipeline_size - sizeof *pipeline);
-  note->made = VYRE_CACHE_MISS;
+  note->result = VYRE_CACHE_MISS;
   note->reason = print_text(
       &pipeline->arena, "the backend rejected the entry: %.160s", st.message);
   return false;
 }
 
-bool vyre__cache_load(vyre_pipeline *pipeline, vyre__cache_try *tried) {
+bool vyre__cache_load(vyre_pipeline *pipeline, vyre__cache_lookup *tried) {
   vyre_device *device = pipeline->device;
   vyre__cache_note *note = &pipeline->state->note;
   vyre__cache_subject subject = subject_of(pipeline);
   vyre__cache_file file;
-  *tried = (vyre__cache_try){.may_store = false};
+  *tried = (vyre__cache_lookup){.may_store = false};
   vyre_arena_init(&tried->arena, device->allocator);
   if (!has_no_disk_cache(device->backend) && !device->context->cache.off &&
       !vyre__cache_key_build(&subject, &tried->arena, &tried->key)) {
@@ -246,13 +246,13 @@ bool vyre__cache_load(vyre_pipeline *pipeline, vyre__cache_try *tried) {
   }
   vyre__cache_find(&subject, &tried->key, true, &pipeline->arena, note, &file,
                    &tried->may_store);
-  bool is_loaded = note->made == VYRE_CACHE_DISK_HIT && load(pipeline, &file);
+  bool is_loaded = note->result == VYRE_CACHE_DISK_HIT && load(pipeline, &file);
   vyre__cache_file_deinit(&file);
   if (is_loaded) {
     VYRE__COUNT(device, cache_disk_hits, 1);
     return true;
   }
-  note->not_stored = note->made == VYRE_CACHE_OFF ? note->reason : "";
+  note->not_stored = note->result == VYRE_CACHE_OFF ? note->reason : "";
   if (note->is_rejected) VYRE__COUNT(device, cache_rejected, 1);
   VYRE__COUNT(device, cache_misses, 1);
   return false;
@@ -261,14 +261,14 @@ bool vyre__cache_load(vyre_pipeline *pipeline, vyre__cache_try *tried) {
 void vyre__cache_skip(vyre_pipeline *pipeline) {
   static const char why[] = "this compile does not use the cache";
   pipeline->state->note = (vyre__cache_note){
-      .made = VYRE_CACHE_OFF, .reason = why, .entry = "", .not_stored = why};
+      .result = VYRE_CACHE_OFF, .reason = why, .entry = "", .not_stored = why};
 }
 
 /* Writes the file, and evicts others to stay below the size limit. On failure,
  * sets `why`. */
 static void put_file(const vyre__cache *cache, vyre_allocator allocator,
                      const char *name, const vyre__cache_bytes *bytes,
-                     char why[VYRE__CACHE_WHY]) {
+                     char why[VYRE__CACHE_REASON]) {
   vyre__cache_refusal refusal;
   vyre_cache_pruned pruned;
   int directory = vyre__cache_open(cache, true, &refusal);
@@ -291,7 +291,7 @@ static const char *store(vyre_pipeline *pipeline, const vyre__cache_key *key) {
   vyre_device *device = pipeline->device;
   const vyre__cache *cache = &device->context->cache;
   vyre__cache_bytes bytes = {.allocator = device->allocator};
-  char why[VYRE__CACHE_WHY] = "";
+  char why[VYRE__CACHE_REASON] = "";
   vyre_status st = {0};
   vyre__cache_entry_begin(&bytes, key);
   vyre_code code =
@@ -313,7 +313,7 @@ static const char *store(vyre_pipeline *pipeline, const vyre__cache_key *key) {
   return why[0] ? copy_text(&pipeline->arena, why) : NULL;
 }
 
-void vyre__cache_end(vyre_pipeline *pipeline, vyre__cache_try *tried,
+void vyre__cache_end(vyre_pipeline *pipeline, vyre__cache_lookup *tried,
                      bool was_compiled) {
   vyre__cache_note *note = &pipeline->state->note;
   if (was_compiled && tried->may_store) {
@@ -334,8 +334,8 @@ const char *vyre_cache_result_name(vyre_cache_result result) {
 }
 
 vyre_cache_info vyre__cache_info(const vyre__cache_note *note) {
-  return (vyre_cache_info){.result = note->made,
-                           .origin = note->made,
+  return (vyre_cache_info){.result = note->result,
+                           .origin = note->result,
                            .reason = note->reason,
                            .entry = note->entry,
                            .field = note->field,

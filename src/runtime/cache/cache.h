@@ -2,7 +2,7 @@
 /* The cache of compiled pipelines, in memory and on disk.
  *   key.c             all inputs of a compile, as bytes
  *   entry.c           format of a file: head, key, artifact
- *   directory.c       choice of the directory, and checks that it is safe to use
+ *   directory.c       choice of the directory, and checks that it is safe
  *   disk.c            reads, writes and evicts files
  *   pipeline_table.c  pipelines of a device that compiles share
  *   cache.c           lookup and store during a compile, and their results
@@ -16,7 +16,7 @@
 #include "vyre/writer.h"
 
 /* Bytes of a reason that is composed at run time. */
-enum { VYRE__CACHE_WHY = 200 };
+enum { VYRE__CACHE_REASON = 200 };
 
 /* A growing byte array. Empty if all fields but the allocator are zero. */
 typedef struct vyre__cache_bytes {
@@ -60,7 +60,7 @@ typedef struct vyre__cache_subject {
   const vyre_program *program;
   const uint32_t *workgroup; /* three resolved numbers */
   uint8_t ulp_budget;
-  bool counts_rounds;
+  bool counts_iterations;
 } vyre__cache_subject;
 
 /* Builds the key. Returns false without memory. */
@@ -68,25 +68,25 @@ bool vyre__cache_key_build(const vyre__cache_subject *subject,
                            vyre_arena *arena, vyre__cache_key *out);
 
 /* A field of a checked key; points into its bytes. */
-typedef struct vyre__cache_part {
+typedef struct vyre__cache_key_field {
   const char *name;
   size_t name_size;
   const unsigned char *value;
   size_t size;
-} vyre__cache_part;
+} vyre__cache_key_field;
 
 /* Parses a key of up to VYRE__CACHE_FIELDS fields. Returns false if the bytes
  * are not a valid key. */
 bool vyre__cache_key_read(const unsigned char *bytes, size_t size,
-                          vyre__cache_part parts[VYRE__CACHE_FIELDS],
+                          vyre__cache_key_field parts[VYRE__CACHE_FIELDS],
                           size_t *count);
 
 /* Returns the number of fields in which two keys differ, and the first of them.
  * A field that one key lacks has size 0 and no value there. */
-size_t vyre__cache_key_compare(const vyre__cache_part *a, size_t a_count,
-                               const vyre__cache_part *b, size_t b_count,
-                               vyre__cache_part *a_first,
-                               vyre__cache_part *b_first);
+size_t vyre__cache_key_compare(const vyre__cache_key_field *a, size_t a_count,
+                               const vyre__cache_key_field *b, size_t b_count,
+                               vyre__cache_key_field *a_first,
+                               vyre__cache_key_field *b_first);
 
 /* Computes the file name of a key. Returns false if the key is invalid. */
 bool vyre__cache_key_name(const unsigned char *bytes, size_t size,
@@ -96,12 +96,12 @@ bool vyre__cache_is_entry(const char *name);
 
 /* Return the name and a readable value of a field, in @p arena; NULL without
  * memory. */
-const char *vyre__cache_part_name(vyre_arena *arena,
-                                  const vyre__cache_part *part);
-const char *vyre__cache_part_text(vyre_arena *arena,
-                                  const vyre__cache_part *part);
+const char *vyre__cache_field_name(vyre_arena *arena,
+                                   const vyre__cache_key_field *part);
+const char *vyre__cache_field_text(vyre_arena *arena,
+                                   const vyre__cache_key_field *part);
 /* Converts all fields. Returns false without memory. */
-bool vyre__cache_fields(const vyre__cache_part *parts, size_t count,
+bool vyre__cache_fields(const vyre__cache_key_field *parts, size_t count,
                         vyre_arena *arena, const vyre_cache_field **out);
 
 /* --- entries -------------------------------------------------------------- */
@@ -160,7 +160,7 @@ void vyre__cache_deinit(vyre__cache *cache, vyre_allocator allocator);
 /* Reason why a directory cannot be used. */
 typedef struct vyre__cache_refusal {
   bool is_absent; /* not an error: it does not exist yet */
-  char reason[VYRE__CACHE_WHY];
+  char reason[VYRE__CACHE_REASON];
   const char *fix;
 } vyre__cache_refusal;
 
@@ -216,7 +216,7 @@ bool vyre__cache_is_recent(int64_t used_ns);
 /* Writes a file atomically. Returns false with a reason. */
 bool vyre__cache_file_write(int directory, const char *name,
                             const unsigned char *bytes, size_t size,
-                            char why[VYRE__CACHE_WHY]);
+                            char why[VYRE__CACHE_REASON]);
 
 /* Returns true if a write up to offset @p end would kill the process: it
  * exceeds RLIMIT_FSIZE, and SIGXFSZ has its default action. The library then
@@ -264,12 +264,12 @@ typedef struct vyre__pipeline_table {
   pthread_mutex_t lock;
   vyre_pipeline *buckets[VYRE__CACHE_BUCKETS];
   vyre_pipeline *newest, *oldest; /* list of idle pipelines */
-  uint32_t parked;
+  uint32_t idle_count;
 } vyre__pipeline_table;
 
 /* Cache result of a compile; part of every pipeline. */
 typedef struct vyre__cache_note {
-  vyre_cache_result made;
+  vyre_cache_result result;
   const char *reason, *entry, *field, *wanted, *found, *not_stored;
   bool is_rejected, is_stored;
   bool is_open; /* a miss; the nearest entry was not searched yet */
@@ -293,19 +293,19 @@ void vyre__table_deinit(vyre_device *device);
 /* --- a compile ------------------------------------------------------------ */
 
 /* State of a lookup, until the end of the compile. */
-typedef struct vyre__cache_try {
+typedef struct vyre__cache_lookup {
   vyre_arena arena;
   vyre__cache_key key;
   bool may_store;
-} vyre__cache_try;
+} vyre__cache_lookup;
 
 /* Loads @p pipeline from disk. Returns false if it must be compiled.
  * vyre__cache_end must follow in both cases. */
-bool vyre__cache_load(vyre_pipeline *pipeline, vyre__cache_try *tried);
+bool vyre__cache_load(vyre_pipeline *pipeline, vyre__cache_lookup *tried);
 /* Sets the note of a pipeline that is compiled without the cache. */
 void vyre__cache_skip(vyre_pipeline *pipeline);
 /* Stores the pipeline if it was compiled. */
-void vyre__cache_end(vyre_pipeline *pipeline, vyre__cache_try *tried,
+void vyre__cache_end(vyre_pipeline *pipeline, vyre__cache_lookup *tried,
                      bool was_compiled);
 
 /* Looks up a subject on disk; opens one file. Fills @p note with texts in @p

@@ -11,7 +11,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_key(const vyre__cache_entry *entry) {
-  vyre__cache_part parts[VYRE__CACHE_FIELDS], a, b;
+  vyre__cache_key_field parts[VYRE__CACHE_FIELDS], a, b;
   size_t count, sum = 8;
   if (!vyre__cache_key_read(entry->key, entry->key_size, parts, &count)) {
     abort();

@@ -502,15 +502,17 @@ TEST(the_key_has_every_field_once_and_in_order) {
 
 TEST(a_field_of_another_version_is_named_too) {
   kept_reset();
-  const vyre__cache_part ours[] = {{"vyre", 4, (const unsigned char *)"2", 1},
-                                   {"speed", 5, (const unsigned char *)"x", 1}};
-  const vyre__cache_part theirs[] = {{"vyre", 4, (const unsigned char *)"2", 1},
-                                     {"old", 3, (const unsigned char *)"y", 1}};
-  vyre__cache_part a, b;
+  const vyre__cache_key_field ours[] = {
+      {"vyre", 4, (const unsigned char *)"2", 1},
+      {"speed", 5, (const unsigned char *)"x", 1}};
+  const vyre__cache_key_field theirs[] = {
+      {"vyre", 4, (const unsigned char *)"2", 1},
+      {"old", 3, (const unsigned char *)"y", 1}};
+  vyre__cache_key_field a, b;
   vyre_arena arena = {0};
   CHECK_U64(vyre__cache_key_compare(ours, 2, theirs, 2, &a, &b), 2);
   CHECK(a.name_size == 5 && memcmp(a.name, "speed", 5) == 0);
-  CHECK_TEXT(vyre__cache_part_text(&arena, &b), "(no such field)");
+  CHECK_TEXT(vyre__cache_field_text(&arena, &b), "(no such field)");
   CHECK_U64(vyre__cache_key_compare(ours, 1, theirs, 2, &a, &b), 1);
   CHECK(b.name_size == 3 && b.size == 1 && !a.value);
   CHECK_U64(vyre__cache_key_compare(ours, 2, ours, 2, &a, &b), 0);

@@ -144,8 +144,8 @@ void vyre__cache_touch(int directory, const char *name) {
 
 static const char leftover_prefix[] = ".tmp-";
 
-static bool fail(char why[VYRE__CACHE_WHY], const char *failure, int error) {
-  (void)snprintf(why, VYRE__CACHE_WHY, "%s: error %d", failure, error);
+static bool fail(char why[VYRE__CACHE_REASON], const char *failure, int error) {
+  (void)snprintf(why, VYRE__CACHE_REASON, "%s: error %d", failure, error);
   return false;
 }
 
@@ -190,7 +190,7 @@ static int open_new(int directory, char name[VYRE__CACHE_NAME]) {
 
 bool vyre__cache_file_write(int directory, const char *name,
                             const unsigned char *bytes, size_t size,
-                            char why[VYRE__CACHE_WHY]) {
+                            char why[VYRE__CACHE_REASON]) {
   char temporary[VYRE__CACHE_NAME];
   if (vyre__kills_process(size)) {
     return fail(why, "it exceeds the file size limit of this process", EFBIG);

@@ -65,7 +65,7 @@ const char *vyre__cache_entry_read(const unsigned char *bytes, size_t size,
   }
   size_t key = (size_t)vyre__cache_load_u64(bytes + KEY_AT);
   size_t end = (size_t)padded(key);
-  vyre__cache_part parts[VYRE__CACHE_FIELDS];
+  vyre__cache_key_field parts[VYRE__CACHE_FIELDS];
   size_t count;
   bool is_valid =
       vyre__cache_key_read(bytes + VYRE__CACHE_HEAD, key, parts, &count);

@@ -25,7 +25,7 @@ static vyre_code explain(const vyre__cache_subject *subject, vyre_arena *arena,
   vyre__cache_key key;
   vyre__cache_note note;
   vyre__cache_file file;
-  vyre__cache_part parts[VYRE__CACHE_FIELDS];
+  vyre__cache_key_field parts[VYRE__CACHE_FIELDS];
   bool may_store;
   if (!vyre__cache_key_build(subject, arena, &key) ||
       !vyre__cache_key_read(key.bytes, key.size, parts, &out->field_count) ||
@@ -41,7 +41,7 @@ static vyre_code explain(const vyre__cache_subject *subject, vyre_arena *arena,
     close(directory);
   } else if (may_store && refusal.is_absent &&
              !vyre__cache_can_make(cache, &refusal)) {
-    note.made = VYRE_CACHE_OFF;
+    note.result = VYRE_CACHE_OFF;
     note.reason = copy_text(arena, refusal.reason);
     note.entry = "";
     if (!note.reason) return vyre__no_memory(st, function, "bytes of texts", 1);
@@ -84,7 +84,7 @@ vyre_code vyre_cache_explain(vyre_device *device, vyre_program *program,
 static bool describe(int directory, const vyre__cache_item *item,
                      vyre_arena *arena, vyre_cache_entry *out) {
   vyre__cache_file file;
-  vyre__cache_part parts[VYRE__CACHE_FIELDS];
+  vyre__cache_key_field parts[VYRE__CACHE_FIELDS];
   char name[VYRE__CACHE_NAME];
   const char *why = "";
   *out = (vyre_cache_entry){.name = copy_text(arena, item->name),

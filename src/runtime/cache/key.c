@@ -46,16 +46,16 @@ void vyre__cache_bytes_deinit(vyre__cache_bytes *bytes) {
 
 /* --- building ------------------------------------------------------------- */
 
-static vyre__cache_part part_of(const char *name, const void *value,
-                                size_t size) {
-  return (vyre__cache_part){name, strlen(name), value, size};
+static vyre__cache_key_field part_of(const char *name, const void *value,
+                                     size_t size) {
+  return (vyre__cache_key_field){name, strlen(name), value, size};
 }
 
-static vyre__cache_part text_part(const char *name, const char *text) {
+static vyre__cache_key_field text_part(const char *name, const char *text) {
   return part_of(name, text, strlen(text));
 }
 
-static size_t key_size(const vyre__cache_part *parts, size_t count) {
+static size_t key_size(const vyre__cache_key_field *parts, size_t count) {
   size_t size = 8;
   for (size_t i = 0; i < count; i++) {
     size += 16 + parts[i].name_size + parts[i].size;
@@ -70,7 +70,7 @@ static unsigned char *put_sized(unsigned char *to, const void *bytes,
   return to + 8 + size;
 }
 
-static bool write_key(const vyre__cache_part *parts, size_t count,
+static bool write_key(const vyre__cache_key_field *parts, size_t count,
                       vyre_arena *arena, vyre__cache_key *out) {
   out->size = key_size(parts, count);
   unsigned char *to = vyre_arena_alloc(arena, out->size, 0);
@@ -117,7 +117,7 @@ static bool strip_functions(const vyre_program *program, vyre_arena *arena,
 
 /* Serialises the content of a program: equal programs give equal bytes. */
 static bool program_part(const vyre_program *program, vyre_arena *arena,
-                         vyre__cache_part *out) {
+                         vyre__cache_key_field *out) {
   vyre_program bare = {.name = "",
                        .file = "",
                        .buffers = program->buffers,
@@ -144,7 +144,7 @@ static bool program_part(const vyre_program *program, vyre_arena *arena,
 
 /* Adds the features of the machine that the backend's code depends on. */
 static bool features_part(vyre_device *device, vyre_arena *arena,
-                          vyre__cache_part *out) {
+                          vyre__cache_key_field *out) {
   *out = text_part("features", "");
   if (!device->backend->features) return true;
   vyre__cache_bytes text = {.allocator = device->allocator};
@@ -189,7 +189,7 @@ bool vyre__cache_key_build(const vyre__cache_subject *subject,
                  (unsigned)size[1], (unsigned)size[2]);
   (void)snprintf(ulp, sizeof ulp, "%u", (unsigned)subject->ulp_budget);
   vyre_hash128_text(program->fingerprint, fingerprint);
-  vyre__cache_part parts[] = {
+  vyre__cache_key_field parts[] = {
       text_part("vyre", VYRE_VERSION_STRING),
       text_part("backend", backend->name),
       text_part("device", info.description),
@@ -201,7 +201,7 @@ bool vyre__cache_key_build(const vyre__cache_subject *subject,
       text_part("workgroup", workgroup),
       text_part("ulp_budget", ulp),
       text_part("counted",
-                subject->counts_rounds ? "all loops" : "unbounded loops"),
+                subject->counts_iterations ? "all loops" : "unbounded loops"),
       text_part("kernel", program->name),
       text_part("fingerprint", fingerprint),
       {0}, /* program */
@@ -249,7 +249,7 @@ static bool is_field_name(const char *name, size_t size) {
 }
 
 bool vyre__cache_key_read(const unsigned char *bytes, size_t size,
-                          vyre__cache_part parts[VYRE__CACHE_FIELDS],
+                          vyre__cache_key_field parts[VYRE__CACHE_FIELDS],
                           size_t *count) {
   cursor from = {bytes, size};
   uint64_t fields;
@@ -268,9 +268,9 @@ bool vyre__cache_key_read(const unsigned char *bytes, size_t size,
   return from.left == 0;
 }
 
-static const vyre__cache_part *find_part(const vyre__cache_part *parts,
-                                         size_t count, const char *name,
-                                         size_t name_size) {
+static const vyre__cache_key_field *find_part(
+    const vyre__cache_key_field *parts, size_t count, const char *name,
+    size_t name_size) {
   for (size_t i = 0; i < count; i++) {
     if (parts[i].name_size == name_size &&
         memcmp(parts[i].name, name, name_size) == 0) {
@@ -280,26 +280,27 @@ static const vyre__cache_part *find_part(const vyre__cache_part *parts,
   return NULL;
 }
 
-static bool same_value(const vyre__cache_part *a, const vyre__cache_part *b) {
+static bool same_value(const vyre__cache_key_field *a,
+                       const vyre__cache_key_field *b) {
   return a->size == b->size &&
          (a->size == 0 || memcmp(a->value, b->value, a->size) == 0);
 }
 
-size_t vyre__cache_key_compare(const vyre__cache_part *a, size_t a_count,
-                               const vyre__cache_part *b, size_t b_count,
-                               vyre__cache_part *a_first,
-                               vyre__cache_part *b_first) {
+size_t vyre__cache_key_compare(const vyre__cache_key_field *a, size_t a_count,
+                               const vyre__cache_key_field *b, size_t b_count,
+                               vyre__cache_key_field *a_first,
+                               vyre__cache_key_field *b_first) {
   size_t different = 0;
   for (size_t i = 0; i < a_count + b_count; i++) {
     bool is_ours = i < a_count;
-    const vyre__cache_part *part = is_ours ? &a[i] : &b[i - a_count];
-    const vyre__cache_part *other =
+    const vyre__cache_key_field *part = is_ours ? &a[i] : &b[i - a_count];
+    const vyre__cache_key_field *other =
         is_ours ? find_part(b, b_count, part->name, part->name_size)
                 : find_part(a, a_count, part->name, part->name_size);
     /* A field of both keys was compared in the first half of the loop. */
     if (other && (!is_ours || same_value(part, other))) continue;
     if (different++ > 0) continue;
-    vyre__cache_part none = {part->name, part->name_size, NULL, 0};
+    vyre__cache_key_field none = {part->name, part->name_size, NULL, 0};
     *a_first = is_ours ? *part : none;
     *b_first = !is_ours ? *part : other ? *other : none;
   }
@@ -316,10 +317,10 @@ enum { HEX = VYRE_HASH128_TEXT - 1, SUFFIX_AT = 2 * HEX + 1 };
  * entries of one program are found by name. */
 bool vyre__cache_key_name(const unsigned char *bytes, size_t size,
                           char out[VYRE__CACHE_NAME]) {
-  vyre__cache_part parts[VYRE__CACHE_FIELDS];
+  vyre__cache_key_field parts[VYRE__CACHE_FIELDS];
   size_t count;
   if (!vyre__cache_key_read(bytes, size, parts, &count)) return false;
-  const vyre__cache_part *fingerprint =
+  const vyre__cache_key_field *fingerprint =
       find_part(parts, count, "fingerprint", strlen("fingerprint"));
   if (!fingerprint || fingerprint->size != HEX) return false;
   vyre__hasher hasher;
@@ -356,13 +357,13 @@ static const char *copy_text(vyre_arena *arena, const void *text, size_t size) {
   return copy;
 }
 
-const char *vyre__cache_part_name(vyre_arena *arena,
-                                  const vyre__cache_part *part) {
+const char *vyre__cache_field_name(vyre_arena *arena,
+                                   const vyre__cache_key_field *part) {
   return copy_text(arena, part->name, part->name_size);
 }
 
-const char *vyre__cache_part_text(vyre_arena *arena,
-                                  const vyre__cache_part *part) {
+const char *vyre__cache_field_text(vyre_arena *arena,
+                                   const vyre__cache_key_field *part) {
   if (!part->value) return copy_text(arena, "(no such field)", 15);
   bool is_text = true;
   for (size_t i = 0; i < part->size && is_text; i++) {
@@ -379,14 +380,14 @@ const char *vyre__cache_part_text(vyre_arena *arena,
   return copy_text(arena, text, (size_t)length);
 }
 
-bool vyre__cache_fields(const vyre__cache_part *parts, size_t count,
+bool vyre__cache_fields(const vyre__cache_key_field *parts, size_t count,
                         vyre_arena *arena, const vyre_cache_field **out) {
   vyre_cache_field *fields = vyre__arena_array(arena, count, sizeof *fields);
   if (!fields) return false;
   for (size_t i = 0; i < count; i++) {
     fields[i] = (vyre_cache_field){
-        .name = vyre__cache_part_name(arena, &parts[i]),
-        .text = vyre__cache_part_text(arena, &parts[i]),
+        .name = vyre__cache_field_name(arena, &parts[i]),
+        .text = vyre__cache_field_text(arena, &parts[i]),
         .value = copy_text(arena, parts[i].value, parts[i].size),
         .size = parts[i].size};
     if (!fields[i].name || !fields[i].text || !fields[i].value) return false;

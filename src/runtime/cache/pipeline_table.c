@@ -80,8 +80,8 @@ static void remove_idle(vyre__pipeline_table *table, vyre_pipeline *pipeline) {
   *from_newer = state->older;
   *from_older = state->newer;
   state->newer = state->older = NULL;
-  state->is_parked = false;
-  table->parked--;
+  state->is_idle = false;
+  table->idle_count--;
 }
 
 static void add_idle(vyre__pipeline_table *table, vyre_pipeline *pipeline) {
@@ -93,8 +93,8 @@ static void add_idle(vyre__pipeline_table *table, vyre_pipeline *pipeline) {
     table->oldest = pipeline;
   }
   table->newest = pipeline;
-  state->is_parked = true;
-  table->parked++;
+  state->is_idle = true;
+  table->idle_count++;
 }
 
 static void remove_shared(vyre__pipeline_table *table,
@@ -110,14 +110,14 @@ static vyre_pipeline *find(vyre__pipeline_table *table,
   vyre_pipeline *at = *bucket_of(table, subject->program);
   for (; at; at = at->state->next_in_bucket) {
     if (at->ulp_budget != subject->ulp_budget ||
-        at->counts_iterations != subject->counts_rounds ||
+        at->counts_iterations != subject->counts_iterations ||
         memcmp(at->workgroup, subject->workgroup, sizeof at->workgroup) != 0 ||
         !same_program(at->program, subject->program) ||
         (at->program != subject->program &&
          !outlives_device(at->program, subject->device))) {
       continue;
     }
-    if (at->state->is_parked) {
+    if (at->state->is_idle) {
       remove_idle(table, at);
       vyre_device_retain(at->device);
     }
@@ -174,7 +174,7 @@ static bool drop_last(vyre_pipeline *pipeline, vyre_pipeline **variants,
     *variants = atomic_exchange(&state->variants, NULL);
     vyre__pipeline_drop_runs(pipeline);
     add_idle(table, pipeline);
-    if (table->parked > VYRE_CACHE_IDLE) *evicted = table->oldest;
+    if (table->idle_count > VYRE_CACHE_IDLE) *evicted = table->oldest;
     if (*evicted) remove_idle(table, *evicted);
   } else if (is_last) {
     *evicted = pipeline;

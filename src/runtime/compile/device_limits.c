@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What a program asks for, held against what the device has: here, for all
+/* Compares the needs of a program with the limits of a device, for all
  * backends. */
 #include "runtime/compile/device_limits.h"
 
@@ -17,7 +17,8 @@ static void need_type(needs *n, unsigned type) {
   n->u64 |= type == VYRE_TYPE_U64 || type == VYRE_TYPE_I64;
 }
 
-static needs look(const vyre_program *program) {
+/* Collects the features that the program uses. */
+static needs find_needs(const vyre_program *program) {
   needs n = {false, false, false};
   for (uint32_t i = 0; i < program->node_count; i++) {
     const vyre__node *node = &program->nodes[i];
@@ -36,41 +37,44 @@ static needs look(const vyre_program *program) {
 
 VYRE__RARE
 static vyre_code lacks(const vyre_device *device, const vyre_program *program,
-                       const char *what, vyre_status *st) {
-  return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
-                   "leave it out, or take a device that has it: `vyre devices` "
-                   "lists what each can do",
-                   "device '%s' cannot compile kernel '%.60s': it has no %s",
-                   vyre_device_name(device), program->name, what);
+                       const char *feature, vyre_status *st) {
+  return VYRE_FAIL(
+      st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
+      "remove it, or use a device that has it; `vyre devices` lists "
+      "them",
+      "device '%s' cannot compile kernel '%.60s': it has no %s",
+      vyre_device_name(device), program->name, feature);
 }
 
 VYRE__RARE
 static vyre_code too_much_shared(const vyre_device *device,
                                  const vyre_program *program, uint64_t bytes,
                                  vyre_status *st) {
-  uint64_t most = device->caps.max_shared_bytes;
+  uint64_t max_bytes = device->caps.max_shared_bytes;
   return VYRE_FAIL_WITH(
       st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED, NULL,
-      VYRE_NUMBERS({"shared_bytes", bytes}, {"most_bytes", most}),
-      "share less, or take a device with more: `vyre devices` lists them",
-      "kernel '%.60s' shares %llu bytes in a workgroup; '%s' has %llu",
+      VYRE_NUMBERS({"shared_bytes", bytes}, {"max_bytes", max_bytes}),
+      "use smaller shared buffers, or a device with more shared memory",
+      "kernel '%.60s' has %llu bytes of shared buffers; '%s' allows at most "
+      "%llu",
       program->name, (unsigned long long)bytes, vyre_device_name(device),
-      (unsigned long long)most);
+      (unsigned long long)max_bytes);
 }
 
 vyre_code vyre__buffer_too_large(const vyre_device *device, const char *name,
                                  uint64_t size, vyre_status *st) {
-  uint64_t most = device->caps.max_buffer_bytes;
+  uint64_t max_bytes = device->caps.max_buffer_bytes;
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
-      VYRE_NUMBERS({"requested_bytes", size}, {"most_bytes", most}),
+      VYRE_NUMBERS({"requested_bytes", size}, {"max_bytes", max_bytes}),
       "split the data into several buffers",
-      "buffer '%.100s' has %llu bytes; the most on '%s' is %llu", name,
+      "buffer '%.100s' has %llu bytes; '%s' allows at most %llu", name,
       (unsigned long long)size, vyre_device_name(device),
-      (unsigned long long)most);
+      (unsigned long long)max_bytes);
 }
 
-/* Buffers that are sized when they are bound are looked at then. */
+/* Checks buffers of a fixed size; the others are checked when they are
+ * bound. */
 static vyre_code check_bytes(const vyre_device *device,
                              const vyre_program *program, vyre_status *st) {
   uint64_t shared = 0;
@@ -94,7 +98,7 @@ vyre_code vyre__program_check_caps(const vyre_device *device,
                                    const vyre_program *program,
                                    vyre_status *st) {
   const vyre_device_caps *caps = &device->caps;
-  needs n = look(program);
+  needs n = find_needs(program);
   if (n.f64 && !caps->has_f64) return lacks(device, program, "f64", st);
   if (n.u64 && !caps->has_u64) {
     return lacks(device, program, "u64 and i64", st);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What a device cannot do is refused by the driver, and memory that the driver
- * makes is as the device wants it: on a backend that does nothing, and has as
- * little as each case says. */
+/* Tests of device limits: the runtime refuses programs that exceed them, and
+ * allocates memory with the alignment of the device. The backend does nothing,
+ * and each case sets its limits. */
 #include "vyre/vyre.h"
 
 #include "hal/backend.h"
@@ -11,9 +11,9 @@
 
 enum { PAGE = 4096 };
 
-static vyre_device_caps caps; /* of the next device */
-static int inits;             /* programs that came to the backend */
-static int unaligned;         /* buffers of the last run */
+static vyre_device_caps caps; /* capabilities of the next device */
+static int inits;             /* programs that reached the backend */
+static int unaligned;         /* buffers of the last launch */
 
 static bool describe(uint32_t index, vyre_device_info *out) {
   out->description = "does nothing";
@@ -149,13 +149,13 @@ static const struct {
      KERNEL("shared s : u32[512];\nshared t : u32[512];\n"
             "{ s[local_id.x] = 1; t[local_id.x] = 2; y[0] = s[0] + t[0]; }\n"),
      little_shared, VYRE_UNSUPPORTED_FEATURE,
-     "shares 4096 bytes in a workgroup; 'poor' has 4095"},
+     "has 4096 bytes of shared buffers; 'poor' allows at most 4095"},
     {"a declared buffer",
      KERNEL("buffer x : read u32[1024] @1;\n{ y[0] = x[0]; }\n"), small_buffers,
-     VYRE_INVALID_ARGUMENT, "'x' has 4096 bytes; the most on 'poor' is 4095"},
+     VYRE_INVALID_ARGUMENT, "'x' has 4096 bytes; 'poor' allows at most 4095"},
 };
 
-TEST(what_a_device_lacks_never_comes_to_its_backend) {
+TEST(a_missing_feature_is_refused_before_the_backend) {
   for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
     vyre_status st = {0};
     stand s;
@@ -169,7 +169,7 @@ TEST(what_a_device_lacks_never_comes_to_its_backend) {
     CHECK_U64(code, programs[i].code);
     CHECK_HAS(st.message, programs[i].word);
     CHECK(st.fix[0] && !s.pipeline);
-    /* The way without a pipeline says the same. */
+    /* A dispatch without a pipeline gives the same failure. */
     st = (vyre_status){0};
     vyre_dispatch_desc desc = {0};
     CHECK_U64(vyre_device_run_program(s.device, vyre_module_kernel(s.module, 0),
@@ -191,8 +191,8 @@ TEST(buffers_that_are_sized_when_they_are_bound_have_the_same_limit) {
     size_t in, out;
     const char *word; /* NULL: it is good */
   } cases[] = {{4092, 4092, NULL},
-               {4096, 4, "'x' has 4096 bytes; the most on 'poor' is 4095"},
-               {4, 4096, "'y' has 4096 bytes; the most on 'poor' is 4095"}};
+               {4096, 4, "'x' has 4096 bytes; 'poor' allows at most 4095"},
+               {4, 4096, "'y' has 4096 bytes; 'poor' allows at most 4095"}};
   vyre_status st = {0};
   stand s;
   static uint32_t x[1024], y[1024];
@@ -212,12 +212,12 @@ TEST(buffers_that_are_sized_when_they_are_bound_have_the_same_limit) {
     }
     CHECK_FAILS(code, st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH);
     CHECK_HAS(st.message, cases[i].word);
-    CHECK_U64(status_number(&st, "most_bytes"), 4095);
+    CHECK_U64(status_number(&st, "max_bytes"), 4095);
   }
   stand_close(&s);
 }
 
-TEST(a_workgroup_that_is_too_large_is_told_the_numbers_of_the_device) {
+TEST(a_workgroup_that_is_too_large_is_refused_with_the_limits) {
   vyre_status st = {0};
   stand s;
   vyre_pipeline *pipeline;
@@ -228,9 +228,9 @@ TEST(a_workgroup_that_is_too_large_is_told_the_numbers_of_the_device) {
                                     &options, &pipeline, NULL, &st),
               st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
   CHECK_HAS(st.message, "512 x 1 x 1");
-  CHECK_HAS(st.message, "256 of 'poor'");
+  CHECK_HAS(st.message, "'poor' allows at most 256");
   CHECK(!strstr(st.message, "1024") && !strstr(st.fix, "1024"));
-  CHECK_U64(status_number(&st, "most_invocations"), 256);
+  CHECK_U64(status_number(&st, "max_invocations"), 256);
   stand_close(&s);
 }
 
@@ -251,7 +251,7 @@ TEST(slots_are_bound_where_they_are) {
     caps.host_alignment = alignments[i];
     CHECK_OK(stand_open(&s, copy_text, &st), st);
     CHECK_OK(vyre_host_alloc(s.device, BYTES, &x, &st), st);
-    /* Memory of the caller's own, that is never aligned: it is replaced. */
+    /* Unaligned memory of the caller is replaced. */
     vyre_allocator heap = vyre_allocator_heap();
     slot.data = heap.resize(heap.self, NULL, 0, (size_t)2 * BYTES);
     slot.capacity = (size_t)2 * BYTES;
@@ -271,7 +271,8 @@ TEST(slots_are_bound_where_they_are) {
         CHECK_U64(copies.copies, 0);
         CHECK_U64(copies.borrowed_bytes, BYTES + size);
         CHECK(slot.size == size && slot.capacity >= size);
-        memset(slot.data, 0xab, slot.capacity); /* all of it is there */
+        memset(slot.data, 0xab,
+               slot.capacity); /* the full capacity is writable */
       }
     }
     vyre_host_buffer_deinit(&slot);
@@ -313,8 +314,8 @@ TEST(copies_of_owned_inputs_are_aligned_and_counted_once) {
 }
 
 TEST_MAIN(
-    TEST_ENTRY(what_a_device_lacks_never_comes_to_its_backend),
+    TEST_ENTRY(a_missing_feature_is_refused_before_the_backend),
     TEST_ENTRY(buffers_that_are_sized_when_they_are_bound_have_the_same_limit),
-    TEST_ENTRY(a_workgroup_that_is_too_large_is_told_the_numbers_of_the_device),
+    TEST_ENTRY(a_workgroup_that_is_too_large_is_refused_with_the_limits),
     TEST_ENTRY(slots_are_bound_where_they_are),
     TEST_ENTRY(copies_of_owned_inputs_are_aligned_and_counted_once))

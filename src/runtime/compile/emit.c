@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* vyre_program_emit: lowers a program, and prints it as LIR, C, LLVM or
+ * SPIR-V. */
 #include "vyre/emit.h"
 
 #include <string.h>
@@ -17,6 +19,9 @@ static const char *const pass_names[] = {
 #undef VYRE__X3
 };
 
+/* The name of a pass, as part of a fix. */
+#define PASS_NAME(name, text, about) " " text
+
 static const char *const pass_texts[] = {
 #define VYRE__X3(name, text, about) (about),
     VYRE__PASS_MAP(VYRE__X3)
@@ -31,13 +36,13 @@ const char *vyre_pass_description(uint32_t index) {
   return index < VYRE__PASS_COUNT ? pass_texts[index] : NULL;
 }
 
-/* Operations of floats that have forms. Conversions have no fixed one. */
-static void set_forms(vyre__target *target, vyre_float_mode numbers) {
+/* Sets the float mode of every operation that has modes. */
+static void set_float_mode(vyre__target *target, vyre_float_mode mode) {
   for (int op = VYRE__LIR_FADD; op <= VYRE__LIR_F_TO_S; op++) {
-    target->f32[op] = (uint8_t)numbers;
+    target->f32[op] = (uint8_t)mode;
   }
   target->f32[VYRE__LIR_BITCAST] = VYRE__FLOAT_MODE_NATIVE;
-  target->f32_as_bits = numbers == VYRE_FLOAT_MODE_SOFT;
+  target->f32_as_bits = mode == VYRE_FLOAT_MODE_SOFT;
 }
 
 static vyre_code read_workgroup(const uint32_t size[3], uint32_t out[3],
@@ -62,18 +67,19 @@ static vyre_code read_options(const vyre_emit_options *options,
   if ((unsigned)options->form >= VYRE_EMIT_COUNT ||
       (unsigned)options->float_mode >= VYRE_FLOAT_MODE_COUNT ||
       (unsigned)options->math >= VYRE_MATH_COUNT) {
-    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
-                     "use the enumerators of vyre/emit.h",
-                     "vyre_program_emit: form %u, numbers %u, math %u",
-                     (unsigned)options->form, (unsigned)options->float_mode,
-                     (unsigned)options->math);
+    return VYRE_FAIL(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+        "use the enumerators of vyre/emit.h",
+        "vyre_program_emit: invalid form %u, float_mode %u or math %u",
+        (unsigned)options->form, (unsigned)options->float_mode,
+        (unsigned)options->math);
   }
   *target = (vyre__target){.math = (uint8_t)options->math,
                            .no_u64 = options->no_u64,
                            .no_f64 = options->no_u64,
                            .no_narrow = options->no_narrow};
   VYRE_TRY(read_workgroup(options->workgroup, target->workgroup, st));
-  set_forms(target, options->float_mode);
+  set_float_mode(target, options->float_mode);
   *last = VYRE__PASS_LEGALIZE_CONTROL;
   if (!options->after) return VYRE_OK;
   for (int i = 0; i < VYRE__PASS_COUNT; i++) {
@@ -83,8 +89,8 @@ static vyre_code read_options(const vyre_emit_options *options,
     }
   }
   return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
-                   "use inline, build, numbers, memory, tidy or control",
-                   "there is no pass '%.60s'", options->after);
+                   "use one of:" VYRE__PASS_MAP(PASS_NAME),
+                   "unknown pass '%.60s'", options->after);
 }
 
 static bool is_one_of(uint32_t number, const uint32_t *list, size_t count) {
@@ -107,16 +113,16 @@ static vyre_code check_llvm(const vyre_emit_options *options, vyre_status *st) {
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, "width",
         VYRE_NUMBERS({"width", options->width}, {"lanes", options->lanes}),
         "use a width of 1, 4, 8, 16 or 32, and 4, 8 or 16 lanes",
-        "there are no vectors of width %u on %u lanes", options->width,
+        "invalid vector width %u with %u lanes", options->width,
         options->lanes);
   }
   return VYRE_OK;
 }
 
-static vyre_code refused(vyre_status *st) {
+static vyre_code writer_failed(vyre_status *st) {
   return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED,
-                   "make room where the text goes",
-                   "vyre_program_emit: the writer refused");
+                   "make sure that the writer accepts all of the text",
+                   "vyre_program_emit: the writer failed");
 }
 
 static vyre_code put_words(const vyre__spirv_module *module, vyre_writer writer,
@@ -125,12 +131,13 @@ static vyre_code put_words(const vyre__spirv_module *module, vyre_writer writer,
     uint32_t word = module->words[i];
     const char bytes[4] = {(char)word, (char)(word >> 8), (char)(word >> 16),
                            (char)(word >> 24)};
-    if (!writer.write(writer.self, bytes, 4)) return refused(st);
+    if (!writer.write(writer.self, bytes, 4)) return writer_failed(st);
   }
   return VYRE_OK;
 }
 
-/* For a device that has all that the lowering was not asked to do without. */
+/* Emits SPIR-V for a device with every feature that the options do not
+ * exclude. */
 static vyre_code print_spirv(const vyre__lir_kernel *kernel,
                              const vyre_emit_options *options,
                              vyre_writer writer, vyre_status *st) {
@@ -187,7 +194,7 @@ static vyre_code print(const vyre__lir_kernel *kernel,
   if (options->form >= VYRE_EMIT_SPIRV) {
     return print_spirv(kernel, options, writer, st);
   }
-  return vyre__lir_print(kernel, writer) ? VYRE_OK : refused(st);
+  return vyre__lir_print(kernel, writer) ? VYRE_OK : writer_failed(st);
 }
 
 vyre_code vyre_program_emit(const vyre_program *program,
@@ -210,7 +217,7 @@ vyre_code vyre_program_emit(const vyre_program *program,
   VYRE_TRY(vyre_program_validate(program, NULL, vyre__status_open(st)));
   if (!vyre_program_has_body(program)) {
     return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
-                     "make it by parsing, or by the builder",
+                     "create it with the parser or the builder",
                      "vyre_program_emit: the program has no body");
   }
   vyre_arena arena;
@@ -220,7 +227,7 @@ vyre_code vyre_program_emit(const vyre_program *program,
   vyre_code code =
       vyre__lower(program, &target, last, &arena, &kernel, &inlined, st);
   if (code == VYRE_OK && inlined) {
-    code = vyre_program_print(inlined, writer) ? VYRE_OK : refused(st);
+    code = vyre_program_print(inlined, writer) ? VYRE_OK : writer_failed(st);
     if (report) *report = (vyre_emit_report){0};
   } else if (code == VYRE_OK) {
     code = print(kernel, options, writer, report, st);

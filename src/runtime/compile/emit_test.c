@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The public door to lowering: options, reports, refusals; and the list of
+/* Tests of vyre_program_emit: options, reports, failures, and the list of
  * accesses. */
 #include "vyre/emit.h"
 
@@ -93,9 +93,9 @@ static unsigned count_of(const char *bytes, const char *word) {
   return count;
 }
 
-/* Compilers must not load again what an index comes from: LLVM by `freeze`,
- * drivers of Vulkan by a volatile load. Uniforms do not change, and other
- * values decide nothing. */
+/* A compiler must not repeat the load of an index: `freeze` prevents that in
+ * LLVM, and a volatile load in Vulkan drivers. Uniforms do not change, and
+ * other values do not affect bounds checks. */
 TEST(loads_that_decide_are_marked) {
   static const struct {
     const char *body;
@@ -175,8 +175,7 @@ TEST(refuses_what_is_wrong) {
   vyre_module_release(module);
 }
 
-/* Words instead of bytes would leave a buffer whose size is no multiple of 4,
- * and C has bytes. */
+/* C has bytes, and words would need a buffer size that is a multiple of 4. */
 TEST(refuses_c_with_words_for_bytes) {
   static text_buffer out;
   static const char *const elements[] = {"u8", "i16", "f16", "bool", "bytes"};
@@ -207,7 +206,7 @@ TEST(refuses_c_with_words_for_bytes) {
   }
 }
 
-/* A list of buffers is a program, but there is nothing to lower. */
+/* A program without a body has nothing to lower. */
 TEST(refuses_a_program_without_a_body) {
   static text_buffer out;
   const vyre_buffer_decl buffer = {.name = "x",

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Pipelines: compiling a program for a device, variants, and the optimised tier
+ * that replaces a baseline tier in the background. */
 #include "vyre/pipeline.h"
 
 #include <stdio.h>
@@ -23,12 +25,12 @@
 #include "runtime/dispatch/prepared.h"
 
 static vyre_code not_supported(vyre_status *st, const vyre_device *device,
-                               const char *kernel, const char *what) {
+                               const char *kernel, const char *reason) {
   return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
-                   "leave it out: this version of vyre has no device that "
-                   "can do it",
+                   "remove it from the kernel: no device of this version "
+                   "supports it",
                    "device '%s' cannot compile kernel '%.60s': %s",
-                   device->backend->name, kernel, what);
+                   device->backend->name, kernel, reason);
 }
 
 static vyre_code check_buffers(const vyre_device *device,
@@ -36,8 +38,8 @@ static vyre_code check_buffers(const vyre_device *device,
   for (size_t i = 0; i < program->buffer_count; i++) {
     const vyre_buffer_decl *buffer = &program->buffers[i];
     if (buffer->kind == VYRE_MEMORY_PERSISTENT) {
-      /* A pipeline has no state: every form of dispatch gives what a dispatch
-       * without a pipeline gives, also the second time (docs/contract.md). */
+      /* A pipeline has no state: every dispatch of it gives the same results,
+       * however often it runs (docs/contract.md). */
       return VYRE_FAIL(
           st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
           "leave out `persistent`, and bind one resident buffer "
@@ -49,28 +51,29 @@ static vyre_code check_buffers(const vyre_device *device,
     }
     if (vyre__is_shared(buffer) && buffer->pipeline_live_out) {
       return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
-                       "write it to a buffer that is not shared",
-                       "shared buffer '%.100s' is live_out, but every "
-                       "workgroup has its own",
+                       "write the result to a buffer that is not shared",
+                       "shared buffer '%.100s' is live_out, but each "
+                       "workgroup has its own copy",
                        buffer->name);
     }
   }
   return VYRE_OK;
 }
 
-/* Everything that is wrong with the program itself, or not there yet. */
+/* Checks the program itself, and that this version supports all of it. */
 static vyre_code check_program(const vyre_device *device,
                                const vyre_program *program,
                                vyre_diagnostics *diagnostics, vyre_status *st) {
   if (program->function_count == 0) {
     return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
                      "parse or build a kernel with a body",
-                     "the program is a list of buffers without a body");
+                     "the program has buffers but no body");
   }
   VYRE_TRY(vyre_program_validate(program, diagnostics, vyre__status_open(st)));
   if (program->item_type != VYRE_TYPE_VOID) {
-    return not_supported(st, device, program->name,
-                         "it is a queue kernel, and queues come later");
+    return not_supported(
+        st, device, program->name,
+        "it is a queue kernel, and queues are not implemented yet");
   }
   VYRE_TRY(check_buffers(device, program, st));
   return vyre__program_check_caps(device, program, st);
@@ -91,33 +94,34 @@ static vyre_code check_workgroup(const vyre_device *device,
   for (int axis = 0; axis < 3; axis++) {
     if (product <= caps->max_workgroup_invocations) product *= size[axis];
     if (size[axis] <= caps->max_workgroup[axis]) continue;
-    if (size[axis] > caps->max_workgroup_invocations) continue; /* said below */
+    if (size[axis] > caps->max_workgroup_invocations)
+      continue; /* reported below */
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
-        VYRE_NUMBERS({"size", size[axis]}, {"most", caps->max_workgroup[axis]}),
-        "use a workgroup that the device has, see vyre_device_get_caps",
-        "a workgroup of %u invocations on axis %c; '%s' has at most %u",
+        VYRE_NUMBERS({"size", size[axis]}, {"max", caps->max_workgroup[axis]}),
+        "use a smaller workgroup; vyre_device_get_caps has the limits",
+        "the workgroup has %u invocations on axis %c; '%s' allows at most %u",
         size[axis], "xyz"[axis], vyre_device_name(device),
         caps -> max_workgroup[axis]);
   }
   if (product <= caps->max_workgroup_invocations) return VYRE_OK;
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
-      VYRE_NUMBERS({"most_invocations", caps->max_workgroup_invocations}),
-      "use a smaller workgroup: vyre_device_get_caps and `vyre devices` "
-      "say what the device has",
-      "a workgroup of %u x %u x %u has more invocations than the %u of '%s'",
-      size[0], size[1], size[2], caps->max_workgroup_invocations,
-      vyre_device_name(device));
+      VYRE_NUMBERS({"max_invocations", caps->max_workgroup_invocations}),
+      "use a smaller workgroup; `vyre devices` lists the limits",
+      "a workgroup of %u x %u x %u is too large; '%s' allows at most %u "
+      "invocations",
+      size[0], size[1], size[2], vyre_device_name(device),
+      caps->max_workgroup_invocations);
 }
 
-/* --- making one ----------------------------------------------------------- */
+/* --- creation ------------------------------------------------------------- */
 
 void vyre__pipeline_drop_runs(vyre_pipeline *pipeline) {
   for (int i = 0; i < VYRE__PREPARED_PER_PIPELINE; i++) {
-    vyre__prepared *run = pipeline->state->runs[i].run; /* nobody uses it */
+    vyre__prepared *prepared = pipeline->state->runs[i].run; /* idle */
     pipeline->state->runs[i].run = NULL;
-    if (run) vyre__prepared_free(run);
+    if (prepared) vyre__prepared_free(prepared);
   }
   vyre__prepared *spare = atomic_exchange(&pipeline->state->spare, NULL);
   while (spare) {
@@ -127,23 +131,23 @@ void vyre__pipeline_drop_runs(vyre_pipeline *pipeline) {
   }
 }
 
-/* The end of a pipeline whose start is set; the backend's part is gone. */
+/* Frees a pipeline after pipeline_deinit, or if pipeline_init was not
+ * called. */
 static void destroy(vyre_pipeline *pipeline) {
   vyre_device *device = pipeline->device;
-  struct vyre__pipeline_state *inside = pipeline->state;
-  if (inside) {
+  struct vyre__pipeline_state *state = pipeline->state;
+  if (state) {
     vyre__pipeline_drop_runs(pipeline);
-    pthread_mutex_destroy(&inside->lock);
-    vyre_arena_deinit(&inside->texts);
-    vyre__resize(device->allocator, inside, sizeof *inside, 0);
+    pthread_mutex_destroy(&state->lock);
+    vyre_arena_deinit(&state->texts);
+    vyre__resize(device->allocator, state, sizeof *state, 0);
   }
   vyre_arena_deinit(&pipeline->arena);
   vyre_program_release(pipeline->program);
   vyre__resize(device->allocator, pipeline, device->backend->pipeline_size, 0);
 }
 
-/* Two pipelines have one id only if they are the same: what is not the
- * program's own is part of it. */
+/* Builds an id that is unique for a device, a program and its options. */
 static void name_pipeline(vyre_pipeline *pipeline) {
   const vyre_program *program = pipeline->program;
   const uint32_t *size = pipeline->workgroup;
@@ -162,20 +166,20 @@ static void name_pipeline(vyre_pipeline *pipeline) {
                  pipeline->counts_iterations ? ":counted" : "");
 }
 
-static vyre_code make_inside(vyre_pipeline *pipeline, vyre_status *st) {
-  struct vyre__pipeline_state *inside =
-      vyre__resize(pipeline->device->allocator, NULL, 0, sizeof *inside);
-  if (!inside)
+static vyre_code create_state(vyre_pipeline *pipeline, vyre_status *st) {
+  struct vyre__pipeline_state *state =
+      vyre__resize(pipeline->device->allocator, NULL, 0, sizeof *state);
+  if (!state)
     return vyre__no_memory(st, "vyre_pipeline_compile", "pipelines", 1);
-  memset(inside, 0, sizeof *inside);
-  atomic_init(&inside->references, 1);
-  pthread_mutex_init(&inside->lock, NULL);
-  vyre_arena_init(&inside->texts, pipeline->device->allocator);
-  pipeline->state = inside;
+  memset(state, 0, sizeof *state);
+  atomic_init(&state->references, 1);
+  pthread_mutex_init(&state->lock, NULL);
+  vyre_arena_init(&state->texts, pipeline->device->allocator);
+  pipeline->state = state;
   return VYRE_OK;
 }
 
-/* As they stand in the text: one in a loop is one. */
+/* Counts the grid barriers in the source: one in a loop counts once. */
 static uint64_t count_grid_barriers(const vyre_program *program) {
   uint64_t count = 0;
   for (uint32_t i = 0; i < program->node_count; i++) {
@@ -202,39 +206,40 @@ static vyre_code build(vyre_pipeline *pipeline, vyre_status *st) {
 
 static vyre_code init(vyre_pipeline *pipeline, bool is_fresh, vyre_status *st) {
   vyre_device *device = pipeline->device;
-  VYRE_TRY(make_inside(pipeline, st));
+  VYRE_TRY(create_state(pipeline, st));
   VYRE_TRY(check_workgroup(device, pipeline->workgroup, st));
   name_pipeline(pipeline);
   VYRE_TRY(vyre_binding_plan_build(pipeline->program, &pipeline->arena,
                                    &pipeline->plan, vyre__status_open(st)));
   VYRE_TRY(vyre__binding_infos_build(pipeline, st));
-  vyre__cache_try tried;
+  vyre__cache_lookup lookup;
   if (is_fresh) {
     pipeline->state->is_fresh = true;
     vyre__cache_skip(pipeline);
     return build(pipeline, st);
   }
-  if (vyre__cache_load(pipeline, &tried)) {
-    vyre__cache_end(pipeline, &tried, false);
+  if (vyre__cache_load(pipeline, &lookup)) {
+    vyre__cache_end(pipeline, &lookup, false);
     return VYRE_OK;
   }
   vyre_code code = build(pipeline, st);
-  vyre__cache_end(pipeline, &tried, code == VYRE_OK && !pipeline->is_baseline);
+  vyre__cache_end(pipeline, &lookup, code == VYRE_OK && !pipeline->is_baseline);
   if (pipeline->is_baseline) {
-    pipeline->state->note.not_stored = "the full code will be, once it is made";
-    atomic_store(&pipeline->state->wants_full, true);
+    pipeline->state->note.not_stored =
+        "the optimised code will be stored once it is compiled";
+    atomic_store(&pipeline->state->needs_optimised, true);
   }
   return code;
 }
 
 enum {
   FRESH = 1,  /* neither read nor write the cache on disk */
-  COUNTS = 2, /* vyre_pipeline.counts_rounds */
+  COUNTS = 2, /* vyre_pipeline.counts_iterations */
 };
 
 static vyre_code create(vyre_device *device, vyre_program *program,
                         const vyre_compile_options *options,
-                        const vyre_float_op_info *numbers, unsigned flags,
+                        const vyre_float_op_info *float_ops, unsigned flags,
                         vyre_pipeline **out, vyre_status *st) {
   bool is_fresh = (flags & FRESH) != 0;
   size_t size = device->backend->pipeline_size;
@@ -252,7 +257,7 @@ static vyre_code create(vyre_device *device, vyre_program *program,
   pipeline->counts_iterations = (flags & COUNTS) != 0;
   pipeline->is_baseline = options->is_baseline && !is_fresh &&
                           device->backend->pipeline_replace_code != NULL;
-  pipeline->float_ops = numbers;
+  pipeline->float_ops = float_ops;
   uint64_t start = vyre__trace_begin(device->context);
   vyre_code code = init(pipeline, is_fresh, st);
   vyre__trace_end(device->context, start, .kind = VYRE__TRACE_COMPILE,
@@ -267,57 +272,60 @@ static vyre_code create(vyre_device *device, vyre_program *program,
   return VYRE_OK;
 }
 
-/* --- full code for quick -------------------------------------------------- */
+/* --- the optimised tier --------------------------------------------------- */
 
-/* One after the other, as many as can work at the same time. */
-static vyre__queue **compiler_of(vyre_device *device) {
+/* Returns the next compile queue in turn. Uses as many queues as there are
+ * processors. */
+static vyre__queue **next_compile_queue(vyre_device *device) {
   long processors = sysconf(_SC_NPROCESSORS_ONLN);
-  uint32_t most = processors < 1                 ? 1
-                  : processors > VYRE__COMPILERS ? VYRE__COMPILERS
-                                                 : (uint32_t)processors;
+  uint32_t queues = processors < 1                 ? 1
+                    : processors > VYRE__COMPILERS ? VYRE__COMPILERS
+                                                   : (uint32_t)processors;
   uint32_t turn = atomic_fetch_add(&device->state->compiles_begun, 1);
-  return &device->state->compile_queues[turn % most];
+  return &device->state->compile_queues[turn % queues];
 }
 
-typedef struct full_work {
+typedef struct optimise_work {
   vyre_fence fence;
-  vyre_pipeline *quick; /* retained */
-} full_work;
+  vyre_pipeline *baseline; /* retained */
+} optimise_work;
 
-/* Goes through the cache, which then has it. What fails leaves the quick
- * code. */
-static vyre_code make_full(vyre_fence *fence, vyre_status *st) {
-  vyre_pipeline *quick = ((full_work *)fence)->quick, *full;
-  vyre_compile_options options = {.ulp_budget = quick->ulp_budget};
-  memcpy(options.workgroup, quick->workgroup, sizeof options.workgroup);
-  VYRE_TRY(create(quick->device, quick->program, &options, quick->float_ops, 0,
-                  &full, st));
-  quick->device->backend->pipeline_replace_code(quick, full);
+/* Compiles the optimised tier through the cache, and moves its code to the
+ * baseline pipeline. After a failure, the baseline tier stays. */
+static vyre_code optimise(vyre_fence *fence, vyre_status *st) {
+  vyre_pipeline *baseline = ((optimise_work *)fence)->baseline, *full;
+  vyre_compile_options options = {.ulp_budget = baseline->ulp_budget};
+  memcpy(options.workgroup, baseline->workgroup, sizeof options.workgroup);
+  VYRE_TRY(create(baseline->device, baseline->program, &options,
+                  baseline->float_ops, 0, &full, st));
+  baseline->device->backend->pipeline_replace_code(baseline, full);
   vyre_pipeline_release(full);
   return VYRE_OK;
 }
 
-static void make_full_finish(vyre_fence *fence) {
-  vyre_pipeline_release(((full_work *)fence)->quick);
+static void optimise_cleanup(vyre_fence *fence) {
+  vyre_pipeline_release(((optimise_work *)fence)->baseline);
 }
 
-/* Nobody waits for it; without memory or a thread it stays as it is. */
-static void make_full_later(vyre_pipeline *pipeline) {
+/* Queues the compile of the optimised tier. No caller waits for it; without
+ * memory or a thread, the baseline tier stays. */
+static void queue_optimise(vyre_pipeline *pipeline) {
   vyre_device *device = pipeline->device;
   vyre_fence *fence;
-  if (!atomic_exchange(&pipeline->state->wants_full, false)) return;
-  if (vyre__fence_make(device->context, sizeof(full_work), &fence, NULL) !=
+  if (!atomic_exchange(&pipeline->state->needs_optimised, false)) return;
+  if (vyre__fence_make(device->context, sizeof(optimise_work), &fence, NULL) !=
       VYRE_OK) {
     return;
   }
-  ((full_work *)fence)->quick = vyre_pipeline_retain(pipeline);
-  fence->work = make_full;
-  fence->cleanup = make_full_finish;
-  if (vyre__queue_push(device, compiler_of(device), fence, NULL) == VYRE_OK) {
+  ((optimise_work *)fence)->baseline = vyre_pipeline_retain(pipeline);
+  fence->work = optimise;
+  fence->cleanup = optimise_cleanup;
+  if (vyre__queue_push(device, next_compile_queue(device), fence, NULL) ==
+      VYRE_OK) {
     vyre_fence_release(fence);
     return;
   }
-  make_full_finish(fence);
+  optimise_cleanup(fence);
   vyre__fence_discard(fence);
 }
 
@@ -330,12 +338,12 @@ static vyre_code compile_or_share(vyre_device *device, vyre_program *program,
   vyre__workgroup_resolve(options->workgroup, program->workgroup, size);
   *out = vyre__table_find(&(vyre__cache_subject){device, program, size,
                                                  options->ulp_budget, false});
-  if (*out) return VYRE_OK; /* and the program is valid: it was then */
+  if (*out) return VYRE_OK; /* the program was validated before */
   VYRE_TRY(check_program(device, program, diagnostics, st));
   VYRE_TRY(
       create(device, program, options, device->caps.float_ops, 0, out, st));
   *out = vyre__table_share(*out);
-  make_full_later(*out);
+  queue_optimise(*out);
   return VYRE_OK;
 }
 
@@ -345,12 +353,12 @@ vyre_code vyre_pipeline_compile(vyre_device *device, vyre_program *program,
                                 vyre_diagnostics *diagnostics,
                                 vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_pipeline_compile";
+  static const char function[] = "vyre_pipeline_compile";
   static const vyre_compile_options defaults = {{0}, 0};
-  if (!out) return vyre__null_argument(st, who, "out");
+  if (!out) return vyre__null_argument(st, function, "out");
   *out = NULL;
-  if (!device) return vyre__null_argument(st, who, "device");
-  if (!program) return vyre__null_argument(st, who, "program");
+  if (!device) return vyre__null_argument(st, function, "device");
+  if (!program) return vyre__null_argument(st, function, "program");
   VYRE_TRY(vyre__device_check(device, st));
   if (!options) options = &defaults;
   VYRE_TRY(compile_or_share(device, program, options, out, diagnostics, st));
@@ -376,11 +384,11 @@ vyre_code vyre__pipeline_compile_fresh(vyre_device *device,
 }
 
 vyre_code vyre__pipeline_compile_as(vyre_device *device, vyre_program *program,
-                                    const vyre_float_op_info *numbers,
+                                    const vyre_float_op_info *float_ops,
                                     vyre_pipeline **out, vyre_status *st) {
   static const vyre_compile_options defaults = {{0}, 0};
   *out = NULL;
-  return create(device, program, &defaults, numbers, FRESH, out, st);
+  return create(device, program, &defaults, float_ops, FRESH, out, st);
 }
 
 vyre_pipeline *vyre_pipeline_retain(vyre_pipeline *pipeline) {
@@ -406,7 +414,7 @@ void vyre__pipeline_free(vyre_pipeline *pipeline) {
   destroy(pipeline);
 }
 
-/* --- in the background ---------------------------------------------------- */
+/* --- asynchronous compiles ------------------------------------------------ */
 
 typedef struct compile_work {
   vyre_fence fence;
@@ -421,13 +429,13 @@ static vyre_code compile(vyre_fence *fence, vyre_status *st) {
                                &fence->pipeline, NULL, vyre__status_open(st));
 }
 
-static void compile_finish(vyre_fence *fence) {
+static void compile_cleanup(vyre_fence *fence) {
   compile_work *work = (compile_work *)fence;
   vyre_program_release(work->program);
   vyre_device_release(work->device);
 }
 
-static void compile_forget(vyre_fence *fence) {
+static void compile_on_free(vyre_fence *fence) {
   vyre_pipeline_release(fence->pipeline);
 }
 
@@ -436,11 +444,11 @@ vyre_code vyre_pipeline_compile_async(vyre_device *device,
                                       const vyre_compile_options *options,
                                       vyre_fence **out, vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_pipeline_compile_async";
-  if (!out) return vyre__null_argument(st, who, "fence");
+  static const char function[] = "vyre_pipeline_compile_async";
+  if (!out) return vyre__null_argument(st, function, "fence");
   *out = NULL;
-  if (!device) return vyre__null_argument(st, who, "device");
-  if (!program) return vyre__null_argument(st, who, "program");
+  if (!device) return vyre__null_argument(st, function, "device");
+  if (!program) return vyre__null_argument(st, function, "program");
   vyre_fence *fence;
   VYRE_TRY(vyre__fence_make(device->context, sizeof(compile_work), &fence, st));
   compile_work *work = (compile_work *)fence;
@@ -448,11 +456,12 @@ vyre_code vyre_pipeline_compile_async(vyre_device *device,
   work->device = vyre_device_retain(device);
   work->program = vyre_program_retain(program);
   fence->work = compile;
-  fence->cleanup = compile_finish;
-  fence->on_free = compile_forget;
-  vyre_code code = vyre__queue_push(device, compiler_of(device), fence, st);
+  fence->cleanup = compile_cleanup;
+  fence->on_free = compile_on_free;
+  vyre_code code =
+      vyre__queue_push(device, next_compile_queue(device), fence, st);
   if (code != VYRE_OK) {
-    compile_finish(fence);
+    compile_cleanup(fence);
     vyre__fence_discard(fence);
     return code;
   }
@@ -464,13 +473,13 @@ vyre_code vyre_pipeline_compile_async(vyre_device *device,
 
 static vyre_pipeline *find_variant(vyre_pipeline *pipeline,
                                    const uint32_t workgroup[3],
-                                   uint8_t ulp_budget, bool counts_rounds) {
+                                   uint8_t ulp_budget, bool counts_iterations) {
   vyre_pipeline *at = pipeline;
   vyre_pipeline *next =
       atomic_load_explicit(&pipeline->state->variants, memory_order_acquire);
   for (; at; at = next, next = at ? at->state->next_variant : NULL) {
     if (at->ulp_budget == ulp_budget &&
-        at->counts_iterations == counts_rounds &&
+        at->counts_iterations == counts_iterations &&
         memcmp(at->workgroup, workgroup, sizeof at->workgroup) == 0) {
       return at;
     }
@@ -478,27 +487,27 @@ static vyre_pipeline *find_variant(vyre_pipeline *pipeline,
   return NULL;
 }
 
-/* Compiles a variant and adds it to those of @p pipeline, unless it is
- * there. */
+/* Compiles a variant and adds it to @p pipeline, unless it exists. */
 static vyre_code add_variant(vyre_pipeline *pipeline,
                              const vyre_compile_options *options,
-                             bool counts_rounds, vyre_pipeline **out,
+                             bool counts_iterations, vyre_pipeline **out,
                              vyre_status *st) {
-  struct vyre__pipeline_state *inside = pipeline->state;
+  struct vyre__pipeline_state *state = pipeline->state;
   vyre_code code = VYRE_OK;
-  pthread_mutex_lock(&inside->lock);
+  pthread_mutex_lock(&state->lock);
   *out = find_variant(pipeline, options->workgroup, options->ulp_budget,
-                      counts_rounds);
+                      counts_iterations);
   if (!*out) {
     code = create(
         pipeline->device, pipeline->program, options, pipeline->float_ops,
-        (counts_rounds ? COUNTS : 0) | (inside->is_fresh ? FRESH : 0), out, st);
+        (counts_iterations ? COUNTS : 0) | (state->is_fresh ? FRESH : 0), out,
+        st);
     if (code == VYRE_OK) {
-      (*out)->state->next_variant = atomic_load(&inside->variants);
-      atomic_store_explicit(&inside->variants, *out, memory_order_release);
+      (*out)->state->next_variant = atomic_load(&state->variants);
+      atomic_store_explicit(&state->variants, *out, memory_order_release);
     }
   }
-  pthread_mutex_unlock(&inside->lock);
+  pthread_mutex_unlock(&state->lock);
   return code;
 }
 
@@ -575,8 +584,8 @@ static vyre_code variant_of(vyre_pipeline *pipeline,
   *out = find_variant(pipeline, size, options->ulp_budget, false);
   if (*out) return VYRE_OK;
   return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_VARIANT_NOT_COMPILED,
-                   "call vyre_pipeline_add_variant with these options before",
-                   "pipeline '%s' was not prepared for a workgroup of "
+                   "call vyre_pipeline_add_variant with these options first",
+                   "pipeline '%s' has no variant for a workgroup of "
                    "%u x %u x %u and %u ulp",
                    pipeline->id, size[0], size[1], size[2],
                    options->ulp_budget);
@@ -599,21 +608,20 @@ vyre_code vyre__pipeline_variant(vyre_pipeline *pipeline,
       VYRE_NUMBERS({"max_iterations", desc->max_loop_iterations},
                    {"bound", bound}),
       "call vyre_pipeline_add_variant with counts_iterations set, once, before "
-      "the "
-      "dispatch",
+      "the dispatch",
       "pipeline '%s' does not count loop iterations: it needs at most %llu of "
-      "them, and max_iterations is %llu",
+      "them, and max_loop_iterations is %llu",
       uncounted->id, (unsigned long long)bound,
       (unsigned long long)desc->max_loop_iterations);
 }
 
-/* Adds the counting form of @p variant to the variants of @p pipeline, if a
- * limit of @p max_iterations needs it. */
+/* Adds a variant like @p variant that counts iterations, if a limit of
+ * @p max_iterations needs it. */
 static vyre_code add_counted(vyre_pipeline *pipeline, vyre_pipeline *variant,
                              uint64_t max_iterations, vyre_status *st) {
   uint64_t bound;
   VYRE_TRY(find_uncounted(variant, max_iterations, &bound, st));
-  if (bound == 0) return VYRE_OK; /* its code counts, or has no loops */
+  if (bound == 0) return VYRE_OK; /* the code is exact for this limit */
   vyre_compile_options same = {.ulp_budget = variant->ulp_budget};
   memcpy(same.workgroup, variant->workgroup, sizeof same.workgroup);
   vyre_pipeline *counted;
@@ -629,12 +637,12 @@ vyre_code vyre_pipeline_add_variant(vyre_pipeline *pipeline,
                                     const vyre_compile_options *options,
                                     vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_pipeline_add_variant";
-  if (!pipeline) return vyre__null_argument(st, who, "pipeline");
-  if (!options) return vyre__null_argument(st, who, "options");
+  static const char function[] = "vyre_pipeline_add_variant";
+  if (!pipeline) return vyre__null_argument(st, function, "pipeline");
+  if (!options) return vyre__null_argument(st, function, "options");
   VYRE_TRY(vyre__device_check(pipeline->device, st));
   vyre_compile_options wanted = *options;
-  wanted.is_baseline = false; /* this call may take its time */
+  wanted.is_baseline = false; /* a variant always has the optimised tier */
   vyre__workgroup_resolve(options->workgroup, pipeline->workgroup,
                           wanted.workgroup);
   vyre_pipeline *variant;
@@ -643,7 +651,7 @@ vyre_code vyre_pipeline_add_variant(vyre_pipeline *pipeline,
   return add_counted(pipeline, variant, 1, st);
 }
 
-/* --- what it is ----------------------------------------------------------- */
+/* --- properties ----------------------------------------------------------- */
 
 const char *vyre_pipeline_id(const vyre_pipeline *pipeline) {
   return pipeline ? pipeline->id : "";
@@ -686,16 +694,16 @@ bool vyre_pipeline_get_resources(const vyre_pipeline *pipeline,
 vyre_code vyre_pipeline_print(vyre_pipeline *pipeline, const char *form,
                               vyre_writer writer, vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_pipeline_print";
-  if (!pipeline) return vyre__null_argument(st, who, "pipeline");
-  if (!form) return vyre__null_argument(st, who, "form");
-  if (!writer.write) return vyre__null_argument(st, who, "writer.write");
+  static const char function[] = "vyre_pipeline_print";
+  if (!pipeline) return vyre__null_argument(st, function, "pipeline");
+  if (!form) return vyre__null_argument(st, function, "form");
+  if (!writer.write) return vyre__null_argument(st, function, "writer.write");
   const vyre__backend *backend = pipeline->device->backend;
   if (backend->pipeline_print) {
     return backend->pipeline_print(pipeline, form, writer, st);
   }
   return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
-                   "ask a device that compiles, such as 'cpu'",
-                   "device '%s' has no code to show",
+                   "use a device that compiles kernels, such as 'cpu'",
+                   "device '%s' cannot print code",
                    vyre_device_name(pipeline->device));
 }

@@ -54,13 +54,14 @@ struct vyre__pipeline_state {
   } runs[VYRE__PREPARED_PER_PIPELINE];
   _Atomic(vyre__prepared *) spare; /* list of prepared dispatches for batches */
 
-  atomic_bool wants_full; /* has the baseline tier only, and no thread compiles
+  atomic_bool
+      needs_optimised;   /* has the baseline tier only, and no thread compiles
                              the optimised tier yet */
-  vyre__cache_note note;  /* cache result of the compile */
-  vyre_arena texts;       /* texts of the note that were added later */
+  vyre__cache_note note; /* cache result of the compile */
+  vyre_arena texts;      /* texts of the note that were added later */
   /* Position in the device's table of pipelines (pipeline_table.c), guarded by
    * its lock. Variants are not in it: two pipelines could own each other's. */
-  bool is_shared, is_parked;
+  bool is_shared, is_idle;
   vyre_pipeline *next_in_bucket, *newer, *older;
   _Atomic uint64_t memory_hits;
   /* Proven bound of the loop iterations of one invocation, plus 1. 0: not

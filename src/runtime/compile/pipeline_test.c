@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What devices and pipelines tell of themselves, and what no device
- * compiles. */
+/* Tests of the properties of devices and pipelines, and of programs that no
+ * device compiles. */
 #include "vyre/vyre.h"
 
 #include "support/check.h"
@@ -94,8 +94,8 @@ TEST(a_device_tells_its_name_and_what_it_can) {
   }
 }
 
-/* One that the language has and no device runs: the status names the device
- * that was asked, the kernel, the buffer, and what to do instead. */
+/* Features of the language that no device supports: the status names the
+ * device, the kernel and the buffer, and suggests an alternative. */
 TEST(what_is_not_supported_names_the_real_device) {
   static const struct {
     const char *text, *names, *fix;
@@ -136,8 +136,8 @@ TEST(what_is_not_supported_names_the_real_device) {
   }
 }
 
-/* What the refusal advises does it: a buffer that stays. */
-TEST(a_resident_buffer_stays_from_dispatch_to_dispatch) {
+/* The suggested alternative works: a device buffer keeps its contents. */
+TEST(a_device_buffer_keeps_its_contents_between_dispatches) {
   rig r = rig_open(
       "kernel count workgroup(1)\nbuffer n : read_write u32[1] @0;\n"
       "{ n[0] = n[0] + 1; }\n",
@@ -199,10 +199,9 @@ TEST(a_pipeline_tells_what_it_needs) {
       {.workgroup = {4, 1, 1},
        .grid_barriers = 1,
        .has_launches = true,
-       .phase_count = 1, /* this device goes on by itself */
+       .phase_count = 1, /* this device needs one launch */
        .spill_buffer_count = 1,
-       .spill_bytes =
-           UINT64_C(8) * (1 + 3)}}; /* a local; done, fuel, who runs */
+       .spill_bytes = UINT64_C(8) * (1 + 3)}}; /* a local; done, fuel, active */
   vyre_pipeline_resources got;
   for (size_t i = 0; i < 2; i++) {
     rig r = rig_open(texts[i], NULL);
@@ -218,7 +217,7 @@ TEST(a_pipeline_tells_what_it_needs) {
     CHECK_U64(got.spill_buffer_count, want[i].spill_buffer_count);
     CHECK_U64(got.spill_bytes, want[i].spill_bytes);
     CHECK(got.scratch_bytes >= want[i].shared_bytes);
-    /* A variant has its own: twice the lanes. */
+    /* A variant has other numbers: twice the lanes. */
     vyre_pipeline *wide;
     vyre_status st = {0};
     vyre_compile_options options = {
@@ -243,4 +242,4 @@ TEST_MAIN(TEST_ENTRY(a_pipeline_tells_what_it_needs),
           TEST_ENTRY(grid_barriers_are_counted_when_a_kernel_is_compiled),
           TEST_ENTRY(a_device_tells_its_name_and_what_it_can),
           TEST_ENTRY(what_is_not_supported_names_the_real_device),
-          TEST_ENTRY(a_resident_buffer_stays_from_dispatch_to_dispatch))
+          TEST_ENTRY(a_device_buffer_keeps_its_contents_between_dispatches))

@@ -271,13 +271,13 @@ static vyre_code find_float_modes(vyre_device *device, vyre_status *st) {
   struct vyre__device_state *state = device->state;
   vyre__probe_result found;
   VYRE_TRY(vyre__probe_find(device, &found, st));
-  size_t size = sizeof found.classes;
+  size_t size = sizeof found.float_ops;
   state->float_ops = vyre__resize(device->allocator, NULL, 0, size);
   if (!state->float_ops) {
     return vyre__no_memory(st, "vyre_device_open", "float operations",
                            VYRE__FLOAT_OP_COUNT);
   }
-  memcpy(state->float_ops, found.classes, size);
+  memcpy(state->float_ops, found.float_ops, size);
   vyre_float_mode min_mode =
       (vyre_float_mode)vyre__device_option(device, "float_mode", 0);
   for (size_t i = 0; i < VYRE__FLOAT_OP_COUNT; i++) {

@@ -4,8 +4,8 @@
  * repeated dispatch allocates nothing and takes no lock. The steps are
  *   vyre__prepared_check     checks everything and changes nothing
  *   vyre__prepared_stage     copies inputs, for work that outlives the call
- *   vyre__prepared_execute   allocates outputs, sets their first contents, launches,
- *                            and returns results
+ *   vyre__prepared_execute   allocates and initialises outputs, launches, and
+ *                            returns results
  *
  * They run on the caller's thread, or with a fence on the device's queue. */
 #ifndef VYRE_RUNTIME_DISPATCH_PREPARED_H

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The float probe: compiles one kernel per operation, runs it, and counts wrong
+ * results. */
 #include "runtime/probe/probe.h"
 
 #include <stdio.h>
@@ -39,21 +41,20 @@ const vyre_float_op_info vyre__float_op_is_exact[] = {
 };
 
 enum {
-  CHUNK = 1 << 14, /* vectors of one dispatch */
-  TEXT_BYTES = 320 /* of one kernel */
+  CHUNK = 1 << 14, /* vectors per dispatch */
+  TEXT_BYTES = 320 /* source of one kernel */
 };
 
-/* Everything that a probe needs. */
+/* State of a probe. */
 typedef struct probe {
   vyre_device *device;
   vyre_arena arena;
   vyre_module *module;
   vyre_pipeline *pipelines[VYRE__FLOAT_OP_COUNT];
-  vyre_float_op_info *classes;
+  vyre_float_op_info *float_ops;
   uint32_t vectors;
-  uint64_t (*values)[3];   /* CHUNK operands that go together, as register
-                              values */
-  unsigned char *bytes[3]; /* the same as elements in memory */
+  uint64_t (*values)[3];   /* CHUNK operand tuples, as register values */
+  unsigned char *bytes[3]; /* the same operands as elements in memory */
   unsigned char *results;
   vyre_status *st;
 } probe;
@@ -67,12 +68,12 @@ static bool is_wide(vyre_type type) {
          type == VYRE_TYPE_F64;
 }
 
-static bool is_there(const vyre_device *device, const operation *o) {
+static bool has_types(const vyre_device *device, const operation *o) {
   if (is_f64(o)) return device->caps.has_f64;
   return device->caps.has_u64 || !(is_wide(o->of) || is_wide(o->to));
 }
 
-/* --- kernels -----------------------------------------------------------------*/
+/* --- kernels -------------------------------------------------------------- */
 
 static const char *element_name(vyre_type type) {
   switch (type) {
@@ -86,12 +87,12 @@ static const char *element_name(vyre_type type) {
       return "u64";
     case VYRE_TYPE_I64:
       return "i64";
-    default: /* a bool is stored as one */
+    default: /* a bool is stored as u32 */
       return "u32";
   }
 }
 
-static void put_kernel(const operation *o, size_t index, char *out) {
+static void print_kernel(const operation *o, size_t index, char *out) {
   const char *of = element_name(o->of), *to = element_name(o->to);
   int used = snprintf(out, TEXT_BYTES,
                       "kernel probe%zu workgroup(64) over(r)\n", index);
@@ -117,23 +118,23 @@ static vyre_code parse(probe *p) {
   if (!text) return vyre__no_memory(p->st, "probe", "kernels", 1);
   size_t length = 0;
   for (size_t i = 0; i < VYRE__FLOAT_OP_COUNT; i++) {
-    put_kernel(&operations[i], i, text + length);
+    print_kernel(&operations[i], i, text + length);
     length += strlen(text + length);
   }
   return vyre_module_parse(text, length, "probe", p->device->allocator,
                            &p->module, NULL, vyre__status_open(p->st));
 }
 
-/* Compiles operation @p index in the form that its class has. */
+/* Compiles operation @p index in its current float mode. */
 static vyre_code compile(probe *p, size_t index) {
   vyre_pipeline_release(p->pipelines[index]);
   p->pipelines[index] = NULL;
   return vyre__pipeline_compile_as(p->device,
                                    vyre_module_kernel(p->module, index),
-                                   p->classes, &p->pipelines[index], p->st);
+                                   p->float_ops, &p->pipelines[index], p->st);
 }
 
-/* --- running -----------------------------------------------------------------*/
+/* --- execution ------------------------------------------------------------ */
 
 static size_t bytes_of(vyre_type type) {
   return is_wide(type) ? 8 : 4;
@@ -176,7 +177,7 @@ static vyre_code dispatch(probe *p, size_t index) {
   return vyre_dispatch(p->pipelines[index], &desc, vyre__status_open(p->st));
 }
 
-/* How many results are not the exact ones. */
+/* Counts the results that differ from exact arithmetic. */
 static uint64_t count_wrong(const probe *p, size_t index) {
   const operation *o = &operations[index];
   size_t size = bytes_of(o->to);
@@ -195,7 +196,7 @@ static uint64_t count_wrong(const probe *p, size_t index) {
   return wrong;
 }
 
-/* Operands of one type for all operations that take it. */
+/* Generates operands of one type for all operations on it. */
 static void make_vectors(probe *p, vyre_type type, uint64_t seed) {
   vyre__vectors v = vyre__vectors_make(type, seed);
   bool wide = is_wide(type);
@@ -205,8 +206,8 @@ static void make_vectors(probe *p, vyre_type type, uint64_t seed) {
   }
 }
 
-/* Runs all vectors through those of @p chosen that take @p type; adds to wrong[].
- */
+/* Runs all vectors through the operations of @p chosen on @p type. Adds to
+ * wrong[]. */
 static vyre_code run_type(probe *p, vyre_type type, const bool *chosen,
                           uint64_t *wrong) {
   bool any = false;
@@ -237,42 +238,41 @@ static vyre_code run_chosen(probe *p, const bool *chosen, uint64_t *wrong) {
   return VYRE_OK;
 }
 
-/* --- classes -----------------------------------------------------------------*/
+/* --- float modes ---------------------------------------------------------- */
 
-static vyre_code wrong_in_all_forms(const probe *p, size_t index,
+static vyre_code wrong_in_all_modes(const probe *p, size_t index,
                                     uint64_t wrong) {
   return VYRE_FAIL_WITH(
       p->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED, NULL,
       VYRE_NUMBERS({"wrong", wrong}, {"vectors", p->vectors}),
-      "use another device, and tell the maker of this one's driver",
-      "device '%s' gets '%s' wrong in every form, also by integers: %llu of %u "
-      "results",
+      "use another device, and report the bug to the vendor of the driver",
+      "device '%s' gets '%s' wrong in every float mode: %llu of %u results",
       vyre_device_name(p->device), operations[index].name,
       (unsigned long long)wrong, p->vectors);
 }
 
-/* Tries each operation in one form after the other until it is right. */
+/* Tries the modes of each operation in order until its results are correct. */
 static vyre_code classify(probe *p) {
   bool chosen[VYRE__FLOAT_OP_COUNT];
   for (size_t i = 0; i < VYRE__FLOAT_OP_COUNT; i++) {
-    chosen[i] = is_there(p->device, &operations[i]);
-    p->classes[i].tested = chosen[i] ? p->vectors : 0;
+    chosen[i] = has_types(p->device, &operations[i]);
+    p->float_ops[i].tested = chosen[i] ? p->vectors : 0;
   }
-  for (vyre_float_mode form = VYRE_FLOAT_MODE_NATIVE;
-       form < VYRE_FLOAT_MODE_COUNT; form++) {
+  for (vyre_float_mode mode = VYRE_FLOAT_MODE_NATIVE;
+       mode < VYRE_FLOAT_MODE_COUNT; mode++) {
     uint64_t wrong[VYRE__FLOAT_OP_COUNT] = {0};
     VYRE_TRY(run_chosen(p, chosen, wrong));
     for (size_t i = 0; i < VYRE__FLOAT_OP_COUNT; i++) {
-      vyre_float_op_info *c = &p->classes[i];
-      if (form == VYRE_FLOAT_MODE_NATIVE) c->wrong = wrong[i];
+      vyre_float_op_info *c = &p->float_ops[i];
+      if (mode == VYRE_FLOAT_MODE_NATIVE) c->wrong = wrong[i];
       chosen[i] = wrong[i] > 0;
       if (!chosen[i]) continue;
-      if (form == VYRE_FLOAT_MODE_SOFT) {
-        return wrong_in_all_forms(p, i, wrong[i]);
+      if (mode == VYRE_FLOAT_MODE_SOFT) {
+        return wrong_in_all_modes(p, i, wrong[i]);
       }
-      bool has_forms = !is_f64(&operations[i]);
-      c->mode = has_forms ? (vyre_float_mode)(form + 1) : VYRE_FLOAT_MODE_SOFT;
-      chosen[i] = has_forms;
+      bool has_modes = !is_f64(&operations[i]);
+      c->mode = has_modes ? (vyre_float_mode)(mode + 1) : VYRE_FLOAT_MODE_SOFT;
+      chosen[i] = has_modes;
     }
   }
   return VYRE_OK;
@@ -292,11 +292,11 @@ static vyre_code prepare(probe *p) {
 
 vyre_code vyre__probe_run(vyre_device *device, uint32_t vectors,
                           vyre__probe_result *out, vyre_status *st) {
-  probe p = {.device = device, .classes = out->classes, .st = st};
+  probe p = {.device = device, .float_ops = out->float_ops, .st = st};
   if (vectors == 0) vectors = VYRE__PROBE_VECTORS;
   p.vectors = (vectors + CHUNK - 1) / CHUNK * CHUNK;
-  out->is_remembered = false;
-  memcpy(out->classes, vyre__float_op_is_exact, sizeof out->classes);
+  out->is_cached = false;
+  memcpy(out->float_ops, vyre__float_op_is_exact, sizeof out->float_ops);
   vyre_arena_init(&p.arena, device->allocator);
   vyre_code code = prepare(&p);
   if (code == VYRE_OK) code = classify(&p);
@@ -308,39 +308,40 @@ vyre_code vyre__probe_run(vyre_device *device, uint32_t vectors,
   return code;
 }
 
-/* --- remembering -------------------------------------------------------------*/
+/* --- results in memory ---------------------------------------------------- */
 
-enum { MOST_KNOWN = 16 };
+enum { MAX_KNOWN = 16 };
 
 static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
   size_t key_length;
   char key[VYRE__PROBE_KEY];
-  vyre_float_op_info classes[VYRE__FLOAT_OP_COUNT];
-} known[MOST_KNOWN];
+  vyre_float_op_info float_ops[VYRE__FLOAT_OP_COUNT];
+} known[MAX_KNOWN];
 static size_t known_count;
 
-static bool recall(const char *key, size_t length, vyre_float_op_info *out) {
+static bool find_known(const char *key, size_t length,
+                       vyre_float_op_info *out) {
   bool found = false;
   pthread_mutex_lock(&known_lock);
-  size_t count = known_count < MOST_KNOWN ? known_count : MOST_KNOWN;
+  size_t count = known_count < MAX_KNOWN ? known_count : MAX_KNOWN;
   for (size_t i = 0; i < count && !found; i++) {
     found =
         known[i].key_length == length && memcmp(known[i].key, key, length) == 0;
-    if (found) memcpy(out, known[i].classes, sizeof known[i].classes);
+    if (found) memcpy(out, known[i].float_ops, sizeof known[i].float_ops);
   }
   pthread_mutex_unlock(&known_lock);
   return found;
 }
 
-/* The oldest one goes. */
-static void remember(const char *key, size_t length,
-                     const vyre_float_op_info *classes) {
+/* Adds a result; replaces the oldest one. */
+static void add_known(const char *key, size_t length,
+                      const vyre_float_op_info *float_ops) {
   pthread_mutex_lock(&known_lock);
-  size_t at = known_count++ % MOST_KNOWN;
+  size_t at = known_count++ % MAX_KNOWN;
   known[at].key_length = length;
   memcpy(known[at].key, key, length);
-  memcpy(known[at].classes, classes, sizeof known[at].classes);
+  memcpy(known[at].float_ops, float_ops, sizeof known[at].float_ops);
   pthread_mutex_unlock(&known_lock);
 }
 
@@ -349,33 +350,34 @@ vyre_code vyre__probe_find(vyre_device *device, vyre__probe_result *out,
   char key[VYRE__PROBE_KEY];
   size_t length = vyre__probe_key(device, key);
   const vyre__cache *cache = &device->context->cache;
-  if (length > 0 && recall(key, length, out->classes)) {
-    out->is_remembered = true;
+  if (length > 0 && find_known(key, length, out->float_ops)) {
+    out->is_cached = true;
     return VYRE_OK;
   }
   bool is_file =
-      length > 0 && vyre__probe_load(cache, key, length, out->classes);
+      length > 0 && vyre__probe_load(cache, key, length, out->float_ops);
   if (!is_file) VYRE_TRY(vyre__probe_run(device, 0, out, st));
-  out->is_remembered = is_file;
+  out->is_cached = is_file;
   if (length == 0) return VYRE_OK;
-  remember(key, length, out->classes);
-  if (!is_file) (void)vyre__probe_save(cache, key, length, out->classes);
+  add_known(key, length, out->float_ops);
+  if (!is_file) (void)vyre__probe_save(cache, key, length, out->float_ops);
   return VYRE_OK;
 }
 
 vyre_code vyre_device_probe(vyre_device *device, vyre_float_op_info *out,
-                            size_t room, size_t *count, vyre_status *st) {
+                            size_t capacity, size_t *count, vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_device_probe";
-  if (!count) return vyre__null_argument(st, who, "count");
+  static const char function[] = "vyre_device_probe";
+  if (!count) return vyre__null_argument(st, function, "count");
   *count = 0;
-  if (!device) return vyre__null_argument(st, who, "device");
-  if (!out && room > 0) return vyre__null_argument(st, who, "out");
+  if (!device) return vyre__null_argument(st, function, "device");
+  if (!out && capacity > 0) return vyre__null_argument(st, function, "out");
   vyre__probe_result result;
   VYRE_TRY(vyre__device_check(device, st));
   VYRE_TRY(vyre__probe_run(device, 0, &result, st));
   *count = VYRE__FLOAT_OP_COUNT;
-  size_t kept = room < VYRE__FLOAT_OP_COUNT ? room : VYRE__FLOAT_OP_COUNT;
-  if (kept > 0) memcpy(out, result.classes, kept * sizeof *out);
+  size_t copied =
+      capacity < VYRE__FLOAT_OP_COUNT ? capacity : VYRE__FLOAT_OP_COUNT;
+  if (copied > 0) memcpy(out, result.float_ops, copied * sizeof *out);
   return VYRE_OK;
 }

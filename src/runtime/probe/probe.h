@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What a device really does with floats: edges and random numbers through each
- * operation, held against exact arithmetic.
+/* The float probe: tests each float operation of a device with edge cases and
+ * random operands, and compares the results with exact arithmetic.
  *
- * An operation that is right as it is has the form native. If not, it is tried
- * again in the next form, which the backend compiles if a pipeline's numbers
- * ask for it, and so on to soft, which is right on anything that can count. f64
- * has no other forms: what is wrong there is called soft and is not to be used.
+ * An operation with correct results gets the mode native. Otherwise the probe
+ * compiles it in the next mode, up to soft, which needs integer arithmetic
+ * only. f64 has no other modes: soft then means that the operation must not be
+ * used.
  *
- * What was found is remembered in the process, and in the cache directory, if
- * it is there: a device is probed once for each version of its driver. */
+ * The process remembers the results, and so does the cache directory if it is
+ * enabled. A device is probed once per driver version. */
 #ifndef VYRE_RUNTIME_PROBE_PROBE_H
 #define VYRE_RUNTIME_PROBE_PROBE_H
 
@@ -17,40 +17,42 @@
 #include "runtime/cache/cache.h"
 
 typedef struct vyre__probe_result {
-  vyre_float_op_info classes[VYRE__FLOAT_OP_COUNT];
-  bool is_remembered; /* by the process or a file: nothing was run */
+  vyre_float_op_info float_ops[VYRE__FLOAT_OP_COUNT];
+  bool is_cached; /* from memory or a file: the probe did not run */
 } vyre__probe_result;
 
-/* A second for all on an interpreter, of which more than half is the oracle. */
+/* Vectors per operation. On an interpreter, the full probe takes a second, of
+ * which more than half goes to the exact arithmetic. */
 enum { VYRE__PROBE_VECTORS = 1 << 20 };
 
-/* Runs it, @p vectors for each operation (0: VYRE__PROBE_VECTORS). What the
- * device does not have (f64, u64) is not tested. Nothing is remembered.
- * Errors: VYRE_UNSUPPORTED_FEATURE for an operation that is wrong in all forms;
+/* Runs the probe with @p vectors for each operation (0: VYRE__PROBE_VECTORS).
+ * Skips operations that need a missing feature (f64, u64). Does not use earlier
+ * results.
+ * Errors: VYRE_UNSUPPORTED_FEATURE for an operation that is wrong in all modes;
  * those of compiling and dispatching. */
 vyre_code vyre__probe_run(vyre_device *device, uint32_t vectors,
                           vyre__probe_result *out, vyre_status *st);
 
-/* The same, or what is remembered of an earlier one; is remembered then. */
+/* Returns the results of an earlier probe, or runs one and stores its
+ * results. */
 vyre_code vyre__probe_find(vyre_device *device, vyre__probe_result *out,
                            vyre_status *st);
 
-/* --- results_file.c
- * ------------------------------------------------------------ */
+/* --- results_file.c ------------------------------------------------------- */
 
-/* What a result belongs to: backend, device, driver, features (with the options
- * that change code), and what the library tests. Returns its length, 0 if it
- * has no room in @p key. */
+/* Writes the key of a result: backend, device, driver, features (with the
+ * options that change code), and the version of the probe. Returns its length,
+ * or 0 if it is longer than @p key. */
 enum { VYRE__PROBE_KEY = 4096 };
 size_t vyre__probe_key(vyre_device *device, char key[VYRE__PROBE_KEY]);
 
-/* A file "probe-<hash>" in the directory of the cache, where that is used. True
- * if there is one for this key and all of it is right. */
+/* Reads the file "probe-<hash>" in the cache directory. Returns true if it
+ * exists for this key and is valid. */
 bool vyre__probe_load(const vyre__cache *cache, const char *key,
-                      size_t key_length, vyre_float_op_info *classes);
-/* Writes it whole or not at all. False: it is not there; nobody needs to
- * know. */
+                      size_t key_length, vyre_float_op_info *float_ops);
+/* Writes the file atomically. Returns false if that failed; callers ignore
+ * it. */
 bool vyre__probe_save(const vyre__cache *cache, const char *key,
-                      size_t key_length, const vyre_float_op_info *classes);
+                      size_t key_length, const vyre_float_op_info *float_ops);
 
 #endif

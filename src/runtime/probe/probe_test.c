@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The probe against devices that lie: ref, with the results of one operation
- * changed behind its back. It must find that one and no other. */
+/* Tests of the probe with a faulty device: ref with changed results of one
+ * operation. The probe must find this operation and no other. */
 #include "runtime/probe/probe.h"
 
 #include <fcntl.h>
@@ -20,29 +20,29 @@
 
 extern const vyre__backend vyre__backend_ref;
 
-enum { VECTORS = SANITIZED ? 1 << 14 : 1 << 15 }; /* the first: the least */
+enum { VECTORS = SANITIZED ? 1 << 14 : 1 << 15 }; /* the first is the minimum */
 
-/* --- a device that lies ------------------------------------------------------*/
+/* --- a faulty device ------------------------------------------------------ */
 
 typedef enum lie {
-  LAST_BIT,     /* every result is one unit off */
-  RARE_BIT,     /* one in 256 is */
+  LAST_BIT,     /* every result is off by one unit */
+  RARE_BIT,     /* one result in 256 is */
   FLUSH,        /* subnormal results are zero */
   ZERO_SIGN,    /* -0 is +0 */
-  KEEP_PAYLOAD, /* a NaN is not the canonical one */
+  KEEP_PAYLOAD, /* a NaN is not canonical */
 } lie;
 
 static struct {
-  vyre__float_op number; /* what it lies about */
+  vyre__float_op number; /* the faulty operation */
   vyre__op op;
   vyre_type of, to;
   lie how;
-  vyre_float_mode last; /* the last form in which it does */
+  vyre_float_mode last; /* the last faulty mode */
   unsigned runs;        /* dispatches so far */
   const char *driver;
 } liar;
 
-/* Whether the kernel has the operation. */
+/* Returns true if the kernel has the operation. */
 static bool is_concerned(const vyre_program *program) {
   for (uint32_t i = 0; i < program->node_count; i++) {
     const vyre__node *node = &program->nodes[i];
@@ -97,7 +97,7 @@ static bool lying_describe(uint32_t index, vyre_device_info *out) {
 
 static vyre__backend table;
 
-/* Opens it as if it were exact: it is probed by hand. */
+/* Opens the device as exact, so that only the test probes it. */
 static vyre_device *open_liar(bool is_exact, const char *directory,
                               vyre_context **context) {
   vyre_status st = {0};
@@ -132,7 +132,7 @@ static void lie_about(vyre__float_op number, lie how, vyre_float_mode last) {
   liar.driver = "1.0";
 }
 
-/* --- classes -----------------------------------------------------------------*/
+/* --- float modes ---------------------------------------------------------- */
 
 TEST(the_reference_is_right_in_all) {
   vyre_status st = {0};
@@ -143,7 +143,7 @@ TEST(the_reference_is_right_in_all) {
   const vyre_device_caps *caps = vyre_device_get_caps(device);
   CHECK_U64(caps->float_op_count, VYRE__FLOAT_OP_COUNT);
   for (int i = 0; i < VYRE__FLOAT_OP_COUNT; i++) {
-    const vyre_float_op_info *c = &result.classes[i];
+    const vyre_float_op_info *c = &result.float_ops[i];
     if (c->wrong > 0) printf("    %s\n", c->operation);
     CHECK(c->mode == VYRE_FLOAT_MODE_NATIVE && c->wrong == 0);
     CHECK_U64(c->tested, VECTORS);
@@ -184,7 +184,7 @@ TEST(one_wrong_operation_is_found_and_no_other) {
     vyre_device *device = open_liar(true, "", &context);
     CHECK_OK(vyre__probe_run(device, VECTORS, &result, &st), st);
     for (int k = 0; k < VYRE__FLOAT_OP_COUNT; k++) {
-      const vyre_float_op_info *c = &result.classes[k];
+      const vyre_float_op_info *c = &result.float_ops[k];
       bool is_it = k == (int)cases[i].number;
       if ((c->wrong > 0) != is_it) {
         printf("    case %zu: %s: %llu wrong\n", i, c->operation,
@@ -208,8 +208,9 @@ TEST(what_is_wrong_when_fixed_is_soft) {
   lie_about(VYRE__FLOAT_OP_F32_DIV, LAST_BIT, VYRE_FLOAT_MODE_CORRECTED);
   vyre_device *device = open_liar(true, "", &context);
   CHECK_OK(vyre__probe_run(device, VECTORS, &result, &st), st);
-  CHECK(result.classes[VYRE__FLOAT_OP_F32_DIV].mode == VYRE_FLOAT_MODE_SOFT);
-  CHECK(result.classes[VYRE__FLOAT_OP_F32_MUL].mode == VYRE_FLOAT_MODE_NATIVE);
+  CHECK(result.float_ops[VYRE__FLOAT_OP_F32_DIV].mode == VYRE_FLOAT_MODE_SOFT);
+  CHECK(result.float_ops[VYRE__FLOAT_OP_F32_MUL].mode ==
+        VYRE_FLOAT_MODE_NATIVE);
   vyre_device_release(device);
   vyre_context_release(context);
 }
@@ -235,8 +236,9 @@ TEST(a_wrong_f64_has_no_other_form) {
   lie_about(VYRE__FLOAT_OP_F64_FMA, LAST_BIT, VYRE_FLOAT_MODE_SOFT);
   vyre_device *device = open_liar(true, "", &context);
   CHECK_OK(vyre__probe_run(device, VECTORS, &result, &st), st);
-  CHECK(result.classes[VYRE__FLOAT_OP_F64_FMA].mode == VYRE_FLOAT_MODE_SOFT);
-  CHECK(result.classes[VYRE__FLOAT_OP_F64_MUL].mode == VYRE_FLOAT_MODE_NATIVE);
+  CHECK(result.float_ops[VYRE__FLOAT_OP_F64_FMA].mode == VYRE_FLOAT_MODE_SOFT);
+  CHECK(result.float_ops[VYRE__FLOAT_OP_F64_MUL].mode ==
+        VYRE_FLOAT_MODE_NATIVE);
   vyre_device_release(device);
   vyre_context_release(context);
 }
@@ -249,10 +251,10 @@ TEST(what_a_device_does_not_have_is_not_tested) {
   vyre_device *device = open_liar(true, "", &context);
   device->caps.has_f64 = device->caps.has_u64 = false;
   CHECK_OK(vyre__probe_run(device, VECTORS, &result, &st), st);
-  CHECK_U64(result.classes[VYRE__FLOAT_OP_F64_ADD].tested, 0);
-  CHECK_U64(result.classes[VYRE__FLOAT_OP_F32_TO_F64].tested, 0);
-  CHECK_U64(result.classes[VYRE__FLOAT_OP_U64_TO_F32].tested, 0);
-  CHECK_U64(result.classes[VYRE__FLOAT_OP_U32_TO_F32].tested, VECTORS);
+  CHECK_U64(result.float_ops[VYRE__FLOAT_OP_F64_ADD].tested, 0);
+  CHECK_U64(result.float_ops[VYRE__FLOAT_OP_F32_TO_F64].tested, 0);
+  CHECK_U64(result.float_ops[VYRE__FLOAT_OP_U64_TO_F32].tested, 0);
+  CHECK_U64(result.float_ops[VYRE__FLOAT_OP_U32_TO_F32].tested, VECTORS);
   vyre_device_release(device);
   vyre_context_release(context);
 }
@@ -278,7 +280,7 @@ TEST(a_probe_on_demand_changes_nothing) {
   vyre_context_release(context);
 }
 
-/* --- remembering -------------------------------------------------------------*/
+/* --- stored results ------------------------------------------------------- */
 
 static char folder[64];
 static const vyre__cache files = {.path = folder};
@@ -320,7 +322,7 @@ TEST(a_device_is_probed_when_it_is_opened_first) {
         VYRE_FLOAT_MODE_CORRECTED);
   CHECK(caps->float_ops[VYRE__FLOAT_OP_F32_FMA].wrong > 0);
 
-  /* ... and a file does, for the next one. */
+  /* ... and a file stores them for the next one. */
   char key[VYRE__PROBE_KEY];
   vyre_float_op_info classes[VYRE__FLOAT_OP_COUNT];
   size_t length = vyre__probe_key(device, key);
@@ -339,7 +341,7 @@ TEST(a_device_is_probed_when_it_is_opened_first) {
   remove_folder();
 }
 
-/* The only file of the folder. */
+/* Returns the only file of the directory. */
 static void find_file(char out[160]) {
   char command[160];
   snprintf(command, sizeof command, "ls %s/probe-*", folder);
@@ -503,7 +505,7 @@ TEST(files_of_probes_are_listed_and_pruned_with_the_cache) {
   remove_folder();
 }
 
-/* The first of all devices is probed before anything else was kept. */
+/* The first device is probed before any result is stored. */
 TEST(a_folder_is_made_for_the_first_probe) {
   static const char key[] = "probe 1\n4 made\n";
   vyre_float_op_info read[VYRE__FLOAT_OP_COUNT];
@@ -520,7 +522,7 @@ TEST(a_folder_is_made_for_the_first_probe) {
   remove_folder();
 }
 
-/* --- vectors -----------------------------------------------------------------*/
+/* --- vectors -------------------------------------------------------------- */
 
 TEST(vectors_reach_the_edges) {
   vyre__vectors v = vyre__vectors_make(VYRE_TYPE_F32, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Results of probes in files. What is read is believed only if it is all there:
- * the whole key, every operation in its order, and a hash of all before it. */
+/* Files with probe results. A file is valid only if it has the full key, every
+ * operation in order, and a correct hash over all of it. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,33 +11,33 @@
 #include "hal/backend.h"
 #include "runtime/probe/probe.h"
 
-enum { MOST_BYTES = 1 << 14, NAME_BYTES = 64 };
+enum { MAX_BYTES = 1 << 14, NAME_BYTES = 64 };
 
-/* Changes with what is tested, or how. */
+/* Increase it when the tests of the probe change. */
 enum { PROBE_VERSION = 3 };
 
-static const char *const forms[] = {
+static const char *const mode_names[] = {
 #define VYRE_X2(name, text) [name] = (text),
     VYRE_FLOAT_MODE_MAP(VYRE_X2)
 #undef VYRE_X2
 };
 
-/* A text of the key that grows up to its room. */
+/* A key that is being written, up to its capacity. */
 typedef struct key_text {
   char *bytes;
-  size_t length, room;
+  size_t length, capacity;
 } key_text;
 
 static bool add_text(void *self, const char *bytes, size_t length) {
   key_text *text = self;
-  if (length > text->room - text->length) return false;
+  if (length > text->capacity - text->length) return false;
   if (length > 0) memcpy(text->bytes + text->length, bytes, length);
   text->length += length;
   return true;
 }
 
-/* What the backend's code depends on, options that were chosen among it: its
- * floats depend on that too. */
+/* Appends the features that the code of the backend depends on, options
+ * included: float results depend on them too. */
 static bool put_features(vyre_device *device, key_text *key) {
   char bytes[VYRE__PROBE_KEY], head[32];
   key_text text = {bytes, 0, sizeof bytes};
@@ -76,34 +76,34 @@ static void name_file(const char *key, size_t length, char out[NAME_BYTES]) {
   (void)snprintf(out, NAME_BYTES, VYRE__CACHE_PROBE "%s", hash);
 }
 
-/* All that a file holds for this key and these classes. Returns its length. */
+/* Writes the contents of the file. Returns their length. */
 static size_t put_file(const char *key, size_t key_length,
-                       const vyre_float_op_info *classes, char *out) {
+                       const vyre_float_op_info *float_ops, char *out) {
   char hash[VYRE_HASH128_TEXT];
-  size_t used = (size_t)snprintf(out, MOST_BYTES, "key %zu\n", key_length);
+  size_t used = (size_t)snprintf(out, MAX_BYTES, "key %zu\n", key_length);
   memcpy(out + used, key, key_length);
   used += key_length;
   for (size_t i = 0; i < VYRE__FLOAT_OP_COUNT; i++) {
     used +=
-        (size_t)snprintf(out + used, MOST_BYTES - used, "%s: %s %llu %llu\n",
-                         classes[i].operation, forms[classes[i].mode],
-                         (unsigned long long)classes[i].tested,
-                         (unsigned long long)classes[i].wrong);
+        (size_t)snprintf(out + used, MAX_BYTES - used, "%s: %s %llu %llu\n",
+                         float_ops[i].operation, mode_names[float_ops[i].mode],
+                         (unsigned long long)float_ops[i].tested,
+                         (unsigned long long)float_ops[i].wrong);
   }
   vyre_hash128_text(hash_of(out, used), hash);
-  used += (size_t)snprintf(out + used, MOST_BYTES - used, "sum %s\n", hash);
+  used += (size_t)snprintf(out + used, MAX_BYTES - used, "sum %s\n", hash);
   return used;
 }
 
-/* One line "name: form tested wrong" at *at. */
-static bool read_class(const char **at, const vyre_float_op_info *expected,
+/* Parses one line "name: mode tested wrong" at *at. */
+static bool parse_line(const char **at, const vyre_float_op_info *expected,
                        vyre_float_op_info *out) {
   size_t name = strlen(expected->operation);
-  char form[16];
+  char mode[16];
   unsigned long long tested, wrong;
   int used = 0;
   if (strncmp(*at, expected->operation, name) != 0) return false;
-  if (sscanf(*at + name, ": %15s %llu %llu%n", form, &tested, &wrong, &used) !=
+  if (sscanf(*at + name, ": %15s %llu %llu%n", mode, &tested, &wrong, &used) !=
           3 ||
       (*at)[name + (size_t)used] != '\n') {
     return false;
@@ -113,51 +113,52 @@ static bool read_class(const char **at, const vyre_float_op_info *expected,
                               .tested = tested,
                               .wrong = wrong};
   for (int i = 0; i < VYRE_FLOAT_MODE_COUNT; i++) {
-    if (strcmp(form, forms[i]) == 0) out->mode = (vyre_float_mode)i;
+    if (strcmp(mode, mode_names[i]) == 0) out->mode = (vyre_float_mode)i;
   }
   *at += name + (size_t)used + 1;
   return out->mode != VYRE_FLOAT_MODE_COUNT;
 }
 
 bool vyre__probe_load(const vyre__cache *cache, const char *key,
-                      size_t key_length, vyre_float_op_info *classes) {
-  char name[NAME_BYTES], bytes[MOST_BYTES + 1], again[MOST_BYTES];
+                      size_t key_length, vyre_float_op_info *float_ops) {
+  char name[NAME_BYTES], bytes[MAX_BYTES + 1], expected_bytes[MAX_BYTES];
   vyre_float_op_info found[VYRE__FLOAT_OP_COUNT];
   vyre__cache_refusal why;
   int fd = vyre__cache_open(cache, false, &why);
   if (fd < 0) return false;
   name_file(key, key_length, name);
   size_t length = 0;
-  if (vyre__cache_file_bytes(fd, name, bytes, MOST_BYTES - 1, &length)) {
+  if (vyre__cache_file_bytes(fd, name, bytes, MAX_BYTES - 1, &length)) {
     vyre__cache_touch(fd, name);
   }
   close(fd);
   bytes[length] = '\0';
-  size_t head = (size_t)snprintf(again, sizeof again, "key %zu\n", key_length);
+  size_t head = (size_t)snprintf(expected_bytes, sizeof expected_bytes,
+                                 "key %zu\n", key_length);
   if (length < head + key_length) return false;
   const char *at = bytes + head + key_length;
   for (size_t i = 0; i < VYRE__FLOAT_OP_COUNT; i++) {
-    if (!read_class(&at, &vyre__float_op_is_exact[i], &found[i])) return false;
+    if (!parse_line(&at, &vyre__float_op_is_exact[i], &found[i])) return false;
   }
-  /* What would be written now is what must stand there: key, lines and sum. */
-  if (put_file(key, key_length, found, again) != length ||
-      memcmp(again, bytes, length) != 0) {
+  /* The file must equal what would be written now: key, lines and hash. */
+  if (put_file(key, key_length, found, expected_bytes) != length ||
+      memcmp(expected_bytes, bytes, length) != 0) {
     return false;
   }
-  memcpy(classes, found, sizeof found);
+  memcpy(float_ops, found, sizeof found);
   return true;
 }
 
 bool vyre__probe_save(const vyre__cache *cache, const char *key,
-                      size_t key_length, const vyre_float_op_info *classes) {
-  char name[NAME_BYTES], bytes[MOST_BYTES], reason[VYRE__CACHE_WHY];
+                      size_t key_length, const vyre_float_op_info *float_ops) {
+  char name[NAME_BYTES], bytes[MAX_BYTES], reason[VYRE__CACHE_REASON];
   vyre__cache_refusal why;
   int folder = vyre__cache_open(cache, true, &why);
   if (folder < 0) return false;
   name_file(key, key_length, name);
-  size_t length = put_file(key, key_length, classes, bytes);
-  bool good = vyre__cache_file_write(folder, name, (unsigned char *)bytes,
-                                     length, reason);
+  size_t length = put_file(key, key_length, float_ops, bytes);
+  bool is_ok = vyre__cache_file_write(folder, name, (unsigned char *)bytes,
+                                      length, reason);
   close(folder);
-  return good;
+  return is_ok;
 }

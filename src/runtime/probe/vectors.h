@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Operands for the probe, as register values: edges, subnormals, ties,
- * cancellation and NaN far more often than chance would give them; the same for
- * the same seed. */
+/* Operands for the probe, as register values. Edge cases, subnormals, ties,
+ * cancellation and NaN are far more frequent than in uniformly random bits. The
+ * same seed gives the same operands. */
 #ifndef VYRE_RUNTIME_PROBE_VECTORS_H
 #define VYRE_RUNTIME_PROBE_VECTORS_H
 
@@ -13,9 +13,11 @@ typedef struct vyre__vectors {
   unsigned fraction, exponents; /* bits of a float */
 } vyre__vectors;
 
+/* Starts a sequence of operands. */
 vyre__vectors vyre__vectors_make(vyre_type type, uint64_t seed);
 
-/* Three floats that go together, or one integer: integers are only converted. */
+/* Generates three related floats, or one integer: integers are only
+ * converted. */
 void vyre__vectors_next(vyre__vectors *v, uint64_t out[3]);
 
 #endif
