@@ -18,7 +18,7 @@ static vyre__lir_inst constant(uint64_t value) {
 }
 
 /* Compares the values that a loop variable takes. */
-TEST(loops_run_as_the_language_says_in_every_type) {
+TEST(loops_follow_the_language_in_every_type) {
   enum { MAX_VALUES = 5 };
   static const struct {
     uint8_t type, kind;
@@ -133,7 +133,7 @@ static void rig_close(rig *r) {
   planned_kernel_close(&r->k);
 }
 
-TEST(a_plan_has_what_the_kernel_asks_for) {
+TEST(a_plan_describes_the_kernel) {
   rig r;
   rig_open(&r);
   const vyre__host_plan *p = &r.plan;
@@ -149,7 +149,7 @@ TEST(a_plan_has_what_the_kernel_asks_for) {
 }
 
 /* Nested loops: the inner one starts at twice the value of the outer one. */
-TEST(the_host_computes_bounds_from_uniforms_lengths_and_loops_around) {
+TEST(the_host_computes_bounds_from_uniforms_lengths_and_outer_loops) {
   enum { N = 2, LENGTH = 8 };
   rig r;
   rig_open(&r);
@@ -402,7 +402,7 @@ FAULT(load_nowhere, host[host_of(p, VYRE__LIR_LOAD)].a = 0)
 FAULT(length_of_spill_buffer, host[host_of(p, VYRE__LIR_LEN)].aux = 3)
 FAULT(far_loop_value, host[host_of(p, VYRE__LIR_LOOP_VALUE)].aux = 2)
 
-TEST(a_plan_that_cannot_be_walked_is_refused_and_named) {
+TEST(an_invalid_plan_is_refused_with_a_reason) {
   static const fault faults[] = {
       {"number of phases (0)", no_phases},
       {"count in the plan (1048577)", too_many},
@@ -461,7 +461,7 @@ TEST(a_plan_that_cannot_be_walked_is_refused_and_named) {
   }
 }
 
-TEST(without_memory_it_says_so) {
+TEST(reading_reports_a_lack_of_memory) {
   rig r;
   rig_open(&r);
   bytes written = write_it(&r);
@@ -514,11 +514,11 @@ TEST(a_plan_of_another_program_does_not_fit) {
 }
 
 TEST_MAIN(
-    TEST_ENTRY(loops_run_as_the_language_says_in_every_type),
-    TEST_ENTRY(a_plan_has_what_the_kernel_asks_for),
-    TEST_ENTRY(the_host_computes_bounds_from_uniforms_lengths_and_loops_around),
+    TEST_ENTRY(loops_follow_the_language_in_every_type),
+    TEST_ENTRY(a_plan_describes_the_kernel),
+    TEST_ENTRY(the_host_computes_bounds_from_uniforms_lengths_and_outer_loops),
     TEST_ENTRY(an_artifact_round_trips), TEST_ENTRY(other_lengths_are_refused),
     TEST_ENTRY(any_changed_byte_is_refused_or_harmless),
-    TEST_ENTRY(a_plan_that_cannot_be_walked_is_refused_and_named),
-    TEST_ENTRY(without_memory_it_says_so),
+    TEST_ENTRY(an_invalid_plan_is_refused_with_a_reason),
+    TEST_ENTRY(reading_reports_a_lack_of_memory),
     TEST_ENTRY(a_plan_of_another_program_does_not_fit))

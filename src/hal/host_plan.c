@@ -409,7 +409,7 @@ vyre_code vyre__out_of_fuel(const vyre_pipeline *p, const vyre__launch *launch,
   return VYRE_FAIL_WITH(
       st, VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL, NULL,
       VYRE_NUMBERS({"max_iterations", limit}),
-      "let the loop end, or raise max_iterations of the dispatch",
+      "let the loop end, or raise max_loop_iterations of the dispatch",
       "kernel '%.60s': a loop went past %llu iterations of one invocation",
       p->program->name, limit);
 }

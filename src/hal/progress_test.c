@@ -52,7 +52,7 @@ static void check_progress(const call *c, uint64_t want_done,
   CHECK_U64(done, want_done);
 }
 
-TEST(all_workgroups_of_all_launches_are_done_in_the_end) {
+TEST(all_workgroups_of_all_launches_are_counted) {
   static const uint32_t groups[] = {1, 7, 5000};
   static call c;
   for (int d = 0; d < 2; d++) {
@@ -142,7 +142,7 @@ TEST(reading_accepts_null) {
   vyre_progress_read(&(vyre_progress){0}, NULL, NULL);
 }
 
-TEST_MAIN(TEST_ENTRY(all_workgroups_of_all_launches_are_done_in_the_end),
+TEST_MAIN(TEST_ENTRY(all_workgroups_of_all_launches_are_counted),
           TEST_ENTRY(progress_grows_while_the_dispatch_runs),
           TEST_ENTRY(unfinished_workgroups_are_not_counted),
           TEST_ENTRY(grid_barriers_are_counted_before_they_are_reached),

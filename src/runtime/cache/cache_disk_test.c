@@ -117,7 +117,7 @@ TEST(an_entry_cut_at_any_length_is_refused_and_replaced) {
   folder_remove(folder);
 }
 
-TEST(an_entry_with_bytes_behind_it_is_refused_and_replaced) {
+TEST(an_entry_with_extra_bytes_is_refused_and_replaced) {
   char folder[FOLDER_TEXT], path[PATH_TEXT];
   contents good = make_entry(folder, path);
   good.bytes[good.size] = 0;
@@ -128,7 +128,7 @@ TEST(an_entry_with_bytes_behind_it_is_refused_and_replaced) {
 }
 
 /* Simulates a hash collision: the name matches, and the key differs. */
-TEST(of_two_keys_with_one_name_the_bytes_decide) {
+TEST(keys_with_the_same_name_are_compared_by_their_bytes) {
   char folder[FOLDER_TEXT], path[PATH_TEXT], other[PATH_TEXT];
   contents good = make_entry(folder, path);
   CHECK(unlink(path) == 0);
@@ -171,7 +171,7 @@ static void put_foreign(const char *path) {
   }
 }
 
-TEST(a_file_that_is_not_a_plain_one_of_this_user_is_refused_and_replaced) {
+TEST(only_regular_files_of_this_user_are_used) {
   static void (*const puts_there[])(const char *) = {put_link, put_pipe,
                                                      put_shared, put_foreign};
   for (size_t i = 0; i < sizeof puts_there / sizeof puts_there[0]; i++) {
@@ -260,7 +260,7 @@ TEST(a_link_to_a_directory_is_not_used) {
   }
 }
 
-TEST(a_file_is_no_directory) {
+TEST(a_file_is_not_a_directory) {
   char folder[FOLDER_TEXT], path[PATH_TEXT];
   folder_make(folder);
   snprintf(path, sizeof path, "%s/file", folder);
@@ -269,7 +269,7 @@ TEST(a_file_is_no_directory) {
   folder_remove(folder);
 }
 
-TEST(a_directory_that_is_not_there_is_made_for_this_user_alone) {
+TEST(a_missing_directory_is_created_for_this_user_only) {
   char folder[FOLDER_TEXT], path[PATH_TEXT];
   folder_make(folder);
   kept_reset();
@@ -322,13 +322,13 @@ static void compile_read_only(void) {
   folder_remove(folder);
 }
 
-TEST(a_directory_that_cannot_be_written_gives_what_it_has) {
+TEST(a_read_only_directory_still_gives_hits) {
   CHECK_U64((unsigned)in_process(compile_read_only, true), 0);
 }
 
 /* --- privileges ----------------------------------------------------------- */
 
-TEST(a_process_with_the_rights_of_another_is_privileged) {
+TEST(a_process_with_other_effective_ids_is_privileged) {
   static const struct {
     unsigned long secure;
     unsigned ids[4];
@@ -378,7 +378,7 @@ static const struct {
     {"nothing is set", NULL, NULL, NULL, NULL, NULL, "neither"},
 };
 
-TEST(the_directory_is_the_first_that_is_named) {
+TEST(the_directory_has_a_fixed_order_of_sources) {
   for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
     vyre__cache cache;
     vyre_context_options options = {.cache_directory = places[i].option};
@@ -400,7 +400,7 @@ TEST(the_directory_is_the_first_that_is_named) {
   }
 }
 
-TEST(a_path_that_is_too_long_is_told_as_that) {
+TEST(a_path_that_is_too_long_is_refused) {
   char path[1300];
   vyre__cache_refusal why;
   memset(path, 'a', sizeof path);
@@ -430,7 +430,7 @@ static const struct {
             {0, "-1", 0},
             {0, "0", 0}};
 
-TEST(the_cap_is_a_whole_number) {
+TEST(the_size_limit_is_a_whole_number) {
   for (size_t i = 0; i < sizeof caps / sizeof caps[0]; i++) {
     vyre__cache cache;
     vyre_context_options options = {.cache_directory = "/o",
@@ -445,7 +445,7 @@ TEST(the_cap_is_a_whole_number) {
   }
 }
 
-TEST(a_context_asks_the_environment) {
+TEST(a_context_reads_the_environment) {
   char folder[FOLDER_TEXT];
   folder_make(folder);
   kept_reset();
@@ -477,7 +477,7 @@ static vyre_pipeline *compile_wide(const kept_rig *r, uint32_t workgroup,
   return pipeline;
 }
 
-TEST(only_who_asks_why_pays_for_a_look_at_all_files) {
+TEST(only_an_explanation_scans_the_directory) {
   char folder[FOLDER_TEXT];
   int looks;
   folder_make(folder);
@@ -566,7 +566,7 @@ static long age_of(const char *path) {
   return (long)(now.tv_sec - about.st_mtim.tv_sec);
 }
 
-TEST(a_use_is_marked_once_a_minute) {
+TEST(a_use_updates_the_time_once_a_minute) {
   static const struct {
     long age;
     bool is_marked;
@@ -591,7 +591,7 @@ TEST(a_use_is_marked_once_a_minute) {
   folder_remove(folder);
 }
 
-TEST(above_the_cap_the_least_recently_used_goes) {
+TEST(above_the_limit_the_least_recently_used_entry_is_evicted) {
   char folder[FOLDER_TEXT], a[PATH_TEXT], b[PATH_TEXT], c[PATH_TEXT],
       d[PATH_TEXT];
   folder_make(folder);
@@ -614,7 +614,7 @@ TEST(above_the_cap_the_least_recently_used_goes) {
   folder_remove(folder);
 }
 
-TEST(an_entry_above_the_cap_is_not_written) {
+TEST(an_entry_above_the_limit_is_not_written) {
   char folder[FOLDER_TEXT], path[PATH_TEXT];
   folder_make(folder);
   kept_reset();
@@ -624,7 +624,7 @@ TEST(an_entry_above_the_cap_is_not_written) {
   folder_remove(folder);
 }
 
-TEST(leftovers_go_when_they_are_old) {
+TEST(old_leftovers_are_removed) {
   char folder[FOLDER_TEXT], old[PATH_TEXT], fresh[PATH_TEXT], mine[PATH_TEXT],
       path[PATH_TEXT];
   folder_make(folder);
@@ -642,7 +642,7 @@ TEST(leftovers_go_when_they_are_old) {
   folder_remove(folder);
 }
 
-TEST(prune_removes_what_is_damaged_and_then_the_oldest) {
+TEST(prune_removes_corrupt_entries_and_then_the_oldest) {
   char folder[FOLDER_TEXT], a[PATH_TEXT], b[PATH_TEXT], c[PATH_TEXT],
       mine[PATH_TEXT];
   folder_make(folder);
@@ -674,7 +674,7 @@ TEST(prune_removes_what_is_damaged_and_then_the_oldest) {
   folder_remove(folder);
 }
 
-TEST(a_listing_has_every_entry_and_what_is_wrong_with_it) {
+TEST(a_listing_has_every_entry_and_its_problem) {
   char folder[FOLDER_TEXT], a[PATH_TEXT], b[PATH_TEXT], renamed[PATH_TEXT];
   folder_make(folder);
   kept_reset();
@@ -757,7 +757,7 @@ static void use_shared(void) {
   }
 }
 
-TEST(processes_share_a_cache_at_once) {
+TEST(concurrent_processes_share_a_cache) {
   folder_make(shared_folder);
   pid_t children[PROCESSES];
   fflush(stdout);
@@ -782,32 +782,30 @@ TEST(processes_share_a_cache_at_once) {
   folder_remove(shared_folder);
 }
 
-TEST_MAIN(
-    TEST_ENTRY(only_who_asks_why_pays_for_a_look_at_all_files),
-    TEST_ENTRY(an_entry_with_any_byte_flipped_is_refused_and_replaced),
-    TEST_ENTRY(an_entry_cut_at_any_length_is_refused_and_replaced),
-    TEST_ENTRY(an_entry_with_bytes_behind_it_is_refused_and_replaced),
-    TEST_ENTRY(of_two_keys_with_one_name_the_bytes_decide),
-    TEST_ENTRY(
-        a_file_that_is_not_a_plain_one_of_this_user_is_refused_and_replaced),
-    TEST_ENTRY(a_directory_with_the_name_of_an_entry_does_no_harm),
-    TEST_ENTRY(a_directory_that_others_can_enter_is_not_used),
-    TEST_ENTRY(a_directory_of_another_user_is_not_used),
-    TEST_ENTRY(a_link_to_a_directory_is_not_used),
-    TEST_ENTRY(a_file_is_no_directory),
-    TEST_ENTRY(a_directory_that_is_not_there_is_made_for_this_user_alone),
-    TEST_ENTRY(a_directory_that_cannot_be_written_gives_what_it_has),
-    TEST_ENTRY(a_process_with_the_rights_of_another_is_privileged),
-    TEST_ENTRY(a_set_uid_process_has_no_cache),
-    TEST_ENTRY(the_directory_is_the_first_that_is_named),
-    TEST_ENTRY(a_path_that_is_too_long_is_told_as_that),
-    TEST_ENTRY(the_cap_is_a_whole_number),
-    TEST_ENTRY(a_context_asks_the_environment),
-    TEST_ENTRY(a_use_is_marked_once_a_minute),
-    TEST_ENTRY(above_the_cap_the_least_recently_used_goes),
-    TEST_ENTRY(an_entry_above_the_cap_is_not_written),
-    TEST_ENTRY(leftovers_go_when_they_are_old),
-    TEST_ENTRY(prune_removes_what_is_damaged_and_then_the_oldest),
-    TEST_ENTRY(a_listing_has_every_entry_and_what_is_wrong_with_it),
-    TEST_ENTRY(a_write_that_fails_leaves_no_file),
-    TEST_ENTRY(processes_share_a_cache_at_once))
+TEST_MAIN(TEST_ENTRY(only_an_explanation_scans_the_directory),
+          TEST_ENTRY(an_entry_with_any_byte_flipped_is_refused_and_replaced),
+          TEST_ENTRY(an_entry_cut_at_any_length_is_refused_and_replaced),
+          TEST_ENTRY(an_entry_with_extra_bytes_is_refused_and_replaced),
+          TEST_ENTRY(keys_with_the_same_name_are_compared_by_their_bytes),
+          TEST_ENTRY(only_regular_files_of_this_user_are_used),
+          TEST_ENTRY(a_directory_with_the_name_of_an_entry_does_no_harm),
+          TEST_ENTRY(a_directory_that_others_can_enter_is_not_used),
+          TEST_ENTRY(a_directory_of_another_user_is_not_used),
+          TEST_ENTRY(a_link_to_a_directory_is_not_used),
+          TEST_ENTRY(a_file_is_not_a_directory),
+          TEST_ENTRY(a_missing_directory_is_created_for_this_user_only),
+          TEST_ENTRY(a_read_only_directory_still_gives_hits),
+          TEST_ENTRY(a_process_with_other_effective_ids_is_privileged),
+          TEST_ENTRY(a_set_uid_process_has_no_cache),
+          TEST_ENTRY(the_directory_has_a_fixed_order_of_sources),
+          TEST_ENTRY(a_path_that_is_too_long_is_refused),
+          TEST_ENTRY(the_size_limit_is_a_whole_number),
+          TEST_ENTRY(a_context_reads_the_environment),
+          TEST_ENTRY(a_use_updates_the_time_once_a_minute),
+          TEST_ENTRY(above_the_limit_the_least_recently_used_entry_is_evicted),
+          TEST_ENTRY(an_entry_above_the_limit_is_not_written),
+          TEST_ENTRY(old_leftovers_are_removed),
+          TEST_ENTRY(prune_removes_corrupt_entries_and_then_the_oldest),
+          TEST_ENTRY(a_listing_has_every_entry_and_its_problem),
+          TEST_ENTRY(a_write_that_fails_leaves_no_file),
+          TEST_ENTRY(concurrent_processes_share_a_cache))

@@ -108,7 +108,7 @@ TEST(other_options_give_another_pipeline) {
   kept_close(&r);
 }
 
-TEST(what_was_let_go_of_is_there_again) {
+TEST(a_released_pipeline_is_found_again) {
   kept_reset();
   kept_rig r = kept_open("");
   for (int i = 0; i < 5; i++) {
@@ -125,7 +125,7 @@ TEST(what_was_let_go_of_is_there_again) {
   kept_close(&r);
 }
 
-TEST(another_device_has_pipelines_of_its_own) {
+TEST(devices_do_not_share_pipelines) {
   kept_reset();
   kept_rig r = kept_open(""), other = kept_open("");
   vyre_pipeline *a = compile(&r, NULL), *b = compile(&other, NULL);
@@ -151,7 +151,7 @@ static void compile_constant(kept_rig *r, int constant) {
   r->program = kept;
 }
 
-TEST(the_least_recently_used_goes_first) {
+TEST(the_least_recently_used_pipeline_is_evicted_first) {
   kept_reset();
   kept_rig r = kept_open("");
   for (int i = 0; i < VYRE_CACHE_IDLE; i++) compile_constant(&r, i);
@@ -166,7 +166,7 @@ TEST(the_least_recently_used_goes_first) {
   kept_close(&r);
 }
 
-TEST(what_is_in_use_is_found_however_much_was_compiled_since) {
+TEST(a_pipeline_in_use_is_always_found) {
   kept_reset();
   kept_rig r = kept_open("");
   vyre_pipeline *used = compile(&r, NULL);
@@ -178,7 +178,7 @@ TEST(what_is_in_use_is_found_however_much_was_compiled_since) {
   kept_close(&r);
 }
 
-TEST(kept_pipelines_do_not_keep_the_device) {
+TEST(idle_pipelines_do_not_retain_the_device) {
   test_heap heap = {.left = -1};
   kept_reset();
   vyre_status st = {0};
@@ -214,7 +214,7 @@ TEST(a_pipeline_outlives_the_callers_device) {
 }
 
 /* The caller may destroy its allocator after it has released the program. */
-TEST(a_program_in_memory_of_the_caller_is_not_kept) {
+TEST(a_program_with_its_own_allocator_is_not_kept) {
   test_heap heap = {.left = -1};
   kept_reset();
   kept_rig r = kept_open("");
@@ -233,7 +233,7 @@ TEST(a_program_in_memory_of_the_caller_is_not_kept) {
   kept_close(&r);
 }
 
-TEST(what_was_prepared_ends_with_its_last_user) {
+TEST(variants_are_freed_with_the_last_reference) {
   kept_reset();
   kept_rig r = kept_open("");
   const vyre_compile_options eight = {.workgroup = {8}};
@@ -256,7 +256,7 @@ TEST(what_was_prepared_ends_with_its_last_user) {
   kept_close(&r);
 }
 
-TEST(ref_keeps_nothing_on_disk_and_says_so) {
+TEST(ref_has_no_disk_cache_and_reports_it) {
   char folder[FOLDER_TEXT];
   folder_make(folder);
   kept_reset();
@@ -272,7 +272,7 @@ TEST(ref_keeps_nothing_on_disk_and_says_so) {
   folder_remove(folder);
 }
 
-TEST(the_yardstick_is_compiled_each_time_and_kept_nowhere) {
+TEST(a_reference_run_does_not_use_the_cache) {
   char folder[FOLDER_TEXT];
   folder_make(folder);
   kept_reset();
@@ -323,7 +323,7 @@ TEST(a_second_context_loads_what_the_first_compiled) {
   folder_remove(folder);
 }
 
-TEST(names_and_places_do_not_matter_on_disk) {
+TEST(names_and_source_locations_do_not_change_the_key) {
   char folder[FOLDER_TEXT];
   folder_make(folder);
   kept_reset();
@@ -337,7 +337,7 @@ TEST(names_and_places_do_not_matter_on_disk) {
   folder_remove(folder);
 }
 
-TEST(names_of_functions_do_not_matter_on_disk) {
+TEST(function_names_do_not_change_the_key) {
   static const char form[] =
       "fn %s(a: u32) -> u32 { return a * 2; }\n"
       "kernel twice workgroup(64) over(y)\nbuffer y : read_write u32[] @0;\n"
@@ -391,7 +391,7 @@ TEST(an_entry_that_the_backend_rejects_is_compiled_again) {
   folder_remove(folder);
 }
 
-TEST(a_backend_that_saves_nothing_is_no_failure) {
+TEST(a_failed_save_does_not_fail_the_compile) {
   char folder[FOLDER_TEXT];
   folder_make(folder);
   kept_reset();
@@ -450,7 +450,7 @@ static const struct {
      "twice"},
 };
 
-TEST(a_field_that_changes_is_a_miss_and_is_named_with_both_values) {
+TEST(a_changed_field_is_a_miss_and_is_named_with_both_values) {
   for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
     char folder[FOLDER_TEXT];
     folder_make(folder);
@@ -519,7 +519,7 @@ TEST(a_field_of_another_version_is_named_too) {
   vyre_arena_deinit(&arena);
 }
 
-TEST(the_nearest_of_several_entries_is_told) {
+TEST(the_nearest_of_several_entries_is_named) {
   char folder[FOLDER_TEXT];
   folder_make(folder);
   kept_reset();
@@ -535,7 +535,7 @@ TEST(the_nearest_of_several_entries_is_told) {
   folder_remove(folder);
 }
 
-TEST(another_program_is_no_near_entry) {
+TEST(an_entry_of_another_program_is_never_near) {
   char folder[FOLDER_TEXT];
   folder_make(folder);
   kept_reset();
@@ -555,7 +555,7 @@ TEST(another_program_is_no_near_entry) {
   folder_remove(folder);
 }
 
-TEST(explain_tells_a_hit_without_loading_and_writes_nothing) {
+TEST(explain_finds_a_hit_without_loading_or_writing) {
   char folder[FOLDER_TEXT];
   folder_make(folder);
   kept_reset();
@@ -646,7 +646,7 @@ static vyre_code compile_with_heap(test_heap *heap, vyre_program *program,
 
 /* Without memory, the cache may find nothing, but the compile fails only if its
  * own memory is missing. Starts from an empty and from a full cache. */
-TEST(no_failure_of_memory_leaks_or_harms) {
+TEST(no_allocation_failure_leaks_or_harms) {
   for (int warm = 0; warm < 2; warm++) {
     for (int once = 0; once < 2; once++) {
       long failures = 0, degraded = 0, n = 0;
@@ -676,7 +676,7 @@ TEST(no_failure_of_memory_leaks_or_harms) {
   }
 }
 
-TEST(an_injected_fault_lets_a_compile_fail_but_no_hit) {
+TEST(an_injected_fault_fails_a_compile_but_not_a_hit) {
   char folder[FOLDER_TEXT];
   folder_make(folder);
   kept_reset();
@@ -732,7 +732,7 @@ static void *compile_many(void *self) {
   return NULL;
 }
 
-TEST(eight_threads_compile_run_and_let_go_at_once) {
+TEST(eight_threads_compile_run_and_release) {
   char folder[FOLDER_TEXT];
   folder_make(folder);
   kept_reset();
@@ -773,34 +773,33 @@ TEST(eight_threads_compile_run_and_let_go_at_once) {
   folder_remove(folder);
 }
 
-TEST_MAIN(
-    TEST_ENTRY(the_same_program_gives_the_same_pipeline),
-    TEST_ENTRY(a_program_parsed_again_gives_the_same_pipeline),
-    TEST_ENTRY(another_program_gives_another_pipeline),
-    TEST_ENTRY(other_options_give_another_pipeline),
-    TEST_ENTRY(what_was_let_go_of_is_there_again),
-    TEST_ENTRY(another_device_has_pipelines_of_its_own),
-    TEST_ENTRY(the_least_recently_used_goes_first),
-    TEST_ENTRY(what_is_in_use_is_found_however_much_was_compiled_since),
-    TEST_ENTRY(kept_pipelines_do_not_keep_the_device),
-    TEST_ENTRY(a_pipeline_outlives_the_callers_device),
-    TEST_ENTRY(a_program_in_memory_of_the_caller_is_not_kept),
-    TEST_ENTRY(what_was_prepared_ends_with_its_last_user),
-    TEST_ENTRY(ref_keeps_nothing_on_disk_and_says_so),
-    TEST_ENTRY(the_yardstick_is_compiled_each_time_and_kept_nowhere),
-    TEST_ENTRY(a_second_context_loads_what_the_first_compiled),
-    TEST_ENTRY(names_and_places_do_not_matter_on_disk),
-    TEST_ENTRY(names_of_functions_do_not_matter_on_disk),
-    TEST_ENTRY(variants_are_loaded_from_disk),
-    TEST_ENTRY(an_entry_that_the_backend_rejects_is_compiled_again),
-    TEST_ENTRY(a_backend_that_saves_nothing_is_no_failure),
-    TEST_ENTRY(a_field_that_changes_is_a_miss_and_is_named_with_both_values),
-    TEST_ENTRY(the_key_has_every_field_once_and_in_order),
-    TEST_ENTRY(a_field_of_another_version_is_named_too),
-    TEST_ENTRY(the_nearest_of_several_entries_is_told),
-    TEST_ENTRY(another_program_is_no_near_entry),
-    TEST_ENTRY(explain_tells_a_hit_without_loading_and_writes_nothing),
-    TEST_ENTRY(bad_calls_are_refused),
-    TEST_ENTRY(no_failure_of_memory_leaks_or_harms),
-    TEST_ENTRY(an_injected_fault_lets_a_compile_fail_but_no_hit),
-    TEST_ENTRY(eight_threads_compile_run_and_let_go_at_once))
+TEST_MAIN(TEST_ENTRY(the_same_program_gives_the_same_pipeline),
+          TEST_ENTRY(a_program_parsed_again_gives_the_same_pipeline),
+          TEST_ENTRY(another_program_gives_another_pipeline),
+          TEST_ENTRY(other_options_give_another_pipeline),
+          TEST_ENTRY(a_released_pipeline_is_found_again),
+          TEST_ENTRY(devices_do_not_share_pipelines),
+          TEST_ENTRY(the_least_recently_used_pipeline_is_evicted_first),
+          TEST_ENTRY(a_pipeline_in_use_is_always_found),
+          TEST_ENTRY(idle_pipelines_do_not_retain_the_device),
+          TEST_ENTRY(a_pipeline_outlives_the_callers_device),
+          TEST_ENTRY(a_program_with_its_own_allocator_is_not_kept),
+          TEST_ENTRY(variants_are_freed_with_the_last_reference),
+          TEST_ENTRY(ref_has_no_disk_cache_and_reports_it),
+          TEST_ENTRY(a_reference_run_does_not_use_the_cache),
+          TEST_ENTRY(a_second_context_loads_what_the_first_compiled),
+          TEST_ENTRY(names_and_source_locations_do_not_change_the_key),
+          TEST_ENTRY(function_names_do_not_change_the_key),
+          TEST_ENTRY(variants_are_loaded_from_disk),
+          TEST_ENTRY(an_entry_that_the_backend_rejects_is_compiled_again),
+          TEST_ENTRY(a_failed_save_does_not_fail_the_compile),
+          TEST_ENTRY(a_changed_field_is_a_miss_and_is_named_with_both_values),
+          TEST_ENTRY(the_key_has_every_field_once_and_in_order),
+          TEST_ENTRY(a_field_of_another_version_is_named_too),
+          TEST_ENTRY(the_nearest_of_several_entries_is_named),
+          TEST_ENTRY(an_entry_of_another_program_is_never_near),
+          TEST_ENTRY(explain_finds_a_hit_without_loading_or_writing),
+          TEST_ENTRY(bad_calls_are_refused),
+          TEST_ENTRY(no_allocation_failure_leaks_or_harms),
+          TEST_ENTRY(an_injected_fault_fails_a_compile_but_not_a_hit),
+          TEST_ENTRY(eight_threads_compile_run_and_release))

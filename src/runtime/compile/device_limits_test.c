@@ -186,7 +186,7 @@ static const char copy_text[] =
     "buffer y : write u32[] @1 output;\n"
     "{ if (global_id.x < len(y)) y[global_id.x] = x[global_id.x]; }\n";
 
-TEST(buffers_that_are_sized_when_they_are_bound_have_the_same_limit) {
+TEST(buffers_without_a_fixed_size_have_the_same_limit) {
   static const struct {
     size_t in, out;
     const char *word; /* NULL: it is good */
@@ -240,7 +240,7 @@ enum { BYTES = 64 };
 
 static const uint64_t alignments[] = {1, 64, PAGE, 1 << 16};
 
-TEST(slots_are_bound_where_they_are) {
+TEST(host_buffers_are_bound_without_a_copy) {
   for (size_t i = 0; i < sizeof alignments / sizeof alignments[0]; i++) {
     vyre_status st = {0};
     stand s;
@@ -313,9 +313,8 @@ TEST(copies_of_owned_inputs_are_aligned_and_counted_once) {
   }
 }
 
-TEST_MAIN(
-    TEST_ENTRY(a_missing_feature_is_refused_before_the_backend),
-    TEST_ENTRY(buffers_that_are_sized_when_they_are_bound_have_the_same_limit),
-    TEST_ENTRY(a_workgroup_that_is_too_large_is_refused_with_the_limits),
-    TEST_ENTRY(slots_are_bound_where_they_are),
-    TEST_ENTRY(copies_of_owned_inputs_are_aligned_and_counted_once))
+TEST_MAIN(TEST_ENTRY(a_missing_feature_is_refused_before_the_backend),
+          TEST_ENTRY(buffers_without_a_fixed_size_have_the_same_limit),
+          TEST_ENTRY(a_workgroup_that_is_too_large_is_refused_with_the_limits),
+          TEST_ENTRY(host_buffers_are_bound_without_a_copy),
+          TEST_ENTRY(copies_of_owned_inputs_are_aligned_and_counted_once))

@@ -51,7 +51,7 @@ TEST(emits_after_each_pass) {
   vyre_module_release(module);
 }
 
-TEST(emits_the_same_again) {
+TEST(emitting_twice_gives_the_same_text) {
   static text_buffer a, b;
   vyre_module *module = parse_module(kernel_text(body));
   const vyre_program *program = vyre_module_kernel(module, 0);
@@ -96,7 +96,7 @@ static unsigned count_of(const char *bytes, const char *word) {
 /* A compiler must not repeat the load of an index: `freeze` prevents that in
  * LLVM, and a volatile load in Vulkan drivers. Uniforms do not change, and
  * other values do not affect bounds checks. */
-TEST(loads_that_decide_are_marked) {
+TEST(loads_for_bounds_checks_are_marked) {
   static const struct {
     const char *body;
     bool in_llvm, in_spirv;
@@ -138,7 +138,7 @@ TEST(loads_that_decide_are_marked) {
   }
 }
 
-TEST(refuses_what_is_wrong) {
+TEST(refuses_invalid_options) {
   static text_buffer out;
   vyre_module *module = parse_module(kernel_text(body));
   vyre_module *loud = parse_module(kernel_text("print(i);\ny[i] = x[i];"));
@@ -310,10 +310,10 @@ TEST(survives_running_out_of_memory) {
 }
 
 TEST_MAIN(TEST_ENTRY(passes_have_names), TEST_ENTRY(emits_after_each_pass),
-          TEST_ENTRY(emits_the_same_again),
+          TEST_ENTRY(emitting_twice_gives_the_same_text),
           TEST_ENTRY(proves_for_the_workgroup_that_runs),
-          TEST_ENTRY(loads_that_decide_are_marked),
-          TEST_ENTRY(refuses_what_is_wrong),
+          TEST_ENTRY(loads_for_bounds_checks_are_marked),
+          TEST_ENTRY(refuses_invalid_options),
           TEST_ENTRY(refuses_c_with_words_for_bytes),
           TEST_ENTRY(refuses_a_program_without_a_body),
           TEST_ENTRY(lists_accesses), TEST_ENTRY(accesses_take_no_null),

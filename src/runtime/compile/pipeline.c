@@ -42,11 +42,11 @@ static vyre_code check_buffers(const vyre_device *device,
        * however often it runs (docs/contract.md). */
       return VYRE_FAIL(
           st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
-          "leave out `persistent`, and bind one resident buffer "
+          "remove `persistent`, and bind one device buffer "
           "(vyre_buffer_create) as its input and its output: it stays on "
-          "the device from dispatch to dispatch",
+          "the device between dispatches",
           "device '%s' cannot compile kernel '%.60s': buffer '%.60s' is "
-          "persistent, and a pipeline keeps nothing between dispatches",
+          "persistent, but a pipeline has no state between dispatches",
           device->backend->name, program->name, buffer->name);
     }
     if (vyre__is_shared(buffer) && buffer->pipeline_live_out) {

@@ -38,7 +38,7 @@ TEST(an_id_is_the_device_and_the_fingerprint) {
   rig_close(&r);
 }
 
-TEST(a_pipeline_tells_what_it_binds) {
+TEST(a_pipeline_describes_its_bindings) {
   rig r = rig_open(text, NULL);
   CHECK(vyre_pipeline_program(r.pipeline) == r.program);
   const uint32_t *size = vyre_pipeline_workgroup(r.pipeline);
@@ -71,7 +71,7 @@ TEST(a_pipeline_tells_what_it_binds) {
   rig_close(&r);
 }
 
-TEST(a_device_tells_its_name_and_what_it_can) {
+TEST(a_device_describes_its_name_and_capabilities) {
   vyre_status st = {0};
   for (size_t i = 0;; i++) {
     vyre_device_info info;
@@ -96,7 +96,7 @@ TEST(a_device_tells_its_name_and_what_it_can) {
 
 /* Features of the language that no device supports: the status names the
  * device, the kernel and the buffer, and suggests an alternative. */
-TEST(what_is_not_supported_names_the_real_device) {
+TEST(an_unsupported_feature_names_the_real_device) {
   static const struct {
     const char *text, *names, *fix;
   } cases[] = {
@@ -180,7 +180,7 @@ TEST(grid_barriers_are_counted_when_a_kernel_is_compiled) {
   rig_close(&r);
 }
 
-TEST(a_pipeline_tells_what_it_needs) {
+TEST(a_pipeline_describes_its_resources) {
   static const char *const texts[] = {text, /* over(y), 8 x 4 bytes shared */
                                       "kernel g workgroup(4)\n"
                                       "buffer y : read_write u32[] @0;\n"
@@ -236,10 +236,10 @@ TEST(a_pipeline_tells_what_it_needs) {
   CHECK(!vyre_pipeline_get_resources(NULL, &got) && !got.has_launches);
 }
 
-TEST_MAIN(TEST_ENTRY(a_pipeline_tells_what_it_needs),
+TEST_MAIN(TEST_ENTRY(a_pipeline_describes_its_resources),
           TEST_ENTRY(an_id_is_the_device_and_the_fingerprint),
-          TEST_ENTRY(a_pipeline_tells_what_it_binds),
+          TEST_ENTRY(a_pipeline_describes_its_bindings),
           TEST_ENTRY(grid_barriers_are_counted_when_a_kernel_is_compiled),
-          TEST_ENTRY(a_device_tells_its_name_and_what_it_can),
-          TEST_ENTRY(what_is_not_supported_names_the_real_device),
+          TEST_ENTRY(a_device_describes_its_name_and_capabilities),
+          TEST_ENTRY(an_unsupported_feature_names_the_real_device),
           TEST_ENTRY(a_device_buffer_keeps_its_contents_between_dispatches))

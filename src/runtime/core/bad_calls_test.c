@@ -2,7 +2,7 @@
 /* Calls that are refused, and what they say about it. */
 #include "runtime/recording/recording_testing.h"
 
-TEST(a_slot_is_bound_to_one_place) {
+TEST(a_slot_is_bound_to_one_kind_of_memory) {
   bench b = bench_open((vyre_allocator){0});
   vyre_recording *rec;
   vyre_host_buffer kept = {0};
@@ -42,7 +42,7 @@ TEST(a_fault_is_armed_once) {
   rig_close(&r);
 }
 
-TEST(memory_that_fails_on_purpose_says_so) {
+TEST(an_injected_allocation_failure_is_named) {
   rig r = rig_open("kernel k workgroup(1) { }", NULL);
   for (int n = 1;; n++) {
     char order[32];
@@ -69,7 +69,7 @@ TEST(memory_that_fails_on_purpose_says_so) {
 }
 
 /* An injected fault is not blamed for a later failure. */
-TEST(memory_that_really_fails_does_not_speak_of_faults) {
+TEST(a_real_allocation_failure_does_not_mention_faults) {
   test_heap heap = {.left = -1};
   rig r = rig_open("kernel k workgroup(1) { }", &heap);
   vyre_status st = {0};
@@ -85,7 +85,7 @@ TEST(memory_that_really_fails_does_not_speak_of_faults) {
   rig_close(&r);
 }
 
-TEST(a_wait_for_no_fence_says_so) {
+TEST(a_wait_for_no_fence_is_refused) {
   vyre_fence *fences[1] = {NULL};
   vyre_status st = {0};
   size_t which;
@@ -94,7 +94,7 @@ TEST(a_wait_for_no_fence_says_so) {
   CHECK_HAS(st.message, "count is 0");
 }
 
-TEST(names_of_devices_are_exact_and_safe_to_show) {
+TEST(device_names_are_exact_and_safe_to_print) {
   static const struct {
     const char *name, *shown;
   } cases[] = {{"ref:00", "'ref:00'"},
@@ -146,7 +146,7 @@ TEST(a_slot_bound_as_read_only_is_not_called_imported) {
   bench_close(&b);
 }
 
-TEST(outputs_say_what_is_wrong_with_their_memory) {
+TEST(invalid_output_memory_is_described) {
   rig r = rig_open(
       "kernel k workgroup(1) over(y)\nbuffer y : read_write u32[] @0;\n"
       "buffer z : write u32[] @1 output;\n{ z[0] = y[0]; }",
@@ -174,7 +174,7 @@ TEST(outputs_say_what_is_wrong_with_their_memory) {
 }
 
 /* Whatever is wrong with one of many: it is named, and none is done. */
-TEST(a_transfer_of_many_that_fails_is_named) {
+TEST(the_failing_transfer_of_several_is_named) {
   rig r = rig_open("kernel k workgroup(1) { }", NULL);
   rig other = rig_open("kernel k workgroup(1) { }", NULL);
   vyre_status st = {0};
@@ -214,7 +214,7 @@ TEST(a_transfer_of_many_that_fails_is_named) {
 }
 
 /* Of a replay, and of the dispatch in it: the shorter one is what ran out. */
-TEST(a_timeout_is_told_as_it_was_given) {
+TEST(a_timeout_is_reported_as_it_was_passed) {
   static const struct {
     uint64_t replay_ns, own_ns, says_ns;
     int kernel;
@@ -251,13 +251,13 @@ TEST(a_timeout_is_told_as_it_was_given) {
   bench_close(&b);
 }
 
-TEST_MAIN(TEST_ENTRY(a_slot_is_bound_to_one_place),
+TEST_MAIN(TEST_ENTRY(a_slot_is_bound_to_one_kind_of_memory),
           TEST_ENTRY(a_fault_is_armed_once),
-          TEST_ENTRY(memory_that_fails_on_purpose_says_so),
-          TEST_ENTRY(memory_that_really_fails_does_not_speak_of_faults),
-          TEST_ENTRY(a_wait_for_no_fence_says_so),
-          TEST_ENTRY(names_of_devices_are_exact_and_safe_to_show),
+          TEST_ENTRY(an_injected_allocation_failure_is_named),
+          TEST_ENTRY(a_real_allocation_failure_does_not_mention_faults),
+          TEST_ENTRY(a_wait_for_no_fence_is_refused),
+          TEST_ENTRY(device_names_are_exact_and_safe_to_print),
           TEST_ENTRY(a_slot_bound_as_read_only_is_not_called_imported),
-          TEST_ENTRY(a_transfer_of_many_that_fails_is_named),
-          TEST_ENTRY(a_timeout_is_told_as_it_was_given),
-          TEST_ENTRY(outputs_say_what_is_wrong_with_their_memory))
+          TEST_ENTRY(the_failing_transfer_of_several_is_named),
+          TEST_ENTRY(a_timeout_is_reported_as_it_was_passed),
+          TEST_ENTRY(invalid_output_memory_is_described))

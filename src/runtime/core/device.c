@@ -482,12 +482,12 @@ void vyre__device_leave(vyre_device *device) {
 
 vyre_code vyre__device_lost(const vyre_device *device, vyre_status *st) {
   if (atomic_load(&device->state->is_forked)) {
-    return VYRE_FAIL_WITH(
-        st, VYRE_DEVICE_LOST, VYRE_KIND_DEVICE_LOST, NULL,
-        VYRE_NUMBERS({"device", device->state->id}),
-        "open the device again in the child process",
-        "device '%s' was opened before fork, by the parent process",
-        vyre_device_name(device));
+    return VYRE_FAIL_WITH(st, VYRE_DEVICE_LOST, VYRE_KIND_DEVICE_LOST, NULL,
+                          VYRE_NUMBERS({"device", device->state->id}),
+                          "open the device again in the child process",
+                          "device '%s' belongs to the parent process; a forked "
+                          "child cannot use it",
+                          vyre_device_name(device));
   }
   return VYRE_FAIL_WITH(
       st, VYRE_DEVICE_LOST, VYRE_KIND_DEVICE_LOST, NULL,

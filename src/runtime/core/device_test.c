@@ -87,7 +87,7 @@ TEST(every_device_is_listed_by_the_name_that_opens_it) {
   CHECK(!vyre__device_list_of(most, COUNT, &info));
 }
 
-TEST(names_that_are_none) {
+TEST(unknown_names_are_refused) {
   static const char *const names[] = {
       "",         "mult",     "multi:",   "multi:3",           "multi:x",
       "multi:1x", "multi:-1", "multi 1",  "multi:99999999999", "Multi",
@@ -101,7 +101,7 @@ TEST(names_that_are_none) {
   }
 }
 
-TEST(the_first_of_several_has_two_names) {
+TEST(the_first_of_several_devices_has_two_names) {
   vyre_status st = {0};
   vyre_device *device;
   CHECK_OK(vyre__device_open_of(most, NULL, "multi:0", &device, &st), st);
@@ -110,7 +110,7 @@ TEST(the_first_of_several_has_two_names) {
   vyre_device_release(device);
 }
 
-TEST(auto_says_which_and_why) {
+TEST(auto_gives_its_choice_and_the_reason) {
   static const struct {
     size_t from, count;
     const char *name, *reason; /* NULL: none */
@@ -169,7 +169,7 @@ static vyre_code preload(const vyre_context *context, vyre_status *st) {
   return VYRE_OK;
 }
 
-TEST(what_a_device_needs_is_loaded_by_its_name) {
+TEST(preload_loads_the_libraries_of_a_named_device) {
   vyre__backend needs = lone, none = multi, missing = fast, old = lone;
   needs.preload = missing.preload = old.preload = preload;
   old.name = "old";
@@ -210,9 +210,9 @@ TEST(what_a_device_needs_is_loaded_by_its_name) {
               VYRE_KIND_INVALID_ARGUMENT);
 }
 
-TEST_MAIN(TEST_ENTRY(what_a_device_needs_is_loaded_by_its_name),
+TEST_MAIN(TEST_ENTRY(preload_loads_the_libraries_of_a_named_device),
           TEST_ENTRY(a_table_of_another_version_is_refused),
           TEST_ENTRY(every_device_is_listed_by_the_name_that_opens_it),
-          TEST_ENTRY(names_that_are_none),
-          TEST_ENTRY(the_first_of_several_has_two_names),
-          TEST_ENTRY(auto_says_which_and_why))
+          TEST_ENTRY(unknown_names_are_refused),
+          TEST_ENTRY(the_first_of_several_devices_has_two_names),
+          TEST_ENTRY(auto_gives_its_choice_and_the_reason))

@@ -51,7 +51,7 @@ static void make(job *j, uint32_t rounds, uint32_t add) {
                                  .output_count = 1};
 }
 
-TEST(owned_inputs_may_change_at_once) {
+TEST(owned_inputs_may_change_after_the_call) {
   vyre_status st = {0};
   rig r = rig_open(text, NULL);
   job slow, j;
@@ -96,7 +96,7 @@ TEST(borrowed_inputs_are_not_copied) {
   rig_close(&r);
 }
 
-TEST(a_wait_ends_in_time_and_the_work_goes_on) {
+TEST(a_timed_out_wait_does_not_stop_the_work) {
   vyre_status st = {0};
   rig r = rig_open(text, NULL);
   job j;
@@ -114,7 +114,7 @@ TEST(a_wait_ends_in_time_and_the_work_goes_on) {
   rig_close(&r);
 }
 
-TEST(a_dispatch_that_takes_too_long_ends_as_a_status) {
+TEST(a_dispatch_that_takes_too_long_fails) {
   vyre_status st = {0};
   rig r = rig_open(text, NULL);
   job j, after;
@@ -133,7 +133,7 @@ TEST(a_dispatch_that_takes_too_long_ends_as_a_status) {
   rig_close(&r);
 }
 
-TEST(any_of_several) {
+TEST(wait_any_returns_the_first_finished_fence) {
   vyre_status st = {0};
   rig a = rig_open(text, NULL), b = rig_open(text, NULL);
   job slow, quick;
@@ -191,7 +191,7 @@ TEST(a_callback_is_called_once) {
   rig_close(&r);
 }
 
-TEST(a_descriptor_for_an_event_loop) {
+TEST(a_fence_has_a_descriptor_for_an_event_loop) {
   vyre_status st = {0};
   rig r = rig_open(text, NULL);
   for (int late = 0; late < 2; late++) {
@@ -212,7 +212,7 @@ TEST(a_descriptor_for_an_event_loop) {
   rig_close(&r);
 }
 
-TEST(all_handles_may_go_before_the_work_is_over) {
+TEST(all_handles_may_be_released_before_the_work_ends) {
   vyre_status st = {0};
   test_heap heap = {.left = -1};
   rig r = rig_open(text, NULL);
@@ -304,7 +304,7 @@ static void *churn(void *self) {
   return (void *)(uintptr_t)st.code;
 }
 
-TEST(everything_at_once_in_many_threads) {
+TEST(many_threads_submit_wait_and_compile) {
   rig r = rig_open(text, NULL);
   pthread_t threads[THREADS];
   for (int i = 0; i < THREADS; i++) {
@@ -354,7 +354,7 @@ static int work_in_child(rig *r, vyre_buffer x) {
   return 0;
 }
 
-TEST(the_child_of_a_fork_has_a_queue_of_its_own) {
+TEST(a_forked_child_has_its_own_queue) {
   if (HAS_TSAN) return; /* it does not go on after a fork of many threads */
   vyre_status st = {0};
   rig r = rig_open(text, NULL);
@@ -390,13 +390,14 @@ TEST(the_child_of_a_fork_has_a_queue_of_its_own) {
   rig_close(&r);
 }
 
-TEST_MAIN(TEST_ENTRY(owned_inputs_may_change_at_once),
+TEST_MAIN(TEST_ENTRY(owned_inputs_may_change_after_the_call),
           TEST_ENTRY(borrowed_inputs_are_not_copied),
-          TEST_ENTRY(a_wait_ends_in_time_and_the_work_goes_on),
-          TEST_ENTRY(a_dispatch_that_takes_too_long_ends_as_a_status),
-          TEST_ENTRY(any_of_several), TEST_ENTRY(a_callback_is_called_once),
-          TEST_ENTRY(a_descriptor_for_an_event_loop),
-          TEST_ENTRY(all_handles_may_go_before_the_work_is_over),
+          TEST_ENTRY(a_timed_out_wait_does_not_stop_the_work),
+          TEST_ENTRY(a_dispatch_that_takes_too_long_fails),
+          TEST_ENTRY(wait_any_returns_the_first_finished_fence),
+          TEST_ENTRY(a_callback_is_called_once),
+          TEST_ENTRY(a_fence_has_a_descriptor_for_an_event_loop),
+          TEST_ENTRY(all_handles_may_be_released_before_the_work_ends),
           TEST_ENTRY(compiles_in_the_background),
-          TEST_ENTRY(the_child_of_a_fork_has_a_queue_of_its_own),
-          TEST_ENTRY(everything_at_once_in_many_threads))
+          TEST_ENTRY(a_forked_child_has_its_own_queue),
+          TEST_ENTRY(many_threads_submit_wait_and_compile))

@@ -145,7 +145,7 @@ TEST(options_are_listed_for_every_backend_that_has_any) {
 }
 
 /* A context checks all options, also those of devices that are never opened. */
-TEST(a_context_knows_the_options_of_all_backends) {
+TEST(a_context_checks_the_options_of_all_backends) {
   static const struct {
     const char *text, *says;
   } cases[] = {{"ref.width=8", "backend 'ref' has no option 'width'"},
@@ -223,6 +223,6 @@ TEST(a_bad_environment_variable_is_named) {
 TEST_MAIN(TEST_ENTRY(a_device_gets_its_options_and_no_others),
           TEST_ENTRY(invalid_options_are_refused_by_name),
           TEST_ENTRY(options_are_listed_for_every_backend_that_has_any),
-          TEST_ENTRY(a_context_knows_the_options_of_all_backends),
+          TEST_ENTRY(a_context_checks_the_options_of_all_backends),
           TEST_ENTRY(the_environment_can_set_options),
           TEST_ENTRY(a_bad_environment_variable_is_named))

@@ -48,7 +48,7 @@ static uint32_t value_of(const rig *r, vyre_buffer y) {
   return value;
 }
 
-TEST(resident_buffers_see_work_in_the_order_of_the_calls) {
+TEST(device_buffers_see_work_in_call_order) {
   for (size_t count = 1; count <= 2; count++) {
     rig r = rig_open(text, NULL);
     vyre_status st = {0};
@@ -122,7 +122,7 @@ TEST(a_replay_without_a_fence_does_not_overtake_queued_work) {
 
 /* Bytes of the host, so that only the queued replay itself is to be waited
  * for. */
-TEST(a_replay_without_a_fence_comes_after_queued_ones_of_its_recording) {
+TEST(a_replay_without_a_fence_runs_after_queued_replays_of_its_recording) {
   rig r = rig_open(text, NULL);
   vyre_status st = {0};
   vyre_fence *fences[2];
@@ -167,7 +167,7 @@ static bool ask_inside(void *self, const char *bytes, size_t length) {
   return true;
 }
 
-TEST(a_callback_of_a_replay_does_not_wait_for_what_waits_for_it) {
+TEST(a_callback_of_a_replay_does_not_deadlock_with_queued_work) {
   static const char telling[] =
       "kernel k workgroup(1)\n"
       "buffer x : read u32[1] @0;\n"
@@ -246,7 +246,7 @@ static uint64_t now(void) {
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-TEST(wall_time_begins_with_the_call) {
+TEST(wall_time_starts_with_the_call) {
   rig r = rig_open(text, NULL);
   vyre_status st = {0};
   vyre_buffer y;
@@ -308,7 +308,7 @@ static int takers(void) {
   return count;
 }
 
-TEST(signals_are_not_for_the_threads_of_a_device) {
+TEST(threads_of_a_device_block_signals) {
   rig r = rig_open(text, NULL);
   vyre_status st = {0};
   int before = takers();
@@ -335,11 +335,11 @@ TEST(signals_are_not_for_the_threads_of_a_device) {
 }
 
 TEST_MAIN(
-    TEST_ENTRY(resident_buffers_see_work_in_the_order_of_the_calls),
+    TEST_ENTRY(device_buffers_see_work_in_call_order),
     TEST_ENTRY(a_replay_without_a_fence_does_not_overtake_queued_work),
     TEST_ENTRY(
-        a_replay_without_a_fence_comes_after_queued_ones_of_its_recording),
-    TEST_ENTRY(a_callback_of_a_replay_does_not_wait_for_what_waits_for_it),
+        a_replay_without_a_fence_runs_after_queued_replays_of_its_recording),
+    TEST_ENTRY(a_callback_of_a_replay_does_not_deadlock_with_queued_work),
     TEST_ENTRY(a_callback_may_dispatch),
-    TEST_ENTRY(wall_time_begins_with_the_call),
-    TEST_ENTRY(signals_are_not_for_the_threads_of_a_device))
+    TEST_ENTRY(wall_time_starts_with_the_call),
+    TEST_ENTRY(threads_of_a_device_block_signals))

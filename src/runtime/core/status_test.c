@@ -720,7 +720,7 @@ TEST(a_failure_describes_its_own_call) {
   world_close();
 }
 
-TEST(a_success_leaves_nothing_of_an_earlier_failure) {
+TEST(a_success_clears_an_earlier_failure) {
   world_open();
   for (size_t i = 0; i < CALLS_COUNT; i++) {
     if (!calls[i].succeeds) continue;
@@ -737,7 +737,7 @@ TEST(a_success_leaves_nothing_of_an_earlier_failure) {
 }
 
 /* A caller whose wait times out, waits again, and then makes a mistake. */
-TEST(a_wait_that_timed_out_is_forgotten_once_the_next_call_begins) {
+TEST(the_next_call_clears_a_timed_out_wait) {
   static const char endless[] =
       "kernel k workgroup(1) buffer y : write u32[1] @0; {\n"
       "    var n = 0u; while (n < 30000u) { n++; }\n"
@@ -799,8 +799,7 @@ TEST(the_first_cause_inside_a_call_is_kept) {
   rig_close(&r);
 }
 
-TEST_MAIN(
-    TEST_ENTRY(a_failure_describes_its_own_call),
-    TEST_ENTRY(a_success_leaves_nothing_of_an_earlier_failure),
-    TEST_ENTRY(a_wait_that_timed_out_is_forgotten_once_the_next_call_begins),
-    TEST_ENTRY(the_first_cause_inside_a_call_is_kept))
+TEST_MAIN(TEST_ENTRY(a_failure_describes_its_own_call),
+          TEST_ENTRY(a_success_clears_an_earlier_failure),
+          TEST_ENTRY(the_next_call_clears_a_timed_out_wait),
+          TEST_ENTRY(the_first_cause_inside_a_call_is_kept))

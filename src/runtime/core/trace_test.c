@@ -328,7 +328,7 @@ TEST(every_kind_of_work_has_its_event) {
   remove_folder();
 }
 
-TEST(work_of_a_queue_is_on_its_own_track) {
+TEST(queued_work_has_its_own_track) {
   make_folder();
   rig r = open_traced(path, NULL);
   submit_and_wait(r.pipeline, 3);
@@ -492,7 +492,7 @@ TEST(a_replay_that_fails_ends_its_loops_in_the_trace) {
   CHECK_TEXT(only("replay", "copy")->result, "ok");
 }
 
-TEST(what_failed_is_told_as_failed) {
+TEST(a_failed_event_has_its_result) {
   vyre_status st = {0};
   make_folder();
   rig r = open_traced(path, NULL);
@@ -526,7 +526,7 @@ TEST(any_bytes_may_be_a_label) {
 
 /* --- the file ------------------------------------------------------------- */
 
-TEST(a_process_that_is_killed_leaves_a_whole_file) {
+TEST(a_killed_process_leaves_a_valid_file) {
   make_folder();
   fflush(stdout);
   pid_t child = fork();
@@ -545,7 +545,7 @@ TEST(a_process_that_is_killed_leaves_a_whole_file) {
   remove_folder();
 }
 
-TEST(a_context_goes_on_where_one_of_this_process_ended) {
+TEST(a_context_continues_a_file_of_this_process) {
   vyre_status st = {0};
   make_folder();
   for (int i = 0; i < 3; i++) {
@@ -593,7 +593,7 @@ TEST(two_contexts_never_share_a_file) {
   remove_folder();
 }
 
-TEST(the_id_of_the_process_may_be_in_the_name) {
+TEST(the_file_name_may_have_the_process_id) {
   char named[128], want[128];
   make_folder();
   snprintf(named, sizeof named, "%s/a%%p.json", folder);
@@ -605,7 +605,7 @@ TEST(the_id_of_the_process_may_be_in_the_name) {
   remove_folder();
 }
 
-TEST(what_cannot_be_written_is_told_at_once) {
+TEST(an_unwritable_file_is_refused_at_once) {
   static const char *const files[] = {"/nonexistent/folder/t.json", "/tmp",
                                       "/dev/null"};
   for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
@@ -644,7 +644,7 @@ TEST(a_pipe_is_refused_at_once) {
 }
 
 /* A file that may not grow any more, in the middle of a run. */
-TEST(what_cannot_be_written_later_is_counted) {
+TEST(events_that_cannot_be_written_are_counted) {
   vyre_status st = {0};
   vyre_trace_info info;
   struct rlimit before, none;
@@ -667,7 +667,7 @@ TEST(what_cannot_be_written_later_is_counted) {
 }
 
 /* The signal of such a write ends a process that does not know of it. */
-TEST(a_limit_on_files_does_not_end_the_process) {
+TEST(a_file_size_limit_does_not_kill_the_process) {
   enum { SMALL = 4, LARGE = 20000 };
   make_folder();
   for (int is_small = 0; is_small < 2; is_small++) {
@@ -704,7 +704,7 @@ TEST(a_limit_on_files_does_not_end_the_process) {
   remove_folder();
 }
 
-TEST(a_child_leaves_the_file_of_its_parent_alone) {
+TEST(a_forked_child_does_not_write_the_trace_of_its_parent) {
   vyre_status st = {0};
   make_folder();
   rig r = open_traced(path, NULL);
@@ -730,7 +730,7 @@ TEST(a_child_leaves_the_file_of_its_parent_alone) {
 
 /* --- costs ---------------------------------------------------------------- */
 
-TEST(without_a_trace_there_is_no_memory_and_no_file) {
+TEST(without_a_trace_no_memory_and_no_file_is_used) {
   vyre_context *context;
   vyre_status st = {0};
   vyre_trace_info info = {.event_count = 7};
@@ -811,21 +811,21 @@ TEST(many_threads_trace_at_once) {
 }
 
 TEST_MAIN(TEST_ENTRY(every_kind_of_work_has_its_event),
-          TEST_ENTRY(work_of_a_queue_is_on_its_own_track),
+          TEST_ENTRY(queued_work_has_its_own_track),
           TEST_ENTRY(a_replay_and_its_items_have_events),
           TEST_ENTRY(a_replay_with_a_fence_is_on_the_track_of_its_queue),
           TEST_ENTRY(a_replay_that_fails_ends_its_loops_in_the_trace),
-          TEST_ENTRY(what_failed_is_told_as_failed),
+          TEST_ENTRY(a_failed_event_has_its_result),
           TEST_ENTRY(any_bytes_may_be_a_label),
-          TEST_ENTRY(a_process_that_is_killed_leaves_a_whole_file),
-          TEST_ENTRY(a_context_goes_on_where_one_of_this_process_ended),
+          TEST_ENTRY(a_killed_process_leaves_a_valid_file),
+          TEST_ENTRY(a_context_continues_a_file_of_this_process),
           TEST_ENTRY(two_contexts_never_share_a_file),
-          TEST_ENTRY(the_id_of_the_process_may_be_in_the_name),
-          TEST_ENTRY(what_cannot_be_written_is_told_at_once),
+          TEST_ENTRY(the_file_name_may_have_the_process_id),
+          TEST_ENTRY(an_unwritable_file_is_refused_at_once),
           TEST_ENTRY(a_pipe_is_refused_at_once),
-          TEST_ENTRY(what_cannot_be_written_later_is_counted),
-          TEST_ENTRY(a_limit_on_files_does_not_end_the_process),
-          TEST_ENTRY(a_child_leaves_the_file_of_its_parent_alone),
-          TEST_ENTRY(without_a_trace_there_is_no_memory_and_no_file),
+          TEST_ENTRY(events_that_cannot_be_written_are_counted),
+          TEST_ENTRY(a_file_size_limit_does_not_kill_the_process),
+          TEST_ENTRY(a_forked_child_does_not_write_the_trace_of_its_parent),
+          TEST_ENTRY(without_a_trace_no_memory_and_no_file_is_used),
           TEST_ENTRY(a_traced_dispatch_allocates_nothing),
           TEST_ENTRY(many_threads_trace_at_once))

@@ -134,7 +134,7 @@ static void lie_about(vyre__float_op number, lie how, vyre_float_mode last) {
 
 /* --- float modes ---------------------------------------------------------- */
 
-TEST(the_reference_is_right_in_all) {
+TEST(the_reference_has_no_wrong_operation) {
   vyre_status st = {0};
   vyre__probe_result result;
   vyre_device *device;
@@ -201,7 +201,7 @@ TEST(one_wrong_operation_is_found_and_no_other) {
   }
 }
 
-TEST(what_is_wrong_when_fixed_is_soft) {
+TEST(an_operation_that_is_wrong_when_corrected_becomes_soft) {
   vyre_status st = {0};
   vyre_context *context;
   vyre__probe_result result;
@@ -215,7 +215,7 @@ TEST(what_is_wrong_when_fixed_is_soft) {
   vyre_context_release(context);
 }
 
-TEST(what_is_wrong_in_all_forms_is_an_error) {
+TEST(an_operation_that_is_wrong_in_all_modes_is_an_error) {
   vyre_status st = {0};
   vyre_context *context;
   vyre__probe_result result;
@@ -229,7 +229,7 @@ TEST(what_is_wrong_in_all_forms_is_an_error) {
   vyre_context_release(context);
 }
 
-TEST(a_wrong_f64_has_no_other_form) {
+TEST(a_wrong_f64_operation_has_no_other_mode) {
   vyre_status st = {0};
   vyre_context *context;
   vyre__probe_result result;
@@ -243,7 +243,7 @@ TEST(a_wrong_f64_has_no_other_form) {
   vyre_context_release(context);
 }
 
-TEST(what_a_device_does_not_have_is_not_tested) {
+TEST(missing_types_are_not_tested) {
   vyre_status st = {0};
   vyre_context *context;
   vyre__probe_result result;
@@ -357,7 +357,7 @@ static void write_byte(const char *path, long at, int byte) {
   CHECK(fputc(byte, file) == byte && fclose(file) == 0);
 }
 
-TEST(a_file_is_believed_only_if_all_of_it_is_right) {
+TEST(a_result_file_must_be_fully_valid) {
   static const char key[] = "probe 1\n4 test\n", other[] = "probe 1\n4 tesu\n";
   vyre_float_op_info classes[VYRE__FLOAT_OP_COUNT], read[VYRE__FLOAT_OP_COUNT];
   char path[160];
@@ -396,7 +396,7 @@ TEST(a_file_is_believed_only_if_all_of_it_is_right) {
   remove_folder();
 }
 
-TEST(folders_of_others_and_links_are_left_alone) {
+TEST(directories_of_others_and_links_are_not_used) {
   static const char key[] = "probe 1\n4 link\n";
   vyre_float_op_info read[VYRE__FLOAT_OP_COUNT];
   char path[160], link[200], moved[200];
@@ -449,7 +449,7 @@ TEST(other_features_are_another_device) {
   vyre_context_release(context);
 }
 
-TEST(a_file_that_others_can_write_is_not_believed) {
+TEST(a_result_file_that_others_can_write_is_ignored) {
   static const char key[] = "probe 1\n4 mode\n";
   vyre_float_op_info read[VYRE__FLOAT_OP_COUNT];
   char path[160];
@@ -463,7 +463,7 @@ TEST(a_file_that_others_can_write_is_not_believed) {
   remove_folder();
 }
 
-TEST(files_of_probes_are_listed_and_pruned_with_the_cache) {
+TEST(probe_files_are_listed_and_pruned_with_the_cache) {
   static const char key[] = "probe 1\n5 prune\n";
   vyre_float_op_info read[VYRE__FLOAT_OP_COUNT];
   vyre_status st = {0};
@@ -506,7 +506,7 @@ TEST(files_of_probes_are_listed_and_pruned_with_the_cache) {
 }
 
 /* The first device is probed before any result is stored. */
-TEST(a_folder_is_made_for_the_first_probe) {
+TEST(the_first_probe_creates_the_directory) {
   static const char key[] = "probe 1\n4 made\n";
   vyre_float_op_info read[VYRE__FLOAT_OP_COUNT];
   char below[200];
@@ -524,7 +524,7 @@ TEST(a_folder_is_made_for_the_first_probe) {
 
 /* --- vectors -------------------------------------------------------------- */
 
-TEST(vectors_reach_the_edges) {
+TEST(vectors_reach_the_edge_cases) {
   vyre__vectors v = vyre__vectors_make(VYRE_TYPE_F32, 0);
   unsigned kinds[5] = {0}, sums_tie = 0, cancels = 0, halves = 0, large = 0;
   for (int i = 0; i < VECTORS; i++) {
@@ -560,18 +560,18 @@ TEST(vectors_reach_the_edges) {
   CHECK(large > VECTORS / 50);
 }
 
-TEST_MAIN(TEST_ENTRY(the_reference_is_right_in_all),
+TEST_MAIN(TEST_ENTRY(the_reference_has_no_wrong_operation),
           TEST_ENTRY(one_wrong_operation_is_found_and_no_other),
-          TEST_ENTRY(what_is_wrong_when_fixed_is_soft),
-          TEST_ENTRY(what_is_wrong_in_all_forms_is_an_error),
-          TEST_ENTRY(a_wrong_f64_has_no_other_form),
-          TEST_ENTRY(what_a_device_does_not_have_is_not_tested),
+          TEST_ENTRY(an_operation_that_is_wrong_when_corrected_becomes_soft),
+          TEST_ENTRY(an_operation_that_is_wrong_in_all_modes_is_an_error),
+          TEST_ENTRY(a_wrong_f64_operation_has_no_other_mode),
+          TEST_ENTRY(missing_types_are_not_tested),
           TEST_ENTRY(a_probe_on_demand_changes_nothing),
           TEST_ENTRY(a_device_is_probed_when_it_is_opened_first),
-          TEST_ENTRY(a_file_is_believed_only_if_all_of_it_is_right),
-          TEST_ENTRY(folders_of_others_and_links_are_left_alone),
+          TEST_ENTRY(a_result_file_must_be_fully_valid),
+          TEST_ENTRY(directories_of_others_and_links_are_not_used),
           TEST_ENTRY(other_features_are_another_device),
-          TEST_ENTRY(a_file_that_others_can_write_is_not_believed),
-          TEST_ENTRY(files_of_probes_are_listed_and_pruned_with_the_cache),
-          TEST_ENTRY(a_folder_is_made_for_the_first_probe),
-          TEST_ENTRY(vectors_reach_the_edges))
+          TEST_ENTRY(a_result_file_that_others_can_write_is_ignored),
+          TEST_ENTRY(probe_files_are_listed_and_pruned_with_the_cache),
+          TEST_ENTRY(the_first_probe_creates_the_directory),
+          TEST_ENTRY(vectors_reach_the_edge_cases))
