@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Calls that are refused, and what they say about it. */
+/* Tests of the messages of refused calls. */
 #include "runtime/recording/recording_testing.h"
 
 TEST(a_slot_is_bound_to_one_kind_of_memory) {
@@ -38,7 +38,7 @@ TEST(a_fault_is_armed_once) {
   CHECK_HAS(st.message, "'submit' is armed twice: submit:1 and submit:2");
   st = (vyre_status){0};
   vyre_dispatch_desc desc = {.grid = {1, 1, 1}};
-  CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st); /* none is armed */
+  CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st); /* no fault is armed */
   rig_close(&r);
 }
 
@@ -173,7 +173,7 @@ TEST(invalid_output_memory_is_described) {
   rig_close(&r);
 }
 
-/* Whatever is wrong with one of many: it is named, and none is done. */
+/* If one transfer of several is invalid, it is named, and none is executed. */
 TEST(the_failing_transfer_of_several_is_named) {
   rig r = rig_open("kernel k workgroup(1) { }", NULL);
   rig other = rig_open("kernel k workgroup(1) { }", NULL);
@@ -213,7 +213,8 @@ TEST(the_failing_transfer_of_several_is_named) {
   rig_close(&r);
 }
 
-/* Of a replay, and of the dispatch in it: the shorter one is what ran out. */
+/* A replay and its dispatch have timeouts: the message names the shorter
+ * one. */
 TEST(a_timeout_is_reported_as_it_was_passed) {
   static const struct {
     uint64_t replay_ns, own_ns, says_ns;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Names of devices, and which one "auto" takes: over backends that have none,
- * one or several. */
+/* Tests of device names and of "auto", with backends that have zero, one or
+ * several devices. */
 #include "runtime/core/device.h"
 
 #include <stdio.h>
@@ -119,7 +119,7 @@ TEST(auto_gives_its_choice_and_the_reason) {
       {2, 2, "multi", "auto: best available; not available: quick"},
       {1, 3, "multi", "auto: best available; not available: fast, quick"},
       {0, 4, "multi", "auto: best available; not available: fast, quick"},
-      {0, 1, NULL, NULL}, /* by name only */
+      {0, 1, NULL, NULL}, /* is_explicit_only */
       {1, 2, NULL, NULL},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -159,7 +159,7 @@ TEST(a_table_of_another_version_is_refused) {
   }
 }
 
-static const vyre_context *preloaded; /* for that one, and how often */
+static const vyre_context *preloaded; /* context of the last preload */
 static unsigned preloads;
 
 static vyre_code preload(const vyre_context *context, vyre_status *st) {
@@ -178,8 +178,8 @@ TEST(preload_loads_the_libraries_of_a_named_device) {
   const vyre__backends of = {tables, 4};
   static const struct {
     const char *name;
-    unsigned count; /* of calls */
-    vyre_kind kind; /* VYRE_KIND_NONE: it works */
+    unsigned count; /* of preload calls */
+    vyre_kind kind; /* VYRE_KIND_NONE: success */
   } cases[] = {{"lone", 1, VYRE_KIND_NONE},
                {"auto", 1, VYRE_KIND_NONE},
                {"multi:1", 0, VYRE_KIND_NONE},

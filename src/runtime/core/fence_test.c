@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Work that outlives the call that submitted it. */
+/* Tests of fences and of work that outlives its submission. */
 #include <poll.h>
 #include <pthread.h>
 #include <sys/wait.h>
@@ -21,7 +21,7 @@
 #define HAS_TSAN 0
 #endif
 
-/* Counts n up to a limit: as long as one likes. */
+/* Counts n up to a limit, so that a test chooses the run time. */
 static const char text[] =
     "kernel k workgroup(1)\n"
     "buffer x : read u32[] @0;\n"
@@ -108,7 +108,7 @@ TEST(a_timed_out_wait_does_not_stop_the_work) {
   CHECK_U64(status_number(&st, "timeout_ns"), 1000);
   st = (vyre_status){0};
   CHECK_OK(vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &st), st);
-  CHECK_OK(vyre_fence_wait(fence, 0, &st), st); /* as often as one likes */
+  CHECK_OK(vyre_fence_wait(fence, 0, &st), st); /* a second wait succeeds too */
   CHECK_U64(j.y, LONG + 1);
   vyre_fence_release(fence);
   rig_close(&r);
@@ -227,7 +227,7 @@ TEST(all_handles_may_be_released_before_the_work_ends) {
   rig_close(&r);
   CHECK_OK(vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &st), st);
   vyre_fence_release(fence);
-  /* And the fence itself: what it used must end with the work. */
+  /* Release the fence too: the work must release all that it used. */
   r = rig_open(text, &heap);
   make(&j, SHORT, 2);
   j.desc.is_borrowed = true;
@@ -263,8 +263,7 @@ TEST(compiles_in_the_background) {
   rig_close(&r);
 }
 
-/* Many threads do everything at once on one device: under ThreadSanitizer this
- * finds what is shared without care. */
+/* Many threads use one device. ThreadSanitizer finds data races here. */
 enum { THREADS = 8, ROUNDS = 40 };
 
 static void *churn(void *self) {
@@ -355,7 +354,7 @@ static int work_in_child(rig *r, vyre_buffer x) {
 }
 
 TEST(a_forked_child_has_its_own_queue) {
-  if (HAS_TSAN) return; /* it does not go on after a fork of many threads */
+  if (HAS_TSAN) return; /* it cannot fork a process with threads */
   vyre_status st = {0};
   rig r = rig_open(text, NULL);
   vyre_buffer x;
@@ -364,7 +363,7 @@ TEST(a_forked_child_has_its_own_queue) {
   make(&slow, LONG, 0);
   CHECK_OK(vyre_buffer_create(r.device, 8, &x, &st), st);
   CHECK_OK(vyre_buffer_upload(r.device, x, 0, (uint32_t[2]){3, 4}, 8, &st), st);
-  /* Every thread that compiles has begun. */
+  /* All compile threads have started. */
   for (uint32_t i = 0; i < 8; i++) {
     const vyre_compile_options other = {.workgroup = {3 + i, 1, 1}};
     CHECK_OK(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Work with and without a fence on one device: its order, its times, and the
- * thread that does it. */
+/* Tests of the order, the times and the threads of work with and without a
+ * fence. */
 #include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
@@ -12,7 +12,7 @@
 #include "support/check.h"
 #include "support/driver.h"
 
-/* y grows by x, one at a time. */
+/* Computes y = 2 y + x; a large x takes long. */
 static const char text[] =
     "kernel k workgroup(1)\n"
     "buffer x : read u32[1] @0;\n"
@@ -80,7 +80,7 @@ static uint32_t fixed(vyre_recording *rec, vyre_slot_binding resource) {
   return slot;
 }
 
-/* One dispatch: y doubles and grows by x. */
+/* One dispatch: y = 2 y + x. */
 static vyre_recording *record(const rig *r, vyre_slot_binding x,
                               vyre_slot_binding y, vyre_writer print) {
   vyre_status st = {0};
@@ -120,8 +120,7 @@ TEST(a_replay_without_a_fence_does_not_overtake_queued_work) {
   rig_close(&r);
 }
 
-/* Bytes of the host, so that only the queued replay itself is to be waited
- * for. */
+/* Host memory: only the queued replay itself can delay the other one. */
 TEST(a_replay_without_a_fence_runs_after_queued_replays_of_its_recording) {
   rig r = rig_open(text, NULL);
   vyre_status st = {0};
@@ -186,7 +185,7 @@ TEST(a_callback_of_a_replay_does_not_deadlock_with_queued_work) {
     n.inner =
         record(&n.rig, one, (vyre_slot_binding){.buffer = z}, (vyre_writer){0});
     make(&n.job, 1, z);
-    (void)alarm(60); /* a wait for each other would be for ever */
+    (void)alarm(60); /* ends a deadlock */
     CHECK_OK(vyre_recording_replay(n.outer, NULL, NULL, &st), st);
     CHECK(n.was_called && n.codes[0] == VYRE_OK && n.codes[1] == VYRE_OK);
     CHECK_OK(vyre_fence_wait(n.queued, VYRE_WAIT_FOREVER, &st), st);
@@ -216,7 +215,7 @@ static void dispatch_more(void *self, vyre_fence *fence) {
   f->code = vyre_dispatch(f->pipeline, &f->job.desc, NULL);
 }
 
-/* The thread that does the work must not wait for itself. */
+/* The queue thread must not wait for itself. */
 TEST(a_callback_may_dispatch) {
   rig r = rig_open(text, NULL);
   vyre_status st = {0};
@@ -263,10 +262,11 @@ TEST(wall_time_starts_with_the_call) {
   CHECK_OK(vyre_submit(r.pipeline, &quick.desc, 1, &second, &st), st);
   uint64_t returned = now();
   CHECK_OK(vyre_fence_wait(first, VYRE_WAIT_FOREVER, &st), st);
-  uint64_t waited = now() - returned; /* in which it was not begun */
+  uint64_t waited = now() - returned; /* before it started */
   CHECK_OK(vyre_fence_wait(second, VYRE_WAIT_FOREVER, &st), st);
   CHECK(time.wall_ns <= now() - called);
-  /* The first was over before its fence said so: half of that is safe. */
+  /* The first dispatch ended a little before its fence, so compare with half of
+   * the time. */
   CHECK(time.wall_ns >= waited / 2 && time.enqueue_ns >= waited / 2);
   CHECK_U64(time.enqueue_ns + time.wait_ns, time.wall_ns);
   CHECK(slow_time.wall_ns > 0);
@@ -284,7 +284,7 @@ TEST(wall_time_starts_with_the_call) {
   rig_close(&r);
 }
 
-/* Threads of this process that take SIGTERM. */
+/* Counts the threads of this process that do not block SIGTERM. */
 static int takers(void) {
   int count = 0;
   DIR *tasks = opendir("/proc/self/task");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Every public function that takes a status starts it afresh: whatever an
- * earlier call left there, a failure describes this call and a success leaves
- * nothing. tests/status_rule.sh checks that the table below names every such
+/* Every public function with a status parameter clears it first: a failure
+ * describes this call only, and a success leaves an empty status.
+ * tests/status_rule.sh checks that the table below names every such
  * function. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static struct world {
   vyre_output output;
   vyre_dispatch_desc desc;
   vyre_buffer resident;
-  vyre_fence *fence; /* of work that has ended */
+  vyre_fence *fence; /* its work has finished */
   vyre_recording *open, *finished;
   uint32_t slots[2];
   char directory[64];
@@ -561,8 +561,9 @@ OK(vyre_program_validate) {
 #define PLACE  ((vyre_slot_range){0})
 #define WRITER ((vyre_writer){0})
 
-/* CALL(function, arguments that make it fail): it succeeds as ok_function does.
- * FAIL(function, arguments): no device that every machine has succeeds. */
+/* CALL(function, failing arguments): a function that ok_function calls with
+ * success. FAIL(function, arguments): a function that fails on the devices of
+ * every machine. */
 #define CALLS(CALL, FAIL)                                                      \
   CALL(vyre_barrier_plan_build, 1, NULL, 0, NULL, NULL, NULL, st)              \
   CALL(vyre_program_write_binary, NULL, NULL, NULL, NULL, st)                  \
@@ -672,7 +673,7 @@ static const struct call {
 
 /* --- the rule ------------------------------------------------------------- */
 
-/* A status full of an earlier failure, in every byte that a text can have. */
+/* Fills a status with an earlier failure, in every byte of its texts. */
 static vyre_status old_failure(void) {
   vyre_status st;
   memset(&st, '#', sizeof st);
@@ -736,7 +737,8 @@ TEST(a_success_clears_an_earlier_failure) {
   world_close();
 }
 
-/* A caller whose wait times out, waits again, and then makes a mistake. */
+/* A wait times out and succeeds later; then a call with an invalid argument
+ * fails. */
 TEST(the_next_call_clears_a_timed_out_wait) {
   static const char endless[] =
       "kernel k workgroup(1) buffer y : write u32[1] @0; {\n"

@@ -16,7 +16,7 @@
 #include "support/check.h"
 #include "support/driver.h"
 
-/* --- a reader of JSON ----------------------------------------------------- */
+/* --- a JSON reader -------------------------------------------------------- */
 
 typedef struct event {
   char name[64], kind[24], phase[4], device[24], kernel[24], profile[24];
@@ -32,14 +32,14 @@ static size_t event_count;
 
 typedef struct reader {
   const char *at;
-  event *event; /* the one that is being read */
+  event *event; /* the current event */
 } reader;
 
 static void skip(reader *r) {
   while (isspace((unsigned char)*r->at)) r->at++;
 }
 
-/* A string; escapes other than of one character are kept as they stand. */
+/* Reads a string. Copies \u escapes unchanged. */
 static void read_string(reader *r, char *out, size_t room) {
   size_t length = 0;
   CHECK(*r->at == '"');
@@ -151,7 +151,7 @@ static void read_value(reader *r, const char *key) {
 
 static char page[16 << 20];
 
-/* Reads a whole trace into events[]. */
+/* Reads a full trace into events[]. */
 static void read_trace(const char *path) {
   FILE *file = fopen(path, "r");
   CHECK(file);
@@ -185,7 +185,7 @@ static void check_nesting(void) {
     if (e->track != track) depth = 0;
     track = e->track;
     double end = e->start + e->length;
-    /* Times are printed to the nanosecond. */
+    /* Times have a resolution of one nanosecond. */
     while (depth > 0 && ends[depth - 1] <= e->start + 0.0002) depth--;
     CHECK(depth == 0 || end <= ends[depth - 1] + 0.0002);
     CHECK(depth < DEEPEST);
@@ -215,7 +215,7 @@ static size_t count(const char *kind) {
   return found;
 }
 
-/* --- a device that is traced ---------------------------------------------- */
+/* --- a traced device ------------------------------------------------------ */
 
 static const char text[] =
     "kernel twice workgroup(8) over(y)\n"
@@ -244,7 +244,7 @@ static void remove_folder(void) {
   CHECK(system(command) == 0);
 }
 
-/* A rig whose context traces to @p file. */
+/* Opens a rig whose context writes a trace to @p file. */
 static rig open_traced(const char *file, test_heap *heap) {
   vyre_context_options options = {
       .cache_directory = "", .trace_file = file, .faults = ""};
@@ -271,7 +271,8 @@ static vyre_code dispatch(vyre_pipeline *pipeline, const char *label,
   return dispatch_on(pipeline, label, x, y, st);
 }
 
-/* Submits @p items and waits; the names do not outlive the submission. */
+/* Submits @p items and waits. The names are overwritten after the
+ * submission. */
 static void submit_and_wait(vyre_pipeline *pipeline, size_t items) {
   enum { MOST = 4 };
   uint32_t x[ELEMENTS] = {1}, y[MOST][ELEMENTS];
@@ -418,7 +419,7 @@ static void close_replayed(replayed *p) {
   remove_folder();
 }
 
-/* The event of that kind and name, which has no second. */
+/* Returns the only event of that kind and name. */
 static const event *only(const char *kind, const char *name) {
   const event *found = NULL;
   for (size_t i = 0; i < event_count; i++) {
@@ -643,7 +644,7 @@ TEST(a_pipe_is_refused_at_once) {
   }
 }
 
-/* A file that may not grow any more, in the middle of a run. */
+/* The file reaches its size limit in the middle of the test. */
 TEST(events_that_cannot_be_written_are_counted) {
   vyre_status st = {0};
   vyre_trace_info info;
@@ -666,7 +667,7 @@ TEST(events_that_cannot_be_written_are_counted) {
   remove_folder();
 }
 
-/* The signal of such a write ends a process that does not know of it. */
+/* By default, SIGXFSZ kills the process. */
 TEST(a_file_size_limit_does_not_kill_the_process) {
   enum { SMALL = 4, LARGE = 20000 };
   make_folder();
@@ -699,7 +700,7 @@ TEST(a_file_size_limit_does_not_kill_the_process) {
     int status;
     CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status));
     CHECK_U64(WEXITSTATUS(status), 0);
-    if (!is_small) read_trace(path); /* whole, as far as it goes */
+    if (!is_small) read_trace(path); /* valid up to the dropped events */
   }
   remove_folder();
 }
@@ -736,7 +737,7 @@ TEST(without_a_trace_no_memory_and_no_file_is_used) {
   vyre_trace_info info = {.event_count = 7};
   test_heap off = {.left = -1};
   make_folder();
-  setenv("VYRE_TRACE", path, 1); /* "" is stronger */
+  setenv("VYRE_TRACE", path, 1); /* the option "" overrides it */
   vyre_context_options options = {.allocator = test_heap_allocator(&off),
                                   .trace_file = "",
                                   .cache_directory = "",
@@ -762,7 +763,7 @@ TEST(a_traced_dispatch_allocates_nothing) {
   vyre_status st = {0};
   test_heap heap = {.left = -1};
   make_folder();
-  uint32_t x[ELEMENTS] = {1, 2, 3}, y[ELEMENTS]; /* bound again and again */
+  uint32_t x[ELEMENTS] = {1, 2, 3}, y[ELEMENTS]; /* bound to every dispatch */
   rig r = open_traced(path, &heap);
   CHECK_OK(dispatch_on(r.pipeline, "warm", x, y, &st), st);
   size_t calls = heap.calls;
@@ -775,7 +776,7 @@ TEST(a_traced_dispatch_allocates_nothing) {
   remove_folder();
 }
 
-/* --- many at once --------------------------------------------------------- */
+/* --- threads -------------------------------------------------------------- */
 
 enum { THREADS = 8, ROUNDS = 200 };
 
