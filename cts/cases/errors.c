@@ -638,7 +638,7 @@ static void large_workgroup(cts *c) {
   vyre_code code = vyre_pipeline_compile(c->device, cts_program(c, saxpy_text),
                                          &options, &pipeline, NULL, &c->st);
   CTS_CHECK(c, !pipeline);
-  CTS_CHECK(c, vyre_status_number_get(&c->st, "most_invocations", &value));
+  CTS_CHECK(c, vyre_status_number_get(&c->st, "max_invocations", &value));
   CTS_U64(c, value, most);
   CTS_FAILS(c, code, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
   CTS_LAUNCHED(c, 0);
