@@ -86,7 +86,7 @@ static vyre_code make_device(cpu_device *own, vyre_status *st) {
   own->width = (uint32_t)vyre__device_option(&own->base, "width", 0);
   VYRE_TRY(check_width(own->width, st));
   uint64_t threads = vyre__device_option(&own->base, "threads", 0);
-  own->llvm = context->llvm[0] ? context->llvm : NULL;
+  own->llvm = vyre__context_llvm(context);
   VYRE_TRY(vyre__pool_create(own->base.allocator, (uint32_t)threads, &own->pool,
                              st));
   VYRE_TRY(vyre__deadlines_create(own->base.allocator, &own->deadlines, st));
@@ -115,7 +115,7 @@ static vyre_code device_init(vyre_device *device, vyre_status *st) {
 }
 
 static bool is_ready(const vyre_context *context, const char **why) {
-  const char *library = context->llvm[0] ? context->llvm : NULL;
+  const char *library = vyre__context_llvm(context);
   if (library && strcmp(library, "none") == 0) {
     *why =
         "auto: LLVM, which 'cpu' compiles with, is disabled by 'none' in "
@@ -135,7 +135,7 @@ static bool is_ready(const vyre_context *context, const char **why) {
 }
 
 static vyre_code preload(const vyre_context *context, vyre_status *st) {
-  return vyre__jit_load_from(context->llvm[0] ? context->llvm : NULL, st);
+  return vyre__jit_load_from(vyre__context_llvm(context), st);
 }
 
 /* Writes everything that compiled code depends on besides the program. A cached
