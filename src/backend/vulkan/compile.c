@@ -2,21 +2,30 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backend/vulkan/vulkan.h"
+#include "backend/vulkan/command/batch_cache.h"
+#include "backend/vulkan/command/descriptor_layout.h"
+#include "backend/vulkan/command/encoded_dispatch.h"
+#include "backend/vulkan/command/submit.h"
+#include "backend/vulkan/device/device.h"
+#include "backend/vulkan/device/functions.h"
+#include "backend/vulkan/memory/heap.h"
+#include "backend/vulkan/pipeline.h"
+#include "backend/vulkan/plan.h"
 #include "base/memory.h"
 #include "base/status.h"
 
 /* --- limits ----------------------------------------------------------------------*/
 
-static vyre_code too_much(const vk_pipeline *own, const char *what,
-                          uint64_t has, uint64_t most, vyre_status *st) {
+static vyre_code limit_exceeded(const vk_pipeline *own, const char *resource,
+                                uint64_t needed, uint64_t max,
+                                vyre_status *st) {
   return VYRE_FAIL_WITH(
       st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED, NULL,
-      VYRE_NUMBERS({"needed", has}, {"most", most}),
+      VYRE_NUMBERS({"needed", needed}, {"most", max}),
       "split the kernel, or take device 'cpu'",
       "kernel '%.60s' needs %llu %s; device '%s' has at most %llu",
-      own->base.program->name, (unsigned long long)has, what,
-      vyre_device_name(own->base.device), (unsigned long long)most);
+      own->base.program->name, (unsigned long long)needed, resource,
+      vyre_device_name(own->base.device), (unsigned long long)max);
 }
 
 static vyre_code check_limits(const vk_pipeline *own, vyre_status *st) {
@@ -27,18 +36,19 @@ static vyre_code check_limits(const vk_pipeline *own, vyre_status *st) {
     storage += !own->plan.descriptors[i].is_uniform;
   }
   if (storage > l->maxPerStageDescriptorStorageBuffers) {
-    return too_much(own, "buffers, those of the driver included", storage,
-                    l->maxPerStageDescriptorStorageBuffers, st);
+    return limit_exceeded(own, "buffers, those of the driver included", storage,
+                          l->maxPerStageDescriptorStorageBuffers, st);
   }
-  uint32_t block =
-      device->pushes ? l->maxUniformBufferRange : l->maxStorageBufferRange;
+  uint32_t block = device->uses_push_constants ? l->maxUniformBufferRange
+                                               : l->maxStorageBufferRange;
   if (own->plan.block_bytes > block) {
-    return too_much(own, "bytes of a launch block", own->plan.block_bytes,
-                    block, st);
+    return limit_exceeded(own, "bytes of a launch block", own->plan.block_bytes,
+                          block, st);
   }
   if (own->plan.shared_bytes > l->maxComputeSharedMemorySize) {
-    return too_much(own, "bytes of shared memory as the device has it",
-                    own->plan.shared_bytes, l->maxComputeSharedMemorySize, st);
+    return limit_exceeded(own, "bytes of shared memory as the device has it",
+                          own->plan.shared_bytes, l->maxComputeSharedMemorySize,
+                          st);
   }
   return VYRE_OK;
 }
@@ -46,8 +56,8 @@ static vyre_code check_limits(const vk_pipeline *own, vyre_status *st) {
 /* --- pipelines of the device -------------------------------------------------------*/
 
 /* What a driver says of bytes that it wrote: they are only handed to the same. */
-static bool is_of_device(const vk_device *device, const void *bytes,
-                         size_t size) {
+static bool is_cache_for_device(const vk_device *device, const void *bytes,
+                                size_t size) {
   const VkPhysicalDeviceProperties *p = &device->physical->properties;
   VkPipelineCacheHeaderVersionOne head;
   if (size < sizeof head) return false;
@@ -60,7 +70,7 @@ static bool is_of_device(const vk_device *device, const void *bytes,
 }
 
 /* What the driver made of the module; without memory it is just not kept. */
-static void keep_cache(vk_pipeline *own, VkPipelineCache cache) {
+static void save_driver_cache(vk_pipeline *own, VkPipelineCache cache) {
   const vk_device *device = (const vk_device *)own->base.device;
   size_t size = 0;
   if (device->api.GetPipelineCacheData(device->handle, cache, &size, NULL) !=
@@ -77,15 +87,15 @@ static void keep_cache(vk_pipeline *own, VkPipelineCache cache) {
 }
 
 /* @p counts: rounds of loops, of a kernel that may do without. */
-static VkResult make_phase(const vk_pipeline *own, uint32_t phase, bool counts,
-                           VkShaderModule module, VkPipelineCache cache,
-                           VkPipeline *out) {
+static VkResult create_phase(const vk_pipeline *own, uint32_t phase,
+                             bool counts_iterations, VkShaderModule module,
+                             VkPipelineCache cache, VkPipeline *out) {
   const vk_device *device = (const vk_device *)own->base.device;
   char name[24];
-  const VkBool32 value = counts;
+  const VkBool32 counts = counts_iterations;
   const VkSpecializationMapEntry entry = {VYRE__SPIRV_COUNTS_FUEL, 0,
-                                          sizeof value};
-  const VkSpecializationInfo constants = {1, &entry, sizeof value, &value};
+                                          sizeof counts};
+  const VkSpecializationInfo constants = {1, &entry, sizeof counts, &counts};
   (void)snprintf(name, sizeof name, "phase%u", (unsigned)phase);
   const VkComputePipelineCreateInfo info = {
       .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
@@ -102,16 +112,16 @@ static VkResult make_phase(const vk_pipeline *own, uint32_t phase, bool counts,
   return result;
 }
 
-static VkResult make_phases(const vk_pipeline *own, VkShaderModule module,
-                            VkPipelineCache cache) {
+static VkResult create_phases(const vk_pipeline *own, VkShaderModule module,
+                              VkPipelineCache cache) {
   VkResult result = VK_SUCCESS;
   for (uint32_t i = 0; i < own->plan.phase_count && result == VK_SUCCESS; i++) {
-    result = make_phase(own, i, false, module, cache, &own->phases[i]);
+    result = create_phase(own, i, false, module, cache, &own->phases[i]);
   }
   return result;
 }
 
-static VkResult make_module(const vk_pipeline *own, VkShaderModule *out) {
+static VkResult create_module(const vk_pipeline *own, VkShaderModule *out) {
   const vk_device *device = (const vk_device *)own->base.device;
   const VkShaderModuleCreateInfo code = {
       .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
@@ -136,146 +146,148 @@ static vyre_code compile_failed(vk_pipeline *own, VkResult result,
       vyre_device_name(own->base.device), own->base.program->name, (int)result);
 }
 
-static vyre_code make_pipelines(vk_pipeline *own, const void *bytes,
-                                size_t size, vyre_status *st) {
+static vyre_code create_pipelines(vk_pipeline *own, const void *bytes,
+                                  size_t size, vyre_status *st) {
   vk_device *device = (vk_device *)own->base.device;
   const vk_api *api = &device->api;
   VkShaderModule module = VK_NULL_HANDLE;
   VkPipelineCache cache = VK_NULL_HANDLE;
-  bool is_good = bytes && is_of_device(device, bytes, size);
-  const VkPipelineCacheCreateInfo kept = {
+  bool is_usable = bytes && is_cache_for_device(device, bytes, size);
+  const VkPipelineCacheCreateInfo info = {
       .sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
-      .initialDataSize = is_good ? size : 0,
-      .pInitialData = is_good ? bytes : NULL};
+      .initialDataSize = is_usable ? size : 0,
+      .pInitialData = is_usable ? bytes : NULL};
   VkResult result =
-      api->CreatePipelineCache(device->handle, &kept, NULL, &cache);
+      api->CreatePipelineCache(device->handle, &info, NULL, &cache);
   if (result == VK_SUCCESS) {
-    result = make_module(own, &module);
+    result = create_module(own, &module);
     if (result == VK_SUCCESS) {
-      result = make_phases(own, module, cache);
+      result = create_phases(own, module, cache);
       api->DestroyShaderModule(device->handle, module, NULL);
     }
-    if (result == VK_SUCCESS && !is_good) keep_cache(own, cache);
+    if (result == VK_SUCCESS && !is_usable) save_driver_cache(own, cache);
     api->DestroyPipelineCache(device->handle, cache, NULL);
   }
   return result == VK_SUCCESS ? VYRE_OK : compile_failed(own, result, st);
 }
 
-static void enlist(vk_device *device, vk_pipeline *own) {
+static void add_to_device(vk_device *device, vk_pipeline *own) {
   pthread_mutex_lock(&device->pipeline_lock);
   own->next = device->pipelines;
-  own->back = &device->pipelines;
-  if (own->next) own->next->back = &own->next;
+  own->link = &device->pipelines;
+  if (own->next) own->next->link = &own->next;
   device->pipelines = own;
   pthread_mutex_unlock(&device->pipeline_lock);
 }
 
 /* The module once more, with rounds counted. */
-static vyre_code make_counting(vk_pipeline *own, vyre_status *st) {
+static vyre_code create_counted_phase(vk_pipeline *own, vyre_status *st) {
   const vk_device *device = (const vk_device *)own->base.device;
   const vk_api *api = &device->api;
   VkShaderModule module = VK_NULL_HANDLE;
-  VkPipeline made = VK_NULL_HANDLE;
-  VkResult result = make_module(own, &module);
+  VkPipeline phase = VK_NULL_HANDLE;
+  VkResult result = create_module(own, &module);
   if (result == VK_SUCCESS) {
-    result = make_phase(own, 0, true, module, VK_NULL_HANDLE, &made);
+    result = create_phase(own, 0, true, module, VK_NULL_HANDLE, &phase);
     api->DestroyShaderModule(device->handle, module, NULL);
   }
   vyre_code code =
       result == VK_SUCCESS ? VYRE_OK : compile_failed(own, result, st);
   if (code == VYRE_OK && device->physical->is_software) {
-    code = vk_warm_up(own, &made, 1, st);
+    code = vk_warm_up(own, &phase, 1, st);
   }
   if (code == VYRE_OK) {
-    own->counting = made;
+    own->counted_phase = phase;
   } else {
-    api->DestroyPipeline(device->handle, made, NULL);
+    api->DestroyPipeline(device->handle, phase, NULL);
   }
   return code;
 }
 
-vyre_code vk_pipeline_phases(vk_pipeline *own, bool counts,
+vyre_code vk_pipeline_phases(vk_pipeline *own, bool counts_iterations,
                              const VkPipeline **out, vyre_status *st) {
   vyre_code code = VYRE_OK;
   *out = own->phases;
-  if (!counts || !own->plan.may_skip_fuel) return VYRE_OK;
-  pthread_mutex_lock(&own->counting_lock);
-  if (!own->counting) code = make_counting(own, st);
-  pthread_mutex_unlock(&own->counting_lock);
-  *out = &own->counting;
+  if (!counts_iterations || !own->plan.may_skip_fuel) return VYRE_OK;
+  pthread_mutex_lock(&own->counted_phase_lock);
+  if (!own->counted_phase) code = create_counted_phase(own, st);
+  pthread_mutex_unlock(&own->counted_phase_lock);
+  *out = &own->counted_phase;
   return code;
 }
 
 /* The end of both ways to a pipeline: the plan is there. */
-static vyre_code make_ready(vk_pipeline *own, const void *bytes, size_t size,
-                            vyre_status *st) {
+static vyre_code init_from_plan(vk_pipeline *own, const void *bytes,
+                                size_t size, vyre_status *st) {
   vk_device *device = (vk_device *)own->base.device;
   uint32_t count = own->plan.phase_count;
   own->layout = NULL; /* one that could not be loaded is compiled */
-  own->counting = VK_NULL_HANDLE;
+  own->counted_phase = VK_NULL_HANDLE;
   own->cache = NULL;
   own->cache_size = 0;
   VYRE_TRY(check_limits(own, st));
-  VYRE_TRY(vk_find_values(own, st));
+  VYRE_TRY(vk_find_uniforms(own, st));
   own->phases = vyre__arena_array(&own->base.arena, count, sizeof *own->phases);
   if (!own->phases) return vyre__no_memory(st, "vulkan", "phases", count);
   memset(own->phases, 0, count * sizeof *own->phases);
-  VYRE_TRY(vk_nothing_make(device, st));
-  VYRE_TRY(vk_layout_take(device, &own->plan, &own->layout, st));
+  VYRE_TRY(vk_dummy_range_create(device, st));
+  VYRE_TRY(vk_layout_acquire(device, &own->plan, &own->layout, st));
   pthread_mutex_init(&own->lock, NULL);
-  pthread_mutex_init(&own->counting_lock, NULL);
-  enlist(device, own);
-  vyre_code code = make_pipelines(own, bytes, size, st);
+  pthread_mutex_init(&own->counted_phase_lock, NULL);
+  add_to_device(device, own);
+  vyre_code code = create_pipelines(own, bytes, size, st);
   if (code == VYRE_OK && device->physical->is_software) {
     code = vk_warm_up(own, own->phases, count, st);
   }
-  if (code != VYRE_OK) vk_pipeline_finish(&own->base);
+  if (code != VYRE_OK) vk_pipeline_deinit(&own->base);
   return code;
 }
 
-void vk_pipeline_finish(vyre_pipeline *pipeline) {
+void vk_pipeline_deinit(vyre_pipeline *pipeline) {
   vk_pipeline *own = (vk_pipeline *)pipeline;
   vk_device *device = (vk_device *)pipeline->device;
-  vk_memos_forget(device, own);
+  vk_batch_cache_remove(device, own);
   pthread_mutex_lock(&device->pipeline_lock);
-  *own->back = own->next;
-  if (own->next) own->next->back = own->back;
+  *own->link = own->next;
+  if (own->next) own->next->link = own->link;
   pthread_mutex_unlock(&device->pipeline_lock);
   while (own->oldest) {
-    vk_job *job = own->oldest;
-    own->oldest = job->newer;
-    vk_job_free(job);
+    vk_dispatch *dispatch = own->oldest;
+    own->oldest = dispatch->newer;
+    vk_dispatch_free(dispatch);
   }
   for (uint32_t i = 0; i < own->plan.phase_count; i++) {
     device->api.DestroyPipeline(device->handle, own->phases[i], NULL);
   }
-  device->api.DestroyPipeline(device->handle, own->counting, NULL);
-  vk_layout_give(device, own->layout);
-  pthread_mutex_destroy(&own->counting_lock);
+  device->api.DestroyPipeline(device->handle, own->counted_phase, NULL);
+  vk_layout_release(device, own->layout);
+  pthread_mutex_destroy(&own->counted_phase_lock);
   pthread_mutex_destroy(&own->lock);
 }
 
 /* --- from a program ------------------------------------------------------------------*/
 
-static vyre_code spell(const vyre_pipeline *pipeline, vyre_arena *arena,
-                       const vyre__lir_kernel **kernel,
-                       vyre__spirv_module *module, bool for_people,
-                       vyre_status *st) {
-  vyre__target low;
-  vyre__spirv_target spirv;
+static vyre_code translate(const vyre_pipeline *pipeline, vyre_arena *arena,
+                           const vyre__lir_kernel **kernel,
+                           vyre__spirv_module *module, bool has_names,
+                           vyre_status *st) {
+  vyre__target lir_target;
+  vyre__spirv_target spirv_target;
   vyre_program *inlined;
-  vk_target_make((const vk_device *)pipeline->device, pipeline, &low, &spirv);
-  spirv.names = for_people;
-  VYRE_TRY(vyre__lower(pipeline->program, &low, VYRE__PASS_LEGALIZE_CONTROL,
-                       arena, kernel, &inlined, st));
-  return vyre__emit_spirv(*kernel, &spirv, arena, module, st);
+  vk_target_init((const vk_device *)pipeline->device, pipeline, &lir_target,
+                 &spirv_target);
+  spirv_target.names = has_names;
+  VYRE_TRY(vyre__lower(pipeline->program, &lir_target,
+                       VYRE__PASS_LEGALIZE_CONTROL, arena, kernel, &inlined,
+                       st));
+  return vyre__emit_spirv(*kernel, &spirv_target, arena, module, st);
 }
 
 static vyre_code compile_in(vk_pipeline *own, vyre_arena *arena,
                             vyre_status *st) {
   const vyre__lir_kernel *kernel;
   vyre__spirv_module module;
-  VYRE_TRY(spell(&own->base, arena, &kernel, &module, false, st));
+  VYRE_TRY(translate(&own->base, arena, &kernel, &module, false, st));
   return vk_plan_build(kernel, &module, &own->base.arena, &own->plan, st);
 }
 
@@ -285,7 +297,7 @@ vyre_code vk_pipeline_init(vyre_pipeline *pipeline, vyre_status *st) {
   vyre_arena_init(&arena, pipeline->device->allocator);
   vyre_code code = compile_in(own, &arena, st);
   vyre_arena_deinit(&arena);
-  return code == VYRE_OK ? make_ready(own, NULL, 0, st) : code;
+  return code == VYRE_OK ? init_from_plan(own, NULL, 0, st) : code;
 }
 
 /* --- the cache -----------------------------------------------------------------------*/
@@ -298,7 +310,7 @@ vyre_code vk_pipeline_load(vyre_pipeline *pipeline, const void *artifact,
   VYRE_TRY(vk_artifact_read(artifact, size, &pipeline->arena, &own->plan,
                             &cache, &cache_size, st));
   VYRE_TRY(vyre__host_plan_fits(&own->plan.base, pipeline, st));
-  return make_ready(own, cache, cache_size, st);
+  return init_from_plan(own, cache, cache_size, st);
 }
 
 vyre_code vk_pipeline_save(vyre_pipeline *pipeline, vyre_writer writer,
@@ -327,7 +339,7 @@ vyre_code vk_pipeline_print(vyre_pipeline *pipeline, const char *form,
   const vyre__lir_kernel *kernel;
   vyre__spirv_module module;
   vyre_arena_init(&arena, pipeline->device->allocator);
-  vyre_code code = spell(pipeline, &arena, &kernel, &module, is_text, st);
+  vyre_code code = translate(pipeline, &arena, &kernel, &module, is_text, st);
   if (code == VYRE_OK && is_text) {
     code = vyre__spirv_print(module.words, module.word_count,
                              pipeline->device->allocator, writer, st);

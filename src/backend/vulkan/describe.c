@@ -4,25 +4,27 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backend/vulkan/vulkan.h"
+#include "backend/vulkan/device/device.h"
+#include "backend/vulkan/device/logical_device.h"
+#include "backend/vulkan/memory/heap.h"
 
 /* As it was when the device was opened. */
 static void put_memory(const vk_device *device, char *out, size_t room) {
-  const char *way = device->is_in_place ? "the host's too: nothing is staged"
-                                        : "reached through staging";
-  unsigned long long all = vk_heap_bytes(device, VK_WHERE_DEVICE);
+  const char *way = device->is_unified ? "the host's too: nothing is staged"
+                                       : "reached through staging";
+  unsigned long long all = vk_heap_bytes(device, VK_MEMORY_KIND_DEVICE);
   vk_budget b;
-  if (vk_budget_read(device, VK_WHERE_DEVICE, &b)) {
+  if (vk_budget_read(device, VK_MEMORY_KIND_DEVICE, &b)) {
     (void)snprintf(out, room,
                    "\nheap: %llu bytes, %llu used of a budget of %llu; %s", all,
-                   (unsigned long long)b.used, (unsigned long long)b.most, way);
+                   (unsigned long long)b.used, (unsigned long long)b.max, way);
   } else {
     (void)snprintf(out, room, "\nheap: %llu bytes, no budget is told; %s", all,
                    way);
   }
 }
 
-void vk_details_put(const vk_device *device, char *out, size_t room) {
+void vk_device_describe(const vk_device *device, char *out, size_t room) {
   const VkPhysicalDeviceLimits *l = &device->physical->properties.limits;
   const vk_features *h = &device->has;
   const struct {
@@ -40,7 +42,7 @@ void vk_details_put(const vk_device *device, char *out, size_t room) {
                   {h->zeroes_workgroup, "zeroed-workgroup-memory"},
                   {h->timeline, "timeline"},
                   {h->conditional, "conditional-rendering"},
-                  {h->imports, "external-memory-host"},
+                  {h->host_import, "external-memory-host"},
                   {h->budget, "memory-budget"}};
   int used = snprintf(
       out, room,

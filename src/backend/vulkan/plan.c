@@ -9,8 +9,8 @@
 
 /* --- from a kernel ---------------------------------------------------------------*/
 
-static void *keep(vyre_arena *arena, const void *from, size_t count,
-                  size_t element) {
+static void *copy_array(vyre_arena *arena, const void *from, size_t count,
+                        size_t element) {
   void *to = vyre__arena_array(arena, count, element);
   if (to && count > 0) memcpy(to, from, count * element);
   return to;
@@ -30,11 +30,12 @@ vyre_code vk_plan_build(const vyre__lir_kernel *k,
   VYRE_TRY(
       vyre__host_plan_build(k, INT32_MAX, "vulkan", arena, &out->base, st));
   out->phase_count = module->entry_points;
-  out->descriptors = keep(arena, module->descriptors, module->descriptor_count,
-                          sizeof *module->descriptors);
-  out->fields =
-      keep(arena, module->fields, module->field_count, sizeof *module->fields);
-  out->words = keep(arena, module->words, module->word_count, 4);
+  out->descriptors =
+      copy_array(arena, module->descriptors, module->descriptor_count,
+                 sizeof *module->descriptors);
+  out->fields = copy_array(arena, module->fields, module->field_count,
+                           sizeof *module->fields);
+  out->words = copy_array(arena, module->words, module->word_count, 4);
   return out->descriptors && out->fields && out->words
              ? VYRE_OK
              : vyre__no_memory(st, "vulkan", "words of code",
@@ -44,47 +45,47 @@ vyre_code vk_plan_build(const vyre__lir_kernel *k,
 /* --- as bytes ----------------------------------------------------------------------*/
 
 /* What there is beside the host's plan. */
-typedef struct own_head {
+typedef struct vulkan_header {
   uint32_t push_bytes, block_bytes, shared_bytes, may_skip_fuel;
-} own_head;
+} vulkan_header;
 
-enum { MOST_WORDS = 1 << 26 };
+enum { MAX_WORDS = 1 << 26 };
 
-static vyre__artifact describe(vk_plan *p, own_head *own) {
+static vyre__artifact describe_artifact(vk_plan *p, vulkan_header *header) {
   return (vyre__artifact){
       .magic = "vyrespv",
       .version = VK_ARTIFACT,
       .plan = &p->base,
-      .own = own,
-      .own_size = sizeof *own,
+      .own = header,
+      .own_size = sizeof *header,
       .arrays = {{&p->descriptors, &p->descriptor_count, sizeof *p->descriptors,
                   VYRE__ARTIFACT_MAX},
                  {&p->fields, &p->field_count, sizeof *p->fields,
                   VYRE__ARTIFACT_MAX},
-                 {&p->words, &p->word_count, sizeof *p->words, MOST_WORDS}},
+                 {&p->words, &p->word_count, sizeof *p->words, MAX_WORDS}},
       .array_count = 3};
 }
 
 bool vk_artifact_write(const vk_plan *plan, const void *cache, size_t size,
                        vyre_writer writer) {
   vk_plan copy = *plan;
-  own_head own = {.push_bytes = plan->push_bytes,
-                  .block_bytes = plan->block_bytes,
-                  .shared_bytes = plan->shared_bytes,
-                  .may_skip_fuel = plan->may_skip_fuel};
-  vyre__artifact artifact = describe(&copy, &own);
+  vulkan_header header = {.push_bytes = plan->push_bytes,
+                          .block_bytes = plan->block_bytes,
+                          .shared_bytes = plan->shared_bytes,
+                          .may_skip_fuel = plan->may_skip_fuel};
+  vyre__artifact artifact = describe_artifact(&copy, &header);
   artifact.code = cache;
   artifact.code_size = size;
   return vyre__artifact_write(&artifact, writer);
 }
 
-static vyre_code check_own(const own_head *own, const vk_plan *p,
-                           vyre_status *st) {
-  if (own->push_bytes > VK_MOST_PUSHED || own->may_skip_fuel > 1) {
-    return vyre__artifact_bad(st, "its constants", own->push_bytes);
+static vyre_code check_header(const vulkan_header *header, const vk_plan *p,
+                              vyre_status *st) {
+  if (header->push_bytes > VK_MAX_PUSH_BYTES || header->may_skip_fuel > 1) {
+    return vyre__artifact_bad(st, "its constants", header->push_bytes);
   }
-  if (own->block_bytes > VYRE__ARTIFACT_MAX) {
-    return vyre__artifact_bad(st, "its launch block", own->block_bytes);
+  if (header->block_bytes > VYRE__ARTIFACT_MAX) {
+    return vyre__artifact_bad(st, "its launch block", header->block_bytes);
   }
   return p->word_count >= 5
              ? VYRE_OK
@@ -97,7 +98,7 @@ static bool is_bool(const bool *value) {
   return byte <= 1;
 }
 
-static bool is_descriptor(const vk_plan *p, uint32_t at) {
+static bool is_valid_descriptor(const vk_plan *p, uint32_t at) {
   const vyre__spirv_descriptor *d = &p->descriptors[at];
   if (d->what > VYRE__SPIRV_BLOCK || !is_bool(&d->is_uniform) ||
       !is_bool(&d->is_written) || d->binding > VYRE__ARTIFACT_MAX ||
@@ -111,11 +112,11 @@ static bool is_descriptor(const vk_plan *p, uint32_t at) {
          (d->buffer == p->spill_buffer && p->spill_buffer != VYRE_NO_INDEX);
 }
 
-static bool is_field(const vk_plan *p, const vyre__spirv_field *f) {
+static bool is_valid_field(const vk_plan *p, const vyre__spirv_field *f) {
   if (f->value > VYRE__SPIRV_UNIFORM || !is_bool(&f->is_pushed)) return false;
-  uint32_t room = f->is_pushed ? p->push_bytes : p->block_bytes;
+  uint32_t available = f->is_pushed ? p->push_bytes : p->block_bytes;
   if (f->offset % 4 != 0 || f->size % 4 != 0 || f->size == 0 ||
-      f->offset > room || f->size > room - f->offset) {
+      f->offset > available || f->size > available - f->offset) {
     return false;
   }
   if (f->value >= VYRE__SPIRV_LENGTH &&
@@ -132,21 +133,21 @@ static bool is_field(const vk_plan *p, const vyre__spirv_field *f) {
 
 /* Descriptors of the driver's own are there once; the block if it has bytes. */
 static vyre_code check_bindings(const vk_plan *p, vyre_status *st) {
-  uint32_t own[VYRE__SPIRV_BLOCK + 1] = {0};
+  uint32_t header[VYRE__SPIRV_BLOCK + 1] = {0};
   for (uint32_t i = 0; i < p->descriptor_count; i++) {
-    if (!is_descriptor(p, i)) {
+    if (!is_valid_descriptor(p, i)) {
       return vyre__artifact_bad(st, "a descriptor", i);
     }
     uint32_t what = p->descriptors[i].what;
-    if (++own[what] > 1 && what != VYRE__SPIRV_BUFFER) {
+    if (++header[what] > 1 && what != VYRE__SPIRV_BUFFER) {
       return vyre__artifact_bad(st, "a second descriptor of a kind", i);
     }
   }
-  if (own[VYRE__SPIRV_BLOCK] != (p->block_bytes > 0)) {
+  if (header[VYRE__SPIRV_BLOCK] != (p->block_bytes > 0)) {
     return vyre__artifact_bad(st, "its launch block", p->block_bytes);
   }
   for (uint32_t i = 0; i < p->field_count; i++) {
-    if (!is_field(p, &p->fields[i])) {
+    if (!is_valid_field(p, &p->fields[i])) {
       return vyre__artifact_bad(st, "a field of the launch block", i);
     }
   }
@@ -156,15 +157,15 @@ static vyre_code check_bindings(const vk_plan *p, vyre_status *st) {
 vyre_code vk_artifact_read(const void *bytes, size_t size, vyre_arena *arena,
                            vk_plan *out, const void **cache, size_t *cache_size,
                            vyre_status *st) {
-  own_head own;
+  vulkan_header header;
   *out = (vk_plan){0};
-  vyre__artifact artifact = describe(out, &own);
+  vyre__artifact artifact = describe_artifact(out, &header);
   VYRE_TRY(vyre__artifact_read(bytes, size, &artifact, arena, st));
-  VYRE_TRY(check_own(&own, out, st));
-  out->push_bytes = own.push_bytes;
-  out->block_bytes = own.block_bytes;
-  out->shared_bytes = own.shared_bytes;
-  out->may_skip_fuel = own.may_skip_fuel;
+  VYRE_TRY(check_header(&header, out, st));
+  out->push_bytes = header.push_bytes;
+  out->block_bytes = header.block_bytes;
+  out->shared_bytes = header.shared_bytes;
+  out->may_skip_fuel = header.may_skip_fuel;
   VYRE_TRY(check_bindings(out, st));
   *cache = artifact.code;
   *cache_size = artifact.code_size;

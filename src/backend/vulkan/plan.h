@@ -15,7 +15,7 @@
 /* Raised whenever the bytes that are kept or the modules of emit/spirv change. */
 enum { VK_ARTIFACT = 12 };
 
-enum { VK_MOST_PUSHED = 256 }; /* bytes of push constants that are used */
+enum { VK_MAX_PUSH_BYTES = 256 }; /* bytes of push constants that are used */
 
 typedef struct vk_plan {
   VYRE__HOST_PLAN;

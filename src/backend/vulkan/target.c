@@ -3,13 +3,16 @@
  * says it has, and forms of floats that the probe found right. */
 #include <string.h>
 
-#include "backend/vulkan/vulkan.h"
+#include "backend/vulkan/device/device.h"
+#include "backend/vulkan/device/logical_device.h"
+#include "backend/vulkan/pipeline.h"
+#include "backend/vulkan/plan.h"
 #include "hal/float_ops.h"
 
 /* Operations of floats after lowering, and the vectors that decide about them. */
 static const struct {
   uint8_t number, op;
-} decides[] = {
+} float_ops[] = {
     {VYRE__FLOAT_OP_F32_NEG, VYRE__LIR_FNEG},
     {VYRE__FLOAT_OP_F32_ABS, VYRE__LIR_FABS},
     {VYRE__FLOAT_OP_F32_ADD, VYRE__LIR_FADD},
@@ -40,32 +43,34 @@ static const struct {
 };
 
 /* What functions are computed from: f64 only where all of it is right. */
-static vyre__math_variant math_of(const vk_device *device,
-                                  const vyre_float_op_info *numbers) {
-  static const uint8_t used[] = {
+static vyre__math_variant choose_math(const vk_device *device,
+                                      const vyre_float_op_info *probed) {
+  static const uint8_t required[] = {
       VYRE__FLOAT_OP_F64_ADD,    VYRE__FLOAT_OP_F64_SUB,
       VYRE__FLOAT_OP_F64_MUL,    VYRE__FLOAT_OP_F64_DIV,
       VYRE__FLOAT_OP_F64_SQRT,   VYRE__FLOAT_OP_F64_TO_F32,
       VYRE__FLOAT_OP_F32_TO_F64, VYRE__FLOAT_OP_F64_LT};
   if (!device->has.float64 || !device->has.int64) return VYRE__MATH_U32;
-  for (size_t i = 0; i < sizeof used; i++) {
-    if (numbers[used[i]].mode != VYRE_FLOAT_MODE_NATIVE) return VYRE__MATH_U32;
+  for (size_t i = 0; i < sizeof required; i++) {
+    if (probed[required[i]].mode != VYRE_FLOAT_MODE_NATIVE)
+      return VYRE__MATH_U32;
   }
-  return numbers[VYRE__FLOAT_OP_F64_FMA].mode == VYRE_FLOAT_MODE_NATIVE
+  return probed[VYRE__FLOAT_OP_F64_FMA].mode == VYRE_FLOAT_MODE_NATIVE
              ? VYRE__MATH_F64
              : VYRE__MATH_F64_NOFMA;
 }
 
 /* Of f32 and f64, as bits; one that must be the same for other widths, too, is left
  * alone, since there is no telling what else the driver makes of it. */
-static uint8_t widths_of(VkBool32 has32, VkBool32 has64,
-                         VkShaderFloatControlsIndependence apart) {
-  bool all = apart == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL;
-  bool some = all || apart == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_32_BIT_ONLY;
+static uint8_t float_widths(VkBool32 has32, VkBool32 has64,
+                            VkShaderFloatControlsIndependence independence) {
+  bool all = independence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL;
+  bool some =
+      all || independence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_32_BIT_ONLY;
   return (uint8_t)((has32 && some ? 32 : 0) | (has64 && all ? 64 : 0));
 }
 
-void vk_read_float_modes(vk_device *device) {
+void vk_device_read_float_controls(vk_device *device) {
   VkPhysicalDeviceFloatControlsProperties f = {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES};
   VkPhysicalDeviceProperties2 all = {
@@ -75,49 +80,50 @@ void vk_read_float_modes(vk_device *device) {
                                                  &all);
   vk_features *has = &device->has;
   has->keeps_signed_zeros =
-      widths_of(f.shaderSignedZeroInfNanPreserveFloat32,
-                f.shaderSignedZeroInfNanPreserveFloat64,
-                VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL);
+      float_widths(f.shaderSignedZeroInfNanPreserveFloat32,
+                   f.shaderSignedZeroInfNanPreserveFloat64,
+                   VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL);
   has->keeps_subnormals =
-      widths_of(f.shaderDenormPreserveFloat32, f.shaderDenormPreserveFloat64,
-                f.denormBehaviorIndependence);
+      float_widths(f.shaderDenormPreserveFloat32, f.shaderDenormPreserveFloat64,
+                   f.denormBehaviorIndependence);
   has->rounds_to_even =
-      widths_of(f.shaderRoundingModeRTEFloat32, f.shaderRoundingModeRTEFloat64,
-                f.roundingModeIndependence);
+      float_widths(f.shaderRoundingModeRTEFloat32,
+                   f.shaderRoundingModeRTEFloat64, f.roundingModeIndependence);
 }
 
 /* Of 32 bits each; 16 with AVX-512, else 8 or 4. */
 enum { LLVMPIPE_VECTOR = 16 };
 
-void vk_target_make(const vk_device *device, const vyre_pipeline *pipeline,
-                    vyre__target *low, vyre__spirv_target *spirv) {
-  const vyre_float_op_info *numbers = pipeline->float_ops;
+void vk_target_init(const vk_device *device, const vyre_pipeline *pipeline,
+                    vyre__target *lir_target,
+                    vyre__spirv_target *spirv_target) {
+  const vyre_float_op_info *probed = pipeline->float_ops;
   const vk_features *has = &device->has;
   uint32_t pushed = device->physical->properties.limits.maxPushConstantsSize;
-  *low = (vyre__target){.no_f64 = !has->float64 || !has->int64,
-                        .no_u64 = !has->int64,
-                        .no_buffer_atomics64 = !has->buffer_atomics64,
-                        .no_shared_atomics64 = !has->shared_atomics64,
-                        .no_narrow = !has->storage8 || !has->storage16};
-  memcpy(low->workgroup, pipeline->workgroup, sizeof low->workgroup);
-  low->counts_iterations = pipeline->counts_iterations;
-  for (size_t i = 0; i < sizeof decides / sizeof decides[0]; i++) {
-    uint8_t form = (uint8_t)numbers[decides[i].number].mode;
-    uint8_t *to = &low->f32[decides[i].op];
-    if (form > *to) *to = form;
+  *lir_target = (vyre__target){.no_f64 = !has->float64 || !has->int64,
+                               .no_u64 = !has->int64,
+                               .no_buffer_atomics64 = !has->buffer_atomics64,
+                               .no_shared_atomics64 = !has->shared_atomics64,
+                               .no_narrow = !has->storage8 || !has->storage16};
+  memcpy(lir_target->workgroup, pipeline->workgroup,
+         sizeof lir_target->workgroup);
+  lir_target->counts_iterations = pipeline->counts_iterations;
+  for (size_t i = 0; i < sizeof float_ops / sizeof float_ops[0]; i++) {
+    uint8_t mode = (uint8_t)probed[float_ops[i].number].mode;
+    uint8_t *to = &lir_target->f32[float_ops[i].op];
+    if (mode > *to) *to = mode;
   }
-  low->math = (uint8_t)math_of(device, numbers);
-  *spirv = (vyre__spirv_target){
+  lir_target->math = (uint8_t)choose_math(device, probed);
+  *spirv_target = (vyre__spirv_target){
       .storage8 = has->storage8,
       .storage16 = has->storage16,
       .int8 = has->int8,
       .int16 = has->int16,
       .int64 = has->int64,
       .float64 = has->float64,
-      .fma64 = numbers[VYRE__FLOAT_OP_F64_FMA].mode == VYRE_FLOAT_MODE_NATIVE &&
-               numbers[VYRE__FLOAT_OP_F64_FMA].tested > 0,
-      .whole64 =
-          numbers[VYRE__FLOAT_OP_F64_RINT].mode == VYRE_FLOAT_MODE_NATIVE,
+      .fma64 = probed[VYRE__FLOAT_OP_F64_FMA].mode == VYRE_FLOAT_MODE_NATIVE &&
+               probed[VYRE__FLOAT_OP_F64_FMA].tested > 0,
+      .whole64 = probed[VYRE__FLOAT_OP_F64_RINT].mode == VYRE_FLOAT_MODE_NATIVE,
       .buffer_atomics64 = has->buffer_atomics64,
       .shared_atomics64 = has->shared_atomics64,
       .vulkan_memory_model = has->memory_model,
@@ -126,10 +132,10 @@ void vk_target_make(const vk_device *device, const vyre_pipeline *pipeline,
       .keeps_signed_zeros = has->keeps_signed_zeros,
       .keeps_subnormals = has->keeps_subnormals,
       .rounds_to_even = has->rounds_to_even,
-      .push_bytes = pushed < VK_MOST_PUSHED ? pushed : VK_MOST_PUSHED,
-      .most_rounds = device->most_rounds,
-      .drops_outside = device->physical->ends_loops,
-      .vector = device->physical->ends_loops ? LLVMPIPE_VECTOR : 0,
-      .hides_floats = device->physical->ends_loops,
-      .block_in_storage = !device->pushes};
+      .push_bytes = pushed < VK_MAX_PUSH_BYTES ? pushed : VK_MAX_PUSH_BYTES,
+      .most_rounds = device->max_loop_iterations,
+      .drops_outside = device->physical->has_llvmpipe_bugs,
+      .vector = device->physical->has_llvmpipe_bugs ? LLVMPIPE_VECTOR : 0,
+      .hides_floats = device->physical->has_llvmpipe_bugs,
+      .block_in_storage = !device->uses_push_constants};
 }

@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "backend/vulkan/vulkan.h"
-
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "backend/vulkan/command/batch.h"
+#include "backend/vulkan/command/command_list.h"
+#include "backend/vulkan/command/device_loop.h"
+#include "backend/vulkan/command/launch.h"
+#include "backend/vulkan/device/device.h"
+#include "backend/vulkan/device/instance.h"
+#include "backend/vulkan/device/logical_device.h"
+#include "backend/vulkan/memory/heap.h"
 #include "backend/vulkan/options.h"
+#include "backend/vulkan/pipeline.h"
+#include "backend/vulkan/plan.h"
 #include "hal/command_list.h"
 
 static bool describe(uint32_t index, vyre_device_info *out) {
@@ -15,7 +23,7 @@ static bool describe(uint32_t index, vyre_device_info *out) {
     out->fix = instance->fix;
     return false;
   }
-  const vk_physical *p = &instance->found[index];
+  const vk_physical_device *p = &instance->devices[index];
   out->description = p->properties.deviceName;
   out->driver = p->driver;
   out->note = p->note;
@@ -38,7 +46,7 @@ static bool features(vyre_device *device, vyre_writer writer) {
       h->float64, h->buffer_atomics64, h->shared_atomics64, h->memory_model,
       h->device_scope, h->zeroes_workgroup, h->keeps_signed_zeros,
       h->keeps_subnormals, h->rounds_to_even,
-      (unsigned)p->limits.maxPushConstantsSize, !own->pushes,
+      (unsigned)p->limits.maxPushConstantsSize, !own->uses_push_constants,
       (unsigned)p->vendorID, (unsigned)p->deviceID);
   for (unsigned i = 0; i < VK_UUID_SIZE; i++) {
     length += snprintf(text + length, sizeof text - (size_t)length, "%02x",
@@ -71,7 +79,7 @@ static bool is_ready(const vyre_context *context, const char **why) {
   }
   const vk_instance *instance = vk_instance_find();
   return instance->handle && instance->count > 0 &&
-         !instance->found[0].is_software;
+         !instance->devices[0].is_software;
 }
 
 extern const vyre__backend vyre__backend_vulkan;
@@ -87,20 +95,20 @@ const vyre__backend vyre__backend_vulkan = {
     .describe = describe,
     .is_ready = is_ready,
     .device_init = vk_device_init,
-    .device_deinit = vk_device_finish,
+    .device_deinit = vk_device_deinit,
     .pipeline_init = vk_pipeline_init,
-    .pipeline_deinit = vk_pipeline_finish,
+    .pipeline_deinit = vk_pipeline_deinit,
     .buffer_init = vk_buffer_init,
-    .buffer_deinit = vk_buffer_finish,
+    .buffer_deinit = vk_buffer_deinit,
     .buffer_write = vk_buffer_write,
     .buffer_read = vk_buffer_read,
-    .run = vk_run,
-    .run_batch = vk_run_many,
+    .run = vk_launch_run,
+    .run_batch = vk_batch_run,
     .max_batch = VYRE__MAX_COMMAND_LIST,
-    .command_list_size = sizeof(vk_piece),
-    .command_list_run = vk_piece_run,
-    .command_list_deinit = vk_piece_finish,
-    .command_list_loop = vk_piece_loop,
+    .command_list_size = sizeof(vk_command_list),
+    .command_list_run = vk_command_list_run,
+    .command_list_deinit = vk_command_list_deinit,
+    .command_list_loop = vk_command_list_loop,
     .artifact_version = VK_ARTIFACT,
     .pipeline_load = vk_pipeline_load,
     .pipeline_save = vk_pipeline_save,

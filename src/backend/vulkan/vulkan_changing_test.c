@@ -3,6 +3,7 @@
  * calls that record and submit it: in host and resident memory, in the launch block,
  * as push constants and as a bound buffer, by dispatches, batches, recordings and
  * their loops. What is kept for later launches is not wrong for them either. */
+#include "backend/vulkan/pipeline.h"
 #include "backend/vulkan/vulkan_testing.h"
 #include "runtime/memory/device_buffer.h"
 

@@ -39,7 +39,7 @@ enum { MOST = 9 * 150 };
 
 typedef struct cut_scene {
   vk_rig r;
-  vk_physical small; /* as the device, but with small grids */
+  vk_physical_device small; /* as the device, but with small grids */
   uint32_t y[MOST];
   vyre_input in;
   vyre_output out;

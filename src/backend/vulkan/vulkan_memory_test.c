@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "backend/vulkan/pipeline.h"
 #include "backend/vulkan/vulkan_testing.h"
 #include "support/sanitized.h"
 
@@ -40,11 +41,11 @@ static const struct {
 } transfers[] = {{1, 0},
                  {3, 5},
                  {4096, 16},
-                 {VK_PIECE_BYTES - 1, 1},
-                 {VK_PIECE_BYTES, 0},
-                 {VK_PIECE_BYTES + 1, 4},
-                 {3 * (size_t)VK_PIECE_BYTES + 7, 13},
-                 {(VK_PIECES + 2) * (size_t)VK_PIECE_BYTES, 3}};
+                 {VK_STAGING_CHUNK_BYTES - 1, 1},
+                 {VK_STAGING_CHUNK_BYTES, 0},
+                 {VK_STAGING_CHUNK_BYTES + 1, 4},
+                 {3 * (size_t)VK_STAGING_CHUNK_BYTES + 7, 13},
+                 {(VK_STAGING_CHUNKS + 2) * (size_t)VK_STAGING_CHUNK_BYTES, 3}};
 
 TEST(bytes_of_every_size_get_there_and_back) {
   for (int w = 0; w < WAYS; w++) {
@@ -76,30 +77,33 @@ TEST(bytes_of_every_size_get_there_and_back) {
 
 TEST(a_large_upload_has_several_pieces_on_their_way_and_no_more_memory) {
   enum { TIMES = 3 };
-  const size_t size = TIMES * (size_t)VK_PIECES * VK_PIECE_BYTES;
+  const size_t size =
+      TIMES * (size_t)VK_STAGING_CHUNKS * VK_STAGING_CHUNK_BYTES;
   vk_rig r;
   vyre_status st = {0};
   vyre_buffer x;
   vk_rig_open(&r, staged);
   unsigned char *data = bytes(size, 1), *got = malloc(size);
   CHECK_OK(vyre_buffer_create(r.device, size, &x, &st), st);
-  vk_ring_settle(r.own); /* it was cleared */
-  uint64_t blocks = r.own->counts.device_blocks,
-           pieces = r.own->counts.staged_pieces;
+  vk_staging_ring_wait(r.own); /* it was cleared */
+  uint64_t blocks = r.own->counters.device_blocks,
+           pieces = r.own->counters.staged_chunks;
   unsigned waits = vk_seen.waits;
   CHECK_OK(vyre_buffer_upload(r.device, x, 0, data, size, &st), st);
-  CHECK_U64(r.own->counts.staged_pieces - pieces,
-            UINT64_C(1) * TIMES * VK_PIECES);
+  CHECK_U64(r.own->counters.staged_chunks - pieces,
+            UINT64_C(1) * TIMES * VK_STAGING_CHUNKS);
   /* Each piece is waited for when its turn comes again, and never before. */
-  CHECK_U64(vk_seen.waits - waits, (UINT64_C(0) + TIMES - 1) * VK_PIECES);
+  CHECK_U64(vk_seen.waits - waits,
+            (UINT64_C(0) + TIMES - 1) * VK_STAGING_CHUNKS);
   waits = vk_seen.waits;
   CHECK_OK(vyre_buffer_download(r.device, x, 0, got, size, &st), st);
   /* Those of the upload that were left, and its own. */
-  CHECK_U64(vk_seen.waits - waits, (UINT64_C(1) + TIMES) * VK_PIECES);
+  CHECK_U64(vk_seen.waits - waits, (UINT64_C(1) + TIMES) * VK_STAGING_CHUNKS);
   CHECK(memcmp(got, data, size) == 0);
-  CHECK_U64(r.own->counts.staged_bytes, 2 * size);
-  CHECK(r.own->counts.device_blocks <= blocks + 1);
-  CHECK_U64(r.own->ring.memory.size, (size_t)VK_PIECES * VK_PIECE_BYTES);
+  CHECK_U64(r.own->counters.staged_bytes, 2 * size);
+  CHECK(r.own->counters.device_blocks <= blocks + 1);
+  CHECK_U64(r.own->ring.memory.size,
+            (size_t)VK_STAGING_CHUNKS * VK_STAGING_CHUNK_BYTES);
   free(data);
   free(got);
   vk_rig_close(&r);
@@ -134,7 +138,8 @@ typedef struct carrier {
 /* No CHECK: it is not this thread's to end a case. */
 static void *carry(void *self) {
   carrier *c = self;
-  const size_t size = (3 + c->seed % 3) * (size_t)VK_PIECE_BYTES + c->seed;
+  const size_t size =
+      (3 + c->seed % 3) * (size_t)VK_STAGING_CHUNK_BYTES + c->seed;
   unsigned char *data = bytes(size, c->seed), *got = malloc(size);
   vyre_buffer x;
   c->is_good = true;
@@ -154,7 +159,7 @@ static void *carry(void *self) {
 
 /* More of them than pieces, so that they wait for each other. */
 TEST(threads_share_the_ring) {
-  enum { THREADS = VK_PIECES + 4 };
+  enum { THREADS = VK_STAGING_CHUNKS + 4 };
   carrier all[THREADS];
   vk_rig r;
   vk_rig_open(&r, staged);
@@ -169,7 +174,10 @@ TEST(threads_share_the_ring) {
 
 /* --- bytes of the host -----------------------------------------------------------------*/
 
-enum { LARGE = VK_LARGE_VIEW / 4 + 1, HALVES = VK_LARGE_VIEW / 2 + 3 };
+enum {
+  LARGE = VK_LARGE_VIEW_BYTES / 4 + 1,
+  HALVES = VK_LARGE_VIEW_BYTES / 2 + 3
+};
 
 static void add(vk_rig *r, uint32_t n, unsigned seed) {
   vyre_status st = {0};
@@ -206,17 +214,18 @@ TEST(large_bytes_of_the_host_go_through_the_ring_and_small_ones_do_not) {
     vk_rig_open(&r, ways[w]);
     vk_rig_compile(&r, kernels);
     add(&r, 100, 1);
-    CHECK_U64(r.own->counts.staged_pieces, 0);
+    CHECK_U64(r.own->counters.staged_chunks, 0);
     add(&r, LARGE, 2);
     add(&r, LARGE, 3);
     /* x and y there, y back, each in one piece */
-    CHECK_U64(r.own->counts.staged_pieces, w == 0 ? 0 : 2 * 3);
+    CHECK_U64(r.own->counters.staged_chunks, w == 0 ? 0 : 2 * 3);
     unsigned begins = vk_seen.begins;
-    uint64_t recorded = r.own->counts.recorded;
+    uint64_t recorded = r.own->counters.command_buffers;
     add(&r, LARGE, 4);
-    CHECK_U64(r.own->counts.recorded, recorded); /* the kernel's are kept */
+    CHECK_U64(r.own->counters.command_buffers,
+              recorded); /* the kernel's are kept */
     CHECK_U64(vk_seen.begins, begins + (w == 0 ? 0 : 3));
-    add(&r, 3 * VK_PIECE_BYTES / 4 + 5, 5);
+    add(&r, 3 * VK_STAGING_CHUNK_BYTES / 4 + 5, 5);
     vk_rig_close(&r);
   }
 }
@@ -361,7 +370,7 @@ TEST(what_goes_beyond_the_budget_is_refused_with_both_numbers) {
     vyre_buffer x, y, z;
     begin_budget(&r, ways[w], budget);
     CHECK_OK(vyre_buffer_create(r.device, part, &x, &st), st);
-    if (w == 1) vk_ring_settle(r.own); /* it has taken its part, too */
+    if (w == 1) vk_staging_ring_wait(r.own); /* it has taken its part, too */
     uint64_t used = faked.has;
     if (budget - used >= part) {
       CHECK_OK(vyre_buffer_create(r.device, part, &y, &st), st);
@@ -410,8 +419,8 @@ TEST(the_budget_is_told_with_the_device) {
   const char *details = vyre_device_get_caps(r.device)->details;
   CHECK_HAS(details, "\nheap: ");
   if (r.own->has.budget) {
-    CHECK(vk_budget_read(r.own, VK_WHERE_DEVICE, &b));
-    CHECK(b.most > 0 && b.most <= vk_heap_bytes(r.own, VK_WHERE_DEVICE));
+    CHECK(vk_budget_read(r.own, VK_MEMORY_KIND_DEVICE, &b));
+    CHECK(b.max > 0 && b.max <= vk_heap_bytes(r.own, VK_MEMORY_KIND_DEVICE));
     CHECK_HAS(details, "of a budget of");
     CHECK_HAS(details, "memory-budget");
   }
@@ -433,11 +442,11 @@ TEST(jobs_that_are_kept_have_no_more_than_their_share) {
   add(&r, 1000, 1);
   uint64_t one = idle_of(&r);
   CHECK(one >= 8000);
-  r.own->most_idle = 5 * one;
+  r.own->max_idle_bytes = 5 * one;
   for (uint32_t n = 1000; n > 900; n--) add(&r, n, n);
   CHECK(idle_of(&r) <= 5 * one);
-  CHECK(((const vk_pipeline *)r.pipelines[ADD])->idle >= 5);
-  r.own->most_idle = 0; /* none at all: it works all the same */
+  CHECK(((const vk_pipeline *)r.pipelines[ADD])->idle_count >= 5);
+  r.own->max_idle_bytes = 0; /* none at all: it works all the same */
   add(&r, 1000, 2);
   CHECK_U64(idle_of(&r), 0);
   vk_rig_close(&r);
@@ -468,30 +477,32 @@ TEST(staging_is_as_the_option_says) {
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     vk_rig r;
     vk_rig_open(&r, cases[i].options);
-    CHECK(r.own->physical->is_in_place); /* there are no others here */
-    CHECK(r.own->is_in_place == cases[i].is_in_place);
+    CHECK(r.own->physical->is_unified); /* there are no others here */
+    CHECK(r.own->is_unified == cases[i].is_in_place);
     vyre_buffer x;
     vyre_status st = {0};
     CHECK_OK(vyre_buffer_create(r.device, 64, &x, &st), st);
-    CHECK((r.own->heap.blocks[VK_WHERE_HOST] == NULL) == cases[i].is_in_place);
+    CHECK((r.own->heap.blocks[VK_MEMORY_KIND_HOST] == NULL) ==
+          cases[i].is_in_place);
     vk_rig_close(&r);
   }
 }
 
 /* As a GPU is that has memory of its own, and no window to it. */
 TEST(a_device_whose_memory_the_host_does_not_see_is_staged) {
-  vk_physical *physical = (vk_physical *)&vk_instance_find()->found[0];
-  const vk_physical was = *physical;
+  vk_physical_device *physical =
+      (vk_physical_device *)&vk_instance_find()->devices[0];
+  const vk_physical_device was = *physical;
   vk_rig r;
   vyre_status st = {0};
   vyre_context *context;
   vyre_device *device = NULL;
   const vyre_context_options given = {.cache_directory = "",
                                       .backend_options = "vulkan.staging=0"};
-  physical->can_be_in_place = physical->is_in_place = false;
+  physical->can_be_unified = physical->is_unified = false;
   vk_rig_open(&r, "");
   vk_rig_compile(&r, kernels);
-  CHECK(!r.own->is_in_place);
+  CHECK(!r.own->is_unified);
   add(&r, LARGE, 1);
   vk_rig_close(&r);
   CHECK_OK(vyre_context_create(&given, &context, &st), st);

@@ -15,7 +15,7 @@
 #include "backend/vulkan/vulkan_testing.h"
 #include "hal/device.h"
 #include "runtime/compile/pipeline.h"
-#include "runtime/probe/probe.h"
+#include "hal/float_ops.h"
 #include "support/campaign.h"
 #include "support/sanitized.h"
 

@@ -357,10 +357,10 @@ TEST(loops_end_where_they_end_on_the_reference) {
         CHECK(is_same_result(&got.result, &want.result));
         CHECK(memcmp(got.n, want.n, sizeof got.n) == 0);
         CHECK(memcmp(got.y, want.y, sizeof got.y) == 0);
-        bool is_there = r.own->tests_flags && loops[l].stretch > 1;
-        if (r.own->is_in_place && is_there && loops[l].stretch < 100) {
+        bool is_there = r.own->tests_loop_flags && loops[l].stretch > 1;
+        if (r.own->is_unified && is_there && loops[l].stretch < 100) {
           CHECK_U64(vk_seen.submits - submits, want.result.flag_reads - 1);
-        } else if (r.own->is_in_place && !is_there && rounds[k] < 13) {
+        } else if (r.own->is_unified && !is_there && rounds[k] < 13) {
           CHECK(vk_seen.submits - submits >= want.result.iterations);
         }
       }
@@ -381,7 +381,7 @@ TEST(an_unchanged_loop_records_nothing) {
   uint32_t step = 1;
   vk_rig_open(&r, "vulkan.loop_check=2");
   vk_rig_compile(&r, kernels);
-  CHECK(r.own->tests_flags);
+  CHECK(r.own->tests_loop_flags);
   loop_begin(&s, r.device, r.pipelines, 10, 4, &step);
   loop_run(&s, r.device, 10, false, &got); /* stretches of 4, and one of 2 */
   unsigned begins = vk_seen.begins, updates = vk_seen.updates;
@@ -865,9 +865,9 @@ static void patch_slow(vk_api *api) {
 /* Also when the same was replayed often, and took no longer than it may. */
 TEST(what_took_far_too_long_is_recorded_anew) {
   scene s;
-  vyre__vk_hooks.patch = patch_slow;
+  vyre__vk_hooks.patch_device = patch_slow;
   begin(&s, "vulkan.max_submit_ms=100");
-  vyre__vk_hooks.patch = vk_patch;
+  vyre__vk_hooks.patch_device = vk_patch;
   for (int i = 0; i < 3; i++) (void)replay(&s);
   atomic_store(&is_slow, s.r.own->timeline != VK_NULL_HANDLE);
   (void)replay(&s);
@@ -889,9 +889,9 @@ TEST(two_replays_of_one_recording_are_in_flight_at_once) {
   vyre_buffer y, z;
   pthread_t thread;
   void *failed;
-  vyre__vk_hooks.patch = patch_wait;
+  vyre__vk_hooks.patch_device = patch_wait;
   begin(&s, "");
-  vyre__vk_hooks.patch = vk_patch;
+  vyre__vk_hooks.patch_device = vk_patch;
   CHECK_OK(vyre_buffer_create(s.r.device, sizeof(uint32_t[N]), &y, &st), st);
   CHECK_OK(vyre_buffer_create(s.r.device, sizeof(uint32_t[N]), &z, &st), st);
   (void)replay(&s);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The device beside the conformance suite: what is recorded when, what is submitted
  * together, where memory is. */
+#include "backend/vulkan/command/launch.h"
 #include "backend/vulkan/vulkan_testing.h"
 
 static const char kernels[] =
@@ -67,7 +68,7 @@ TEST(runs_in_every_way) {
   for (int i = 0; i < WAYS; i++) {
     vk_rig r;
     begin(&r, ways[i]);
-    CHECK(r.own->is_in_place == (strstr(ways[i], "staging") == NULL));
+    CHECK(r.own->is_unified == (strstr(ways[i], "staging") == NULL));
     CHECK((r.own->timeline == NULL) == (strstr(ways[i], "fences") != NULL));
     for (uint32_t n = 1; n < 3 * N; n += 701) add_once(&r, n, n);
     vk_rig_close(&r);
@@ -168,13 +169,13 @@ TEST(residents_are_bound_where_they_are) {
     CHECK_OK(vyre_buffer_create(r.device, sizeof data, &y[i], &st), st);
   }
   unsigned copies = vk_seen.copies, submits = vk_seen.submits;
-  uint64_t barriers = r.own->counts.barriers;
+  uint64_t barriers = r.own->counters.barriers;
   add_residents(&r, x, y, 8, 8);
-  CHECK_U64(r.own->counts.barriers, barriers); /* each has its own */
+  CHECK_U64(r.own->counters.barriers, barriers); /* each has its own */
   add_residents(&r, x, y, 1, 8);
-  CHECK_U64(r.own->counts.barriers, barriers + 7); /* each needs the last */
+  CHECK_U64(r.own->counters.barriers, barriers + 7); /* each needs the last */
   add_residents(&r, x, y, 4, 8);
-  CHECK_U64(r.own->counts.barriers, barriers + 8); /* the second four */
+  CHECK_U64(r.own->counters.barriers, barriers + 8); /* the second four */
   CHECK_U64(vk_seen.copies, copies);
   CHECK_U64(vk_seen.submits, submits + 3);
   for (int b = 0; b < 8; b++) {
@@ -225,12 +226,12 @@ TEST(residents_at_any_offset) {
 TEST(layouts_are_shared) {
   vk_rig r;
   vk_rig_open(&r, "");
-  uint64_t made = r.own->counts.layouts_made,
-           shared = r.own->counts.layouts_shared;
+  uint64_t made = r.own->counters.layouts_made,
+           shared = r.own->counters.layouts_shared;
   vk_rig_compile(&r, kernels);
   /* add, mix and half bind the same; what scale, ids and rounds bind is their own */
-  CHECK_U64(r.own->counts.layouts_shared, shared + 2);
-  CHECK_U64(r.own->counts.layouts_made, made + 4);
+  CHECK_U64(r.own->counters.layouts_shared, shared + 2);
+  CHECK_U64(r.own->counters.layouts_made, made + 4);
   vk_rig_close(&r);
 }
 
@@ -314,7 +315,7 @@ TEST(a_launch_block_beyond_the_range_is_refused) {
   vk_rig r;
   vyre_status st = {0};
   vk_rig_open(&r, "vulkan.push_constants=1");
-  vk_physical small = *r.own->physical;
+  vk_physical_device small = *r.own->physical;
   small.properties.limits.maxPushConstantsSize = 8;
   small.properties.limits.maxUniformBufferRange = 8;
   r.own->physical = &small;
@@ -344,7 +345,7 @@ TEST(more_elements_than_a_signed_index_reaches_are_refused) {
     const vyre__view view = {.length = lengths[i]};
     const vyre__launch launch = {.views = &view, .grid = {1, 1, 1}};
     vyre_code code =
-        vk_check((const vk_pipeline *)r.pipelines[0], &launch, &st);
+        vk_launch_check((const vk_pipeline *)r.pipelines[0], &launch, &st);
     CHECK_U64(code, lengths[i] <= INT32_MAX ? VYRE_OK : VYRE_INVALID_ARGUMENT);
     if (code == VYRE_OK) continue;
     CHECK_U64(status_number(&st, "elements"), lengths[i]);
@@ -474,7 +475,7 @@ TEST(memory_of_the_caller_that_does_not_fit_is_refused) {
     void *memory;
     begin(&r, "");
     if (vyre_device_get_caps(r.device)->imports_host_memory) {
-      vk_physical own = *r.own->physical;
+      vk_physical_device own = *r.own->physical;
       CHECK_OK(vyre_host_alloc(r.device, 4096, &memory, &st), st);
       if (i == 0) {
         r.own->api.GetBufferMemoryRequirements = need_more;
@@ -517,7 +518,7 @@ static const char *const app_extensions[] = {
 static void app_open_with(app *a, const VkPhysicalDeviceFeatures *features,
                           bool is_extended) {
   static const float one = 1;
-  *a = (app){.get = vk_instance_find()->get};
+  *a = (app){.get = vk_instance_find()->get_proc_addr};
   const VkApplicationInfo about = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
                                    .apiVersion = VK_API_VERSION_1_2};
   const VkInstanceCreateInfo made = {
@@ -644,7 +645,7 @@ static PFN_vkVoidFunction get_less(VkInstance instance, const char *name) {
   if (strcmp(name, "vkGetPhysicalDeviceExternalBufferProperties") == 0) {
     return (PFN_vkVoidFunction)import_nothing;
   }
-  return vk_instance_find()->get(instance, name);
+  return vk_instance_find()->get_proc_addr(instance, name);
 }
 
 /* Extensions and features that were brought are used; memory of the caller only if
@@ -675,7 +676,7 @@ TEST(a_device_of_the_caller_has_what_was_brought) {
     r.own = (vk_device *)r.device;
     CHECK(vyre_device_get_caps(r.device)->imports_host_memory ==
           cases[i].takes_memory);
-    CHECK(r.own->tests_flags == cases[i].is_extended);
+    CHECK(r.own->tests_loop_flags == cases[i].is_extended);
     vk_rig_compile(&r, kernels);
     add_once(&r, N, 1);
     vk_rig_close(&r);

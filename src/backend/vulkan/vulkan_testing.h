@@ -8,7 +8,9 @@
 
 #include "vyre/vyre.h"
 
-#include "backend/vulkan/vulkan.h"
+#include "backend/vulkan/device/device.h"
+#include "backend/vulkan/device/functions.h"
+#include "backend/vulkan/device/instance.h"
 #include "support/check.h"
 
 /* --- what layers say -----------------------------------------------------------------*/
@@ -367,11 +369,11 @@ static inline int vk_testing_begin(void) {
   vk_seen.allocation_result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
   if (vk_has_layer(layer)) {
     vyre__vk_hooks.layer = layer;
-    vyre__vk_hooks.told = vk_told;
+    vyre__vk_hooks.message = vk_told;
   } else {
     printf("note: without %s (vulkan-validationlayers)\n", layer);
   }
-  vyre__vk_hooks.wrap = vk_wrap;
+  vyre__vk_hooks.wrap_loader = vk_wrap;
   const vk_instance *instance = vk_instance_find();
   if (!instance->handle || instance->count == 0) {
     printf("skipped: %s\n", instance->missing);
@@ -384,7 +386,7 @@ static inline int vk_testing_begin(void) {
     return 1;
   }
   vyre_device_release(device);
-  vyre__vk_hooks.patch = vk_patch;
+  vyre__vk_hooks.patch_device = vk_patch;
   return 0;
 }
 

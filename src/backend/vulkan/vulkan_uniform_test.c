@@ -2,6 +2,7 @@
 /* Uniforms go with the launch block, in memory or as push constants, and rounds of
  * loops are counted where somebody limits them: what is recorded and made when, and
  * that nobody sees a difference. */
+#include "backend/vulkan/pipeline.h"
 #include "backend/vulkan/vulkan_testing.h"
 
 static const char kernels[] =
@@ -42,7 +43,7 @@ enum { WAYS = sizeof ways / sizeof ways[0], N = 300 };
 
 static void begin(vk_rig *r, int way) {
   vk_rig_open(r, ways[way].options);
-  CHECK(r->own->pushes == ways[way].pushes);
+  CHECK(r->own->uses_push_constants == ways[way].pushes);
   vk_rig_compile(r, kernels);
 }
 
@@ -265,15 +266,15 @@ TEST(rounds_are_counted_where_somebody_limits_them) {
   uint32_t y;
   begin(&r, 0);
   const vk_pipeline *p = (const vk_pipeline *)r.pipelines[SPIN];
-  bool may_skip = r.own->most_rounds > 0;
+  bool may_skip = r.own->max_loop_iterations > 0;
   CHECK(p->plan.may_skip_fuel == may_skip);
   CHECK_OK(spin(&r, SPIN, 1000, 0, &y, &st), st);
   CHECK_U64(y, 1000);
   CHECK_OK(spin(&r, SPIN, 1000, UINT64_C(1) << 40, &y, &st), st);
-  CHECK(!p->counting);
+  CHECK(!p->counted_phase);
   CHECK_OK(spin(&r, SPIN, 1000, 1000, &y, &st), st);
   CHECK_U64(y, 1000);
-  CHECK((p->counting != VK_NULL_HANDLE) == may_skip);
+  CHECK((p->counted_phase != VK_NULL_HANDLE) == may_skip);
   CHECK(spin(&r, SPIN, 1000, 999, &y, &st) == VYRE_DISPATCH_FAILED);
   CHECK(st.kind == VYRE_KIND_OUT_OF_FUEL && strstr(st.message, "999"));
   CHECK(spin(&r, SPIN, 1, 1, &y, &st) == VYRE_OK && y == 1);
@@ -291,7 +292,8 @@ TEST(endless_loops_end_in_the_same_status) {
   vyre_status st;
   uint32_t y;
   begin(&r, 0);
-  bool ends_loops = r.own->most_rounds > 0; /* others take minutes for 2^32 */
+  bool ends_loops =
+      r.own->max_loop_iterations > 0; /* others take minutes for 2^32 */
   for (size_t k = 0; k < sizeof endless / sizeof endless[0]; k++) {
     for (size_t i = 0; i < sizeof most / sizeof most[0]; i++) {
       if (!ends_loops && (most[i] == 0 || most[i] == UINT32_MAX)) continue;

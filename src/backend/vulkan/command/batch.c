@@ -5,7 +5,16 @@
  *
  * Jobs are secondary command buffers, which stay recorded, and one primary calls them:
  * a submission of many primaries costs drivers three times as much for each. */
-#include "backend/vulkan/vulkan.h"
+#include "backend/vulkan/command/batch.h"
+
+#include "backend/vulkan/command/batch_cache.h"
+#include "backend/vulkan/command/encoded_dispatch.h"
+#include "backend/vulkan/command/hazards.h"
+#include "backend/vulkan/command/launch.h"
+#include "backend/vulkan/command/submit.h"
+#include "backend/vulkan/device/device.h"
+#include "backend/vulkan/device/functions.h"
+#include "backend/vulkan/pipeline.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/status.h"
@@ -13,7 +22,7 @@
 
 typedef struct batch {
   vk_device *device;
-  vk_job **jobs;
+  vk_dispatch **dispatches;
   vyre__launch **launches;
   VkCommandBuffer *commands; /* of the jobs; NULL before one: a barrier */
   uint32_t count, command_count;
@@ -22,17 +31,17 @@ typedef struct batch {
   vk_hazards hazards;
 } batch;
 
-enum { MOST_BYTES = 256 << 20 }; /* of memory of jobs that wait for others */
+enum { MAX_BYTES = 256 << 20 }; /* of memory of jobs that wait for others */
 
 /* --- primaries -------------------------------------------------------------------*/
 
 static void free_primary(vk_device *device, vk_primary *primary) {
-  vk_ticket_finish(device, &primary->ticket);
+  vk_submission_deinit(device, &primary->submission);
   device->api.DestroyCommandPool(device->handle, primary->pool, NULL);
   vyre__resize(device->base.allocator, primary, sizeof *primary, 0);
 }
 
-void vk_primaries_finish(vk_device *device) {
+void vk_primaries_deinit(vk_device *device) {
   while (device->primaries) {
     vk_primary *primary = device->primaries;
     device->primaries = primary->next;
@@ -60,8 +69,8 @@ static VkResult fill_primary(vk_device *device, vk_primary *primary) {
                                      &primary->commands);
 }
 
-static vyre_code take_primary(vk_device *device, vk_primary **out,
-                              vyre_status *st) {
+static vyre_code acquire_primary(vk_device *device, vk_primary **out,
+                                 vyre_status *st) {
   pthread_mutex_lock(&device->primary_lock);
   vk_primary *primary = device->primaries;
   if (primary) device->primaries = primary->next;
@@ -81,7 +90,7 @@ static vyre_code take_primary(vk_device *device, vk_primary **out,
   return vk_failed(device, result, "a command buffer", st);
 }
 
-static void give_primary(vk_device *device, vk_primary *primary) {
+static void release_primary(vk_device *device, vk_primary *primary) {
   pthread_mutex_lock(&device->primary_lock);
   primary->next = device->primaries;
   device->primaries = primary;
@@ -91,38 +100,40 @@ static void give_primary(vk_device *device, vk_primary *primary) {
 /* --- one submission --------------------------------------------------------------*/
 
 /* @p seen: the launch with uniforms that do not change. */
-static vyre_code join(batch *b, vyre__launch *launch, const vyre__launch *seen,
-                      vyre_status *st) {
+static vyre_code add_dispatch(batch *b, vyre__launch *launch,
+                              const vyre__launch *snapshot, vyre_status *st) {
   vk_pipeline *p = (vk_pipeline *)launch->pipeline;
-  vk_job *job;
-  VYRE_TRY(vk_job_take(p, seen, VK_JOB_SECOND, &job, st));
-  vyre_code code = vk_job_fill(job, seen, st);
+  vk_dispatch *dispatch;
+  VYRE_TRY(
+      vk_dispatch_acquire(p, snapshot, VK_DISPATCH_SECONDARY, &dispatch, st));
+  vyre_code code = vk_dispatch_write_inputs(dispatch, snapshot, st);
   if (code != VYRE_OK) {
-    vk_job_give(job);
+    vk_dispatch_release(dispatch);
     return code;
   }
   const vyre__command_list_item item = {.launch = launch};
-  if (vk_hazards_meet(&b->hazards, &item)) {
+  if (vk_hazards_need_barrier(&b->hazards, &item)) {
     b->commands[b->command_count++] = NULL;
-    vk_hazards_pass(&b->hazards);
-    atomic_fetch_add_explicit(&b->device->counts.barriers, 1,
+    vk_hazards_add_barrier(&b->hazards);
+    atomic_fetch_add_explicit(&b->device->counters.barriers, 1,
                               memory_order_relaxed);
   }
-  vk_hazards_note(&b->hazards, &item);
-  b->commands[b->command_count++] = job->commands;
-  b->groups += vk_groups_of(p, seen);
-  b->is_mixed = b->count > 0 && (b->is_mixed || b->jobs[0]->pipeline != p);
-  b->bytes += job->memory.size;
+  vk_hazards_add(&b->hazards, &item);
+  b->commands[b->command_count++] = dispatch->commands;
+  b->groups += vk_launch_groups(p, snapshot);
+  b->is_mixed =
+      b->count > 0 && (b->is_mixed || b->dispatches[0]->pipeline != p);
+  b->bytes += dispatch->memory.size;
   b->launches[b->count] = launch;
-  b->jobs[b->count++] = job;
+  b->dispatches[b->count++] = dispatch;
   return VYRE_OK;
 }
 
 /* Calls what was gathered, with barriers where they go. */
-static vyre_code record(const batch *b, VkCommandBuffer commands,
-                        vyre_status *st) {
+static vyre_code record_calls(const batch *b, VkCommandBuffer commands,
+                              vyre_status *st) {
   vk_device *device = b->device;
-  VYRE_TRY(vk_commands_begin(device, commands, false, st));
+  VYRE_TRY(vk_command_buffer_begin(device, commands, false, st));
   for (uint32_t i = 0; i < b->command_count;) {
     uint32_t end = i;
     while (end < b->command_count && b->commands[end]) end++;
@@ -132,24 +143,24 @@ static vyre_code record(const batch *b, VkCommandBuffer commands,
     if (end < b->command_count) vk_cmd_barrier(device, commands);
     i = end + 1;
   }
-  return vk_commands_end(device, commands, true, st);
+  return vk_command_buffer_end(device, commands, true, st);
 }
 
-static vyre_code submit(const batch *b, bool *is_over, vyre_status *st) {
+static vyre_code submit(const batch *b, bool *is_idle, vyre_status *st) {
   vk_device *device = b->device;
   vk_primary *primary;
-  *is_over = true; /* what was not submitted is */
-  VYRE_TRY(take_primary(device, &primary, st));
-  vyre_code code = record(b, primary->commands, st);
+  *is_idle = true; /* what was not submitted is */
+  VYRE_TRY(acquire_primary(device, &primary, st));
+  vyre_code code = record_calls(b, primary->commands, st);
   if (code == VYRE_OK) {
-    code = vk_submit(device, &primary->commands, 1, &primary->ticket, st);
+    code = vk_submit(device, &primary->commands, 1, &primary->submission, st);
   }
   if (code == VYRE_OK) {
-    code = vk_wait(device, &primary->ticket, st);
-    *is_over = code == VYRE_OK;
+    code = vk_wait(device, &primary->submission, st);
+    *is_idle = code == VYRE_OK;
   }
   if (code == VYRE_OK) {
-    give_primary(device, primary);
+    release_primary(device, primary);
   } else {
     free_primary(device, primary);
   }
@@ -157,29 +168,30 @@ static vyre_code submit(const batch *b, bool *is_over, vyre_status *st) {
 }
 
 /* What they took; of several pipelines, each the same for a workgroup. */
-static void learn(const batch *b, uint64_t ns) {
-  if (!b->is_mixed) vk_learn(b->jobs[0]->pipeline, b->groups, ns);
+static void add_timings(const batch *b, uint64_t ns) {
+  if (!b->is_mixed)
+    vk_pipeline_add_timing(b->dispatches[0]->pipeline, b->groups, ns);
   for (uint32_t i = 0; b->is_mixed && i < b->count; i++) {
-    vk_learn_first(b->jobs[i]->pipeline, b->groups, ns);
+    vk_pipeline_add_first_timing(b->dispatches[i]->pipeline, b->groups, ns);
   }
 }
 
 /* Runs what was gathered. *done: how many of all ended well. */
 static vyre_code flush(batch *b, size_t *done, vyre_status *st) {
-  bool is_over;
+  bool is_idle;
   if (b->count == 0) return VYRE_OK;
   uint64_t start = vyre__clock_ns();
-  vyre_code code = submit(b, &is_over, st);
-  if (code == VYRE_OK) learn(b, vyre__clock_ns() - start);
+  vyre_code code = submit(b, &is_idle, st);
+  if (code == VYRE_OK) add_timings(b, vyre__clock_ns() - start);
   for (uint32_t i = 0; i < b->count; i++) {
     if (code == VYRE_OK) {
-      code = vk_job_finish(b->jobs[i], b->launches[i], st);
+      code = vk_dispatch_complete(b->dispatches[i], b->launches[i], st);
       *done += code == VYRE_OK;
     }
-    if (is_over) {
-      vk_job_give(b->jobs[i]);
+    if (is_idle) {
+      vk_dispatch_release(b->dispatches[i]);
     } else {
-      vk_job_free(b->jobs[i]);
+      vk_dispatch_free(b->dispatches[i]);
     }
   }
   b->count = b->command_count = 0;
@@ -190,7 +202,7 @@ static vyre_code flush(batch *b, size_t *done, vyre_status *st) {
 
 /* --- all of them -----------------------------------------------------------------*/
 
-static bool make_room(batch *b, const vyre__launch *first) {
+static bool alloc_batch(batch *b, const vyre__launch *first) {
   size_t count = 0, views = 0;
   const vyre__launch *l = first;
   do { /* there is one at least */
@@ -199,41 +211,43 @@ static bool make_room(batch *b, const vyre__launch *first) {
     l = l->next;
   } while (l);
   vyre_arena *scratch = first->scratch;
-  b->jobs = vyre__arena_array(scratch, count, sizeof *b->jobs);
+  b->dispatches = vyre__arena_array(scratch, count, sizeof *b->dispatches);
   b->launches = vyre__arena_array(scratch, count, sizeof *b->launches);
   b->commands =
       vyre__arena_array(scratch, 2 * count + 1, sizeof(VkCommandBuffer));
-  return b->jobs && b->launches && b->commands &&
+  return b->dispatches && b->launches && b->commands &&
          vk_hazards_init(&b->hazards, views, scratch);
 }
 
 static vyre_code run_alone(vyre__launch *launch, size_t *done,
                            vyre_status *st) {
-  vyre_code code = vk_run(launch->pipeline, launch, st);
+  vyre_code code = vk_launch_run(launch->pipeline, launch, st);
   *done += code == VYRE_OK;
   return code;
 }
 
 /* One more: to those that are gathered, or, when they are over, by itself. */
-static vyre_code add(batch *b, vyre__launch *l, size_t *done, vyre_status *st) {
+static vyre_code add_launch(batch *b, vyre__launch *l, size_t *done,
+                            vyre_status *st) {
   const vyre__command_list_item item = {.launch = l};
-  if (b->count > 0 && (!vk_is_simple(l) || b->bytes > MOST_BYTES ||
-                       !vk_hazards_admit(&b->hazards, &item, false))) {
+  if (b->count > 0 && (!vk_launch_is_encodable(l) || b->bytes > MAX_BYTES ||
+                       !vk_hazards_can_join(&b->hazards, &item, false))) {
     VYRE_TRY(flush(b, done, st));
   }
   /* Bytes that it is recorded with may have come from those. */
   const vk_pipeline *p = (const vk_pipeline *)l->pipeline;
-  vyre__launch seen = *l;
+  vyre__launch snapshot = *l;
   vyre_status inner = {0};
-  vyre_code code = vk_check(p, l, &inner);
-  if (code == VYRE_OK && p->has_values) {
-    code = vk_see_uniforms(p, l, VK_BY_VALUE, false, &seen, &inner);
+  vyre_code code = vk_launch_check(p, l, &inner);
+  if (code == VYRE_OK && p->has_encoded_uniforms) {
+    code = vk_snapshot_uniforms(p, l, VK_UNIFORM_ENCODED, false, &snapshot,
+                                &inner);
   }
-  if (code == VYRE_OK && !vk_is_simple(&seen)) {
+  if (code == VYRE_OK && !vk_launch_is_encodable(&snapshot)) {
     VYRE_TRY(flush(b, done, st));
     return run_alone(l, done, st);
   }
-  if (code == VYRE_OK) code = join(b, l, &seen, &inner);
+  if (code == VYRE_OK) code = add_dispatch(b, l, &snapshot, &inner);
   if (code == VYRE_OK) return VYRE_OK;
   bool had_others = b->count > 0;
   VYRE_TRY(flush(b, done, st)); /* those before it are not its fault */
@@ -242,18 +256,18 @@ static vyre_code add(batch *b, vyre__launch *l, size_t *done, vyre_status *st) {
   return code;
 }
 
-vyre_code vk_run_many(vyre_device *device, vyre__launch *first, size_t *done,
-                      vyre_status *st) {
+vyre_code vk_batch_run(vyre_device *device, vyre__launch *first, size_t *done,
+                       vyre_status *st) {
   batch b = {.device = (vk_device *)device};
-  bool is_taken;
+  bool is_cached;
   *done = 0;
-  vyre_code code = vk_memo_run(b.device, first, &is_taken, done, st);
-  if (is_taken) return code;
-  if (!make_room(&b, first)) {
+  vyre_code code = vk_batch_cache_run(b.device, first, &is_cached, done, st);
+  if (is_cached) return code;
+  if (!alloc_batch(&b, first)) {
     return vyre__no_memory(st, "vulkan", "launches", 1);
   }
   for (vyre__launch *l = first; l && code == VYRE_OK; l = l->next) {
-    code = add(&b, l, done, st);
+    code = add_launch(&b, l, done, st);
   }
   return code == VYRE_OK ? flush(&b, done, st) : code;
 }

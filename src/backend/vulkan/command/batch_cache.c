@@ -4,38 +4,45 @@
  * recorded once, with all dispatches in one buffer. What a launch is, is written down in
  * words, which are compared with those of the last few batches; the second time, the
  * batch becomes a piece. */
+#include "backend/vulkan/command/batch_cache.h"
+
 #include <string.h>
 
-#include "backend/vulkan/vulkan.h"
+#include "backend/vulkan/command/command_list.h"
+#include "backend/vulkan/command/encoding.h"
+#include "backend/vulkan/device/device.h"
+#include "backend/vulkan/memory/heap.h"
+#include "backend/vulkan/pipeline.h"
+#include "backend/vulkan/plan.h"
 #include "base/memory.h"
 
 /* Shorter ones cost little as they are. */
-enum { LEAST_COUNT = 8, MOST_WORDS = 5 + 6 * 32 };
+enum { MIN_LAUNCHES = 8, MAX_KEY_WORDS = 5 + 6 * 32 };
 
 /* A memo that somebody looks at is free again soon; one that runs has only launches
  * of pipelines that live. */
-enum { IDLE, LOOKED_AT, RUNS };
+enum { IDLE, LOCKED, RUNNING };
 
-static bool enter(vk_memo *memo) {
+static bool try_lock(vk_cached_batch *batch) {
   unsigned idle = IDLE;
-  return atomic_load_explicit(&memo->state, memory_order_relaxed) == idle &&
-         atomic_compare_exchange_strong_explicit(&memo->state, &idle, LOOKED_AT,
+  return atomic_load_explicit(&batch->state, memory_order_relaxed) == idle &&
+         atomic_compare_exchange_strong_explicit(&batch->state, &idle, LOCKED,
                                                  memory_order_acquire,
                                                  memory_order_relaxed);
 }
 
-static void leave(vk_memo *memo) {
-  atomic_store_explicit(&memo->state, IDLE, memory_order_release);
+static void unlock(vk_cached_batch *batch) {
+  atomic_store_explicit(&batch->state, IDLE, memory_order_release);
 }
 
 /* --- what a launch is --------------------------------------------------------------*/
 
 /* All that is in its commands, and where its bytes are. 0: too much. */
-static size_t describe(const vyre__launch *l, uint64_t out[MOST_WORDS]) {
+static size_t launch_key(const vyre__launch *l, uint64_t out[MAX_KEY_WORDS]) {
   const vk_pipeline *p = (const vk_pipeline *)l->pipeline;
   const vk_plan *plan = &p->plan;
   size_t count = 0;
-  if (plan->buffer_count > 32 || p->has_values) return 0;
+  if (plan->buffer_count > 32 || p->has_encoded_uniforms) return 0;
   out[count++] = (uintptr_t)l->pipeline;
   out[count++] = (uint64_t)l->grid[1] << 32 | l->grid[0];
   out[count++] = (uint64_t)l->is_independent << 32 | l->grid[2];
@@ -58,138 +65,145 @@ static size_t describe(const vyre__launch *l, uint64_t out[MOST_WORDS]) {
   return count;
 }
 
-static bool is_same(const vk_memo *memo, const vyre__launch *first) {
-  uint64_t words[MOST_WORDS];
+static bool matches(const vk_cached_batch *batch, const vyre__launch *first) {
+  uint64_t key[MAX_KEY_WORDS];
   size_t at = 0;
   uint32_t number = 0;
-  if (memo->seen == 0) return false;
+  if (batch->use_count == 0) return false;
   for (const vyre__launch *l = first; l; l = l->next, number++) {
-    size_t count = describe(l, words);
-    if (number == memo->count || count == 0 || count > memo->word_count - at ||
-        memcmp(memo->words + at, words, count * sizeof *words) != 0) {
+    size_t count = launch_key(l, key);
+    if (number == batch->count || count == 0 || count > batch->key_count - at ||
+        memcmp(batch->key + at, key, count * sizeof *key) != 0) {
       return false;
     }
     at += count;
   }
-  return number == memo->count && at == memo->word_count;
+  return number == batch->count && at == batch->key_count;
 }
 
 /* --- keeping -----------------------------------------------------------------------*/
 
-static void forget(vk_memo *memo) {
-  if (memo->seen > 0) vk_piece_finish(&memo->piece.base);
-  memo->piece = (vk_piece){0};
-  memo->seen = 0;
+static void clear(vk_cached_batch *batch) {
+  if (batch->use_count > 0) vk_command_list_deinit(&batch->list.base);
+  batch->list = (vk_command_list){0};
+  batch->use_count = 0;
 }
 
 /* Without memory it is not kept. */
-static void keep(vk_device *device, vk_memo *memo, const vyre__launch *first) {
-  uint64_t words[MOST_WORDS];
+static void store(vk_device *device, vk_cached_batch *batch,
+                  const vyre__launch *first) {
+  uint64_t key[MAX_KEY_WORDS];
   vyre_allocator allocator = device->base.allocator;
-  forget(memo);
-  memo->word_count = memo->count = 0;
+  clear(batch);
+  batch->key_count = batch->count = 0;
   for (const vyre__launch *l = first; l; l = l->next) {
-    size_t count = describe(l, words);
+    size_t count = launch_key(l, key);
     if (count == 0 ||
-        !vyre__reserve(allocator, &memo->words, &memo->word_capacity,
-                       memo->word_count + count, sizeof *words, false)) {
+        !vyre__reserve(allocator, &batch->key, &batch->key_capacity,
+                       batch->key_count + count, sizeof *key, false)) {
       return;
     }
-    memcpy(memo->words + memo->word_count, words, count * sizeof *words);
-    memo->word_count += count;
-    memo->count++;
+    memcpy(batch->key + batch->key_count, key, count * sizeof *key);
+    batch->key_count += count;
+    batch->count++;
   }
-  memo->piece.base.device = &device->base;
-  memo->seen = 1;
+  batch->list.base.device = &device->base;
+  batch->use_count = 1;
 }
 
-static vk_memo *memos_of(vk_device *device) {
-  size_t size = VK_MEMOS * sizeof(vk_memo);
+static vk_cached_batch *get_batches(vk_device *device) {
+  size_t size = VK_CACHED_BATCHES * sizeof(vk_cached_batch);
   pthread_mutex_lock(&device->primary_lock);
-  if (!device->memos) {
-    device->memos = vyre__resize(device->base.allocator, NULL, 0, size);
-    if (device->memos) memset(device->memos, 0, size);
+  if (!device->cached_batches) {
+    device->cached_batches =
+        vyre__resize(device->base.allocator, NULL, 0, size);
+    if (device->cached_batches) memset(device->cached_batches, 0, size);
   }
-  vk_memo *memos = device->memos;
+  vk_cached_batch *batches = device->cached_batches;
   pthread_mutex_unlock(&device->primary_lock);
-  return memos;
+  return batches;
 }
 
 /* The one that has it, which is then this thread's; or NULL, and it is remembered. */
-static vk_memo *find(vk_device *device, const vyre__launch *first) {
-  vk_memo *memos = memos_of(device), *oldest = NULL;
-  if (!memos) return NULL;
-  uint64_t now =
-      1 + atomic_fetch_add_explicit(&device->batches, 1, memory_order_relaxed);
-  for (int i = 0; i < VK_MEMOS; i++) {
-    if (!enter(&memos[i])) continue;
-    if (is_same(&memos[i], first)) {
-      if (oldest) leave(oldest);
-      memos[i].used = now;
-      return &memos[i];
+static vk_cached_batch *find_batch(vk_device *device,
+                                   const vyre__launch *first) {
+  vk_cached_batch *batches = get_batches(device), *oldest = NULL;
+  if (!batches) return NULL;
+  uint64_t now = 1 + atomic_fetch_add_explicit(&device->batch_clock, 1,
+                                               memory_order_relaxed);
+  for (int i = 0; i < VK_CACHED_BATCHES; i++) {
+    if (!try_lock(&batches[i])) continue;
+    if (matches(&batches[i], first)) {
+      if (oldest) unlock(oldest);
+      batches[i].last_used = now;
+      return &batches[i];
     }
-    if (oldest && oldest->used <= memos[i].used) {
-      leave(&memos[i]);
+    if (oldest && oldest->last_used <= batches[i].last_used) {
+      unlock(&batches[i]);
       continue;
     }
-    if (oldest) leave(oldest);
-    oldest = &memos[i];
+    if (oldest) unlock(oldest);
+    oldest = &batches[i];
   }
   if (!oldest) return NULL;
-  keep(device, oldest, first);
-  oldest->used = now;
-  leave(oldest);
+  store(device, oldest, first);
+  oldest->last_used = now;
+  unlock(oldest);
   return NULL;
 }
 
 /* --- running -----------------------------------------------------------------------*/
 
-static bool fill(vk_device *device, vk_memo *memo, vyre__launch *first) {
+static bool set_items(vk_device *device, vk_cached_batch *batch,
+                      vyre__launch *first) {
   uint32_t number = 0;
-  if (!vyre__reserve(device->base.allocator, &memo->items, &memo->item_capacity,
-                     memo->count, sizeof *memo->items, false)) {
+  if (!vyre__reserve(device->base.allocator, &batch->items,
+                     &batch->item_capacity, batch->count, sizeof *batch->items,
+                     false)) {
     return false;
   }
   for (vyre__launch *l = first; l; l = l->next) {
-    memo->items[number++] = (vyre__command_list_item){.launch = l};
+    batch->items[number++] = (vyre__command_list_item){.launch = l};
   }
-  memo->piece.base.items = memo->items;
-  memo->piece.base.count = number;
+  batch->list.base.items = batch->items;
+  batch->list.base.count = number;
   return true;
 }
 
-vyre_code vk_memo_run(vk_device *device, vyre__launch *first, bool *is_taken,
-                      size_t *done, vyre_status *st) {
+vyre_code vk_batch_cache_run(vk_device *device, vyre__launch *first,
+                             bool *is_cached, size_t *done, vyre_status *st) {
   size_t count = 0;
-  *is_taken = false;
-  for (const vyre__launch *l = first; l && count < LEAST_COUNT; l = l->next) {
+  *is_cached = false;
+  for (const vyre__launch *l = first; l && count < MIN_LAUNCHES; l = l->next) {
     count++;
   }
-  if (count < LEAST_COUNT) return VYRE_OK;
-  vk_memo *memo = find(device, first);
-  if (!memo) return VYRE_OK;
-  if (!fill(device, memo, first)) {
-    leave(memo);
+  if (count < MIN_LAUNCHES) return VYRE_OK;
+  vk_cached_batch *batch = find_batch(device, first);
+  if (!batch) return VYRE_OK;
+  if (!set_items(device, batch, first)) {
+    unlock(batch);
     return VYRE_OK;
   }
-  *is_taken = true;
-  memo->piece.base.is_changed = memo->seen == 1;
-  memo->seen = 2;
-  atomic_store_explicit(&memo->state, RUNS, memory_order_relaxed);
-  vyre_code code = vk_piece_run(&memo->piece.base, done, st);
-  if (code != VYRE_OK) forget(memo);
-  leave(memo);
+  *is_cached = true;
+  batch->list.base.is_changed = batch->use_count == 1;
+  batch->use_count = 2;
+  atomic_store_explicit(&batch->state, RUNNING, memory_order_relaxed);
+  vyre_code code = vk_command_list_run(&batch->list.base, done, st);
+  if (code != VYRE_OK) clear(batch);
+  unlock(batch);
   return code;
 }
 
 /* --- ends --------------------------------------------------------------------------*/
 
-static bool has(const vk_memo *memo, const vk_pipeline *pipeline) {
-  for (uint32_t i = 0; i < memo->piece.base.count; i++) {
-    for (int k = 0; k < VK_TAKES; k++) {
-      const vk_take *take = &memo->piece.takes[k];
-      if (take->used != 0 && i < take->item_count && take->jobs[i] &&
-          take->jobs[i]->pipeline == pipeline) {
+static bool uses_pipeline(const vk_cached_batch *batch,
+                          const vk_pipeline *pipeline) {
+  for (uint32_t i = 0; i < batch->list.base.count; i++) {
+    for (int k = 0; k < VK_ENCODINGS; k++) {
+      const vk_encoding *encoding = &batch->list.encodings[k];
+      if (encoding->last_used != 0 && i < encoding->item_count &&
+          encoding->dispatches[i] &&
+          encoding->dispatches[i]->pipeline == pipeline) {
         return true;
       }
     }
@@ -197,36 +211,38 @@ static bool has(const vk_memo *memo, const vk_pipeline *pipeline) {
   return false;
 }
 
-void vk_memos_forget(vk_device *device, const vk_pipeline *pipeline) {
+void vk_batch_cache_remove(vk_device *device, const vk_pipeline *pipeline) {
   pthread_mutex_lock(&device->primary_lock);
-  vk_memo *memos = device->memos;
+  vk_cached_batch *batches = device->cached_batches;
   pthread_mutex_unlock(&device->primary_lock);
-  for (int i = 0; memos && i < VK_MEMOS; i++) {
-    bool is_mine = false;
-    while (!is_mine && atomic_load(&memos[i].state) != RUNS) {
-      is_mine = enter(&memos[i]);
+  for (int i = 0; batches && i < VK_CACHED_BATCHES; i++) {
+    bool is_locked = false;
+    while (!is_locked && atomic_load(&batches[i].state) != RUNNING) {
+      is_locked = try_lock(&batches[i]);
     }
-    if (!is_mine) continue;
-    if (has(&memos[i], pipeline)) forget(&memos[i]);
-    leave(&memos[i]);
+    if (!is_locked) continue;
+    if (uses_pipeline(&batches[i], pipeline)) clear(&batches[i]);
+    unlock(&batches[i]);
   }
 }
 
-void vk_memos_free(vk_device *device) {
-  for (int i = 0; device->memos && i < VK_MEMOS; i++) leave(&device->memos[i]);
+void vk_batch_cache_after_fork(vk_device *device) {
+  for (int i = 0; device->cached_batches && i < VK_CACHED_BATCHES; i++)
+    unlock(&device->cached_batches[i]);
 }
 
-void vk_memos_finish(vk_device *device) {
+void vk_batch_cache_deinit(vk_device *device) {
   vyre_allocator allocator = device->base.allocator;
-  if (!device->memos) return;
-  for (int i = 0; i < VK_MEMOS; i++) {
-    vk_memo *memo = &device->memos[i];
-    forget(memo); /* one without jobs is no pipeline's */
-    vyre__reserve_free(allocator, &memo->words, &memo->word_capacity,
-                       sizeof *memo->words);
-    vyre__reserve_free(allocator, &memo->items, &memo->item_capacity,
-                       sizeof *memo->items);
+  if (!device->cached_batches) return;
+  for (int i = 0; i < VK_CACHED_BATCHES; i++) {
+    vk_cached_batch *batch = &device->cached_batches[i];
+    clear(batch); /* one without jobs is no pipeline's */
+    vyre__reserve_free(allocator, &batch->key, &batch->key_capacity,
+                       sizeof *batch->key);
+    vyre__reserve_free(allocator, &batch->items, &batch->item_capacity,
+                       sizeof *batch->items);
   }
-  vyre__resize(allocator, device->memos, VK_MEMOS * sizeof(vk_memo), 0);
-  device->memos = NULL;
+  vyre__resize(allocator, device->cached_batches,
+               VK_CACHED_BATCHES * sizeof(vk_cached_batch), 0);
+  device->cached_batches = NULL;
 }

@@ -2,27 +2,38 @@
 /* Parts of recordings: all dispatches and copies in as few command buffers as can be,
  * recorded once. Bound otherwise, another take is recorded, and the last few are kept:
  * who goes back and forth between bindings records nothing either. */
+#include "backend/vulkan/command/command_list.h"
+
 #include <string.h>
 
-#include "backend/vulkan/vulkan.h"
+#include "backend/vulkan/command/device_loop.h"
+#include "backend/vulkan/command/encoded_dispatch.h"
+#include "backend/vulkan/command/encoding.h"
+#include "backend/vulkan/command/hazards.h"
+#include "backend/vulkan/command/launch.h"
+#include "backend/vulkan/command/submit.h"
+#include "backend/vulkan/device/device.h"
+#include "backend/vulkan/memory/heap.h"
+#include "backend/vulkan/pipeline.h"
+#include "backend/vulkan/plan.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/status.h"
 
 /* --- takes -------------------------------------------------------------------------*/
 
-void vk_take_clear(vk_device *device, vk_take *take) {
-  if (take->used == 0) return;
-  for (uint32_t i = 0; i < take->item_count; i++) {
-    if (take->jobs[i]) vk_job_free(take->jobs[i]);
+void vk_encoding_clear(vk_device *device, vk_encoding *encoding) {
+  if (encoding->last_used == 0) return;
+  for (uint32_t i = 0; i < encoding->item_count; i++) {
+    if (encoding->dispatches[i]) vk_dispatch_free(encoding->dispatches[i]);
   }
-  device->api.DestroyCommandPool(device->handle, take->pool, NULL);
-  vk_ticket_finish(device, &take->ticket);
-  vyre_arena_deinit(&take->arena);
-  *take = (vk_take){0};
+  device->api.DestroyCommandPool(device->handle, encoding->pool, NULL);
+  vk_submission_deinit(device, &encoding->submission);
+  vyre_arena_deinit(&encoding->arena);
+  *encoding = (vk_encoding){0};
 }
 
-static void put_copy(const vyre__command_list_item *item, uint64_t key[5]) {
+static void copy_key(const vyre__command_list_item *item, uint64_t key[5]) {
   const vk_range *from = &((const vk_buffer *)item->from)->range,
                  *to = &((const vk_buffer *)item->to)->range;
   key[0] = from->id;
@@ -32,30 +43,33 @@ static void put_copy(const vyre__command_list_item *item, uint64_t key[5]) {
   key[4] = item->size;
 }
 
-static bool is_for(const vk_take *take, const vyre__command_list *piece) {
-  if (take->used == 0 || take->item_count != piece->count) return false;
-  for (uint32_t i = 0; i < take->item_count; i++) {
-    const vyre__command_list_item *item = &piece->items[i];
+static bool matches(const vk_encoding *encoding,
+                    const vyre__command_list *list) {
+  if (encoding->last_used == 0 || encoding->item_count != list->count)
+    return false;
+  for (uint32_t i = 0; i < encoding->item_count; i++) {
+    const vyre__command_list_item *item = &list->items[i];
     uint64_t key[5];
     if (item->launch) {
-      if (take->jobs[i] && !vk_job_is_for(take->jobs[i], item->launch)) {
+      if (encoding->dispatches[i] &&
+          !vk_dispatch_matches(encoding->dispatches[i], item->launch)) {
         return false;
       }
       continue;
     }
-    put_copy(item, key);
-    if (memcmp(key, take->copies[i], sizeof key) != 0) return false;
+    copy_key(item, key);
+    if (memcmp(key, encoding->copies[i], sizeof key) != 0) return false;
   }
   return true;
 }
 
 /* Bytes that are part of what was recorded change without being bound. */
-static bool counts_as_before(const vk_take *take,
-                             const vyre__command_list *piece) {
-  for (uint32_t i = 0; i < take->item_count; i++) {
-    const vk_job *job = take->jobs[i];
-    if (job && job->pipeline->has_values &&
-        !vk_job_is_for(job, piece->items[i].launch)) {
+static bool has_same_uniforms(const vk_encoding *encoding,
+                              const vyre__command_list *list) {
+  for (uint32_t i = 0; i < encoding->item_count; i++) {
+    const vk_dispatch *dispatch = encoding->dispatches[i];
+    if (dispatch && dispatch->pipeline->has_encoded_uniforms &&
+        !vk_dispatch_matches(dispatch, list->items[i].launch)) {
       return false;
     }
   }
@@ -64,104 +78,110 @@ static bool counts_as_before(const vk_take *take,
 
 /* --- bytes -------------------------------------------------------------------------*/
 
-bool vk_take_make_room(vk_take *take) {
-  size_t in = 0, out = 0, watched = 0;
-  for (uint32_t i = 0; i < take->item_count; i++) {
-    const vk_job *job = take->jobs[i];
-    if (!job) continue;
-    in += job->staged_count + (size_t)job->value_count * job->part_count + 1;
-    out += job->staged_count;
-    watched++;
+bool vk_encoding_alloc_transfers(vk_encoding *encoding) {
+  size_t in = 0, out = 0, checked = 0;
+  for (uint32_t i = 0; i < encoding->item_count; i++) {
+    const vk_dispatch *dispatch = encoding->dispatches[i];
+    if (!dispatch) continue;
+    in += dispatch->staged_count +
+          (size_t)dispatch->uniform_count * dispatch->tile_count + 1;
+    out += dispatch->staged_count;
+    checked++;
   }
-  take->in = vyre__arena_array(&take->arena, in, sizeof *take->in);
-  take->out = vyre__arena_array(&take->arena, out, sizeof *take->out);
-  take->watched = vyre__arena_array(&take->arena, watched, sizeof(vk_job *));
-  return take->in && take->out && take->watched;
+  encoding->in = vyre__arena_array(&encoding->arena, in, sizeof *encoding->in);
+  encoding->out =
+      vyre__arena_array(&encoding->arena, out, sizeof *encoding->out);
+  encoding->checked =
+      vyre__arena_array(&encoding->arena, checked, sizeof(vk_dispatch *));
+  return encoding->in && encoding->out && encoding->checked;
 }
 
 /* Remembers the bytes of a move: a kernel that only reads them leaves them there.
  * The caller's memory may change, so that it is read once. */
-static void note_known(vk_move *m) {
-  m->is_known = m->from && m->to && m->size <= sizeof m->last;
-  if (!m->is_known) return;
+static void cache_transfer(vk_transfer *m) {
+  m->is_cached = m->from && m->to && m->size <= sizeof m->last;
+  if (!m->is_cached) return;
   memcpy(m->last, m->from, (size_t)m->size);
   memcpy(m->to, m->last, (size_t)m->size);
 }
 
-static void settle_job(vk_take *take, vk_job *job, const vyre__launch *launch) {
-  for (uint32_t i = 0; i < job->staged_count; i++) {
-    const vk_staged *s = &job->staged[i];
+static void add_transfers(vk_encoding *encoding, vk_dispatch *dispatch,
+                          const vyre__launch *launch) {
+  for (uint32_t i = 0; i < dispatch->staged_count; i++) {
+    const vk_staged_view *s = &dispatch->staged[i];
     const vyre__view *view = &launch->views[s->buffer];
-    const vk_job *far = s->is_large ? job : NULL;
-    unsigned char *near = s->is_large ? NULL : job->host + s->at;
-    vk_move *m = &take->in[take->in_count++];
-    *m = (vk_move){.to = near,
-                   .from = view->begins_zero ? NULL : view->data,
-                   .size = s->size,
-                   .far = far,
-                   .at = s->at};
+    const vk_dispatch *unmapped = s->is_large ? dispatch : NULL;
+    unsigned char *mapped = s->is_large ? NULL : dispatch->host + s->at;
+    vk_transfer *m = &encoding->in[encoding->in_count++];
+    *m = (vk_transfer){.to = mapped,
+                       .from = view->begins_zero ? NULL : view->data,
+                       .size = s->size,
+                       .dispatch = unmapped,
+                       .at = s->at};
     if (!s->is_written) {
-      note_known(m);
+      cache_transfer(m);
       continue;
     }
-    take->out[take->out_count++] = (vk_move){.to = view->data,
-                                             .from = near,
-                                             .size = s->size,
-                                             .far = far,
-                                             .at = s->at};
+    encoding->out[encoding->out_count++] = (vk_transfer){.to = view->data,
+                                                         .from = mapped,
+                                                         .size = s->size,
+                                                         .dispatch = unmapped,
+                                                         .at = s->at};
   }
-  for (uint32_t i = 0; i < job->value_count; i++) {
-    const vk_value *v = &job->values[i];
+  for (uint32_t i = 0; i < dispatch->uniform_count; i++) {
+    const vk_block_uniform *v = &dispatch->uniforms[i];
     const unsigned char *from = launch->views[v->buffer].data;
-    for (uint32_t n = 0; !v->from && n < job->part_count; n++) {
-      vk_move *m = &take->in[take->in_count++];
-      *m = (vk_move){.to = job->host + v->at + n * job->block_stride,
-                     .from = from,
-                     .size = v->size};
-      note_known(m);
+    for (uint32_t n = 0; !v->device_buffer && n < dispatch->tile_count; n++) {
+      vk_transfer *m = &encoding->in[encoding->in_count++];
+      *m = (vk_transfer){
+          .to = dispatch->host + v->at + n * dispatch->block_stride,
+          .from = from,
+          .size = v->size};
+      cache_transfer(m);
       /* All parts get what the first one got. */
-      if (n == 0) from = m->is_known ? m->last : m->to;
+      if (n == 0) from = m->is_cached ? m->last : m->to;
     }
   }
-  if (job->has_status) {
-    take->in[take->in_count++] =
-        (vk_move){.to = job->host + job->status_at, .size = 4};
+  if (dispatch->has_status) {
+    encoding->in[encoding->in_count++] =
+        (vk_transfer){.to = dispatch->host + dispatch->status_at, .size = 4};
   }
-  if (job->has_status || job->has_unseen) {
-    take->watched[take->watched_count++] = job;
+  if (dispatch->has_status || dispatch->has_unwritten_output) {
+    encoding->checked[encoding->checked_count++] = dispatch;
   }
 }
 
-void vk_take_settle(vk_take *take, const vyre__command_list *piece) {
-  take->in_count = take->out_count = take->watched_count = 0;
-  for (uint32_t i = 0; i < take->segment_count; i++) {
-    vk_segment *s = &take->segments[i];
-    s->in_first = take->in_count;
-    s->out_first = take->out_count;
-    s->watched_first = take->watched_count;
+void vk_encoding_build_transfers(vk_encoding *encoding,
+                                 const vyre__command_list *list) {
+  encoding->in_count = encoding->out_count = encoding->checked_count = 0;
+  for (uint32_t i = 0; i < encoding->segment_count; i++) {
+    vk_segment *s = &encoding->segments[i];
+    s->in_first = encoding->in_count;
+    s->out_first = encoding->out_count;
+    s->checked_first = encoding->checked_count;
     for (uint32_t k = s->first; k < s->last; k++) {
-      if (!take->jobs[k]) continue;
-      settle_job(take, take->jobs[k], piece->items[k].launch);
+      if (!encoding->dispatches[k]) continue;
+      add_transfers(encoding, encoding->dispatches[k], list->items[k].launch);
     }
-    s->in_last = take->in_count;
-    s->out_last = take->out_count;
-    s->watched_last = take->watched_count;
+    s->in_last = encoding->in_count;
+    s->out_last = encoding->out_count;
+    s->checked_last = encoding->checked_count;
   }
 }
 
-vyre_code vk_take_fill(const vk_take *take, const vk_segment *s,
-                       vyre_status *st) {
+vyre_code vk_encoding_write_inputs(const vk_encoding *encoding,
+                                   const vk_segment *s, vyre_status *st) {
   for (uint32_t i = s->in_first; i < s->in_last; i++) {
-    vk_move *m = &take->in[i];
+    vk_transfer *m = &encoding->in[i];
     size_t size = (size_t)m->size;
-    if (m->is_known) {
+    if (m->is_cached) {
       if (memcmp(m->last, m->from, size) == 0) continue;
       memcpy(m->last, m->from, size);
       memcpy(m->to, m->last, size);
       continue;
     }
-    if (m->far) {
-      VYRE_TRY(vk_job_upload(m->far, m->at, m->from, m->size, st));
+    if (m->dispatch) {
+      VYRE_TRY(vk_dispatch_upload(m->dispatch, m->at, m->from, m->size, st));
     } else if (m->from) {
       memcpy(m->to, m->from, size);
     } else {
@@ -171,12 +191,12 @@ vyre_code vk_take_fill(const vk_take *take, const vk_segment *s,
   return VYRE_OK;
 }
 
-vyre_code vk_take_collect(const vk_take *take, const vk_segment *s,
-                          vyre_status *st) {
+vyre_code vk_encoding_read_outputs(const vk_encoding *encoding,
+                                   const vk_segment *s, vyre_status *st) {
   for (uint32_t i = s->out_first; i < s->out_last; i++) {
-    const vk_move *m = &take->out[i];
-    if (m->far) {
-      VYRE_TRY(vk_job_download(m->far, m->at, m->to, m->size, st));
+    const vk_transfer *m = &encoding->out[i];
+    if (m->dispatch) {
+      VYRE_TRY(vk_dispatch_download(m->dispatch, m->at, m->to, m->size, st));
     } else {
       memcpy(m->to, m->from, (size_t)m->size);
     }
@@ -186,49 +206,49 @@ vyre_code vk_take_collect(const vk_take *take, const vk_segment *s,
 
 /* --- recording ---------------------------------------------------------------------*/
 
-typedef struct recorder {
+typedef struct encoder {
   vk_device *device;
-  const vyre__command_list *piece;
-  vk_take *take;
+  const vyre__command_list *list;
+  vk_encoding *encoding;
   vk_hazards hazards;
-  VkCommandBuffer open; /* that is being recorded */
-  VkPipeline bound;     /* in it */
-} recorder;
+  VkCommandBuffer commands; /* that is being recorded */
+  VkPipeline bound;         /* in it */
+} encoder;
 
-static vyre_code begin_segment(recorder *r, uint32_t item, vyre_status *st) {
+static vyre_code begin_segment(encoder *r, uint32_t item, vyre_status *st) {
   vk_device *device = r->device;
   const VkCommandBufferAllocateInfo info = {
       .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-      .commandPool = r->take->pool,
+      .commandPool = r->encoding->pool,
       .commandBufferCount = 1};
-  VkCommandBuffer made;
+  VkCommandBuffer commands;
   VK_TRY(device,
-         device->api.AllocateCommandBuffers(device->handle, &info, &made),
+         device->api.AllocateCommandBuffers(device->handle, &info, &commands),
          "a command buffer", st);
-  VYRE_TRY(vk_commands_begin(device, made, false, st));
-  r->open = made;
+  VYRE_TRY(vk_command_buffer_begin(device, commands, false, st));
+  r->commands = commands;
   r->bound = VK_NULL_HANDLE;
-  r->take->segments[r->take->segment_count++] =
-      (vk_segment){.first = item, .last = item, .commands = made};
+  r->encoding->segments[r->encoding->segment_count++] =
+      (vk_segment){.first = item, .last = item, .commands = commands};
   vk_hazards_reset(&r->hazards);
   return VYRE_OK;
 }
 
-static vyre_code end_segment(recorder *r, vyre_status *st) {
-  if (!r->open) return VYRE_OK;
-  VkCommandBuffer commands = r->open;
-  r->open = NULL;
-  return vk_commands_end(r->device, commands, true, st);
+static vyre_code end_segment(encoder *r, vyre_status *st) {
+  if (!r->commands) return VYRE_OK;
+  VkCommandBuffer commands = r->commands;
+  r->commands = NULL;
+  return vk_command_buffer_end(r->device, commands, true, st);
 }
 
-static void put_copy_command(const recorder *r,
-                             const vyre__command_list_item *item) {
+static void record_copy(const encoder *r, const vyre__command_list_item *item) {
   const vk_range *from = &((const vk_buffer *)item->from)->range,
                  *to = &((const vk_buffer *)item->to)->range;
   const VkBufferCopy region = {from->offset + item->from_offset,
                                to->offset + item->to_offset, item->size};
   if (item->size == 0) return;
-  r->device->api.CmdCopyBuffer(r->open, from->buffer, to->buffer, 1, &region);
+  r->device->api.CmdCopyBuffer(r->commands, from->buffer, to->buffer, 1,
+                               &region);
 }
 
 /* Bytes of the host that a launch has, all of which its job would have, too. */
@@ -242,31 +262,32 @@ static uint64_t host_bytes(const vyre__launch *launch) {
   return bytes;
 }
 
-enum { MOST_HOST_BYTES = 16 << 20 };
+enum { MAX_HOST_BYTES = 16 << 20 };
 
 /* Takes a job, unless the launch has to be by itself: it is run in parts, or recorded
  * with bytes that are not there yet, or has many; or it cannot be recorded, and says
  * why when its turn comes. */
-static bool take_job(recorder *r, uint32_t i) {
-  vyre__launch *launch = r->piece->items[i].launch, seen = *launch;
+static bool try_encode(encoder *r, uint32_t i) {
+  vyre__launch *launch = r->list->items[i].launch, snapshot = *launch;
   vk_pipeline *p = (vk_pipeline *)launch->pipeline;
-  return vk_check(p, launch, NULL) == VYRE_OK &&
-         vk_see_uniforms(p, launch, VK_BY_VALUE, false, &seen, NULL) ==
-             VYRE_OK &&
-         vk_is_simple(&seen) && !vk_hazards_spoil(&r->hazards, launch) &&
-         host_bytes(launch) <= MOST_HOST_BYTES &&
-         vk_job_take(p, &seen, VK_JOB_JOINED, &r->take->jobs[i], NULL) ==
-             VYRE_OK;
+  return vk_launch_check(p, launch, NULL) == VYRE_OK &&
+         vk_snapshot_uniforms(p, launch, VK_UNIFORM_ENCODED, false, &snapshot,
+                              NULL) == VYRE_OK &&
+         vk_launch_is_encodable(&snapshot) &&
+         !vk_hazards_change_uniforms(&r->hazards, launch) &&
+         host_bytes(launch) <= MAX_HOST_BYTES &&
+         vk_dispatch_acquire(p, &snapshot, VK_DISPATCH_INLINE,
+                             &r->encoding->dispatches[i], NULL) == VYRE_OK;
 }
 
-static vyre_code put_alone(recorder *r, uint32_t i, vyre_status *st) {
-  const vyre__command_list_item *item = &r->piece->items[i];
+static vyre_code add_separate(encoder *r, uint32_t i, vyre_status *st) {
+  const vyre__command_list_item *item = &r->list->items[i];
   const vk_pipeline *p = (const vk_pipeline *)item->launch->pipeline;
-  vk_take *take = r->take;
+  vk_encoding *encoding = r->encoding;
   VYRE_TRY(end_segment(r, st));
-  vk_hazards_note(&r->hazards, item); /* what it writes, others may read */
-  take->is_provisional |= atomic_load(&p->group_ps) == 0;
-  take->segments[take->segment_count++] =
+  vk_hazards_add(&r->hazards, item); /* what it writes, others may read */
+  encoding->is_provisional |= atomic_load(&p->group_ps) == 0;
+  encoding->segments[encoding->segment_count++] =
       (vk_segment){.first = i, .last = i + 1};
   return VYRE_OK;
 }
@@ -274,135 +295,145 @@ static vyre_code put_alone(recorder *r, uint32_t i, vyre_status *st) {
 /* Whose time it is that the segment takes. */
 static void count_groups(vk_segment *s, const vyre__launch *launch) {
   vk_pipeline *p = (vk_pipeline *)launch->pipeline;
-  s->only = s->groups == 0 || s->only == p ? p : NULL;
-  s->groups += vk_groups_of(p, launch);
+  s->pipeline = s->groups == 0 || s->pipeline == p ? p : NULL;
+  s->groups += vk_launch_groups(p, launch);
 }
 
-static vyre_code add_item(recorder *r, uint32_t i, vyre_status *st) {
-  const vyre__command_list_item *item = &r->piece->items[i];
-  vk_take *take = r->take;
-  if (item->launch && !take_job(r, i)) return put_alone(r, i, st);
-  if (!r->open || !vk_hazards_admit(&r->hazards, item, false)) {
-    take->is_provisional |= r->open && vk_hazards_guess(&r->hazards, item);
+static vyre_code add_item(encoder *r, uint32_t i, vyre_status *st) {
+  const vyre__command_list_item *item = &r->list->items[i];
+  vk_encoding *encoding = r->encoding;
+  if (item->launch && !try_encode(r, i)) return add_separate(r, i, st);
+  if (!r->commands || !vk_hazards_can_join(&r->hazards, item, false)) {
+    encoding->is_provisional |=
+        r->commands && vk_hazards_is_estimate(&r->hazards, item);
     VYRE_TRY(end_segment(r, st));
     VYRE_TRY(begin_segment(r, i, st));
   }
-  if (vk_hazards_meet(&r->hazards, item)) {
-    vk_cmd_barrier(r->device, r->open);
-    vk_hazards_pass(&r->hazards);
-    atomic_fetch_add_explicit(&r->device->counts.barriers, 1,
+  if (vk_hazards_need_barrier(&r->hazards, item)) {
+    vk_cmd_barrier(r->device, r->commands);
+    vk_hazards_add_barrier(&r->hazards);
+    atomic_fetch_add_explicit(&r->device->counters.barriers, 1,
                               memory_order_relaxed);
   }
-  vk_hazards_note(&r->hazards, item);
-  vk_segment *s = &take->segments[take->segment_count - 1];
+  vk_hazards_add(&r->hazards, item);
+  vk_segment *s = &encoding->segments[encoding->segment_count - 1];
   s->last = i + 1;
   if (!item->launch) {
-    put_copy(item, take->copies[i]);
-    put_copy_command(r, item);
+    copy_key(item, encoding->copies[i]);
+    record_copy(r, item);
     return VYRE_OK;
   }
   count_groups(s, item->launch);
-  return vk_job_put_all(take->jobs[i], item->launch, r->open, &r->bound, st);
+  return vk_dispatch_record_all(encoding->dispatches[i], item->launch,
+                                r->commands, &r->bound, st);
 }
 
-static vyre_code make_room(recorder *r, vyre_arena *scratch, vyre_status *st) {
-  vk_take *take = r->take;
-  size_t count = r->piece->count, views = 0;
+static vyre_code alloc_items(encoder *r, vyre_arena *scratch, vyre_status *st) {
+  vk_encoding *encoding = r->encoding;
+  size_t count = r->list->count, views = 0;
   for (size_t i = 0; i < count; i++) {
-    const vyre__launch *launch = r->piece->items[i].launch;
+    const vyre__launch *launch = r->list->items[i].launch;
     views += 2;
     if (!launch) continue;
     views += ((const vk_pipeline *)launch->pipeline)->plan.buffer_count;
   }
-  take->item_count = (uint32_t)count;
-  take->jobs = vyre__arena_array(&take->arena, count, sizeof *take->jobs);
-  take->copies = vyre__arena_array(&take->arena, count, sizeof *take->copies);
-  take->segments =
-      vyre__arena_array(&take->arena, count, sizeof *take->segments);
-  if (!take->jobs || !take->copies || !take->segments ||
+  encoding->item_count = (uint32_t)count;
+  encoding->dispatches =
+      vyre__arena_array(&encoding->arena, count, sizeof *encoding->dispatches);
+  encoding->copies =
+      vyre__arena_array(&encoding->arena, count, sizeof *encoding->copies);
+  encoding->segments =
+      vyre__arena_array(&encoding->arena, count, sizeof *encoding->segments);
+  if (!encoding->dispatches || !encoding->copies || !encoding->segments ||
       !vk_hazards_init(&r->hazards, views, scratch)) {
-    take->item_count = 0;
+    encoding->item_count = 0;
     return vyre__no_memory(st, "vulkan", "commands of a recording", count);
   }
-  memset(take->jobs, 0, count * sizeof *take->jobs);
-  memset(take->copies, 0, count * sizeof *take->copies);
+  memset(encoding->dispatches, 0, count * sizeof *encoding->dispatches);
+  memset(encoding->copies, 0, count * sizeof *encoding->copies);
   return VYRE_OK;
 }
 
-static vyre_code record_in(recorder *r, vyre_arena *scratch, vyre_status *st) {
+static vyre_code encode_items(encoder *r, vyre_arena *scratch,
+                              vyre_status *st) {
   vk_device *device = r->device;
-  VYRE_TRY(make_room(r, scratch, st));
+  VYRE_TRY(alloc_items(r, scratch, st));
   const VkCommandPoolCreateInfo pool = {
       .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
       .queueFamilyIndex = device->family};
   VkResult result = device->api.CreateCommandPool(device->handle, &pool, NULL,
-                                                  &r->take->pool);
-  if (result != VK_SUCCESS) r->take->pool = VK_NULL_HANDLE;
+                                                  &r->encoding->pool);
+  if (result != VK_SUCCESS) r->encoding->pool = VK_NULL_HANDLE;
   VK_TRY(device, result, "a command pool", st);
-  for (uint32_t i = 0; i < r->piece->count; i++) {
+  for (uint32_t i = 0; i < r->list->count; i++) {
     VYRE_TRY(add_item(r, i, st));
   }
   VYRE_TRY(end_segment(r, st));
-  if (!vk_take_make_room(r->take)) {
+  if (!vk_encoding_alloc_transfers(r->encoding)) {
     return vyre__no_memory(st, "vulkan", "bytes of a recording",
-                           r->piece->count);
+                           r->list->count);
   }
-  vk_take_settle(r->take, r->piece);
+  vk_encoding_build_transfers(r->encoding, r->list);
   return VYRE_OK;
 }
 
-static vyre_code record(vk_piece *own, vk_take *take, vyre_status *st) {
+static vyre_code encode(vk_command_list *own, vk_encoding *encoding,
+                        vyre_status *st) {
   vk_device *device = (vk_device *)own->base.device;
-  recorder r = {.device = device, .piece = &own->base, .take = take};
+  encoder r = {.device = device, .list = &own->base, .encoding = encoding};
   vyre_arena scratch;
-  vk_take_clear(device, take);
-  take->used = ++own->clock;
-  vyre_arena_init(&take->arena, device->base.allocator);
+  vk_encoding_clear(device, encoding);
+  encoding->last_used = ++own->clock;
+  vyre_arena_init(&encoding->arena, device->base.allocator);
   vyre_arena_init(&scratch, device->base.allocator);
-  vyre_code code = record_in(&r, &scratch, st);
+  vyre_code code = encode_items(&r, &scratch, st);
   vyre_arena_deinit(&scratch);
-  if (code != VYRE_OK) vk_take_clear(device, take);
+  if (code != VYRE_OK) vk_encoding_clear(device, encoding);
   return code;
 }
 
 /* The take for what is bound: the last one, one that is kept, or the oldest, anew. */
-static vyre_code choose(vk_piece *own, vk_take **out, vyre_status *st) {
-  vk_take *now = &own->takes[own->current];
+static vyre_code choose_encoding(vk_command_list *own, vk_encoding **out,
+                                 vyre_status *st) {
+  vk_encoding *now = &own->encodings[own->current];
   *out = now;
-  if (now->used != 0 && !own->base.is_changed && !now->is_provisional &&
-      counts_as_before(now, &own->base)) {
+  if (now->last_used != 0 && !own->base.is_changed && !now->is_provisional &&
+      has_same_uniforms(now, &own->base)) {
     return VYRE_OK;
   }
   uint32_t oldest = 0;
-  for (uint32_t i = 0; i < VK_TAKES; i++) {
-    vk_take *take = &own->takes[i];
-    if (!take->is_provisional && is_for(take, &own->base)) {
+  for (uint32_t i = 0; i < VK_ENCODINGS; i++) {
+    vk_encoding *encoding = &own->encodings[i];
+    if (!encoding->is_provisional && matches(encoding, &own->base)) {
       own->current = i;
-      take->used = ++own->clock;
-      *out = take;
-      vk_take_settle(take, &own->base); /* bytes of the host may be others */
+      encoding->last_used = ++own->clock;
+      *out = encoding;
+      vk_encoding_build_transfers(
+          encoding, &own->base); /* bytes of the host may be others */
       return VYRE_OK;
     }
-    if (take->is_provisional || (!own->takes[oldest].is_provisional &&
-                                 take->used < own->takes[oldest].used)) {
+    if (encoding->is_provisional ||
+        (!own->encodings[oldest].is_provisional &&
+         encoding->last_used < own->encodings[oldest].last_used)) {
       oldest = i;
     }
   }
   own->current = oldest;
-  *out = &own->takes[oldest];
-  return record(own, *out, st);
+  *out = &own->encodings[oldest];
+  return encode(own, *out, st);
 }
 
 /* --- running -----------------------------------------------------------------------*/
 
 /* Which one it was, after one that may fail did. */
-static vyre_code finish_each(const vk_piece *own, const vk_take *take,
-                             const vk_segment *s, size_t *done,
-                             vyre_status *st) {
+static vyre_code complete_each(const vk_command_list *own,
+                               const vk_encoding *encoding, const vk_segment *s,
+                               size_t *done, vyre_status *st) {
   const vyre__command_list_item *items = own->base.items;
   for (uint32_t i = s->first; i < s->last; i++) {
-    if (take->jobs[i]) {
-      VYRE_TRY(vk_job_finish(take->jobs[i], items[i].launch, st));
+    if (encoding->dispatches[i]) {
+      VYRE_TRY(
+          vk_dispatch_complete(encoding->dispatches[i], items[i].launch, st));
     }
     ++*done;
   }
@@ -411,94 +442,100 @@ static vyre_code finish_each(const vk_piece *own, const vk_take *take,
 
 /* A segment that took far longer than it may is recorded anew, in shorter ones: which
  * of several kernels it was, is not known, so that all are blamed. */
-static void learn(const vk_piece *own, vk_take *take, const vk_segment *s,
-                  uint64_t ns) {
+static void add_timing(const vk_command_list *own, vk_encoding *encoding,
+                       const vk_segment *s, uint64_t ns) {
   const vk_device *device = (const vk_device *)own->base.device;
-  if (s->only) vk_learn(s->only, s->groups, ns);
-  for (uint32_t i = s->first; !s->only && i < s->last; i++) {
+  if (s->pipeline) vk_pipeline_add_timing(s->pipeline, s->groups, ns);
+  for (uint32_t i = s->first; !s->pipeline && i < s->last; i++) {
     const vyre__launch *launch = own->base.items[i].launch;
-    if (launch) vk_learn_first((vk_pipeline *)launch->pipeline, s->groups, ns);
+    if (launch)
+      vk_pipeline_add_first_timing((vk_pipeline *)launch->pipeline, s->groups,
+                                   ns);
   }
-  if (ns / 2 <= device->most_ns) return;
+  if (ns / 2 <= device->max_submit_ns) return;
   if (s->last - s->first < 2) { /* it may be cut by now */
     const vyre__launch *launch = own->base.items[s->first].launch;
-    take->is_provisional = s->only && !vk_is_whole(s->only, launch);
+    encoding->is_provisional =
+        s->pipeline && !vk_launch_fits_submission(s->pipeline, launch);
     return;
   }
-  for (uint32_t i = s->first; !s->only && i < s->last; i++) {
+  for (uint32_t i = s->first; !s->pipeline && i < s->last; i++) {
     const vyre__launch *launch = own->base.items[i].launch;
     if (!launch) continue;
     vk_pipeline *p = (vk_pipeline *)launch->pipeline;
-    vk_learn(p, vk_groups_of(p, launch), ns);
+    vk_pipeline_add_timing(p, vk_launch_groups(p, launch), ns);
   }
-  take->is_provisional = true;
+  encoding->is_provisional = true;
 }
 
-static vyre_code run_segment(const vk_piece *own, vk_take *take,
+static vyre_code run_segment(const vk_command_list *own, vk_encoding *encoding,
                              const vk_segment *s, size_t *done,
                              vyre_status *st) {
   vk_device *device = (vk_device *)own->base.device;
   if (!s->commands) {
     vyre__launch *launch = own->base.items[s->first].launch;
-    VYRE_TRY(vk_run(launch->pipeline, launch, st));
+    VYRE_TRY(vk_launch_run(launch->pipeline, launch, st));
     ++*done;
     return VYRE_OK;
   }
-  VYRE_TRY(vk_take_fill(take, s, st));
+  VYRE_TRY(vk_encoding_write_inputs(encoding, s, st));
   uint64_t start = vyre__clock_ns();
-  VYRE_TRY(vk_submit(device, &s->commands, 1, &take->ticket, st));
-  VYRE_TRY(vk_wait(device, &take->ticket, st));
-  learn(own, take, s, vyre__clock_ns() - start);
-  for (uint32_t i = s->watched_first; i < s->watched_last; i++) {
-    const vk_job *job = take->watched[i];
-    if (job->has_unseen || vk_job_end(job) != VYRE__SPIRV_ENDED) {
-      return finish_each(own, take, s, done, st);
+  VYRE_TRY(vk_submit(device, &s->commands, 1, &encoding->submission, st));
+  VYRE_TRY(vk_wait(device, &encoding->submission, st));
+  add_timing(own, encoding, s, vyre__clock_ns() - start);
+  for (uint32_t i = s->checked_first; i < s->checked_last; i++) {
+    const vk_dispatch *dispatch = encoding->checked[i];
+    if (dispatch->has_unwritten_output ||
+        vk_dispatch_end_status(dispatch) != VYRE__SPIRV_ENDED) {
+      return complete_each(own, encoding, s, done, st);
     }
   }
-  VYRE_TRY(vk_take_collect(take, s, st));
+  VYRE_TRY(vk_encoding_read_outputs(encoding, s, st));
   *done += s->last - s->first;
   return VYRE_OK;
 }
 
 /* Whether replays of the same bindings need nothing of the launches. */
-static bool is_steady(const vk_take *take) {
-  if (take->is_provisional) return false;
-  for (uint32_t i = 0; i < take->segment_count; i++) {
-    if (!take->segments[i].commands) return false;
+static bool is_reusable(const vk_encoding *encoding) {
+  if (encoding->is_provisional) return false;
+  for (uint32_t i = 0; i < encoding->segment_count; i++) {
+    if (!encoding->segments[i].commands) return false;
   }
-  for (uint32_t i = 0; i < take->item_count; i++) {
-    const vk_job *job = take->jobs[i];
-    if (job && job->pipeline->has_values) return false;
+  for (uint32_t i = 0; i < encoding->item_count; i++) {
+    const vk_dispatch *dispatch = encoding->dispatches[i];
+    if (dispatch && dispatch->pipeline->has_encoded_uniforms) return false;
   }
   return true;
 }
 
-vyre_code vk_piece_run(vyre__command_list *piece, size_t *done,
-                       vyre_status *st) {
-  vk_piece *own = (vk_piece *)piece;
-  vk_take *take;
+vyre_code vk_command_list_run(vyre__command_list *list, size_t *done,
+                              vyre_status *st) {
+  vk_command_list *own = (vk_command_list *)list;
+  vk_encoding *encoding;
   *done = 0;
-  bool was_steady = piece->is_reusable && !piece->is_changed;
-  piece->is_reusable = false;
-  if (was_steady) {
-    take = &own->takes[own->current];
+  bool was_reusable = list->is_reusable && !list->is_changed;
+  list->is_reusable = false;
+  if (was_reusable) {
+    encoding = &own->encodings[own->current];
   } else {
-    VYRE_TRY(choose(own, &take, st));
+    VYRE_TRY(choose_encoding(own, &encoding, st));
   }
-  for (uint32_t i = 0; i < take->segment_count; i++) {
-    vyre_code code = run_segment(own, take, &take->segments[i], done, st);
+  for (uint32_t i = 0; i < encoding->segment_count; i++) {
+    vyre_code code =
+        run_segment(own, encoding, &encoding->segments[i], done, st);
     if (code == VYRE_OK) continue;
-    vk_take_clear((vk_device *)piece->device, take);
+    vk_encoding_clear((vk_device *)list->device, encoding);
     return code;
   }
-  piece->is_reusable = was_steady ? !take->is_provisional : is_steady(take);
+  list->is_reusable =
+      was_reusable ? !encoding->is_provisional : is_reusable(encoding);
   return VYRE_OK;
 }
 
-void vk_piece_finish(vyre__command_list *piece) {
-  vk_piece *own = (vk_piece *)piece;
-  for (uint32_t i = 0; i < VK_TAKES; i++) {
-    vk_take_clear((vk_device *)piece->device, &own->takes[i]);
+void vk_command_list_deinit(vyre__command_list *list) {
+  vk_command_list *own = (vk_command_list *)list;
+  for (uint32_t i = 0; i < VK_ENCODINGS; i++) {
+    vk_encoding_clear((vk_device *)list->device, &own->encodings[i]);
   }
-  vk_loop_clear((vk_device *)piece->device, &own->loop);
+  vk_device_loop_clear((vk_device *)list->device, &own->loop);
 }

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Layouts are shared by all pipelines of a device whose modules see the same: the
  * bindings of the plan's layout fingerprint that are used, and hidden ones. */
+#include "backend/vulkan/command/descriptor_layout.h"
+
 #include <string.h>
 
-#include "backend/vulkan/vulkan.h"
+#include "backend/vulkan/command/submit.h"
+#include "backend/vulkan/device/device.h"
+#include "backend/vulkan/pipeline.h"
+#include "backend/vulkan/plan.h"
 #include "base/memory.h"
 #include "base/status.h"
 
-static bool is_same(const vk_layout *layout, const vk_plan *plan) {
+static bool matches(const vk_layout *layout, const vk_plan *plan) {
   if (layout->count != plan->descriptor_count ||
       layout->push_bytes != plan->push_bytes) {
     return false;
@@ -34,8 +39,8 @@ VkDescriptorType vk_descriptor_type(const vyre__spirv_descriptor *d) {
                   : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
 }
 
-static VkResult make_set(vk_device *device, vk_layout *layout,
-                         VkDescriptorSetLayoutBinding *bindings) {
+static VkResult create_set_layout(vk_device *device, vk_layout *layout,
+                                  VkDescriptorSetLayoutBinding *bindings) {
   for (uint32_t i = 0; i < layout->count; i++) {
     const vyre__spirv_descriptor *d = &layout->descriptors[i];
     bindings[i] = (VkDescriptorSetLayoutBinding){
@@ -54,7 +59,7 @@ static VkResult make_set(vk_device *device, vk_layout *layout,
   return result;
 }
 
-static VkResult make_pipeline(vk_device *device, vk_layout *layout) {
+static VkResult create_pipeline_layout(vk_device *device, vk_layout *layout) {
   const VkPushConstantRange range = {VK_SHADER_STAGE_COMPUTE_BIT, 0,
                                      layout->push_bytes};
   const VkPipelineLayoutCreateInfo info = {
@@ -69,26 +74,26 @@ static VkResult make_pipeline(vk_device *device, vk_layout *layout) {
   return result;
 }
 
-static size_t bytes_of(uint32_t count) {
+static size_t layout_bytes(uint32_t count) {
   return sizeof(vk_layout) + count * sizeof(vyre__spirv_descriptor);
 }
 
 static void free_layout(vk_device *device, vk_layout *layout) {
   device->api.DestroyPipelineLayout(device->handle, layout->pipeline, NULL);
   device->api.DestroyDescriptorSetLayout(device->handle, layout->set, NULL);
-  vyre__resize(device->base.allocator, layout, bytes_of(layout->count), 0);
+  vyre__resize(device->base.allocator, layout, layout_bytes(layout->count), 0);
 }
 
-static vyre_code make(vk_device *device, const vk_plan *plan, vk_layout **out,
-                      vyre_status *st) {
+static vyre_code create_layout(vk_device *device, const vk_plan *plan,
+                               vk_layout **out, vyre_status *st) {
   vyre_allocator allocator = device->base.allocator;
   uint32_t count = plan->descriptor_count;
-  size_t room = (count + (size_t)1) * sizeof(VkDescriptorSetLayoutBinding);
-  vk_layout *layout = vyre__resize(allocator, NULL, 0, bytes_of(count));
+  size_t bytes = (count + (size_t)1) * sizeof(VkDescriptorSetLayoutBinding);
+  vk_layout *layout = vyre__resize(allocator, NULL, 0, layout_bytes(count));
   VkDescriptorSetLayoutBinding *bindings =
-      layout ? vyre__resize(allocator, NULL, 0, room) : NULL;
+      layout ? vyre__resize(allocator, NULL, 0, bytes) : NULL;
   if (!bindings) {
-    vyre__resize(allocator, layout, bytes_of(count), 0);
+    vyre__resize(allocator, layout, layout_bytes(count), 0);
     return vyre__no_memory(st, "vulkan", "descriptors", count);
   }
   *layout = (vk_layout){
@@ -97,9 +102,9 @@ static vyre_code make(vk_device *device, const vk_plan *plan, vk_layout **out,
     memcpy(layout->descriptors, plan->descriptors,
            count * sizeof *plan->descriptors);
   }
-  VkResult result = make_set(device, layout, bindings);
-  if (result == VK_SUCCESS) result = make_pipeline(device, layout);
-  vyre__resize(allocator, bindings, room, 0);
+  VkResult result = create_set_layout(device, layout, bindings);
+  if (result == VK_SUCCESS) result = create_pipeline_layout(device, layout);
+  vyre__resize(allocator, bindings, bytes, 0);
   if (result != VK_SUCCESS) {
     free_layout(device, layout);
     return vk_failed(device, result, "a layout", st);
@@ -108,21 +113,21 @@ static vyre_code make(vk_device *device, const vk_plan *plan, vk_layout **out,
   return VYRE_OK;
 }
 
-vyre_code vk_layout_take(vk_device *device, const vk_plan *plan,
-                         vk_layout **out, vyre_status *st) {
+vyre_code vk_layout_acquire(vk_device *device, const vk_plan *plan,
+                            vk_layout **out, vyre_status *st) {
   vyre_code code = VYRE_OK;
   pthread_mutex_lock(&device->layout_lock);
   vk_layout *found = device->layouts;
-  while (found && !is_same(found, plan)) found = found->next;
+  while (found && !matches(found, plan)) found = found->next;
   if (found) {
     found->references++;
-    atomic_fetch_add(&device->counts.layouts_shared, 1);
+    atomic_fetch_add(&device->counters.layouts_shared, 1);
   } else {
-    code = make(device, plan, &found, st);
+    code = create_layout(device, plan, &found, st);
     if (code == VYRE_OK && found) {
       found->next = device->layouts;
       device->layouts = found;
-      atomic_fetch_add(&device->counts.layouts_made, 1);
+      atomic_fetch_add(&device->counters.layouts_made, 1);
     }
   }
   pthread_mutex_unlock(&device->layout_lock);
@@ -130,7 +135,7 @@ vyre_code vk_layout_take(vk_device *device, const vk_plan *plan,
   return code;
 }
 
-void vk_layout_give(vk_device *device, vk_layout *layout) {
+void vk_layout_release(vk_device *device, vk_layout *layout) {
   if (!layout) return;
   pthread_mutex_lock(&device->layout_lock);
   bool is_last = --layout->references == 0;
@@ -143,24 +148,24 @@ void vk_layout_give(vk_device *device, vk_layout *layout) {
   if (is_last) free_layout(device, layout);
 }
 
-vyre_code vk_find_values(vk_pipeline *own, vyre_status *st) {
+vyre_code vk_find_uniforms(vk_pipeline *own, vyre_status *st) {
   const vk_plan *plan = &own->plan;
   size_t count = plan->buffer_count + (size_t)1;
-  uint8_t *values = vyre__arena_array(&own->base.arena, count, 1);
-  if (!values) return vyre__no_memory(st, "vulkan", "buffers", count);
-  memset(values, 0, count);
-  own->has_values = false;
+  uint8_t *uses = vyre__arena_array(&own->base.arena, count, 1);
+  if (!uses) return vyre__no_memory(st, "vulkan", "buffers", count);
+  memset(uses, 0, count);
+  own->has_encoded_uniforms = false;
   for (uint32_t i = 0; i < plan->host_count; i++) {
     if (plan->host[i].op != VYRE__LIR_LOAD) continue;
-    values[plan->host[i].aux] |= VK_BY_VALUE;
-    own->has_values = true;
+    uses[plan->host[i].aux] |= VK_UNIFORM_ENCODED;
+    own->has_encoded_uniforms = true;
   }
   for (uint32_t i = 0; i < plan->field_count; i++) {
     const vyre__spirv_field *f = &plan->fields[i];
     if (f->value != VYRE__SPIRV_UNIFORM) continue;
-    values[f->index] |= f->is_pushed ? VK_BY_VALUE : VK_IN_BLOCK;
-    own->has_values |= f->is_pushed;
+    uses[f->index] |= f->is_pushed ? VK_UNIFORM_ENCODED : VK_UNIFORM_IN_BLOCK;
+    own->has_encoded_uniforms |= f->is_pushed;
   }
-  own->values = values;
+  own->uniform_uses = uses;
   return VYRE_OK;
 }

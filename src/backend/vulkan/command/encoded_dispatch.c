@@ -1,14 +1,25 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Jobs: launches as they were recorded, kept by what they were recorded for. */
+#include "backend/vulkan/command/encoded_dispatch.h"
+
 #include <string.h>
 
-#include "backend/vulkan/vulkan.h"
+#include "backend/vulkan/command/descriptor_layout.h"
+#include "backend/vulkan/command/grid_tiles.h"
+#include "backend/vulkan/command/pools.h"
+#include "backend/vulkan/command/submit.h"
+#include "backend/vulkan/device/device.h"
+#include "backend/vulkan/device/functions.h"
+#include "backend/vulkan/memory/heap.h"
+#include "backend/vulkan/memory/staging.h"
+#include "backend/vulkan/pipeline.h"
+#include "backend/vulkan/plan.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "ir/ir.h"
 
-static vk_device *device_of(const vk_job *job) {
-  return (vk_device *)job->pipeline->base.device;
+static vk_device *device_of(const vk_dispatch *dispatch) {
+  return (vk_device *)dispatch->pipeline->base.device;
 }
 
 /* --- keys ----------------------------------------------------------------------------*/
@@ -21,102 +32,104 @@ typedef struct key {
   uint64_t hash;
 } key;
 
-static void put(key *k, uint64_t word) {
+static void add_word(key *k, uint64_t word) {
   k->words[k->count++] = word;
   k->hash = (k->hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
   k->hash ^= k->hash >> 29;
 }
 
-static uint64_t bytes_of(const vk_plan *plan, const vyre__launch *launch,
-                         uint32_t buffer) {
+static uint64_t view_bytes(const vk_plan *plan, const vyre__launch *launch,
+                           uint32_t buffer) {
   return (uint64_t)launch->views[buffer].length * plan->buffers[buffer].unit;
 }
 
-static size_t key_room(const vk_pipeline *p, const vyre__launch *launch) {
+static size_t key_capacity(const vk_pipeline *p, const vyre__launch *launch) {
   const vk_plan *plan = &p->plan;
   size_t words = 3 + 3 * (size_t)plan->buffer_count;
-  for (uint32_t i = 0; p->has_values && i < plan->buffer_count; i++) {
-    if (!(p->values[i] & VK_BY_VALUE)) continue;
-    words += bytes_of(plan, launch, i) / 8 + 1;
+  for (uint32_t i = 0; p->has_encoded_uniforms && i < plan->buffer_count; i++) {
+    if (!(p->uniform_uses[i] & VK_UNIFORM_ENCODED)) continue;
+    words += view_bytes(plan, launch, i) / 8 + 1;
   }
   return words;
 }
 
-static void put_bytes(key *k, const unsigned char *data, uint64_t size) {
+static void add_bytes(key *k, const unsigned char *data, uint64_t size) {
   for (uint64_t at = 0; at < size; at += 8) {
     uint64_t word = 0;
     memcpy(&word, data + at, size - at < 8 ? (size_t)(size - at) : 8);
-    put(k, word);
+    add_word(k, word);
   }
 }
 
-static uint32_t fuel_of(const vyre__launch *launch) {
-  uint64_t most = launch->max_loop_iterations;
-  return most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
+static uint32_t launch_fuel(const vyre__launch *launch) {
+  uint64_t max = launch->max_loop_iterations;
+  return max < UINT32_MAX ? (uint32_t)max : UINT32_MAX;
 }
 
 /* Makes the key of a launch. Bytes of the caller that are part of it are read here
  * and nowhere else: what is recorded comes from the key, since the caller's memory
  * may have changed since. */
-static bool make_key(const vk_pipeline *p, const vyre__launch *launch,
-                     unsigned flags, key *k) {
+static bool build_key(const vk_pipeline *p, const vyre__launch *launch,
+                      unsigned flags, key *k) {
   const vk_plan *plan = &p->plan;
-  size_t room = key_room(p, launch);
+  size_t capacity = key_capacity(p, launch);
   k->words = k->stack;
   k->count = 0;
   k->hash = 0;
-  if (room > KEY_ON_STACK) {
-    k->words = vyre__arena_array(launch->scratch, room, sizeof *k->words);
+  if (capacity > KEY_ON_STACK) {
+    k->words = vyre__arena_array(launch->scratch, capacity, sizeof *k->words);
     if (!k->words) return false;
   }
-  put(k, (uint64_t)launch->grid[1] << 32 | launch->grid[0]);
-  put(k, (uint64_t)flags << 32 | launch->grid[2]);
-  put(k, fuel_of(launch));
+  add_word(k, (uint64_t)launch->grid[1] << 32 | launch->grid[0]);
+  add_word(k, (uint64_t)flags << 32 | launch->grid[2]);
+  add_word(k, launch_fuel(launch));
   for (uint32_t i = 0; i < plan->buffer_count; i++) {
     const vyre__view *view = &launch->views[i];
     if (!plan->buffers[i].is_bound) continue;
     if (!view->buffer) {
-      put(k, view->length);
+      add_word(k, view->length);
     } else {
       const vk_range *range = &((const vk_buffer *)view->buffer)->range;
-      put(k, (uint64_t)(view->begins_zero ? 3 : 2) << 32 | view->length);
-      put(k, range->id);
-      put(k, range->offset + view->offset);
+      add_word(k, (uint64_t)(view->begins_zero ? 3 : 2) << 32 | view->length);
+      add_word(k, range->id);
+      add_word(k, range->offset + view->offset);
     }
-    if (p->values[i] & VK_BY_VALUE && view->data) {
-      put_bytes(k, view->data, bytes_of(plan, launch, i));
+    if (p->uniform_uses[i] & VK_UNIFORM_ENCODED && view->data) {
+      add_bytes(k, view->data, view_bytes(plan, launch, i));
     }
   }
   return true;
 }
 
 /* Finds the bytes of uniforms in the key, as make_key has put them. */
-static void find_bytes(vk_job *job, const vyre__launch *launch) {
-  const vk_pipeline *p = job->pipeline;
+static void find_key_bytes(vk_dispatch *dispatch, const vyre__launch *launch) {
+  const vk_pipeline *p = dispatch->pipeline;
   uint32_t at = 3;
   for (uint32_t i = 0; i < p->plan.buffer_count; i++) {
     const vyre__view *view = &launch->views[i];
     if (!p->plan.buffers[i].is_bound) continue;
     at += view->buffer ? 3 : 1;
-    if (!(p->values[i] & VK_BY_VALUE) || !view->data) continue;
-    job->bytes_at[i] = at;
-    at += (uint32_t)((bytes_of(&p->plan, launch, i) + 7) / 8);
+    if (!(p->uniform_uses[i] & VK_UNIFORM_ENCODED) || !view->data) continue;
+    dispatch->key_bytes_at[i] = at;
+    at += (uint32_t)((view_bytes(&p->plan, launch, i) + 7) / 8);
   }
 }
 
 /* Makes @p out a copy of the launch that has the bytes of the job's key. */
-static vyre_code see_bytes(const vk_job *job, const vyre__launch *launch,
-                           vyre__launch *out, vyre_status *st) {
-  const vk_pipeline *p = job->pipeline;
+static vyre_code use_key_bytes(const vk_dispatch *dispatch,
+                               const vyre__launch *launch, vyre__launch *out,
+                               vyre_status *st) {
+  const vk_pipeline *p = dispatch->pipeline;
   size_t count = p->base.program->buffer_count;
   *out = *launch;
-  if (!p->has_values) return VYRE_OK;
+  if (!p->has_encoded_uniforms) return VYRE_OK;
   vyre__view *views = vyre__arena_array(launch->scratch, count, sizeof *views);
   if (!views) return vyre__no_memory(st, "vulkan", "buffers", count);
   memcpy(views, launch->views, count * sizeof *views);
   for (size_t i = 0; i < count; i++) {
-    if (!job->bytes_at[i]) continue;
-    views[i].data = (unsigned char *)(uintptr_t)(job->key + job->bytes_at[i]);
+    if (!dispatch->key_bytes_at[i]) continue;
+    views[i].data =
+        (unsigned char *)(uintptr_t)(dispatch->key + dispatch->key_bytes_at[i]);
   }
   out->views = views;
   return VYRE_OK;
@@ -124,113 +137,113 @@ static vyre_code see_bytes(const vk_job *job, const vyre__launch *launch,
 
 /* --- what is kept ----------------------------------------------------------------------*/
 
-static bool is_same(const vk_job *job, const key *k) {
-  return job->hash == k->hash && job->key_count == k->count &&
-         memcmp(job->key, k->words, k->count * sizeof *k->words) == 0;
+static bool matches(const vk_dispatch *dispatch, const key *k) {
+  return dispatch->hash == k->hash && dispatch->key_count == k->count &&
+         memcmp(dispatch->key, k->words, k->count * sizeof *k->words) == 0;
 }
 
-static void unlink_job(vk_pipeline *p, vk_job *job) {
-  vk_job **at = &p->buckets[job->hash % VK_BUCKETS];
-  while (*at != job) at = &(*at)->next_in_bucket;
-  *at = job->next_in_bucket;
-  *(job->older ? &job->older->newer : &p->oldest) = job->newer;
-  *(job->newer ? &job->newer->older : &p->newest) = job->older;
-  p->idle--;
-  p->idle_bytes -= job->memory.size;
+static void unlink_idle(vk_pipeline *p, vk_dispatch *dispatch) {
+  vk_dispatch **at = &p->buckets[dispatch->hash % VK_DISPATCH_BUCKETS];
+  while (*at != dispatch) at = &(*at)->next_in_bucket;
+  *at = dispatch->next_in_bucket;
+  *(dispatch->older ? &dispatch->older->newer : &p->oldest) = dispatch->newer;
+  *(dispatch->newer ? &dispatch->newer->older : &p->newest) = dispatch->older;
+  p->idle_count--;
+  p->idle_bytes -= dispatch->memory.size;
 }
 
-static vk_job *find_job(vk_pipeline *p, const key *k) {
+static vk_dispatch *find_idle(vk_pipeline *p, const key *k) {
   pthread_mutex_lock(&p->lock);
-  vk_job *job = p->buckets[k->hash % VK_BUCKETS];
-  while (job && !is_same(job, k)) job = job->next_in_bucket;
-  if (job) unlink_job(p, job);
+  vk_dispatch *dispatch = p->buckets[k->hash % VK_DISPATCH_BUCKETS];
+  while (dispatch && !matches(dispatch, k)) dispatch = dispatch->next_in_bucket;
+  if (dispatch) unlink_idle(p, dispatch);
   pthread_mutex_unlock(&p->lock);
-  return job;
+  return dispatch;
 }
 
-static void free_list(vk_job *first) {
+static void free_list(vk_dispatch *first) {
   while (first) {
-    vk_job *job = first;
-    first = job->newer;
-    vk_job_free(job);
+    vk_dispatch *dispatch = first;
+    first = dispatch->newer;
+    vk_dispatch_free(dispatch);
   }
 }
 
-void vk_job_give(vk_job *job) {
-  vk_pipeline *p = job->pipeline;
-  uint64_t most = device_of(job)->most_idle;
-  vk_job *gone = NULL; /* a list */
+void vk_dispatch_release(vk_dispatch *dispatch) {
+  vk_pipeline *p = dispatch->pipeline;
+  uint64_t max = device_of(dispatch)->max_idle_bytes;
+  vk_dispatch *evicted = NULL; /* a list */
   pthread_mutex_lock(&p->lock);
-  vk_job **bucket = &p->buckets[job->hash % VK_BUCKETS];
-  job->next_in_bucket = *bucket;
-  *bucket = job;
-  job->older = p->newest;
-  job->newer = NULL;
-  *(p->newest ? &p->newest->newer : &p->oldest) = job;
-  p->newest = job;
-  p->idle++;
-  p->idle_bytes += job->memory.size;
-  while (p->idle > VK_MOST_IDLE || p->idle_bytes > most) {
-    vk_job *oldest = p->oldest;
-    unlink_job(p, oldest);
-    oldest->newer = gone;
-    gone = oldest;
+  vk_dispatch **bucket = &p->buckets[dispatch->hash % VK_DISPATCH_BUCKETS];
+  dispatch->next_in_bucket = *bucket;
+  *bucket = dispatch;
+  dispatch->older = p->newest;
+  dispatch->newer = NULL;
+  *(p->newest ? &p->newest->newer : &p->oldest) = dispatch;
+  p->newest = dispatch;
+  p->idle_count++;
+  p->idle_bytes += dispatch->memory.size;
+  while (p->idle_count > VK_MAX_IDLE_DISPATCHES || p->idle_bytes > max) {
+    vk_dispatch *oldest = p->oldest;
+    unlink_idle(p, oldest);
+    oldest->newer = evicted;
+    evicted = oldest;
   }
   pthread_mutex_unlock(&p->lock);
-  free_list(gone);
+  free_list(evicted);
 }
 
 /* The list is locked while they go: none of the pipelines goes before. */
-bool vk_jobs_drop(vk_device *device) {
-  bool any = false;
+bool vk_dispatches_free_idle(vk_device *device) {
+  bool needs_barrier = false;
   pthread_mutex_lock(&device->pipeline_lock);
   for (vk_pipeline *p = device->pipelines; p; p = p->next) {
-    vk_job *gone = NULL;
+    vk_dispatch *evicted = NULL;
     pthread_mutex_lock(&p->lock);
     while (p->oldest) {
-      vk_job *oldest = p->oldest;
-      unlink_job(p, oldest);
-      oldest->newer = gone;
-      gone = oldest;
-      any = true;
+      vk_dispatch *oldest = p->oldest;
+      unlink_idle(p, oldest);
+      oldest->newer = evicted;
+      evicted = oldest;
+      needs_barrier = true;
     }
     pthread_mutex_unlock(&p->lock);
-    free_list(gone);
+    free_list(evicted);
   }
   pthread_mutex_unlock(&device->pipeline_lock);
-  return any;
+  return needs_barrier;
 }
 
-void vk_job_free(vk_job *job) {
-  vk_device *device = device_of(job);
+void vk_dispatch_free(vk_dispatch *dispatch) {
+  vk_device *device = device_of(dispatch);
   const vk_api *api = &device->api;
-  vk_ticket_finish(device, &job->ticket);
-  api->DestroyQueryPool(device->handle, job->queries, NULL);
-  api->DestroyDescriptorPool(device->handle, job->sets, NULL);
-  api->DestroyCommandPool(device->handle, job->pool, NULL);
-  vk_range_give(device, &job->staging);
-  vk_range_give(device, &job->memory);
-  vyre__resize(device->base.allocator, job, job->size, 0);
+  vk_submission_deinit(device, &dispatch->submission);
+  api->DestroyQueryPool(device->handle, dispatch->queries, NULL);
+  api->DestroyDescriptorPool(device->handle, dispatch->set_pool, NULL);
+  api->DestroyCommandPool(device->handle, dispatch->pool, NULL);
+  vk_range_free(device, &dispatch->staging);
+  vk_range_free(device, &dispatch->memory);
+  vyre__resize(device->base.allocator, dispatch, dispatch->size, 0);
 }
 
 /* --- memory ----------------------------------------------------------------------------*/
 
 /* Where each view goes: its range is bound there, or it has a place in the job. */
-typedef struct bound {
+typedef struct placement {
   VkBuffer buffer; /* NULL: in the job's memory, at `offset` */
   uint64_t offset;
-} bound;
+} placement;
 
-typedef struct layouter {
-  vk_job *job;
+typedef struct memory_layout {
+  vk_dispatch *dispatch;
   const vyre__launch *launch;
   const vk_plan *plan;
-  bound *bounds; /* one a buffer of the kernel */
-  uint64_t size; /* so far */
-} layouter;
+  placement *placements; /* one a buffer of the kernel */
+  uint64_t size;         /* so far */
+} memory_layout;
 
-static uint64_t place(layouter *l, uint64_t size) {
-  uint64_t a = device_of(l->job)->heap.alignment;
+static uint64_t reserve(memory_layout *l, uint64_t size) {
+  uint64_t a = device_of(l->dispatch)->heap.alignment;
   uint64_t at = l->size;
   l->size = at + (size + a - 1) / a * a;
   return at;
@@ -247,161 +260,167 @@ static const vyre__spirv_descriptor *descriptor_of(const vk_plan *plan,
 
 /* Views of the host that the kernel only reads, or those that it writes; where the
  * host does not see the memory, those that are large, or those that are not. */
-static void place_views(layouter *l, bool is_written, bool is_large) {
-  vk_job *job = l->job;
-  bool is_in_place = device_of(job)->is_in_place;
+static void place_host_views(memory_layout *l, bool is_written, bool is_large) {
+  vk_dispatch *dispatch = l->dispatch;
+  bool is_in_place = device_of(dispatch)->is_unified;
   for (uint32_t i = 0; i < l->plan->buffer_count; i++) {
     const vyre__spirv_descriptor *d = descriptor_of(l->plan, i);
     if (!d || !l->plan->buffers[i].is_bound || d->is_written != is_written ||
         l->launch->views[i].buffer) {
       continue;
     }
-    uint64_t size = bytes_of(l->plan, l->launch, i);
-    if (size == 0 || is_large != (!is_in_place && size >= VK_LARGE_VIEW)) {
+    uint64_t size = view_bytes(l->plan, l->launch, i);
+    if (size == 0 ||
+        is_large != (!is_in_place && size >= VK_LARGE_VIEW_BYTES)) {
       continue;
     }
-    l->bounds[i].offset = place(l, size);
-    job->staged[job->staged_count++] =
-        (vk_staged){i, l->bounds[i].offset, size, is_written, is_large};
+    l->placements[i].offset = reserve(l, size);
+    dispatch->staged[dispatch->staged_count++] = (vk_staged_view){
+        i, l->placements[i].offset, size, is_written, is_large};
   }
 }
 
 /* Uniforms in the launch block: a place there, and whose bytes they are. */
-static void find_values(layouter *l) {
-  vk_job *job = l->job;
+static void place_uniforms(memory_layout *l) {
+  vk_dispatch *dispatch = l->dispatch;
   for (uint32_t i = 0; i < l->plan->field_count; i++) {
     const vyre__spirv_field *f = &l->plan->fields[i];
     if (f->value != VYRE__SPIRV_UNIFORM || f->is_pushed) continue;
     const vyre__plan_buffer *b = &l->plan->buffers[f->index];
     const vyre__view *view = &l->launch->views[f->index];
-    vk_value *value = &job->values[job->value_count++];
-    *value = (vk_value){.buffer = f->index,
-                        .at = f->offset,
-                        .size = (uint64_t)b->min * b->unit};
+    vk_block_uniform *value = &dispatch->uniforms[dispatch->uniform_count++];
+    *value = (vk_block_uniform){.buffer = f->index,
+                                .at = f->offset,
+                                .size = (uint64_t)b->min * b->unit};
     if (!view->buffer) continue;
     const vk_range *range = &((const vk_buffer *)view->buffer)->range;
-    value->from = range->buffer;
+    value->device_buffer = range->buffer;
     value->offset = range->offset + view->offset;
-    value->copy_at = place(l, value->size);
-    job->has_resident_values = true;
+    value->copy_at = reserve(l, value->size);
+    dispatch->has_device_uniforms = true;
   }
 }
 
 /* Places resident views. They are bound where they are, but for those that the
  * device cannot bind, and for uniforms: these are copied, since other dispatches may
  * write that memory while this one runs. */
-static void place_residents(layouter *l) {
-  vk_job *job = l->job;
-  const vk_device *device = device_of(job);
+static void place_device_views(memory_layout *l) {
+  vk_dispatch *dispatch = l->dispatch;
+  const vk_device *device = device_of(dispatch);
   uint64_t alignment =
       device->physical->properties.limits.minStorageBufferOffsetAlignment;
   if (alignment < 4) alignment = 4; /* narrow elements are bound by words */
   for (uint32_t i = 0; i < l->plan->buffer_count; i++) {
     if (!l->plan->buffers[i].is_bound || !l->launch->views[i].buffer ||
-        job->pipeline->values[i] & VK_IN_BLOCK) {
+        dispatch->pipeline->uniform_uses[i] & VK_UNIFORM_IN_BLOCK) {
       continue;
     }
     const vyre__view *view = &l->launch->views[i];
     const vk_buffer *buffer = (const vk_buffer *)view->buffer;
     const vyre__spirv_descriptor *d = descriptor_of(l->plan, i);
-    uint64_t size = bytes_of(l->plan, l->launch, i);
+    uint64_t size = view_bytes(l->plan, l->launch, i);
     uint64_t offset = buffer->range.offset + view->offset;
     /* Up to a word behind the end is ours, but not behind the caller's memory. */
     bool ends_it =
         view->offset + size == buffer->base.size && !buffer->base.is_imported;
     if (size == 0) continue;
     bool is_words = offset % 4 == 0 && (size % 4 == 0 || ends_it);
-    bool is_far = offset % alignment != 0 || (view->begins_zero && !is_words) ||
-                  l->plan->buffers[i].kind == VYRE_MEMORY_UNIFORM;
-    if (is_far) {
-      l->bounds[i].offset = place(l, size);
-      job->detours[job->detour_count++] =
-          (vk_detour){buffer->range.buffer,
-                      offset,
-                      l->bounds[i].offset,
-                      size,
-                      view->begins_zero || (d && d->is_written),
-                      view->begins_zero};
+    bool is_copied = offset % alignment != 0 ||
+                     (view->begins_zero && !is_words) ||
+                     l->plan->buffers[i].kind == VYRE_MEMORY_UNIFORM;
+    if (is_copied) {
+      l->placements[i].offset = reserve(l, size);
+      dispatch->copied[dispatch->copied_count++] =
+          (vk_copied_view){buffer->range.buffer,
+                           offset,
+                           l->placements[i].offset,
+                           size,
+                           view->begins_zero || (d && d->is_written),
+                           view->begins_zero};
       continue;
     }
-    l->bounds[i] = (bound){buffer->range.buffer, offset};
+    l->placements[i] = (placement){buffer->range.buffer, offset};
     if (!view->begins_zero) continue;
-    job->clears[job->clear_count++] =
+    dispatch->clears[dispatch->clear_count++] =
         (vk_clear){buffer->range.buffer, offset, (size + 3) / 4 * 4};
   }
 }
 
-static vyre_code grid_too_large(const layouter *l, uint64_t groups,
-                                uint64_t most, vyre_status *st) {
+static vyre_code grid_too_large(const memory_layout *l, uint64_t groups,
+                                uint64_t max, vyre_status *st) {
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_GRID_TOO_LARGE, NULL,
-      VYRE_NUMBERS({"workgroups", groups}, {"most_invocations", most}),
+      VYRE_NUMBERS({"workgroups", groups}, {"most_invocations", max}),
       "use a smaller grid, or keep less across grid_barrier()",
       "kernel '%.60s': %llu workgroups keep %u words an invocation across grid "
       "barriers, which is more than device '%s' can bind",
-      l->job->pipeline->base.program->name, (unsigned long long)groups,
-      l->plan->spill_words, vyre_device_name(&device_of(l->job)->base));
+      l->dispatch->pipeline->base.program->name, (unsigned long long)groups,
+      l->plan->spill_words, vyre_device_name(&device_of(l->dispatch)->base));
 }
 
-static vyre_code place_kept(layouter *l, vyre_status *st) {
+static vyre_code place_spill(memory_layout *l, vyre_status *st) {
   const vk_plan *plan = l->plan;
   if (plan->spill_buffer == VYRE_NO_INDEX) return VYRE_OK;
   const uint32_t *g = l->launch->grid, *w = plan->workgroup;
   uint64_t groups = (uint64_t)g[0] * g[1] * g[2];
   uint64_t words = (uint64_t)w[0] * w[1] * w[2] * plan->spill_words;
-  uint64_t most = device_of(l->job)->base.caps.max_buffer_bytes / 4;
-  if (most > UINT32_MAX) most = UINT32_MAX;
-  if (words > 0 && groups > most / words) {
-    return grid_too_large(l, groups, most, st);
+  uint64_t max = device_of(l->dispatch)->base.caps.max_buffer_bytes / 4;
+  if (max > UINT32_MAX) max = UINT32_MAX;
+  if (words > 0 && groups > max / words) {
+    return grid_too_large(l, groups, max, st);
   }
-  l->job->kept_size = groups * words > 0 ? groups * words * 4 : 4;
-  l->job->kept_at = place(l, l->job->kept_size);
+  l->dispatch->spill_size = groups * words > 0 ? groups * words * 4 : 4;
+  l->dispatch->spill_at = reserve(l, l->dispatch->spill_size);
   return VYRE_OK;
 }
 
-static vyre_code lay_out(layouter *l, vyre_status *st) {
-  vk_job *job = l->job;
-  vk_device *device = device_of(job);
+static vyre_code allocate_memory(memory_layout *l, vyre_status *st) {
+  vk_dispatch *dispatch = l->dispatch;
+  vk_device *device = device_of(dispatch);
   uint64_t a = device->heap.alignment;
-  uint64_t blocks = l->plan->block_bytes == 0 ? 0 : VK_WINDOW;
-  if (blocks > 0 && !(job->flags & VK_JOB_PARTED) && l->plan->step_count == 1) {
-    blocks = VK_FEW_PARTS; /* most have one; vk_run asks for PARTED beyond */
+  uint64_t blocks = l->plan->block_bytes == 0 ? 0 : VK_WINDOW_TILES;
+  if (blocks > 0 && !(dispatch->flags & VK_DISPATCH_WINDOWED) &&
+      l->plan->step_count == 1) {
+    blocks =
+        VK_FEW_TILES; /* most have one; vk_launch_run asks for PARTED beyond */
   }
-  job->block_stride = (l->plan->block_bytes + a - 1) / a * a;
-  (void)place(l, blocks * job->block_stride);
-  place_views(l, false, false);
-  job->written_from = l->size;
-  job->status_at = place(l, 4);
-  place_views(l, true, false);
-  job->shared_size = l->size;
-  place_views(l, false, true);
-  place_views(l, true, true);
-  place_residents(l);
-  find_values(l);
-  VYRE_TRY(place_kept(l, st));
-  VYRE_TRY(vk_range_take(device, VK_WHERE_DEVICE, l->size, &job->memory, st));
-  job->host = job->memory.host;
-  if (job->host) return VYRE_OK;
-  VYRE_TRY(vk_range_take(device, VK_WHERE_HOST, job->shared_size, &job->staging,
-                         st));
-  job->host = job->staging.host;
+  dispatch->block_stride = (l->plan->block_bytes + a - 1) / a * a;
+  (void)reserve(l, blocks * dispatch->block_stride);
+  place_host_views(l, false, false);
+  dispatch->readback_at = l->size;
+  dispatch->status_at = reserve(l, 4);
+  place_host_views(l, true, false);
+  dispatch->shared_size = l->size;
+  place_host_views(l, false, true);
+  place_host_views(l, true, true);
+  place_device_views(l);
+  place_uniforms(l);
+  VYRE_TRY(place_spill(l, st));
+  VYRE_TRY(vk_range_alloc(device, VK_MEMORY_KIND_DEVICE, l->size,
+                          &dispatch->memory, st));
+  dispatch->host = dispatch->memory.host;
+  if (dispatch->host) return VYRE_OK;
+  VYRE_TRY(vk_range_alloc(device, VK_MEMORY_KIND_HOST, dispatch->shared_size,
+                          &dispatch->staging, st));
+  dispatch->host = dispatch->staging.host;
   return VYRE_OK;
 }
 
 /* --- descriptors -----------------------------------------------------------------------*/
 
-static VkDescriptorBufferInfo info_of(const layouter *l,
-                                      const vyre__spirv_descriptor *d) {
-  const vk_job *job = l->job;
-  const vk_device *device = device_of(job);
-  VkDescriptorBufferInfo info = {job->memory.buffer, job->memory.offset, 4};
+static VkDescriptorBufferInfo descriptor_info(const memory_layout *l,
+                                              const vyre__spirv_descriptor *d) {
+  const vk_dispatch *dispatch = l->dispatch;
+  const vk_device *device = device_of(dispatch);
+  VkDescriptorBufferInfo info = {dispatch->memory.buffer,
+                                 dispatch->memory.offset, 4};
   switch ((vyre__spirv_what)d->what) {
     case VYRE__SPIRV_STATUS:
-      info.offset += job->status_at;
+      info.offset += dispatch->status_at;
       return info;
     case VYRE__SPIRV_KEPT:
-      info.offset += job->kept_at;
-      info.range = job->kept_size;
+      info.offset += dispatch->spill_at;
+      info.range = dispatch->spill_size;
       return info;
     case VYRE__SPIRV_BLOCK:
       info.range = l->plan->block_bytes;
@@ -409,11 +428,11 @@ static VkDescriptorBufferInfo info_of(const layouter *l,
     default:
       break;
   }
-  uint64_t size = (bytes_of(l->plan, l->launch, d->buffer) + 3) / 4 * 4;
-  const bound *b = &l->bounds[d->buffer];
+  uint64_t size = (view_bytes(l->plan, l->launch, d->buffer) + 3) / 4 * 4;
+  const placement *b = &l->placements[d->buffer];
   if (size == 0) {
-    return (VkDescriptorBufferInfo){device->nothing.buffer,
-                                    device->nothing.offset, 8};
+    return (VkDescriptorBufferInfo){device->dummy.buffer, device->dummy.offset,
+                                    8};
   }
   info.range = size;
   if (b->buffer) {
@@ -425,43 +444,45 @@ static VkDescriptorBufferInfo info_of(const layouter *l,
   return info;
 }
 
-static VkResult make_set(const layouter *l) {
-  vk_job *job = l->job;
-  const vk_device *device = device_of(job);
-  VkResult result =
-      vk_set_make(device, job->pipeline->layout, &job->sets, &job->set);
+static VkResult create_set(const memory_layout *l) {
+  vk_dispatch *dispatch = l->dispatch;
+  const vk_device *device = device_of(dispatch);
+  VkResult result = vk_descriptor_set_create(
+      device, dispatch->pipeline->layout, &dispatch->set_pool, &dispatch->set);
   for (uint32_t i = 0; i < l->plan->descriptor_count && result == VK_SUCCESS;
        i++) {
     const vyre__spirv_descriptor *d = &l->plan->descriptors[i];
-    const VkDescriptorBufferInfo info = info_of(l, d);
-    vk_set_put(device, job->set, d, &info);
+    const VkDescriptorBufferInfo info = descriptor_info(l, d);
+    vk_descriptor_set_write(device, dispatch->set, d, &info);
   }
   return result;
 }
 
-static VkResult make_commands(vk_job *job) {
-  const vk_device *device = device_of(job);
-  VkResult result = vk_commands_make(device, 0,
-                                     job->flags & VK_JOB_SECOND
-                                         ? VK_COMMAND_BUFFER_LEVEL_SECONDARY
-                                         : VK_COMMAND_BUFFER_LEVEL_PRIMARY,
-                                     &job->pool, &job->commands);
-  if (result != VK_SUCCESS || !(job->flags & VK_JOB_TIMED)) return result;
+static VkResult create_commands(vk_dispatch *dispatch) {
+  const vk_device *device = device_of(dispatch);
+  VkResult result =
+      vk_command_buffer_create(device, 0,
+                               dispatch->flags & VK_DISPATCH_SECONDARY
+                                   ? VK_COMMAND_BUFFER_LEVEL_SECONDARY
+                                   : VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+                               &dispatch->pool, &dispatch->commands);
+  if (result != VK_SUCCESS || !(dispatch->flags & VK_DISPATCH_TIMED))
+    return result;
   const VkQueryPoolCreateInfo queries = {
       .sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
       .queryType = VK_QUERY_TYPE_TIMESTAMP,
       .queryCount = 2};
   result = device->api.CreateQueryPool(device->handle, &queries, NULL,
-                                       &job->queries);
-  if (result != VK_SUCCESS) job->queries = VK_NULL_HANDLE;
+                                       &dispatch->queries);
+  if (result != VK_SUCCESS) dispatch->queries = VK_NULL_HANDLE;
   return result;
 }
 
 /* --- recording -------------------------------------------------------------------------*/
 
 /* Those that the host does not see are copied by the device. */
-static void put_uniform(const vk_plan *plan, const vyre__launch *launch,
-                        const vyre__spirv_field *f, unsigned char *to) {
+static void write_uniform(const vk_plan *plan, const vyre__launch *launch,
+                          const vyre__spirv_field *f, unsigned char *to) {
   const vyre__plan_buffer *b = &plan->buffers[f->index];
   const vyre__view *view = &launch->views[f->index];
   if (!view->data || (view->buffer && !f->is_pushed)) return;
@@ -469,14 +490,14 @@ static void put_uniform(const vk_plan *plan, const vyre__launch *launch,
 }
 
 /* What a field of the launch block holds for that part. */
-static void put_field(const vk_plan *plan, const vyre__launch *launch,
-                      const vk_part *part, const uint64_t *loops,
-                      const vyre__spirv_field *f, unsigned char *block) {
-  uint32_t fuel = fuel_of(launch);
+static void write_field(const vk_plan *plan, const vyre__launch *launch,
+                        const vk_tile *tile, const uint64_t *loops,
+                        const vyre__spirv_field *f, unsigned char *block) {
+  uint32_t fuel = launch_fuel(launch);
   unsigned char *to = block + f->offset;
   switch ((vyre__spirv_value)f->value) {
     case VYRE__SPIRV_BASE:
-      memcpy(to, part->base, f->size < 12 ? f->size : 12);
+      memcpy(to, tile->base, f->size < 12 ? f->size : 12);
       return;
     case VYRE__SPIRV_GRID:
       memcpy(to, launch->grid, f->size < 12 ? f->size : 12);
@@ -494,63 +515,66 @@ static void put_field(const vk_plan *plan, const vyre__launch *launch,
       memcpy(to, &launch->views[f->index].length, 4);
       return;
     case VYRE__SPIRV_UNIFORM:
-      put_uniform(plan, launch, f, to);
+      write_uniform(plan, launch, f, to);
       return;
   }
 }
 
 /* Copies uniforms of resident memory: once, and then into the block of a part, which
  * begins at @p at. */
-static void copy_values(const vk_job *job, VkCommandBuffer commands) {
-  for (uint32_t i = 0; i < job->value_count; i++) {
-    const vk_value *v = &job->values[i];
-    VkBufferCopy region = {v->offset, job->memory.offset + v->copy_at, v->size};
-    if (!v->from) continue;
-    device_of(job)->api.CmdCopyBuffer(commands, v->from, job->memory.buffer, 1,
-                                      &region);
+static void record_uniform_copies(const vk_dispatch *dispatch,
+                                  VkCommandBuffer commands) {
+  for (uint32_t i = 0; i < dispatch->uniform_count; i++) {
+    const vk_block_uniform *v = &dispatch->uniforms[i];
+    VkBufferCopy region = {v->offset, dispatch->memory.offset + v->copy_at,
+                           v->size};
+    if (!v->device_buffer) continue;
+    device_of(dispatch)->api.CmdCopyBuffer(commands, v->device_buffer,
+                                           dispatch->memory.buffer, 1, &region);
   }
 }
 
-static void put_values(const vk_job *job, uint32_t at,
-                       VkCommandBuffer commands) {
-  for (uint32_t i = 0; job->has_resident_values && i < job->value_count; i++) {
-    const vk_value *v = &job->values[i];
-    VkBufferCopy region = {job->memory.offset + v->copy_at,
-                           job->memory.offset + at + v->at, v->size};
-    if (!v->from) continue;
-    device_of(job)->api.CmdCopyBuffer(commands, job->memory.buffer,
-                                      job->memory.buffer, 1, &region);
+static void record_block_uniforms(const vk_dispatch *dispatch, uint32_t at,
+                                  VkCommandBuffer commands) {
+  for (uint32_t i = 0;
+       dispatch->has_device_uniforms && i < dispatch->uniform_count; i++) {
+    const vk_block_uniform *v = &dispatch->uniforms[i];
+    VkBufferCopy region = {dispatch->memory.offset + v->copy_at,
+                           dispatch->memory.offset + at + v->at, v->size};
+    if (!v->device_buffer) continue;
+    device_of(dispatch)->api.CmdCopyBuffer(commands, dispatch->memory.buffer,
+                                           dispatch->memory.buffer, 1, &region);
   }
 }
 
-static void put_part(const vk_job *job, const vyre__launch *launch,
-                     const vk_part *part, const uint64_t *loops,
-                     uint32_t number, VkCommandBuffer commands,
-                     VkPipeline *last) {
-  const vk_plan *plan = &job->pipeline->plan;
-  const vk_device *device = device_of(job);
-  const vk_layout *layout = job->pipeline->layout;
-  uint32_t pushed[VK_MOST_PUSHED / 4] = {0};
-  uint32_t at = number * (uint32_t)job->block_stride;
-  if (plan->block_bytes > 0) memset(job->host + at, 0, plan->block_bytes);
+static void record_tile(const vk_dispatch *dispatch, const vyre__launch *launch,
+                        const vk_tile *tile, const uint64_t *loops,
+                        uint32_t index, VkCommandBuffer commands,
+                        VkPipeline *bound) {
+  const vk_plan *plan = &dispatch->pipeline->plan;
+  const vk_device *device = device_of(dispatch);
+  const vk_layout *layout = dispatch->pipeline->layout;
+  uint32_t pushed[VK_MAX_PUSH_BYTES / 4] = {0};
+  uint32_t at = index * (uint32_t)dispatch->block_stride;
+  if (plan->block_bytes > 0) memset(dispatch->host + at, 0, plan->block_bytes);
   for (uint32_t i = 0; i < plan->field_count; i++) {
     const vyre__spirv_field *f = &plan->fields[i];
-    put_field(plan, launch, part, loops, f,
-              f->is_pushed ? (unsigned char *)pushed : job->host + at);
+    write_field(plan, launch, tile, loops, f,
+                f->is_pushed ? (unsigned char *)pushed : dispatch->host + at);
   }
-  put_values(job, at, commands);
-  if (part->needs_barrier || job->has_resident_values) {
+  record_block_uniforms(dispatch, at, commands);
+  if (tile->needs_barrier || dispatch->has_device_uniforms) {
     vk_cmd_barrier(device, commands);
   }
-  VkPipeline phase = job->phases[part->phase];
-  if (phase != *last) { /* drivers make much anew with each */
+  VkPipeline phase = dispatch->phases[tile->phase];
+  if (phase != *bound) { /* drivers make much anew with each */
     device->api.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE,
                                 phase);
-    *last = phase;
+    *bound = phase;
   }
-  if (job->set) {
+  if (dispatch->set) {
     device->api.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE,
-                                      layout->pipeline, 0, 1, &job->set,
+                                      layout->pipeline, 0, 1, &dispatch->set,
                                       plan->block_bytes > 0 ? 1 : 0, &at);
   }
   if (plan->push_bytes > 0) {
@@ -558,318 +582,342 @@ static void put_part(const vk_job *job, const vyre__launch *launch,
                                  VK_SHADER_STAGE_COMPUTE_BIT, 0,
                                  plan->push_bytes, pushed);
   }
-  device->api.CmdDispatch(commands, part->groups[0], part->groups[1],
-                          part->groups[2]);
+  device->api.CmdDispatch(commands, tile->groups[0], tile->groups[1],
+                          tile->groups[2]);
 }
 
 /* Bytes of the host to the device, what begins as zero, and ways round. */
-static void put_before(const vk_job *job, VkCommandBuffer commands) {
-  const vk_device *device = device_of(job);
+static void record_prologue(const vk_dispatch *dispatch,
+                            VkCommandBuffer commands) {
+  const vk_device *device = device_of(dispatch);
   const vk_api *api = &device->api;
-  bool any = job->has_resident_values;
-  if (any) copy_values(job, commands);
-  if (job->staging.block) {
-    VkBufferCopy all = {job->staging.offset, job->memory.offset,
-                        job->shared_size};
-    api->CmdCopyBuffer(commands, job->staging.buffer, job->memory.buffer, 1,
-                       &all);
-    any = true;
+  bool needs_barrier = dispatch->has_device_uniforms;
+  if (needs_barrier) record_uniform_copies(dispatch, commands);
+  if (dispatch->staging.block) {
+    VkBufferCopy all = {dispatch->staging.offset, dispatch->memory.offset,
+                        dispatch->shared_size};
+    api->CmdCopyBuffer(commands, dispatch->staging.buffer,
+                       dispatch->memory.buffer, 1, &all);
+    needs_barrier = true;
   }
-  for (uint32_t i = 0; i < job->clear_count; i++) {
-    const vk_clear *c = &job->clears[i];
+  for (uint32_t i = 0; i < dispatch->clear_count; i++) {
+    const vk_clear *c = &dispatch->clears[i];
     api->CmdFillBuffer(commands, c->buffer, c->offset, c->size, 0);
-    any = true;
+    needs_barrier = true;
   }
-  for (uint32_t i = 0; i < job->detour_count; i++) {
-    const vk_detour *d = &job->detours[i];
-    uint64_t at = job->memory.offset + d->at;
+  for (uint32_t i = 0; i < dispatch->copied_count; i++) {
+    const vk_copied_view *d = &dispatch->copied[i];
+    uint64_t at = dispatch->memory.offset + d->at;
     VkBufferCopy there = {d->offset, at, d->size};
     if (d->begins_zero) {
-      api->CmdFillBuffer(commands, job->memory.buffer, at,
+      api->CmdFillBuffer(commands, dispatch->memory.buffer, at,
                          (d->size + 3) / 4 * 4, 0);
     } else {
-      api->CmdCopyBuffer(commands, d->buffer, job->memory.buffer, 1, &there);
+      api->CmdCopyBuffer(commands, d->buffer, dispatch->memory.buffer, 1,
+                         &there);
     }
-    any = true;
+    needs_barrier = true;
   }
-  if (any) vk_cmd_barrier(device, commands);
+  if (needs_barrier) vk_cmd_barrier(device, commands);
 }
 
-static void put_after(const vk_job *job, VkCommandBuffer commands) {
-  const vk_device *device = device_of(job);
-  bool any = job->staging.block != NULL;
-  for (uint32_t i = 0; i < job->detour_count; i++) {
-    any = any || job->detours[i].is_written;
+static void record_epilogue(const vk_dispatch *dispatch,
+                            VkCommandBuffer commands) {
+  const vk_device *device = device_of(dispatch);
+  bool needs_barrier = dispatch->staging.block != NULL;
+  for (uint32_t i = 0; i < dispatch->copied_count; i++) {
+    needs_barrier = needs_barrier || dispatch->copied[i].is_written;
   }
-  if (!any) return;
+  if (!needs_barrier) return;
   vk_cmd_barrier(device, commands);
-  if (job->staging.block) {
-    VkBufferCopy back = {job->memory.offset + job->written_from,
-                         job->staging.offset + job->written_from,
-                         job->shared_size - job->written_from};
-    device->api.CmdCopyBuffer(commands, job->memory.buffer, job->staging.buffer,
-                              1, &back);
+  if (dispatch->staging.block) {
+    VkBufferCopy back = {dispatch->memory.offset + dispatch->readback_at,
+                         dispatch->staging.offset + dispatch->readback_at,
+                         dispatch->shared_size - dispatch->readback_at};
+    device->api.CmdCopyBuffer(commands, dispatch->memory.buffer,
+                              dispatch->staging.buffer, 1, &back);
   }
-  for (uint32_t i = 0; i < job->detour_count; i++) {
-    const vk_detour *d = &job->detours[i];
-    VkBufferCopy back = {job->memory.offset + d->at, d->offset, d->size};
+  for (uint32_t i = 0; i < dispatch->copied_count; i++) {
+    const vk_copied_view *d = &dispatch->copied[i];
+    VkBufferCopy back = {dispatch->memory.offset + d->at, d->offset, d->size};
     if (!d->is_written) continue;
-    device->api.CmdCopyBuffer(commands, job->memory.buffer, d->buffer, 1,
+    device->api.CmdCopyBuffer(commands, dispatch->memory.buffer, d->buffer, 1,
                               &back);
   }
 }
 
-static void put_time(const vk_job *job, VkCommandBuffer commands,
-                     uint32_t which) {
-  const vk_api *api = &device_of(job)->api;
-  if (!job->queries) return;
-  if (which == 0) api->CmdResetQueryPool(commands, job->queries, 0, 2);
+static void record_timestamp(const vk_dispatch *dispatch,
+                             VkCommandBuffer commands, uint32_t which) {
+  const vk_api *api = &device_of(dispatch)->api;
+  if (!dispatch->queries) return;
+  if (which == 0) api->CmdResetQueryPool(commands, dispatch->queries, 0, 2);
   api->CmdWriteTimestamp(commands,
                          which == 0 ? VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT
                                     : VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT,
-                         job->queries, which);
+                         dispatch->queries, which);
 }
 
 /* Blocks of staging are copied with the rest, so that a window that is not the first
  * copies them, too. */
-static void put_blocks(const vk_job *job, VkCommandBuffer commands) {
-  const vk_device *device = device_of(job);
-  if (!job->staging.block || job->block_stride == 0) return;
-  VkBufferCopy blocks = {job->staging.offset, job->memory.offset,
-                         VK_WINDOW * job->block_stride};
-  device->api.CmdCopyBuffer(commands, job->staging.buffer, job->memory.buffer,
-                            1, &blocks);
+static void record_block_copies(const vk_dispatch *dispatch,
+                                VkCommandBuffer commands) {
+  const vk_device *device = device_of(dispatch);
+  if (!dispatch->staging.block || dispatch->block_stride == 0) return;
+  VkBufferCopy blocks = {dispatch->staging.offset, dispatch->memory.offset,
+                         VK_WINDOW_TILES * dispatch->block_stride};
+  device->api.CmdCopyBuffer(commands, dispatch->staging.buffer,
+                            dispatch->memory.buffer, 1, &blocks);
   vk_cmd_barrier(device, commands);
 }
 
-void vk_job_put(vk_job *job, const vyre__launch *launch, vk_tiles *tiles,
-                uint64_t groups, VkCommandBuffer commands, VkPipeline *last,
-                uint64_t *recorded) {
-  put_time(job, commands, 0);
-  if (tiles->has_begun) {
-    put_blocks(job, commands);
+void vk_dispatch_record_window(vk_dispatch *dispatch,
+                               const vyre__launch *launch, vk_tile_walk *walk,
+                               uint64_t groups, VkCommandBuffer commands,
+                               VkPipeline *bound, uint64_t *recorded) {
+  record_timestamp(dispatch, commands, 0);
+  if (walk->has_started) {
+    record_block_copies(dispatch, commands);
   } else {
-    put_before(job, commands);
+    record_prologue(dispatch, commands);
   }
-  vk_part part;
-  uint32_t number = 0;
+  vk_tile tile;
+  uint32_t index = 0;
   *recorded = 0;
-  while (!tiles->is_over && number < VK_WINDOW &&
-         (number == 0 || *recorded < groups)) {
-    vk_tiles_next(tiles, groups - *recorded, &part);
-    put_part(job, launch, &part, tiles->walk.values, number++, commands, last);
-    *recorded += (uint64_t)part.groups[0] * part.groups[1] * part.groups[2];
-    vk_tiles_advance(tiles);
+  while (!walk->is_done && index < VK_WINDOW_TILES &&
+         (index == 0 || *recorded < groups)) {
+    vk_tile_walk_next(walk, groups - *recorded, &tile);
+    record_tile(dispatch, launch, &tile, walk->schedule.values, index++,
+                commands, bound);
+    *recorded += (uint64_t)tile.groups[0] * tile.groups[1] * tile.groups[2];
+    vk_tile_walk_advance(walk);
   }
-  job->part_count = number;
-  if (tiles->is_over) put_after(job, commands);
-  put_time(job, commands, 1);
+  dispatch->tile_count = index;
+  if (walk->is_done) record_epilogue(dispatch, commands);
+  record_timestamp(dispatch, commands, 1);
 }
 
-vyre_code vk_job_put_all(vk_job *job, const vyre__launch *launch,
-                         VkCommandBuffer commands, VkPipeline *last,
-                         vyre_status *st) {
-  const vk_plan *plan = &job->pipeline->plan;
-  size_t room = 2 * (size_t)plan->loop_count + plan->host_count;
-  uint64_t *values = vyre__arena_array(launch->scratch, room, sizeof *values);
+vyre_code vk_dispatch_record_all(vk_dispatch *dispatch,
+                                 const vyre__launch *launch,
+                                 VkCommandBuffer commands, VkPipeline *bound,
+                                 vyre_status *st) {
+  const vk_plan *plan = &dispatch->pipeline->plan;
+  size_t capacity = 2 * (size_t)plan->loop_count + plan->host_count;
+  uint64_t *loop_values =
+      vyre__arena_array(launch->scratch, capacity, sizeof *loop_values);
   uint64_t groups;
-  vyre__launch seen;
-  if (!values) return vyre__no_memory(st, "vulkan", "loops", room);
-  VYRE_TRY(see_bytes(job, launch, &seen, st));
-  vk_tiles tiles = vk_tiles_begin(job->pipeline, &seen, values);
-  vk_job_put(job, &seen, &tiles, UINT64_MAX, commands, last, &groups);
-  if (tiles.is_over) return VYRE_OK;
+  vyre__launch snapshot;
+  if (!loop_values) return vyre__no_memory(st, "vulkan", "loops", capacity);
+  VYRE_TRY(use_key_bytes(dispatch, launch, &snapshot, st));
+  vk_tile_walk walk =
+      vk_tile_walk_begin(dispatch->pipeline, &snapshot, loop_values);
+  vk_dispatch_record_window(dispatch, &snapshot, &walk, UINT64_MAX, commands,
+                            bound, &groups);
+  if (walk.is_done) return VYRE_OK;
   return VYRE_FAIL_WITH(
       st, VYRE_DISPATCH_FAILED, VYRE_KIND_NONE, NULL,
-      VYRE_NUMBERS({"workgroups", groups}, {"parts", VK_WINDOW}),
+      VYRE_NUMBERS({"workgroups", groups}, {"parts", VK_WINDOW_TILES}),
       "report it, with the kernel and its grid",
       "kernel '%.60s': %llu workgroups in %d parts are not all of its grid",
-      job->pipeline->base.program->name, (unsigned long long)groups, VK_WINDOW);
+      dispatch->pipeline->base.program->name, (unsigned long long)groups,
+      VK_WINDOW_TILES);
 }
 
 /* The job's own commands. */
-static vyre_code record_whole(vk_job *job, const vyre__launch *launch,
-                              vyre_status *st) {
-  vk_device *device = device_of(job);
-  VkPipeline last = VK_NULL_HANDLE;
+static vyre_code record_commands(vk_dispatch *dispatch,
+                                 const vyre__launch *launch, vyre_status *st) {
+  vk_device *device = device_of(dispatch);
+  VkPipeline bound = VK_NULL_HANDLE;
+  VYRE_TRY(vk_command_buffer_begin(
+      device, dispatch->commands, dispatch->flags & VK_DISPATCH_SECONDARY, st));
   VYRE_TRY(
-      vk_commands_begin(device, job->commands, job->flags & VK_JOB_SECOND, st));
-  VYRE_TRY(vk_job_put_all(job, launch, job->commands, &last, st));
-  return vk_commands_end(device, job->commands, job->flags & VK_JOB_ENDS, st);
+      vk_dispatch_record_all(dispatch, launch, dispatch->commands, &bound, st));
+  return vk_command_buffer_end(device, dispatch->commands,
+                               dispatch->flags & VK_DISPATCH_END_BARRIER, st);
 }
 
 /* --- making one ------------------------------------------------------------------------*/
 
-static vk_job *allocate(vk_pipeline *p, const key *k, unsigned flags) {
+static vk_dispatch *allocate(vk_pipeline *p, const key *k, unsigned flags) {
   size_t count = p->plan.buffer_count;
   size_t keys = k->count * sizeof *k->words;
   size_t size =
-      sizeof(vk_job) + keys +
-      count * (sizeof(vk_staged) + sizeof(vk_detour) + sizeof(vk_clear) +
-               sizeof(vk_value) + sizeof(uint32_t));
+      sizeof(vk_dispatch) + keys +
+      count * (sizeof(vk_staged_view) + sizeof(vk_copied_view) +
+               sizeof(vk_clear) + sizeof(vk_block_uniform) + sizeof(uint32_t));
   unsigned char *block = vyre__resize(p->base.device->allocator, NULL, 0, size);
   if (!block) return NULL;
   memset(block, 0, size);
-  vk_job *job = (vk_job *)(void *)block;
-  unsigned char *at = block + sizeof *job;
+  vk_dispatch *dispatch = (vk_dispatch *)(void *)block;
+  unsigned char *at = block + sizeof *dispatch;
   memcpy(at, k->words, keys);
-  job->key = (const uint64_t *)(void *)at;
-  job->staged = (vk_staged *)(void *)(at + keys);
-  job->detours = (vk_detour *)(void *)(job->staged + count);
-  job->clears = (vk_clear *)(void *)(job->detours + count);
-  job->values = (vk_value *)(void *)(job->clears + count);
-  job->bytes_at = (uint32_t *)(void *)(job->values + count);
-  job->pipeline = p;
-  job->size = size;
-  job->hash = k->hash;
-  job->key_count = k->count;
-  job->flags = flags;
-  return job;
+  dispatch->key = (const uint64_t *)(void *)at;
+  dispatch->staged = (vk_staged_view *)(void *)(at + keys);
+  dispatch->copied = (vk_copied_view *)(void *)(dispatch->staged + count);
+  dispatch->clears = (vk_clear *)(void *)(dispatch->copied + count);
+  dispatch->uniforms = (vk_block_uniform *)(void *)(dispatch->clears + count);
+  dispatch->key_bytes_at = (uint32_t *)(void *)(dispatch->uniforms + count);
+  dispatch->pipeline = p;
+  dispatch->size = size;
+  dispatch->hash = k->hash;
+  dispatch->key_count = k->count;
+  dispatch->flags = flags;
+  return dispatch;
 }
 
 /* What is to be looked at each time it was run. */
-static void find_ends(vk_job *job) {
-  const vk_plan *plan = &job->pipeline->plan;
-  const vyre_binding_plan *bindings = &job->pipeline->base.plan;
+static void find_checks(vk_dispatch *dispatch) {
+  const vk_plan *plan = &dispatch->pipeline->plan;
+  const vyre_binding_plan *bindings = &dispatch->pipeline->base.plan;
   for (uint32_t i = 0; i < plan->descriptor_count; i++) {
-    job->has_status |= plan->descriptors[i].what == VYRE__SPIRV_STATUS;
+    dispatch->has_status |= plan->descriptors[i].what == VYRE__SPIRV_STATUS;
   }
   for (size_t i = 0; i < bindings->binding_count; i++) {
     const vyre_binding *b = &bindings->bindings[i];
     if (b->output_index == VYRE_NO_INDEX) continue;
     const vyre__spirv_descriptor *d = descriptor_of(plan, b->buffer_index);
-    job->has_unseen |= !d || !d->is_written;
+    dispatch->has_unwritten_output |= !d || !d->is_written;
   }
 }
 
-static vyre_code make(vk_job *job, const vyre__launch *launch,
-                      vyre_status *st) {
-  const vk_plan *plan = &job->pipeline->plan;
-  find_ends(job);
-  layouter l = {.job = job, .launch = launch, .plan = plan};
-  l.bounds =
-      vyre__arena_array(launch->scratch, plan->buffer_count, sizeof *l.bounds);
-  if (!l.bounds) {
+static vyre_code encode(vk_dispatch *dispatch, const vyre__launch *launch,
+                        vyre_status *st) {
+  const vk_plan *plan = &dispatch->pipeline->plan;
+  find_checks(dispatch);
+  memory_layout l = {.dispatch = dispatch, .launch = launch, .plan = plan};
+  l.placements = vyre__arena_array(launch->scratch, plan->buffer_count,
+                                   sizeof *l.placements);
+  if (!l.placements) {
     return vyre__no_memory(st, "vulkan", "buffers", plan->buffer_count);
   }
-  memset(l.bounds, 0, plan->buffer_count * sizeof *l.bounds);
-  VYRE_TRY(lay_out(&l, st));
-  VYRE_TRY(vk_pipeline_phases(job->pipeline, fuel_of(launch) < UINT32_MAX,
-                              &job->phases, st));
-  VK_TRY(device_of(job), make_set(&l), "descriptors", st);
-  if (job->flags & VK_JOB_JOINED) return VYRE_OK;
-  VK_TRY(device_of(job), make_commands(job), "a command buffer", st);
-  return job->flags & VK_JOB_PARTED ? VYRE_OK : record_whole(job, launch, st);
+  memset(l.placements, 0, plan->buffer_count * sizeof *l.placements);
+  VYRE_TRY(allocate_memory(&l, st));
+  VYRE_TRY(vk_pipeline_phases(dispatch->pipeline,
+                              launch_fuel(launch) < UINT32_MAX,
+                              &dispatch->phases, st));
+  VK_TRY(device_of(dispatch), create_set(&l), "descriptors", st);
+  if (dispatch->flags & VK_DISPATCH_INLINE) return VYRE_OK;
+  VK_TRY(device_of(dispatch), create_commands(dispatch), "a command buffer",
+         st);
+  return dispatch->flags & VK_DISPATCH_WINDOWED
+             ? VYRE_OK
+             : record_commands(dispatch, launch, st);
 }
 
-bool vk_job_is_for(const vk_job *job, const vyre__launch *launch) {
+bool vk_dispatch_matches(const vk_dispatch *dispatch,
+                         const vyre__launch *launch) {
   key k;
-  return make_key(job->pipeline, launch, job->flags, &k) && is_same(job, &k);
+  return build_key(dispatch->pipeline, launch, dispatch->flags, &k) &&
+         matches(dispatch, &k);
 }
 
-vyre_code vk_job_take(vk_pipeline *p, const vyre__launch *launch,
-                      unsigned flags, vk_job **out, vyre_status *st) {
+vyre_code vk_dispatch_acquire(vk_pipeline *p, const vyre__launch *launch,
+                              unsigned flags, vk_dispatch **out,
+                              vyre_status *st) {
   key k;
-  if (!make_key(p, launch, flags, &k)) {
+  if (!build_key(p, launch, flags, &k)) {
     return vyre__no_memory(st, "vulkan", "buffers", p->plan.buffer_count);
   }
-  *out = flags & VK_JOB_JOINED ? NULL : find_job(p, &k);
+  *out = flags & VK_DISPATCH_INLINE ? NULL : find_idle(p, &k);
   if (*out) return VYRE_OK;
   *out = allocate(p, &k, flags);
   if (!*out) return vyre__no_memory(st, "vulkan", "jobs", 1);
-  find_bytes(*out, launch);
-  vyre_code code = make(*out, launch, st);
+  find_key_bytes(*out, launch);
+  vyre_code code = encode(*out, launch, st);
   if (code == VYRE_OK) return VYRE_OK;
-  vk_job_free(*out);
+  vk_dispatch_free(*out);
   *out = NULL;
   return code;
 }
 
 /* --- bytes -----------------------------------------------------------------------------*/
 
-vyre_code vk_job_upload(const vk_job *job, uint64_t at, const void *from,
-                        uint64_t size, vyre_status *st) {
-  vk_device *device = device_of(job);
-  if (!from) return vk_fill(device, &job->memory, at, (size + 3) / 4 * 4, st);
-  return vk_upload(device, &job->memory, at, from, size, st);
+vyre_code vk_dispatch_upload(const vk_dispatch *dispatch, uint64_t at,
+                             const void *from, uint64_t size, vyre_status *st) {
+  vk_device *device = device_of(dispatch);
+  if (!from)
+    return vk_fill(device, &dispatch->memory, at, (size + 3) / 4 * 4, st);
+  return vk_upload(device, &dispatch->memory, at, from, size, st);
 }
 
-vyre_code vk_job_download(const vk_job *job, uint64_t at, void *to,
-                          uint64_t size, vyre_status *st) {
-  return vk_download(device_of(job), &job->memory, at, to, size, st);
+vyre_code vk_dispatch_download(const vk_dispatch *dispatch, uint64_t at,
+                               void *to, uint64_t size, vyre_status *st) {
+  return vk_download(device_of(dispatch), &dispatch->memory, at, to, size, st);
 }
 
-vyre_code vk_job_fill(const vk_job *job, const vyre__launch *launch,
-                      vyre_status *st) {
-  if (job->has_status) memset(job->host + job->status_at, 0, 4);
-  for (uint32_t i = 0; i < job->value_count; i++) {
-    const vk_value *v = &job->values[i];
-    unsigned char *to = job->host + v->at;
+vyre_code vk_dispatch_write_inputs(const vk_dispatch *dispatch,
+                                   const vyre__launch *launch,
+                                   vyre_status *st) {
+  if (dispatch->has_status) memset(dispatch->host + dispatch->status_at, 0, 4);
+  for (uint32_t i = 0; i < dispatch->uniform_count; i++) {
+    const vk_block_uniform *v = &dispatch->uniforms[i];
+    unsigned char *to = dispatch->host + v->at;
     const unsigned char *from = launch->views[v->buffer].data;
     /* All parts have the same: the caller's bytes are read once. */
-    for (uint32_t n = 0; !v->from && n < job->part_count; n++) {
+    for (uint32_t n = 0; !v->device_buffer && n < dispatch->tile_count; n++) {
       memcpy(to, from, (size_t)v->size);
-      from = job->host + v->at;
-      to += job->block_stride;
+      from = dispatch->host + v->at;
+      to += dispatch->block_stride;
     }
   }
-  for (uint32_t i = 0; i < job->staged_count; i++) {
-    const vk_staged *s = &job->staged[i];
+  for (uint32_t i = 0; i < dispatch->staged_count; i++) {
+    const vk_staged_view *s = &dispatch->staged[i];
     const vyre__view *view = &launch->views[s->buffer];
     if (s->is_large) {
       const void *from = view->begins_zero ? NULL : view->data;
-      VYRE_TRY(vk_job_upload(job, s->at, from, s->size, st));
+      VYRE_TRY(vk_dispatch_upload(dispatch, s->at, from, s->size, st));
     } else if (view->begins_zero) {
-      memset(job->host + s->at, 0, (size_t)s->size);
+      memset(dispatch->host + s->at, 0, (size_t)s->size);
     } else {
-      memcpy(job->host + s->at, view->data, (size_t)s->size);
+      memcpy(dispatch->host + s->at, view->data, (size_t)s->size);
     }
   }
   return VYRE_OK;
 }
 
 /* What the kernel has no part in is zero all the same. */
-static void clear_unseen(const vk_job *job, const vyre__launch *launch) {
-  const vk_plan *plan = &job->pipeline->plan;
+static void clear_unwritten_outputs(const vk_dispatch *dispatch,
+                                    const vyre__launch *launch) {
+  const vk_plan *plan = &dispatch->pipeline->plan;
   for (uint32_t i = 0; i < plan->buffer_count; i++) {
     if (!plan->buffers[i].is_bound) continue;
     const vyre__view *view = &launch->views[i];
     if (!view->begins_zero || view->buffer) continue;
     const vyre__spirv_descriptor *d = descriptor_of(plan, i);
     if (d && d->is_written) continue;
-    memset(view->data, 0, (size_t)bytes_of(plan, launch, i));
+    memset(view->data, 0, (size_t)view_bytes(plan, launch, i));
   }
 }
 
-vyre_code vk_job_collect(const vk_job *job, const vyre__launch *launch,
-                         vyre_status *st) {
-  for (uint32_t i = 0; i < job->staged_count; i++) {
-    const vk_staged *s = &job->staged[i];
+vyre_code vk_dispatch_read_outputs(const vk_dispatch *dispatch,
+                                   const vyre__launch *launch,
+                                   vyre_status *st) {
+  for (uint32_t i = 0; i < dispatch->staged_count; i++) {
+    const vk_staged_view *s = &dispatch->staged[i];
     unsigned char *data = launch->views[s->buffer].data;
     if (!s->is_written) continue;
     if (s->is_large) {
-      VYRE_TRY(vk_job_download(job, s->at, data, s->size, st));
+      VYRE_TRY(vk_dispatch_download(dispatch, s->at, data, s->size, st));
     } else {
-      memcpy(data, job->host + s->at, (size_t)s->size);
+      memcpy(data, dispatch->host + s->at, (size_t)s->size);
     }
   }
-  if (job->has_unseen) clear_unseen(job, launch);
+  if (dispatch->has_unwritten_output) clear_unwritten_outputs(dispatch, launch);
   return VYRE_OK;
 }
 
-vyre__spirv_end vk_job_end(const vk_job *job) {
+vyre__spirv_end vk_dispatch_end_status(const vk_dispatch *dispatch) {
   uint32_t word;
-  if (!job->has_status) return VYRE__SPIRV_ENDED;
-  memcpy(&word, job->host + job->status_at, 4);
+  if (!dispatch->has_status) return VYRE__SPIRV_ENDED;
+  memcpy(&word, dispatch->host + dispatch->status_at, 4);
   return (vyre__spirv_end)word;
 }
 
-uint64_t vk_job_time(const vk_job *job) {
-  const vk_device *device = device_of(job);
+uint64_t vk_dispatch_device_ns(const vk_dispatch *dispatch) {
+  const vk_device *device = device_of(dispatch);
   double period = device->physical->properties.limits.timestampPeriod;
   uint64_t ticks[2];
-  if (!job->queries ||
-      device->api.GetQueryPoolResults(device->handle, job->queries, 0, 2,
+  if (!dispatch->queries ||
+      device->api.GetQueryPoolResults(device->handle, dispatch->queries, 0, 2,
                                       sizeof ticks, ticks, sizeof ticks[0],
                                       VK_QUERY_RESULT_64_BIT) != VK_SUCCESS) {
     return 0;

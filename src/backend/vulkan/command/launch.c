@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "backend/vulkan/command/launch.h"
+
 #include <string.h>
 
-#include "backend/vulkan/vulkan.h"
+#include "backend/vulkan/command/encoded_dispatch.h"
+#include "backend/vulkan/command/grid_tiles.h"
+#include "backend/vulkan/command/submit.h"
+#include "backend/vulkan/device/device.h"
+#include "backend/vulkan/memory/heap.h"
+#include "backend/vulkan/pipeline.h"
+#include "backend/vulkan/plan.h"
 #include "base/attributes.h"
 #include "base/clock.h"
 #include "base/memory.h"
@@ -12,18 +20,18 @@
 
 /* The device has ended a loop by itself. */
 VYRE__RARE
-static vyre_code cut(const vk_pipeline *p, const vyre__launch *launch,
-                     vyre_status *st) {
+static vyre_code loop_was_cut(const vk_pipeline *p, const vyre__launch *launch,
+                              vyre_status *st) {
   const vk_device *device = (const vk_device *)p->base.device;
   return VYRE_FAIL_WITH(
       st, VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL, NULL,
       VYRE_NUMBERS({"max_iterations", launch->max_loop_iterations},
-                   {"most_iterations", device->most_rounds}),
+                   {"most_iterations", device->max_loop_iterations}),
       "run it on device 'cpu', or split the loop over several dispatches",
       "kernel '%.60s': device '%s' ends loops after %u iterations that it "
       "counts for invocations side by side, and one went past that",
       p->base.program->name, vyre_device_name(&device->base),
-      device->most_rounds);
+      device->max_loop_iterations);
 }
 
 VYRE__RARE
@@ -43,19 +51,19 @@ static vyre_code wrong_length(const vk_pipeline *p, uint32_t buffer,
 VYRE__RARE
 static vyre_code grid_too_large(const vk_pipeline *p, unsigned axis,
                                 uint32_t groups, vyre_status *st) {
-  uint32_t most = p->plan.max_groups[axis];
+  uint32_t max = p->plan.max_groups[axis];
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_GRID_TOO_LARGE, NULL,
-      VYRE_NUMBERS({"workgroups", groups}, {"most_workgroups", most}),
+      VYRE_NUMBERS({"workgroups", groups}, {"most_workgroups", max}),
       "use a smaller grid",
       "kernel '%.60s': %u workgroups in %c, of which ids of 32 bits allow %u",
-      p->base.program->name, groups, "xyz"[axis], most);
+      p->base.program->name, groups, "xyz"[axis], max);
 }
 
 /* --- before it runs ----------------------------------------------------------------*/
 
-vyre_code vk_check(const vk_pipeline *p, const vyre__launch *launch,
-                   vyre_status *st) {
+vyre_code vk_launch_check(const vk_pipeline *p, const vyre__launch *launch,
+                          vyre_status *st) {
   const vk_plan *plan = &p->plan;
   for (unsigned axis = 0; axis < 3; axis++) {
     if (launch->grid[axis] > plan->max_groups[axis]) {
@@ -73,15 +81,16 @@ vyre_code vk_check(const vk_pipeline *p, const vyre__launch *launch,
   return VYRE_OK;
 }
 
-vyre_code vk_see_uniforms(const vk_pipeline *p, const vyre__launch *launch,
-                          unsigned bits, bool residents, vyre__launch *seen,
-                          vyre_status *st) {
+vyre_code vk_snapshot_uniforms(const vk_pipeline *p, const vyre__launch *launch,
+                               unsigned uses, bool device_memory,
+                               vyre__launch *snapshot, vyre_status *st) {
   size_t count = p->base.program->buffer_count;
   vyre__view *views = NULL;
   vyre__launch out = *launch; /* it may be the same */
   for (uint32_t i = 0; i < count; i++) {
     const vyre__view *view = &launch->views[i];
-    if (!(p->values[i] & bits) || (view->buffer && !residents)) continue;
+    if (!(p->uniform_uses[i] & uses) || (view->buffer && !device_memory))
+      continue;
     uint64_t size = (uint64_t)view->length * p->plan.buffers[i].unit;
     if (!views) {
       views = vyre__arena_array(launch->scratch, count, sizeof *views);
@@ -100,243 +109,259 @@ vyre_code vk_see_uniforms(const vk_pipeline *p, const vyre__launch *launch,
     /* Where the kernel reads it from memory, it reads the same bytes. */
     views[i] = (vyre__view){.data = copy, .length = view->length};
   }
-  *seen = out;
+  *snapshot = out;
   return VYRE_OK;
 }
 
 /* --- how long it may take ------------------------------------------------------------*/
 
 enum {
-  FIRST_GROUPS = 256,   /* of a kernel of which nothing is known, at most: */
-  UNKNOWN_NS = 2000000, /* what a workgroup of it may take */
-  LEAST_GROUPS = 64,    /* else a machine that is busy makes parts of nothing */
-  FAR_BEYOND = 8,       /* times what they may take: it is not the machine */
-  WATCHED_NS = 5000000  /* between looks at the clock */
+  FIRST_GROUPS = 256, /* of a kernel of which nothing is known, at most: */
+  UNMEASURED_GROUP_NS = 2000000, /* what a workgroup of it may take */
+  MIN_GROUPS = 64,  /* else a machine that is busy makes parts of nothing */
+  SLOW_FACTOR = 8,  /* times what they may take: it is not the machine */
+  POLL_NS = 5000000 /* between looks at the clock */
 };
 
-static uint64_t groups_of(const vyre__launch *launch) {
+static uint64_t grid_groups(const vyre__launch *launch) {
   return (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
 }
 
 /* How often all workgroups run, up to one more than @p most; uniforms that grid loops
  * ask for are where the host sees them. */
-static uint64_t runs_of(const vk_pipeline *p, const vyre__launch *launch,
-                        uint64_t most) {
+static uint64_t schedule_runs(const vk_pipeline *p, const vyre__launch *launch,
+                              uint64_t max) {
   uint64_t values[64], runs = 0;
   uint32_t phase;
   if (p->plan.step_count == 1) return 1;
   if (2 * (uint64_t)p->plan.loop_count + p->plan.host_count > 64) {
-    return most + 1;
+    return max + 1;
   }
-  vyre__host_schedule walk =
+  vyre__host_schedule schedule =
       vyre__host_schedule_begin(&p->plan.base, launch, values);
-  while (runs <= most && vyre__host_schedule_next(&walk, &phase)) runs++;
+  while (runs <= max && vyre__host_schedule_next(&schedule, &phase)) runs++;
   return runs;
 }
 
-uint64_t vk_groups_of(const vk_pipeline *p, const vyre__launch *launch) {
-  uint64_t groups = groups_of(launch), runs = runs_of(p, launch, VK_WINDOW);
+uint64_t vk_launch_groups(const vk_pipeline *p, const vyre__launch *launch) {
+  uint64_t groups = grid_groups(launch),
+           runs = schedule_runs(p, launch, VK_WINDOW_TILES);
   return runs > 0 && groups > UINT64_MAX / runs ? UINT64_MAX : groups * runs;
 }
 
 /* Workgroups that take about @p ns. */
-static uint64_t groups_in(const vk_pipeline *p, uint64_t ns) {
+static uint64_t groups_within(const vk_pipeline *p, uint64_t ns) {
   uint64_t ps = atomic_load_explicit(&p->group_ps, memory_order_relaxed);
   if (ps == 0) {
-    uint64_t few = ns / UNKNOWN_NS;
-    return few == 0 ? 1 : few < FIRST_GROUPS ? few : FIRST_GROUPS;
+    uint64_t estimate = ns / UNMEASURED_GROUP_NS;
+    return estimate == 0             ? 1
+           : estimate < FIRST_GROUPS ? estimate
+                                     : FIRST_GROUPS;
   }
   uint64_t groups = ns * 1000 / ps;
-  if (groups > LEAST_GROUPS) return groups;
-  if (groups < LEAST_GROUPS / FAR_BEYOND) return groups > 0 ? groups : 1;
-  return LEAST_GROUPS;
+  if (groups > MIN_GROUPS) return groups;
+  if (groups < MIN_GROUPS / SLOW_FACTOR) return groups > 0 ? groups : 1;
+  return MIN_GROUPS;
 }
 
 /* What a submission costs by itself is in every measure, and weighs less the more
  * workgroups there were: the least is nearest. Only one that took far longer than it
  * was meant to says that the kernel became slower. */
-static void learn(vk_pipeline *p, uint64_t groups, uint64_t ns,
-                  uint64_t meant_ns) {
-  uint64_t was = atomic_load_explicit(&p->group_ps, memory_order_relaxed);
+static void add_timing(vk_pipeline *p, uint64_t groups, uint64_t ns,
+                       uint64_t target_ns) {
+  uint64_t previous = atomic_load_explicit(&p->group_ps, memory_order_relaxed);
   if (groups == 0) return;
   uint64_t ps = ns * 1000 / groups + 1;
-  if (was != 0 && ps > 2 * was) ps = 2 * was; /* or it was only interrupted */
-  if (was == 0 || ps < was || ns / 2 > meant_ns) {
+  if (previous != 0 && ps > 2 * previous)
+    ps = 2 * previous; /* or it was only interrupted */
+  if (previous == 0 || ps < previous || ns / 2 > target_ns) {
     atomic_store_explicit(&p->group_ps, ps, memory_order_relaxed);
   }
 }
 
-void vk_learn(vk_pipeline *p, uint64_t groups, uint64_t ns) {
-  learn(p, groups, ns, ((const vk_device *)p->base.device)->most_ns);
+void vk_pipeline_add_timing(vk_pipeline *p, uint64_t groups, uint64_t ns) {
+  add_timing(p, groups, ns, ((const vk_device *)p->base.device)->max_submit_ns);
 }
 
-void vk_learn_first(vk_pipeline *p, uint64_t groups, uint64_t ns) {
+void vk_pipeline_add_first_timing(vk_pipeline *p, uint64_t groups,
+                                  uint64_t ns) {
   if (atomic_load_explicit(&p->group_ps, memory_order_relaxed) != 0) return;
-  vk_learn(p, groups, ns);
+  vk_pipeline_add_timing(p, groups, ns);
 }
 
-bool vk_is_unknown(const vyre__launch *launch) {
+bool vk_launch_is_unmeasured(const vyre__launch *launch) {
   const vk_pipeline *p = (const vk_pipeline *)launch->pipeline;
   return atomic_load_explicit(&p->group_ps, memory_order_relaxed) == 0 &&
-         vk_groups_of(p, launch) > 0;
+         vk_launch_groups(p, launch) > 0;
 }
 
-uint64_t vk_expected_ns(const vk_pipeline *p, const vyre__launch *launch) {
+uint64_t vk_launch_expected_ns(const vk_pipeline *p,
+                               const vyre__launch *launch) {
   uint64_t ps = atomic_load_explicit(&p->group_ps, memory_order_relaxed);
-  uint64_t groups = vk_groups_of(p, launch);
-  if (ps == 0) ps = UINT64_C(1000) * UNKNOWN_NS;
+  uint64_t groups = vk_launch_groups(p, launch);
+  if (ps == 0) ps = UINT64_C(1000) * UNMEASURED_GROUP_NS;
   return groups > UINT64_MAX / ps ? UINT64_MAX / 1000 : groups * ps / 1000;
 }
 
 /* Walks grid loops to count. */
-bool vk_is_whole(const vk_pipeline *p, const vyre__launch *launch) {
+bool vk_launch_fits_submission(const vk_pipeline *p,
+                               const vyre__launch *launch) {
   const vk_device *device = (const vk_device *)p->base.device;
   if (launch->deadline_ns != 0 || launch->progress) return false;
-  uint64_t most = p->plan.step_count == 1 ? VK_FEW_PARTS : VK_WINDOW;
-  uint64_t parts = vk_tiles_count(
+  uint64_t max = p->plan.step_count == 1 ? VK_FEW_TILES : VK_WINDOW_TILES;
+  uint64_t tiles = vk_tile_count(
       launch->grid,
       device->physical->properties.limits.maxComputeWorkGroupCount);
-  if (parts > most) return false;
-  uint64_t runs = runs_of(p, launch, most / parts);
-  return runs * parts <= most &&
-         (runs == 0 ||
-          groups_of(launch) <= groups_in(p, device->most_ns) / runs);
+  if (tiles > max) return false;
+  uint64_t runs = schedule_runs(p, launch, max / tiles);
+  return runs * tiles <= max &&
+         (runs == 0 || grid_groups(launch) <=
+                           groups_within(p, device->max_submit_ns) / runs);
 }
 
 /* --- in one piece ----------------------------------------------------------------------*/
 
 /* The end of a job that is over. */
-vyre_code vk_job_finish(vk_job *job, vyre__launch *launch, vyre_status *st) {
-  vyre__spirv_end end = vk_job_end(job);
+vyre_code vk_dispatch_complete(vk_dispatch *dispatch, vyre__launch *launch,
+                               vyre_status *st) {
+  vyre__spirv_end end = vk_dispatch_end_status(dispatch);
   if (end == VYRE__SPIRV_OUT_OF_FUEL) {
-    return vyre__out_of_fuel(&job->pipeline->base, launch, st);
+    return vyre__out_of_fuel(&dispatch->pipeline->base, launch, st);
   }
-  if (end != VYRE__SPIRV_ENDED) return cut(job->pipeline, launch, st);
-  VYRE_TRY(vk_job_collect(job, launch, st));
-  if (job->flags & VK_JOB_TIMED) launch->device_ns = vk_job_time(job);
+  if (end != VYRE__SPIRV_ENDED)
+    return loop_was_cut(dispatch->pipeline, launch, st);
+  VYRE_TRY(vk_dispatch_read_outputs(dispatch, launch, st));
+  if (dispatch->flags & VK_DISPATCH_TIMED)
+    launch->device_ns = vk_dispatch_device_ns(dispatch);
   return VYRE_OK;
 }
 
-static vyre_code run_whole(vk_pipeline *p, vyre__launch *launch,
-                           vyre_status *st) {
+static vyre_code run_once(vk_pipeline *p, vyre__launch *launch,
+                          vyre_status *st) {
   vk_device *device = (vk_device *)p->base.device;
-  vk_job *job;
-  unsigned flags = VK_JOB_ENDS;
+  vk_dispatch *dispatch;
+  unsigned flags = VK_DISPATCH_END_BARRIER;
   if (launch->is_timed && device->base.caps.has_device_time) {
-    flags |= VK_JOB_TIMED;
+    flags |= VK_DISPATCH_TIMED;
   }
-  VYRE_TRY(vk_job_take(p, launch, flags, &job, st));
-  vyre_code code = vk_job_fill(job, launch, st);
+  VYRE_TRY(vk_dispatch_acquire(p, launch, flags, &dispatch, st));
+  vyre_code code = vk_dispatch_write_inputs(dispatch, launch, st);
   uint64_t start = vyre__clock_ns();
   if (code == VYRE_OK) {
-    code = vk_submit(device, &job->commands, 1, &job->ticket, st);
+    code = vk_submit(device, &dispatch->commands, 1, &dispatch->submission, st);
   }
-  if (code == VYRE_OK) code = vk_wait(device, &job->ticket, st);
+  if (code == VYRE_OK) code = vk_wait(device, &dispatch->submission, st);
   if (code != VYRE_OK) {
-    vk_job_free(job);
+    vk_dispatch_free(dispatch);
     return code;
   }
-  vk_learn(p, vk_groups_of(p, launch), vyre__clock_ns() - start);
-  code = vk_job_finish(job, launch, st);
-  vk_job_give(job);
+  vk_pipeline_add_timing(p, vk_launch_groups(p, launch),
+                         vyre__clock_ns() - start);
+  code = vk_dispatch_complete(dispatch, launch, st);
+  vk_dispatch_release(dispatch);
   return code;
 }
 
 /* --- in parts --------------------------------------------------------------------------*/
 
-typedef struct windows {
+typedef struct windowed_run {
   vk_pipeline *pipeline;
   vyre__launch *launch;
-  vk_job *job;
-  vk_tiles tiles;
-} windows;
+  vk_dispatch *dispatch;
+  vk_tile_walk walk;
+} windowed_run;
 
-static vyre_code run_window(windows *w, uint64_t ns, vyre_status *st) {
+static vyre_code run_window(windowed_run *w, uint64_t ns, vyre_status *st) {
   vk_device *device = (vk_device *)w->pipeline->base.device;
-  vk_job *job = w->job;
+  vk_dispatch *dispatch = w->dispatch;
   uint64_t groups;
   VkPipeline bound = VK_NULL_HANDLE;
-  VK_TRY(device, device->api.ResetCommandPool(device->handle, job->pool, 0),
+  VK_TRY(device,
+         device->api.ResetCommandPool(device->handle, dispatch->pool, 0),
          "vkResetCommandPool", st);
-  VYRE_TRY(vk_commands_begin(device, job->commands, false, st));
-  vk_job_put(job, w->launch, &w->tiles, groups_in(w->pipeline, ns),
-             job->commands, &bound, &groups);
-  VYRE_TRY(vk_commands_end(device, job->commands, true, st));
+  VYRE_TRY(vk_command_buffer_begin(device, dispatch->commands, false, st));
+  vk_dispatch_record_window(dispatch, w->launch, &w->walk,
+                            groups_within(w->pipeline, ns), dispatch->commands,
+                            &bound, &groups);
+  VYRE_TRY(vk_command_buffer_end(device, dispatch->commands, true, st));
   uint64_t start = vyre__clock_ns();
-  VYRE_TRY(vk_submit(device, &job->commands, 1, &job->ticket, st));
-  VYRE_TRY(vk_wait(device, &job->ticket, st));
-  learn(w->pipeline, groups, vyre__clock_ns() - start, ns);
+  VYRE_TRY(
+      vk_submit(device, &dispatch->commands, 1, &dispatch->submission, st));
+  VYRE_TRY(vk_wait(device, &dispatch->submission, st));
+  add_timing(w->pipeline, groups, vyre__clock_ns() - start, ns);
   vyre__progress_add(w->launch, groups);
-  w->launch->device_ns += vk_job_time(job);
+  w->launch->device_ns += vk_dispatch_device_ns(dispatch);
   return VYRE_OK;
 }
 
-static vyre_code run_windows(windows *w, vyre_status *st) {
+static vyre_code run_all_windows(windowed_run *w, vyre_status *st) {
   const vk_device *device = (const vk_device *)w->pipeline->base.device;
   vyre__launch *launch = w->launch;
-  uint64_t ns = device->most_ns;
-  bool is_watched = launch->deadline_ns != 0 || launch->progress;
-  if (is_watched && ns > WATCHED_NS) ns = WATCHED_NS;
+  uint64_t ns = device->max_submit_ns;
+  bool is_polled = launch->deadline_ns != 0 || launch->progress;
+  if (is_polled && ns > POLL_NS) ns = POLL_NS;
   launch->device_ns = 0;
   do { /* one without a phase clears what is to be zero, too */
     VYRE_TRY(run_window(w, ns, st));
-    if (vk_job_end(w->job) != VYRE__SPIRV_ENDED) break;
+    if (vk_dispatch_end_status(w->dispatch) != VYRE__SPIRV_ENDED) break;
     if (launch->deadline_ns != 0 && vyre__clock_ns() > launch->deadline_ns) {
-      launch->is_complete = w->tiles.is_over;
+      launch->is_complete = w->walk.is_done;
       return vyre__timed_out(&w->pipeline->base, launch, st);
     }
-  } while (!w->tiles.is_over);
+  } while (!w->walk.is_done);
   return VYRE_OK;
 }
 
-static vyre_code run_parted(vk_pipeline *p, vyre__launch *launch,
-                            vyre_status *st) {
+static vyre_code run_windowed(vk_pipeline *p, vyre__launch *launch,
+                              vyre_status *st) {
   const vk_device *device = (const vk_device *)p->base.device;
-  windows w = {.pipeline = p, .launch = launch};
-  size_t room = 2 * (size_t)p->plan.loop_count + p->plan.host_count;
-  unsigned flags = VK_JOB_ENDS | VK_JOB_PARTED;
+  windowed_run w = {.pipeline = p, .launch = launch};
+  size_t count = 2 * (size_t)p->plan.loop_count + p->plan.host_count;
+  unsigned flags = VK_DISPATCH_END_BARRIER | VK_DISPATCH_WINDOWED;
   if (launch->is_timed && device->base.caps.has_device_time) {
-    flags |= VK_JOB_TIMED;
+    flags |= VK_DISPATCH_TIMED;
   }
-  uint64_t *values = vyre__arena_array(launch->scratch, room, sizeof *values);
-  if (!values) return vyre__no_memory(st, "vulkan", "loops", room);
-  VYRE_TRY(vk_job_take(p, launch, flags, &w.job, st));
-  vyre_code code = vk_job_fill(w.job, launch, st);
-  w.tiles = vk_tiles_begin(p, launch, values);
+  uint64_t *values = vyre__arena_array(launch->scratch, count, sizeof *values);
+  if (!values) return vyre__no_memory(st, "vulkan", "loops", count);
+  VYRE_TRY(vk_dispatch_acquire(p, launch, flags, &w.dispatch, st));
+  vyre_code code = vk_dispatch_write_inputs(w.dispatch, launch, st);
+  w.walk = vk_tile_walk_begin(p, launch, values);
   if (launch->progress) {
     vyre__progress_begin(launch,
-                         p->plan.step_count == 1 ? groups_of(launch) : 0);
+                         p->plan.step_count == 1 ? grid_groups(launch) : 0);
   }
-  if (code == VYRE_OK) code = run_windows(&w, st);
+  if (code == VYRE_OK) code = run_all_windows(&w, st);
   uint64_t device_ns = launch->device_ns;
   if (code != VYRE_OK) {
-    vk_job_free(w.job);
+    vk_dispatch_free(w.dispatch);
     return code;
   }
-  code = vk_job_finish(w.job, launch, st);
+  code = vk_dispatch_complete(w.dispatch, launch, st);
   launch->device_ns = device_ns;
-  vk_job_give(w.job);
+  vk_dispatch_release(w.dispatch);
   return code;
 }
 
-vyre_code vk_run(vyre_pipeline *pipeline, vyre__launch *launch,
-                 vyre_status *st) {
+vyre_code vk_launch_run(vyre_pipeline *pipeline, vyre__launch *launch,
+                        vyre_status *st) {
   vk_pipeline *p = (vk_pipeline *)pipeline;
-  vyre__launch seen;
-  VYRE_TRY(vk_check(p, launch, st));
-  seen = *launch;
-  if (p->has_values) {
-    VYRE_TRY(vk_see_uniforms(p, launch, VK_BY_VALUE, true, &seen, st));
+  vyre__launch snapshot;
+  VYRE_TRY(vk_launch_check(p, launch, st));
+  snapshot = *launch;
+  if (p->has_encoded_uniforms) {
+    VYRE_TRY(vk_snapshot_uniforms(p, launch, VK_UNIFORM_ENCODED, true,
+                                  &snapshot, st));
   }
   vyre_code code = VYRE_OK;
-  if (vk_is_whole(p, &seen)) {
-    code = run_whole(p, &seen, st);
+  if (vk_launch_fits_submission(p, &snapshot)) {
+    code = run_once(p, &snapshot, st);
   } else {
     /* Each window fills launch blocks. */
-    VYRE_TRY(vk_see_uniforms(p, &seen, VK_IN_BLOCK, false, &seen, st));
-    code = run_parted(p, &seen, st);
+    VYRE_TRY(vk_snapshot_uniforms(p, &snapshot, VK_UNIFORM_IN_BLOCK, false,
+                                  &snapshot, st));
+    code = run_windowed(p, &snapshot, st);
   }
-  launch->device_ns = seen.device_ns;
-  launch->is_complete = seen.is_complete;
+  launch->device_ns = snapshot.device_ns;
+  launch->is_complete = snapshot.is_complete;
   return code;
 }

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Command buffers and descriptor sets, each with a pool of its own: what is made
  * together goes together. */
-#include "backend/vulkan/vulkan.h"
+#include "backend/vulkan/command/pools.h"
 
-VkResult vk_commands_make(const vk_device *device,
-                          VkCommandPoolCreateFlags flags,
-                          VkCommandBufferLevel level, VkCommandPool *pool,
-                          VkCommandBuffer *out) {
+#include "backend/vulkan/command/descriptor_layout.h"
+#include "backend/vulkan/device/device.h"
+#include "backend/vulkan/device/functions.h"
+
+VkResult vk_command_buffer_create(const vk_device *device,
+                                  VkCommandPoolCreateFlags flags,
+                                  VkCommandBufferLevel level,
+                                  VkCommandPool *pool, VkCommandBuffer *out) {
   const vk_api *api = &device->api;
   const VkCommandPoolCreateInfo made = {
       .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
@@ -30,8 +34,10 @@ VkResult vk_commands_make(const vk_device *device,
   return result;
 }
 
-VkResult vk_set_make(const vk_device *device, const vk_layout *layout,
-                     VkDescriptorPool *pool, VkDescriptorSet *out) {
+VkResult vk_descriptor_set_create(const vk_device *device,
+                                  const vk_layout *layout,
+                                  VkDescriptorPool *pool,
+                                  VkDescriptorSet *out) {
   const vk_api *api = &device->api;
   const VkDescriptorPoolSize sizes[] = {
       {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, layout->count},
@@ -63,9 +69,9 @@ VkResult vk_set_make(const vk_device *device, const vk_layout *layout,
   return result;
 }
 
-void vk_set_put(const vk_device *device, VkDescriptorSet set,
-                const vyre__spirv_descriptor *d,
-                const VkDescriptorBufferInfo *info) {
+void vk_descriptor_set_write(const vk_device *device, VkDescriptorSet set,
+                             const vyre__spirv_descriptor *d,
+                             const VkDescriptorBufferInfo *info) {
   const VkWriteDescriptorSet write = {
       .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
       .dstSet = set,

@@ -1,32 +1,36 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "backend/vulkan/vulkan.h"
+#include "backend/vulkan/command/submit.h"
+
+#include "backend/vulkan/command/batch.h"
+#include "backend/vulkan/command/batch_cache.h"
+#include "backend/vulkan/device/device.h"
 #include "base/status.h"
 #include "hal/device.h"
 
 /* --- failures --------------------------------------------------------------------*/
 
 static vyre_code out_of_memory(const vk_device *device, VkResult result,
-                               const char *call, vyre_status *st) {
+                               const char *operation, vyre_status *st) {
   return VYRE_FAIL_WITH(
       st, VYRE_DEVICE_OUT_OF_MEMORY, VYRE_KIND_STORAGE_RESERVE_FAILED, NULL,
       VYRE_NUMBERS({"result", (uint64_t)(uint32_t)result}),
       "free resident buffers and pipelines, or give the kernel less data",
       "device '%s' has no memory left for %s: VkResult %d",
-      vyre_device_name(&device->base), call, (int)result);
+      vyre_device_name(&device->base), operation, (int)result);
 }
 
-vyre_code vk_failed(vk_device *device, VkResult result, const char *call,
+vyre_code vk_failed(vk_device *device, VkResult result, const char *operation,
                     vyre_status *st) {
   vyre_code code;
   switch (result) {
     case VK_ERROR_OUT_OF_HOST_MEMORY:
-      code = vyre__no_memory(st, call, "bytes of the driver", 1);
+      code = vyre__no_memory(st, operation, "bytes of the driver", 1);
       break;
     case VK_ERROR_OUT_OF_DEVICE_MEMORY:
     case VK_ERROR_OUT_OF_POOL_MEMORY:
     case VK_ERROR_TOO_MANY_OBJECTS:
     case VK_ERROR_MEMORY_MAP_FAILED:
-      code = out_of_memory(device, result, call, st);
+      code = out_of_memory(device, result, operation, st);
       break;
     case VK_ERROR_INVALID_EXTERNAL_HANDLE:
       code = VYRE_FAIL_WITH(
@@ -47,7 +51,7 @@ vyre_code vk_failed(vk_device *device, VkResult result, const char *call,
           VYRE_NUMBERS({"result", (uint64_t)(uint32_t)result}),
           "update the driver of the device; `vyre doctor` names it",
           "device '%s': %s failed with VkResult %d",
-          vyre_device_name(&device->base), call, (int)result);
+          vyre_device_name(&device->base), operation, (int)result);
   }
   if (st && st->native == 0) st->native = (int)result;
   return code;
@@ -86,114 +90,117 @@ vyre_code vk_queue_init(vk_device *device, vyre_status *st) {
   return VYRE_OK;
 }
 
-void vk_queue_finish(vk_device *device) {
+void vk_queue_deinit(vk_device *device) {
   device->api.DestroySemaphore(device->handle, device->timeline, NULL);
-  vk_primaries_finish(device);
-  vk_memos_finish(device);
+  vk_primaries_deinit(device);
+  vk_batch_cache_deinit(device);
   pthread_mutex_destroy(&device->primary_lock);
 }
 
-vyre_code vk_commands_begin(vk_device *device, VkCommandBuffer commands,
-                            bool is_second, vyre_status *st) {
-  const VkCommandBufferInheritanceInfo called = {
+vyre_code vk_command_buffer_begin(vk_device *device, VkCommandBuffer commands,
+                                  bool is_secondary, vyre_status *st) {
+  const VkCommandBufferInheritanceInfo inheritance = {
       .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_INHERITANCE_INFO};
   const VkCommandBufferBeginInfo begin = {
       .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
-      .pInheritanceInfo = is_second ? &called : NULL};
+      .pInheritanceInfo = is_secondary ? &inheritance : NULL};
   VK_TRY(device, device->api.BeginCommandBuffer(commands, &begin),
          "vkBeginCommandBuffer", st);
   return VYRE_OK;
 }
 
-vyre_code vk_commands_end(vk_device *device, VkCommandBuffer commands,
-                          bool ends_all, vyre_status *st) {
-  if (ends_all) vk_cmd_barrier(device, commands);
+vyre_code vk_command_buffer_end(vk_device *device, VkCommandBuffer commands,
+                                bool ends_with_barrier, vyre_status *st) {
+  if (ends_with_barrier) vk_cmd_barrier(device, commands);
   VK_TRY(device, device->api.EndCommandBuffer(commands), "vkEndCommandBuffer",
          st);
-  atomic_fetch_add_explicit(&device->counts.recorded, 1, memory_order_relaxed);
+  atomic_fetch_add_explicit(&device->counters.command_buffers, 1,
+                            memory_order_relaxed);
   return VYRE_OK;
 }
 
 /* --- submissions -----------------------------------------------------------------*/
 
-static VkResult ready_fence(vk_device *device, vk_ticket *ticket) {
-  if (ticket->fence) {
-    return device->api.ResetFences(device->handle, 1, &ticket->fence);
+static VkResult prepare_fence(vk_device *device, vk_submission *submission) {
+  if (submission->fence) {
+    return device->api.ResetFences(device->handle, 1, &submission->fence);
   }
   const VkFenceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
   VkResult result =
-      device->api.CreateFence(device->handle, &info, NULL, &ticket->fence);
-  if (result != VK_SUCCESS) ticket->fence = VK_NULL_HANDLE;
+      device->api.CreateFence(device->handle, &info, NULL, &submission->fence);
+  if (result != VK_SUCCESS) submission->fence = VK_NULL_HANDLE;
   return result;
 }
 
 vyre_code vk_submit(vk_device *device, const VkCommandBuffer *commands,
-                    uint32_t count, vk_ticket *ticket, vyre_status *st) {
+                    uint32_t count, vk_submission *submission,
+                    vyre_status *st) {
   if (!device->timeline) {
-    VK_TRY(device, ready_fence(device, ticket), "vkCreateFence", st);
+    VK_TRY(device, prepare_fence(device, submission), "vkCreateFence", st);
   }
-  VkTimelineSemaphoreSubmitInfo value = {
+  VkTimelineSemaphoreSubmitInfo timeline = {
       .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
       .signalSemaphoreValueCount = 1};
   VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
                        .commandBufferCount = count,
                        .pCommandBuffers = commands};
   if (device->timeline) {
-    info.pNext = &value;
+    info.pNext = &timeline;
     info.signalSemaphoreCount = 1;
     info.pSignalSemaphores = &device->timeline;
   }
   pthread_mutex_lock(&device->logical->queue_lock);
-  if (device->lock_queue) device->lock_queue(device->queue_self);
-  uint64_t next = device->last_ticket + 1;
-  value.pSignalSemaphoreValues = &next;
+  if (device->lock_queue) device->lock_queue(device->queue_user_data);
+  uint64_t value = device->last_submission + 1;
+  timeline.pSignalSemaphoreValues = &value;
   VkResult result =
-      device->api.QueueSubmit(device->queue, 1, &info, ticket->fence);
-  if (device->unlock_queue) device->unlock_queue(device->queue_self);
-  if (result == VK_SUCCESS) device->last_ticket = ticket->value = next;
+      device->api.QueueSubmit(device->queue, 1, &info, submission->fence);
+  if (device->unlock_queue) device->unlock_queue(device->queue_user_data);
+  if (result == VK_SUCCESS) device->last_submission = submission->value = value;
   pthread_mutex_unlock(&device->logical->queue_lock);
   VK_TRY(device, result, "vkQueueSubmit", st);
-  atomic_fetch_add_explicit(&device->counts.submissions, 1,
+  atomic_fetch_add_explicit(&device->counters.submissions, 1,
                             memory_order_relaxed);
   return VYRE_OK;
 }
 
 /* All that was submitted is over. */
-static VkResult settle_queue(vk_device *device) {
+static VkResult wait_idle(vk_device *device) {
   pthread_mutex_lock(&device->logical->queue_lock);
-  if (device->lock_queue) device->lock_queue(device->queue_self);
+  if (device->lock_queue) device->lock_queue(device->queue_user_data);
   VkResult result = device->api.QueueWaitIdle(device->queue);
-  if (device->unlock_queue) device->unlock_queue(device->queue_self);
+  if (device->unlock_queue) device->unlock_queue(device->queue_user_data);
   pthread_mutex_unlock(&device->logical->queue_lock);
   return result;
 }
 
-vyre_code vk_wait(vk_device *device, vk_ticket *ticket, vyre_status *st) {
+vyre_code vk_wait(vk_device *device, vk_submission *submission,
+                  vyre_status *st) {
   VkResult result;
   if (device->timeline) {
     const VkSemaphoreWaitInfo info = {
         .sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
         .semaphoreCount = 1,
         .pSemaphores = &device->timeline,
-        .pValues = &ticket->value};
+        .pValues = &submission->value};
     do {
       result = device->api.WaitSemaphores(device->handle, &info, UINT64_MAX);
     } while (result == VK_TIMEOUT);
   } else {
     do {
-      result = device->api.WaitForFences(device->handle, 1, &ticket->fence,
+      result = device->api.WaitForFences(device->handle, 1, &submission->fence,
                                          VK_TRUE, UINT64_MAX);
     } while (result == VK_TIMEOUT);
   }
   if (result == VK_SUCCESS) return VYRE_OK;
   /* The work goes on, and who waits is about to free what it uses. */
-  if (result != VK_ERROR_DEVICE_LOST && settle_queue(device) != VK_SUCCESS) {
+  if (result != VK_ERROR_DEVICE_LOST && wait_idle(device) != VK_SUCCESS) {
     result = VK_ERROR_DEVICE_LOST;
   }
   return vk_failed(device, result, "waiting for the device", st);
 }
 
-void vk_ticket_finish(vk_device *device, vk_ticket *ticket) {
-  device->api.DestroyFence(device->handle, ticket->fence, NULL);
-  *ticket = (vk_ticket){0};
+void vk_submission_deinit(vk_device *device, vk_submission *submission) {
+  device->api.DestroyFence(device->handle, submission->fence, NULL);
+  *submission = (vk_submission){0};
 }

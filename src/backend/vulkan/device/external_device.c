@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* A device over an instance, a device and a queue of the caller's. */
+#include "backend/vulkan/device/external_device.h"
+
 #include <string.h>
 
 #include "vyre/vulkan.h"
 
-#include "backend/vulkan/vulkan.h"
+#include "backend/vulkan/device/device.h"
+#include "backend/vulkan/device/functions.h"
+#include "backend/vulkan/device/instance.h"
+#include "backend/vulkan/device/logical_device.h"
 #include "base/status.h"
 #include "hal/device.h"
 
 /* --- features --------------------------------------------------------------------*/
 
 /* What all structures of a chain begin with. */
-static void read_one(const VkBaseInStructure *s, vk_features *has) {
+static void read_feature_struct(const VkBaseInStructure *s, vk_features *has) {
   const void *at = s;
   switch (s->sType) {
     case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2: {
@@ -91,79 +96,81 @@ static void read_one(const VkBaseInStructure *s, vk_features *has) {
 
 static void read_features(const vyre_vulkan_handles *from, vk_features *has) {
   *has = (vk_features){0};
-  bool may_test = false;
+  bool has_extension = false;
   const VkBaseInStructure *s = from->features;
-  for (; s; s = s->pNext) read_one(s, has);
+  for (; s; s = s->pNext) read_feature_struct(s, has);
   for (size_t i = 0; i < from->extension_count; i++) {
     const char *name = from->extensions[i];
     if (strcmp(name, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME) == 0) {
-      has->imports = true;
+      has->host_import = true;
     }
     if (strcmp(name, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME) == 0) {
       has->budget = true;
     }
     if (strcmp(name, VK_EXT_CONDITIONAL_RENDERING_EXTENSION_NAME) == 0) {
-      may_test = true;
+      has_extension = true;
     }
   }
-  has->conditional = has->conditional && may_test;
+  has->conditional = has->conditional && has_extension;
 }
 
 /* --- opening ---------------------------------------------------------------------*/
 
 static vyre_code check_family(vk_device *device, vyre_status *st) {
   VkQueueFamilyProperties families[32];
-  uint32_t count = 32, asked = device->family;
+  uint32_t count = 32, family = device->family;
   device->instance->GetPhysicalDeviceQueueFamilyProperties(
       device->physical->handle, &count, families);
-  if (asked < count && families[asked].queueFlags & VK_QUEUE_COMPUTE_BIT) {
-    device->timestamp_bits = families[asked].timestampValidBits;
+  if (family < count && families[family].queueFlags & VK_QUEUE_COMPUTE_BIT) {
+    device->timestamp_bits = families[family].timestampValidBits;
     return VYRE_OK;
   }
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, "queue_family",
-      VYRE_NUMBERS({"queue_family", asked}, {"families", count}),
+      VYRE_NUMBERS({"queue_family", family}, {"families", count}),
       "bring a queue of a family with VK_QUEUE_COMPUTE_BIT",
-      "queue family %u of %u cannot compute, or is none", (unsigned)asked,
+      "queue family %u of %u cannot compute, or is none", (unsigned)family,
       (unsigned)count);
 }
 
-vyre_code vk_bring(vk_device *device, const vyre_vulkan_handles *from,
-                   vyre_status *st) {
-  PFN_vkGetInstanceProcAddr get = vk_instance_find()->get;
+vyre_code vk_device_init_external(vk_device *device,
+                                  const vyre_vulkan_handles *from,
+                                  vyre_status *st) {
+  PFN_vkGetInstanceProcAddr get = vk_instance_find()->get_proc_addr;
   if (from->get_instance_proc_addr) {
     memcpy(&get, &from->get_instance_proc_addr, sizeof get);
   }
-  bool is_whole = get != NULL;
+  bool is_complete = get != NULL;
   VkInstance instance = from->instance;
-#define X(name)                                                           \
-  if (is_whole) {                                                         \
-    device->given_calls.name = (PFN_vk##name)(get(instance, "vk" #name)); \
-    is_whole = device->given_calls.name != NULL;                          \
+#define X(name)                                            \
+  if (is_complete) {                                       \
+    device->external_functions.name =                      \
+        (PFN_vk##name)(get(instance, "vk" #name));         \
+    is_complete = device->external_functions.name != NULL; \
   }
   VK_INSTANCE_CALLS(X)
 #undef X
-  if (!is_whole) {
+  if (!is_complete) {
     return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE,
                      "make the instance with apiVersion 1.1 or later",
                      "the instance that was brought lacks functions of "
                      "Vulkan 1.1");
   }
-  device->instance = &device->given_calls;
+  device->instance = &device->external_functions;
   /* The same as one of ours, under another name. */
-  device->given = *device->physical;
-  device->given.handle = from->physical_device;
-  device->physical = &device->given;
+  device->external_physical = *device->physical;
+  device->external_physical.handle = from->physical_device;
+  device->physical = &device->external_physical;
   device->handle = from->device;
   device->queue = from->queue;
   device->family = from->queue_family;
   device->lock_queue = from->lock_queue;
   device->unlock_queue = from->unlock_queue;
-  device->queue_self = from->queue_user_data;
+  device->queue_user_data = from->queue_user_data;
   read_features(from, &device->has);
   VYRE_TRY(check_family(device, st));
-  VYRE_TRY(vk_load_calls(device, st));
-  vk_logical_bring(device);
+  VYRE_TRY(vk_device_load_functions(device, st));
+  vk_logical_device_wrap_external(device);
   return VYRE_OK;
 }
 
@@ -172,7 +179,7 @@ vyre_code vk_bring(vk_device *device, const vyre_vulkan_handles *from,
 static bool find_index(const vyre_vulkan_handles *from, uint32_t *out) {
   const vk_instance *instance = vk_instance_find();
   if (!instance->handle) return false;
-  PFN_vkGetInstanceProcAddr get = instance->get;
+  PFN_vkGetInstanceProcAddr get = instance->get_proc_addr;
   if (from->get_instance_proc_addr) {
     memcpy(&get, &from->get_instance_proc_addr, sizeof get);
   }
@@ -183,7 +190,7 @@ static bool find_index(const vyre_vulkan_handles *from, uint32_t *out) {
   if (!read) return false;
   read(from->physical_device, &p);
   for (uint32_t i = 0; i < instance->count; i++) {
-    const VkPhysicalDeviceProperties *q = &instance->found[i].properties;
+    const VkPhysicalDeviceProperties *q = &instance->devices[i].properties;
     if (q->vendorID == p.vendorID && q->deviceID == p.deviceID &&
         q->driverVersion == p.driverVersion &&
         memcmp(q->pipelineCacheUUID, p.pipelineCacheUUID, VK_UUID_SIZE) == 0) {
@@ -200,28 +207,28 @@ vyre_code vyre_device_open_external_vulkan(vyre_context *context,
                                            const vyre_vulkan_handles *vulkan,
                                            vyre_device **out, vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_device_open_external_vulkan";
+  static const char function[] = "vyre_device_open_external_vulkan";
   uint32_t index;
-  if (!out) return vyre__null_argument(st, who, "out");
+  if (!out) return vyre__null_argument(st, function, "out");
   *out = NULL;
-  if (!vulkan) return vyre__null_argument(st, who, "vulkan");
-  if (!vulkan->instance) return vyre__null_argument(st, who, "instance");
+  if (!vulkan) return vyre__null_argument(st, function, "vulkan");
+  if (!vulkan->instance) return vyre__null_argument(st, function, "instance");
   if (!vulkan->physical_device) {
-    return vyre__null_argument(st, who, "physical_device");
+    return vyre__null_argument(st, function, "physical_device");
   }
-  if (!vulkan->device) return vyre__null_argument(st, who, "device");
-  if (!vulkan->queue) return vyre__null_argument(st, who, "queue");
+  if (!vulkan->device) return vyre__null_argument(st, function, "device");
+  if (!vulkan->queue) return vyre__null_argument(st, function, "queue");
   if (vulkan->extension_count > 0 && !vulkan->extensions) {
-    return vyre__null_argument(st, who, "extensions");
+    return vyre__null_argument(st, function, "extensions");
   }
   for (size_t i = 0; i < vulkan->extension_count; i++) {
     if (!vulkan->extensions[i]) {
-      return vyre__null_argument(st, who, "extensions[...]");
+      return vyre__null_argument(st, function, "extensions[...]");
     }
   }
   if (!vulkan->lock_queue != !vulkan->unlock_queue) {
     return vyre__null_argument(
-        st, who, vulkan->lock_queue ? "unlock_queue" : "lock_queue");
+        st, function, vulkan->lock_queue ? "unlock_queue" : "lock_queue");
   }
   if (!find_index(vulkan, &index)) {
     return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE,

@@ -4,12 +4,20 @@
  * what they were at is half done. So there the devices are lost, nothing of Vulkan
  * is called for them any more, and releasing them frees what is the host's; the rest
  * goes with the process. What the child opens is made anew, the instance too. */
-#include "backend/vulkan/vulkan.h"
+#include "backend/vulkan/device/fork.h"
+
+#include "backend/vulkan/command/batch_cache.h"
+#include "backend/vulkan/device/device.h"
+#include "backend/vulkan/device/functions.h"
+#include "backend/vulkan/device/instance.h"
+#include "backend/vulkan/device/logical_device.h"
+#include "backend/vulkan/memory/staging.h"
+#include "backend/vulkan/pipeline.h"
 #include "hal/device.h"
 
 /* --- calls that do nothing -------------------------------------------------------*/
 
-#define GONE(X)                                        \
+#define DESTROY_FUNCTIONS(X)                           \
   X(DestroyBuffer, VkBuffer)                           \
   X(FreeMemory, VkDeviceMemory)                        \
   X(DestroyShaderModule, VkShaderModule)               \
@@ -24,19 +32,19 @@
   X(DestroySemaphore, VkSemaphore)
 
 #define X(name, type)                                                     \
-  static VKAPI_ATTR void VKAPI_CALL gone_##name(                          \
+  static VKAPI_ATTR void VKAPI_CALL dead_##name(                          \
       VkDevice device, type object, const VkAllocationCallbacks *calls) { \
     (void)device, (void)object, (void)calls;                              \
   }
-GONE(X)
+DESTROY_FUNCTIONS(X)
 #undef X
 
 static VKAPI_ATTR void VKAPI_CALL
-gone_DestroyDevice(VkDevice device, const VkAllocationCallbacks *calls) {
+dead_DestroyDevice(VkDevice device, const VkAllocationCallbacks *calls) {
   (void)device, (void)calls;
 }
 
-static VKAPI_ATTR VkResult VKAPI_CALL gone_QueueSubmit(VkQueue queue,
+static VKAPI_ATTR VkResult VKAPI_CALL dead_QueueSubmit(VkQueue queue,
                                                        uint32_t count,
                                                        const VkSubmitInfo *info,
                                                        VkFence fence) {
@@ -44,12 +52,12 @@ static VKAPI_ATTR VkResult VKAPI_CALL gone_QueueSubmit(VkQueue queue,
   return VK_ERROR_DEVICE_LOST;
 }
 
-static VKAPI_ATTR VkResult VKAPI_CALL gone_QueueWaitIdle(VkQueue queue) {
+static VKAPI_ATTR VkResult VKAPI_CALL dead_QueueWaitIdle(VkQueue queue) {
   (void)queue;
   return VK_ERROR_DEVICE_LOST;
 }
 
-static VKAPI_ATTR VkResult VKAPI_CALL gone_WaitForFences(VkDevice device,
+static VKAPI_ATTR VkResult VKAPI_CALL dead_WaitForFences(VkDevice device,
                                                          uint32_t count,
                                                          const VkFence *fences,
                                                          VkBool32 all,
@@ -58,89 +66,90 @@ static VKAPI_ATTR VkResult VKAPI_CALL gone_WaitForFences(VkDevice device,
   return VK_ERROR_DEVICE_LOST;
 }
 
-static VKAPI_ATTR VkResult VKAPI_CALL gone_WaitSemaphores(
+static VKAPI_ATTR VkResult VKAPI_CALL dead_WaitSemaphores(
     VkDevice device, const VkSemaphoreWaitInfo *info, uint64_t timeout) {
   (void)device, (void)info, (void)timeout;
   return VK_ERROR_DEVICE_LOST;
 }
 
-static void take_calls_away(vk_api *api) {
-#define X(name, type) api->name = gone_##name;
-  GONE(X)
+static void disable_functions(vk_api *api) {
+#define X(name, type) api->name = dead_##name;
+  DESTROY_FUNCTIONS(X)
 #undef X
-  api->DestroyDevice = gone_DestroyDevice;
-  api->QueueSubmit = gone_QueueSubmit;
-  api->QueueWaitIdle = gone_QueueWaitIdle;
-  api->WaitForFences = gone_WaitForFences;
-  api->WaitSemaphores = gone_WaitSemaphores;
+  api->DestroyDevice = dead_DestroyDevice;
+  api->QueueSubmit = dead_QueueSubmit;
+  api->QueueWaitIdle = dead_QueueWaitIdle;
+  api->WaitForFences = dead_WaitForFences;
+  api->WaitSemaphores = dead_WaitSemaphores;
 }
 
 /* --- in the child ----------------------------------------------------------------*/
 
 /* Threads that had a lock, or a piece of the ring, are not there to give it back. */
-static void free_locks(vk_device *device) {
-  vk_ring *ring = &device->ring;
+static void reset_locks(vk_device *device) {
+  vk_staging_ring *ring = &device->ring;
   pthread_mutex_init(&device->logical->queue_lock, NULL);
   pthread_mutex_init(&device->primary_lock, NULL);
   pthread_mutex_init(&device->layout_lock, NULL);
   pthread_mutex_init(&device->heap.lock, NULL);
   pthread_mutex_init(&ring->lock, NULL);
-  pthread_cond_init(&ring->given, NULL);
-  for (uint32_t i = 0; i < VK_PIECES; i++) ring->pieces[i].is_held = false;
+  pthread_cond_init(&ring->chunk_released, NULL);
+  for (uint32_t i = 0; i < VK_STAGING_CHUNKS; i++)
+    ring->chunks[i].is_held = false;
   pthread_mutex_init(&device->pipeline_lock, NULL);
   for (vk_pipeline *p = device->pipelines; p; p = p->next) {
     pthread_mutex_init(&p->lock, NULL);
-    pthread_mutex_init(&p->counting_lock, NULL);
+    pthread_mutex_init(&p->counted_phase_lock, NULL);
   }
-  vk_memos_free(device);
+  vk_batch_cache_after_fork(device);
 }
 
-static vk_device *opened; /* all of the process */
+static vk_device *open_devices; /* all of the process */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void before(void) {
+static void lock_list(void) {
   pthread_mutex_lock(&lock);
 }
 
-static void after(void) {
+static void unlock_list(void) {
   pthread_mutex_unlock(&lock);
 }
 
-static void in_child(void) {
+static void reset_child(void) {
   pthread_mutex_init(&lock, NULL);
-  for (vk_device *d = opened; d; d = d->next_opened) {
+  for (vk_device *d = open_devices; d; d = d->next_opened) {
     atomic_store(&d->logical->is_lost, true);
-    take_calls_away(&d->api);
-    free_locks(d);
+    disable_functions(&d->api);
+    reset_locks(d);
     vyre__device_leave(&d->base);
   }
-  vk_logical_forked();
-  vk_instance_forked();
+  vk_logical_device_after_fork();
+  vk_instance_after_fork();
 }
 
 /* --- who is watched --------------------------------------------------------------*/
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void watch(void) {
-  (void)pthread_atfork(before, after, in_child);
+static void install_handlers(void) {
+  (void)pthread_atfork(lock_list, unlock_list, reset_child);
 }
 
-void vk_forks_watch(void) {
-  (void)pthread_once(&once, watch);
+void vk_fork_handlers_install(void) {
+  (void)pthread_once(&once, install_handlers);
 }
 
-void vk_forks_enter(vk_device *device) {
-  vk_forks_watch();
+void vk_fork_list_add(vk_device *device) {
+  vk_fork_handlers_install();
   pthread_mutex_lock(&lock);
-  device->next_opened = opened;
-  opened = device;
+  device->next_opened = open_devices;
+  open_devices = device;
   pthread_mutex_unlock(&lock);
 }
 
-void vk_forks_leave(vk_device *device) {
+void vk_fork_list_remove(vk_device *device) {
   pthread_mutex_lock(&lock);
-  vk_device **at = &opened;
+  vk_device **at = &open_devices;
   while (*at && *at != device) at = &(*at)->next_opened;
   if (*at) *at = device->next_opened;
   pthread_mutex_unlock(&lock);

@@ -4,128 +4,137 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "backend/vulkan/vulkan.h"
+#include "backend/vulkan/device/fork.h"
+#include "backend/vulkan/device/functions.h"
+#include "backend/vulkan/device/instance.h"
 #include "base/memory.h"
+#include "hal/backend.h"
 
 vk_hooks vyre__vk_hooks;
 
 /* --- the library -----------------------------------------------------------------*/
 
 /* The loader, or what $VYRE_VULKAN has for it; "none" is nowhere. */
-static const char *library(void) {
+static const char *loader_name(void) {
   const char *name = vyre__environment("VYRE_VULKAN");
   return name && name[0] ? name : "libvulkan.so.1";
 }
 
 /* The reason of the C library, without the name that it begins with; NULL: there is
  * no such file. */
-static const char *why_not(const char *error) {
-  size_t length = strlen(library());
+static const char *load_error(const char *error) {
+  size_t length = strlen(loader_name());
   if (!error || strstr(error, "No such file")) return NULL;
-  bool has_name = strncmp(error, library(), length) == 0 &&
+  bool has_name = strncmp(error, loader_name(), length) == 0 &&
                   strncmp(error + length, ": ", 2) == 0;
   return has_name ? error + length + 2 : error;
 }
 
-static void tell_library(vk_instance *instance, const char *why) {
+static void report_loader(vk_instance *instance, const char *reason) {
   bool is_chosen = vyre__environment("VYRE_VULKAN") != NULL;
-  if (strcmp(library(), "none") == 0) {
+  if (strcmp(loader_name(), "none") == 0) {
     (void)snprintf(instance->missing, sizeof instance->missing,
                    "VYRE_VULKAN=none lets there be none");
     (void)snprintf(instance->fix, sizeof instance->fix, "unset VYRE_VULKAN");
     return;
   }
   (void)snprintf(instance->missing, sizeof instance->missing,
-                 why ? "the Vulkan loader '%.80s' cannot be used: %.100s"
-                     : "the Vulkan loader '%.80s' was not found",
-                 library(), why ? why : "");
-  (void)snprintf(
-      instance->fix, sizeof instance->fix, "%s%s",
-      why && is_chosen ? "" : "apt-get install libvulkan1 mesa-vulkan-drivers",
-      !is_chosen ? ""
-      : why      ? "unset VYRE_VULKAN or name the loader in it"
-                 : ", and unset VYRE_VULKAN or name the loader in it");
+                 reason ? "the Vulkan loader '%.80s' cannot be used: %.100s"
+                        : "the Vulkan loader '%.80s' was not found",
+                 loader_name(), reason ? reason : "");
+  (void)snprintf(instance->fix, sizeof instance->fix, "%s%s",
+                 reason && is_chosen
+                     ? ""
+                     : "apt-get install libvulkan1 mesa-vulkan-drivers",
+                 !is_chosen ? ""
+                 : reason   ? "unset VYRE_VULKAN or name the loader in it"
+                          : ", and unset VYRE_VULKAN or name the loader in it");
 }
 
 /* Stays loaded: drivers have threads and handlers of their own. */
-static void open_library(vk_instance *instance) {
-  bool is_none = strcmp(library(), "none") == 0;
-  void *handle = is_none ? NULL : dlopen(library(), RTLD_NOW | RTLD_LOCAL);
-  const char *why = is_none || handle ? NULL : why_not(dlerror());
+static void open_loader(vk_instance *instance) {
+  bool is_none = strcmp(loader_name(), "none") == 0;
+  void *handle = is_none ? NULL : dlopen(loader_name(), RTLD_NOW | RTLD_LOCAL);
+  const char *reason = is_none || handle ? NULL : load_error(dlerror());
   void *symbol = handle ? dlsym(handle, "vkGetInstanceProcAddr") : NULL;
-  if (handle && !symbol) why = "it has no vkGetInstanceProcAddr";
+  if (handle && !symbol) reason = "it has no vkGetInstanceProcAddr";
   if (!symbol) {
-    tell_library(instance, why);
+    report_loader(instance, reason);
     return;
   }
-  memcpy(&instance->get, &symbol, sizeof instance->get);
-  if (vyre__vk_hooks.wrap) instance->get = vyre__vk_hooks.wrap(instance->get);
+  memcpy(&instance->get_proc_addr, &symbol, sizeof instance->get_proc_addr);
+  if (vyre__vk_hooks.wrap_loader)
+    instance->get_proc_addr =
+        vyre__vk_hooks.wrap_loader(instance->get_proc_addr);
 }
 
-static bool load_calls(vk_instance *instance) {
-  bool is_whole = true;
-#define X(name)                                                    \
-  instance->api.name =                                             \
-      (PFN_vk##name)(instance->get(instance->handle, "vk" #name)); \
-  is_whole = is_whole && instance->api.name;
+static bool load_functions(vk_instance *instance) {
+  bool is_complete = true;
+#define X(name)                                                              \
+  instance->api.name =                                                       \
+      (PFN_vk##name)(instance->get_proc_addr(instance->handle, "vk" #name)); \
+  is_complete = is_complete && instance->api.name;
   VK_INSTANCE_CALLS(X)
 #undef X
-  return is_whole;
+  return is_complete;
 }
 
 /* A messenger of tests lives as long as the instance. */
-static void listen(vk_instance *instance) {
-  if (!vyre__vk_hooks.told) return;
+static void create_messenger(vk_instance *instance) {
+  if (!vyre__vk_hooks.message) return;
   PFN_vkCreateDebugUtilsMessengerEXT create =
-      (PFN_vkCreateDebugUtilsMessengerEXT)instance->get(
+      (PFN_vkCreateDebugUtilsMessengerEXT)instance->get_proc_addr(
           instance->handle, "vkCreateDebugUtilsMessengerEXT");
   const VkDebugUtilsMessengerCreateInfoEXT info = {
       .sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT,
       .messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT |
                          VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
       .messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT,
-      .pfnUserCallback = vyre__vk_hooks.told};
+      .pfnUserCallback = vyre__vk_hooks.message};
   VkDebugUtilsMessengerEXT messenger;
   if (create) (void)create(instance->handle, &info, NULL, &messenger);
 }
 
-static VkResult make_instance(vk_instance *instance) {
+static VkResult create_instance(vk_instance *instance) {
   PFN_vkCreateInstance create =
-      (PFN_vkCreateInstance)instance->get(NULL, "vkCreateInstance");
+      (PFN_vkCreateInstance)instance->get_proc_addr(NULL, "vkCreateInstance");
   PFN_vkEnumerateInstanceVersion version =
-      (PFN_vkEnumerateInstanceVersion)instance->get(
+      (PFN_vkEnumerateInstanceVersion)instance->get_proc_addr(
           NULL, "vkEnumerateInstanceVersion");
-  uint32_t has = VK_API_VERSION_1_0;
-  if (version) (void)version(&has);
-  if (!create || has < VK_API_VERSION_1_1) {
+  uint32_t supported = VK_API_VERSION_1_0;
+  if (version) (void)version(&supported);
+  if (!create || supported < VK_API_VERSION_1_1) {
     return VK_ERROR_INCOMPATIBLE_DRIVER;
   }
-  instance->version = has < VK_API_VERSION_1_3 ? has : VK_API_VERSION_1_3;
-  static const char *const listening[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
-  const VkApplicationInfo about = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
-                                   .pEngineName = "vyre",
-                                   .apiVersion = instance->version};
+  instance->version =
+      supported < VK_API_VERSION_1_3 ? supported : VK_API_VERSION_1_3;
+  static const char *const debug_utils[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
+  const VkApplicationInfo application = {
+      .sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
+      .pEngineName = "vyre",
+      .apiVersion = instance->version};
   const VkInstanceCreateInfo info = {
       .sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
-      .pApplicationInfo = &about,
+      .pApplicationInfo = &application,
       .enabledLayerCount = vyre__vk_hooks.layer ? 1 : 0,
       .ppEnabledLayerNames = &vyre__vk_hooks.layer,
-      .enabledExtensionCount = vyre__vk_hooks.told ? 1 : 0,
-      .ppEnabledExtensionNames = listening};
+      .enabledExtensionCount = vyre__vk_hooks.message ? 1 : 0,
+      .ppEnabledExtensionNames = debug_utils};
   return create(&info, NULL, &instance->handle);
 }
 
 /* --- devices -----------------------------------------------------------------------*/
 
-static void put_driver(const vk_instance_api *api, vk_physical *p) {
+static void read_driver(const vk_instance_api *api, vk_physical_device *p) {
   VkPhysicalDeviceDriverProperties driver = {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES};
   VkPhysicalDeviceProperties2 all = {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
       .pNext = p->version >= VK_API_VERSION_1_2 ? &driver : NULL};
   api->GetPhysicalDeviceProperties2(p->handle, &all);
-  p->ends_loops = all.pNext ? driver.driverID == VK_DRIVER_ID_MESA_LLVMPIPE
-                            : p->is_software;
+  p->has_llvmpipe_bugs = all.pNext
+                             ? driver.driverID == VK_DRIVER_ID_MESA_LLVMPIPE
+                             : p->is_software;
   uint32_t v = p->properties.driverVersion, a = p->properties.apiVersion;
   (void)snprintf(
       p->driver, sizeof p->driver, "%.60s %.120s %u.%u.%u, Vulkan %u.%u.%u",
@@ -135,22 +144,24 @@ static void put_driver(const vk_instance_api *api, vk_physical *p) {
 }
 
 /* Some of its memory is the host's, too, and has @p more. */
-static bool has_both(const vk_physical *p, VkMemoryPropertyFlags more) {
-  const VkMemoryPropertyFlags want = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT |
-                                     VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
-                                     VK_MEMORY_PROPERTY_HOST_COHERENT_BIT |
-                                     more;
+static bool has_unified_memory(const vk_physical_device *p,
+                               VkMemoryPropertyFlags extra) {
+  const VkMemoryPropertyFlags required = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT |
+                                         VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
+                                         VK_MEMORY_PROPERTY_HOST_COHERENT_BIT |
+                                         extra;
   for (uint32_t i = 0; i < p->memory.memoryTypeCount; i++) {
-    if ((p->memory.memoryTypes[i].propertyFlags & want) == want) return true;
+    if ((p->memory.memoryTypes[i].propertyFlags & required) == required)
+      return true;
   }
   return false;
 }
 
 /* False if the device is older than 1.1: then only that is known. */
 static bool read_physical(const vk_instance *instance, VkPhysicalDevice handle,
-                          vk_physical *out) {
+                          vk_physical_device *out) {
   const vk_instance_api *api = &instance->api;
-  *out = (vk_physical){.handle = handle};
+  *out = (vk_physical_device){.handle = handle};
   api->GetPhysicalDeviceProperties(handle, &out->properties);
   out->version = out->properties.apiVersion < instance->version
                      ? out->properties.apiVersion
@@ -158,25 +169,25 @@ static bool read_physical(const vk_instance *instance, VkPhysicalDevice handle,
   if (out->version < VK_API_VERSION_1_1) return false;
   api->GetPhysicalDeviceMemoryProperties(handle, &out->memory);
   out->is_software = out->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
-  out->can_be_in_place = has_both(out, 0);
+  out->can_be_unified = has_unified_memory(out, 0);
   /* GPUs with memory of their own may have a window to it, which the host reads
    * slowly; as it does what is not cached. */
-  out->is_in_place =
-      has_both(out, VK_MEMORY_PROPERTY_HOST_CACHED_BIT) &&
+  out->is_unified =
+      has_unified_memory(out, VK_MEMORY_PROPERTY_HOST_CACHED_BIT) &&
       (out->is_software ||
        out->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU);
-  put_driver(api, out);
+  read_driver(api, out);
   (void)snprintf(
       out->note, sizeof out->note, "%s",
       out->is_software
           ? "Vulkan as a program on the processor: for tests; 'cpu' is faster"
-      : out->is_in_place
+      : out->is_unified
           ? "kernels run on the GPU of the processor, in the host's memory"
           : "kernels run on the GPU, in memory of its own");
   return true;
 }
 
-static unsigned rank_of(const vk_physical *p) {
+static unsigned rank(const vk_physical_device *p) {
   switch (p->properties.deviceType) {
     case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
       return 0;
@@ -193,19 +204,19 @@ static unsigned rank_of(const vk_physical *p) {
 
 /* Best first; equal ones stay as the loader has them. */
 static void find_devices(vk_instance *instance) {
-  VkPhysicalDevice handles[VK_MOST_PHYSICAL];
-  uint32_t count = VK_MOST_PHYSICAL;
+  VkPhysicalDevice handles[VK_MAX_PHYSICAL_DEVICES];
+  uint32_t count = VK_MAX_PHYSICAL_DEVICES;
   VkResult result =
       instance->api.EnumeratePhysicalDevices(instance->handle, &count, handles);
   if (result != VK_SUCCESS && result != VK_INCOMPLETE) count = 0;
   for (uint32_t i = 0; i < count; i++) {
-    vk_physical made;
-    if (!read_physical(instance, handles[i], &made)) continue;
+    vk_physical_device device;
+    if (!read_physical(instance, handles[i], &device)) continue;
     uint32_t at = instance->count++;
-    for (; at > 0 && rank_of(&instance->found[at - 1]) > rank_of(&made); at--) {
-      instance->found[at] = instance->found[at - 1];
+    for (; at > 0 && rank(&instance->devices[at - 1]) > rank(&device); at--) {
+      instance->devices[at] = instance->devices[at - 1];
     }
-    instance->found[at] = made;
+    instance->devices[at] = device;
   }
 }
 
@@ -215,17 +226,18 @@ static const char install_driver[] =
 /* Drivers need about this much address space: the compiler inside them has more than
  * 100 MB of code. With less, Mesa ends the process, or the loader reports that there
  * is no driver. So none is loaded then. */
-#define ROOM_OF_DRIVERS ((rlim_t)1 << 30)
+#define MIN_ADDRESS_SPACE ((rlim_t)1 << 30)
 
-static bool has_room(vk_instance *instance) {
+static bool has_address_space(vk_instance *instance) {
   struct rlimit limit;
-  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur >= ROOM_OF_DRIVERS) {
+  if (getrlimit(RLIMIT_AS, &limit) != 0 ||
+      limit.rlim_cur >= MIN_ADDRESS_SPACE) {
     return true;
   }
   (void)snprintf(instance->missing, sizeof instance->missing,
                  "drivers take %llu bytes of address space, and the process is "
                  "limited to %llu",
-                 (unsigned long long)ROOM_OF_DRIVERS,
+                 (unsigned long long)MIN_ADDRESS_SPACE,
                  (unsigned long long)limit.rlim_cur);
   (void)snprintf(instance->fix, sizeof instance->fix,
                  "start the process with a higher limit on address space "
@@ -234,22 +246,22 @@ static bool has_room(vk_instance *instance) {
 }
 
 /* Why there is no device, after the loader was found; what a user can do. */
-static void tell_missing(vk_instance *instance, VkResult result) {
+static void report_missing(vk_instance *instance, VkResult result) {
   const char *fix = install_driver;
-  const char *const chosen[] = {"VK_DRIVER_FILES", "VK_ICD_FILENAMES"};
+  const char *const variables[] = {"VK_DRIVER_FILES", "VK_ICD_FILENAMES"};
   (void)snprintf(instance->missing, sizeof instance->missing,
                  result == VK_SUCCESS || result == VK_ERROR_INCOMPATIBLE_DRIVER
                      ? "the loader '%.80s' finds no driver with a device of "
                        "Vulkan 1.1"
                      : "the loader '%.80s' makes no instance (VkResult %d)",
-                 library(), (int)result);
-  for (size_t i = 0; i < sizeof chosen / sizeof chosen[0]; i++) {
-    const char *files = vyre__environment(chosen[i]);
+                 loader_name(), (int)result);
+  for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+    const char *files = vyre__environment(variables[i]);
     if (!files || !files[0]) continue;
     (void)snprintf(instance->missing, sizeof instance->missing,
                    "the loader '%.80s' finds no driver with a device of Vulkan "
                    "1.1 in %s, '%.80s'",
-                   library(), chosen[i], files);
+                   loader_name(), variables[i], files);
     fix = "name the file of a driver there, or unset the variable";
     break;
   }
@@ -275,13 +287,13 @@ static bool has_layer(const VkLayerProperties *layers, uint32_t count,
 
 /* Loaders leave a layer out that the environment asks for and that is not there;
  * who asked believes that it is. */
-static void look_for_layers(vk_instance *instance) {
-  enum { MOST_LAYERS = 32 };
-  VkLayerProperties layers[MOST_LAYERS];
-  uint32_t count = MOST_LAYERS;
+static void check_layers(vk_instance *instance) {
+  enum { MAX_LAYERS = 32 };
+  VkLayerProperties layers[MAX_LAYERS];
+  uint32_t count = MAX_LAYERS;
   const char *wanted = vyre__environment("VK_INSTANCE_LAYERS");
   PFN_vkEnumerateInstanceLayerProperties list =
-      (PFN_vkEnumerateInstanceLayerProperties)instance->get(
+      (PFN_vkEnumerateInstanceLayerProperties)instance->get_proc_addr(
           NULL, "vkEnumerateInstanceLayerProperties");
   if (!wanted || !list) return;
   VkResult result = list(&count, layers);
@@ -299,31 +311,31 @@ static void look_for_layers(vk_instance *instance) {
   }
 }
 
-static void find_instance(vk_instance *instance) {
+static void init_instance(vk_instance *instance) {
   /* A fork may have left it half made. */
   *instance = (vk_instance){.parent = instance->parent};
-  if (!has_room(instance)) return;
-  open_library(instance);
-  if (!instance->get) return;
-  look_for_layers(instance);
-  VkResult result = make_instance(instance);
-  if (result != VK_SUCCESS || !load_calls(instance)) {
+  if (!has_address_space(instance)) return;
+  open_loader(instance);
+  if (!instance->get_proc_addr) return;
+  check_layers(instance);
+  VkResult result = create_instance(instance);
+  if (result != VK_SUCCESS || !load_functions(instance)) {
     if (result == VK_SUCCESS && instance->api.DestroyInstance) {
       instance->api.DestroyInstance(instance->handle, NULL);
     }
     instance->handle = NULL;
-    tell_missing(instance, result);
+    report_missing(instance, result);
     return;
   }
-  listen(instance);
+  create_messenger(instance);
   find_devices(instance);
-  if (instance->count == 0) tell_missing(instance, VK_SUCCESS);
+  if (instance->count == 0) report_missing(instance, VK_SUCCESS);
 }
 
 /* --- the one of the process --------------------------------------------------------*/
 
-static vk_instance first;
-static const vk_instance without_memory = {
+static vk_instance first_instance;
+static const vk_instance no_memory_instance = {
     .missing = "there is no memory for an instance of Vulkan",
     .fix = "free memory of this process"};
 static _Atomic(vk_instance *) current; /* NULL: nobody has asked yet */
@@ -332,11 +344,12 @@ static atomic_bool has_devices;        /* the current one has had some */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* That of the parent stays as it is: devices of it point there. */
-static vk_instance *make_room(void) {
-  if (!parent) return &first;
-  vk_instance *made = vyre__resize((vyre_allocator){0}, NULL, 0, sizeof *made);
-  if (made) *made = (vk_instance){.parent = parent};
-  return made;
+static vk_instance *alloc_instance(void) {
+  if (!parent) return &first_instance;
+  vk_instance *device =
+      vyre__resize((vyre_allocator){0}, NULL, 0, sizeof *device);
+  if (device) *device = (vk_instance){.parent = parent};
+  return device;
 }
 
 const vk_instance *vk_instance_find(void) {
@@ -345,20 +358,20 @@ const vk_instance *vk_instance_find(void) {
   pthread_mutex_lock(&lock);
   found = atomic_load(&current);
   if (!found) {
-    found = make_room();
-    if (found) find_instance(found);
+    found = alloc_instance();
+    if (found) init_instance(found);
     atomic_store_explicit(&current, found, memory_order_release);
   }
   pthread_mutex_unlock(&lock);
-  return found ? found : &without_memory;
+  return found ? found : &no_memory_instance;
 }
 
-void vk_instance_uses(void) {
-  vk_forks_watch();
+void vk_instance_mark_used(void) {
+  vk_fork_handlers_install();
   atomic_store(&has_devices, true);
 }
 
-void vk_instance_forked(void) {
+void vk_instance_after_fork(void) {
   pthread_mutex_init(&lock, NULL);
   if (!atomic_load(&has_devices)) return;
   parent = atomic_load(&current);

@@ -3,9 +3,15 @@
  * physical one share it: the first makes it, the last destroys it. One that was lost
  * is shared no more, so that the next open works; nor is one of the process that this
  * one was forked from, which is lost here. */
+#include "backend/vulkan/device/logical_device.h"
+
 #include <string.h>
 
-#include "backend/vulkan/vulkan.h"
+#include "backend/vulkan/command/submit.h"
+#include "backend/vulkan/device/device.h"
+#include "backend/vulkan/device/fork.h"
+#include "backend/vulkan/device/functions.h"
+#include "backend/vulkan/device/instance.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "hal/device.h"
@@ -14,7 +20,7 @@
 
 /* Structures of features in a chain, as the version and the extensions have them. */
 typedef struct feature_chain {
-  VkPhysicalDeviceFeatures2 all;
+  VkPhysicalDeviceFeatures2 core;
   VkPhysicalDevice16BitStorageFeatures storage16;
   VkPhysicalDeviceVulkan12Features v12;
   VkPhysicalDeviceZeroInitializeWorkgroupMemoryFeatures zeroes;
@@ -23,14 +29,14 @@ typedef struct feature_chain {
 static void link_chain(const vk_device *device, feature_chain *c) {
   uint32_t version = device->physical->version;
   *c = (feature_chain){
-      .all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2},
+      .core = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2},
       .storage16 =
           {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES},
       .v12 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES},
       .zeroes = {
           .sType =
               VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ZERO_INITIALIZE_WORKGROUP_MEMORY_FEATURES}};
-  c->all.pNext = &c->storage16;
+  c->core.pNext = &c->storage16;
   if (version >= VK_API_VERSION_1_2) c->storage16.pNext = &c->v12;
   if (version >= VK_API_VERSION_1_3) c->v12.pNext = &c->zeroes;
 }
@@ -40,9 +46,9 @@ static void read_features(const feature_chain *c, vk_features *has) {
       .storage16 = c->storage16.storageBuffer16BitAccess,
       .storage8 = c->v12.storageBuffer8BitAccess,
       .int8 = c->v12.shaderInt8,
-      .int16 = c->all.features.shaderInt16,
-      .int64 = c->all.features.shaderInt64,
-      .float64 = c->all.features.shaderFloat64,
+      .int16 = c->core.features.shaderInt16,
+      .int64 = c->core.features.shaderInt64,
+      .float64 = c->core.features.shaderFloat64,
       .buffer_atomics64 = c->v12.shaderBufferInt64Atomics,
       .shared_atomics64 = c->v12.shaderSharedInt64Atomics,
       .memory_model = c->v12.vulkanMemoryModel,
@@ -54,9 +60,9 @@ static void read_features(const feature_chain *c, vk_features *has) {
 /* Only what is used: what is on may cost something. */
 static void choose_features(const vk_features *has, feature_chain *c) {
   void *next16 = c->storage16.pNext, *next12 = c->v12.pNext;
-  c->all.features = (VkPhysicalDeviceFeatures){.shaderInt16 = has->int16,
-                                               .shaderInt64 = has->int64,
-                                               .shaderFloat64 = has->float64};
+  c->core.features = (VkPhysicalDeviceFeatures){.shaderInt16 = has->int16,
+                                                .shaderInt64 = has->int64,
+                                                .shaderFloat64 = has->float64};
   c->storage16 = (VkPhysicalDevice16BitStorageFeatures){
       .sType = c->storage16.sType,
       .pNext = next16,
@@ -81,15 +87,15 @@ static bool has_extension(const VkExtensionProperties *list, uint32_t count,
   return false;
 }
 
-enum { MOST_EXTENSIONS = 512, MOST_WANTED = 8 };
+enum { MAX_EXTENSIONS = 512, MAX_ENABLED = 8 };
 
 /* Those that are there of what is wanted. */
 static uint32_t choose_extensions(vk_device *device,
-                                  const char *names[MOST_WANTED]) {
+                                  const char *names[MAX_ENABLED]) {
   const vk_instance_api *api = device->instance;
   vyre_allocator allocator = device->base.allocator;
-  uint32_t count = MOST_EXTENSIONS, chosen = 0;
-  size_t bytes = MOST_EXTENSIONS * sizeof(VkExtensionProperties);
+  uint32_t count = MAX_EXTENSIONS, chosen = 0;
+  size_t bytes = MAX_EXTENSIONS * sizeof(VkExtensionProperties);
   VkExtensionProperties *list = vyre__resize(allocator, NULL, 0, bytes);
   if (!list) return 0; /* it works without any */
   VkResult result = api->EnumerateDeviceExtensionProperties(
@@ -98,15 +104,15 @@ static uint32_t choose_extensions(vk_device *device,
   const struct {
     const char *name;
     bool *has;
-  } wanted[] = {
-      {VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME, &device->has.imports},
+  } used[] = {
+      {VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME, &device->has.host_import},
       {VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, &device->has.budget},
       {VK_EXT_CONDITIONAL_RENDERING_EXTENSION_NAME, &device->has.conditional},
       /* Whoever has it must be asked for it (vulkan_beta.h has its name). */
-      {"VK_KHR_portability_subset", &device->has.is_subset}};
-  for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
-    *wanted[i].has = has_extension(list, count, wanted[i].name);
-    if (*wanted[i].has) names[chosen++] = wanted[i].name;
+      {"VK_KHR_portability_subset", &device->has.portability_subset}};
+  for (size_t i = 0; i < sizeof used / sizeof used[0]; i++) {
+    *used[i].has = has_extension(list, count, used[i].name);
+    if (*used[i].has) names[chosen++] = used[i].name;
   }
   vyre__resize(allocator, list, bytes, 0);
   return chosen;
@@ -124,29 +130,29 @@ static bool find_family(vk_device *device) {
   for (uint32_t i = 0; i < count; i++) {
     VkQueueFlags flags = families[i].queueFlags;
     if (!(flags & VK_QUEUE_COMPUTE_BIT)) continue;
-    bool is_own = !(flags & VK_QUEUE_GRAPHICS_BIT);
-    if (device->family != UINT32_MAX && !is_own) continue;
+    bool is_compute_only = !(flags & VK_QUEUE_GRAPHICS_BIT);
+    if (device->family != UINT32_MAX && !is_compute_only) continue;
     device->family = i;
     device->timestamp_bits = families[i].timestampValidBits;
-    if (is_own) break;
+    if (is_compute_only) break;
   }
   return device->family != UINT32_MAX;
 }
 
-static vyre_code not_usable(const vk_device *device, const char *what,
-                            vyre_status *st) {
+static vyre_code unusable(const vk_device *device, const char *reason,
+                          vyre_status *st) {
   return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
                    "use another device, or update this one's driver",
                    "device '%s' cannot be used: %s",
-                   vyre_device_name(&device->base), what);
+                   vyre_device_name(&device->base), reason);
 }
 
-vyre_code vk_load_calls(vk_device *device, vyre_status *st) {
-  bool is_whole = true;
+vyre_code vk_device_load_functions(vk_device *device, vyre_status *st) {
+  bool is_complete = true;
   PFN_vkGetDeviceProcAddr get = device->instance->GetDeviceProcAddr;
 #define X(name)                                                       \
   device->api.name = (PFN_vk##name)(get(device->handle, "vk" #name)); \
-  is_whole = is_whole && device->api.name;
+  is_complete = is_complete && device->api.name;
   VK_DEVICE_CALLS(X)
 #undef X
 #define X(name) \
@@ -155,29 +161,29 @@ vyre_code vk_load_calls(vk_device *device, vyre_status *st) {
 #undef X
   if (!device->api.WaitSemaphores) device->has.timeline = false;
   if (!device->api.GetMemoryHostPointerPropertiesEXT) {
-    device->has.imports = false;
+    device->has.host_import = false;
   }
   if (!device->api.CmdBeginConditionalRenderingEXT ||
       !device->api.CmdEndConditionalRenderingEXT) {
     device->has.conditional = false;
   }
-  return is_whole ? VYRE_OK
-                  : not_usable(device,
-                               "its driver lacks functions of Vulkan 1.1", st);
+  return is_complete
+             ? VYRE_OK
+             : unusable(device, "its driver lacks functions of Vulkan 1.1", st);
 }
 
-static vyre_code create(vk_device *device, vyre_status *st) {
+static vyre_code create_device(vk_device *device, vyre_status *st) {
   static const float priority = 1;
-  const char *extensions[MOST_WANTED];
+  const char *extensions[MAX_ENABLED];
   feature_chain chain;
   if (!find_family(device)) {
-    return not_usable(device, "it has no queue for kernels", st);
+    return unusable(device, "it has no queue for kernels", st);
   }
   link_chain(device, &chain);
   device->instance->GetPhysicalDeviceFeatures2(device->physical->handle,
-                                               &chain.all);
+                                               &chain.core);
   read_features(&chain, &device->has);
-  vk_read_float_modes(device);
+  vk_device_read_float_controls(device);
   choose_features(&device->has, &chain);
   uint32_t count = choose_extensions(device, extensions);
   VkPhysicalDeviceConditionalRenderingFeaturesEXT conditional = {
@@ -191,7 +197,7 @@ static vyre_code create(vk_device *device, vyre_status *st) {
                                                  &asked);
     device->has.conditional = conditional.conditionalRendering;
     conditional.inheritedConditionalRendering = VK_FALSE;
-    conditional.pNext = &chain.all;
+    conditional.pNext = &chain.core;
   }
   const VkDeviceQueueCreateInfo queue = {
       .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
@@ -201,19 +207,19 @@ static vyre_code create(vk_device *device, vyre_status *st) {
   const VkDeviceCreateInfo info = {
       .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
       .pNext = device->has.conditional ? (const void *)&conditional
-                                       : (const void *)&chain.all,
+                                       : (const void *)&chain.core,
       .queueCreateInfoCount = 1,
       .pQueueCreateInfos = &queue,
       .enabledExtensionCount = count,
       .ppEnabledExtensionNames = extensions};
-  vk_instance_uses();
+  vk_instance_mark_used();
   VkResult result = device->instance->CreateDevice(
       device->physical->handle, &info, NULL, &device->handle);
   if (result != VK_SUCCESS) {
     device->handle = VK_NULL_HANDLE;
     return vk_failed(device, result, "vkCreateDevice", st);
   }
-  vyre_code code = vk_load_calls(device, st);
+  vyre_code code = vk_device_load_functions(device, st);
   if (code != VYRE_OK) {
     /* Not even a way to destroy it is certain then. */
     if (device->api.DestroyDevice) {
@@ -229,28 +235,28 @@ static vyre_code create(vk_device *device, vyre_status *st) {
 /* --- sharing it ------------------------------------------------------------------*/
 
 /* Of all devices of the process; free ones have no references. */
-static vk_logical all[2 * VK_MOST_PHYSICAL];
+static vk_logical_device shared[2 * VK_MAX_PHYSICAL_DEVICES];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static vk_logical *find_shared(const vk_physical *physical) {
-  for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-    if (all[i].references > 0 && all[i].physical == physical &&
-        !atomic_load(&all[i].is_lost)) {
-      return &all[i];
+static vk_logical_device *find_shared(const vk_physical_device *physical) {
+  for (size_t i = 0; i < sizeof shared / sizeof shared[0]; i++) {
+    if (shared[i].references > 0 && shared[i].physical == physical &&
+        !atomic_load(&shared[i].is_lost)) {
+      return &shared[i];
     }
   }
   return NULL;
 }
 
 /* A place for one more; where all are taken, the device's own. */
-static vk_logical *find_place(vk_device *device) {
-  for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-    if (all[i].references == 0) return &all[i];
+static vk_logical_device *find_free_entry(vk_device *device) {
+  for (size_t i = 0; i < sizeof shared / sizeof shared[0]; i++) {
+    if (shared[i].references == 0) return &shared[i];
   }
-  return &device->own;
+  return &device->private_logical;
 }
 
-static void keep(vk_device *device, vk_logical *to) {
+static void store(vk_device *device, vk_logical_device *to) {
   to->physical = device->physical;
   to->references = 1;
   atomic_store(&to->is_lost, false);
@@ -264,10 +270,10 @@ static void keep(vk_device *device, vk_logical *to) {
   device->logical = to;
 }
 
-vyre_code vk_logical_take(vk_device *device, vyre_status *st) {
+vyre_code vk_logical_device_acquire(vk_device *device, vyre_status *st) {
   vyre_code code = VYRE_OK;
   pthread_mutex_lock(&lock);
-  vk_logical *found = find_shared(device->physical);
+  vk_logical_device *found = find_shared(device->physical);
   if (found) {
     found->references++;
     device->handle = found->handle;
@@ -278,31 +284,31 @@ vyre_code vk_logical_take(vk_device *device, vyre_status *st) {
     device->api = found->api;
     device->logical = found;
   } else {
-    code = create(device, st);
-    if (code == VYRE_OK) keep(device, find_place(device));
+    code = create_device(device, st);
+    if (code == VYRE_OK) store(device, find_free_entry(device));
   }
-  if (code == VYRE_OK) vk_forks_enter(device);
+  if (code == VYRE_OK) vk_fork_list_add(device);
   pthread_mutex_unlock(&lock);
   return code;
 }
 
-void vk_logical_bring(vk_device *device) {
-  keep(device, &device->own);
-  device->is_brought = true;
-  vk_forks_enter(device);
+void vk_logical_device_wrap_external(vk_device *device) {
+  store(device, &device->private_logical);
+  device->is_external = true;
+  vk_fork_list_add(device);
 }
 
-void vk_logical_forked(void) {
+void vk_logical_device_after_fork(void) {
   pthread_mutex_init(&lock, NULL);
 }
 
-void vk_logical_give(vk_device *device) {
-  vk_logical *from = device->logical;
-  vk_forks_leave(device);
+void vk_logical_device_release(vk_device *device) {
+  vk_logical_device *from = device->logical;
+  vk_fork_list_remove(device);
   pthread_mutex_lock(&lock);
   if (--from->references == 0) {
     pthread_mutex_destroy(&from->queue_lock);
-    if (!device->is_brought) device->api.DestroyDevice(device->handle, NULL);
+    if (!device->is_external) device->api.DestroyDevice(device->handle, NULL);
   }
   pthread_mutex_unlock(&lock);
 }

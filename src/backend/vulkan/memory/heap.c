@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Device memory: few large blocks, each with one buffer over all of it; ranges are
  * cut from the first hole that is large enough, and holes that touch become one. */
+#include "backend/vulkan/memory/heap.h"
+
 #include <string.h>
 
-#include "backend/vulkan/vulkan.h"
+#include "backend/vulkan/command/encoded_dispatch.h"
+#include "backend/vulkan/command/submit.h"
+#include "backend/vulkan/device/device.h"
+#include "backend/vulkan/device/functions.h"
+#include "backend/vulkan/memory/staging.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "hal/launch.h"
@@ -23,7 +29,7 @@ struct vk_block {
   VkBuffer buffer;
   unsigned char *host;
   uint64_t size, id;
-  vk_where where;
+  vk_memory_kind kind;
   bool is_imported; /* the caller's memory: in no list */
   hole *holes;
   size_t hole_count, hole_capacity, ranges;
@@ -32,7 +38,7 @@ struct vk_block {
 /* --- types ---------------------------------------------------------------------------*/
 
 /* What only those may use who asked the device for it. */
-static const VkMemoryPropertyFlags special =
+static const VkMemoryPropertyFlags excluded_flags =
     VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT | VK_MEMORY_PROPERTY_PROTECTED_BIT |
     VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD |
     VK_MEMORY_PROPERTY_DEVICE_UNCACHED_BIT_AMD;
@@ -40,37 +46,37 @@ static const VkMemoryPropertyFlags special =
 /* The type of @p bits that has all of @p want, and, if there is one, @p wish, with the
  * largest heap; UINT32_MAX: none. */
 static uint32_t find_type(const VkPhysicalDeviceMemoryProperties *memory,
-                          uint32_t bits, VkMemoryPropertyFlags want,
-                          VkMemoryPropertyFlags wish) {
-  for (unsigned round = 0; round < 2; round++) {
-    VkMemoryPropertyFlags all = round == 0 ? want | wish : want;
+                          uint32_t bits, VkMemoryPropertyFlags required,
+                          VkMemoryPropertyFlags preferred) {
+  for (unsigned attempt = 0; attempt < 2; attempt++) {
+    VkMemoryPropertyFlags all = attempt == 0 ? required | preferred : required;
     uint32_t best = UINT32_MAX;
-    uint64_t most = 0;
+    uint64_t max = 0;
     for (uint32_t i = 0; i < memory->memoryTypeCount; i++) {
       VkMemoryPropertyFlags has = memory->memoryTypes[i].propertyFlags;
       uint64_t size =
           memory->memoryHeaps[memory->memoryTypes[i].heapIndex].size;
-      if (!(bits >> i & 1) || (has & all) != all || has & special) continue;
-      if (size <= most)
-        continue; /* of equals the first, as drivers rank them */
+      if (!(bits >> i & 1) || (has & all) != all || has & excluded_flags)
+        continue;
+      if (size <= max) continue; /* of equals the first, as drivers rank them */
       best = i;
-      most = size;
+      max = size;
     }
     if (best != UINT32_MAX) return best;
   }
   return UINT32_MAX;
 }
 
-static uint32_t type_of(const vk_device *device, vk_where where,
-                        uint32_t bits) {
+static uint32_t choose_type(const vk_device *device, vk_memory_kind kind,
+                            uint32_t bits) {
   const VkPhysicalDeviceMemoryProperties *memory = &device->physical->memory;
   const VkMemoryPropertyFlags own = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
                               host = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
                                      VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
                               cached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
-  if (where == VK_WHERE_HOST) return find_type(memory, bits, host, cached);
-  return device->is_in_place ? find_type(memory, bits, own | host, cached)
-                             : find_type(memory, bits, own, 0);
+  if (kind == VK_MEMORY_KIND_HOST) return find_type(memory, bits, host, cached);
+  return device->is_unified ? find_type(memory, bits, own | host, cached)
+                            : find_type(memory, bits, own, 0);
 }
 
 /* --- blocks ------------------------------------------------------------------------*/
@@ -99,7 +105,7 @@ static uint32_t import_type(const vk_device *device, const void *host,
   for (uint32_t i = 0; i < memory->memoryTypeCount; i++) {
     VkMemoryPropertyFlags has = memory->memoryTypes[i].propertyFlags;
     if ((found.memoryTypeBits & bits) >> i & 1 &&
-        has & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT && !(has & special)) {
+        has & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT && !(has & excluded_flags)) {
       return i;
     }
   }
@@ -124,14 +130,14 @@ bool vk_can_import(const vk_device *device) {
       .sType = VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES};
   device->instance->GetPhysicalDeviceExternalBufferProperties(
       device->physical->handle, &asked, &found);
-  VkExternalMemoryFeatureFlags can =
+  VkExternalMemoryFeatureFlags features =
       found.externalMemoryProperties.externalMemoryFeatures;
-  return can & VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT &&
-         !(can & VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT);
+  return features & VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT &&
+         !(features & VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT);
 }
 
 /* @p host: memory of the caller that becomes the block's; or NULL. */
-static VkResult fill_block(vk_device *device, vk_block *block, void *host) {
+static VkResult init_block(vk_device *device, vk_block *block, void *host) {
   const vk_api *api = &device->api;
   const VkExternalMemoryBufferCreateInfo external = {
       .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
@@ -154,7 +160,7 @@ static VkResult fill_block(vk_device *device, vk_block *block, void *host) {
       .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT,
       .pHostPointer = host};
   uint32_t type = host ? import_type(device, host, need.memoryTypeBits)
-                       : type_of(device, block->where, need.memoryTypeBits);
+                       : choose_type(device, block->kind, need.memoryTypeBits);
   /* The caller's memory cannot be more than it is. */
   if (host && need.size > block->size) type = UINT32_MAX;
   if (type == UINT32_MAX) {
@@ -174,7 +180,8 @@ static VkResult fill_block(vk_device *device, vk_block *block, void *host) {
   result =
       api->BindBufferMemory(device->handle, block->buffer, block->memory, 0);
   if (result != VK_SUCCESS || host) return result;
-  if (block->where == VK_WHERE_DEVICE && !device->is_in_place) return result;
+  if (block->kind == VK_MEMORY_KIND_DEVICE && !device->is_unified)
+    return result;
   void *mapped = NULL;
   result = api->MapMemory(device->handle, block->memory, 0, VK_WHOLE_SIZE, 0,
                           &mapped);
@@ -182,59 +189,61 @@ static VkResult fill_block(vk_device *device, vk_block *block, void *host) {
   return result;
 }
 
-static uint32_t heap_of(const vk_device *device, vk_where where) {
-  uint32_t type = device->heap.type[where];
+static uint32_t heap_index(const vk_device *device, vk_memory_kind kind) {
+  uint32_t type = device->heap.type[kind];
   return device->physical->memory.memoryTypes[type].heapIndex;
 }
 
-uint64_t vk_heap_bytes(const vk_device *device, vk_where where) {
-  return device->physical->memory.memoryHeaps[heap_of(device, where)].size;
+uint64_t vk_heap_bytes(const vk_device *device, vk_memory_kind kind) {
+  return device->physical->memory.memoryHeaps[heap_index(device, kind)].size;
 }
 
-bool vk_budget_read(const vk_device *device, vk_where where, vk_budget *out) {
-  uint32_t at = heap_of(device, where);
+bool vk_budget_read(const vk_device *device, vk_memory_kind kind,
+                    vk_budget *out) {
+  uint32_t at = heap_index(device, kind);
   *out = (vk_budget){0};
   if (!device->has.budget) return false;
-  VkPhysicalDeviceMemoryBudgetPropertiesEXT now = {
+  VkPhysicalDeviceMemoryBudgetPropertiesEXT budget = {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
   VkPhysicalDeviceMemoryProperties2 all = {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2,
-      .pNext = &now};
+      .pNext = &budget};
   device->instance->GetPhysicalDeviceMemoryProperties2(device->physical->handle,
                                                        &all);
-  out->most = now.heapBudget[at];
-  out->used = now.heapUsage[at];
-  return out->most > 0; /* drivers that do not know it say 0 */
+  out->max = budget.heapBudget[at];
+  out->used = budget.heapUsage[at];
+  return out->max > 0; /* drivers that do not know it say 0 */
 }
 
 /* What goes beyond the budget would be put out of the device's memory, or take it
  * from another program: slow, or the end of one of them. */
-static vyre_code check_budget(const vk_device *device, vk_where where,
+static vyre_code check_budget(const vk_device *device, vk_memory_kind kind,
                               uint64_t size, vyre_status *st) {
-  vk_budget now;
-  if (!vk_budget_read(device, where, &now)) return VYRE_OK;
-  uint64_t left = now.used < now.most ? now.most - now.used : 0;
+  vk_budget budget;
+  if (!vk_budget_read(device, kind, &budget)) return VYRE_OK;
+  uint64_t left = budget.used < budget.max ? budget.max - budget.used : 0;
   if (size <= left) return VYRE_OK;
   return VYRE_FAIL_WITH(
       st, VYRE_DEVICE_OUT_OF_MEMORY, VYRE_KIND_STORAGE_RESERVE_FAILED,
       "memory budget",
-      VYRE_NUMBERS({"requested_bytes", size}, {"used_bytes", now.used},
-                   {"budget_bytes", now.most}),
+      VYRE_NUMBERS({"requested_bytes", size}, {"used_bytes", budget.used},
+                   {"budget_bytes", budget.max}),
       "free resident buffers and pipelines, close other programs that use the "
       "device, or split the data",
       "device '%s' has %llu bytes left of its budget of %llu, and %llu are "
       "needed",
       vyre_device_name(&device->base), (unsigned long long)left,
-      (unsigned long long)now.most, (unsigned long long)size);
+      (unsigned long long)budget.max, (unsigned long long)size);
 }
 
 static vyre_code block_failed(vk_device *device, VkResult result,
-                              vk_where where, uint64_t size, vyre_status *st) {
+                              vk_memory_kind kind, uint64_t size,
+                              vyre_status *st) {
   if (result != VK_ERROR_OUT_OF_DEVICE_MEMORY &&
       result != VK_ERROR_TOO_MANY_OBJECTS) {
     return vk_failed(device, result, "a block of memory", st);
   }
-  uint64_t heap = vk_heap_bytes(device, where);
+  uint64_t heap = vk_heap_bytes(device, kind);
   vyre_code code = VYRE_FAIL_WITH(
       st, VYRE_DEVICE_OUT_OF_MEMORY, VYRE_KIND_STORAGE_RESERVE_FAILED, NULL,
       VYRE_NUMBERS({"requested_bytes", size}, {"heap_bytes", heap},
@@ -266,14 +275,15 @@ static vyre_code import_failed(vk_device *device, VkResult result,
 }
 
 /* Under the lock. */
-static vyre_code make_block(vk_device *device, vk_where where, uint64_t size,
-                            void *host, vk_block **out, vyre_status *st) {
+static vyre_code create_block(vk_device *device, vk_memory_kind kind,
+                              uint64_t size, void *host, vk_block **out,
+                              vyre_status *st) {
   vyre_allocator allocator = device->base.allocator;
-  if (!host) VYRE_TRY(check_budget(device, where, size, st));
+  if (!host) VYRE_TRY(check_budget(device, kind, size, st));
   vk_block *block = vyre__resize(allocator, NULL, 0, sizeof *block);
   if (!block) return vyre__no_memory(st, "vulkan", "blocks of memory", 1);
   *block = (vk_block){.size = size,
-                      .where = where,
+                      .kind = kind,
                       .is_imported = host != NULL,
                       .id = ++device->heap.last_id};
   if (!vyre__reserve(allocator, &block->holes, &block->hole_capacity, 8,
@@ -281,23 +291,23 @@ static vyre_code make_block(vk_device *device, vk_where where, uint64_t size,
     free_block(device, block);
     return vyre__no_memory(st, "vulkan", "blocks of memory", 1);
   }
-  VkResult result = fill_block(device, block, host);
+  VkResult result = init_block(device, block, host);
   if (result != VK_SUCCESS) {
     free_block(device, block);
     return host ? import_failed(device, result, size, st)
-                : block_failed(device, result, where, size, st);
+                : block_failed(device, result, kind, size, st);
   }
   block->holes[0] = (hole){0, size};
   block->hole_count = 1;
-  atomic_fetch_add(&device->counts.device_blocks, 1);
+  atomic_fetch_add(&device->counters.device_blocks, 1);
   *out = block;
   return VYRE_OK;
 }
 
 /* --- ranges ------------------------------------------------------------------------*/
 
-static bool cut(vk_device *device, vk_block *block, uint64_t size,
-                vk_range *out) {
+static bool alloc_from_block(vk_device *device, vk_block *block, uint64_t size,
+                             vk_range *out) {
   for (size_t i = 0; i < block->hole_count; i++) {
     hole *h = &block->holes[i];
     if (h->size < size) continue;
@@ -325,43 +335,43 @@ static bool cut(vk_device *device, vk_block *block, uint64_t size,
   return false;
 }
 
-static vyre_code take_locked(vk_device *device, vk_where where, uint64_t size,
-                             vk_range *out, vyre_status *st) {
+static vyre_code alloc_locked(vk_device *device, vk_memory_kind kind,
+                              uint64_t size, vk_range *out, vyre_status *st) {
   vk_heap *heap = &device->heap;
-  for (vk_block *b = heap->blocks[where]; b; b = b->next) {
-    if (cut(device, b, size, out)) return VYRE_OK;
+  for (vk_block *b = heap->blocks[kind]; b; b = b->next) {
+    if (alloc_from_block(device, b, size, out)) return VYRE_OK;
   }
-  vk_block *made = NULL;
+  vk_block *block = NULL;
   uint64_t bytes = size > BLOCK_BYTES / 2 ? size : BLOCK_BYTES;
   vyre_code code =
-      make_block(device, where, bytes, NULL, &made, bytes > size ? NULL : st);
+      create_block(device, kind, bytes, NULL, &block, bytes > size ? NULL : st);
   if (code != VYRE_OK && bytes > size) { /* a small one may still be there */
-    VYRE_TRY(make_block(device, where, size, NULL, &made, st));
+    VYRE_TRY(create_block(device, kind, size, NULL, &block, st));
   } else if (code != VYRE_OK) {
     return code;
   }
-  if (!made) return vyre__no_memory(st, "vulkan", "blocks of memory", 1);
-  made->next = heap->blocks[where];
-  heap->blocks[where] = made;
-  return cut(device, made, size, out)
+  if (!block) return vyre__no_memory(st, "vulkan", "blocks of memory", 1);
+  block->next = heap->blocks[kind];
+  heap->blocks[kind] = block;
+  return alloc_from_block(device, block, size, out)
              ? VYRE_OK
              : vyre__no_memory(st, "vulkan", "ranges of memory", 1);
 }
 
-static vyre_code take_once(vk_device *device, vk_where where, uint64_t size,
-                           vk_range *out, vyre_status *st) {
+static vyre_code try_alloc(vk_device *device, vk_memory_kind kind,
+                           uint64_t size, vk_range *out, vyre_status *st) {
   pthread_mutex_lock(&device->heap.lock);
-  vyre_code code = take_locked(device, where, size, out, st);
+  vyre_code code = alloc_locked(device, kind, size, out, st);
   pthread_mutex_unlock(&device->heap.lock);
   return code;
 }
 
 /* Blocks that nobody has anything in go back to the device. False: there are none. */
-static bool drop_empty(vk_device *device) {
+static bool free_empty_blocks(vk_device *device) {
   vk_heap *heap = &device->heap;
-  vk_block *gone = NULL;
+  vk_block *empty = NULL;
   pthread_mutex_lock(&heap->lock);
-  for (unsigned i = 0; i < VK_WHERE_COUNT; i++) {
+  for (unsigned i = 0; i < VK_MEMORY_KIND_COUNT; i++) {
     for (vk_block **at = &heap->blocks[i]; *at;) {
       vk_block *block = *at;
       if (block->ranges > 0) {
@@ -369,48 +379,50 @@ static bool drop_empty(vk_device *device) {
         continue;
       }
       *at = block->next;
-      block->next = gone;
-      gone = block;
+      block->next = empty;
+      empty = block;
     }
   }
   pthread_mutex_unlock(&heap->lock);
-  if (!gone) return false;
-  vk_ring_settle(device);
-  while (gone) {
-    vk_block *block = gone;
-    gone = block->next;
+  if (!empty) return false;
+  vk_staging_ring_wait(device);
+  while (empty) {
+    vk_block *block = empty;
+    empty = block->next;
     free_block(device, block);
   }
   return true;
 }
 
-vyre_code vk_range_take(vk_device *device, vk_where where, uint64_t size,
-                        vk_range *out, vyre_status *st) {
-  uint64_t a = device->heap.alignment, heap = vk_heap_bytes(device, where);
-  uint64_t most = device->most_block < heap ? device->most_block : heap;
+vyre_code vk_range_alloc(vk_device *device, vk_memory_kind kind, uint64_t size,
+                         vk_range *out, vyre_status *st) {
+  uint64_t a = device->heap.alignment, heap = vk_heap_bytes(device, kind);
+  uint64_t max =
+      device->max_block_bytes < heap ? device->max_block_bytes : heap;
   *out = (vk_range){0};
-  if (size > most || a > most - size) {
+  if (size > max || a > max - size) {
     return VYRE_FAIL_WITH(
         st, VYRE_DEVICE_OUT_OF_MEMORY, VYRE_KIND_STORAGE_RESERVE_FAILED, NULL,
-        VYRE_NUMBERS({"requested_bytes", size}, {"most_bytes", most}),
+        VYRE_NUMBERS({"requested_bytes", size}, {"most_bytes", max}),
         "split the data, or let kernels have them as resident buffers",
         "%llu bytes are needed in one piece, of which device '%s' has at most "
         "%llu",
         (unsigned long long)size, vyre_device_name(&device->base),
-        (unsigned long long)most);
+        (unsigned long long)max);
   }
   size = size == 0 ? a : (size + a - 1) / a * a;
-  vyre_code code = take_once(device, where, size, out, st);
+  vyre_code code = try_alloc(device, kind, size, out, st);
   if (code != VYRE_DEVICE_OUT_OF_MEMORY) return code;
   /* What is kept for another time may have what is needed now. */
-  bool has_jobs = vk_jobs_drop(device), has_blocks = drop_empty(device);
-  if (!has_jobs && !has_blocks) return code;
+  bool has_dispatches = vk_dispatches_free_idle(device),
+       has_blocks = free_empty_blocks(device);
+  if (!has_dispatches && !has_blocks) return code;
   if (st) *st = (vyre_status){0};
-  return take_once(device, where, size, out, st);
+  return try_alloc(device, kind, size, out, st);
 }
 
 /* Puts the range back among the holes of its block. */
-static void put_back(vk_block *block, uint64_t offset, uint64_t size) {
+static void add_hole(vk_block *block, uint64_t offset, uint64_t size) {
   size_t at = 0;
   while (at < block->hole_count && block->holes[at].offset < offset) at++;
   hole *before = at > 0 ? &block->holes[at - 1] : NULL;
@@ -436,30 +448,30 @@ static void put_back(vk_block *block, uint64_t offset, uint64_t size) {
 }
 
 /* An empty block goes back to the device, but for one of the usual size. */
-static bool is_to_go(const vk_heap *heap, const vk_block *block) {
+static bool should_free(const vk_heap *heap, const vk_block *block) {
   if (block->ranges > 0) return false;
   if (block->is_imported || block->size > BLOCK_BYTES) return true;
-  for (const vk_block *b = heap->blocks[block->where]; b; b = b->next) {
+  for (const vk_block *b = heap->blocks[block->kind]; b; b = b->next) {
     if (b != block && b->ranges == 0) return true;
   }
   return false;
 }
 
-void vk_range_give(vk_device *device, vk_range *range) {
+void vk_range_free(vk_device *device, vk_range *range) {
   vk_block *block = range->block;
   if (!block) return;
   vk_heap *heap = &device->heap;
   pthread_mutex_lock(&heap->lock);
-  put_back(block, range->offset, range->size);
-  bool goes = is_to_go(heap, block);
-  if (goes) {
-    vk_block **at = &heap->blocks[block->where];
+  add_hole(block, range->offset, range->size);
+  bool is_freed = should_free(heap, block);
+  if (is_freed) {
+    vk_block **at = &heap->blocks[block->kind];
     while (*at && *at != block) at = &(*at)->next;
     if (*at) *at = block->next; /* an imported one is in no list */
   }
   pthread_mutex_unlock(&heap->lock);
-  if (goes) {
-    vk_ring_settle(device); /* copies to it may be on their way */
+  if (is_freed) {
+    vk_staging_ring_wait(device); /* copies to it may be on their way */
     free_block(device, block);
   }
   *range = (vk_range){0};
@@ -471,17 +483,17 @@ vyre_code vk_heap_init(vk_device *device, vyre_status *st) {
   const VkPhysicalDeviceLimits *limits = &device->physical->properties.limits;
   vk_heap *heap = &device->heap;
   pthread_mutex_init(&heap->lock, NULL);
-  vk_ring_init(device);
+  vk_staging_ring_init(device);
   heap->alignment = limits->minStorageBufferOffsetAlignment;
   if (heap->alignment < limits->minUniformBufferOffsetAlignment) {
     heap->alignment = limits->minUniformBufferOffsetAlignment;
   }
   if (heap->alignment < 64) heap->alignment = 64;
-  for (unsigned i = 0; i < VK_WHERE_COUNT; i++) {
-    heap->type[i] = type_of(device, (vk_where)i, UINT32_MAX);
+  for (unsigned i = 0; i < VK_MEMORY_KIND_COUNT; i++) {
+    heap->type[i] = choose_type(device, (vk_memory_kind)i, UINT32_MAX);
   }
-  if (heap->type[VK_WHERE_DEVICE] == UINT32_MAX ||
-      heap->type[VK_WHERE_HOST] == UINT32_MAX) {
+  if (heap->type[VK_MEMORY_KIND_DEVICE] == UINT32_MAX ||
+      heap->type[VK_MEMORY_KIND_HOST] == UINT32_MAX) {
     return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
                      "use another device, or update this one's driver",
                      "device '%s' has no memory that the host sees",
@@ -490,23 +502,23 @@ vyre_code vk_heap_init(vk_device *device, vyre_status *st) {
   return VYRE_OK;
 }
 
-vyre_code vk_nothing_make(vk_device *device, vyre_status *st) {
+vyre_code vk_dummy_range_create(vk_device *device, vyre_status *st) {
   vk_heap *heap = &device->heap;
   vyre_code code = VYRE_OK;
   pthread_mutex_lock(&heap->lock);
-  if (!device->nothing.block) {
-    code = take_locked(device, VK_WHERE_DEVICE, heap->alignment,
-                       &device->nothing, st);
+  if (!device->dummy.block) {
+    code = alloc_locked(device, VK_MEMORY_KIND_DEVICE, heap->alignment,
+                        &device->dummy, st);
   }
   pthread_mutex_unlock(&heap->lock);
   return code;
 }
 
-void vk_heap_finish(vk_device *device) {
+void vk_heap_deinit(vk_device *device) {
   vk_heap *heap = &device->heap;
-  vk_range_give(device, &device->nothing);
-  vk_ring_finish(device);
-  for (unsigned i = 0; i < VK_WHERE_COUNT; i++) {
+  vk_range_free(device, &device->dummy);
+  vk_staging_ring_deinit(device);
+  for (unsigned i = 0; i < VK_MEMORY_KIND_COUNT; i++) {
     while (heap->blocks[i]) {
       vk_block *block = heap->blocks[i];
       heap->blocks[i] = block->next;
@@ -541,9 +553,10 @@ static vyre_code import(vk_device *device, vk_buffer *buffer, vyre_status *st) {
         (unsigned long long)a);
   }
   pthread_mutex_lock(&device->heap.lock);
-  vyre_code code =
-      make_block(device, VK_WHERE_DEVICE, size, buffer->base.host, &block, st);
-  if (code == VYRE_OK && !(block && cut(device, block, size, &buffer->range))) {
+  vyre_code code = create_block(device, VK_MEMORY_KIND_DEVICE, size,
+                                buffer->base.host, &block, st);
+  if (code == VYRE_OK &&
+      !(block && alloc_from_block(device, block, size, &buffer->range))) {
     code = vyre__no_memory(st, "vulkan", "ranges of memory", 1);
     if (block) free_block(device, block);
   }
@@ -556,18 +569,19 @@ vyre_code vk_buffer_init(vyre_device *device, vyre__buffer *buffer,
   vk_device *own = (vk_device *)device;
   vk_buffer *to = (vk_buffer *)buffer;
   if (buffer->is_imported) return import(own, to, st);
-  VYRE_TRY(vk_range_take(own, VK_WHERE_DEVICE, buffer->size, &to->range, st));
+  VYRE_TRY(
+      vk_range_alloc(own, VK_MEMORY_KIND_DEVICE, buffer->size, &to->range, st));
   vyre_code code = clear(own, &to->range, st);
   if (code != VYRE_OK) {
-    vk_range_give(own, &to->range);
+    vk_range_free(own, &to->range);
     return code;
   }
   buffer->host = to->range.host;
   return VYRE_OK;
 }
 
-void vk_buffer_finish(vyre_device *device, vyre__buffer *buffer) {
-  vk_range_give((vk_device *)device, &((vk_buffer *)buffer)->range);
+void vk_buffer_deinit(vyre_device *device, vyre__buffer *buffer) {
+  vk_range_free((vk_device *)device, &((vk_buffer *)buffer)->range);
 }
 
 vyre_code vk_buffer_write(vyre_device *device, vyre__buffer *buffer,

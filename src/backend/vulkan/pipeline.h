@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* A compiled kernel: its plan, one VkPipeline per phase, and idle encoded
+ * dispatches. */
+#ifndef VYRE_BACKEND_VULKAN_PIPELINE_H
+#define VYRE_BACKEND_VULKAN_PIPELINE_H
+
+#include "backend/vulkan/command/descriptor_layout.h"
+#include "backend/vulkan/device/device.h"
+#include "backend/vulkan/plan.h"
+
+typedef struct vk_dispatch vk_dispatch;
+
+enum { VK_DISPATCH_BUCKETS = 64, VK_MAX_IDLE_DISPATCHES = 1100 };
+
+/* Ways in which a kernel uses a uniform buffer; a mask. */
+enum vk_uniform_use {
+  /* The commands depend on its bytes: they are push constants, or bounds of grid
+   * loops. */
+  VK_UNIFORM_ENCODED = 1,
+  VK_UNIFORM_IN_BLOCK = 2, /* its bytes are in the launch block, in memory */
+};
+
+typedef struct vk_pipeline {
+  vyre_pipeline base;
+  struct vk_pipeline *next, **link; /* list of the device */
+  vk_plan plan;
+  vk_layout *layout;
+  const uint8_t *uniform_uses; /* vk_uniform_use of each buffer of the plan */
+  bool has_encoded_uniforms;
+  VkPipeline *phases; /* plan.phase_count, in the arena */
+  /* The phase of a kernel that may skip fuel, compiled with fuel; created when a
+   * launch limits loop iterations. */
+  VkPipeline counted_phase;
+  pthread_mutex_t counted_phase_lock;
+  void *cache; /* VkPipelineCache data in the arena, or NULL */
+  size_t cache_size;
+  _Atomic uint64_t group_ps; /* measured ps of a workgroup; 0: not measured */
+  pthread_mutex_t lock;      /* of the idle dispatches below */
+  vk_dispatch *buckets[VK_DISPATCH_BUCKETS];
+  vk_dispatch *oldest, *newest;
+  uint32_t idle_count;
+  uint64_t idle_bytes; /* device memory of the idle dispatches */
+} vk_pipeline;
+
+/* Pipeline entries of the backend table. */
+vyre_code vk_pipeline_init(vyre_pipeline *pipeline, vyre_status *st);
+void vk_pipeline_deinit(vyre_pipeline *pipeline);
+vyre_code vk_pipeline_load(vyre_pipeline *pipeline, const void *artifact,
+                           size_t size, vyre_status *st);
+vyre_code vk_pipeline_save(vyre_pipeline *pipeline, vyre_writer writer,
+                           vyre_status *st);
+vyre_code vk_pipeline_print(vyre_pipeline *pipeline, const char *form,
+                            vyre_writer writer, vyre_status *st);
+
+/* Fills pipeline->uniform_uses from the plan. Errors: VYRE_OUT_OF_MEMORY. */
+vyre_code vk_find_uniforms(vk_pipeline *pipeline, vyre_status *st);
+/* Returns the VkPipelines to dispatch. With @p counts_iterations, a kernel that
+ * may skip fuel is compiled with fuel on the first call. *out lives as long as the
+ * pipeline. */
+vyre_code vk_pipeline_phases(vk_pipeline *pipeline, bool counts_iterations,
+                             const VkPipeline **out, vyre_status *st);
+/* Dispatches each phase with an empty grid, so that drivers that compile at the
+ * first dispatch do so now. */
+vyre_code vk_warm_up(vk_pipeline *pipeline, const VkPipeline *phases,
+                     uint32_t count, vyre_status *st);
+
+/* Translates the features of the device into the targets of lowering and of the
+ * SPIR-V emitter. */
+void vk_target_init(const vk_device *device, const vyre_pipeline *pipeline,
+                    vyre__target *lir_target, vyre__spirv_target *spirv_target);
+
+#endif
