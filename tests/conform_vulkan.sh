@@ -39,7 +39,7 @@ if grep -q '^vulkan: not there' <<<"$devices"; then
   echo "skipped: there is no Vulkan device"
   exit 77
 fi
-if grep -qF "VK_INSTANCE_LAYERS asks for" <<<"$devices"; then
+if grep -qF "of VK_INSTANCE_LAYERS is not installed" <<<"$devices"; then
   echo "note: without $layer (vulkan-validationlayers)"
   layer=
 else

@@ -634,8 +634,7 @@ TEST(auto_takes_it_where_it_can_compile_and_says_so_where_not) {
   static const struct {
     const char *llvm, *name, *reason;
   } cases[] = {
-      {NULL, "cpu", /* the runtime's text */
-       "auto: the best that is there; there is no GPU"}, /* lint: english-ok */
+      {NULL, "cpu", "auto: best available device; no GPU"},
       {"none", "ref", "is disabled by 'none' in VYRE_LLVM"},
       {"/nowhere/libLLVM.so", "ref", "the file in VYRE_LLVM is not an LLVM 19"},
   };

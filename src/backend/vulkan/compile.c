@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Compiles pipelines: lowers a program to SPIR-V, or reads a cached
+ * artifact, and creates the VkPipelines. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +16,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-/* --- limits ----------------------------------------------------------------------*/
+/* --- limits --------------------------------------------------------------- */
 
 static vyre_code limit_exceeded(const vk_pipeline *own, const char *resource,
                                 uint64_t needed, uint64_t max,
@@ -22,7 +24,7 @@ static vyre_code limit_exceeded(const vk_pipeline *own, const char *resource,
   return VYRE_FAIL_WITH(
       st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED, NULL,
       VYRE_NUMBERS({"needed", needed}, {"most", max}),
-      "split the kernel, or take device 'cpu'",
+      "split the kernel, or use device 'cpu'",
       "kernel '%.60s' needs %llu %s; device '%s' has at most %llu",
       own->base.program->name, (unsigned long long)needed, resource,
       vyre_device_name(own->base.device), (unsigned long long)max);
@@ -36,8 +38,8 @@ static vyre_code check_limits(const vk_pipeline *own, vyre_status *st) {
     storage += !own->plan.descriptors[i].is_uniform;
   }
   if (storage > l->maxPerStageDescriptorStorageBuffers) {
-    return limit_exceeded(own, "buffers, those of the driver included", storage,
-                          l->maxPerStageDescriptorStorageBuffers, st);
+    return limit_exceeded(own, "storage buffers, including internal ones",
+                          storage, l->maxPerStageDescriptorStorageBuffers, st);
   }
   uint32_t block = device->uses_push_constants ? l->maxUniformBufferRange
                                                : l->maxStorageBufferRange;
@@ -46,16 +48,17 @@ static vyre_code check_limits(const vk_pipeline *own, vyre_status *st) {
                           block, st);
   }
   if (own->plan.shared_bytes > l->maxComputeSharedMemorySize) {
-    return limit_exceeded(own, "bytes of shared memory as the device has it",
-                          own->plan.shared_bytes, l->maxComputeSharedMemorySize,
-                          st);
+    return limit_exceeded(
+        own, "bytes of shared memory in the layout of the device",
+        own->plan.shared_bytes, l->maxComputeSharedMemorySize, st);
   }
   return VYRE_OK;
 }
 
-/* --- pipelines of the device -------------------------------------------------------*/
+/* --- VkPipelines ---------------------------------------------------------- */
 
-/* What a driver says of bytes that it wrote: they are only handed to the same. */
+/* Returns true if pipeline cache data was written by the same driver and
+ * device. Other data is not passed to the driver. */
 static bool is_cache_for_device(const vk_device *device, const void *bytes,
                                 size_t size) {
   const VkPhysicalDeviceProperties *p = &device->physical->properties;
@@ -69,7 +72,7 @@ static bool is_cache_for_device(const vk_device *device, const void *bytes,
                 sizeof head.pipelineCacheUUID) == 0;
 }
 
-/* What the driver made of the module; without memory it is just not kept. */
+/* Saves the driver's pipeline cache data. Without memory it is not saved. */
 static void save_driver_cache(vk_pipeline *own, VkPipelineCache cache) {
   const vk_device *device = (const vk_device *)own->base.device;
   size_t size = 0;
@@ -86,7 +89,8 @@ static void save_driver_cache(vk_pipeline *own, VkPipelineCache cache) {
   }
 }
 
-/* @p counts: rounds of loops, of a kernel that may do without. */
+/* Creates the VkPipeline of a phase. @p counts_iterations: with fuel, for a
+ * kernel that may skip it. */
 static VkResult create_phase(const vk_pipeline *own, uint32_t phase,
                              bool counts_iterations, VkShaderModule module,
                              VkPipelineCache cache, VkPipeline *out) {
@@ -134,14 +138,14 @@ static vyre_code compile_failed(vk_pipeline *own, VkResult result,
                                 vyre_status *st) {
   vk_device *device = (vk_device *)own->base.device;
   vyre_status inner = {0};
-  vyre_code code = vk_failed(device, result, "a pipeline", &inner);
+  vyre_code code = vk_failed(device, result, "pipeline creation", &inner);
   if (code != VYRE_DISPATCH_FAILED) {
-    return vk_failed(device, result, "a pipeline", st);
+    return vk_failed(device, result, "pipeline creation", st);
   }
   return VYRE_FAIL_WITH(
       st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE, NULL,
       VYRE_NUMBERS({"result", (uint64_t)(uint32_t)result}),
-      "update the driver of the device, or take device 'cpu'",
+      "update the driver of the device, or use device 'cpu'",
       "device '%s' could not compile kernel '%.60s': VkResult %d",
       vyre_device_name(own->base.device), own->base.program->name, (int)result);
 }
@@ -180,7 +184,7 @@ static void add_to_device(vk_device *device, vk_pipeline *own) {
   pthread_mutex_unlock(&device->pipeline_lock);
 }
 
-/* The module once more, with rounds counted. */
+/* Creates the phase that counts loop iterations. */
 static vyre_code create_counted_phase(vk_pipeline *own, vyre_status *st) {
   const vk_device *device = (const vk_device *)own->base.device;
   const vk_api *api = &device->api;
@@ -216,12 +220,12 @@ vyre_code vk_pipeline_phases(vk_pipeline *own, bool counts_iterations,
   return code;
 }
 
-/* The end of both ways to a pipeline: the plan is there. */
+/* Initialises a pipeline from its plan; compiling and loading both end here. */
 static vyre_code init_from_plan(vk_pipeline *own, const void *bytes,
                                 size_t size, vyre_status *st) {
   vk_device *device = (vk_device *)own->base.device;
   uint32_t count = own->plan.phase_count;
-  own->layout = NULL; /* one that could not be loaded is compiled */
+  own->layout = NULL; /* a failed load is followed by a compile */
   own->counted_phase = VK_NULL_HANDLE;
   own->cache = NULL;
   own->cache_size = 0;
@@ -265,7 +269,7 @@ void vk_pipeline_deinit(vyre_pipeline *pipeline) {
   pthread_mutex_destroy(&own->lock);
 }
 
-/* --- from a program ------------------------------------------------------------------*/
+/* --- compiling ------------------------------------------------------------ */
 
 static vyre_code translate(const vyre_pipeline *pipeline, vyre_arena *arena,
                            const vyre__lir_kernel **kernel,
@@ -292,7 +296,7 @@ static vyre_code compile_in(vk_pipeline *own, vyre_arena *arena,
 }
 
 vyre_code vk_pipeline_init(vyre_pipeline *pipeline, vyre_status *st) {
-  vyre_arena arena; /* of what is needed on the way only */
+  vyre_arena arena; /* for temporary data */
   vk_pipeline *own = (vk_pipeline *)pipeline;
   vyre_arena_init(&arena, pipeline->device->allocator);
   vyre_code code = compile_in(own, &arena, st);
@@ -300,7 +304,7 @@ vyre_code vk_pipeline_init(vyre_pipeline *pipeline, vyre_status *st) {
   return code == VYRE_OK ? init_from_plan(own, NULL, 0, st) : code;
 }
 
-/* --- the cache -----------------------------------------------------------------------*/
+/* --- cache artifacts ------------------------------------------------------ */
 
 vyre_code vk_pipeline_load(vyre_pipeline *pipeline, const void *artifact,
                            size_t size, vyre_status *st) {
@@ -320,20 +324,21 @@ vyre_code vk_pipeline_save(vyre_pipeline *pipeline, vyre_writer writer,
     return VYRE_OK;
   }
   return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED,
-                   "make room where the cache is",
+                   "free disk space for the cache",
                    "the writer refused a module of %u words",
                    (unsigned)own->plan.word_count);
 }
 
-/* --- for people ------------------------------------------------------------------------*/
+/* --- printing ------------------------------------------------------------- */
 
 vyre_code vk_pipeline_print(vyre_pipeline *pipeline, const char *form,
                             vyre_writer writer, vyre_status *st) {
   bool is_text = strcmp(form, "spirv-text") == 0;
   if (!is_text && strcmp(form, "spirv") != 0) {
     return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
-                     "ask for spirv or spirv-text",
-                     "device 'vulkan' has no code in the form '%.60s'", form);
+                     "use the form spirv or spirv-text",
+                     "device 'vulkan' cannot print code in the form '%.60s'",
+                     form);
   }
   vyre_arena arena;
   const vyre__lir_kernel *kernel;
@@ -347,7 +352,7 @@ vyre_code vk_pipeline_print(vyre_pipeline *pipeline, const char *form,
              !writer.write(writer.self, (const char *)module.words,
                            module.word_count * 4)) {
     code = VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED,
-                     "make room where the module goes",
+                     "free space for the output",
                      "the writer refused a module of %zu words",
                      module.word_count);
   }

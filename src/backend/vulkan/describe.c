@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What people are told of a device beside its capabilities: limits that kernels
- * meet, features that are used where they are there, and how much memory there is. */
+/* Describes a device as text: limits that kernels meet, features in use, and
+ * the memory heap. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,10 +8,10 @@
 #include "backend/vulkan/device/logical_device.h"
 #include "backend/vulkan/memory/heap.h"
 
-/* As it was when the device was opened. */
+/* Writes the heap and its budget at the time when the device was opened. */
 static void put_memory(const vk_device *device, char *out, size_t room) {
-  const char *way = device->is_unified ? "the host's too: nothing is staged"
-                                       : "reached through staging";
+  const char *way = device->is_unified ? "unified with host memory, no staging"
+                                       : "accessed through staging";
   unsigned long long all = vk_heap_bytes(device, VK_MEMORY_KIND_DEVICE);
   vk_budget b;
   if (vk_budget_read(device, VK_MEMORY_KIND_DEVICE, &b)) {
@@ -19,7 +19,7 @@ static void put_memory(const vk_device *device, char *out, size_t room) {
                    "\nheap: %llu bytes, %llu used of a budget of %llu; %s", all,
                    (unsigned long long)b.used, (unsigned long long)b.max, way);
   } else {
-    (void)snprintf(out, room, "\nheap: %llu bytes, no budget is told; %s", all,
+    (void)snprintf(out, room, "\nheap: %llu bytes, budget unknown; %s", all,
                    way);
   }
 }
@@ -44,13 +44,13 @@ void vk_device_describe(const vk_device *device, char *out, size_t room) {
                   {h->conditional, "conditional-rendering"},
                   {h->host_import, "external-memory-host"},
                   {h->budget, "memory-budget"}};
-  int used = snprintf(
-      out, room,
-      "limits: %u x %u x %u workgroups at once, %u bytes of push constants, "
-      "%u storage buffers\nfeatures:",
-      l->maxComputeWorkGroupCount[0], l->maxComputeWorkGroupCount[1],
-      l->maxComputeWorkGroupCount[2], l->maxPushConstantsSize,
-      l->maxPerStageDescriptorStorageBuffers);
+  int used =
+      snprintf(out, room,
+               "limits: %u x %u x %u workgroups per dispatch, %u bytes of push "
+               "constants, %u storage buffers\nfeatures:",
+               l->maxComputeWorkGroupCount[0], l->maxComputeWorkGroupCount[1],
+               l->maxComputeWorkGroupCount[2], l->maxPushConstantsSize,
+               l->maxPerStageDescriptorStorageBuffers);
   for (size_t i = 0; i < sizeof features / sizeof features[0]; i++) {
     if (!features[i].has || used < 0 || (size_t)used >= room) continue;
     used += snprintf(out + used, room - (size_t)used, " %s", features[i].name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What can be chosen of the device `vulkan`, also where the library is built without
- * it: an option is right or wrong wherever it is written. */
+/* Options of the device `vulkan`. A library built without Vulkan checks them
+ * too, so an option is valid or invalid everywhere. */
 #ifndef VYRE_BACKEND_VULKAN_OPTIONS_H
 #define VYRE_BACKEND_VULKAN_OPTIONS_H
 

@@ -14,8 +14,8 @@ enum { VK_DISPATCH_BUCKETS = 64, VK_MAX_IDLE_DISPATCHES = 1100 };
 
 /* Ways in which a kernel uses a uniform buffer; a mask. */
 enum vk_uniform_use {
-  /* The commands depend on its bytes: they are push constants, or bounds of grid
-   * loops. */
+  /* The commands depend on its bytes: they are push constants, or bounds of
+   * grid loops. */
   VK_UNIFORM_ENCODED = 1,
   VK_UNIFORM_IN_BLOCK = 2, /* its bytes are in the launch block, in memory */
 };
@@ -28,8 +28,8 @@ typedef struct vk_pipeline {
   const uint8_t *uniform_uses; /* vk_uniform_use of each buffer of the plan */
   bool has_encoded_uniforms;
   VkPipeline *phases; /* plan.phase_count, in the arena */
-  /* The phase of a kernel that may skip fuel, compiled with fuel; created when a
-   * launch limits loop iterations. */
+  /* The phase of a kernel that may skip fuel, compiled with fuel; created when
+   * a launch limits loop iterations. */
   VkPipeline counted_phase;
   pthread_mutex_t counted_phase_lock;
   void *cache; /* VkPipelineCache data in the arena, or NULL */
@@ -55,8 +55,8 @@ vyre_code vk_pipeline_print(vyre_pipeline *pipeline, const char *form,
 /* Fills pipeline->uniform_uses from the plan. Errors: VYRE_OUT_OF_MEMORY. */
 vyre_code vk_find_uniforms(vk_pipeline *pipeline, vyre_status *st);
 /* Returns the VkPipelines to dispatch. With @p counts_iterations, a kernel that
- * may skip fuel is compiled with fuel on the first call. *out lives as long as the
- * pipeline. */
+ * may skip fuel is compiled with fuel on the first call. *out lives as long as
+ * the pipeline. */
 vyre_code vk_pipeline_phases(vk_pipeline *pipeline, bool counts_iterations,
                              const VkPipeline **out, vyre_status *st);
 /* Dispatches each phase with an empty grid, so that drivers that compile at the

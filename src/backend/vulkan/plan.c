@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Builds the plan of a kernel, and writes and reads it as a cache artifact.
+ * Every number of an artifact is checked, because the file may be corrupt. */
 #include "backend/vulkan/plan.h"
 
 #include <string.h>
@@ -7,7 +9,7 @@
 #include "base/status.h"
 #include "hal/artifact.h"
 
-/* --- from a kernel ---------------------------------------------------------------*/
+/* --- building a plan ------------------------------------------------------ */
 
 static void *copy_array(vyre_arena *arena, const void *from, size_t count,
                         size_t element) {
@@ -26,7 +28,7 @@ vyre_code vk_plan_build(const vyre__lir_kernel *k,
                    .block_bytes = module->block_bytes,
                    .shared_bytes = module->shared_bytes,
                    .may_skip_fuel = module->may_skip_fuel};
-  /* OpAccessChain takes an index for a signed number. */
+  /* OpAccessChain reads an index as a signed number. */
   VYRE_TRY(
       vyre__host_plan_build(k, INT32_MAX, "vulkan", arena, &out->base, st));
   out->phase_count = module->entry_points;
@@ -42,9 +44,9 @@ vyre_code vk_plan_build(const vyre__lir_kernel *k,
                                module->word_count);
 }
 
-/* --- as bytes ----------------------------------------------------------------------*/
+/* --- artifacts ------------------------------------------------------------ */
 
-/* What there is beside the host's plan. */
+/* The numbers of a plan that are not in the host plan. */
 typedef struct vulkan_header {
   uint32_t push_bytes, block_bytes, shared_bytes, may_skip_fuel;
 } vulkan_header;
@@ -82,7 +84,7 @@ bool vk_artifact_write(const vk_plan *plan, const void *cache, size_t size,
 static vyre_code check_header(const vulkan_header *header, const vk_plan *p,
                               vyre_status *st) {
   if (header->push_bytes > VK_MAX_PUSH_BYTES || header->may_skip_fuel > 1) {
-    return vyre__artifact_bad(st, "its constants", header->push_bytes);
+    return vyre__artifact_bad(st, "its push constants", header->push_bytes);
   }
   if (header->block_bytes > VYRE__ARTIFACT_MAX) {
     return vyre__artifact_bad(st, "its launch block", header->block_bytes);
@@ -131,7 +133,8 @@ static bool is_valid_field(const vk_plan *p, const vyre__spirv_field *f) {
   return f->value != VYRE__SPIRV_LOOP_VALUE || f->index < p->loop_count;
 }
 
-/* Descriptors of the driver's own are there once; the block if it has bytes. */
+/* Checks all descriptors and fields. Descriptors other than buffers occur once;
+ * a launch block exists exactly if it has bytes. */
 static vyre_code check_bindings(const vk_plan *p, vyre_status *st) {
   uint32_t header[VYRE__SPIRV_BLOCK + 1] = {0};
   for (uint32_t i = 0; i < p->descriptor_count; i++) {
@@ -140,7 +143,7 @@ static vyre_code check_bindings(const vk_plan *p, vyre_status *st) {
     }
     uint32_t what = p->descriptors[i].what;
     if (++header[what] > 1 && what != VYRE__SPIRV_BUFFER) {
-      return vyre__artifact_bad(st, "a second descriptor of a kind", i);
+      return vyre__artifact_bad(st, "a duplicate descriptor", i);
     }
   }
   if (header[VYRE__SPIRV_BLOCK] != (p->block_bytes > 0)) {

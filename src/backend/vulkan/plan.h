@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What is needed to launch a compiled kernel, once the lowered one is gone: it is
- * kept with the module, in the cache too. */
+/* The part of a compiled kernel that a launch needs: the host plan, the
+ * descriptors, the fields of the launch block and the SPIR-V module. It
+ * outlives the LIR, and the cache stores it. */
 #ifndef VYRE_BACKEND_VULKAN_PLAN_H
 #define VYRE_BACKEND_VULKAN_PLAN_H
 
@@ -12,10 +13,11 @@
 #include "hal/host_plan.h"
 #include "lir/lir.h"
 
-/* Raised whenever the bytes that are kept or the modules of emit/spirv change. */
+/* Version of cached artifacts. Increase it when their format or the emitted
+ * SPIR-V changes. */
 enum { VK_ARTIFACT = 12 };
 
-enum { VK_MAX_PUSH_BYTES = 256 }; /* bytes of push constants that are used */
+enum { VK_MAX_PUSH_BYTES = 256 }; /* limit on push constants that kernels use */
 
 typedef struct vk_plan {
   VYRE__HOST_PLAN;
@@ -24,16 +26,18 @@ typedef struct vk_plan {
   uint32_t may_skip_fuel;
   const vyre__spirv_descriptor *descriptors;
   const vyre__spirv_field *fields;
-  const uint32_t *words; /* the module */
+  const uint32_t *words; /* the SPIR-V module */
 } vk_plan;
 
-/* Takes what it needs; lives in @p arena. Errors: VYRE_OUT_OF_MEMORY. */
+/* Builds a plan in @p arena; it refers to neither the kernel nor the module.
+ * Errors: VYRE_OUT_OF_MEMORY. */
 vyre_code vk_plan_build(const vyre__lir_kernel *kernel,
                         const vyre__spirv_module *module, vyre_arena *arena,
                         vk_plan *out, vyre_status *st);
 
-/* Plan and @p cache, as artifact.h has it. *cache is in @p bytes, the rest in
- * @p arena. Errors: VYRE_KERNEL_COMPILE_FAILED; VYRE_OUT_OF_MEMORY. */
+/* Write and read a plan and the driver's pipeline cache data as an artifact
+ * (hal/artifact.h). On reading, *cache points into @p bytes, and the plan is in
+ * @p arena. Errors: VYRE_KERNEL_COMPILE_FAILED, VYRE_OUT_OF_MEMORY. */
 bool vk_artifact_write(const vk_plan *plan, const void *cache, size_t size,
                        vyre_writer writer);
 vyre_code vk_artifact_read(const void *bytes, size_t size, vyre_arena *arena,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What stands for the device where the library is built without Vulkan's headers:
- * it is never there, and says why. */
+/* Stands in for the Vulkan backend if the library was built without Vulkan
+ * headers. The device is never available; its texts say why. */
 #include "vyre/vulkan.h"
 
 #include "backend/vulkan/options.h"
@@ -9,14 +9,14 @@
 
 static bool describe(uint32_t index, vyre_device_info *out) {
   (void)index;
-  out->note = "this library was built without the headers of Vulkan";
-  out->fix = "apt-get install libvulkan-dev, and build the library again";
+  out->note = "this library was built without Vulkan headers";
+  out->fix = "apt-get install libvulkan-dev, then build the library again";
   return false;
 }
 
 static bool is_ready(const vyre_context *context, const char **why) {
   (void)context;
-  *why = "auto: the best that is there; there is no GPU for 'vulkan'";
+  *why = "auto: best available device; no GPU for 'vulkan'";
   return false;
 }
 
@@ -30,8 +30,7 @@ const vyre__backend vyre__backend_vulkan = {
     .pipeline_size = sizeof(vyre_pipeline),
     .describe = describe,
     .is_ready = is_ready,
-    .options =
-        vk_options}; /* what is said of it is right or wrong all the same */
+    .options = vk_options}; /* options are still checked */
 
 vyre_code vyre_device_open_external_vulkan(vyre_context *context,
                                            const vyre_vulkan_handles *vulkan,
@@ -42,8 +41,8 @@ vyre_code vyre_device_open_external_vulkan(vyre_context *context,
   if (!out)
     return vyre__null_argument(st, "vyre_device_open_external_vulkan", "out");
   *out = NULL;
-  return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE,
-                   "build it where the headers of Vulkan are: apt-get install "
-                   "libvulkan-dev",
-                   "this library was built without Vulkan");
+  return VYRE_FAIL(
+      st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE,
+      "apt-get install libvulkan-dev, then build the library again",
+      "this library was built without Vulkan");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What a device can do, as lowering and the emitter want to know it: features it
- * says it has, and forms of floats that the probe found right. */
+/* Describes a device to lowering and to the SPIR-V emitter: the features that
+ * it reports, and the float modes that the probe measured. */
 #include <string.h>
 
 #include "backend/vulkan/device/device.h"
@@ -9,7 +9,7 @@
 #include "backend/vulkan/plan.h"
 #include "hal/float_ops.h"
 
-/* Operations of floats after lowering, and the vectors that decide about them. */
+/* Float operations of LIR, and the probe results that choose their mode. */
 static const struct {
   uint8_t number, op;
 } float_ops[] = {
@@ -42,7 +42,8 @@ static const struct {
     {VYRE__FLOAT_OP_I64_TO_F32, VYRE__LIR_S_TO_F},
 };
 
-/* What functions are computed from: f64 only where all of it is right. */
+/* Chooses the arithmetic of math functions: f64 only if the probe found all f64
+ * operations exact. */
 static vyre__math_variant choose_math(const vk_device *device,
                                       const vyre_float_op_info *probed) {
   static const uint8_t required[] = {
@@ -60,8 +61,9 @@ static vyre__math_variant choose_math(const vk_device *device,
              : VYRE__MATH_F64_NOFMA;
 }
 
-/* Of f32 and f64, as bits; one that must be the same for other widths, too, is left
- * alone, since there is no telling what else the driver makes of it. */
+/* Returns the widths for which a float control can be set on its own, as a
+ * mask. If a control must be equal for other widths too, it is left unset,
+ * because the effect on those is not known. */
 static uint8_t float_widths(VkBool32 has32, VkBool32 has64,
                             VkShaderFloatControlsIndependence independence) {
   bool all = independence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL;
@@ -91,7 +93,8 @@ void vk_device_read_float_controls(vk_device *device) {
                    f.shaderRoundingModeRTEFloat64, f.roundingModeIndependence);
 }
 
-/* Of 32 bits each; 16 with AVX-512, else 8 or 4. */
+/* Widest vector of llvmpipe, in 32-bit elements: 16 with AVX-512, otherwise 8
+ * or 4. */
 enum { LLVMPIPE_VECTOR = 16 };
 
 void vk_target_init(const vk_device *device, const vyre_pipeline *pipeline,

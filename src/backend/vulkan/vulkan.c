@@ -1,4 +1,32 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The Vulkan backend: its function table, device list and texts.
+ *
+ * Sub-folders: device/ finds and opens devices, memory/ allocates and
+ * stages, command/ encodes and submits.
+ *
+ * Data. A device has one queue, and memory in blocks. A block is one
+ * VkDeviceMemory with one VkBuffer over all of it; everything else is a
+ * range of a block. A pipeline has a plan, one VkPipeline per phase, and
+ * layouts that it shares with equal pipelines. It also keeps idle encoded
+ * dispatches. An encoded dispatch is a recorded launch: a command buffer, a
+ * descriptor set, and a range of memory for host bytes, launch blocks and
+ * the status word. Its key is all that the commands depend on: grid,
+ * lengths, limits, and ranges of device buffers. A launch with the same key
+ * only copies bytes in, submits, and copies bytes out.
+ *
+ * Path of bytes. Host bytes are copied to the memory of the dispatch, and
+ * back after the kernel. If device memory is unified with host memory, that
+ * is all. Otherwise the dispatch has a second, host-visible range, and its
+ * commands copy between the two. Large views and transfers of device buffers
+ * use the staging ring of the device instead. Device buffers are bound
+ * directly, unless their offset has the wrong alignment.
+ *
+ * Threads. A thread owns an encoded dispatch while it uses it; the lock of
+ * the pipeline is held only to acquire and release it. Submitting holds the
+ * queue lock. Waits for the device hold no lock, except after a failure and
+ * while a phase is compiled that other threads wait for. The heap has a lock
+ * of its own. A batch puts several dispatches into one submission, with
+ * barriers where one reads what another wrote. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,8 +59,8 @@ static bool describe(uint32_t index, vyre_device_info *out) {
   return true;
 }
 
-/* All else that code depends on: the memory that descriptors are in, and what of the
- * device is used. */
+/* Writes what the code depends on beyond the driver: the kind of memory for
+ * descriptors, and the device features in use. It is part of the cache key. */
 static bool features(vyre_device *device, vyre_writer writer) {
   const vk_device *own = (const vk_device *)device;
   const vk_features *h = &own->has;
@@ -67,13 +95,13 @@ static void pipeline_describe(const vyre_pipeline *pipeline,
   out->code_bytes = 4 * (uint64_t)plan->word_count;
 }
 
-/* --- the table -------------------------------------------------------------------*/
+/* --- the backend table ---------------------------------------------------- */
 
-/* Quick, and without loading anything where there can be no GPU. A program on the
- * processor is never better than 'cpu'. */
+/* Returns true if "auto" may choose this backend. Loads nothing on machines
+ * without a GPU. A software device is never better than 'cpu'. */
 static bool is_ready(const vyre_context *context, const char **why) {
   (void)context;
-  *why = "auto: the best that is there; there is no GPU for 'vulkan'";
+  *why = "auto: best available device; no GPU for 'vulkan'";
   if (access("/dev/dri", F_OK) != 0 && access("/dev/nvidiactl", F_OK) != 0) {
     return false;
   }

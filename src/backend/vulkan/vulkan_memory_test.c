@@ -424,7 +424,7 @@ TEST(the_budget_is_told_with_the_device) {
     CHECK_HAS(details, "of a budget of");
     CHECK_HAS(details, "memory-budget");
   }
-  CHECK_HAS(details, "nothing is staged");
+  CHECK_HAS(details, "no staging");
   vk_rig_close(&r);
   vk_rig_open(&r, staged);
   CHECK_HAS(vyre_device_get_caps(r.device)->details, "through staging");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* For tests of the backend: a device under validation layers whose calls are counted,
- * and can fail. */
+/* For tests of the backend: a device under validation layers whose calls are
+ * counted, and can fail. */
 #ifndef VYRE_BACKEND_VULKAN_TESTING_H
 #define VYRE_BACKEND_VULKAN_TESTING_H
 
@@ -13,7 +13,7 @@
 #include "backend/vulkan/device/instance.h"
 #include "support/check.h"
 
-/* --- what layers say -----------------------------------------------------------------*/
+/* --- what layers say ------------------------------------------------------ */
 
 static atomic_uint vk_messages;
 
@@ -43,9 +43,10 @@ static inline bool vk_has_layer(const char *name) {
   return false;
 }
 
-/* --- calls ---------------------------------------------------------------------------*/
+/* --- calls ---------------------------------------------------------------- */
 
-/* Things of the device that are made and destroyed: X(made by, destroyed by, what). */
+/* Things of the device that are made and destroyed: X(made by, destroyed by,
+ * what). */
 #define VK_OBJECTS(X)                                              \
   X(CreateBuffer, DestroyBuffer, VkBuffer)                         \
   X(CreateShaderModule, DestroyShaderModule, VkShaderModule)       \
@@ -193,8 +194,8 @@ static inline VKAPI_ATTR VkResult VKAPI_CALL vk_QueueSubmit(
   return vk_seen.real.QueueSubmit(queue, count, infos, fence);
 }
 
-/* A wait for a device that is lost comes back when it is idle all the same; one that
- * fails otherwise at once. */
+/* A wait for a device that is lost comes back when it is idle all the same; one
+ * that fails otherwise at once. */
 static inline bool vk_waits(void) {
   return vk_seen.wait_result == VK_SUCCESS ||
          vk_seen.wait_result == VK_ERROR_DEVICE_LOST;
@@ -263,7 +264,7 @@ static inline void vk_patch(vk_api *api) {
   api->CmdDispatch = vk_CmdDispatch;
 }
 
-/* --- instances and devices that are made ---------------------------------------------*/
+/* --- instances and devices that are made ---------------------------------- */
 
 static struct {
   PFN_vkGetInstanceProcAddr real;
@@ -306,7 +307,7 @@ static inline PFN_vkGetInstanceProcAddr vk_wrap(
   return vk_GetInstanceProcAddr;
 }
 
-/* --- a device, kernels -----------------------------------------------------------------*/
+/* --- a device, kernels ---------------------------------------------------- */
 
 typedef struct vk_rig {
   test_heap heap;
@@ -317,8 +318,8 @@ typedef struct vk_rig {
   vyre_pipeline *pipelines[8];
 } vk_rig;
 
-/* The numeric probe takes seconds: what is on disk, or was found by an earlier device
- * of the process, is taken. */
+/* The numeric probe takes seconds: what is on disk, or was found by an earlier
+ * device of the process, is taken. */
 static inline void vk_rig_open(vk_rig *r, const char *options) {
   vyre_status st = {0};
   *r = (vk_rig){.heap = {.left = -1}};
@@ -346,8 +347,8 @@ static inline void vk_rig_compile(vk_rig *r, const char *text) {
   }
 }
 
-/* Nothing is left, neither of the host's memory nor of the device's objects; and no
- * layer said anything. */
+/* Nothing is left, neither of the host's memory nor of the device's objects;
+ * and no layer said anything. */
 static inline void vk_rig_close(vk_rig *r) {
   for (int i = 0; i < 8; i++) vyre_pipeline_release(r->pipelines[i]);
   vyre_module_release(r->module);
@@ -390,8 +391,8 @@ static inline int vk_testing_begin(void) {
   return 0;
 }
 
-/* What drivers, loaders and layers keep until the process ends is not ours; of what
- * layers make by operator new, no more of the stack is known. */
+/* What drivers, loaders and layers keep until the process ends is not ours; of
+ * what layers make by operator new, no more of the stack is known. */
 /* The name is the sanitizer's. NOLINTBEGIN(bugprone-reserved-identifier) */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Mesa's software device compiles when a kernel is dispatched first, also if there is
- * no workgroup to run: once for each phase, on memory that nobody touches. */
+/* Runs each phase once with an empty grid. Mesa's software device compiles a
+ * kernel at its first dispatch, even if the grid is empty, so later dispatches
+ * are fast. */
 #include "backend/vulkan/command/pools.h"
 #include "backend/vulkan/command/submit.h"
 #include "backend/vulkan/device/device.h"
@@ -58,7 +59,7 @@ static VkResult record(const vk_pipeline *p, const VkPipeline *phases,
                             zeros);
     }
     api->CmdDispatch(w->commands, 0, 1, 1);
-    vk_cmd_barrier(device, w->commands); /* all have the same memory */
+    vk_cmd_barrier(device, w->commands); /* all phases bind the same memory */
   }
   return api->EndCommandBuffer(w->commands);
 }
@@ -72,7 +73,7 @@ vyre_code vk_warm_up(vk_pipeline *p, const VkPipeline *phases, uint32_t count,
   if (result == VK_SUCCESS) result = record(p, phases, count, &w);
   vyre_code code = result == VK_SUCCESS
                        ? vk_submit(device, &w.commands, 1, &ticket, st)
-                       : vk_failed(device, result, "a first dispatch", st);
+                       : vk_failed(device, result, "the first dispatch", st);
   if (code == VYRE_OK) code = vk_wait(device, &ticket, st);
   vk_submission_deinit(device, &ticket);
   device->api.DestroyDescriptorPool(device->handle, w.sets, NULL);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Launches that follow each other, as jobs of one submission. One that needs what
- * another wrote to resident memory has a barrier before it; what it needs of bytes of
- * the host has to be there first, so that a submission ends before it.
+/* Runs a batch: launches as dispatches of one submission, with barriers between
+ * those that share device buffers. A launch that reads host bytes written by an
+ * earlier one starts a new submission.
  *
- * Jobs are secondary command buffers, which stay recorded, and one primary calls them:
- * a submission of many primaries costs drivers three times as much for each. */
+ * Dispatches are secondary command buffers, which stay recorded, and one
+ * primary calls them. Drivers need three times as long for a submission of many
+ * primaries. */
 #include "backend/vulkan/command/batch.h"
 
 #include "backend/vulkan/command/batch_cache.h"
@@ -24,16 +25,18 @@ typedef struct batch {
   vk_device *device;
   vk_dispatch **dispatches;
   vyre__launch **launches;
-  VkCommandBuffer *commands; /* of the jobs; NULL before one: a barrier */
+  VkCommandBuffer *commands; /* of the dispatches; NULL stands for a barrier */
   uint32_t count, command_count;
-  uint64_t groups, bytes; /* that they have */
-  bool is_mixed;          /* they are of more than one pipeline */
+  uint64_t groups, bytes; /* workgroups, and bytes of memory */
+  bool is_mixed;          /* they belong to several pipelines */
   vk_hazards hazards;
 } batch;
 
-enum { MAX_BYTES = 256 << 20 }; /* of memory of jobs that wait for others */
+enum {
+  MAX_BYTES = 256 << 20
+}; /* limit on memory of dispatches in a submission */
 
-/* --- primaries -------------------------------------------------------------------*/
+/* --- primary command buffers ---------------------------------------------- */
 
 static void free_primary(vk_device *device, vk_primary *primary) {
   vk_submission_deinit(device, &primary->submission);
@@ -87,7 +90,7 @@ static vyre_code acquire_primary(vk_device *device, vk_primary **out,
   *out = primary;
   if (result == VK_SUCCESS) return VYRE_OK;
   free_primary(device, primary);
-  return vk_failed(device, result, "a command buffer", st);
+  return vk_failed(device, result, "command buffer creation", st);
 }
 
 static void release_primary(vk_device *device, vk_primary *primary) {
@@ -97,9 +100,10 @@ static void release_primary(vk_device *device, vk_primary *primary) {
   pthread_mutex_unlock(&device->primary_lock);
 }
 
-/* --- one submission --------------------------------------------------------------*/
+/* --- one submission ------------------------------------------------------- */
 
-/* @p seen: the launch with uniforms that do not change. */
+/* Adds a dispatch. @p snapshot: the launch with private copies of its
+ * uniforms. */
 static vyre_code add_dispatch(batch *b, vyre__launch *launch,
                               const vyre__launch *snapshot, vyre_status *st) {
   vk_pipeline *p = (vk_pipeline *)launch->pipeline;
@@ -129,7 +133,7 @@ static vyre_code add_dispatch(batch *b, vyre__launch *launch,
   return VYRE_OK;
 }
 
-/* Calls what was gathered, with barriers where they go. */
+/* Records calls of all dispatches, and the barriers between them. */
 static vyre_code record_calls(const batch *b, VkCommandBuffer commands,
                               vyre_status *st) {
   vk_device *device = b->device;
@@ -149,7 +153,7 @@ static vyre_code record_calls(const batch *b, VkCommandBuffer commands,
 static vyre_code submit(const batch *b, bool *is_idle, vyre_status *st) {
   vk_device *device = b->device;
   vk_primary *primary;
-  *is_idle = true; /* what was not submitted is */
+  *is_idle = true; /* nothing is in flight before the submission */
   VYRE_TRY(acquire_primary(device, &primary, st));
   vyre_code code = record_calls(b, primary->commands, st);
   if (code == VYRE_OK) {
@@ -167,7 +171,8 @@ static vyre_code submit(const batch *b, bool *is_idle, vyre_status *st) {
   return code;
 }
 
-/* What they took; of several pipelines, each the same for a workgroup. */
+/* Updates the measured times. Several pipelines all get the mean of a
+ * workgroup. */
 static void add_timings(const batch *b, uint64_t ns) {
   if (!b->is_mixed)
     vk_pipeline_add_timing(b->dispatches[0]->pipeline, b->groups, ns);
@@ -176,7 +181,8 @@ static void add_timings(const batch *b, uint64_t ns) {
   }
 }
 
-/* Runs what was gathered. *done: how many of all ended well. */
+/* Submits the dispatches and completes them. Adds the successful ones to
+ * *done. */
 static vyre_code flush(batch *b, size_t *done, vyre_status *st) {
   bool is_idle;
   if (b->count == 0) return VYRE_OK;
@@ -200,12 +206,12 @@ static vyre_code flush(batch *b, size_t *done, vyre_status *st) {
   return code;
 }
 
-/* --- all of them -----------------------------------------------------------------*/
+/* --- the batch ------------------------------------------------------------ */
 
 static bool alloc_batch(batch *b, const vyre__launch *first) {
   size_t count = 0, views = 0;
   const vyre__launch *l = first;
-  do { /* there is one at least */
+  do { /* a batch is never empty */
     count++;
     views += ((const vk_pipeline *)l->pipeline)->plan.buffer_count;
     l = l->next;
@@ -226,7 +232,8 @@ static vyre_code run_alone(vyre__launch *launch, size_t *done,
   return code;
 }
 
-/* One more: to those that are gathered, or, when they are over, by itself. */
+/* Adds a launch to the open submission, or runs that first and the launch on
+ * its own. */
 static vyre_code add_launch(batch *b, vyre__launch *l, size_t *done,
                             vyre_status *st) {
   const vyre__command_list_item item = {.launch = l};
@@ -234,7 +241,7 @@ static vyre_code add_launch(batch *b, vyre__launch *l, size_t *done,
                        !vk_hazards_can_join(&b->hazards, &item, false))) {
     VYRE_TRY(flush(b, done, st));
   }
-  /* Bytes that it is recorded with may have come from those. */
+  /* The launches before may have written its uniforms. */
   const vk_pipeline *p = (const vk_pipeline *)l->pipeline;
   vyre__launch snapshot = *l;
   vyre_status inner = {0};
@@ -250,8 +257,9 @@ static vyre_code add_launch(batch *b, vyre__launch *l, size_t *done,
   if (code == VYRE_OK) code = add_dispatch(b, l, &snapshot, &inner);
   if (code == VYRE_OK) return VYRE_OK;
   bool had_others = b->count > 0;
-  VYRE_TRY(flush(b, done, st)); /* those before it are not its fault */
-  if (had_others) return run_alone(l, done, st); /* their memory is free now */
+  VYRE_TRY(flush(b, done, st)); /* the launches before it still run */
+  if (had_others)
+    return run_alone(l, done, st); /* retry: their memory is free now */
   if (st) *st = inner;
   return code;
 }

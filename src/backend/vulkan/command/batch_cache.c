@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Batches that come again: who submits the same launches once more, with the same memory
- * bound, has in fact a recording, and gets what a recording has: commands that are
- * recorded once, with all dispatches in one buffer. What a launch is, is written down in
- * words, which are compared with those of the last few batches; the second time, the
- * batch becomes a piece. */
+/* Batch cache. A batch that is submitted twice with the same bindings is
+ * encoded once and then replayed, like a recording. The key of a batch lists
+ * all that its commands depend on; it is compared with the last few batches. */
 #include "backend/vulkan/command/batch_cache.h"
 
 #include <string.h>
@@ -16,11 +14,11 @@
 #include "backend/vulkan/plan.h"
 #include "base/memory.h"
 
-/* Shorter ones cost little as they are. */
+/* Shorter batches gain too little. */
 enum { MIN_LAUNCHES = 8, MAX_KEY_WORDS = 5 + 6 * 32 };
 
-/* A memo that somebody looks at is free again soon; one that runs has only launches
- * of pipelines that live. */
+/* State of a cached batch. LOCKED ends soon; RUNNING lasts as long as the
+ * submission, and its pipelines cannot be freed in that time. */
 enum { IDLE, LOCKED, RUNNING };
 
 static bool try_lock(vk_cached_batch *batch) {
@@ -35,9 +33,10 @@ static void unlock(vk_cached_batch *batch) {
   atomic_store_explicit(&batch->state, IDLE, memory_order_release);
 }
 
-/* --- what a launch is --------------------------------------------------------------*/
+/* --- keys ----------------------------------------------------------------- */
 
-/* All that is in its commands, and where its bytes are. 0: too much. */
+/* Writes the key of a launch: all that its commands depend on, and the
+ * addresses of its host memory. Returns 0 if the launch cannot be cached. */
 static size_t launch_key(const vyre__launch *l, uint64_t out[MAX_KEY_WORDS]) {
   const vk_pipeline *p = (const vk_pipeline *)l->pipeline;
   const vk_plan *plan = &p->plan;
@@ -61,7 +60,7 @@ static size_t launch_key(const vyre__launch *l, uint64_t out[MAX_KEY_WORDS]) {
     out[count++] = range->id;
     out[count++] = range->offset;
   }
-  out[count++] = UINT64_MAX; /* ends it */
+  out[count++] = UINT64_MAX; /* end of the launch */
   return count;
 }
 
@@ -81,7 +80,7 @@ static bool matches(const vk_cached_batch *batch, const vyre__launch *first) {
   return number == batch->count && at == batch->key_count;
 }
 
-/* --- keeping -----------------------------------------------------------------------*/
+/* --- lookup --------------------------------------------------------------- */
 
 static void clear(vk_cached_batch *batch) {
   if (batch->use_count > 0) vk_command_list_deinit(&batch->list.base);
@@ -89,7 +88,7 @@ static void clear(vk_cached_batch *batch) {
   batch->use_count = 0;
 }
 
-/* Without memory it is not kept. */
+/* Stores the key of a batch. If memory runs out, the entry stays empty. */
 static void store(vk_device *device, vk_cached_batch *batch,
                   const vyre__launch *first) {
   uint64_t key[MAX_KEY_WORDS];
@@ -124,7 +123,8 @@ static vk_cached_batch *get_batches(vk_device *device) {
   return batches;
 }
 
-/* The one that has it, which is then this thread's; or NULL, and it is remembered. */
+/* Returns the entry with the same key, locked. Otherwise stores the key in the
+ * oldest entry and returns NULL. */
 static vk_cached_batch *find_batch(vk_device *device,
                                    const vyre__launch *first) {
   vk_cached_batch *batches = get_batches(device), *oldest = NULL;
@@ -152,7 +152,7 @@ static vk_cached_batch *find_batch(vk_device *device,
   return NULL;
 }
 
-/* --- running -----------------------------------------------------------------------*/
+/* --- running -------------------------------------------------------------- */
 
 static bool set_items(vk_device *device, vk_cached_batch *batch,
                       vyre__launch *first) {
@@ -194,7 +194,7 @@ vyre_code vk_batch_cache_run(vk_device *device, vyre__launch *first,
   return code;
 }
 
-/* --- ends --------------------------------------------------------------------------*/
+/* --- removal -------------------------------------------------------------- */
 
 static bool uses_pipeline(const vk_cached_batch *batch,
                           const vk_pipeline *pipeline) {
@@ -236,7 +236,7 @@ void vk_batch_cache_deinit(vk_device *device) {
   if (!device->cached_batches) return;
   for (int i = 0; i < VK_CACHED_BATCHES; i++) {
     vk_cached_batch *batch = &device->cached_batches[i];
-    clear(batch); /* one without jobs is no pipeline's */
+    clear(batch); /* an entry without dispatches uses no pipeline */
     vyre__reserve_free(allocator, &batch->key, &batch->key_capacity,
                        sizeof *batch->key);
     vyre__reserve_free(allocator, &batch->items, &batch->item_capacity,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Parts of recordings: all dispatches and copies in as few command buffers as can be,
- * recorded once. Bound otherwise, another take is recorded, and the last few are kept:
- * who goes back and forth between bindings records nothing either. */
+/* Runs command lists. All dispatches and copies are recorded once, in as few
+ * command buffers as possible. Other bindings need another encoding; the last
+ * few are kept, so that callers that alternate between bindings record
+ * nothing. */
 #include "backend/vulkan/command/command_list.h"
 
 #include <string.h>
@@ -20,7 +21,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-/* --- takes -------------------------------------------------------------------------*/
+/* --- encodings ------------------------------------------------------------ */
 
 void vk_encoding_clear(vk_device *device, vk_encoding *encoding) {
   if (encoding->last_used == 0) return;
@@ -63,7 +64,8 @@ static bool matches(const vk_encoding *encoding,
   return true;
 }
 
-/* Bytes that are part of what was recorded change without being bound. */
+/* Returns true if uniforms that the commands depend on have the same bytes as
+ * before. They can change without a new binding. */
 static bool has_same_uniforms(const vk_encoding *encoding,
                               const vyre__command_list *list) {
   for (uint32_t i = 0; i < encoding->item_count; i++) {
@@ -76,7 +78,7 @@ static bool has_same_uniforms(const vk_encoding *encoding,
   return true;
 }
 
-/* --- bytes -------------------------------------------------------------------------*/
+/* --- transfers ------------------------------------------------------------ */
 
 bool vk_encoding_alloc_transfers(vk_encoding *encoding) {
   size_t in = 0, out = 0, checked = 0;
@@ -96,8 +98,8 @@ bool vk_encoding_alloc_transfers(vk_encoding *encoding) {
   return encoding->in && encoding->out && encoding->checked;
 }
 
-/* Remembers the bytes of a move: a kernel that only reads them leaves them there.
- * The caller's memory may change, so that it is read once. */
+/* Caches the bytes of a small input that kernels only read. The caller's memory
+ * is read once, because it may change. */
 static void cache_transfer(vk_transfer *m) {
   m->is_cached = m->from && m->to && m->size <= sizeof m->last;
   if (!m->is_cached) return;
@@ -138,7 +140,7 @@ static void add_transfers(vk_encoding *encoding, vk_dispatch *dispatch,
           .from = from,
           .size = v->size};
       cache_transfer(m);
-      /* All parts get what the first one got. */
+      /* All tiles get the same bytes. */
       if (n == 0) from = m->is_cached ? m->last : m->to;
     }
   }
@@ -204,15 +206,15 @@ vyre_code vk_encoding_read_outputs(const vk_encoding *encoding,
   return VYRE_OK;
 }
 
-/* --- recording ---------------------------------------------------------------------*/
+/* --- encoding ------------------------------------------------------------- */
 
 typedef struct encoder {
   vk_device *device;
   const vyre__command_list *list;
   vk_encoding *encoding;
   vk_hazards hazards;
-  VkCommandBuffer commands; /* that is being recorded */
-  VkPipeline bound;         /* in it */
+  VkCommandBuffer commands; /* of the open segment, or NULL */
+  VkPipeline bound;         /* bound in `commands` */
 } encoder;
 
 static vyre_code begin_segment(encoder *r, uint32_t item, vyre_status *st) {
@@ -224,7 +226,7 @@ static vyre_code begin_segment(encoder *r, uint32_t item, vyre_status *st) {
   VkCommandBuffer commands;
   VK_TRY(device,
          device->api.AllocateCommandBuffers(device->handle, &info, &commands),
-         "a command buffer", st);
+         "command buffer creation", st);
   VYRE_TRY(vk_command_buffer_begin(device, commands, false, st));
   r->commands = commands;
   r->bound = VK_NULL_HANDLE;
@@ -251,7 +253,8 @@ static void record_copy(const encoder *r, const vyre__command_list_item *item) {
                                &region);
 }
 
-/* Bytes of the host that a launch has, all of which its job would have, too. */
+/* Returns the host bytes that a launch binds; its dispatch needs as much
+ * memory. */
 static uint64_t host_bytes(const vyre__launch *launch) {
   const vk_plan *plan = &((const vk_pipeline *)launch->pipeline)->plan;
   uint64_t bytes = 0;
@@ -264,9 +267,9 @@ static uint64_t host_bytes(const vyre__launch *launch) {
 
 enum { MAX_HOST_BYTES = 16 << 20 };
 
-/* Takes a job, unless the launch has to be by itself: it is run in parts, or recorded
- * with bytes that are not there yet, or has many; or it cannot be recorded, and says
- * why when its turn comes. */
+/* Encodes a launch. Returns false if it must run separately: it needs windows,
+ * depends on bytes that an earlier item writes, binds much host memory, or is
+ * invalid. An invalid launch reports its error when it runs. */
 static bool try_encode(encoder *r, uint32_t i) {
   vyre__launch *launch = r->list->items[i].launch, snapshot = *launch;
   vk_pipeline *p = (vk_pipeline *)launch->pipeline;
@@ -285,14 +288,14 @@ static vyre_code add_separate(encoder *r, uint32_t i, vyre_status *st) {
   const vk_pipeline *p = (const vk_pipeline *)item->launch->pipeline;
   vk_encoding *encoding = r->encoding;
   VYRE_TRY(end_segment(r, st));
-  vk_hazards_add(&r->hazards, item); /* what it writes, others may read */
+  vk_hazards_add(&r->hazards, item); /* later items may read what it writes */
   encoding->is_provisional |= atomic_load(&p->group_ps) == 0;
   encoding->segments[encoding->segment_count++] =
       (vk_segment){.first = i, .last = i + 1};
   return VYRE_OK;
 }
 
-/* Whose time it is that the segment takes. */
+/* Adds the workgroups of a launch to the segment, for timing. */
 static void count_groups(vk_segment *s, const vyre__launch *launch) {
   vk_pipeline *p = (vk_pipeline *)launch->pipeline;
   s->pipeline = s->groups == 0 || s->pipeline == p ? p : NULL;
@@ -364,7 +367,7 @@ static vyre_code encode_items(encoder *r, vyre_arena *scratch,
   VkResult result = device->api.CreateCommandPool(device->handle, &pool, NULL,
                                                   &r->encoding->pool);
   if (result != VK_SUCCESS) r->encoding->pool = VK_NULL_HANDLE;
-  VK_TRY(device, result, "a command pool", st);
+  VK_TRY(device, result, "command pool creation", st);
   for (uint32_t i = 0; i < r->list->count; i++) {
     VYRE_TRY(add_item(r, i, st));
   }
@@ -392,7 +395,8 @@ static vyre_code encode(vk_command_list *own, vk_encoding *encoding,
   return code;
 }
 
-/* The take for what is bound: the last one, one that is kept, or the oldest, anew. */
+/* Chooses the encoding for the current bindings: the last one, another match,
+ * or the oldest one, encoded again. */
 static vyre_code choose_encoding(vk_command_list *own, vk_encoding **out,
                                  vyre_status *st) {
   vk_encoding *now = &own->encodings[own->current];
@@ -409,7 +413,7 @@ static vyre_code choose_encoding(vk_command_list *own, vk_encoding **out,
       encoding->last_used = ++own->clock;
       *out = encoding;
       vk_encoding_build_transfers(
-          encoding, &own->base); /* bytes of the host may be others */
+          encoding, &own->base); /* host memory may be bound elsewhere */
       return VYRE_OK;
     }
     if (encoding->is_provisional ||
@@ -423,9 +427,9 @@ static vyre_code choose_encoding(vk_command_list *own, vk_encoding **out,
   return encode(own, *out, st);
 }
 
-/* --- running -----------------------------------------------------------------------*/
+/* --- running -------------------------------------------------------------- */
 
-/* Which one it was, after one that may fail did. */
+/* Completes the dispatches one by one, to find the one that failed. */
 static vyre_code complete_each(const vk_command_list *own,
                                const vk_encoding *encoding, const vk_segment *s,
                                size_t *done, vyre_status *st) {
@@ -440,8 +444,10 @@ static vyre_code complete_each(const vk_command_list *own,
   return VYRE_OK;
 }
 
-/* A segment that took far longer than it may is recorded anew, in shorter ones: which
- * of several kernels it was, is not known, so that all are blamed. */
+/* Updates the measured times after a segment. A segment that took far longer
+ * than intended is encoded again, in shorter segments. If it has several
+ * kernels, the time counts for each of them, because the slow one is not
+ * known. */
 static void add_timing(const vk_command_list *own, vk_encoding *encoding,
                        const vk_segment *s, uint64_t ns) {
   const vk_device *device = (const vk_device *)own->base.device;
@@ -453,7 +459,7 @@ static void add_timing(const vk_command_list *own, vk_encoding *encoding,
                                    ns);
   }
   if (ns / 2 <= device->max_submit_ns) return;
-  if (s->last - s->first < 2) { /* it may be cut by now */
+  if (s->last - s->first < 2) { /* a single launch may need windows now */
     const vyre__launch *launch = own->base.items[s->first].launch;
     encoding->is_provisional =
         s->pipeline && !vk_launch_fits_submission(s->pipeline, launch);
@@ -495,7 +501,8 @@ static vyre_code run_segment(const vk_command_list *own, vk_encoding *encoding,
   return VYRE_OK;
 }
 
-/* Whether replays of the same bindings need nothing of the launches. */
+/* Returns true if a replay with the same bindings needs not read the
+ * launches. */
 static bool is_reusable(const vk_encoding *encoding) {
   if (encoding->is_provisional) return false;
   for (uint32_t i = 0; i < encoding->segment_count; i++) {

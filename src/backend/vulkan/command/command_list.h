@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Command lists: launches and copies of a recording or a batch, encoded once per
- * set of bindings. */
+/* Command lists: launches and copies of a recording or a batch, encoded once
+ * per set of bindings. */
 #ifndef VYRE_BACKEND_VULKAN_COMMAND_COMMAND_LIST_H
 #define VYRE_BACKEND_VULKAN_COMMAND_COMMAND_LIST_H
 

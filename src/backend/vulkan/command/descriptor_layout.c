@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Layouts are shared by all pipelines of a device whose modules see the same: the
- * bindings of the plan's layout fingerprint that are used, and hidden ones. */
+/* Creates layouts and shares them between pipelines of a device that have the
+ * same bindings and the same push-constant size. */
 #include "backend/vulkan/command/descriptor_layout.h"
 
 #include <string.h>
@@ -30,7 +30,9 @@ static bool matches(const vk_layout *layout, const vk_plan *plan) {
 }
 
 VkDescriptorType vk_descriptor_type(const vyre__spirv_descriptor *d) {
-  bool is_block = d->what == VYRE__SPIRV_BLOCK; /* one for each part */
+  bool is_block =
+      d->what ==
+      VYRE__SPIRV_BLOCK; /* each tile has a block at another offset */
   if (d->is_uniform) {
     return is_block ? VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC
                     : VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER;
@@ -107,7 +109,7 @@ static vyre_code create_layout(vk_device *device, const vk_plan *plan,
   vyre__resize(allocator, bindings, bytes, 0);
   if (result != VK_SUCCESS) {
     free_layout(device, layout);
-    return vk_failed(device, result, "a layout", st);
+    return vk_failed(device, result, "layout creation", st);
   }
   *out = layout;
   return VYRE_OK;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Descriptor set and pipeline layouts, shared by pipelines with equal bindings. */
+/* Descriptor set and pipeline layouts, shared by pipelines with equal
+ * bindings. */
 #ifndef VYRE_BACKEND_VULKAN_COMMAND_DESCRIPTOR_LAYOUT_H
 #define VYRE_BACKEND_VULKAN_COMMAND_DESCRIPTOR_LAYOUT_H
 
@@ -17,8 +18,8 @@ typedef struct vk_layout {
   vyre__spirv_descriptor descriptors[]; /* compared to find an equal layout */
 } vk_layout;
 
-/* Returns a layout for the descriptors of @p plan: an existing one, or a new one.
- * Release it with vk_layout_release. Errors: VYRE_OUT_OF_MEMORY; those of
+/* Returns a layout for the descriptors of @p plan: an existing one, or a new
+ * one. Release it with vk_layout_release. Errors: VYRE_OUT_OF_MEMORY; those of
  * vk_failed. */
 vyre_code vk_layout_acquire(vk_device *device, const vk_plan *plan,
                             vk_layout **out, vyre_status *st);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Loops of recordings whose flag the device tests (VK_EXT_conditional_rendering): many
- * rounds in one submission, and the host waits once for all of them. Before each round
- * the flag is copied to a word of its own, by which the round's dispatches are done or
- * left out. How many were is then counted in these words.
+/* Runs recorded loops whose flag the device tests
+ * (VK_EXT_conditional_rendering). One submission has many iterations, and the
+ * host waits once for all of them. Before each iteration the flag is copied to
+ * a word of its own; if the word is 0, the dispatches of the iteration are
+ * skipped. The host counts the iterations from these words.
  *
- * Only dispatches are left out, and neither copies nor fills: a body that needs those
- * is left to the host, and so is one that can fail, since what follows a failure must
- * not have written. */
+ * Conditional rendering skips dispatches, but not copies and fills. So the host
+ * runs loops whose body needs those, and loops whose body can fail: nothing may
+ * write after a failure. */
 #include "backend/vulkan/command/device_loop.h"
 
 #include <string.h>
@@ -24,7 +25,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-enum { MAX_COMMANDS = 2048 }; /* dispatches of one submission */
+enum { MAX_COMMANDS = 2048 }; /* limit on dispatches of one submission */
 
 void vk_device_loop_clear(vk_device *device, vk_device_loop *loop) {
   vk_range_free(device, &loop->words);
@@ -32,10 +33,10 @@ void vk_device_loop_clear(vk_device *device, vk_device_loop *loop) {
   *loop = (vk_device_loop){0};
 }
 
-/* --- what can be done so -----------------------------------------------------------*/
+/* --- supported loops ------------------------------------------------------ */
 
-/* All that a round changes is written by dispatches, to where the next one reads.
- * Copies of uniforms write only the job's own memory. */
+/* Returns true if only dispatches write what the next iteration reads. Copies
+ * of uniforms write only the memory of the dispatch itself. */
 static bool is_repeatable(const vk_dispatch *dispatch,
                           const vyre__launch *launch) {
   if (dispatch->has_status || dispatch->has_unwritten_output ||
@@ -54,8 +55,8 @@ static bool is_repeatable(const vk_dispatch *dispatch,
   return true;
 }
 
-/* What one writes to the host, no other binds: each has a copy of its own, for all
- * rounds. */
+/* Returns true if no launch binds host memory that another one writes. Each
+ * dispatch has its own copy of host memory, for all iterations. */
 static bool are_independent(const vk_command_list *own) {
   const vk_encoding *encoding = &own->loop.encoding;
   for (uint32_t i = 0; i < encoding->item_count; i++) {
@@ -76,7 +77,8 @@ static bool are_independent(const vk_command_list *own) {
   return true;
 }
 
-/* *is_fit: its jobs are there. */
+/* Encodes the dispatches of the body. *is_supported is false if the host must
+ * run the loop. */
 static vyre_code encode_dispatches(vk_command_list *own, vk_hazards *hazards,
                                    bool *is_supported, vyre_status *st) {
   vk_encoding *encoding = &own->loop.encoding;
@@ -102,7 +104,8 @@ static vyre_code encode_dispatches(vk_command_list *own, vk_hazards *hazards,
   return VYRE_OK;
 }
 
-/* As many rounds as a submission may have; 0 ns: that take no time. */
+/* Returns the limit on iterations of one submission. @p iteration_ns 0: no time
+ * limit. */
 static uint32_t max_iterations(const vk_device *device, size_t items,
                                uint64_t iteration_ns) {
   uint64_t max = MAX_COMMANDS / items;
@@ -112,8 +115,9 @@ static uint32_t max_iterations(const vk_device *device, size_t items,
   return max > 0 ? (uint32_t)max : 1;
 }
 
-/* @p done rounds of a submission took @p ns: twice as many and more are recorded anew,
- * and fewer after one that took far longer than it may. */
+/* Adjusts the limit after @p done iterations took @p ns. It grows only if it
+ * can at least double, because new command buffers are recorded. It shrinks
+ * after a submission that took far too long. */
 static void adjust_limit(vk_command_list *own, uint32_t done, uint64_t ns) {
   const vk_device *device = (const vk_device *)own->base.device;
   vk_device_loop *loop = &own->loop;
@@ -162,7 +166,7 @@ static vyre_code prepare_in(vk_command_list *own, vyre_arena *scratch,
   VkResult result = device->api.CreateCommandPool(device->handle, &pool, NULL,
                                                   &encoding->pool);
   if (result != VK_SUCCESS) encoding->pool = VK_NULL_HANDLE;
-  VK_TRY(device, result, "a command pool", st);
+  VK_TRY(device, result, "command pool creation", st);
   VYRE_TRY(vk_range_alloc(
       device, device->is_unified ? VK_MEMORY_KIND_DEVICE : VK_MEMORY_KIND_HOST,
       4 * ((uint64_t)max_iterations(device, count, 0) + 1), &loop->words, st));
@@ -190,13 +194,14 @@ static vyre_code prepare(vk_command_list *own, vyre_status *st) {
   vyre_arena_deinit(&scratch);
   bool is_supported = code == VYRE_OK && loop->is_supported;
   if (!is_supported) vk_device_loop_clear(device, loop);
-  /* One that takes too long as far as can be known is asked for once more. */
+  /* A loop with unmeasured kernels may look too slow, so it is tried again
+   * later. */
   loop->is_decided =
       is_supported || (code == VYRE_OK && !has_unmeasured(&own->base));
   return code;
 }
 
-/* --- recording ---------------------------------------------------------------------*/
+/* --- recording ------------------------------------------------------------ */
 
 static void record_flag_copy(const vk_device *device,
                              const vk_device_loop *loop,
@@ -207,8 +212,8 @@ static void record_flag_copy(const vk_device *device,
                             &word);
 }
 
-/* The word is there when dispatches are asked whether they are to be done, and was
- * copied before one of them changes what it was copied from. */
+/* The copied word must be visible to the conditional test, and the copy must
+ * end before a dispatch changes the flag. */
 static void record_flag_test(const vk_device *device,
                              const vk_device_loop *loop,
                              VkCommandBuffer commands, uint32_t index) {
@@ -233,8 +238,7 @@ static vyre_code record_iteration(vk_command_list *own, vk_hazards *hazards,
                                   vyre_status *st) {
   vk_device *device = (vk_device *)own->base.device;
   vk_hazards_reset(hazards);
-  hazards->all_written_count =
-      0; /* each round notes the same, and is the only one */
+  hazards->all_written_count = 0; /* every iteration adds the same items */
   for (uint32_t i = 0; i < own->loop.encoding.item_count; i++) {
     const vyre__command_list_item *item = &own->base.items[i];
     if (vk_hazards_need_barrier(hazards, item)) {
@@ -266,8 +270,8 @@ static vyre_code record_iterations(vk_command_list *own, uint32_t iterations,
   return vk_command_buffer_end(device, commands, true, st);
 }
 
-/* Commands of so many rounds; there are two or three numbers of them in a loop, once
- * it is known how many a submission may have. */
+/* Returns commands with that many iterations. A loop uses two or three
+ * different counts once its limit is stable. */
 static vyre_code get_commands(vk_command_list *own, uint32_t iterations,
                               VkCommandBuffer *out, vyre_status *st) {
   vk_device *device = (vk_device *)own->base.device;
@@ -277,7 +281,7 @@ static vyre_code get_commands(vk_command_list *own, uint32_t iterations,
     *out = loop->variants[i].commands;
     return VYRE_OK;
   }
-  if (loop->variant_count == VK_LOOP_ENCODINGS) { /* all anew */
+  if (loop->variant_count == VK_LOOP_ENCODINGS) { /* record all of them again */
     VK_TRY(device,
            device->api.ResetCommandPool(device->handle, loop->encoding.pool, 0),
            "vkResetCommandPool", st);
@@ -288,10 +292,10 @@ static vyre_code get_commands(vk_command_list *own, uint32_t iterations,
       .commandPool = loop->encoding.pool,
       .commandBufferCount = 1};
   VkCommandBuffer commands = loop->variants[loop->variant_count].commands;
-  if (!commands) { /* else it is one of those */
+  if (!commands) { /* otherwise the reset buffer is reused */
     VK_TRY(device,
            device->api.AllocateCommandBuffers(device->handle, &info, &commands),
-           "a command buffer", st);
+           "command buffer creation", st);
   }
   vyre_arena scratch;
   vk_hazards hazards;
@@ -308,7 +312,7 @@ static vyre_code get_commands(vk_command_list *own, uint32_t iterations,
   return VYRE_OK;
 }
 
-/* --- running -----------------------------------------------------------------------*/
+/* --- running -------------------------------------------------------------- */
 
 static vyre_code run_iterations(vk_command_list *own, uint32_t iterations,
                                 vyre__command_list_loop *out, vyre_status *st) {
@@ -322,7 +326,7 @@ static vyre_code run_iterations(vk_command_list *own, uint32_t iterations,
   VYRE_TRY(vk_wait(device, &loop->encoding.submission, st));
   uint64_t ns = vyre__clock_ns() - start;
   while (done <=
-         iterations) { /* the last is of a round that was not asked for */
+         iterations) { /* the last word is the flag after all iterations */
     memcpy(&word, loop->words.host + 4 * (size_t)done, 4);
     if (word == 0) break;
     done++;
@@ -334,7 +338,8 @@ static vyre_code run_iterations(vk_command_list *own, uint32_t iterations,
   return VYRE_OK;
 }
 
-/* What goes in and out is known when the first commands are recorded. */
+/* Builds the transfers after the first commands are recorded: only then the
+ * tile counts are known. */
 static vyre_code prepare_transfers(vk_command_list *own, uint64_t iterations,
                                    vyre_status *st) {
   vk_device_loop *loop = &own->loop;
@@ -373,7 +378,8 @@ static vyre_code run_all(vk_command_list *own, vyre__command_list_loop *out,
   return vk_encoding_read_outputs(&loop->encoding, all, st);
 }
 
-/* Whether it was recorded for that flag, and for bytes that are recorded with it. */
+/* Returns true if the loop was encoded for this flag and for the current bytes
+ * of its uniforms. */
 static bool matches(const vk_command_list *own, const vk_range *flag,
                     uint64_t offset) {
   const vk_device_loop *loop = &own->loop;

@@ -7,7 +7,8 @@
 
 enum { VK_LOOP_ENCODINGS = 4 };
 
-/* The body of a loop, and command buffers with different numbers of iterations. */
+/* The body of a loop, and command buffers with different numbers of
+ * iterations. */
 typedef struct vk_device_loop {
   vk_encoding encoding; /* dispatches and transfers; one segment, no commands */
   vk_range words;       /* value of the flag before each iteration */

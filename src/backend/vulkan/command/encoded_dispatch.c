@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Jobs: launches as they were recorded, kept by what they were recorded for. */
+/* Encodes launches, and reuses the encoding of an earlier launch with the same
+ * key. */
 #include "backend/vulkan/command/encoded_dispatch.h"
 
 #include <string.h>
@@ -22,7 +23,7 @@ static vk_device *device_of(const vk_dispatch *dispatch) {
   return (vk_device *)dispatch->pipeline->base.device;
 }
 
-/* --- keys ----------------------------------------------------------------------------*/
+/* --- keys ----------------------------------------------------------------- */
 
 enum { KEY_ON_STACK = 3 + 3 * 32 };
 
@@ -66,9 +67,9 @@ static uint32_t launch_fuel(const vyre__launch *launch) {
   return max < UINT32_MAX ? (uint32_t)max : UINT32_MAX;
 }
 
-/* Makes the key of a launch. Bytes of the caller that are part of it are read here
- * and nowhere else: what is recorded comes from the key, since the caller's memory
- * may have changed since. */
+/* Builds the key of a launch. Bytes of uniforms that belong to the key are read
+ * only here, and commands are recorded from the key: the caller's memory may
+ * change in between. */
 static bool build_key(const vk_pipeline *p, const vyre__launch *launch,
                       unsigned flags, key *k) {
   const vk_plan *plan = &p->plan;
@@ -101,7 +102,8 @@ static bool build_key(const vk_pipeline *p, const vyre__launch *launch,
   return true;
 }
 
-/* Finds the bytes of uniforms in the key, as make_key has put them. */
+/* Finds the bytes of uniforms in the key, in the order in which build_key wrote
+ * them. */
 static void find_key_bytes(vk_dispatch *dispatch, const vyre__launch *launch) {
   const vk_pipeline *p = dispatch->pipeline;
   uint32_t at = 3;
@@ -115,7 +117,8 @@ static void find_key_bytes(vk_dispatch *dispatch, const vyre__launch *launch) {
   }
 }
 
-/* Makes @p out a copy of the launch that has the bytes of the job's key. */
+/* Sets @p out to a copy of the launch whose uniforms are the bytes in the
+ * key. */
 static vyre_code use_key_bytes(const vk_dispatch *dispatch,
                                const vyre__launch *launch, vyre__launch *out,
                                vyre_status *st) {
@@ -135,7 +138,7 @@ static vyre_code use_key_bytes(const vk_dispatch *dispatch,
   return VYRE_OK;
 }
 
-/* --- what is kept ----------------------------------------------------------------------*/
+/* --- idle dispatches ------------------------------------------------------ */
 
 static bool matches(const vk_dispatch *dispatch, const key *k) {
   return dispatch->hash == k->hash && dispatch->key_count == k->count &&
@@ -172,7 +175,7 @@ static void free_list(vk_dispatch *first) {
 void vk_dispatch_release(vk_dispatch *dispatch) {
   vk_pipeline *p = dispatch->pipeline;
   uint64_t max = device_of(dispatch)->max_idle_bytes;
-  vk_dispatch *evicted = NULL; /* a list */
+  vk_dispatch *evicted = NULL; /* linked by `newer` */
   pthread_mutex_lock(&p->lock);
   vk_dispatch **bucket = &p->buckets[dispatch->hash % VK_DISPATCH_BUCKETS];
   dispatch->next_in_bucket = *bucket;
@@ -193,7 +196,7 @@ void vk_dispatch_release(vk_dispatch *dispatch) {
   free_list(evicted);
 }
 
-/* The list is locked while they go: none of the pipelines goes before. */
+/* Holds pipeline_lock, so that no pipeline is freed during the walk. */
 bool vk_dispatches_free_idle(vk_device *device) {
   bool needs_barrier = false;
   pthread_mutex_lock(&device->pipeline_lock);
@@ -226,11 +229,11 @@ void vk_dispatch_free(vk_dispatch *dispatch) {
   vyre__resize(device->base.allocator, dispatch, dispatch->size, 0);
 }
 
-/* --- memory ----------------------------------------------------------------------------*/
+/* --- memory --------------------------------------------------------------- */
 
-/* Where each view goes: its range is bound there, or it has a place in the job. */
+/* Placement of a view: bound directly, or in the memory of the dispatch. */
 typedef struct placement {
-  VkBuffer buffer; /* NULL: in the job's memory, at `offset` */
+  VkBuffer buffer; /* NULL: in the memory of the dispatch, at `offset` */
   uint64_t offset;
 } placement;
 
@@ -238,8 +241,8 @@ typedef struct memory_layout {
   vk_dispatch *dispatch;
   const vyre__launch *launch;
   const vk_plan *plan;
-  placement *placements; /* one a buffer of the kernel */
-  uint64_t size;         /* so far */
+  placement *placements; /* per buffer of the kernel */
+  uint64_t size;         /* bytes reserved so far */
 } memory_layout;
 
 static uint64_t reserve(memory_layout *l, uint64_t size) {
@@ -258,8 +261,8 @@ static const vyre__spirv_descriptor *descriptor_of(const vk_plan *plan,
   return NULL;
 }
 
-/* Views of the host that the kernel only reads, or those that it writes; where the
- * host does not see the memory, those that are large, or those that are not. */
+/* Places host views that the kernel writes, or those that it only reads. If the
+ * memory is not mapped, places only large ones or only small ones. */
 static void place_host_views(memory_layout *l, bool is_written, bool is_large) {
   vk_dispatch *dispatch = l->dispatch;
   bool is_in_place = device_of(dispatch)->is_unified;
@@ -280,7 +283,7 @@ static void place_host_views(memory_layout *l, bool is_written, bool is_large) {
   }
 }
 
-/* Uniforms in the launch block: a place there, and whose bytes they are. */
+/* Places uniforms of the launch block, and finds the source of their bytes. */
 static void place_uniforms(memory_layout *l) {
   vk_dispatch *dispatch = l->dispatch;
   for (uint32_t i = 0; i < l->plan->field_count; i++) {
@@ -301,15 +304,16 @@ static void place_uniforms(memory_layout *l) {
   }
 }
 
-/* Places resident views. They are bound where they are, but for those that the
- * device cannot bind, and for uniforms: these are copied, since other dispatches may
- * write that memory while this one runs. */
+/* Places views of device buffers. Most are bound directly. A view is copied if
+ * the device cannot bind its offset, or if it is a uniform: other dispatches
+ * may write that memory while this one runs. */
 static void place_device_views(memory_layout *l) {
   vk_dispatch *dispatch = l->dispatch;
   const vk_device *device = device_of(dispatch);
   uint64_t alignment =
       device->physical->properties.limits.minStorageBufferOffsetAlignment;
-  if (alignment < 4) alignment = 4; /* narrow elements are bound by words */
+  if (alignment < 4)
+    alignment = 4; /* kernels access narrow elements through words */
   for (uint32_t i = 0; i < l->plan->buffer_count; i++) {
     if (!l->plan->buffers[i].is_bound || !l->launch->views[i].buffer ||
         dispatch->pipeline->uniform_uses[i] & VK_UNIFORM_IN_BLOCK) {
@@ -320,7 +324,7 @@ static void place_device_views(memory_layout *l) {
     const vyre__spirv_descriptor *d = descriptor_of(l->plan, i);
     uint64_t size = view_bytes(l->plan, l->launch, i);
     uint64_t offset = buffer->range.offset + view->offset;
-    /* Up to a word behind the end is ours, but not behind the caller's memory. */
+    /* Blocks are padded to a word after a buffer; imported memory is not. */
     bool ends_it =
         view->offset + size == buffer->base.size && !buffer->base.is_imported;
     if (size == 0) continue;
@@ -351,9 +355,9 @@ static vyre_code grid_too_large(const memory_layout *l, uint64_t groups,
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_GRID_TOO_LARGE, NULL,
       VYRE_NUMBERS({"workgroups", groups}, {"most_invocations", max}),
-      "use a smaller grid, or keep less across grid_barrier()",
-      "kernel '%.60s': %llu workgroups keep %u words an invocation across grid "
-      "barriers, which is more than device '%s' can bind",
+      "use a smaller grid, or keep fewer values live across grid_barrier()",
+      "kernel '%.60s': %llu workgroups need a spill buffer of %u words per "
+      "invocation, more than device '%s' can bind",
       l->dispatch->pipeline->base.program->name, (unsigned long long)groups,
       l->plan->spill_words, vyre_device_name(&device_of(l->dispatch)->base));
 }
@@ -381,8 +385,7 @@ static vyre_code allocate_memory(memory_layout *l, vyre_status *st) {
   uint64_t blocks = l->plan->block_bytes == 0 ? 0 : VK_WINDOW_TILES;
   if (blocks > 0 && !(dispatch->flags & VK_DISPATCH_WINDOWED) &&
       l->plan->step_count == 1) {
-    blocks =
-        VK_FEW_TILES; /* most have one; vk_launch_run asks for PARTED beyond */
+    blocks = VK_FEW_TILES; /* launches with more tiles are WINDOWED */
   }
   dispatch->block_stride = (l->plan->block_bytes + a - 1) / a * a;
   (void)reserve(l, blocks * dispatch->block_stride);
@@ -406,7 +409,7 @@ static vyre_code allocate_memory(memory_layout *l, vyre_status *st) {
   return VYRE_OK;
 }
 
-/* --- descriptors -----------------------------------------------------------------------*/
+/* --- descriptors ---------------------------------------------------------- */
 
 static VkDescriptorBufferInfo descriptor_info(const memory_layout *l,
                                               const vyre__spirv_descriptor *d) {
@@ -478,9 +481,9 @@ static VkResult create_commands(vk_dispatch *dispatch) {
   return result;
 }
 
-/* --- recording -------------------------------------------------------------------------*/
+/* --- recording ------------------------------------------------------------ */
 
-/* Those that the host does not see are copied by the device. */
+/* Skips uniforms in device memory: the commands copy them. */
 static void write_uniform(const vk_plan *plan, const vyre__launch *launch,
                           const vyre__spirv_field *f, unsigned char *to) {
   const vyre__plan_buffer *b = &plan->buffers[f->index];
@@ -489,7 +492,7 @@ static void write_uniform(const vk_plan *plan, const vyre__launch *launch,
   memcpy(to, view->data, (size_t)b->min * b->unit);
 }
 
-/* What a field of the launch block holds for that part. */
+/* Writes the value of a launch-block field for one tile. */
 static void write_field(const vk_plan *plan, const vyre__launch *launch,
                         const vk_tile *tile, const uint64_t *loops,
                         const vyre__spirv_field *f, unsigned char *block) {
@@ -520,8 +523,8 @@ static void write_field(const vk_plan *plan, const vyre__launch *launch,
   }
 }
 
-/* Copies uniforms of resident memory: once, and then into the block of a part, which
- * begins at @p at. */
+/* Records copies of uniforms in device buffers to the memory of the
+ * dispatch. */
 static void record_uniform_copies(const vk_dispatch *dispatch,
                                   VkCommandBuffer commands) {
   for (uint32_t i = 0; i < dispatch->uniform_count; i++) {
@@ -567,7 +570,7 @@ static void record_tile(const vk_dispatch *dispatch, const vyre__launch *launch,
     vk_cmd_barrier(device, commands);
   }
   VkPipeline phase = dispatch->phases[tile->phase];
-  if (phase != *bound) { /* drivers make much anew with each */
+  if (phase != *bound) { /* binding a pipeline is expensive in some drivers */
     device->api.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE,
                                 phase);
     *bound = phase;
@@ -586,7 +589,8 @@ static void record_tile(const vk_dispatch *dispatch, const vyre__launch *launch,
                           tile->groups[2]);
 }
 
-/* Bytes of the host to the device, what begins as zero, and ways round. */
+/* Records the commands before the first tile: copies of host bytes, fills, and
+ * copies of views that cannot be bound. */
 static void record_prologue(const vk_dispatch *dispatch,
                             VkCommandBuffer commands) {
   const vk_device *device = device_of(dispatch);
@@ -657,8 +661,8 @@ static void record_timestamp(const vk_dispatch *dispatch,
                          dispatch->queries, which);
 }
 
-/* Blocks of staging are copied with the rest, so that a window that is not the first
- * copies them, too. */
+/* Records the copy of launch blocks for a window after the first. In the first
+ * window the prologue copies them with all staged bytes. */
 static void record_block_copies(const vk_dispatch *dispatch,
                                 VkCommandBuffer commands) {
   const vk_device *device = device_of(dispatch);
@@ -716,13 +720,13 @@ vyre_code vk_dispatch_record_all(vk_dispatch *dispatch,
   return VYRE_FAIL_WITH(
       st, VYRE_DISPATCH_FAILED, VYRE_KIND_NONE, NULL,
       VYRE_NUMBERS({"workgroups", groups}, {"parts", VK_WINDOW_TILES}),
-      "report it, with the kernel and its grid",
-      "kernel '%.60s': %llu workgroups in %d parts are not all of its grid",
+      "report a bug, with the kernel and its grid",
+      "kernel '%.60s': %llu workgroups in %d tiles do not cover its grid",
       dispatch->pipeline->base.program->name, (unsigned long long)groups,
       VK_WINDOW_TILES);
 }
 
-/* The job's own commands. */
+/* Records the command buffer of the dispatch. */
 static vyre_code record_commands(vk_dispatch *dispatch,
                                  const vyre__launch *launch, vyre_status *st) {
   vk_device *device = device_of(dispatch);
@@ -735,7 +739,7 @@ static vyre_code record_commands(vk_dispatch *dispatch,
                                dispatch->flags & VK_DISPATCH_END_BARRIER, st);
 }
 
-/* --- making one ------------------------------------------------------------------------*/
+/* --- encoding ------------------------------------------------------------- */
 
 static vk_dispatch *allocate(vk_pipeline *p, const key *k, unsigned flags) {
   size_t count = p->plan.buffer_count;
@@ -764,7 +768,8 @@ static vk_dispatch *allocate(vk_pipeline *p, const key *k, unsigned flags) {
   return dispatch;
 }
 
-/* What is to be looked at each time it was run. */
+/* Finds whether the kernel has a status word, and outputs that it does not
+ * write. */
 static void find_checks(vk_dispatch *dispatch) {
   const vk_plan *plan = &dispatch->pipeline->plan;
   const vyre_binding_plan *bindings = &dispatch->pipeline->base.plan;
@@ -794,10 +799,10 @@ static vyre_code encode(vk_dispatch *dispatch, const vyre__launch *launch,
   VYRE_TRY(vk_pipeline_phases(dispatch->pipeline,
                               launch_fuel(launch) < UINT32_MAX,
                               &dispatch->phases, st));
-  VK_TRY(device_of(dispatch), create_set(&l), "descriptors", st);
+  VK_TRY(device_of(dispatch), create_set(&l), "descriptor set creation", st);
   if (dispatch->flags & VK_DISPATCH_INLINE) return VYRE_OK;
-  VK_TRY(device_of(dispatch), create_commands(dispatch), "a command buffer",
-         st);
+  VK_TRY(device_of(dispatch), create_commands(dispatch),
+         "command buffer creation", st);
   return dispatch->flags & VK_DISPATCH_WINDOWED
              ? VYRE_OK
              : record_commands(dispatch, launch, st);
@@ -829,7 +834,7 @@ vyre_code vk_dispatch_acquire(vk_pipeline *p, const vyre__launch *launch,
   return code;
 }
 
-/* --- bytes -----------------------------------------------------------------------------*/
+/* --- transfers ------------------------------------------------------------ */
 
 vyre_code vk_dispatch_upload(const vk_dispatch *dispatch, uint64_t at,
                              const void *from, uint64_t size, vyre_status *st) {
@@ -852,7 +857,7 @@ vyre_code vk_dispatch_write_inputs(const vk_dispatch *dispatch,
     const vk_block_uniform *v = &dispatch->uniforms[i];
     unsigned char *to = dispatch->host + v->at;
     const unsigned char *from = launch->views[v->buffer].data;
-    /* All parts have the same: the caller's bytes are read once. */
+    /* Every block gets the same bytes: the caller's memory is read once. */
     for (uint32_t n = 0; !v->device_buffer && n < dispatch->tile_count; n++) {
       memcpy(to, from, (size_t)v->size);
       from = dispatch->host + v->at;
@@ -874,7 +879,7 @@ vyre_code vk_dispatch_write_inputs(const vk_dispatch *dispatch,
   return VYRE_OK;
 }
 
-/* What the kernel has no part in is zero all the same. */
+/* Zeroes outputs that the kernel does not write. */
 static void clear_unwritten_outputs(const vk_dispatch *dispatch,
                                     const vyre__launch *launch) {
   const vk_plan *plan = &dispatch->pipeline->plan;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Encoded dispatches: launches recorded as Vulkan commands, with their memory and
- * descriptors. A launch with the same key as an earlier one reuses all of it. */
+/* Encoded dispatches: launches recorded as Vulkan commands, with their memory
+ * and descriptors. A launch with the same key as an earlier one reuses all of
+ * it. */
 #ifndef VYRE_BACKEND_VULKAN_COMMAND_ENCODED_DISPATCH_H
 #define VYRE_BACKEND_VULKAN_COMMAND_ENCODED_DISPATCH_H
 
@@ -15,8 +16,9 @@ typedef struct vk_staged_view {
   bool is_large; /* transferred through the staging ring */
 } vk_staged_view;
 
-/* A range of a device buffer that cannot be bound directly, for example because of
- * its alignment. The commands copy it to the memory of the dispatch and back. */
+/* A range of a device buffer that cannot be bound directly, for example because
+ * of its alignment. The commands copy it to the memory of the dispatch and
+ * back. */
 typedef struct vk_copied_view {
   VkBuffer buffer;
   uint64_t offset, at, size;
@@ -45,8 +47,8 @@ enum {
   VK_DISPATCH_END_BARRIER = 1, /* the commands end with a barrier */
   VK_DISPATCH_TIMED = 2,       /* the commands write timestamps */
   VK_DISPATCH_WINDOWED = 4,    /* commands are recorded again for each window */
-  /* The dispatch has no commands: they are recorded into another command buffer.
-   * It is never idle. */
+  /* The dispatch has no commands: they are recorded into another command
+   * buffer. It is never idle. */
   VK_DISPATCH_INLINE = 8,
   VK_DISPATCH_SECONDARY = 16, /* the command buffer is a secondary one */
 };
@@ -86,18 +88,18 @@ struct vk_dispatch {
 };
 
 /* Returns an encoded dispatch for the launch, owned by the caller: an idle one
- * with the same key, or a new one. A new one is recorded unless it is WINDOWED or
- * INLINE. Errors: VYRE_OUT_OF_MEMORY, VYRE_INVALID_ARGUMENT for a grid that needs
- * too much spill memory; those of vk_range_alloc and vk_failed. */
+ * with the same key, or a new one. A new one is recorded unless it is WINDOWED
+ * or INLINE. Errors: VYRE_OUT_OF_MEMORY, VYRE_INVALID_ARGUMENT for a grid that
+ * needs too much spill memory; those of vk_range_alloc and vk_failed. */
 vyre_code vk_dispatch_acquire(vk_pipeline *pipeline, const vyre__launch *launch,
                               unsigned flags, vk_dispatch **out,
                               vyre_status *st);
-/* Makes a dispatch idle, and frees the oldest idle ones above the limits. It must
- * not be in flight. */
+/* Makes a dispatch idle, and frees the oldest idle ones above the limits. It
+ * must not be in flight. */
 void vk_dispatch_release(vk_dispatch *dispatch);
 void vk_dispatch_free(vk_dispatch *dispatch);
-/* Frees the idle dispatches of all pipelines of a device, to regain their memory.
- * Returns false if there were none. Call without locks. */
+/* Frees the idle dispatches of all pipelines of a device, to regain their
+ * memory. Returns false if there were none. Call without locks. */
 bool vk_dispatches_free_idle(vk_device *device);
 
 /* Returns true if the dispatch was encoded for an equal launch. */
@@ -121,10 +123,11 @@ vyre__spirv_end vk_dispatch_end_status(const vk_dispatch *dispatch);
 /* Returns the measured nanoseconds of a TIMED dispatch. */
 uint64_t vk_dispatch_device_ns(const vk_dispatch *dispatch);
 
-/* Records tiles of @p walk until they have @p groups workgroups: at least one tile
- * and at most VK_WINDOW_TILES. Records the prologue before the first tile of the
- * launch and the epilogue after the last. Sets *recorded to the number of
- * workgroups. *bound is the VkPipeline bound in @p commands, before and after. */
+/* Records tiles of @p walk until they have @p groups workgroups: at least one
+ * tile and at most VK_WINDOW_TILES. Records the prologue before the first tile
+ * of the launch and the epilogue after the last. Sets *recorded to the number
+ * of workgroups. *bound is the VkPipeline bound in @p commands, before and
+ * after. */
 void vk_dispatch_record_window(vk_dispatch *dispatch,
                                const vyre__launch *launch, vk_tile_walk *walk,
                                uint64_t groups, VkCommandBuffer commands,

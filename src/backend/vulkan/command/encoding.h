@@ -5,14 +5,15 @@
 
 #include "backend/vulkan/command/encoded_dispatch.h"
 
-/* Bytes copied to a dispatch before it runs, or from it afterwards. Small inputs
- * that kernels only read are compared with the last copy first: most replays do
- * not change them. */
+/* Bytes copied to a dispatch before it runs, or from it afterwards. Small
+ * inputs that kernels only read are compared with the last copy first: most
+ * replays do not change them. */
 typedef struct vk_transfer {
   unsigned char *to;
   const unsigned char *from; /* NULL: zeros */
   uint64_t size;
-  /* If not NULL, one end is in the unmapped memory of this dispatch, at `at`. */
+  /* If not NULL, one end is in the unmapped memory of this dispatch, at
+   * `at`. */
   const vk_dispatch *dispatch;
   uint64_t at;
   bool is_cached; /* `last` equals the bytes at `to` */
@@ -44,8 +45,8 @@ typedef struct vk_encoding {
   bool is_provisional; /* encoded with unmeasured kernels; replace it soon */
 } vk_encoding;
 
-/* Allocates the transfer arrays for the dispatches of an encoding. Returns false if
- * memory ran out. */
+/* Allocates the transfer arrays for the dispatches of an encoding. Returns
+ * false if memory ran out. */
 bool vk_encoding_alloc_transfers(vk_encoding *encoding);
 /* Builds the transfers for the host memory that @p list binds now. */
 void vk_encoding_build_transfers(vk_encoding *encoding,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A launch as the dispatches that the device takes: not more workgroups on an axis
- * than it can count, and not more at once than the caller wants. Ids do not change:
- * the launch block says where a dispatch begins in the grid. */
+/* Splits the grid of a launch into vkCmdDispatch calls. A tile has at most as
+ * many workgroups per axis as the device allows, and in total at most as many
+ * as the caller asks for. Ids are unaffected: the launch block holds the first
+ * workgroup of the tile. */
 #include "backend/vulkan/command/grid_tiles.h"
 
 #include "backend/vulkan/device/device.h"
@@ -26,8 +27,8 @@ static uint32_t min(uint64_t a, uint64_t b) {
   return (uint32_t)(a < b ? a : b);
 }
 
-/* Rows of x as long as they may be, then as many rows, then as many planes; what is
- * less than a whole row or plane goes alone, so that tiles stay boxes. */
+/* Chooses the size of a tile: the longest possible row, then rows, then planes.
+ * A partial row or plane is a tile of its own, so that tiles stay boxes. */
 static void choose_size(const vk_tile_walk *walk, uint64_t groups,
                         uint32_t size[3]) {
   uint32_t left[3];
@@ -43,8 +44,8 @@ static void choose_size(const vk_tile_walk *walk, uint64_t groups,
   if (size[2] == 0) size[2] = 1;
 }
 
-/* As many as cut() makes of a grid, if nobody wants fewer at once: where an axis is
- * cut, those behind it go one by one. */
+/* The count of tiles that choose_size makes with no other limit. After an axis
+ * that is split, tiles have a size of 1 on later axes. */
 uint64_t vk_tile_count(const uint32_t grid[3], const uint32_t limit[3]) {
   uint64_t tiles[3];
   for (int i = 0; i < 3; i++) {
@@ -58,7 +59,8 @@ uint64_t vk_tile_count(const uint32_t grid[3], const uint32_t limit[3]) {
   return rows > UINT64_MAX / tiles[0] ? UINT64_MAX : rows * tiles[0];
 }
 
-/* To the first workgroup that is not behind us. */
+/* Moves to the first workgroup of the next tile. Returns false at the end of
+ * the phase. */
 static bool step(vk_tile_walk *walk) {
   for (int i = 0; i < 3; i++) {
     walk->next[i] += walk->size[i];
@@ -68,8 +70,9 @@ static bool step(vk_tile_walk *walk) {
   return false;
 }
 
-/* Parts of one phase need no order; but one may write what another reads beside it,
- * and whoever looks at whole buffers, as the validation layer does, would see a race. */
+/* Tiles of a phase are unordered. The barrier is for tools that track full
+ * buffers, such as the validation layer: one tile may read next to what another
+ * writes. */
 void vk_tile_walk_next(vk_tile_walk *walk, uint64_t groups, vk_tile *out) {
   *out = (vk_tile){.phase = walk->phase, .needs_barrier = walk->has_started};
   for (int i = 0; i < 3; i++) out->base[i] = walk->next[i];

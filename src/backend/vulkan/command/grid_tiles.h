@@ -7,8 +7,9 @@
 
 enum {
   VK_WINDOW_TILES = 256, /* max tiles of one submission */
-  VK_FEW_TILES = 4       /* max tiles of a kernel without grid barriers in one
-                      submission; launches with more run in windows */
+  /* Max tiles of a kernel without grid barriers in one submission. Launches
+   * with more tiles run in windows. */
+  VK_FEW_TILES = 4
 };
 
 /* One vkCmdDispatch. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Who needs what another wrote. Resident buffers: a barrier is before it. Bytes of the
- * host: they are copied to a job before it is submitted, so that a submission ends
- * first. And where a launch may fail, what follows must not have written. */
+/* Finds hazards between items. A device buffer that another item wrote needs a
+ * barrier. Host bytes that another item wrote need a new submission, because
+ * inputs are copied before submitting. After an item that may fail, no item may
+ * write device buffers. */
 #include "backend/vulkan/command/hazards.h"
 
 #include <string.h>
@@ -35,7 +36,7 @@ void vk_hazards_reset(vk_hazards *h) {
   h->expected_ns = 0;
 }
 
-/* --- resident buffers ------------------------------------------------------------*/
+/* --- device buffers ------------------------------------------------------- */
 
 static vk_buffer_access *find_entry(const vk_hazards *h,
                                     const vyre__buffer *buffer) {
@@ -75,7 +76,7 @@ static bool next_copy_access(const vyre__command_list_item *item, uint32_t *at,
   return true;
 }
 
-/* The next resident range, from number *at on. */
+/* Returns the next access to a device buffer, starting at binding *at. */
 static bool next_access(const vyre__command_list_item *item, uint32_t *at,
                         access *out) {
   const vyre__launch *launch = item->launch;
@@ -142,9 +143,10 @@ static bool writes_device_buffer(const vyre__command_list_item *item) {
   return false;
 }
 
-/* --- the host --------------------------------------------------------------------*/
+/* --- host memory ---------------------------------------------------------- */
 
-/* Bytes of the host that buffer @p i is; false: none. */
+/* Returns the host range that buffer @p i is bound to; false if there is
+ * none. */
 static bool get_host_range(const vyre__launch *launch, uint32_t i,
                            vk_host_range *out) {
   const vk_plan *plan = &((const vk_pipeline *)launch->pipeline)->plan;
@@ -216,9 +218,10 @@ static void add_host_writes(vk_hazards *h, const vyre__launch *launch) {
   }
 }
 
-/* --- all of it -------------------------------------------------------------------*/
+/* --- items ---------------------------------------------------------------- */
 
-/* Resident bytes that are part of what is recorded: one before it may write them. */
+/* Returns true if the commands depend on bytes in device buffers. An earlier
+ * item may write these. */
 static bool encodes_device_uniforms(const vk_pipeline *p,
                                     const vyre__launch *launch) {
   for (uint32_t i = 0; p->has_encoded_uniforms && i < p->plan.buffer_count;
@@ -258,7 +261,7 @@ bool vk_hazards_is_estimate(const vk_hazards *h,
          (h->has_unmeasured || vk_launch_is_unmeasured(item->launch));
 }
 
-/* A loop of it may be ended. */
+/* Returns true if the kernel has a status word, for loops that may be ended. */
 static bool may_fail(const vk_plan *plan) {
   for (uint32_t i = 0; i < plan->descriptor_count; i++) {
     if (plan->descriptors[i].what == VYRE__SPIRV_STATUS) return true;

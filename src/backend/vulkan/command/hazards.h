@@ -5,8 +5,9 @@
 
 #include "backend/vulkan/pipeline.h"
 
-/* Accesses to a device buffer since barrier number `since`. Each range is the hull
- * of all accesses, so it may cause a needless barrier, but never misses one. */
+/* Accesses to a device buffer since barrier number `since`. Each range is the
+ * hull of all accesses, so it may cause a needless barrier, but never misses
+ * one. */
 typedef struct vk_buffer_access {
   const vyre__buffer *buffer;
   uint32_t since;
@@ -37,7 +38,8 @@ void vk_hazards_reset(vk_hazards *hazards);
 /* Returns true if @p item can join the current submission. */
 bool vk_hazards_can_join(const vk_hazards *hazards,
                          const vyre__command_list_item *item, bool is_first);
-/* Returns true if @p item was only kept out because a duration is unmeasured. */
+/* Returns true if @p item was only kept out because a duration is
+ * unmeasured. */
 bool vk_hazards_is_estimate(const vk_hazards *hazards,
                             const vyre__command_list_item *item);
 /* Returns true if @p item needs a barrier before it. Report the barrier with
@@ -47,11 +49,12 @@ bool vk_hazards_need_barrier(const vk_hazards *hazards,
 void vk_hazards_add_barrier(vk_hazards *hazards);
 /* Adds an item to the submission. */
 void vk_hazards_add(vk_hazards *hazards, const vyre__command_list_item *item);
-/* Returns true if the launch can be encoded before it runs: its commands depend on
- * no bytes in device memory, and it fits in one submission. */
+/* Returns true if the launch can be encoded before it runs: its commands depend
+ * on no bytes in device memory, and it fits in one submission. */
 bool vk_launch_is_encodable(const vyre__launch *launch);
 /* Returns true if an added item, of any submission, writes host bytes that the
- * commands of @p launch depend on. It can only be encoded after that item ran. */
+ * commands of @p launch depend on. It can only be encoded after that item
+ * ran. */
 bool vk_hazards_change_uniforms(const vk_hazards *hazards,
                                 const vyre__launch *launch);
 /* Returns true if the launch binds some of these host bytes. */

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Runs single launches. A launch with few tiles and a short expected
+ * duration is one submission. Others run in windows of tiles, so that
+ * deadlines are checked and no watchdog ends a submission. The duration of
+ * workgroups is measured to choose the size of windows. */
 #include "backend/vulkan/command/launch.h"
 
 #include <string.h>
@@ -16,9 +20,9 @@
 #include "base/status.h"
 #include "ir/ir.h"
 
-/* --- failures --------------------------------------------------------------------*/
+/* --- failures ------------------------------------------------------------- */
 
-/* The device has ended a loop by itself. */
+/* Reports that the driver ended a loop by itself. */
 VYRE__RARE
 static vyre_code loop_was_cut(const vk_pipeline *p, const vyre__launch *launch,
                               vyre_status *st) {
@@ -27,9 +31,10 @@ static vyre_code loop_was_cut(const vk_pipeline *p, const vyre__launch *launch,
       st, VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL, NULL,
       VYRE_NUMBERS({"max_iterations", launch->max_loop_iterations},
                    {"most_iterations", device->max_loop_iterations}),
-      "run it on device 'cpu', or split the loop over several dispatches",
-      "kernel '%.60s': device '%s' ends loops after %u iterations that it "
-      "counts for invocations side by side, and one went past that",
+      "run the kernel on device 'cpu', or split the loop over several "
+      "dispatches",
+      "kernel '%.60s': device '%s' ends a loop after %u iterations of a vector "
+      "of invocations, and a loop exceeded that",
       p->base.program->name, vyre_device_name(&device->base),
       device->max_loop_iterations);
 }
@@ -43,7 +48,7 @@ static vyre_code wrong_length(const vk_pipeline *p, uint32_t buffer,
       VYRE_NUMBERS({"elements", length}, {"least_elements", b->min},
                    {"most_elements", b->max}),
       "bind as many elements as the kernel declares",
-      "'%.60s' of kernel '%.60s' has %u elements, and not %u to %u",
+      "buffer '%.60s' of kernel '%.60s' has %u elements; expected %u to %u",
       p->base.program->buffers[buffer].name, p->base.program->name, length,
       b->min, b->max);
 }
@@ -56,11 +61,11 @@ static vyre_code grid_too_large(const vk_pipeline *p, unsigned axis,
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_GRID_TOO_LARGE, NULL,
       VYRE_NUMBERS({"workgroups", groups}, {"most_workgroups", max}),
       "use a smaller grid",
-      "kernel '%.60s': %u workgroups in %c, of which ids of 32 bits allow %u",
+      "kernel '%.60s': %u workgroups in %c; 32-bit ids allow at most %u",
       p->base.program->name, groups, "xyz"[axis], max);
 }
 
-/* --- before it runs ----------------------------------------------------------------*/
+/* --- checks --------------------------------------------------------------- */
 
 vyre_code vk_launch_check(const vk_pipeline *p, const vyre__launch *launch,
                           vyre_status *st) {
@@ -86,7 +91,7 @@ vyre_code vk_snapshot_uniforms(const vk_pipeline *p, const vyre__launch *launch,
                                vyre__launch *snapshot, vyre_status *st) {
   size_t count = p->base.program->buffer_count;
   vyre__view *views = NULL;
-  vyre__launch out = *launch; /* it may be the same */
+  vyre__launch out = *launch; /* `out` and `launch` may be the same object */
   for (uint32_t i = 0; i < count; i++) {
     const vyre__view *view = &launch->views[i];
     if (!(p->uniform_uses[i] & uses) || (view->buffer && !device_memory))
@@ -106,29 +111,32 @@ vyre_code vk_snapshot_uniforms(const vk_pipeline *p, const vyre__launch *launch,
       VYRE_TRY(vk_buffer_read(p->base.device, view->buffer, view->offset, copy,
                               (size_t)size, st));
     }
-    /* Where the kernel reads it from memory, it reads the same bytes. */
+    /* Uses of the same uniform in memory read the copy, too. */
     views[i] = (vyre__view){.data = copy, .length = view->length};
   }
   *snapshot = out;
   return VYRE_OK;
 }
 
-/* --- how long it may take ------------------------------------------------------------*/
+/* --- duration ------------------------------------------------------------- */
 
 enum {
-  FIRST_GROUPS = 256, /* of a kernel of which nothing is known, at most: */
-  UNMEASURED_GROUP_NS = 2000000, /* what a workgroup of it may take */
-  MIN_GROUPS = 64,  /* else a machine that is busy makes parts of nothing */
-  SLOW_FACTOR = 8,  /* times what they may take: it is not the machine */
-  POLL_NS = 5000000 /* between looks at the clock */
+  FIRST_GROUPS =
+      256, /* max workgroups in the first window of an unmeasured kernel */
+  UNMEASURED_GROUP_NS = 2000000, /* assumed duration of one of its workgroups */
+  /* min workgroups of a window: a busy machine must not split to nothing */
+  MIN_GROUPS = 64,
+  SLOW_FACTOR =
+      8, /* slower than expected by this factor: use less than MIN_GROUPS */
+  POLL_NS = 5000000 /* max time between two checks of the deadline */
 };
 
 static uint64_t grid_groups(const vyre__launch *launch) {
   return (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
 }
 
-/* How often all workgroups run, up to one more than @p most; uniforms that grid loops
- * ask for are where the host sees them. */
+/* Returns how often the schedule runs the grid, at most @p max + 1. Uniforms
+ * that grid loops read must be in host memory. */
 static uint64_t schedule_runs(const vk_pipeline *p, const vyre__launch *launch,
                               uint64_t max) {
   uint64_t values[64], runs = 0;
@@ -149,7 +157,7 @@ uint64_t vk_launch_groups(const vk_pipeline *p, const vyre__launch *launch) {
   return runs > 0 && groups > UINT64_MAX / runs ? UINT64_MAX : groups * runs;
 }
 
-/* Workgroups that take about @p ns. */
+/* Returns the number of workgroups that take about @p ns. */
 static uint64_t groups_within(const vk_pipeline *p, uint64_t ns) {
   uint64_t ps = atomic_load_explicit(&p->group_ps, memory_order_relaxed);
   if (ps == 0) {
@@ -164,16 +172,17 @@ static uint64_t groups_within(const vk_pipeline *p, uint64_t ns) {
   return MIN_GROUPS;
 }
 
-/* What a submission costs by itself is in every measure, and weighs less the more
- * workgroups there were: the least is nearest. Only one that took far longer than it
- * was meant to says that the kernel became slower. */
+/* Updates the measured time of a workgroup. Each measurement includes the fixed
+ * cost of a submission, which weighs less with more workgroups; so the minimum
+ * is the best estimate. A larger value counts only if the submission took far
+ * longer than its target. */
 static void add_timing(vk_pipeline *p, uint64_t groups, uint64_t ns,
                        uint64_t target_ns) {
   uint64_t previous = atomic_load_explicit(&p->group_ps, memory_order_relaxed);
   if (groups == 0) return;
   uint64_t ps = ns * 1000 / groups + 1;
   if (previous != 0 && ps > 2 * previous)
-    ps = 2 * previous; /* or it was only interrupted */
+    ps = 2 * previous; /* limits the effect of an interruption */
   if (previous == 0 || ps < previous || ns / 2 > target_ns) {
     atomic_store_explicit(&p->group_ps, ps, memory_order_relaxed);
   }
@@ -203,7 +212,7 @@ uint64_t vk_launch_expected_ns(const vk_pipeline *p,
   return groups > UINT64_MAX / ps ? UINT64_MAX / 1000 : groups * ps / 1000;
 }
 
-/* Walks grid loops to count. */
+/* Steps through grid loops to count runs. */
 bool vk_launch_fits_submission(const vk_pipeline *p,
                                const vyre__launch *launch) {
   const vk_device *device = (const vk_device *)p->base.device;
@@ -219,9 +228,8 @@ bool vk_launch_fits_submission(const vk_pipeline *p,
                            groups_within(p, device->max_submit_ns) / runs);
 }
 
-/* --- in one piece ----------------------------------------------------------------------*/
+/* --- one submission ------------------------------------------------------- */
 
-/* The end of a job that is over. */
 vyre_code vk_dispatch_complete(vk_dispatch *dispatch, vyre__launch *launch,
                                vyre_status *st) {
   vyre__spirv_end end = vk_dispatch_end_status(dispatch);
@@ -262,7 +270,7 @@ static vyre_code run_once(vk_pipeline *p, vyre__launch *launch,
   return code;
 }
 
-/* --- in parts --------------------------------------------------------------------------*/
+/* --- windows -------------------------------------------------------------- */
 
 typedef struct windowed_run {
   vk_pipeline *pipeline;
@@ -301,7 +309,7 @@ static vyre_code run_all_windows(windowed_run *w, vyre_status *st) {
   bool is_polled = launch->deadline_ns != 0 || launch->progress;
   if (is_polled && ns > POLL_NS) ns = POLL_NS;
   launch->device_ns = 0;
-  do { /* one without a phase clears what is to be zero, too */
+  do { /* a launch without phases still clears its outputs */
     VYRE_TRY(run_window(w, ns, st));
     if (vk_dispatch_end_status(w->dispatch) != VYRE__SPIRV_ENDED) break;
     if (launch->deadline_ns != 0 && vyre__clock_ns() > launch->deadline_ns) {
@@ -356,7 +364,7 @@ vyre_code vk_launch_run(vyre_pipeline *pipeline, vyre__launch *launch,
   if (vk_launch_fits_submission(p, &snapshot)) {
     code = run_once(p, &snapshot, st);
   } else {
-    /* Each window fills launch blocks. */
+    /* Each window writes launch blocks, from the same bytes. */
     VYRE_TRY(vk_snapshot_uniforms(p, &snapshot, VK_UNIFORM_IN_BLOCK, false,
                                   &snapshot, st));
     code = run_windowed(p, &snapshot, st);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Single launches: checks, expected duration, and execution in one submission or
- * in several. */
+/* Single launches: checks, expected duration, and execution in one submission
+ * or in several. */
 #ifndef VYRE_BACKEND_VULKAN_COMMAND_LAUNCH_H
 #define VYRE_BACKEND_VULKAN_COMMAND_LAUNCH_H
 
@@ -15,17 +15,17 @@ vyre_code vk_launch_run(vyre_pipeline *pipeline, vyre__launch *launch,
 vyre_code vk_launch_check(const vk_pipeline *pipeline,
                           const vyre__launch *launch, vyre_status *st);
 /* Sets @p out to a copy of @p launch whose uniforms with one of @p uses
- * (vk_uniform_use) are private copies in the scratch arena, because the caller's
- * memory may change at any time. With @p device_memory, copies uniforms in device
- * buffers too; earlier work on these must have finished. @p out may be @p launch.
- * Errors: VYRE_OUT_OF_MEMORY; those of vk_buffer_read. */
+ * (vk_uniform_use) are private copies in the scratch arena, because the
+ * caller's memory may change at any time. With @p device_memory, copies
+ * uniforms in device buffers too; earlier work on these must have finished. @p
+ * out may be @p launch. Errors: VYRE_OUT_OF_MEMORY; those of vk_buffer_read. */
 vyre_code vk_snapshot_uniforms(const vk_pipeline *pipeline,
                                const vyre__launch *launch, unsigned uses,
                                bool device_memory, vyre__launch *out,
                                vyre_status *st);
 
-/* Returns true if the launch fits in one submission: few tiles, short, without a
- * deadline or progress reports. */
+/* Returns true if the launch fits in one submission: few tiles, short, without
+ * a deadline or progress reports. */
 bool vk_launch_fits_submission(const vk_pipeline *pipeline,
                                const vyre__launch *launch);
 /* Returns the expected duration. An unmeasured kernel gets a high estimate. */
@@ -42,13 +42,13 @@ uint64_t vk_launch_groups(const vk_pipeline *pipeline,
 /* Updates the measured workgroup time: @p groups workgroups took @p ns. */
 void vk_pipeline_add_timing(vk_pipeline *pipeline, uint64_t groups,
                             uint64_t ns);
-/* Does the same for a submission that also ran other kernels, if this kernel has no
- * measurement yet: a rough value is better than none. */
+/* Does the same for a submission that also ran other kernels, if this kernel
+ * has no measurement yet: a rough value is better than none. */
 void vk_pipeline_add_first_timing(vk_pipeline *pipeline, uint64_t groups,
                                   uint64_t ns);
 
-/* Completes a dispatch that has finished on the device: returns the failure that
- * the kernel reports, or copies the results out. */
+/* Completes a dispatch that has finished on the device: returns the failure
+ * that the kernel reports, or copies the results out. */
 vyre_code vk_dispatch_complete(vk_dispatch *dispatch, vyre__launch *launch,
                                vyre_status *st);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Command buffers and descriptor sets, each with a pool of its own: what is made
- * together goes together. */
+/* Creates command buffers and descriptor sets, each in a pool of its own.
+ * Destroying the pool frees the object, without locks between threads. */
 #include "backend/vulkan/command/pools.h"
 
 #include "backend/vulkan/command/descriptor_layout.h"

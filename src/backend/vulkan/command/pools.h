@@ -5,8 +5,8 @@
 
 #include "backend/vulkan/command/descriptor_layout.h"
 
-/* Creates a command buffer and its pool. Destroying the pool frees both. A failure
- * leaves neither. */
+/* Creates a command buffer and its pool. Destroying the pool frees both. A
+ * failure leaves neither. */
 VkResult vk_command_buffer_create(const vk_device *device,
                                   VkCommandPoolCreateFlags flags,
                                   VkCommandBufferLevel level,

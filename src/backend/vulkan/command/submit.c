@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The queue of a device: submits command buffers, waits for them, and
+ * translates failed Vulkan calls into a status. */
 #include "backend/vulkan/command/submit.h"
 
 #include "backend/vulkan/command/batch.h"
@@ -7,15 +9,15 @@
 #include "base/status.h"
 #include "hal/device.h"
 
-/* --- failures --------------------------------------------------------------------*/
+/* --- failures ------------------------------------------------------------- */
 
 static vyre_code out_of_memory(const vk_device *device, VkResult result,
                                const char *operation, vyre_status *st) {
   return VYRE_FAIL_WITH(
       st, VYRE_DEVICE_OUT_OF_MEMORY, VYRE_KIND_STORAGE_RESERVE_FAILED, NULL,
       VYRE_NUMBERS({"result", (uint64_t)(uint32_t)result}),
-      "free resident buffers and pipelines, or give the kernel less data",
-      "device '%s' has no memory left for %s: VkResult %d",
+      "free device buffers and pipelines, or split the data",
+      "device '%s' ran out of memory during %s: VkResult %d",
       vyre_device_name(&device->base), operation, (int)result);
 }
 
@@ -36,8 +38,8 @@ vyre_code vk_failed(vk_device *device, VkResult result, const char *operation,
       code = VYRE_FAIL_WITH(
           st, VYRE_DEVICE_OUT_OF_MEMORY, VYRE_KIND_NOT_SUPPORTED, NULL,
           VYRE_NUMBERS({"result", (uint64_t)(uint32_t)result}),
-          "import memory of the process's own, that may be written, or upload",
-          "device '%s' does not take this memory of the caller: VkResult %d",
+          "import private writable memory, or upload to a device buffer",
+          "device '%s' cannot import this host memory: VkResult %d",
           vyre_device_name(&device->base), (int)result);
       break;
     case VK_ERROR_DEVICE_LOST:
@@ -57,7 +59,7 @@ vyre_code vk_failed(vk_device *device, VkResult result, const char *operation,
   return code;
 }
 
-/* --- the queue -------------------------------------------------------------------*/
+/* --- the queue ------------------------------------------------------------ */
 
 void vk_cmd_barrier(const vk_device *device, VkCommandBuffer commands) {
   const VkPipelineStageFlags stages =
@@ -119,7 +121,7 @@ vyre_code vk_command_buffer_end(vk_device *device, VkCommandBuffer commands,
   return VYRE_OK;
 }
 
-/* --- submissions -----------------------------------------------------------------*/
+/* --- submissions ---------------------------------------------------------- */
 
 static VkResult prepare_fence(vk_device *device, vk_submission *submission) {
   if (submission->fence) {
@@ -164,7 +166,7 @@ vyre_code vk_submit(vk_device *device, const VkCommandBuffer *commands,
   return VYRE_OK;
 }
 
-/* All that was submitted is over. */
+/* Waits until the queue is idle. */
 static VkResult wait_idle(vk_device *device) {
   pthread_mutex_lock(&device->logical->queue_lock);
   if (device->lock_queue) device->lock_queue(device->queue_user_data);
@@ -193,11 +195,11 @@ vyre_code vk_wait(vk_device *device, vk_submission *submission,
     } while (result == VK_TIMEOUT);
   }
   if (result == VK_SUCCESS) return VYRE_OK;
-  /* The work goes on, and who waits is about to free what it uses. */
+  /* The submission is still running, and the caller will free what it uses. */
   if (result != VK_ERROR_DEVICE_LOST && wait_idle(device) != VK_SUCCESS) {
     result = VK_ERROR_DEVICE_LOST;
   }
-  return vk_failed(device, result, "waiting for the device", st);
+  return vk_failed(device, result, "a wait for the device", st);
 }
 
 void vk_submission_deinit(vk_device *device, vk_submission *submission) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A device over an instance, a device and a queue of the caller's. */
+/* Opens devices over an instance, a VkDevice and a queue that the caller owns.
+ * Only the features and extensions that the caller lists are used. */
 #include "backend/vulkan/device/external_device.h"
 
 #include <string.h>
@@ -13,9 +14,9 @@
 #include "base/status.h"
 #include "hal/device.h"
 
-/* --- features --------------------------------------------------------------------*/
+/* --- features ------------------------------------------------------------- */
 
-/* What all structures of a chain begin with. */
+/* Reads one structure of the caller's feature chain. */
 static void read_feature_struct(const VkBaseInStructure *s, vk_features *has) {
   const void *at = s;
   switch (s->sType) {
@@ -89,7 +90,7 @@ static void read_feature_struct(const VkBaseInStructure *s, vk_features *has) {
       has->conditional = f->conditionalRendering;
       return;
     }
-    default: /* what is not known is not used */
+    default: /* an unknown structure enables nothing */
       return;
   }
 }
@@ -114,7 +115,7 @@ static void read_features(const vyre_vulkan_handles *from, vk_features *has) {
   has->conditional = has->conditional && has_extension;
 }
 
-/* --- opening ---------------------------------------------------------------------*/
+/* --- opening -------------------------------------------------------------- */
 
 static vyre_code check_family(vk_device *device, vyre_status *st) {
   VkQueueFamilyProperties families[32];
@@ -128,9 +129,9 @@ static vyre_code check_family(vk_device *device, vyre_status *st) {
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, "queue_family",
       VYRE_NUMBERS({"queue_family", family}, {"families", count}),
-      "bring a queue of a family with VK_QUEUE_COMPUTE_BIT",
-      "queue family %u of %u cannot compute, or is none", (unsigned)family,
-      (unsigned)count);
+      "pass a queue of a family with VK_QUEUE_COMPUTE_BIT",
+      "queue family %u of %u does not exist or has no VK_QUEUE_COMPUTE_BIT",
+      (unsigned)family, (unsigned)count);
 }
 
 vyre_code vk_device_init_external(vk_device *device,
@@ -152,12 +153,12 @@ vyre_code vk_device_init_external(vk_device *device,
 #undef X
   if (!is_complete) {
     return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE,
-                     "make the instance with apiVersion 1.1 or later",
-                     "the instance that was brought lacks functions of "
-                     "Vulkan 1.1");
+                     "create the instance with apiVersion 1.1 or later",
+                     "the external VkInstance lacks functions of Vulkan 1.1");
   }
   device->instance = &device->external_functions;
-  /* The same as one of ours, under another name. */
+  /* Copies the description of the physical device found by vyre; only the
+   * handle differs. */
   device->external_physical = *device->physical;
   device->external_physical.handle = from->physical_device;
   device->physical = &device->external_physical;
@@ -174,8 +175,8 @@ vyre_code vk_device_init_external(vk_device *device,
   return VYRE_OK;
 }
 
-/* Which of those that this library finds itself it is: the cache and the probe know
- * devices by that. */
+/* Finds the index of the external device among the devices that vyre lists. The
+ * cache and the probe identify devices by that index. */
 static bool find_index(const vyre_vulkan_handles *from, uint32_t *out) {
   const vk_instance *instance = vk_instance_find();
   if (!instance->handle) return false;
@@ -231,10 +232,10 @@ vyre_code vyre_device_open_external_vulkan(vyre_context *context,
         st, function, vulkan->lock_queue ? "unlock_queue" : "lock_queue");
   }
   if (!find_index(vulkan, &index)) {
-    return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE,
-                     "bring a device that `vyre devices` lists",
-                     "the Vulkan device that was brought is none that vyre "
-                     "finds itself");
+    return VYRE_FAIL(
+        st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE,
+        "pass a device that `vyre devices` lists",
+        "the external Vulkan device is not among the devices that vyre lists");
   }
   return vyre__device_open_given(context, &vyre__backend_vulkan, index, vulkan,
                                  out, st);

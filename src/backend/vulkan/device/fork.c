@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What a child process does with the devices of the one that it was forked from.
- * Threads of drivers are not in the child: who waits for them waits for ever, and
- * what they were at is half done. So there the devices are lost, nothing of Vulkan
- * is called for them any more, and releasing them frees what is the host's; the rest
- * goes with the process. What the child opens is made anew, the instance too. */
+/* Handles fork(). The child process does not have the threads of the drivers:
+ * waiting for them would never end, and their work is half done. So in the
+ * child all open devices are lost, and their Vulkan functions are replaced by
+ * stubs. Releasing a device frees host memory only; the rest ends with the
+ * process. Devices that the child opens use a new instance. */
 #include "backend/vulkan/device/fork.h"
 
 #include "backend/vulkan/command/batch_cache.h"
@@ -15,7 +15,7 @@
 #include "backend/vulkan/pipeline.h"
 #include "hal/device.h"
 
-/* --- calls that do nothing -------------------------------------------------------*/
+/* --- stub functions ------------------------------------------------------- */
 
 #define DESTROY_FUNCTIONS(X)                           \
   X(DestroyBuffer, VkBuffer)                           \
@@ -83,9 +83,10 @@ static void disable_functions(vk_api *api) {
   api->WaitSemaphores = dead_WaitSemaphores;
 }
 
-/* --- in the child ----------------------------------------------------------------*/
+/* --- in the child --------------------------------------------------------- */
 
-/* Threads that had a lock, or a piece of the ring, are not there to give it back. */
+/* Resets locks and ring chunks: the threads that held them do not exist in the
+ * child. */
 static void reset_locks(vk_device *device) {
   vk_staging_ring *ring = &device->ring;
   pthread_mutex_init(&device->logical->queue_lock, NULL);
@@ -104,7 +105,7 @@ static void reset_locks(vk_device *device) {
   vk_batch_cache_after_fork(device);
 }
 
-static vk_device *open_devices; /* all of the process */
+static vk_device *open_devices; /* list of all open devices */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void lock_list(void) {
@@ -127,7 +128,7 @@ static void reset_child(void) {
   vk_instance_after_fork();
 }
 
-/* --- who is watched --------------------------------------------------------------*/
+/* --- the list of open devices --------------------------------------------- */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 

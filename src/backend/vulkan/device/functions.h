@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What is called of Vulkan, once: functions of the instance, of the device, and
- * those that may be NULL. Tables are filled by name (loader.c), so that nothing is
- * linked, and a test can put a function of its own into the table of a device. */
+/* The Vulkan functions that the backend calls: those of the instance, those of
+ * the device, and optional ones that may be NULL. loader.c and logical_device.c
+ * fill the tables by name, so the library links nothing of Vulkan. Tests
+ * replace entries in the table of a device. */
 #ifndef VYRE_BACKEND_VULKAN_DEVICE_FUNCTIONS_H
 #define VYRE_BACKEND_VULKAN_DEVICE_FUNCTIONS_H
 

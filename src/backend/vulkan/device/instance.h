@@ -27,16 +27,16 @@ typedef struct vk_physical_device {
   char driver[VK_TEXT_BYTES + 64], note[VK_TEXT_BYTES];
 } vk_physical_device;
 
-/* The instance of the process. The first lookup creates it; nothing destroys it.
- * A child process creates a new one if the parent had opened devices. */
+/* The instance of the process. The first lookup creates it; nothing destroys
+ * it. A child process creates a new one if the parent had opened devices. */
 typedef struct vk_instance {
   PFN_vkGetInstanceProcAddr get_proc_addr;
-  VkInstance handle; /* NULL if there is none; `missing` gives the reason */
+  VkInstance handle; /* NULL: unavailable, see `missing` */
   uint32_t version;  /* requested API version, at most 1.3 */
   vk_instance_api api;
   vk_physical_device devices[VK_MAX_PHYSICAL_DEVICES]; /* best first */
   uint32_t count;
-  char missing[VK_TEXT_BYTES]; /* reason why there is no instance or device */
+  char missing[VK_TEXT_BYTES]; /* reason why Vulkan is unavailable */
   char fix[VK_TEXT_BYTES];     /* fix for `missing`, or for an absent layer */
   struct vk_instance *parent;  /* instance inherited by fork, or NULL */
 } vk_instance;

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Finds Vulkan: loads the loader library, creates the instance of the
+ * process and lists its physical devices. If a step fails, the instance
+ * holds a message and a fix for `vyre devices` and `vyre doctor`. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,16 +15,17 @@
 
 vk_hooks vyre__vk_hooks;
 
-/* --- the library -----------------------------------------------------------------*/
+/* --- the loader library --------------------------------------------------- */
 
-/* The loader, or what $VYRE_VULKAN has for it; "none" is nowhere. */
+/* Returns the name of the loader library. VYRE_VULKAN overrides it; "none"
+ * disables Vulkan. */
 static const char *loader_name(void) {
   const char *name = vyre__environment("VYRE_VULKAN");
   return name && name[0] ? name : "libvulkan.so.1";
 }
 
-/* The reason of the C library, without the name that it begins with; NULL: there is
- * no such file. */
+/* Returns the text of dlerror without the leading library name, or NULL if the
+ * file does not exist. */
 static const char *load_error(const char *error) {
   size_t length = strlen(loader_name());
   if (!error || strstr(error, "No such file")) return NULL;
@@ -34,7 +38,7 @@ static void report_loader(vk_instance *instance, const char *reason) {
   bool is_chosen = vyre__environment("VYRE_VULKAN") != NULL;
   if (strcmp(loader_name(), "none") == 0) {
     (void)snprintf(instance->missing, sizeof instance->missing,
-                   "VYRE_VULKAN=none lets there be none");
+                   "VYRE_VULKAN=none disables Vulkan");
     (void)snprintf(instance->fix, sizeof instance->fix, "unset VYRE_VULKAN");
     return;
   }
@@ -42,16 +46,16 @@ static void report_loader(vk_instance *instance, const char *reason) {
                  reason ? "the Vulkan loader '%.80s' cannot be used: %.100s"
                         : "the Vulkan loader '%.80s' was not found",
                  loader_name(), reason ? reason : "");
-  (void)snprintf(instance->fix, sizeof instance->fix, "%s%s",
-                 reason && is_chosen
-                     ? ""
-                     : "apt-get install libvulkan1 mesa-vulkan-drivers",
-                 !is_chosen ? ""
-                 : reason   ? "unset VYRE_VULKAN or name the loader in it"
-                          : ", and unset VYRE_VULKAN or name the loader in it");
+  (void)snprintf(
+      instance->fix, sizeof instance->fix, "%s%s",
+      reason && is_chosen ? ""
+                          : "apt-get install libvulkan1 mesa-vulkan-drivers",
+      !is_chosen ? ""
+      : reason   ? "unset VYRE_VULKAN or set it to the path of the loader"
+               : ", and unset VYRE_VULKAN or set it to the path of the loader");
 }
 
-/* Stays loaded: drivers have threads and handlers of their own. */
+/* The library is never unloaded: drivers start threads and install handlers. */
 static void open_loader(vk_instance *instance) {
   bool is_none = strcmp(loader_name(), "none") == 0;
   void *handle = is_none ? NULL : dlopen(loader_name(), RTLD_NOW | RTLD_LOCAL);
@@ -79,7 +83,7 @@ static bool load_functions(vk_instance *instance) {
   return is_complete;
 }
 
-/* A messenger of tests lives as long as the instance. */
+/* Creates the debug messenger of tests. It lives as long as the instance. */
 static void create_messenger(vk_instance *instance) {
   if (!vyre__vk_hooks.message) return;
   PFN_vkCreateDebugUtilsMessengerEXT create =
@@ -123,7 +127,7 @@ static VkResult create_instance(vk_instance *instance) {
   return create(&info, NULL, &instance->handle);
 }
 
-/* --- devices -----------------------------------------------------------------------*/
+/* --- physical devices ----------------------------------------------------- */
 
 static void read_driver(const vk_instance_api *api, vk_physical_device *p) {
   VkPhysicalDeviceDriverProperties driver = {
@@ -143,7 +147,8 @@ static void read_driver(const vk_instance_api *api, vk_physical_device *p) {
       VK_API_VERSION_MINOR(a), VK_API_VERSION_PATCH(a));
 }
 
-/* Some of its memory is the host's, too, and has @p more. */
+/* Returns true if a memory type is device-local, host-visible, coherent, and
+ * has the flags @p extra. */
 static bool has_unified_memory(const vk_physical_device *p,
                                VkMemoryPropertyFlags extra) {
   const VkMemoryPropertyFlags required = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT |
@@ -157,7 +162,8 @@ static bool has_unified_memory(const vk_physical_device *p,
   return false;
 }
 
-/* False if the device is older than 1.1: then only that is known. */
+/* Returns false if the device supports less than Vulkan 1.1; then only its
+ * properties are valid. */
 static bool read_physical(const vk_instance *instance, VkPhysicalDevice handle,
                           vk_physical_device *out) {
   const vk_instance_api *api = &instance->api;
@@ -170,8 +176,8 @@ static bool read_physical(const vk_instance *instance, VkPhysicalDevice handle,
   api->GetPhysicalDeviceMemoryProperties(handle, &out->memory);
   out->is_software = out->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
   out->can_be_unified = has_unified_memory(out, 0);
-  /* GPUs with memory of their own may have a window to it, which the host reads
-   * slowly; as it does what is not cached. */
+  /* Discrete GPUs may map their memory for the host, but the host reads it
+   * slowly. It also reads uncached memory slowly. */
   out->is_unified =
       has_unified_memory(out, VK_MEMORY_PROPERTY_HOST_CACHED_BIT) &&
       (out->is_software ||
@@ -180,10 +186,9 @@ static bool read_physical(const vk_instance *instance, VkPhysicalDevice handle,
   (void)snprintf(
       out->note, sizeof out->note, "%s",
       out->is_software
-          ? "Vulkan as a program on the processor: for tests; 'cpu' is faster"
-      : out->is_unified
-          ? "kernels run on the GPU of the processor, in the host's memory"
-          : "kernels run on the GPU, in memory of its own");
+          ? "software Vulkan on the CPU, for tests; device 'cpu' is faster"
+      : out->is_unified ? "integrated GPU; kernels use host memory"
+                        : "GPU with its own memory");
   return true;
 }
 
@@ -202,7 +207,8 @@ static unsigned rank(const vk_physical_device *p) {
   }
 }
 
-/* Best first; equal ones stay as the loader has them. */
+/* Sorts the devices by rank; devices of the same rank keep the order of the
+ * loader. */
 static void find_devices(vk_instance *instance) {
   VkPhysicalDevice handles[VK_MAX_PHYSICAL_DEVICES];
   uint32_t count = VK_MAX_PHYSICAL_DEVICES;
@@ -223,9 +229,9 @@ static void find_devices(vk_instance *instance) {
 static const char install_driver[] =
     "apt-get install mesa-vulkan-drivers, or the driver of your GPU";
 
-/* Drivers need about this much address space: the compiler inside them has more than
- * 100 MB of code. With less, Mesa ends the process, or the loader reports that there
- * is no driver. So none is loaded then. */
+/* Address space that drivers need: their compilers have more than 100 MB of
+ * code. With less, Mesa aborts the process, or the loader reports that there is
+ * no driver. The loader is not opened then. */
 #define MIN_ADDRESS_SPACE ((rlim_t)1 << 30)
 
 static bool has_address_space(vk_instance *instance) {
@@ -235,8 +241,8 @@ static bool has_address_space(vk_instance *instance) {
     return true;
   }
   (void)snprintf(instance->missing, sizeof instance->missing,
-                 "drivers take %llu bytes of address space, and the process is "
-                 "limited to %llu",
+                 "Vulkan drivers need %llu bytes of address space; this "
+                 "process is limited to %llu",
                  (unsigned long long)MIN_ADDRESS_SPACE,
                  (unsigned long long)limit.rlim_cur);
   (void)snprintf(instance->fix, sizeof instance->fix,
@@ -245,30 +251,32 @@ static bool has_address_space(vk_instance *instance) {
   return false;
 }
 
-/* Why there is no device, after the loader was found; what a user can do. */
+/* Writes the reason why a loader that was found offers no device, and the
+ * fix. */
 static void report_missing(vk_instance *instance, VkResult result) {
   const char *fix = install_driver;
   const char *const variables[] = {"VK_DRIVER_FILES", "VK_ICD_FILENAMES"};
-  (void)snprintf(instance->missing, sizeof instance->missing,
-                 result == VK_SUCCESS || result == VK_ERROR_INCOMPATIBLE_DRIVER
-                     ? "the loader '%.80s' finds no driver with a device of "
-                       "Vulkan 1.1"
-                     : "the loader '%.80s' makes no instance (VkResult %d)",
-                 loader_name(), (int)result);
+  (void)snprintf(
+      instance->missing, sizeof instance->missing,
+      result == VK_SUCCESS || result == VK_ERROR_INCOMPATIBLE_DRIVER
+          ? "the Vulkan loader '%.80s' found no driver with a Vulkan 1.1 device"
+          : "the Vulkan loader '%.80s' could not create an instance (VkResult "
+            "%d)",
+      loader_name(), (int)result);
   for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
     const char *files = vyre__environment(variables[i]);
     if (!files || !files[0]) continue;
     (void)snprintf(instance->missing, sizeof instance->missing,
-                   "the loader '%.80s' finds no driver with a device of Vulkan "
-                   "1.1 in %s, '%.80s'",
+                   "the Vulkan loader '%.80s' found no driver with a Vulkan "
+                   "1.1 device in %s='%.80s'",
                    loader_name(), variables[i], files);
-    fix = "name the file of a driver there, or unset the variable";
+    fix =
+        "set the variable to the JSON file of an installed driver, or unset it";
     break;
   }
   if (result == VK_ERROR_LAYER_NOT_PRESENT && !instance->fix[0]) {
     fix =
-        "install the layer (apt-get install vulkan-validationlayers), or do "
-        "not ask for it";
+        "apt-get install vulkan-validationlayers, or do not request the layer";
   }
   if (!instance->fix[0]) {
     (void)snprintf(instance->fix, sizeof instance->fix, "%s", fix);
@@ -285,8 +293,8 @@ static bool has_layer(const VkLayerProperties *layers, uint32_t count,
   return false;
 }
 
-/* Loaders leave a layer out that the environment asks for and that is not there;
- * who asked believes that it is. */
+/* Sets a fix if VK_INSTANCE_LAYERS names a layer that is not installed. Loaders
+ * skip such layers silently. */
 static void check_layers(vk_instance *instance) {
   enum { MAX_LAYERS = 32 };
   VkLayerProperties layers[MAX_LAYERS];
@@ -301,10 +309,11 @@ static void check_layers(vk_instance *instance) {
   while (wanted[0]) {
     size_t length = strcspn(wanted, ":");
     if (length > 0 && !has_layer(layers, count, wanted, length)) {
-      (void)snprintf(instance->fix, sizeof instance->fix,
-                     "VK_INSTANCE_LAYERS asks for '%.*s', which is not there: "
-                     "apt-get install vulkan-validationlayers, or unset it",
-                     (int)(length < 80 ? length : 80), wanted);
+      (void)snprintf(
+          instance->fix, sizeof instance->fix,
+          "layer '%.*s' of VK_INSTANCE_LAYERS is not installed: apt-get "
+          "install vulkan-validationlayers, or unset the variable",
+          (int)(length < 80 ? length : 80), wanted);
       return;
     }
     wanted += length + (wanted[length] == ':');
@@ -312,7 +321,7 @@ static void check_layers(vk_instance *instance) {
 }
 
 static void init_instance(vk_instance *instance) {
-  /* A fork may have left it half made. */
+  /* A fork in another thread may have left it half initialised. */
   *instance = (vk_instance){.parent = instance->parent};
   if (!has_address_space(instance)) return;
   open_loader(instance);
@@ -332,18 +341,19 @@ static void init_instance(vk_instance *instance) {
   if (instance->count == 0) report_missing(instance, VK_SUCCESS);
 }
 
-/* --- the one of the process --------------------------------------------------------*/
+/* --- the instance of the process ------------------------------------------ */
 
 static vk_instance first_instance;
 static const vk_instance no_memory_instance = {
-    .missing = "there is no memory for an instance of Vulkan",
+    .missing = "out of memory while creating the Vulkan instance",
     .fix = "free memory of this process"};
-static _Atomic(vk_instance *) current; /* NULL: nobody has asked yet */
-static vk_instance *parent;            /* what this process was forked with */
-static atomic_bool has_devices;        /* the current one has had some */
+static _Atomic(vk_instance *) current; /* NULL before the first lookup */
+static vk_instance *parent; /* instance that fork() copied to this process */
+static atomic_bool has_devices; /* the current instance created a VkDevice */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* That of the parent stays as it is: devices of it point there. */
+/* Returns storage for a new instance. The instance of the parent process is not
+ * overwritten, because the devices copied from it point to it. */
 static vk_instance *alloc_instance(void) {
   if (!parent) return &first_instance;
   vk_instance *device =

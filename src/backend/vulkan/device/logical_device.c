@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A VkDevice and its queue. All devices of the process that are opened over the same
- * physical one share it: the first makes it, the last destroys it. One that was lost
- * is shared no more, so that the next open works; nor is one of the process that this
- * one was forked from, which is lost here. */
+/* Creates and shares VkDevices. All devices over one physical device share one
+ * VkDevice: the first open creates it, the last release destroys it. A lost
+ * VkDevice is not shared again, so that the next open works. Neither is one
+ * inherited by fork, which is lost in the child. */
 #include "backend/vulkan/device/logical_device.h"
 
 #include <string.h>
@@ -16,9 +16,9 @@
 #include "base/status.h"
 #include "hal/device.h"
 
-/* --- what it can do --------------------------------------------------------------*/
+/* --- features and extensions ---------------------------------------------- */
 
-/* Structures of features in a chain, as the version and the extensions have them. */
+/* The chain of feature structures that the API version allows. */
 typedef struct feature_chain {
   VkPhysicalDeviceFeatures2 core;
   VkPhysicalDevice16BitStorageFeatures storage16;
@@ -57,7 +57,7 @@ static void read_features(const feature_chain *c, vk_features *has) {
       .timeline = c->v12.timelineSemaphore};
 }
 
-/* Only what is used: what is on may cost something. */
+/* Enables only the features that are used: others may cost performance. */
 static void choose_features(const vk_features *has, feature_chain *c) {
   void *next16 = c->storage16.pNext, *next12 = c->v12.pNext;
   c->core.features = (VkPhysicalDeviceFeatures){.shaderInt16 = has->int16,
@@ -89,7 +89,8 @@ static bool has_extension(const VkExtensionProperties *list, uint32_t count,
 
 enum { MAX_EXTENSIONS = 512, MAX_ENABLED = 8 };
 
-/* Those that are there of what is wanted. */
+/* Collects the extensions to enable, and sets the features that they stand
+ * for. */
 static uint32_t choose_extensions(vk_device *device,
                                   const char *names[MAX_ENABLED]) {
   const vk_instance_api *api = device->instance;
@@ -97,7 +98,7 @@ static uint32_t choose_extensions(vk_device *device,
   uint32_t count = MAX_EXTENSIONS, chosen = 0;
   size_t bytes = MAX_EXTENSIONS * sizeof(VkExtensionProperties);
   VkExtensionProperties *list = vyre__resize(allocator, NULL, 0, bytes);
-  if (!list) return 0; /* it works without any */
+  if (!list) return 0; /* all extensions are optional */
   VkResult result = api->EnumerateDeviceExtensionProperties(
       device->physical->handle, NULL, &count, list);
   if (result != VK_SUCCESS && result != VK_INCOMPLETE) count = 0;
@@ -108,7 +109,8 @@ static uint32_t choose_extensions(vk_device *device,
       {VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME, &device->has.host_import},
       {VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, &device->has.budget},
       {VK_EXT_CONDITIONAL_RENDERING_EXTENSION_NAME, &device->has.conditional},
-      /* Whoever has it must be asked for it (vulkan_beta.h has its name). */
+      /* The specification requires it to be enabled where it exists. Its name
+       * is only in vulkan_beta.h. */
       {"VK_KHR_portability_subset", &device->has.portability_subset}};
   for (size_t i = 0; i < sizeof used / sizeof used[0]; i++) {
     *used[i].has = has_extension(list, count, used[i].name);
@@ -118,9 +120,10 @@ static uint32_t choose_extensions(vk_device *device,
   return chosen;
 }
 
-/* --- making one ---------------------------------------------------------------------*/
+/* --- creating a VkDevice -------------------------------------------------- */
 
-/* A family that only computes runs beside what draws. */
+/* Chooses a queue family. One without graphics runs in parallel with
+ * rendering. */
 static bool find_family(vk_device *device) {
   VkQueueFamilyProperties families[32];
   uint32_t count = 32;
@@ -177,7 +180,7 @@ static vyre_code create_device(vk_device *device, vyre_status *st) {
   const char *extensions[MAX_ENABLED];
   feature_chain chain;
   if (!find_family(device)) {
-    return unusable(device, "it has no queue for kernels", st);
+    return unusable(device, "it has no compute queue", st);
   }
   link_chain(device, &chain);
   device->instance->GetPhysicalDeviceFeatures2(device->physical->handle,
@@ -221,7 +224,7 @@ static vyre_code create_device(vk_device *device, vyre_status *st) {
   }
   vyre_code code = vk_device_load_functions(device, st);
   if (code != VYRE_OK) {
-    /* Not even a way to destroy it is certain then. */
+    /* The driver may lack even vkDestroyDevice. */
     if (device->api.DestroyDevice) {
       device->api.DestroyDevice(device->handle, NULL);
     }
@@ -232,9 +235,9 @@ static vyre_code create_device(vk_device *device, vyre_status *st) {
   return VYRE_OK;
 }
 
-/* --- sharing it ------------------------------------------------------------------*/
+/* --- sharing -------------------------------------------------------------- */
 
-/* Of all devices of the process; free ones have no references. */
+/* The shared VkDevices of the process; an entry without references is free. */
 static vk_logical_device shared[2 * VK_MAX_PHYSICAL_DEVICES];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -248,7 +251,7 @@ static vk_logical_device *find_shared(const vk_physical_device *physical) {
   return NULL;
 }
 
-/* A place for one more; where all are taken, the device's own. */
+/* Returns a free entry, or the private one of the device if all are in use. */
 static vk_logical_device *find_free_entry(vk_device *device) {
   for (size_t i = 0; i < sizeof shared / sizeof shared[0]; i++) {
     if (shared[i].references == 0) return &shared[i];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A VkDevice and its queue, shared by all vyre devices over one physical device. */
+/* A VkDevice and its queue, shared by all vyre devices over one physical
+ * device. */
 #ifndef VYRE_BACKEND_VULKAN_DEVICE_LOGICAL_DEVICE_H
 #define VYRE_BACKEND_VULKAN_DEVICE_LOGICAL_DEVICE_H
 
@@ -37,8 +38,8 @@ typedef struct vk_logical_device {
 } vk_logical_device;
 
 /* Sets the handle, queue, features and functions of @p device. Shares the
- * VkDevice of another open device over the same physical device, or creates one.
- * Errors: VYRE_UNSUPPORTED_FEATURE; those of vk_failed. */
+ * VkDevice of another open device over the same physical device, or creates
+ * one. Errors: VYRE_UNSUPPORTED_FEATURE; those of vk_failed. */
 vyre_code vk_logical_device_acquire(vk_device *device, vyre_status *st);
 /* Drops the reference. The last one destroys the VkDevice, unless the caller of
  * vyre owns it. */

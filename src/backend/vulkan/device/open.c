@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Opens a device: chooses its memory, limits and options, and initialises
+ * its heap and queue. */
 #include "vyre/validate.h"
 
 #include "backend/vulkan/command/submit.h"
@@ -27,7 +29,8 @@ static void set_caps(vk_device *device) {
   VkPhysicalDeviceMaintenance4Properties maintenance4 = {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES};
   if (device->has.host_import) maintenance3.pNext = &host;
-  /* That the instance of a device that was brought has 1.3 is not known. */
+  /* The API version of an external instance is unknown, and may be below
+   * 1.3. */
   if (device->physical->version >= VK_API_VERSION_1_3 && !device->is_external) {
     maintenance4.pNext = maintenance3.pNext;
     maintenance3.pNext = &maintenance4;
@@ -51,8 +54,9 @@ static void set_caps(vk_device *device) {
       .max_shared_bytes = l->maxComputeSharedMemorySize,
       .max_buffer_bytes = max_bytes,
       .host_alignment = !device->has.host_import ? 1
-                        : aligned < 4            ? 4
-                                                 : aligned, /* words */
+                        : aligned < 4
+                            ? 4
+                            : aligned, /* kernels access whole words */
       .imports_host_memory = device->has.host_import,
       .has_device_time = device->timestamp_bits > 0 && l->timestampPeriod > 0,
       .has_f64 = device->has.float64 && device->has.int64,
@@ -66,11 +70,12 @@ static void set_caps(vk_device *device) {
   }
 }
 
-/* Mesa's software device gives a vector of invocations 65,535 rounds of loops, and
- * then goes on behind them without a word. */
+/* Loop iterations that llvmpipe allows a vector of invocations. Beyond that it
+ * leaves the loop silently. */
 enum { LLVMPIPE_MAX_ITERATIONS = 65535 };
 
-/* Where memory is: as the device's kind has it, or as the option says. */
+/* Chooses unified or staged memory: by the kind of the device, or by the
+ * option. */
 static vyre_code choose_memory(vk_device *device, vyre_status *st) {
   const vk_physical_device *physical = device->physical;
   uint64_t option =
@@ -79,13 +84,13 @@ static vyre_code choose_memory(vk_device *device, vyre_status *st) {
       option == VK_OPTION_AUTO ? physical->is_unified : option == 0;
   if (!device->is_unified || physical->can_be_unified) return VYRE_OK;
   return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
-                   "leave vulkan.staging=0 out",
-                   "device '%s' has no memory that is both its own and the "
-                   "host's, as vulkan.staging=0 needs it",
+                   "remove the option vulkan.staging=0",
+                   "device '%s' has no host-visible device memory, which "
+                   "vulkan.staging=0 requires",
                    vyre_device_name(&device->base));
 }
 
-/* Bytes of jobs that a pipeline keeps for another time. */
+/* Returns the limit on idle encoded dispatches of one pipeline, in bytes. */
 static uint64_t idle_limit(const vk_device *device) {
   const uint64_t max_bytes = UINT64_C(1) << 30;
   return min(vk_heap_bytes(device, VK_MEMORY_KIND_DEVICE) / 8, max_bytes);
@@ -120,7 +125,8 @@ vyre_code vk_device_init(vyre_device *device, vyre_status *st) {
                     : vk_logical_device_acquire(own, st));
   if (vyre__vk_hooks.patch_device) vyre__vk_hooks.patch_device(&own->api);
   if (vyre__device_option(device, "force_fences", 0)) own->has.timeline = false;
-  /* Nothing watches over a program on the processor, whose time is that of all. */
+  /* Software devices have no watchdog, and share the CPU with everything
+   * else. */
   uint64_t default_ms = own->physical->is_software ? 10000 : 500;
   own->max_submit_ns =
       1000000 * vyre__device_option(device, "max_submit_ms", default_ms);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Device memory: few large blocks, each with one buffer over all of it; ranges are
- * cut from the first hole that is large enough, and holes that touch become one. */
+/* Allocates device memory in few large blocks, each with one buffer over all of
+ * it. Ranges are cut from the first hole that is large enough; adjacent holes
+ * are merged. */
 #include "backend/vulkan/memory/heap.h"
 
 #include <string.h>
@@ -20,9 +21,9 @@ typedef struct hole {
   uint64_t offset, size;
 } hole;
 
-/* holes: in their order, none of them touch. There are at most as many as ranges,
- * plus one, so that room for one more is made with each range, and giving back
- * needs none. */
+/* A block. Its holes are sorted and never adjacent. There is at most one hole
+ * more than ranges; each allocation reserves space for one more hole, so that
+ * freeing cannot fail. */
 struct vk_block {
   vk_block *next;
   VkDeviceMemory memory;
@@ -30,21 +31,22 @@ struct vk_block {
   unsigned char *host;
   uint64_t size, id;
   vk_memory_kind kind;
-  bool is_imported; /* the caller's memory: in no list */
+  bool is_imported; /* the caller's memory; the block is in no list */
   hole *holes;
   size_t hole_count, hole_capacity, ranges;
 };
 
-/* --- types ---------------------------------------------------------------------------*/
+/* --- memory types --------------------------------------------------------- */
 
-/* What only those may use who asked the device for it. */
+/* Memory properties that need device features which are not enabled. */
 static const VkMemoryPropertyFlags excluded_flags =
     VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT | VK_MEMORY_PROPERTY_PROTECTED_BIT |
     VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD |
     VK_MEMORY_PROPERTY_DEVICE_UNCACHED_BIT_AMD;
 
-/* The type of @p bits that has all of @p want, and, if there is one, @p wish, with the
- * largest heap; UINT32_MAX: none. */
+/* Returns the memory type in @p bits that has all @p required flags, if
+ * possible also the @p preferred ones, and the largest heap. Returns UINT32_MAX
+ * if no type matches. */
 static uint32_t find_type(const VkPhysicalDeviceMemoryProperties *memory,
                           uint32_t bits, VkMemoryPropertyFlags required,
                           VkMemoryPropertyFlags preferred) {
@@ -58,7 +60,7 @@ static uint32_t find_type(const VkPhysicalDeviceMemoryProperties *memory,
           memory->memoryHeaps[memory->memoryTypes[i].heapIndex].size;
       if (!(bits >> i & 1) || (has & all) != all || has & excluded_flags)
         continue;
-      if (size <= max) continue; /* of equals the first, as drivers rank them */
+      if (size <= max) continue; /* drivers list better types first */
       best = i;
       max = size;
     }
@@ -79,18 +81,18 @@ static uint32_t choose_type(const vk_device *device, vk_memory_kind kind,
                             : find_type(memory, bits, own, 0);
 }
 
-/* --- blocks ------------------------------------------------------------------------*/
+/* --- blocks --------------------------------------------------------------- */
 
 static void free_block(vk_device *device, vk_block *block) {
   const vk_api *api = &device->api;
   api->DestroyBuffer(device->handle, block->buffer, NULL);
-  api->FreeMemory(device->handle, block->memory, NULL); /* unmaps it, too */
+  api->FreeMemory(device->handle, block->memory, NULL); /* also unmaps it */
   vyre__reserve_free(device->base.allocator, &block->holes,
                      &block->hole_capacity, sizeof *block->holes);
   vyre__resize(device->base.allocator, block, sizeof *block, 0);
 }
 
-/* The type by which the device takes memory of the caller; UINT32_MAX: none. */
+/* Returns the memory type for an import of host memory, or UINT32_MAX. */
 static uint32_t import_type(const vk_device *device, const void *host,
                             uint32_t bits) {
   const VkPhysicalDeviceMemoryProperties *memory = &device->physical->memory;
@@ -136,7 +138,8 @@ bool vk_can_import(const vk_device *device) {
          !(features & VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT);
 }
 
-/* @p host: memory of the caller that becomes the block's; or NULL. */
+/* Creates the buffer and the memory of a block. @p host: memory to import, or
+ * NULL. */
 static VkResult init_block(vk_device *device, vk_block *block, void *host) {
   const vk_api *api = &device->api;
   const VkExternalMemoryBufferCreateInfo external = {
@@ -161,7 +164,7 @@ static VkResult init_block(vk_device *device, vk_block *block, void *host) {
       .pHostPointer = host};
   uint32_t type = host ? import_type(device, host, need.memoryTypeBits)
                        : choose_type(device, block->kind, need.memoryTypeBits);
-  /* The caller's memory cannot be more than it is. */
+  /* Imported memory cannot grow to the required size. */
   if (host && need.size > block->size) type = UINT32_MAX;
   if (type == UINT32_MAX) {
     return host ? VK_ERROR_INVALID_EXTERNAL_HANDLE
@@ -212,11 +215,11 @@ bool vk_budget_read(const vk_device *device, vk_memory_kind kind,
                                                        &all);
   out->max = budget.heapBudget[at];
   out->used = budget.heapUsage[at];
-  return out->max > 0; /* drivers that do not know it say 0 */
+  return out->max > 0; /* 0 stands for an unknown budget */
 }
 
-/* What goes beyond the budget would be put out of the device's memory, or take it
- * from another program: slow, or the end of one of them. */
+/* Refuses allocations beyond the budget: the driver would move memory out of
+ * the device, or fail another process. */
 static vyre_code check_budget(const vk_device *device, vk_memory_kind kind,
                               uint64_t size, vyre_status *st) {
   vk_budget budget;
@@ -228,9 +231,9 @@ static vyre_code check_budget(const vk_device *device, vk_memory_kind kind,
       "memory budget",
       VYRE_NUMBERS({"requested_bytes", size}, {"used_bytes", budget.used},
                    {"budget_bytes", budget.max}),
-      "free resident buffers and pipelines, close other programs that use the "
+      "free device buffers and pipelines, close other programs that use the "
       "device, or split the data",
-      "device '%s' has %llu bytes left of its budget of %llu, and %llu are "
+      "device '%s' has %llu bytes left of its memory budget of %llu; %llu are "
       "needed",
       vyre_device_name(&device->base), (unsigned long long)left,
       (unsigned long long)budget.max, (unsigned long long)size);
@@ -241,16 +244,16 @@ static vyre_code block_failed(vk_device *device, VkResult result,
                               vyre_status *st) {
   if (result != VK_ERROR_OUT_OF_DEVICE_MEMORY &&
       result != VK_ERROR_TOO_MANY_OBJECTS) {
-    return vk_failed(device, result, "a block of memory", st);
+    return vk_failed(device, result, "memory allocation", st);
   }
   uint64_t heap = vk_heap_bytes(device, kind);
   vyre_code code = VYRE_FAIL_WITH(
       st, VYRE_DEVICE_OUT_OF_MEMORY, VYRE_KIND_STORAGE_RESERVE_FAILED, NULL,
       VYRE_NUMBERS({"requested_bytes", size}, {"heap_bytes", heap},
                    {"result", (uint64_t)(uint32_t)result}),
-      "free resident buffers and pipelines, or give the kernel less data",
-      "device '%s' has no memory left for %llu bytes, of a heap of %llu: "
-      "VkResult %d",
+      "free device buffers and pipelines, or split the data",
+      "device '%s' has no memory for %llu bytes in its heap of %llu: VkResult "
+      "%d",
       vyre_device_name(&device->base), (unsigned long long)size,
       (unsigned long long)heap, (int)result);
   if (st) st->native = (int)result;
@@ -261,20 +264,20 @@ static vyre_code import_failed(vk_device *device, VkResult result,
                                uint64_t size, vyre_status *st) {
   if (result != VK_ERROR_INVALID_EXTERNAL_HANDLE &&
       result != VK_ERROR_MEMORY_MAP_FAILED) {
-    return vk_failed(device, result, "memory of the caller", st);
+    return vk_failed(device, result, "import of host memory", st);
   }
   vyre_code code = VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_NOT_SUPPORTED, NULL,
       VYRE_NUMBERS({"size", size}, {"result", (uint64_t)(uint32_t)result}),
-      "import memory of vyre_host_alloc, or upload to a resident buffer",
-      "the driver of device '%s' does not take these %llu bytes of memory: "
-      "VkResult %d",
+      "import memory of vyre_host_alloc, or upload to a device buffer",
+      "the driver of device '%s' cannot import these %llu bytes of host "
+      "memory: VkResult %d",
       vyre_device_name(&device->base), (unsigned long long)size, (int)result);
   if (st) st->native = (int)result;
   return code;
 }
 
-/* Under the lock. */
+/* Creates a block. The caller holds the lock of the heap. */
 static vyre_code create_block(vk_device *device, vk_memory_kind kind,
                               uint64_t size, void *host, vk_block **out,
                               vyre_status *st) {
@@ -304,7 +307,7 @@ static vyre_code create_block(vk_device *device, vk_memory_kind kind,
   return VYRE_OK;
 }
 
-/* --- ranges ------------------------------------------------------------------------*/
+/* --- ranges --------------------------------------------------------------- */
 
 static bool alloc_from_block(vk_device *device, vk_block *block, uint64_t size,
                              vk_range *out) {
@@ -345,7 +348,7 @@ static vyre_code alloc_locked(vk_device *device, vk_memory_kind kind,
   uint64_t bytes = size > BLOCK_BYTES / 2 ? size : BLOCK_BYTES;
   vyre_code code =
       create_block(device, kind, bytes, NULL, &block, bytes > size ? NULL : st);
-  if (code != VYRE_OK && bytes > size) { /* a small one may still be there */
+  if (code != VYRE_OK && bytes > size) { /* retry with the exact size */
     VYRE_TRY(create_block(device, kind, size, NULL, &block, st));
   } else if (code != VYRE_OK) {
     return code;
@@ -366,7 +369,7 @@ static vyre_code try_alloc(vk_device *device, vk_memory_kind kind,
   return code;
 }
 
-/* Blocks that nobody has anything in go back to the device. False: there are none. */
+/* Frees blocks without ranges. Returns false if no block was empty. */
 static bool free_empty_blocks(vk_device *device) {
   vk_heap *heap = &device->heap;
   vk_block *empty = NULL;
@@ -404,8 +407,8 @@ vyre_code vk_range_alloc(vk_device *device, vk_memory_kind kind, uint64_t size,
     return VYRE_FAIL_WITH(
         st, VYRE_DEVICE_OUT_OF_MEMORY, VYRE_KIND_STORAGE_RESERVE_FAILED, NULL,
         VYRE_NUMBERS({"requested_bytes", size}, {"most_bytes", max}),
-        "split the data, or let kernels have them as resident buffers",
-        "%llu bytes are needed in one piece, of which device '%s' has at most "
+        "split the data, or use several device buffers",
+        "an allocation of %llu bytes is needed; device '%s' allows at most "
         "%llu",
         (unsigned long long)size, vyre_device_name(&device->base),
         (unsigned long long)max);
@@ -413,7 +416,7 @@ vyre_code vk_range_alloc(vk_device *device, vk_memory_kind kind, uint64_t size,
   size = size == 0 ? a : (size + a - 1) / a * a;
   vyre_code code = try_alloc(device, kind, size, out, st);
   if (code != VYRE_DEVICE_OUT_OF_MEMORY) return code;
-  /* What is kept for another time may have what is needed now. */
+  /* Idle dispatches and empty blocks may hold the memory that is needed now. */
   bool has_dispatches = vk_dispatches_free_idle(device),
        has_blocks = free_empty_blocks(device);
   if (!has_dispatches && !has_blocks) return code;
@@ -421,7 +424,7 @@ vyre_code vk_range_alloc(vk_device *device, vk_memory_kind kind, uint64_t size,
   return try_alloc(device, kind, size, out, st);
 }
 
-/* Puts the range back among the holes of its block. */
+/* Adds a range to the holes of its block. */
 static void add_hole(vk_block *block, uint64_t offset, uint64_t size) {
   size_t at = 0;
   while (at < block->hole_count && block->holes[at].offset < offset) at++;
@@ -447,7 +450,9 @@ static void add_hole(vk_block *block, uint64_t offset, uint64_t size) {
   block->ranges--;
 }
 
-/* An empty block goes back to the device, but for one of the usual size. */
+/* Returns true if a block is to be freed: it is empty, and it is large,
+ * imported, or not the only empty one. One empty block of the usual size is
+ * kept for reuse. */
 static bool should_free(const vk_heap *heap, const vk_block *block) {
   if (block->ranges > 0) return false;
   if (block->is_imported || block->size > BLOCK_BYTES) return true;
@@ -467,17 +472,17 @@ void vk_range_free(vk_device *device, vk_range *range) {
   if (is_freed) {
     vk_block **at = &heap->blocks[block->kind];
     while (*at && *at != block) at = &(*at)->next;
-    if (*at) *at = block->next; /* an imported one is in no list */
+    if (*at) *at = block->next; /* imported blocks are in no list */
   }
   pthread_mutex_unlock(&heap->lock);
   if (is_freed) {
-    vk_staging_ring_wait(device); /* copies to it may be on their way */
+    vk_staging_ring_wait(device); /* copies to it may be in flight */
     free_block(device, block);
   }
   *range = (vk_range){0};
 }
 
-/* --- the heap ------------------------------------------------------------------------*/
+/* --- the heap ------------------------------------------------------------- */
 
 vyre_code vk_heap_init(vk_device *device, vyre_status *st) {
   const VkPhysicalDeviceLimits *limits = &device->physical->properties.limits;
@@ -496,7 +501,7 @@ vyre_code vk_heap_init(vk_device *device, vyre_status *st) {
       heap->type[VK_MEMORY_KIND_HOST] == UINT32_MAX) {
     return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
                      "use another device, or update this one's driver",
-                     "device '%s' has no memory that the host sees",
+                     "device '%s' has no host-visible memory",
                      vyre_device_name(&device->base));
   }
   return VYRE_OK;
@@ -528,7 +533,7 @@ void vk_heap_deinit(vk_device *device) {
   pthread_mutex_destroy(&heap->lock);
 }
 
-/* --- resident buffers ------------------------------------------------------------------*/
+/* --- device buffers ------------------------------------------------------- */
 
 static vyre_code clear(vk_device *device, const vk_range *range,
                        vyre_status *st) {
@@ -537,7 +542,8 @@ static vyre_code clear(vk_device *device, const vk_range *range,
   return VYRE_OK;
 }
 
-/* Whole pages: what else is in the last one is mapped, and nobody touches it. */
+/* Imports host memory in full pages. The rest of the last page is mapped, but
+ * never accessed. */
 static vyre_code import(vk_device *device, vk_buffer *buffer, vyre_status *st) {
   enum { PAGE = 4096 };
   vk_block *block = NULL;
@@ -547,8 +553,8 @@ static vyre_code import(vk_device *device, vk_buffer *buffer, vyre_status *st) {
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
         VYRE_NUMBERS({"size", buffer->base.size}, {"alignment", a}),
-        "import whole multiples of the alignment",
-        "%llu bytes cannot be imported: device '%s' takes multiples of %llu",
+        "import a multiple of the alignment",
+        "%llu bytes cannot be imported: device '%s' imports multiples of %llu",
         (unsigned long long)buffer->base.size, vyre_device_name(&device->base),
         (unsigned long long)a);
   }

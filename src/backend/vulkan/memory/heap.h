@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Device memory. A block is one VkDeviceMemory with one VkBuffer over all of it;
- * everything else is a range of a block. */
+/* Device memory. A block is one VkDeviceMemory with one VkBuffer over all of
+ * it; everything else is a range of a block. */
 #ifndef VYRE_BACKEND_VULKAN_MEMORY_HEAP_H
 #define VYRE_BACKEND_VULKAN_MEMORY_HEAP_H
 
@@ -49,7 +49,8 @@ void vk_range_free(vk_device *device, vk_range *range);
 /* Allocates device->dummy unless that was done before. */
 vyre_code vk_dummy_range_create(vk_device *device, vyre_status *st);
 
-/* Returns the size of the VkMemoryHeap that a kind of memory is allocated from. */
+/* Returns the size of the VkMemoryHeap that a kind of memory is allocated
+ * from. */
 uint64_t vk_heap_bytes(const vk_device *device, vk_memory_kind kind);
 
 /* Current memory budget of the process on one heap, in bytes. */
@@ -60,7 +61,8 @@ typedef struct vk_budget {
 /* Returns false if the driver does not report a budget. */
 bool vk_budget_read(const vk_device *device, vk_memory_kind kind,
                     vk_budget *out);
-/* Returns true if host memory can be imported as buffers with our usage flags. */
+/* Returns true if host memory can be imported as buffers with our usage
+ * flags. */
 bool vk_can_import(const vk_device *device);
 
 /* A device buffer of the backend. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The way between the host and memory that only the device sees: a ring of pieces of
- * memory that both see. A transfer goes piece by piece. Those to the device are
- * submitted and not waited for: all that follows on the queue sees what they wrote,
- * and a piece is waited for when its turn comes again. Those from the device are sent
- * ahead, as many as there are pieces for, and copied out in their order.
+/* Copies bytes between the host and unmapped device memory through a ring of
+ * chunks that both can access. Uploads are submitted without waiting: later
+ * work on the queue sees them, and a chunk is waited for when it is reused.
+ * Downloads submit as many copies as chunks are free, then copy them out in
+ * order.
  *
- * A piece is of one thread from `take` to `give`. Who has some takes more only if they
- * are free, so that nobody waits for what another waits for. */
+ * A thread owns a chunk from `acquire` to `release`. A thread that owns chunks
+ * never waits for more of them, so threads cannot deadlock. */
 #include "backend/vulkan/memory/staging.h"
 
 #include <string.h>
@@ -37,7 +37,7 @@ static void release(vk_device *device, vk_staging_chunk *chunk) {
   pthread_mutex_unlock(&ring->lock);
 }
 
-/* Waits for what the piece was sent with. */
+/* Waits for the copy of a chunk. */
 static vyre_code wait_chunk(vk_device *device, vk_staging_chunk *chunk,
                             vyre_status *st) {
   if (!chunk->is_in_flight) return VYRE_OK;
@@ -62,12 +62,12 @@ static vyre_code begin_chunk(vk_device *device, vk_staging_chunk *chunk,
   if (result == VK_SUCCESS) {
     result = api->BeginCommandBuffer(chunk->commands, &info);
   }
-  VK_TRY(device, result, "a copy", st);
+  VK_TRY(device, result, "recording of a copy", st);
   return VYRE_OK;
 }
 
-/* The first who needs it; not under the lock, since what makes room for it waits for
- * copies. */
+/* Allocates the memory of the ring on first use. It does so without the lock,
+ * because an allocation under memory pressure waits for copies. */
 static vyre_code alloc_memory(vk_device *device, vyre_status *st) {
   vk_staging_ring *ring = &device->ring;
   vk_range made;
@@ -88,8 +88,8 @@ static vyre_code alloc_memory(vk_device *device, vyre_status *st) {
   return VYRE_OK;
 }
 
-/* A piece whose commands are being recorded. *out is NULL if all are held and
- * @p is_patient is not set. */
+/* Acquires a chunk and begins its commands. *out is NULL if all chunks are held
+ * and @p may_wait is false. */
 static vyre_code acquire(vk_device *device, bool may_wait,
                          vk_staging_chunk **out, vyre_status *st) {
   vk_staging_ring *ring = &device->ring;
@@ -112,7 +112,7 @@ static vyre_code acquire(vk_device *device, bool may_wait,
   return code;
 }
 
-/* Ends what was recorded, and submits it. */
+/* Ends the commands of a chunk and submits them. */
 static vyre_code submit_chunk(vk_device *device, vk_staging_chunk *chunk,
                               vyre_status *st) {
   vk_cmd_barrier(device, chunk->commands);
@@ -123,7 +123,7 @@ static vyre_code submit_chunk(vk_device *device, vk_staging_chunk *chunk,
   return VYRE_OK;
 }
 
-/* --- transfers ---------------------------------------------------------------------*/
+/* --- transfers ------------------------------------------------------------ */
 
 static uint64_t chunk_offset(const vk_device *device,
                              const vk_staging_chunk *chunk) {
@@ -174,7 +174,7 @@ vyre_code vk_fill(vk_device *device, const vk_range *to, uint64_t offset,
   return code;
 }
 
-/* Parts of one transfer from the device that are on their way, oldest first. */
+/* A download: its chunks in flight, oldest first. */
 typedef struct download {
   vk_device *device;
   const vk_range *from;
@@ -184,7 +184,8 @@ typedef struct download {
   uint32_t first, count;
 } download;
 
-/* Sends one more; *is_sent: unless all pieces are others'. */
+/* Submits the next copy. *is_submitted is false if other threads hold all
+ * chunks. */
 static vyre_code submit_read(download *d, bool *is_submitted, vyre_status *st) {
   vk_device *device = d->device;
   const vk_range *memory = &device->ring.memory;
@@ -209,7 +210,8 @@ static vyre_code submit_read(download *d, bool *is_submitted, vyre_status *st) {
   return VYRE_OK;
 }
 
-/* Takes the oldest out; into @p to, if that is still of use. */
+/* Waits for the oldest copy and copies its bytes to @p to, unless that is
+ * NULL. */
 static vyre_code finish_read(download *d, unsigned char *to, vyre_status *st) {
   vk_staging_chunk *chunk = d->pending[d->first];
   uint64_t bytes = chunk_bytes(d->size, d->received);
@@ -242,7 +244,7 @@ vyre_code vk_download(vk_device *device, const vk_range *from, uint64_t offset,
   return code;
 }
 
-/* --- the ring ------------------------------------------------------------------------*/
+/* --- the ring ------------------------------------------------------------- */
 
 void vk_staging_ring_init(vk_device *device) {
   pthread_mutex_init(&device->ring.lock, NULL);

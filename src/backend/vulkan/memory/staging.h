@@ -35,9 +35,9 @@ void vk_staging_ring_deinit(vk_device *device);
 /* Waits until no copy is in flight. */
 void vk_staging_ring_wait(vk_device *device);
 
-/* Copies host bytes to a range, or range bytes to the host; vk_fill writes zeros
- * and takes multiples of 4. Later submissions see an upload or a fill, which may
- * still be in flight on return. A download has finished on return.
+/* Copies host bytes to a range, or range bytes to the host; vk_fill writes
+ * zeros and takes multiples of 4. Later submissions see an upload or a fill,
+ * which may still be in flight on return. A download has finished on return.
  * Errors: those of vk_range_alloc, vk_submit and vk_wait. */
 vyre_code vk_upload(vk_device *device, const vk_range *to, uint64_t offset,
                     const unsigned char *from, uint64_t size, vyre_status *st);
