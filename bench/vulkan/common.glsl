@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A device has 65,535 workgroups an axis at least, and some no more: rows of them
-// count as one line. PLAIN: a product and a sum instead of fma.
+// Shared definitions of the kernels. Some devices allow only 65,535 workgroups per axis,
+// so a long x axis is split into rows; LINE and PLACE undo that. PLAIN: a product and a
+// sum replace fma.
 #extension GL_EXT_control_flow_attributes : enable
 
 #define LINE (gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Suite vulkan.compile: opening a device, and from the source of a kernel to where
- * it is ready to run, beside Vulkan by hand with modules that are there. Each in a
- * process of its own, with the caches of the driver switched off.
- * VYRE_BENCH_VULKAN as in kernels.c. */
+/* Suite vulkan.compile: the time to open a device and to compile a kernel from
+ * its source, against hand-written Vulkan with SPIR-V modules. Each measurement
+ * has its own process, and the driver's caches are off. VYRE_BENCH_VULKAN as in
+ * kernels.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,22 +20,23 @@ char *mkdtemp(char *pattern);
 
 static const char suite[] = "vulkan.compile";
 
-enum { TURNS = 7, FIGURES = 2 + 2 * CPU_KERNELS };
+enum { REPEATS = 7, FIGURES = 2 + 2 * CPU_KERNELS };
 
-/* --- in a process of its own ---------------------------------------------------*/
+/* --- child processes ------------------------------------------------------ */
 
 typedef void child_work(const char *directory, double *figures);
 
-typedef struct child_job {
+typedef struct child_task {
   const char *name;
   child_work *run;
-} child_job;
+} child_task;
 
-/* A new process, not a copy of this one, which may have loaded all there is. It is
- * this program again; what it measured comes through a pipe.
- * @p directory: of vyre's cache; "": none. False if it failed: figures are then 0. */
-static bool in_child(const child_job *job, const char *directory,
-                     double *figures) {
+/* Runs a task in a new process, because this one may have loaded the driver
+ * already. The process runs this program again, and returns its figures through
+ * a pipe. @p directory: cache directory of vyre; "": no cache. Returns false on
+ * failure; the figures are 0 then. */
+static bool run_in_child(const child_task *task, const char *directory,
+                         double *figures) {
   int ends[2], status = 0;
   size_t size = FIGURES * sizeof *figures;
   memset(figures, 0, size);
@@ -45,7 +46,7 @@ static bool in_child(const child_job *job, const char *directory,
   if (child == 0) {
     (void)dup2(ends[1], 3);
     (void)setenv("MESA_SHADER_CACHE_DISABLE", "true", 1);
-    (void)setenv("VYRE_BENCH_CHILD", job->name, 1);
+    (void)setenv("VYRE_BENCH_CHILD", task->name, 1);
     (void)setenv("VYRE_BENCH_CHILD_CACHE", directory, 1);
     (void)execl("/proc/self/exe", "vyre-bench", (char *)NULL);
     _exit(127);
@@ -61,46 +62,47 @@ static double since(double start) {
   return (bench_now_ns() - start) / 1e6;
 }
 
-typedef struct place {
+typedef struct open_device {
   vyre_context *context;
   vyre_device *device;
-} place;
+} open_device;
 
-static bool open_place(place *p, const char *directory, vyre_status *st) {
+static bool open_vyre_device(open_device *p, const char *directory,
+                             vyre_status *st) {
   const vyre_context_options options = {
       .cache_directory = directory, .trace_file = "", .faults = ""};
-  *p = (place){0};
-  vulkan_must(vyre_context_create(&options, &p->context, st), st, suite);
+  *p = (open_device){0};
+  vulkan_check(vyre_context_create(&options, &p->context, st), st, suite);
   return vyre_device_open(p->context, vulkan_device_name(), &p->device, st) ==
          VYRE_OK;
 }
 
-/* The first open of the process, then the second while the first is there. */
+/* Measures the first open of the process, and a second one next to it. */
 static void open_vyre(const char *directory, double *figures) {
-  place first, second;
+  open_device first, second;
   vyre_status st = {0};
   double start = bench_now_ns();
-  if (!open_place(&first, directory, &st)) return;
+  if (!open_vyre_device(&first, directory, &st)) return;
   figures[0] = since(start);
   start = bench_now_ns();
-  if (!open_place(&second, directory, &st)) return;
+  if (!open_vyre_device(&second, directory, &st)) return;
   figures[1] = since(start);
 }
 
 static void open_raw(const char *directory, double *figures) {
-  const char *why;
+  const char *reason;
   (void)directory;
   double start = bench_now_ns();
-  if (raw_open(vulkan_device_index(), &why)) figures[0] = since(start);
+  if (raw_open(vulkan_device_index(), &reason)) figures[0] = since(start);
   start = bench_now_ns();
-  if (raw_open(vulkan_device_index(), &why)) figures[1] = since(start);
+  if (raw_open(vulkan_device_index(), &reason)) figures[1] = since(start);
 }
 
-/* Text to pipeline, and the first dispatch of a small workload. */
+/* Measures compiling from text, and the first dispatch of a small workload. */
 static void compile_vyre(const char *directory, double *figures) {
-  place p;
+  open_device p;
   vyre_status st = {0};
-  if (!open_place(&p, directory, &st)) return;
+  if (!open_vyre_device(&p, directory, &st)) return;
   vulkan_side s = vulkan_side_vyre(p.device, "vyre");
   for (int i = 0; i < CPU_WORKLOADS; i++) {
     cpu_workload w;
@@ -113,7 +115,7 @@ static void compile_vyre(const char *directory, double *figures) {
     double start = bench_now_ns();
     vyre_pipeline *ready = vulkan_compile(p.device, cpu_shapes[k].file, false);
     figures[2 * k] = since(start);
-    (void)s.bind(s.self, &w, false); /* the pipeline that is there */
+    (void)s.bind(s.self, &w, false); /* reuses the cached pipeline */
     start = bench_now_ns();
     s.launch(s.self);
     figures[2 * k + 1] = since(start);
@@ -123,12 +125,12 @@ static void compile_vyre(const char *directory, double *figures) {
   }
 }
 
-/* From words to a pipeline; then the first dispatch, which is where some drivers
- * compile. */
+/* Measures pipeline creation from SPIR-V, and the first dispatch: some drivers
+ * compile then. */
 static void compile_raw(const char *directory, double *figures) {
-  const char *why;
+  const char *reason;
   (void)directory;
-  raw *r = raw_open(vulkan_device_index(), &why);
+  raw *r = raw_open(vulkan_device_index(), &reason);
   if (!r) return;
   vulkan_side s = vulkan_side_raw(r, "raw");
   for (int i = 0; i < CPU_WORKLOADS; i++) {
@@ -148,16 +150,16 @@ static void compile_raw(const char *directory, double *figures) {
   }
 }
 
-/* Whether both open. */
+/* Sets the figures to 1 for each device that opens. */
 static void try_open(const char *directory, double *figures) {
   vyre_status st = {0};
-  place p;
-  const char *why;
-  figures[0] = raw_open(vulkan_device_index(), &why) != NULL;
-  figures[1] = open_place(&p, directory, &st);
+  open_device p;
+  const char *reason;
+  figures[0] = raw_open(vulkan_device_index(), &reason) != NULL;
+  figures[1] = open_vyre_device(&p, directory, &st);
 }
 
-/* --- rows --------------------------------------------------------------------*/
+/* --- rows ----------------------------------------------------------------- */
 
 static void add_row(const char *name, cpu_quartiles ours, const char *peer,
                     cpu_quartiles their, const char *note) {
@@ -182,43 +184,43 @@ static void add_row(const char *name, cpu_quartiles ours, const char *peer,
                                 .note = note});
 }
 
-/* Figure @p at of each turn. */
-static cpu_quartiles pick(double all[TURNS][FIGURES], int at) {
-  double values[TURNS];
-  for (int i = 0; i < TURNS; i++) values[i] = all[i][at];
-  return cpu_quartiles_of(values, TURNS);
+/* Returns the quartiles of figure @p at over all repeats. */
+static cpu_quartiles figure_of(double all[REPEATS][FIGURES], int at) {
+  double values[REPEATS];
+  for (int i = 0; i < REPEATS; i++) values[i] = all[i][at];
+  return cpu_quartiles_of(values, REPEATS);
 }
 
 enum { OPEN_VYRE, OPEN_RAW, COMPILE_VYRE, COMPILE_RAW, TRY };
 
-static const child_job jobs[] = {{"open vyre", open_vyre},
-                                 {"open raw", open_raw},
-                                 {"compile vyre", compile_vyre},
-                                 {"compile raw", compile_raw},
-                                 {"try", try_open}};
+static const child_task tasks[] = {{"open vyre", open_vyre},
+                                   {"open raw", open_raw},
+                                   {"compile vyre", compile_vyre},
+                                   {"compile raw", compile_raw},
+                                   {"try", try_open}};
 
 int bench_vulkan_child(const char *name) {
-  double made[FIGURES] = {0};
+  double figures[FIGURES] = {0};
   const char *directory = getenv("VYRE_BENCH_CHILD_CACHE");
-  for (size_t i = 0; i < sizeof jobs / sizeof jobs[0]; i++) {
-    if (strcmp(jobs[i].name, name) != 0) continue;
-    jobs[i].run(directory ? directory : "", made);
-    return write(3, made, sizeof made) == (ssize_t)sizeof made ? 0 : 1;
+  for (size_t i = 0; i < sizeof tasks / sizeof tasks[0]; i++) {
+    if (strcmp(tasks[i].name, name) != 0) continue;
+    tasks[i].run(directory ? directory : "", figures);
+    return write(3, figures, sizeof figures) == (ssize_t)sizeof figures ? 0 : 1;
   }
   return 1;
 }
 
-static void must_run(int job, const char *directory, double *figures) {
-  if (!in_child(&jobs[job], directory, figures))
-    bench_fail(jobs[job].name, "a process of its own failed");
+static void must_run(int task, const char *directory, double *figures) {
+  if (!run_in_child(&tasks[task], directory, figures))
+    bench_fail(tasks[task].name, "the child process failed");
 }
 
 static void shell(const char *command) {
-  /* NOLINTNEXTLINE(cert-env33-c): of our own making, below the temporary folder */
+  /* NOLINTNEXTLINE(cert-env33-c): fixed command in the temporary folder */
   if (system(command) != 0) bench_fail(command, "failed");
 }
 
-/* A cache that has what was found of the device, and no kernel. */
+/* Creates a cache with the probe results of @p from, and without kernels. */
 static void copy_probe(const char *from, const char *to) {
   char command[3400];
   (void)snprintf(command, sizeof command,
@@ -228,39 +230,39 @@ static void copy_probe(const char *from, const char *to) {
   shell(command);
 }
 
-static void report_open(const char *kept) {
-  static double bare[TURNS][FIGURES], probed[TURNS][FIGURES],
-      hand[TURNS][FIGURES];
-  must_run(OPEN_VYRE, kept, bare[0]); /* the probe's result is kept there */
-  for (int i = 0; i < TURNS; i++) {
-    must_run(OPEN_VYRE, kept, bare[i]);
+static void report_open(const char *cache) {
+  static double bare[REPEATS][FIGURES], probed[REPEATS][FIGURES],
+      hand[REPEATS][FIGURES];
+  must_run(OPEN_VYRE, cache, bare[0]); /* stores the probe results */
+  for (int i = 0; i < REPEATS; i++) {
+    must_run(OPEN_VYRE, cache, bare[i]);
     must_run(OPEN_RAW, "", hand[i]);
     if (i < 3) must_run(OPEN_VYRE, "", probed[i]);
   }
   char note[64];
-  cpu_quartiles mine = pick(bare, 0), hand_ms = pick(hand, 0);
+  cpu_quartiles mine = figure_of(bare, 0), hand_ms = figure_of(hand, 0);
   (void)snprintf(note, sizeof note, "%s: raw Vulkan's and 1 ms",
                  mine.median <= hand_ms.median + 1 ? "met" : "not met");
   add_row("open, the probe remembered", mine, "raw Vulkan", hand_ms, note);
-  add_row("open again, the first still there", pick(bare, 1), "raw Vulkan",
-          pick(hand, 1), "no bar");
+  add_row("open again, the first still there", figure_of(bare, 1), "raw Vulkan",
+          figure_of(hand, 1), "no bar");
   double values[3] = {probed[0][0], probed[1][0], probed[2][0]};
   add_row("open, with the probe", cpu_quartiles_of(values, 3), "",
           (cpu_quartiles){0}, "once for each driver");
 }
 
-/* Fresh and from disk differ in what the folder has, and in nothing else: the probe
- * is remembered in both, since a process that ran it has compiled a hundred kernels
- * before the first that is measured. */
-static void report_kernels(const char *kept) {
+/* Measures compiling with an empty cache and with a filled one. Both have the
+ * probe results: a process that runs the probe compiles a hundred kernels
+ * first. */
+static void report_kernels(const char *cache) {
   enum { FRESH = 5 };
   static double fresh[FRESH][FIGURES], disk[FRESH][FIGURES],
       hand[FRESH][FIGURES];
   for (int i = 0; i < FRESH; i++) {
     char folder[1100];
-    (void)snprintf(folder, sizeof folder, "%s/turn%d", kept, i);
-    copy_probe(kept, folder);
-    must_run(COMPILE_VYRE, folder, fresh[i]); /* and what it made is kept */
+    (void)snprintf(folder, sizeof folder, "%s/turn%d", cache, i);
+    copy_probe(cache, folder);
+    must_run(COMPILE_VYRE, folder, fresh[i]); /* fills the cache */
     must_run(COMPILE_RAW, "", hand[i]);
     must_run(COMPILE_VYRE, folder, disk[i]);
   }
@@ -294,35 +296,35 @@ static void report_kernels(const char *kept) {
           "raw Vulkan", by_hand, "");
 }
 
-/* --- the suite ---------------------------------------------------------------*/
+/* --- the suite ------------------------------------------------------------ */
 
 static void remove_folder(const char *directory) {
   char command[1100];
   (void)snprintf(command, sizeof command, "rm -rf '%s'", directory);
-  /* NOLINTNEXTLINE(cert-env33-c): of our own making, below the temporary folder */
+  /* NOLINTNEXTLINE(cert-env33-c): fixed command in the temporary folder */
   if (system(command) != 0) printf("%s: left behind\n", directory);
 }
 
 void bench_vulkan_compile(void) {
-  const char *where = getenv("TMPDIR");
+  const char *temporary = getenv("TMPDIR");
   double opens[FIGURES];
-  char kept[1024];
-  if (!in_child(&jobs[TRY], "", opens) || opens[0] < 1 || opens[1] < 1) {
-    vulkan_ground g;
+  char cache[1024];
+  if (!run_in_child(&tasks[TRY], "", opens) || opens[0] < 1 || opens[1] < 1) {
+    vulkan_devices g;
     if (vulkan_open(&g, suite)) vulkan_close(&g);
     return;
   }
   cpu_machine_print(suite, vulkan_device_name());
   printf(
-      "milliseconds; by hand: from SPIR-V that is there to the end of the "
-      "first dispatch,\nsince some drivers compile then; the driver's own "
-      "cache is off\n\n%-34s %10s %10s %8s\n",
+      "milliseconds; raw: from SPIR-V to the end of the first dispatch, "
+      "when\nsome drivers compile; the cache of the driver is off\n\n%-34s "
+      "%10s %10s %8s\n",
       "", "vyre", "raw", "ratio");
-  (void)snprintf(kept, sizeof kept, "%s/vyre-bench-vulkan-XXXXXX",
-                 where && where[0] ? where : "/tmp");
-  if (!mkdtemp(kept)) bench_fail(kept, "cannot be made");
-  report_open(kept);
-  report_kernels(kept);
+  (void)snprintf(cache, sizeof cache, "%s/vyre-bench-vulkan-XXXXXX",
+                 temporary && temporary[0] ? temporary : "/tmp");
+  if (!mkdtemp(cache)) bench_fail(cache, "cannot be created");
+  report_open(cache);
+  report_kernels(cache);
   printf("\n");
-  remove_folder(kept);
+  remove_folder(cache);
 }

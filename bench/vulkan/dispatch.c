@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Suites vulkan.dispatch and vulkan.replay: what it costs to have a small kernel
- * run and to wait for it, beside Vulkan by hand and wgpu. The kernel is saxpy of 256
- * elements, whose product and sum every driver does natively; all memory is the
- * device's, unless a row says otherwise. VYRE_BENCH_VULKAN as in kernels.c. */
+/* Suites vulkan.dispatch and vulkan.replay: the cost of running a small kernel
+ * and waiting for it, against hand-written Vulkan and wgpu. The kernel is saxpy
+ * with 256 elements; every driver executes its product and sum natively. Data
+ * is in device memory unless a row says otherwise. VYRE_BENCH_VULKAN as in
+ * kernels.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@ typedef struct ours {
   vyre_output outputs[BATCH];
   vyre_dispatch_desc items[BATCH];
   vyre_recording *one, *many;
-  uint32_t slot; /* of y, in `one` */
+  uint32_t slot; /* of y in `one` */
   float a;
   float host_x[ELEMENTS], host_y[ELEMENTS];
 } ours;
@@ -39,8 +40,8 @@ typedef struct theirs {
   float host_x[ELEMENTS], host_y[ELEMENTS];
 } theirs;
 
-typedef struct ground {
-  vulkan_ground g;
+typedef struct bench {
+  vulkan_devices g;
   ours o;
   theirs t;
   wgpu_peer *wgpu;
@@ -48,38 +49,38 @@ typedef struct ground {
   bool turn;
   int rounds, asked, met;
   cpu_entry entries[RIVALS];
-} ground;
+} bench;
 
-/* --- vyre --------------------------------------------------------------------*/
+/* --- vyre ----------------------------------------------------------------- */
 
-static vyre_buffer add_resident(const ground *g) {
+static vyre_buffer create_buffer(const bench *g) {
   vyre_status st = {0};
   vyre_buffer made;
-  vulkan_must(vyre_buffer_create(g->g.device, BYTES, &made, &st), &st,
-              "resident");
+  vulkan_check(vyre_buffer_create(g->g.device, BYTES, &made, &st), &st,
+               "device buffer");
   return made;
 }
 
-static uint32_t add_slot(ground *g, vyre_recording *rec, const char *name,
+static uint32_t add_slot(bench *g, vyre_recording *rec, const char *name,
                          const vyre_slot_binding *bound) {
   vyre_status st = {0};
   uint32_t slot;
   if (name) {
-    vulkan_must(vyre_recording_add_slot(rec, name, 0, &slot, &st), &st, name);
-    vulkan_must(vyre_recording_bind_slot(rec, slot, bound, &st), &st, name);
+    vulkan_check(vyre_recording_add_slot(rec, name, 0, &slot, &st), &st, name);
+    vulkan_check(vyre_recording_bind_slot(rec, slot, bound, &st), &st, name);
   } else {
-    vulkan_must(vyre_recording_add_fixed_slot(rec, bound, &slot, &st), &st,
-                g->suite);
+    vulkan_check(vyre_recording_add_fixed_slot(rec, bound, &slot, &st), &st,
+                 g->suite);
   }
   return slot;
 }
 
-/* The first @p count items. */
-static vyre_recording *record(ground *g, size_t count) {
+/* Records the first @p count items. */
+static vyre_recording *record(bench *g, size_t count) {
   vyre_status st = {0};
   vyre_recording *rec;
   ours *o = &g->o;
-  vulkan_must(vyre_recording_create(g->g.device, &rec, &st), &st, g->suite);
+  vulkan_check(vyre_recording_create(g->g.device, &rec, &st), &st, g->suite);
   vyre_slot_range x = vyre_slot_range_all(
       add_slot(g, rec, NULL, &(vyre_slot_binding){.buffer = o->x}));
   vyre_slot_range a = vyre_slot_range_all(add_slot(
@@ -95,20 +96,20 @@ static vyre_recording *record(ground *g, size_t count) {
                                 .output_count = 1,
                                 .grid = {1}};
     if (count == 1) o->slot = slot;
-    vulkan_must(vyre_recording_add_dispatch(rec, o->pipeline, &d, &st), &st,
-                g->suite);
+    vulkan_check(vyre_recording_add_dispatch(rec, o->pipeline, &d, &st), &st,
+                 g->suite);
   }
-  vulkan_must(vyre_recording_seal(rec, &st), &st, g->suite);
+  vulkan_check(vyre_recording_seal(rec, &st), &st, g->suite);
   return rec;
 }
 
-static void make_ours(ground *g) {
+static void create_ours(bench *g) {
   ours *o = &g->o;
   o->a = 0.37f;
   o->pipeline = vulkan_compile(g->g.device, "saxpy", true);
-  o->x = add_resident(g);
+  o->x = create_buffer(g);
   for (int i = 0; i < BATCH; i++) {
-    o->y[i] = add_resident(g);
+    o->y[i] = create_buffer(g);
     o->inputs[i][0] = vyre_input_buffer(o->x);
     o->inputs[i][1] = vyre_input_buffer(o->y[i]);
     o->inputs[i][2] = vyre_input_bytes(&o->a, 4);
@@ -126,20 +127,20 @@ static void make_ours(ground *g) {
 static void free_ours(ours *o) {
   vyre_recording_release(o->one);
   vyre_recording_release(o->many);
-  vyre_pipeline_release(o->pipeline); /* residents end with the device */
+  vyre_pipeline_release(o->pipeline); /* buffers are freed with the device */
 }
 
-static void submit(ground *g, size_t count) {
+static void submit(bench *g, size_t count) {
   vyre_status st;
   st.code = VYRE_OK;
-  vulkan_must(vyre_submit(g->o.pipeline, g->o.items, count, NULL, &st), &st,
-              g->suite);
+  vulkan_check(vyre_submit(g->o.pipeline, g->o.items, count, NULL, &st), &st,
+               g->suite);
 }
 
-static void replay(ground *g, vyre_recording *rec) {
+static void replay(bench *g, vyre_recording *rec) {
   vyre_status st;
   st.code = VYRE_OK;
-  vulkan_must(vyre_recording_replay(rec, NULL, NULL, &st), &st, g->suite);
+  vulkan_check(vyre_recording_replay(rec, NULL, NULL, &st), &st, g->suite);
 }
 
 static void vyre_each(void *self) {
@@ -151,7 +152,7 @@ static void vyre_batch(void *self) {
 }
 
 static void vyre_host(void *self) {
-  ground *g = self;
+  bench *g = self;
   ours *o = &g->o;
   vyre_input in[] = {vyre_input_bytes(o->host_x, BYTES),
                      vyre_input_bytes(o->host_y, BYTES),
@@ -161,58 +162,58 @@ static void vyre_host(void *self) {
   vyre_status st;
   st.code = VYRE_OK;
   for (int i = 0; i < REPEAT; i++) {
-    vulkan_must(
+    vulkan_check(
         vyre_dispatch_borrowed_into(o->pipeline, in, 3, out, 1, &d, &st), &st,
         g->suite);
   }
 }
 
 static void vyre_replay_one(void *self) {
-  ground *g = self;
+  bench *g = self;
   for (int i = 0; i < REPEAT; i++) replay(g, g->o.one);
 }
 
 static void vyre_replay_many(void *self) {
-  ground *g = self;
+  bench *g = self;
   replay(g, g->o.many);
 }
 
 static void vyre_rebound(void *self) {
-  ground *g = self;
+  bench *g = self;
   vyre_status st = {0};
   for (int i = 0; i < REPEAT; i++) {
     g->turn = !g->turn;
     const vyre_slot_binding y = {.buffer = g->o.y[g->turn]};
-    vulkan_must(vyre_recording_bind_slot(g->o.one, g->o.slot, &y, &st), &st,
-                g->suite);
+    vulkan_check(vyre_recording_bind_slot(g->o.one, g->o.slot, &y, &st), &st,
+                 g->suite);
     replay(g, g->o.one);
   }
 }
 
-/* --- by hand -----------------------------------------------------------------*/
+/* --- hand-written Vulkan -------------------------------------------------- */
 
-static bool make_theirs(ground *g) {
+static bool create_theirs(bench *g) {
   theirs *t = &g->t;
   raw *r = g->g.r;
   const union {
     float f;
     uint32_t u;
   } a = {0.37f};
-  t->kernel = raw_kernel_make(r, "saxpy_plain", 2, 2);
+  t->kernel = raw_kernel_create(r, "saxpy_plain", 2, 2);
   if (!t->kernel) return false;
-  t->x = raw_buffer_make(r, BYTES);
-  t->y = raw_buffer_make(r, (size_t)BYTES * BATCH);
+  t->x = raw_buffer_create(r, BYTES);
+  t->y = raw_buffer_create(r, (size_t)BYTES * BATCH);
   for (size_t i = 0; i < BATCH; i++) {
     const raw_range ranges[] = {{.buffer = t->x}, {t->y, i * BYTES, BYTES}};
-    t->sets[i] = raw_set_make(t->kernel, ranges);
+    t->sets[i] = raw_set_create(t->kernel, ranges);
     t->items[i] = (raw_dispatch){.kernel = t->kernel,
                                  .set = t->sets[i],
                                  .words = {a.u, ELEMENTS},
                                  .grid = {1, 1, 1}};
   }
-  t->fresh = raw_list_make(r);
-  t->one = raw_list_make(r);
-  t->many = raw_list_make(r);
+  t->fresh = raw_list_create(r);
+  t->one = raw_list_create(r);
+  t->many = raw_list_create(r);
   raw_record(t->one, t->items, 1);
   raw_record(t->many, t->items, BATCH);
   return true;
@@ -229,7 +230,7 @@ static void free_theirs(theirs *t) {
 }
 
 static void raw_each(void *self) {
-  ground *g = self;
+  bench *g = self;
   for (int i = 0; i < REPEAT; i++) {
     raw_record(g->t.fresh, g->t.items, 1);
     raw_run(g->t.fresh);
@@ -237,13 +238,13 @@ static void raw_each(void *self) {
 }
 
 static void raw_batch(void *self) {
-  ground *g = self;
+  bench *g = self;
   raw_record(g->t.fresh, g->t.items, BATCH);
   raw_run(g->t.fresh);
 }
 
 static void raw_host(void *self) {
-  ground *g = self;
+  bench *g = self;
   theirs *t = &g->t;
   for (int i = 0; i < REPEAT; i++) {
     memcpy(raw_buffer_bytes(t->x), t->host_x, BYTES);
@@ -255,17 +256,17 @@ static void raw_host(void *self) {
 }
 
 static void raw_replay_one(void *self) {
-  ground *g = self;
+  bench *g = self;
   for (int i = 0; i < REPEAT; i++) raw_run(g->t.one);
 }
 
 static void raw_replay_many(void *self) {
-  ground *g = self;
+  bench *g = self;
   raw_run(g->t.many);
 }
 
 static void raw_rebound(void *self) {
-  ground *g = self;
+  bench *g = self;
   for (int i = 0; i < REPEAT; i++) {
     g->turn = !g->turn;
     raw_record(g->t.fresh, &g->t.items[g->turn], 1);
@@ -273,30 +274,29 @@ static void raw_rebound(void *self) {
   }
 }
 
-/* --- wgpu --------------------------------------------------------------------*/
+/* --- wgpu ----------------------------------------------------------------- */
 
 static void run_wgpu_each(void *self) {
-  ground *g = self;
+  bench *g = self;
   (void)wgpu_each(g->wgpu, REPEAT);
 }
 
 static void run_wgpu_batch(void *self) {
-  ground *g = self;
+  bench *g = self;
   (void)wgpu_batch(g->wgpu, BATCH);
 }
 
-/* --- rows --------------------------------------------------------------------*/
+/* --- rows ----------------------------------------------------------------- */
 
-/* One thing that all do. */
+/* One row: the same work for all rivals. */
 typedef struct row {
   const char *name;
-  void (*run[RIVALS])(void *self); /* NULL: it is not done there */
-  int runs;                        /* dispatches that a run is */
-  double most; /* times raw Vulkan's that it may take; 0: no bar */
+  void (*run[RIVALS])(void *self); /* NULL: not supported */
+  int runs;                        /* dispatches per run */
+  double max_ratio; /* limit on the time relative to raw Vulkan; 0: none */
 } row;
 
-static void add_peer(const ground *g, const row *r, int peer,
-                     const char *note) {
+static void add_peer(const bench *g, const row *r, int peer, const char *note) {
   char name[96];
   const cpu_entry *e = g->entries;
   cpu_quartiles mine = cpu_quartiles_of(e[VYRE].ns, g->rounds);
@@ -323,7 +323,7 @@ static void add_peer(const ground *g, const row *r, int peer,
                                 .note = note});
 }
 
-static void print_row(const ground *g, const row *r, const char *note) {
+static void print_row(const bench *g, const row *r, const char *note) {
   const cpu_entry *e = g->entries;
   double scale = 1e-3 / r->runs;
   cpu_quartiles q[RIVALS] = {{0}};
@@ -342,35 +342,35 @@ static void print_row(const ground *g, const row *r, const char *note) {
   (void)fflush(stdout);
 }
 
-static void take(ground *g, const row *r) {
+static void run_row(bench *g, const row *r) {
   char note[64] = "no bar";
   for (int i = 0; i < RIVALS; i++) {
-    bool there = r->run[i] && (i != WGPU || g->wgpu);
+    bool is_available = r->run[i] && (i != WGPU || g->wgpu);
     g->entries[i] = (cpu_entry){.name = titles[i],
-                                .run = there ? r->run[i] : NULL,
+                                .run = is_available ? r->run[i] : NULL,
                                 .self = g,
                                 .warm = 1,
                                 .timed = 5};
   }
   g->rounds = cpu_rounds(g->entries, RIVALS, cpu_round_count(15));
-  if (r->most > 0) {
+  if (r->max_ratio > 0) {
     double ratio =
         cpu_paired(&g->entries[VYRE], &g->entries[RAW], g->rounds).median;
-    bool is_met = ratio * r->most >= 1;
+    bool is_met = ratio * r->max_ratio >= 1;
     g->asked++;
     g->met += is_met;
     (void)snprintf(note, sizeof note, "%s: at most %.2fx raw",
-                   is_met ? "met" : "not met", r->most);
+                   is_met ? "met" : "not met", r->max_ratio);
   }
   print_row(g, r, note);
   add_peer(g, r, RAW, note);
   if (r->run[WGPU])
     add_peer(g, r, WGPU,
-             g->wgpu ? "what Python takes included" : "the peer is not there");
+             g->wgpu ? "includes the cost of Python" : "the peer is missing");
 }
 
-/* The same bits, before anything is timed. */
-static void compare(ground *g) {
+/* Checks that both give the same bits, before anything is timed. */
+static void compare(bench *g) {
   static uint32_t mine[ELEMENTS];
   vyre_status st = {0};
   float *x = raw_buffer_bytes(g->t.x), *y = raw_buffer_bytes(g->t.y);
@@ -378,10 +378,10 @@ static void compare(ground *g) {
     x[i] = (float)(i + 1) / 3;
     y[i] = 1 / (float)(i + 1);
   }
-  vulkan_must(vyre_buffer_upload(g->g.device, g->o.x, 0, x, BYTES, &st), &st,
-              g->suite);
-  vulkan_must(vyre_buffer_upload(g->g.device, g->o.y[0], 0, y, BYTES, &st), &st,
-              g->suite);
+  vulkan_check(vyre_buffer_upload(g->g.device, g->o.x, 0, x, BYTES, &st), &st,
+               g->suite);
+  vulkan_check(vyre_buffer_upload(g->g.device, g->o.y[0], 0, y, BYTES, &st),
+               &st, g->suite);
   memcpy(g->o.host_x, x, BYTES);
   memcpy(g->o.host_y, y, BYTES);
   memcpy(g->t.host_x, x, BYTES);
@@ -391,38 +391,39 @@ static void compare(ground *g) {
   raw_record(g->t.fresh, g->t.items, 1);
   raw_run(g->t.fresh);
   raw_run(g->t.one);
-  vulkan_must(vyre_buffer_download(g->g.device, g->o.y[0], 0, mine, BYTES, &st),
-              &st, g->suite);
-  const void *by_hand = y; /* bits, not numbers */
+  vulkan_check(
+      vyre_buffer_download(g->g.device, g->o.y[0], 0, mine, BYTES, &st), &st,
+      g->suite);
+  const void *by_hand = y; /* compare bits, not values */
   if (memcmp(mine, by_hand, BYTES) != 0)
     bench_fail(g->suite, "vyre and raw Vulkan differ");
 }
 
-/* --- the suites --------------------------------------------------------------*/
+/* --- the suites ----------------------------------------------------------- */
 
-static ground *open_ground(const char *suite) {
-  const char *why;
-  ground *g = calloc(1, sizeof *g);
+static bench *open_bench(const char *suite) {
+  const char *reason;
+  bench *g = calloc(1, sizeof *g);
   if (!g) bench_fail(suite, "out of memory");
   g->suite = suite;
   if (!vulkan_open(&g->g, suite)) {
     free(g);
     return NULL;
   }
-  if (!make_theirs(g)) {
+  if (!create_theirs(g)) {
     cpu_missing(suite, titles[RAW], vulkan_no_modules);
     vulkan_close(&g->g);
     free(g);
     return NULL;
   }
-  make_ours(g);
+  create_ours(g);
   compare(g);
-  g->wgpu = wgpu_start(&why);
+  g->wgpu = wgpu_start(&reason);
   vulkan_print(&g->g, suite);
   if (g->wgpu) {
     printf("%.90s\n", wgpu_version(g->wgpu));
   } else {
-    cpu_missing(suite, titles[WGPU], why);
+    cpu_missing(suite, titles[WGPU], reason);
   }
   printf(
       "saxpy of %d elements, wait included; ratio of medians round by round, "
@@ -433,7 +434,7 @@ static ground *open_ground(const char *suite) {
   return g;
 }
 
-static void close_ground(ground *g) {
+static void close_bench(bench *g) {
   printf("%d of %d bars are met\n\n", g->met, g->asked);
   wgpu_stop(g->wgpu);
   free_ours(&g->o);
@@ -453,10 +454,11 @@ void bench_vulkan_dispatch(void) {
        {vyre_batch, raw_batch, run_wgpu_batch},
        BATCH,
        1.05}};
-  ground *g = open_ground("vulkan.dispatch");
+  bench *g = open_bench("vulkan.dispatch");
   if (!g) return;
-  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) take(g, &rows[i]);
-  close_ground(g);
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+    run_row(g, &rows[i]);
+  close_bench(g);
 }
 
 void bench_vulkan_replay(void) {
@@ -469,7 +471,7 @@ void bench_vulkan_replay(void) {
        {vyre_replay_many, raw_replay_many, run_wgpu_batch},
        BATCH,
        1.05},
-      {"one, bound anew each time",
+      {"one, bound again each time",
        {vyre_rebound, raw_rebound, NULL},
        REPEAT,
        0},
@@ -481,8 +483,9 @@ void bench_vulkan_replay(void) {
        {vyre_each, raw_replay_one, NULL},
        REPEAT,
        0}};
-  ground *g = open_ground("vulkan.replay");
+  bench *g = open_bench("vulkan.replay");
   if (!g) return;
-  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) take(g, &rows[i]);
-  close_ground(g);
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+    run_row(g, &rows[i]);
+  close_bench(g);
 }

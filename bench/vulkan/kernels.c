@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Suite vulkan.kernels: the kernels of bench/cpu beside the same in GLSL, on the
- * same driver.
+/* Suite vulkan.kernels: the kernels of bench/cpu against the same kernels in
+ * GLSL, on the same driver.
  *
  *   VYRE_BENCH_VULKAN   the device ("vulkan")
  *   VYRE_BENCH_ROUNDS   rounds (9)
- *   VYRE_BENCH_KERNEL   only workloads whose name has this in it; "forms": what the
- *                       forms of floats cost, and nothing else
+ *   VYRE_BENCH_KERNEL   only workloads whose name contains this text; "forms":
+ *                       only the cost of float modes
  *
- * Before anything is timed: both are right, vyre has the bits of ref on a small one
- * of each, and both have the same bits where the operations leave no choice. A kernel
- * with fma is also there with a product and a sum, which drivers do natively. */
+ * Results are checked before anything is timed: both must be correct, vyre must
+ * match ref on small workloads, and both must have the same bits where the
+ * operations define them. Kernels with fma also run with a product and a sum,
+ * which drivers execute natively. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,8 +26,8 @@ static const double BAR = 0.95;
 
 enum { VYRE, GLSL, SIDES };
 
-/* What of floats a kernel needs, by the names of the probe, and whether GLSL has to
- * give the same bits: its fma may round twice, its exp is the driver's own. */
+/* Float operations of a kernel, by the names of the probe, and whether it uses
+ * exp. GLSL may round an fma twice, and its exp depends on the driver. */
 typedef struct needs {
   const char *operations[4];
   bool has_exp;
@@ -46,25 +47,25 @@ static const needs needed[CPU_KERNELS] = {
     [CPU_KERNEL_match] = {{NULL}, false},
     [CPU_KERNEL_exp] = {{NULL}, true}};
 
-/* Software devices take seconds for what a processor does in milliseconds: sizes
- * for them, in the order of the workloads, and launches a run. */
+/* Workload sizes and launches per run for software devices, in the order of the
+ * workloads. They need seconds for what a CPU does in milliseconds. */
 static const struct {
   size_t size;
   int repeat;
-} modest[CPU_WORKLOADS] = {
+} software_sizes[CPU_WORKLOADS] = {
     {65536, 10},  {2 << 20, 1}, {256, 1},     {65536, 2},  {1 << 20, 1},
     {128, 1},     {128, 1},     {128, 1},     {128, 1},    {512, 1},
     {2 << 20, 1}, {1 << 16, 1}, {1 << 20, 1}, {1 << 18, 1}};
 
-typedef struct outcome {
+typedef struct result {
   cpu_workload *w;
   bool is_plain;
   int rounds;
   bool has_same_bits;
-  const char *not_native; /* an operation; NULL: all are */
-  const char *form;       /* of it */
+  const char *not_native; /* first operation that is not native, or NULL */
+  const char *form;       /* its float mode */
   cpu_entry entries[SIDES];
-} outcome;
+} result;
 
 typedef struct means {
   double sum;
@@ -76,10 +77,10 @@ static bool has_fma(cpu_kernel kernel) {
   return first && strcmp(first, "f32 fma") == 0;
 }
 
-/* --- what is native ----------------------------------------------------------*/
+/* --- native operations ---------------------------------------------------- */
 
-static void classify(const vyre_device *device, outcome *o) {
-  static const char *const names[] = {"native", "fixed", "soft"};
+static void classify(const vyre_device *device, result *o) {
+  static const char *const names[] = {"native", "corrected", "soft"};
   const needs *n = &needed[o->w->kernel];
   for (int i = 0; i < 4 && n->operations[i] && !o->not_native; i++) {
     if (o->is_plain && strcmp(n->operations[i], "f32 fma") == 0) continue;
@@ -94,7 +95,7 @@ static void classify(const vyre_device *device, outcome *o) {
   }
 }
 
-/* --- what is right -----------------------------------------------------------*/
+/* --- correctness ---------------------------------------------------------- */
 
 static void run_once(const vulkan_side *s, cpu_workload *w) {
   cpu_workload_restore(w, cpu_shapes[w->kernel].written);
@@ -103,7 +104,7 @@ static void run_once(const vulkan_side *s, cpu_workload *w) {
   s->fetch(s->self);
 }
 
-/* The exp of drivers is a few ulp off, and more at times. */
+/* Compares with a tolerance: the exp of drivers is a few ulp off, or more. */
 static bool is_near(const float *got, const float *want, size_t count) {
   for (size_t i = 0; i < count; i++) {
     if (!(fabsf(got[i] - want[i]) <= 1e-4f * fabsf(want[i]))) return false;
@@ -111,7 +112,8 @@ static bool is_near(const float *got, const float *want, size_t count) {
   return true;
 }
 
-/* @p ours: what vyre made of it; NULL: this is vyre. */
+/* Runs a workload and checks its result. @p ours: the result of vyre, or NULL
+ * if @p s is vyre. */
 static void check(const vulkan_side *s, cpu_workload *w, const float *ours) {
   run_once(s, w);
   const char *problem = NULL;
@@ -119,7 +121,8 @@ static void check(const vulkan_side *s, cpu_workload *w, const float *ours) {
     problem = cpu_workload_check(w);
   } else {
     cpu_buffer y = w->args.buffers[cpu_shapes[w->kernel].buffers - 1];
-    if (!is_near(y.data, ours, y.size / 4)) problem = "too far from vyre's";
+    if (!is_near(y.data, ours, y.size / 4))
+      problem = "too far from the result of vyre";
   }
   if (!problem) return;
   char what[128];
@@ -127,7 +130,7 @@ static void check(const vulkan_side *s, cpu_workload *w, const float *ours) {
   bench_fail(what, problem);
 }
 
-static bool is_same(const cpu_workload *a, const cpu_workload *b) {
+static bool has_equal_outputs(const cpu_workload *a, const cpu_workload *b) {
   for (uint32_t i = 0; i < cpu_shapes[a->kernel].buffers; i++) {
     if (memcmp(a->args.buffers[i].data, b->args.buffers[i].data,
                a->args.buffers[i].size) != 0)
@@ -136,9 +139,9 @@ static bool is_same(const cpu_workload *a, const cpu_workload *b) {
   return true;
 }
 
-/* What @p s makes of a small workload. */
-static void run_small(vulkan_side *s, cpu_workload *w, int index,
-                      bool is_plain) {
+/* Runs a small workload on @p s. */
+static void run_small_workload(vulkan_side *s, cpu_workload *w, int index,
+                               bool is_plain) {
   cpu_workload_make(w, index, true);
   if (!s->bind(s->self, w, is_plain)) bench_fail(s->name, "has no kernel");
   run_once(s, w);
@@ -146,23 +149,23 @@ static void run_small(vulkan_side *s, cpu_workload *w, int index,
   cpu_workload_settle(w);
 }
 
-/* Small sizes, none of which is a whole number of workgroups. */
-static void compare_small(vulkan_side *sides, outcome *o, int index) {
+/* Compares results of small workloads that do not fill their last workgroup. */
+static void compare_small(vulkan_side *sides, result *o, int index) {
   vyre_status st = {0};
   vyre_device *ref;
   cpu_workload ours, glsl, exact;
-  vulkan_must(vyre_device_open(NULL, "ref", &ref, &st), &st, "ref");
+  vulkan_check(vyre_device_open(NULL, "ref", &ref, &st), &st, "ref");
   vulkan_side reference = vulkan_side_vyre(ref, "ref");
-  run_small(&sides[VYRE], &ours, index, o->is_plain);
-  run_small(&sides[GLSL], &glsl, index, o->is_plain);
-  run_small(&reference, &exact, index, o->is_plain);
-  if (!is_same(&ours, &exact))
-    bench_fail(ours.name, "the bits are not those of ref");
-  o->has_same_bits = is_same(&ours, &glsl);
+  run_small_workload(&sides[VYRE], &ours, index, o->is_plain);
+  run_small_workload(&sides[GLSL], &glsl, index, o->is_plain);
+  run_small_workload(&reference, &exact, index, o->is_plain);
+  if (!has_equal_outputs(&ours, &exact))
+    bench_fail(ours.name, "the bits differ from ref");
+  o->has_same_bits = has_equal_outputs(&ours, &glsl);
   bool must_be =
       !needed[ours.kernel].has_exp && (o->is_plain || !has_fma(ours.kernel));
   if (must_be && !o->has_same_bits)
-    bench_fail(ours.name, "vyre and GLSL differ, and may not");
+    bench_fail(ours.name, "vyre and GLSL must have the same bits, but differ");
   cpu_workload_free(&ours);
   cpu_workload_free(&glsl);
   cpu_workload_free(&exact);
@@ -170,34 +173,34 @@ static void compare_small(vulkan_side *sides, outcome *o, int index) {
   vyre_device_release(ref);
 }
 
-/* --- running -----------------------------------------------------------------*/
+/* --- running -------------------------------------------------------------- */
 
-typedef struct job {
+typedef struct side_run {
   vulkan_side *side;
   cpu_workload *w;
-} job;
+} side_run;
 
 static void run(void *self) {
-  const job *j = self;
+  const side_run *j = self;
   for (int i = 0; i < j->w->repeat; i++) j->side->launch(j->side->self);
 }
 
 static void reset(void *self) {
-  const job *j = self;
+  const side_run *j = self;
   cpu_workload_restore(j->w, j->w->reset);
   j->side->upload(j->side->self, j->w->reset);
 }
 
-static void measure(vulkan_side *sides, outcome *o) {
-  job jobs[SIDES];
+static void measure(vulkan_side *sides, result *o) {
+  side_run runs[SIDES];
   uint32_t last_buffer = cpu_shapes[o->w->kernel].buffers - 1;
   float *ours = malloc(o->w->args.buffers[last_buffer].size);
   if (!ours) bench_fail(suite, "out of memory");
   for (int i = 0; i < SIDES; i++) {
-    jobs[i] = (job){&sides[i], o->w};
+    runs[i] = (side_run){&sides[i], o->w};
     o->entries[i] = (cpu_entry){.name = sides[i].name,
                                 .run = run,
-                                .self = &jobs[i],
+                                .self = &runs[i],
                                 .before = o->w->reset ? reset : NULL,
                                 .warm = 1,
                                 .timed = 5};
@@ -212,13 +215,13 @@ static void measure(vulkan_side *sides, outcome *o) {
   for (int i = 0; i < SIDES; i++) sides[i].unbind(sides[i].self);
 }
 
-/* --- rows --------------------------------------------------------------------*/
+/* --- rows ----------------------------------------------------------------- */
 
-static double rate(const outcome *o, double ns) {
+static double rate(const result *o, double ns) {
   return ns > 0 ? o->w->amount * o->w->repeat / ns : 0;
 }
 
-static void add_row(const outcome *o, means *m) {
+static void add_row(const result *o, means *m) {
   char name[96], note[160];
   cpu_quartiles ours = cpu_quartiles_of(o->entries[VYRE].ns, o->rounds);
   cpu_quartiles glsl = cpu_quartiles_of(o->entries[GLSL].ns, o->rounds);
@@ -256,18 +259,18 @@ static void add_row(const outcome *o, means *m) {
                                 .note = note});
 }
 
-static void one(const vulkan_ground *g, vulkan_side *sides, int index,
-                bool is_plain, means *m) {
+static void run_workload(const vulkan_devices *g, vulkan_side *sides, int index,
+                         bool is_plain, means *m) {
   cpu_workload w;
-  outcome *o = calloc(1, sizeof *o);
+  result *o = calloc(1, sizeof *o);
   if (!o) bench_fail(suite, "out of memory");
   if (raw_is_software(g->r)) {
-    cpu_workload_make_sized(&w, index, modest[index].size,
-                            modest[index].repeat);
+    cpu_workload_make_sized(&w, index, software_sizes[index].size,
+                            software_sizes[index].repeat);
   } else {
     cpu_workload_make(&w, index, false);
   }
-  *o = (outcome){.w = &w, .is_plain = is_plain, .rounds = cpu_round_count(9)};
+  *o = (result){.w = &w, .is_plain = is_plain, .rounds = cpu_round_count(9)};
   classify(g->device, o);
   compare_small(sides, o, index);
   measure(sides, o);
@@ -276,15 +279,15 @@ static void one(const vulkan_ground *g, vulkan_side *sides, int index,
   free(o);
 }
 
-static bool has_modules(const vulkan_ground *g) {
-  raw_kernel *k = raw_kernel_make(g->r, "saxpy", 2, 2);
+static bool has_modules(const vulkan_devices *g) {
+  raw_kernel *k = raw_kernel_create(g->r, "saxpy", 2, 2);
   raw_kernel_free(k);
   return k != NULL;
 }
 
 void bench_vulkan_kernels(void) {
   const char *only = getenv("VYRE_BENCH_KERNEL");
-  vulkan_ground g;
+  vulkan_devices g;
   means m = {0};
   if (!vulkan_open(&g, suite)) return;
   if (!has_modules(&g)) {
@@ -304,11 +307,11 @@ void bench_vulkan_kernels(void) {
     cpu_workload w;
     const char *name = cpu_workload_name(i);
     if (only && !strstr(name, only)) continue;
-    one(&g, sides, i, false, &m);
+    run_workload(&g, sides, i, false, &m);
     cpu_workload_make(&w, i, true);
     bool has_plain = has_fma(w.kernel);
     cpu_workload_free(&w);
-    if (has_plain) one(&g, sides, i, true, &m);
+    if (has_plain) run_workload(&g, sides, i, true, &m);
   }
   if (m.count > 0) {
     double mean = exp(m.sum / m.count);

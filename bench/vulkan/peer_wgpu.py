@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# wgpu-native as a peer: says "ready VERSION", then answers "each N" and "batch N"
-# with the nanoseconds of N dispatches of saxpy.
+# wgpu-native as a benchmark peer. Prints "ready VERSION", then answers each line
+# "each N" or "batch N" with the nanoseconds of N dispatches of saxpy.
 import struct
 import sys
 import time
@@ -8,7 +8,7 @@ import time
 try:
     import wgpu
 except ImportError as error:
-    print(f"its package cannot be loaded: {error}")
+    print(f"its Python package cannot be loaded: {error}")
     sys.exit(0)
 
 SAXPY = """
@@ -23,7 +23,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
 ELEMENTS = 256
 
 
-def choose():
+def find_vulkan_adapter():
     found = wgpu.gpu.enumerate_adapters_sync()
     for adapter in found:
         if adapter.info["backend_type"] == "Vulkan":
@@ -32,7 +32,7 @@ def choose():
 
 
 def main():
-    adapter = choose()
+    adapter = find_vulkan_adapter()
     if adapter is None:
         print("it finds no Vulkan device")
         return
@@ -60,15 +60,15 @@ def main():
             commands.dispatch_workgroups(1)
         commands.end()
         device.queue.submit([encoder.finish()])
-        device._poll_wait()  # the public way fails in the bindings of 0.32
+        device._poll_wait()  # the public function fails in version 0.32
 
     submit(1)
-    kind = adapter.info["device"]
-    print(f"ready wgpu {wgpu.__version__} on {kind}", flush=True)
+    device_name = adapter.info["device"]
+    print(f"ready wgpu {wgpu.__version__} on {device_name}", flush=True)
     for line in sys.stdin:
-        what, count = line.split()
+        command, count = line.split()
         start = time.perf_counter_ns()
-        if what == "batch":
+        if command == "batch":
             submit(int(count))
         else:
             for _ in range(int(count)):

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Makes the peers of the suites vulkan.*:  bench/vulkan/peers.sh BUILD
-# BUILD/peers/vulkan/NAME.spv for every kernel in GLSL, NAME_plain.spv where it has
-# fma (a product and a sum instead), and a place for wgpu with a Python of its own.
-# What is missing is left out, and the suites say so.
+# Builds the peers of the suites vulkan.*:  bench/vulkan/peers.sh BUILD
+# Writes BUILD/peers/vulkan/NAME.spv for every GLSL kernel, NAME_plain.spv with a product
+# and a sum in place of fma, and a Python environment with wgpu.
+# Skips peers whose tools are missing; the suites report that.
 set -euo pipefail
 source_dir=$(cd "$(dirname "$0")" && pwd)
 out=$1/peers/vulkan
@@ -30,16 +30,16 @@ if command -v glslangValidator >/dev/null; then
   done
 else
   rm -f "$out"/*.spv
-  echo 'bench: no kernels in GLSL: there is no glslangValidator (Debian: glslang-tools)' >&2
+  echo 'bench: no GLSL kernels: glslangValidator is missing (Debian: glslang-tools)' >&2
 fi
 
-# wgpu-native comes with a package of Python. Once it could not be had, it is not
-# tried again before the folder is removed.
+# wgpu-native comes with a Python package. After a failed installation it is not tried
+# again until the folder is removed.
 venv=$out/wgpu
 if [ ! -d "$venv" ]; then
   if ! { python3 -m venv "$venv" &&
       "$venv/bin/pip" install --quiet --disable-pip-version-check 'wgpu>=0.19'; } \
     >"$out/wgpu.log" 2>&1; then
-    echo "bench: wgpu cannot be had: $out/wgpu.log" >&2
+    echo "bench: wgpu cannot be installed: $out/wgpu.log" >&2
   fi
 fi

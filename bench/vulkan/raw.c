@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The hand-written Vulkan peer; raw.h explains it. Without Vulkan headers only
+ * a raw_open that fails is built. */
 #include "raw.h"
 
 #if __has_include(<vulkan/vulkan.h>)
@@ -12,7 +14,7 @@
 
 #include "bench.h"
 
-#define OF_INSTANCE(X)                      \
+#define INSTANCE_FUNCTIONS(X)               \
   X(DestroyInstance)                        \
   X(EnumeratePhysicalDevices)               \
   X(GetPhysicalDeviceProperties)            \
@@ -22,7 +24,7 @@
   X(CreateDevice)                           \
   X(GetDeviceProcAddr)
 
-#define OF_DEVICE(X)             \
+#define DEVICE_FUNCTIONS(X)      \
   X(DestroyDevice)               \
   X(GetDeviceQueue)              \
   X(CreateBuffer)                \
@@ -64,8 +66,8 @@
 struct raw {
   void *library;
 #define X_POINTER(name) PFN_vk##name name;
-  OF_INSTANCE(X_POINTER)
-  OF_DEVICE(X_POINTER)
+  INSTANCE_FUNCTIONS(X_POINTER)
+  DEVICE_FUNCTIONS(X_POINTER)
 #undef X_POINTER
   VkInstance instance;
   VkPhysicalDevice physical;
@@ -105,46 +107,47 @@ struct raw_list {
   VkFence fence;
 };
 
-static void must(VkResult result, const char *what) {
+static void must(VkResult result, const char *operation) {
   char text[64];
   if (result == VK_SUCCESS) return;
-  (void)snprintf(text, sizeof text, "Vulkan says %d", (int)result);
-  bench_fail(what, text);
+  (void)snprintf(text, sizeof text, "VkResult %d", (int)result);
+  bench_fail(operation, text);
 }
 
-static void *make(size_t size) {
-  void *made = calloc(1, size);
-  if (!made) bench_fail("raw Vulkan", "out of memory");
-  return made;
+static void *allocate(size_t size) {
+  void *memory = calloc(1, size);
+  if (!memory) bench_fail("raw Vulkan", "out of memory");
+  return memory;
 }
 
-/* --- the device --------------------------------------------------------------*/
+/* --- the device ----------------------------------------------------------- */
 
 static const char *open_instance(raw *r) {
   PFN_vkGetInstanceProcAddr get = NULL;
   r->library = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (!r->library) return "libvulkan.so.1 is not there (Debian: libvulkan1)";
+  if (!r->library) return "libvulkan.so.1 is missing (Debian: libvulkan1)";
   void *symbol = dlsym(r->library, "vkGetInstanceProcAddr");
   memcpy(&get, &symbol, sizeof symbol);
   PFN_vkCreateInstance create =
       get ? (PFN_vkCreateInstance)get(NULL, "vkCreateInstance") : NULL;
-  const VkApplicationInfo about = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
-                                   .apiVersion = VK_API_VERSION_1_2};
+  const VkApplicationInfo application = {
+      .sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
+      .apiVersion = VK_API_VERSION_1_2};
   const VkInstanceCreateInfo info = {
       .sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
-      .pApplicationInfo = &about};
+      .pApplicationInfo = &application};
   if (!create || create(&info, NULL, &r->instance) != VK_SUCCESS) {
-    return "no instance: there is no driver (Debian: mesa-vulkan-drivers)";
+    return "no instance: a driver is missing (Debian: mesa-vulkan-drivers)";
   }
 #define X_LOAD(name)                                    \
   r->name = (PFN_vk##name)get(r->instance, "vk" #name); \
   if (!r->name) return "the loader has no vk" #name;
-  OF_INSTANCE(X_LOAD)
+  INSTANCE_FUNCTIONS(X_LOAD)
 #undef X_LOAD
   return NULL;
 }
 
-/* A family that computes; VK_QUEUE_FAMILY_IGNORED if there is none. */
+/* Returns a queue family that supports compute, or VK_QUEUE_FAMILY_IGNORED. */
 static uint32_t find_family(const raw *r, VkPhysicalDevice physical) {
   VkQueueFamilyProperties families[16];
   uint32_t count = 16;
@@ -168,11 +171,11 @@ static const char *choose(raw *r, uint32_t index) {
     r->GetPhysicalDeviceProperties(found[i], &r->properties);
     return NULL;
   }
-  return "no driver has such a device (Debian: mesa-vulkan-drivers)";
+  return "no driver has a suitable device (Debian: mesa-vulkan-drivers)";
 }
 
-/* Of the kinds that the host sees without flushing, one of the device, else the
- * first: on processors they are all the same. */
+/* Chooses host-coherent memory: device-local if possible. On CPUs all types are
+ * equal. */
 static void choose_memory(raw *r) {
   VkPhysicalDeviceMemoryProperties m;
   const VkMemoryPropertyFlags needed = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
@@ -211,24 +214,24 @@ static const char *open_device(raw *r) {
       .queueCreateInfoCount = 1,
       .pQueueCreateInfos = &queue};
   if (r->CreateDevice(r->physical, &info, NULL, &r->device) != VK_SUCCESS) {
-    return "the device does not open";
+    return "the device cannot be opened";
   }
 #define X_LOAD(name)                                                   \
   r->name = (PFN_vk##name)r->GetDeviceProcAddr(r->device, "vk" #name); \
   if (!r->name) return "the driver has no vk" #name;
-  OF_DEVICE(X_LOAD)
+  DEVICE_FUNCTIONS(X_LOAD)
 #undef X_LOAD
   r->GetDeviceQueue(r->device, r->family, 0, &r->queue);
   choose_memory(r);
   return NULL;
 }
 
-raw *raw_open(uint32_t index, const char **why) {
-  raw *r = make(sizeof *r);
-  *why = open_instance(r);
-  if (!*why) *why = choose(r, index);
-  if (!*why) *why = open_device(r);
-  if (!*why) {
+raw *raw_open(uint32_t index, const char **reason) {
+  raw *r = allocate(sizeof *r);
+  *reason = open_instance(r);
+  if (!*reason) *reason = choose(r, index);
+  if (!*reason) *reason = open_device(r);
+  if (!*reason) {
     uint32_t version = r->properties.driverVersion;
     (void)snprintf(r->driver, sizeof r->driver, "driver %u.%u.%u",
                    VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version),
@@ -259,10 +262,10 @@ bool raw_is_software(const raw *r) {
   return r->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
 }
 
-/* --- memory ------------------------------------------------------------------*/
+/* --- memory --------------------------------------------------------------- */
 
-raw_buffer *raw_buffer_make(raw *r, size_t size) {
-  raw_buffer *b = make(sizeof *b);
+raw_buffer *raw_buffer_create(raw *r, size_t size) {
+  raw_buffer *b = allocate(sizeof *b);
   b->r = r;
   const VkBufferCreateInfo info = {
       .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
@@ -271,11 +274,11 @@ raw_buffer *raw_buffer_make(raw *r, size_t size) {
   VkMemoryRequirements needs;
   must(r->CreateBuffer(r->device, &info, NULL, &b->buffer), "buffer");
   r->GetBufferMemoryRequirements(r->device, b->buffer, &needs);
-  const VkMemoryAllocateInfo room = {
+  const VkMemoryAllocateInfo allocation = {
       .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
       .allocationSize = needs.size,
       .memoryTypeIndex = r->memory_type};
-  must(r->AllocateMemory(r->device, &room, NULL, &b->memory), "memory");
+  must(r->AllocateMemory(r->device, &allocation, NULL, &b->memory), "memory");
   must(r->BindBufferMemory(r->device, b->buffer, b->memory, 0), "memory");
   must(r->MapMemory(r->device, b->memory, 0, VK_WHOLE_SIZE, 0, &b->bytes),
        "memory");
@@ -293,7 +296,7 @@ void *raw_buffer_bytes(const raw_buffer *b) {
   return b->bytes;
 }
 
-/* --- kernels -----------------------------------------------------------------*/
+/* --- kernels -------------------------------------------------------------- */
 
 static uint32_t *read_words(const char *name, size_t *size) {
   char path[1024];
@@ -301,11 +304,11 @@ static uint32_t *read_words(const char *name, size_t *size) {
   FILE *file = fopen(path, "rb");
   if (!file) return NULL;
   enum { ROOM = 1 << 18 };
-  uint32_t *words = make(ROOM);
+  uint32_t *words = allocate(ROOM);
   *size = fread(words, 1, ROOM, file);
   (void)fclose(file);
   if (*size == 0 || *size == ROOM || *size % 4 != 0)
-    bench_fail(path, "is no module");
+    bench_fail(path, "is not a SPIR-V module");
   return words;
 }
 
@@ -336,12 +339,12 @@ static void make_layout(raw_kernel *k) {
   must(r->CreatePipelineLayout(r->device, &info, NULL, &k->layout), "layout");
 }
 
-raw_kernel *raw_kernel_make(raw *r, const char *name, uint32_t buffers,
-                            uint32_t words) {
+raw_kernel *raw_kernel_create(raw *r, const char *name, uint32_t buffers,
+                              uint32_t words) {
   size_t size = 0;
   uint32_t *code = read_words(name, &size);
   if (!code) return NULL;
-  raw_kernel *k = make(sizeof *k);
+  raw_kernel *k = allocate(sizeof *k);
   *k = (raw_kernel){.r = r, .buffers = buffers, .words = words};
   const VkShaderModuleCreateInfo module = {
       .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
@@ -373,9 +376,9 @@ void raw_kernel_free(raw_kernel *k) {
   free(k);
 }
 
-raw_set *raw_set_make(raw_kernel *k, const raw_range *ranges) {
+raw_set *raw_set_create(raw_kernel *k, const raw_range *ranges) {
   raw *r = k->r;
-  raw_set *s = make(sizeof *s);
+  raw_set *s = allocate(sizeof *s);
   s->r = r;
   const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
                                      k->buffers};
@@ -415,10 +418,10 @@ void raw_set_free(raw_set *s) {
   free(s);
 }
 
-/* --- running -----------------------------------------------------------------*/
+/* --- running -------------------------------------------------------------- */
 
-raw_list *raw_list_make(raw *r) {
-  raw_list *l = make(sizeof *l);
+raw_list *raw_list_create(raw *r) {
+  raw_list *l = allocate(sizeof *l);
   l->r = r;
   const VkCommandPoolCreateInfo pool = {
       .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
@@ -493,11 +496,11 @@ void raw_run(raw_list *l) {
   must(r->ResetFences(r->device, 1, &l->fence), "wait");
 }
 
-#else /* without the headers */
+#else /* without Vulkan headers */
 
-raw *raw_open(uint32_t index, const char **why) {
+raw *raw_open(uint32_t index, const char **reason) {
   (void)index;
-  *why =
+  *reason =
       "the benchmark was built without vulkan/vulkan.h (Debian: libvulkan-dev)";
   return NULL;
 }
@@ -521,8 +524,8 @@ bool raw_is_software(const raw *r) {
   return false;
 }
 
-raw_kernel *raw_kernel_make(raw *r, const char *name, uint32_t buffers,
-                            uint32_t words) {
+raw_kernel *raw_kernel_create(raw *r, const char *name, uint32_t buffers,
+                              uint32_t words) {
   (void)r, (void)name, (void)buffers, (void)words;
   return NULL;
 }
@@ -531,7 +534,7 @@ void raw_kernel_free(raw_kernel *k) {
   (void)k;
 }
 
-raw_buffer *raw_buffer_make(raw *r, size_t size) {
+raw_buffer *raw_buffer_create(raw *r, size_t size) {
   (void)r, (void)size;
   return NULL;
 }
@@ -545,7 +548,7 @@ void *raw_buffer_bytes(const raw_buffer *b) {
   return NULL;
 }
 
-raw_set *raw_set_make(raw_kernel *k, const raw_range *ranges) {
+raw_set *raw_set_create(raw_kernel *k, const raw_range *ranges) {
   (void)k, (void)ranges;
   return NULL;
 }
@@ -554,7 +557,7 @@ void raw_set_free(raw_set *s) {
   (void)s;
 }
 
-raw_list *raw_list_make(raw *r) {
+raw_list *raw_list_create(raw *r) {
   (void)r;
   return NULL;
 }

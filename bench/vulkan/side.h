@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Who runs a workload of bench/cpu on a Vulkan device: vyre, or GLSL by hand. Both
- * have the workload's bytes in memory of the device, and nothing is copied while
- * they are timed. */
+/* Two implementations that run the workloads of bench/cpu on a Vulkan device:
+ * vyre and hand-written GLSL. Both keep the data in device memory; no copies
+ * are timed. */
 #ifndef VYRE_BENCH_VULKAN_SIDE_H
 #define VYRE_BENCH_VULKAN_SIDE_H
 
@@ -15,39 +15,41 @@
 
 typedef struct vulkan_side {
   const char *name;
-  void *self; /* NULL: it is not there */
-  /* Plain: with a product and a sum where the kernel has fma. False if it has no
-   * such kernel; any other failure ends the program. */
+  void *self; /* NULL: unavailable */
+  /* Prepares a workload. @p is_plain: a product and a sum replace fma. Returns
+   * false if the side has no such kernel; every other failure ends the
+   * program. */
   bool (*bind)(void *self, cpu_workload *w, bool is_plain);
-  void (*upload)(void *self, uint32_t mask); /* buffers of the workload */
-  void (*launch)(void *self);                /* over when it returns */
-  void (*fetch)(void *self);                 /* what is written, back */
+  void (*upload)(void *self, uint32_t mask); /* mask of buffers */
+  void (*launch)(void *self);                /* waits for the end */
+  void (*fetch)(void *self);                 /* copies results to the host */
   void (*unbind)(void *self);
 } vulkan_side;
 
-/* $VYRE_BENCH_VULKAN, else "vulkan". */
+/* Returns $VYRE_BENCH_VULKAN, or "vulkan". */
 const char *vulkan_device_name(void);
-/* Number of that device among those of its backend: 1 for "vulkan:1". */
+/* Returns the index of that device in its backend: 1 for "vulkan:1". */
 uint32_t vulkan_device_index(void);
 
-/* Opens both, or says in a line and a row of @p suite what is missing: the rest of
- * the suite is then left out, which is no failure. */
-typedef struct vulkan_ground {
+/* Opens a vyre device and a raw device. If one is missing, prints a line, adds
+ * a row to @p suite and returns false; the suite is skipped then. */
+typedef struct vulkan_devices {
   vyre_context *context;
   vyre_device *device;
   raw *r;
-} vulkan_ground;
-bool vulkan_open(vulkan_ground *g, const char *suite);
-void vulkan_close(vulkan_ground *g);
-/* The head of a suite: machine, device, driver. */
-void vulkan_print(const vulkan_ground *g, const char *suite);
+} vulkan_devices;
+bool vulkan_open(vulkan_devices *g, const char *suite);
+void vulkan_close(vulkan_devices *g);
+/* Prints the heading of a suite: machine, device and driver. */
+void vulkan_print(const vulkan_devices *g, const char *suite);
 
-/* Why kernels in GLSL are not there. */
+/* Message for missing GLSL kernels. */
 extern const char vulkan_no_modules[];
 
-void vulkan_must(vyre_code code, const vyre_status *st, const char *what);
+void vulkan_check(vyre_code code, const vyre_status *st, const char *context);
 
-/* bench/cpu/FILE.vyre compiled, with `fma` as a product and a sum if plain. */
+/* Compiles bench/cpu/FILE.vyre. @p is_plain: a product and a sum replace
+ * fma. */
 vyre_pipeline *vulkan_compile(vyre_device *device, const char *file,
                               bool is_plain);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Workloads by Vulkan and GLSL, by hand: recorded for every launch, as vyre's plain
- * dispatch does too. */
+/* Runs workloads with hand-written Vulkan and GLSL. Commands are recorded for
+ * every launch, as an uncached dispatch of vyre does. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "bench.h"
 #include "side.h"
 
-enum { PASSES = 3, MOST_GROUPS = 65535 };
+enum { PASSES = 3, MAX_GROUPS = 65535 };
 
 typedef struct raw_side {
   raw *r;
@@ -21,15 +21,16 @@ typedef struct raw_side {
   raw_list *list;
 } raw_side;
 
-/* A line that is too long for a device becomes rows. */
+/* Splits a long x axis into rows, because a device may have a limit of 65,535
+ * workgroups per axis. */
 static void set_grid(raw_dispatch *d, const uint32_t *grid) {
   memcpy(d->grid, grid, sizeof d->grid);
-  if (grid[0] <= MOST_GROUPS) return;
-  d->grid[1] = (grid[0] + MOST_GROUPS - 1) / MOST_GROUPS;
+  if (grid[0] <= MAX_GROUPS) return;
+  d->grid[1] = (grid[0] + MAX_GROUPS - 1) / MAX_GROUPS;
   d->grid[0] = (grid[0] + d->grid[1] - 1) / d->grid[1];
 }
 
-static void bind_one(raw_side *s) {
+static void bind_single(raw_side *s) {
   const cpu_workload *w = s->w;
   const cpu_shape *shape = &cpu_shapes[w->kernel];
   raw_range ranges[CPU_BUFFERS];
@@ -44,7 +45,7 @@ static void bind_one(raw_side *s) {
   for (uint32_t i = 0; i < w->length_count; i++) {
     d->words[shape->scalars + i] = w->lengths[i].u;
   }
-  d->set = s->sets[0] = raw_set_make(s->kernel, ranges);
+  d->set = s->sets[0] = raw_set_create(s->kernel, ranges);
   set_grid(d, w->grid);
   s->pass_count = 1;
 }
@@ -57,10 +58,10 @@ static void bind_reduce(raw_side *s) {
     size_t pass = s->pass_count++;
     uint32_t sums = (left + 255) / 256, grid[3] = {sums, 1, 1};
     if (pass == PASSES) bench_fail(s->w->name, "needs too many passes");
-    if (sums > 1) s->partial[pass] = raw_buffer_make(s->r, (size_t)sums * 4);
+    if (sums > 1) s->partial[pass] = raw_buffer_create(s->r, (size_t)sums * 4);
     raw_buffer *to = sums > 1 ? s->partial[pass] : s->buffers[1];
     const raw_range ranges[2] = {{.buffer = from}, {.buffer = to}};
-    s->sets[pass] = raw_set_make(s->kernel, ranges);
+    s->sets[pass] = raw_set_create(s->kernel, ranges);
     s->passes[pass] = (raw_dispatch){.kernel = s->kernel,
                                      .set = s->sets[pass],
                                      .words = {left},
@@ -89,17 +90,17 @@ static bool bind(void *self, cpu_workload *w, bool is_plain) {
   (void)snprintf(name, sizeof name, "%s%s", shape->file,
                  is_plain ? "_plain" : "");
   if (w->kernel == CPU_KERNEL_reduce) words = 1;
-  s->kernel = raw_kernel_make(s->r, name, shape->buffers, words);
+  s->kernel = raw_kernel_create(s->r, name, shape->buffers, words);
   if (!s->kernel) return false;
   for (uint32_t i = 0; i < shape->buffers; i++) {
-    s->buffers[i] = raw_buffer_make(s->r, w->args.buffers[i].size);
+    s->buffers[i] = raw_buffer_create(s->r, w->args.buffers[i].size);
   }
   if (w->kernel == CPU_KERNEL_reduce) {
     bind_reduce(s);
   } else {
-    bind_one(s);
+    bind_single(s);
   }
-  s->list = raw_list_make(s->r);
+  s->list = raw_list_create(s->r);
   upload(s, UINT32_MAX);
   return true;
 }

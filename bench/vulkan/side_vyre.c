@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Workloads by vyre: resident buffers, plain dispatches, a batch where a kernel
- * runs several times. */
+/* Runs workloads with vyre: in device buffers, as single dispatches, or as a
+ * batch if a kernel runs several times. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,17 +24,17 @@ typedef struct vyre_side {
 } vyre_side;
 
 const char vulkan_no_modules[] =
-    "its modules are not there (make bench compiles them, with Debian's "
+    "its SPIR-V modules are missing (make bench compiles them; Debian: "
     "glslang-tools)";
 
-void vulkan_must(vyre_code code, const vyre_status *st, const char *what) {
+void vulkan_check(vyre_code code, const vyre_status *st, const char *context) {
   if (code == VYRE_OK) return;
   char text[sizeof st->message + sizeof st->fix + 8];
   (void)snprintf(text, sizeof text, "%s Fix: %s", st->message, st->fix);
-  bench_fail(what, text);
+  bench_fail(context, text);
 }
 
-/* --- the devices -------------------------------------------------------------*/
+/* --- devices -------------------------------------------------------------- */
 
 const char *vulkan_device_name(void) {
   const char *name = getenv("VYRE_BENCH_VULKAN");
@@ -46,18 +46,18 @@ uint32_t vulkan_device_index(void) {
   return colon ? (uint32_t)strtoul(colon + 1, NULL, 10) : 0;
 }
 
-bool vulkan_open(vulkan_ground *g, const char *suite) {
+bool vulkan_open(vulkan_devices *g, const char *suite) {
   const vyre_context_options options = {
       .cache_directory = "", .trace_file = "", .faults = ""};
-  const char *why;
+  const char *reason;
   vyre_status st = {0};
-  *g = (vulkan_ground){0};
-  g->r = raw_open(vulkan_device_index(), &why);
+  *g = (vulkan_devices){0};
+  g->r = raw_open(vulkan_device_index(), &reason);
   if (!g->r) {
-    cpu_missing(suite, "raw Vulkan", why);
+    cpu_missing(suite, "raw Vulkan", reason);
     return false;
   }
-  vulkan_must(vyre_context_create(&options, &g->context, &st), &st, suite);
+  vulkan_check(vyre_context_create(&options, &g->context, &st), &st, suite);
   if (vyre_device_open(g->context, vulkan_device_name(), &g->device, &st) ==
       VYRE_OK)
     return true;
@@ -66,27 +66,28 @@ bool vulkan_open(vulkan_ground *g, const char *suite) {
   return false;
 }
 
-void vulkan_close(vulkan_ground *g) {
+void vulkan_close(vulkan_devices *g) {
   vyre_device_release(g->device);
   vyre_context_release(g->context);
   raw_close(g->r);
-  *g = (vulkan_ground){0};
+  *g = (vulkan_devices){0};
 }
 
-void vulkan_print(const vulkan_ground *g, const char *suite) {
+void vulkan_print(const vulkan_devices *g, const char *suite) {
   cpu_machine_print(suite, vulkan_device_name());
-  printf("peer: Vulkan by hand in C and GLSL, on %.60s, %s\n", raw_name(g->r),
-         raw_driver(g->r));
+  printf("peer: hand-written Vulkan in C and GLSL, on %.60s, %s\n",
+         raw_name(g->r), raw_driver(g->r));
 }
 
-/* --- kernels -----------------------------------------------------------------*/
+/* --- kernels -------------------------------------------------------------- */
 
-/* The text with `mad` for `fma`, which nothing else in these files ends in. */
+/* Replaces `fma` by a function `mad`. No other name in these files ends in
+ * fma. */
 static char *make_plain(char *text) {
   static const char head[] =
       "fn mad(a: f32, b: f32, c: f32) -> f32 { return a * b + c; }\n";
-  size_t size = strlen(text), room = sizeof head + size;
-  char *made = malloc(room);
+  size_t size = strlen(text), bytes = sizeof head + size;
+  char *made = malloc(bytes);
   if (!made) bench_fail("kernel", "out of memory");
   memcpy(made, head, sizeof head - 1);
   memcpy(made + sizeof head - 1, text, size + 1);
@@ -103,23 +104,24 @@ vyre_pipeline *vulkan_compile(vyre_device *device, const char *file,
   vyre_pipeline *pipeline;
   char *text = cpu_text(file, "vyre");
   if (is_plain) text = make_plain(text);
-  vulkan_must(vyre_module_parse(text, strlen(text), file, vyre_allocator_heap(),
-                                &module, NULL, &st),
-              &st, file);
-  vulkan_must(vyre_pipeline_compile(device, vyre_module_kernel(module, 0), NULL,
-                                    &pipeline, NULL, &st),
-              &st, file);
+  vulkan_check(vyre_module_parse(text, strlen(text), file,
+                                 vyre_allocator_heap(), &module, NULL, &st),
+               &st, file);
+  vulkan_check(vyre_pipeline_compile(device, vyre_module_kernel(module, 0),
+                                     NULL, &pipeline, NULL, &st),
+               &st, file);
   vyre_module_release(module);
   free(text);
   return pipeline;
 }
 
-/* --- a workload --------------------------------------------------------------*/
+/* --- workloads ------------------------------------------------------------ */
 
-static vyre_buffer add_resident(const vyre_side *s, size_t size) {
+static vyre_buffer create_buffer(const vyre_side *s, size_t size) {
   vyre_status st = {0};
   vyre_buffer made;
-  vulkan_must(vyre_buffer_create(s->device, size, &made, &st), &st, s->w->name);
+  vulkan_check(vyre_buffer_create(s->device, size, &made, &st), &st,
+               s->w->name);
   return made;
 }
 
@@ -141,7 +143,7 @@ static void bind_plain(vyre_side *s) {
   s->pass_count = 1;
 }
 
-/* Sums of sums, until one is left. */
+/* Binds passes that sum until one value is left. */
 static void bind_reduce(vyre_side *s) {
   size_t left = s->w->args.buffers[0].size / 4;
   vyre_buffer from = s->buffers[0];
@@ -149,7 +151,7 @@ static void bind_reduce(vyre_side *s) {
   while (left > 1) {
     size_t pass = s->pass_count++, sums = (left + 255) / 256;
     if (pass == PASSES) bench_fail(s->w->name, "needs too many passes");
-    if (sums > 1) s->partial[pass] = add_resident(s, sums * 4);
+    if (sums > 1) s->partial[pass] = create_buffer(s, sums * 4);
     vyre_buffer to = sums > 1 ? s->partial[pass] : s->buffers[1];
     s->inputs[pass][0] = vyre_input_buffer(from);
     s->inputs[pass][1] = vyre_input_buffer(to);
@@ -170,7 +172,7 @@ static void upload(void *self, uint32_t mask) {
   for (uint32_t i = 0; i < cpu_shapes[s->w->kernel].buffers; i++) {
     cpu_buffer b = s->w->args.buffers[i];
     if (!(mask >> i & 1)) continue;
-    vulkan_must(
+    vulkan_check(
         vyre_buffer_upload(s->device, s->buffers[i], 0, b.data, b.size, &st),
         &st, s->w->name);
   }
@@ -181,7 +183,7 @@ static bool bind(void *self, cpu_workload *w, bool is_plain) {
   s->w = w;
   s->pipeline = vulkan_compile(s->device, cpu_shapes[w->kernel].file, is_plain);
   for (uint32_t i = 0; i < cpu_shapes[w->kernel].buffers; i++) {
-    s->buffers[i] = add_resident(s, w->args.buffers[i].size);
+    s->buffers[i] = create_buffer(s, w->args.buffers[i].size);
   }
   if (w->kernel == CPU_KERNEL_reduce) {
     bind_reduce(s);
@@ -196,8 +198,8 @@ static void launch(void *self) {
   const vyre_side *s = self;
   vyre_status st;
   st.code = VYRE_OK;
-  vulkan_must(vyre_submit(s->pipeline, s->passes, s->pass_count, NULL, &st),
-              &st, s->w->name);
+  vulkan_check(vyre_submit(s->pipeline, s->passes, s->pass_count, NULL, &st),
+               &st, s->w->name);
 }
 
 static void fetch(void *self) {
@@ -207,23 +209,24 @@ static void fetch(void *self) {
   for (uint32_t i = 0; i < shape->buffers; i++) {
     cpu_buffer b = s->w->args.buffers[i];
     if (!(shape->written >> i & 1)) continue;
-    vulkan_must(
+    vulkan_check(
         vyre_buffer_download(s->device, s->buffers[i], 0, b.data, b.size, &st),
         &st, s->w->name);
   }
 }
 
-static void drop(const vyre_side *s, vyre_buffer *buffer) {
+static void destroy_buffer(const vyre_side *s, vyre_buffer *buffer) {
   vyre_status st = {0};
   if (buffer->id == 0 && buffer->owner == 0) return;
-  vulkan_must(vyre_buffer_destroy(s->device, *buffer, &st), &st, "resident");
+  vulkan_check(vyre_buffer_destroy(s->device, *buffer, &st), &st,
+               "device buffer");
   *buffer = (vyre_buffer){0};
 }
 
 static void unbind(void *self) {
   vyre_side *s = self;
-  for (int i = 0; i < CPU_BUFFERS; i++) drop(s, &s->buffers[i]);
-  for (int i = 0; i < PASSES; i++) drop(s, &s->partial[i]);
+  for (int i = 0; i < CPU_BUFFERS; i++) destroy_buffer(s, &s->buffers[i]);
+  for (int i = 0; i < PASSES; i++) destroy_buffer(s, &s->partial[i]);
   vyre_pipeline_release(s->pipeline);
   s->pipeline = NULL;
 }

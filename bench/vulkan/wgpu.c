@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Starts peer_wgpu.py and exchanges lines of text with it through pipes. */
 #include "wgpu.h"
 
 #include <fcntl.h>
@@ -26,8 +27,9 @@ static bool start(wgpu_peer *p, const char *python, const char *script) {
     (void)dup2(in[0], 0);
     (void)dup2(out[1], 1);
     for (int i = 0; i < 2; i++) (void)close(in[i]), (void)close(out[i]);
-    int silent = open("/dev/null", O_WRONLY); /* it complains of no display */
-    if (silent >= 0) (void)dup2(silent, 2);
+    /* Hides warnings about a missing display. */
+    int null_device = open("/dev/null", O_WRONLY);
+    if (null_device >= 0) (void)dup2(null_device, 2);
     (void)execl(python, python, script, (char *)NULL);
     _exit(127);
   }
@@ -38,33 +40,31 @@ static bool start(wgpu_peer *p, const char *python, const char *script) {
   return p->child > 0 && p->to && p->from;
 }
 
-/* A line of the answer; false at its end. */
-static bool read_line(wgpu_peer *p, char *line, size_t room) {
-  if (!p->from || !fgets(line, (int)room, p->from)) return false;
+/* Reads a line of the answer. Returns false at the end of the stream. */
+static bool read_line(wgpu_peer *p, char *line, size_t size) {
+  if (!p->from || !fgets(line, (int)size, p->from)) return false;
   line[strcspn(line, "\n")] = 0;
   return true;
 }
 
-wgpu_peer *wgpu_start(const char **why) {
+wgpu_peer *wgpu_start(const char **reason) {
   char python[1024], line[160];
-  static char reason[160];
-  *why =
-      "its package of Python is not there (make bench installs it where it "
-      "can)";
+  static char text[160];
+  *reason = "its Python package is missing (make bench tries to install it)";
   (void)snprintf(python, sizeof python, "%s/vulkan/wgpu/bin/python",
                  VYRE_BENCH_PEERS);
   if (access(python, X_OK) != 0) return NULL;
   wgpu_peer *p = calloc(1, sizeof *p);
   if (!p) bench_fail("wgpu", "out of memory");
-  *why = "it does not start";
+  *reason = "the process does not start";
   if (start(p, python, VYRE_BENCH "/vulkan/peer_wgpu.py") &&
       read_line(p, line, sizeof line)) {
     if (strncmp(line, "ready ", 6) == 0) {
       (void)snprintf(p->version, sizeof p->version, "%s", line + 6);
       return p;
     }
-    (void)snprintf(reason, sizeof reason, "%s", line);
-    *why = reason;
+    (void)snprintf(text, sizeof text, "%s", line);
+    *reason = text;
   }
   wgpu_stop(p);
   return NULL;
@@ -82,18 +82,18 @@ const char *wgpu_version(const wgpu_peer *p) {
   return p->version;
 }
 
-static double ask(wgpu_peer *p, const char *what, int count) {
+static double request(wgpu_peer *p, const char *command, int count) {
   char line[160];
-  if (fprintf(p->to, "%s %d\n", what, count) < 0 || fflush(p->to) != 0 ||
+  if (fprintf(p->to, "%s %d\n", command, count) < 0 || fflush(p->to) != 0 ||
       !read_line(p, line, sizeof line))
     bench_fail("wgpu", "does not answer");
   return strtod(line, NULL);
 }
 
 double wgpu_each(wgpu_peer *p, int count) {
-  return ask(p, "each", count);
+  return request(p, "each", count);
 }
 
 double wgpu_batch(wgpu_peer *p, int count) {
-  return ask(p, "batch", count);
+  return request(p, "batch", count);
 }

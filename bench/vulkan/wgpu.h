@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* wgpu-native through its package for Python, in a process of its own that is told
- * what to time. What Python takes is in its figures. */
+/* Runs wgpu-native as a peer, through its Python package and in a separate
+ * process. Its figures include the cost of Python. */
 #ifndef VYRE_BENCH_VULKAN_WGPU_H
 #define VYRE_BENCH_VULKAN_WGPU_H
 
 typedef struct wgpu_peer wgpu_peer;
 
-/* NULL if it is not there; *why then says so. */
-wgpu_peer *wgpu_start(const char **why);
-void wgpu_stop(wgpu_peer *p); /* NULL is fine */
+/* Returns NULL on failure and sets *reason. */
+wgpu_peer *wgpu_start(const char **reason);
+void wgpu_stop(wgpu_peer *p); /* accepts NULL */
 const char *wgpu_version(const wgpu_peer *p);
 
-/* Nanoseconds of @p count dispatches of saxpy with 256 elements: each with a
- * submission and a wait, or all in one. */
+/* Return the nanoseconds of @p count dispatches of saxpy with 256 elements:
+ * `each` submits and waits per dispatch, `batch` submits once. */
 double wgpu_each(wgpu_peer *p, int count);
 double wgpu_batch(wgpu_peer *p, int count);
 

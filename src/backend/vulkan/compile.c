@@ -23,7 +23,7 @@ static vyre_code limit_exceeded(const vk_pipeline *own, const char *resource,
                                 vyre_status *st) {
   return VYRE_FAIL_WITH(
       st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED, NULL,
-      VYRE_NUMBERS({"needed", needed}, {"most", max}),
+      VYRE_NUMBERS({"needed", needed}, {"max", max}),
       "split the kernel, or use device 'cpu'",
       "kernel '%.60s' needs %llu %s; device '%s' has at most %llu",
       own->base.program->name, (unsigned long long)needed, resource,

@@ -9,22 +9,23 @@
 #include "backend/vulkan/memory/heap.h"
 
 /* Writes the heap and its budget at the time when the device was opened. */
-static void put_memory(const vk_device *device, char *out, size_t room) {
-  const char *way = device->is_unified ? "unified with host memory, no staging"
-                                       : "accessed through staging";
+static void write_memory(const vk_device *device, char *out, size_t size) {
+  const char *access = device->is_unified
+                           ? "unified with host memory, no staging"
+                           : "accessed through staging";
   unsigned long long all = vk_heap_bytes(device, VK_MEMORY_KIND_DEVICE);
   vk_budget b;
   if (vk_budget_read(device, VK_MEMORY_KIND_DEVICE, &b)) {
-    (void)snprintf(out, room,
-                   "\nheap: %llu bytes, %llu used of a budget of %llu; %s", all,
-                   (unsigned long long)b.used, (unsigned long long)b.max, way);
+    (void)snprintf(
+        out, size, "\nheap: %llu bytes, %llu used of a budget of %llu; %s", all,
+        (unsigned long long)b.used, (unsigned long long)b.max, access);
   } else {
-    (void)snprintf(out, room, "\nheap: %llu bytes, budget unknown; %s", all,
-                   way);
+    (void)snprintf(out, size, "\nheap: %llu bytes, budget unknown; %s", all,
+                   access);
   }
 }
 
-void vk_device_describe(const vk_device *device, char *out, size_t room) {
+void vk_device_describe(const vk_device *device, char *out, size_t size) {
   const VkPhysicalDeviceLimits *l = &device->physical->properties.limits;
   const vk_features *h = &device->has;
   const struct {
@@ -45,16 +46,16 @@ void vk_device_describe(const vk_device *device, char *out, size_t room) {
                   {h->host_import, "external-memory-host"},
                   {h->budget, "memory-budget"}};
   int used =
-      snprintf(out, room,
+      snprintf(out, size,
                "limits: %u x %u x %u workgroups per dispatch, %u bytes of push "
                "constants, %u storage buffers\nfeatures:",
                l->maxComputeWorkGroupCount[0], l->maxComputeWorkGroupCount[1],
                l->maxComputeWorkGroupCount[2], l->maxPushConstantsSize,
                l->maxPerStageDescriptorStorageBuffers);
   for (size_t i = 0; i < sizeof features / sizeof features[0]; i++) {
-    if (!features[i].has || used < 0 || (size_t)used >= room) continue;
-    used += snprintf(out + used, room - (size_t)used, " %s", features[i].name);
+    if (!features[i].has || used < 0 || (size_t)used >= size) continue;
+    used += snprintf(out + used, size - (size_t)used, " %s", features[i].name);
   }
-  if (used < 0 || (size_t)used >= room) return;
-  put_memory(device, out + used, room - (size_t)used);
+  if (used < 0 || (size_t)used >= size) return;
+  write_memory(device, out + used, size - (size_t)used);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What drivers are known to get wrong or to be small in, each by its name. Some of
- * it is of software devices only; all of it holds on every device. */
+/* Regression tests for driver bugs and small driver limits. Some occur on
+ * software devices only, but every device must pass. */
 #include <pthread.h>
 #include <time.h>
 
@@ -10,7 +10,7 @@
 
 static const char device_name[] = "vulkan";
 
-/* --- a device and a kernel -----------------------------------------------------------*/
+/* --- the test rig --------------------------------------------------------- */
 
 typedef struct rig {
   vyre_context *context;
@@ -45,7 +45,7 @@ static void rig_close(rig *r) {
   vyre_context_release(r->context);
 }
 
-/* Words in place, and a number for the kernel. */
+/* Runs the kernel on @p words in place, with the uniform @p n. */
 static vyre_code run_words(rig *r, uint32_t *words, size_t count, uint32_t n,
                            const uint32_t grid[3], vyre_status *st) {
   vyre_input in[] = {vyre_input_bytes(words, 4 * count),
@@ -59,12 +59,12 @@ static vyre_code run_words(rig *r, uint32_t *words, size_t count, uint32_t n,
   return vyre_dispatch(r->pipeline, &desc, st);
 }
 
-/* --- 65,535 rounds of loops ------------------------------------------------------------*/
+/* --- 65,535 loop iterations ----------------------------------------------- */
 
-/* Both are right, or say that they ran out of fuel. A loop that ends early without
- * a word is what this is about. */
-static void check_rounds(const char *text, uint32_t n,
-                         uint32_t (*want)(uint32_t n)) {
+/* Checks that the result is exact, or that the dispatch ran out of fuel. A loop
+ * must never end early without an error. */
+static void check_iterations(const char *text, uint32_t n,
+                             uint32_t (*want)(uint32_t n)) {
   static const uint32_t grid[3] = {1, 1, 1};
   enum { LANES = 8 };
   rig r;
@@ -85,9 +85,9 @@ static void check_rounds(const char *text, uint32_t n,
   rig_close(&r);
 }
 
-/* Below half of the limit, no device may say no. */
-static void check_few_rounds(const char *text, uint32_t n,
-                             uint32_t (*want)(uint32_t n)) {
+/* Below half of the limit, no device may fail. */
+static void check_few_iterations(const char *text, uint32_t n,
+                                 uint32_t (*want)(uint32_t n)) {
   static const uint32_t grid[3] = {1, 1, 1};
   rig r;
   vyre_status st = {0};
@@ -146,40 +146,40 @@ static uint32_t want_two(uint32_t n) {
   return s;
 }
 
-TEST(loops_of_few_rounds_run) {
-  check_few_rounds(counted, 30000, want_counted);
-  check_few_rounds(nested, 150, want_nested);
-  check_few_rounds(searching, 30000, want_searching);
-  check_few_rounds(two, 15000, want_two);
+TEST(short_loops_run) {
+  check_few_iterations(counted, 30000, want_counted);
+  check_few_iterations(nested, 150, want_nested);
+  check_few_iterations(searching, 30000, want_searching);
+  check_few_iterations(two, 15000, want_two);
 }
 
-TEST(a_loop_of_65536_rounds_is_right_or_says_no) {
-  static const uint32_t rounds[] = {64999, 65534,  65535,  65536,
-                                    65537, 131072, 1000000};
-  for (size_t i = 0; i < sizeof rounds / sizeof rounds[0]; i++) {
-    check_rounds(counted, rounds[i], want_counted);
+TEST(loops_of_65536_iterations_are_exact_or_fail) {
+  static const uint32_t iterations[] = {64999, 65534,  65535,  65536,
+                                        65537, 131072, 1000000};
+  for (size_t i = 0; i < sizeof iterations / sizeof iterations[0]; i++) {
+    check_iterations(counted, iterations[i], want_counted);
   }
 }
 
-TEST(a_loop_whose_rounds_are_known_is_right_or_says_no) {
-  check_rounds(known, 1, want_known);
+TEST(constant_loops_are_exact_or_fail) {
+  check_iterations(known, 1, want_known);
 }
 
-TEST(loops_in_loops_of_65536_rounds_are_right_or_say_no) {
-  check_rounds(nested, 256, want_nested);
-  check_rounds(nested, 300, want_nested);
+TEST(nested_loops_are_exact_or_fail) {
+  check_iterations(nested, 256, want_nested);
+  check_iterations(nested, 300, want_nested);
 }
 
-TEST(a_while_of_65536_rounds_is_right_or_says_no) {
-  check_rounds(searching, 65536, want_searching);
-  check_rounds(searching, 200000, want_searching);
+TEST(while_loops_are_exact_or_fail) {
+  check_iterations(searching, 65536, want_searching);
+  check_iterations(searching, 200000, want_searching);
 }
 
-TEST(loops_after_loops_of_65536_rounds_are_right_or_say_no) {
-  check_rounds(two, 40000, want_two);
+TEST(consecutive_loops_are_exact_or_fail) {
+  check_iterations(two, 40000, want_two);
 }
 
-/* --- 65,535 workgroups an axis -----------------------------------------------------------*/
+/* --- 65,535 workgroups per axis ------------------------------------------- */
 
 static const char ids[] =
     "kernel ids workgroup(1)\n"
@@ -224,23 +224,24 @@ TEST(more_than_65535_workgroups_on_two_axes) {
   check_grid(2, 65537, 2);
 }
 
-/* --- the range of a storage buffer ---------------------------------------------------------*/
+/* --- the range of a storage buffer ---------------------------------------- */
 
-static const char last[] =
+static const char last_element[] =
     "kernel last workgroup(1)\n"
     "buffer y : read_write u32[] @0;\n"
     "uniform n : u32 @1;\n"
     "{ y[len(y) - 1] = len(y) + n; y[0] = n; }\n";
 
-TEST(a_buffer_as_large_as_the_range_is_reached_to_its_end) {
+TEST(the_largest_buffer_is_accessible_to_its_end) {
   rig r;
   vyre_status st = {0};
   vyre_buffer y;
   uint32_t n = 5, got[2] = {0};
-  rig_open(&r, last);
-  uint64_t most = vyre_device_get_caps(r.device)->max_buffer_bytes;
-  if (most > (uint64_t)128 << 20) most = (uint64_t)128 << 20; /* is enough */
-  CHECK_OK(vyre_buffer_create(r.device, most, &y, &st), st);
+  rig_open(&r, last_element);
+  uint64_t max = vyre_device_get_caps(r.device)->max_buffer_bytes;
+  /* Large enough for the test. */
+  if (max > (uint64_t)128 << 20) max = (uint64_t)128 << 20;
+  CHECK_OK(vyre_buffer_create(r.device, max, &y, &st), st);
   vyre_input in[] = {vyre_input_buffer(y), vyre_input_bytes(&n, 4)};
   vyre_output out[] = {vyre_output_buffer(y)};
   const vyre_dispatch_desc desc = {.inputs = in,
@@ -250,45 +251,45 @@ TEST(a_buffer_as_large_as_the_range_is_reached_to_its_end) {
                                    .grid = {1}};
   CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st);
   CHECK_OK(vyre_buffer_download(r.device, y, 0, &got[0], 4, &st), st);
-  CHECK_OK(vyre_buffer_download(r.device, y, most - 4, &got[1], 4, &st), st);
+  CHECK_OK(vyre_buffer_download(r.device, y, max - 4, &got[1], 4, &st), st);
   CHECK_U64(got[0], 5);
-  CHECK_U64(got[1], most / 4 + 5);
+  CHECK_U64(got[1], max / 4 + 5);
   CHECK_OK(vyre_buffer_destroy(r.device, y, &st), st);
   rig_close(&r);
 }
 
-TEST(a_resident_buffer_beyond_the_range_is_refused_with_both_numbers) {
+TEST(too_large_device_buffers_report_both_numbers) {
   rig r;
   vyre_status st = {0};
   vyre_buffer y;
   char text[32];
-  rig_open(&r, last);
-  uint64_t most = vyre_device_get_caps(r.device)->max_buffer_bytes;
-  vyre_code code = vyre_buffer_create(r.device, most + 4, &y, &st);
+  rig_open(&r, last_element);
+  uint64_t max = vyre_device_get_caps(r.device)->max_buffer_bytes;
+  vyre_code code = vyre_buffer_create(r.device, max + 4, &y, &st);
   CHECK_U64(code, VYRE_INVALID_ARGUMENT);
-  (void)snprintf(text, sizeof text, "%llu", (unsigned long long)most);
+  (void)snprintf(text, sizeof text, "%llu", (unsigned long long)max);
   CHECK_HAS(st.message, text);
-  (void)snprintf(text, sizeof text, "%llu", (unsigned long long)most + 4);
+  (void)snprintf(text, sizeof text, "%llu", (unsigned long long)max + 4);
   CHECK_HAS(st.message, text);
   CHECK(st.fix[0]);
   rig_close(&r);
 }
 
-TEST(bytes_of_the_host_beyond_the_range_are_refused_with_both_numbers) {
+TEST(too_large_host_buffers_report_the_limit) {
   static const uint32_t grid[3] = {1, 1, 1};
   rig r;
   vyre_status st = {0};
   char text[32];
-  rig_open(&r, last);
-  uint64_t most = vyre_device_get_caps(r.device)->max_buffer_bytes;
-  if (most <= (uint64_t)1 << 30) {
-    size_t count = (size_t)most / 4 + 1;
+  rig_open(&r, last_element);
+  uint64_t max = vyre_device_get_caps(r.device)->max_buffer_bytes;
+  if (max <= (uint64_t)1 << 30) {
+    size_t count = (size_t)max / 4 + 1;
     uint32_t *words = calloc(count, 4);
     CHECK(words);
     vyre_code code = run_words(&r, words, count, 1, grid, &st);
     CHECK(code != VYRE_OK);
     CHECK(st.fix[0]);
-    (void)snprintf(text, sizeof text, "%llu", (unsigned long long)most);
+    (void)snprintf(text, sizeof text, "%llu", (unsigned long long)max);
     CHECK_HAS(st.message, text);
     CHECK_U64(words[0], 0);
     free(words);
@@ -296,7 +297,7 @@ TEST(bytes_of_the_host_beyond_the_range_are_refused_with_both_numbers) {
   rig_close(&r);
 }
 
-/* --- compiled when it is ready ---------------------------------------------------------------*/
+/* --- late compilation ----------------------------------------------------- */
 
 static double now_ms(void) {
   struct timespec t;
@@ -304,46 +305,46 @@ static double now_ms(void) {
   return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-/* Long enough that a driver needs a while; a constant of its own each time, so that
- * no cache knows it. */
-static void write_long(char *text, size_t room, unsigned seed) {
-  int length = snprintf(text, room, "%s", HEAD "var f = f32(i);\n");
+/* Writes a kernel that takes a while to compile. The constants differ each
+ * time, so that no cache has it. */
+static void write_long_kernel(char *text, size_t size, unsigned seed) {
+  int length = snprintf(text, size, "%s", HEAD "var f = f32(i);\n");
   for (unsigned k = 0; k < 2; k++) {
-    length += snprintf(text + length, room - (size_t)length,
+    length += snprintf(text + length, size - (size_t)length,
                        "f = sin(f) + exp(f * 0.5) * %u.0;\n", seed + k);
   }
-  (void)snprintf(text + length, room - (size_t)length,
+  (void)snprintf(text + length, size - (size_t)length,
                  "y[i] = u32(f) + n + s; }\n");
 }
 
-/* The first dispatch of a pipeline takes a small part of what compiling took: a
- * driver that compiles late was made to do so before. Others use the machine, so
- * one of three is enough. */
-TEST(a_pipeline_that_is_ready_is_compiled) {
+/* The first dispatch must be much faster than compiling, also with drivers that
+ * compile late: vyre warms them up. On a busy machine one of three attempts is
+ * enough. */
+TEST(the_first_dispatch_does_not_compile) {
   static char text[8192];
   static const uint32_t grid[3] = {1, 1, 1};
-  bool is_quick = false;
+  bool is_fast = false;
   unsigned seed = (unsigned)time(NULL) % 10000u * 100u;
-  for (unsigned turn = 0; turn < 3 && !is_quick; turn++) {
+  for (unsigned pass = 0; pass < 3 && !is_fast; pass++) {
     rig r;
     vyre_status st = {0};
     uint32_t words[8] = {0};
-    write_long(text, sizeof text, seed + turn * 20);
+    write_long_kernel(text, sizeof text, seed + pass * 20);
     double start = now_ms();
     rig_open(&r, text);
     double compiled = now_ms() - start;
     start = now_ms();
     CHECK_OK(run_words(&r, words, 8, 1, grid, &st), st);
     double first = now_ms() - start;
-    is_quick = first < compiled / 5;
+    is_fast = first < compiled / 5;
     printf("    compiled in %.1f ms, first dispatch %.3f ms\n", compiled,
            first);
     rig_close(&r);
   }
-  CHECK(is_quick);
+  CHECK(is_fast);
 }
 
-/* --- beside a device of another kind ----------------------------------------------------------*/
+/* --- several kinds of devices --------------------------------------------- */
 
 static const char mixed[] =
     "kernel mixed workgroup(64) over(y)\n"
@@ -353,7 +354,7 @@ static const char mixed[] =
     "  let f = exp(f32(i) * 0.001) / (f32(n) + 0.7);\n"
     "  y[i] = as_u32(sqrt(f) + sin(f)) ^ (y[i] * 31); }\n";
 
-enum { WORDS = 2048, TURNS = 20 };
+enum { WORDS = 2048, PASSES = 20 };
 
 typedef struct runner {
   const char *device;
@@ -382,10 +383,10 @@ static void *run_mixed(void *self) {
     code = vyre_pipeline_compile(device, vyre_module_kernel(module, 0), NULL,
                                  &pipeline, NULL, st);
   }
-  for (uint32_t turn = 0; turn < TURNS && code == VYRE_OK; turn++) {
+  for (uint32_t pass = 0; pass < PASSES && code == VYRE_OK; pass++) {
     rig r = {.pipeline = pipeline};
     static const uint32_t grid[3] = {WORDS / 64, 1, 1};
-    code = run_words(&r, it->words, WORDS, turn, grid, st);
+    code = run_words(&r, it->words, WORDS, pass, grid, st);
   }
   vyre_pipeline_release(pipeline);
   vyre_module_release(module);
@@ -411,13 +412,11 @@ TEST(cpu_and_vulkan_run_at_once_in_one_process) {
         0);
 }
 
-/* --- all ------------------------------------------------------------------------------------*/
+/* --- vectors and signs ---------------------------------------------------- */
 
-/* --- vectors and signs ----------------------------------------------------------------*/
-
-/* A software device runs invocations beyond the workgroup's along; what they load is
- * 0, and how often a loop with barriers goes round must not depend on that. */
-TEST(barriers_in_loops_hold_where_a_workgroup_fills_no_vector) {
+/* llvmpipe also runs the unused invocations of the last vector; their loads
+ * return 0. The trip count of a loop with barriers must not depend on them. */
+TEST(barriers_in_loops_with_partial_vectors) {
   enum { SIZE = 13, GROUPS = 9 };
   static const char text[] =
       "kernel k workgroup(13)\n"
@@ -434,12 +433,12 @@ TEST(barriers_in_loops_hold_where_a_workgroup_fills_no_vector) {
       "    y[global_id.x] = y[global_id.x] + 100;\n"
       "}\n";
   uint32_t y[SIZE * GROUPS] = {0}, odd = 1;
-  const uint32_t rounds[2] = {0, 1};
+  const uint32_t iterations[2] = {0, 1};
   rig r;
   rig_open(&r, text);
   const vyre_input in[] = {vyre_input_bytes(y, sizeof y),
                            vyre_input_bytes(&odd, sizeof odd),
-                           vyre_input_bytes(rounds, sizeof rounds)};
+                           vyre_input_bytes(iterations, sizeof iterations)};
   const vyre_output out[] = {vyre_output_bytes(y, sizeof y)};
   const vyre_dispatch_desc desc = {.inputs = in,
                                    .input_count = 3,
@@ -450,13 +449,13 @@ TEST(barriers_in_loops_hold_where_a_workgroup_fills_no_vector) {
   CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st);
   for (uint32_t i = 0; i < SIZE * GROUPS; i++) {
     uint32_t group = i / SIZE;
-    CHECK_U64(y[i], 101 + (rounds[group % 2] + group) % 2);
+    CHECK_U64(y[i], 101 + (iterations[group % 2] + group) % 2);
   }
   rig_close(&r);
 }
 
-/* A compiler narrows 64-bit comparisons, and loses the sign. */
-TEST(numbers_that_were_extended_by_their_sign_compare_by_it) {
+/* A compiler narrows 64-bit comparisons and loses the sign. */
+TEST(sign_extended_comparisons_keep_the_sign) {
   static const char text[] =
       "kernel k workgroup(1)\n"
       "buffer y : read_write u32[] @0;\n"
@@ -467,17 +466,17 @@ TEST(numbers_that_were_extended_by_their_sign_compare_by_it) {
       "    y[i] = u32(x < 0l) | u32(0l < x) << 1 | u32(x <= -1l) << 2 |\n"
       "           u32(1l <= x) << 3 | u32(x == -2l) << 4 | u32(x > -3l) << 5;\n"
       "}\n";
-  static const int32_t given[] = {0, 1, -1, -2, -3, INT32_MIN, INT32_MAX};
-  enum { COUNT = sizeof given / sizeof given[0] };
+  static const int32_t inputs[] = {0, 1, -1, -2, -3, INT32_MIN, INT32_MAX};
+  enum { COUNT = sizeof inputs / sizeof inputs[0] };
   uint32_t y[COUNT];
   const uint32_t grid[3] = {COUNT, 1, 1};
   vyre_status st = {0};
   rig r;
   rig_open(&r, text);
-  memcpy(y, given, sizeof y);
+  memcpy(y, inputs, sizeof y);
   CHECK_OK(run_words(&r, y, COUNT, 0, grid, &st), st);
   for (int i = 0; i < COUNT; i++) {
-    int64_t x = given[i];
+    int64_t x = inputs[i];
     CHECK_U64(y[i], (unsigned)(x < 0) | (unsigned)(0 < x) << 1 |
                         (unsigned)(x <= -1) << 2 | (unsigned)(1 <= x) << 3 |
                         (unsigned)(x == -2) << 4 | (unsigned)(x > -3) << 5);
@@ -485,8 +484,8 @@ TEST(numbers_that_were_extended_by_their_sign_compare_by_it) {
   rig_close(&r);
 }
 
-/* The magnitude of the least number is that number. */
-TEST(magnitudes_may_be_negative) {
+/* abs(INT32_MIN) is INT32_MIN. */
+TEST(abs_of_the_minimum_is_negative) {
   static const char text[] =
       "kernel k workgroup(1)\n"
       "buffer y : read_write u32[] @0;\n"
@@ -495,50 +494,49 @@ TEST(magnitudes_may_be_negative) {
       "    let i = global_id.x;\n"
       "    y[i] = as_u32(abs(abs(as_i32(y[i])) >> (n + 4)));\n"
       "}\n";
-  static const int32_t given[] = {0, 1, -1, -256, INT32_MIN, INT32_MAX};
+  static const int32_t inputs[] = {0, 1, -1, -256, INT32_MIN, INT32_MAX};
   static const uint32_t want[] = {0, 0, 0, 16, 1u << 27, INT32_MAX >> 4};
-  enum { COUNT = sizeof given / sizeof given[0] };
+  enum { COUNT = sizeof inputs / sizeof inputs[0] };
   uint32_t y[COUNT];
   const uint32_t grid[3] = {COUNT, 1, 1};
   vyre_status st = {0};
   rig r;
   rig_open(&r, text);
-  memcpy(y, given, sizeof y);
+  memcpy(y, inputs, sizeof y);
   CHECK_OK(run_words(&r, y, COUNT, 0, grid, &st), st);
   for (int i = 0; i < COUNT; i++) CHECK_U64(y[i], want[i]);
   rig_close(&r);
 }
 
 static const test_case all_cases[] = {
-    TEST_ENTRY(loops_of_few_rounds_run),
-    TEST_ENTRY(a_loop_of_65536_rounds_is_right_or_says_no),
-    TEST_ENTRY(a_loop_whose_rounds_are_known_is_right_or_says_no),
-    TEST_ENTRY(loops_in_loops_of_65536_rounds_are_right_or_say_no),
-    TEST_ENTRY(a_while_of_65536_rounds_is_right_or_says_no),
-    TEST_ENTRY(loops_after_loops_of_65536_rounds_are_right_or_say_no),
+    TEST_ENTRY(short_loops_run),
+    TEST_ENTRY(loops_of_65536_iterations_are_exact_or_fail),
+    TEST_ENTRY(constant_loops_are_exact_or_fail),
+    TEST_ENTRY(nested_loops_are_exact_or_fail),
+    TEST_ENTRY(while_loops_are_exact_or_fail),
+    TEST_ENTRY(consecutive_loops_are_exact_or_fail),
     TEST_ENTRY(more_than_65535_workgroups_on_x),
     TEST_ENTRY(more_than_65535_workgroups_on_y),
     TEST_ENTRY(more_than_65535_workgroups_on_z),
     TEST_ENTRY(more_than_65535_workgroups_on_two_axes),
-    TEST_ENTRY(a_buffer_as_large_as_the_range_is_reached_to_its_end),
-    TEST_ENTRY(a_resident_buffer_beyond_the_range_is_refused_with_both_numbers),
-    TEST_ENTRY(
-        bytes_of_the_host_beyond_the_range_are_refused_with_both_numbers),
-    TEST_ENTRY(a_pipeline_that_is_ready_is_compiled),
-    TEST_ENTRY(barriers_in_loops_hold_where_a_workgroup_fills_no_vector),
-    TEST_ENTRY(numbers_that_were_extended_by_their_sign_compare_by_it),
-    TEST_ENTRY(magnitudes_may_be_negative),
+    TEST_ENTRY(the_largest_buffer_is_accessible_to_its_end),
+    TEST_ENTRY(too_large_device_buffers_report_both_numbers),
+    TEST_ENTRY(too_large_host_buffers_report_the_limit),
+    TEST_ENTRY(the_first_dispatch_does_not_compile),
+    TEST_ENTRY(barriers_in_loops_with_partial_vectors),
+    TEST_ENTRY(sign_extended_comparisons_keep_the_sign),
+    TEST_ENTRY(abs_of_the_minimum_is_negative),
     TEST_ENTRY(cpu_and_vulkan_run_at_once_in_one_process)};
 
 int main(int argc, char **argv) {
   vyre_device_info info;
-  bool is_there = false;
+  bool is_available = false;
   for (size_t i = 0; vyre_device_info_at(i, &info); i++) {
     if (strcmp(info.backend, device_name) != 0) continue;
-    is_there = is_there || info.is_available;
+    is_available = is_available || info.is_available;
     if (!info.is_available) printf("%s\n", info.note);
   }
-  if (!is_there) {
+  if (!is_available) {
     printf("skipped: there is no Vulkan device\n");
     return 77;
   }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A launch sees one value of each uniform, though its bytes change before any of the
- * calls that record and submit it: in host and resident memory, in the launch block,
- * as push constants and as a bound buffer, by dispatches, batches, recordings and
- * their loops. What is kept for later launches is not wrong for them either. */
+/* A launch sees one value of each uniform, even if the bytes change before any
+ * Vulkan call of the launch. Covers host memory and device buffers, launch
+ * blocks, push constants and bound buffers, in dispatches, batches, recordings
+ * and loops. Later launches must not reuse stale values either. */
 #include "backend/vulkan/pipeline.h"
 #include "backend/vulkan/vulkan_testing.h"
 #include "runtime/memory/device_buffer.h"
 
-/* Each phase writes what it sees of q. `scalar` reads it at known places, `indexed`
- * by an index, and for `rounds` the host counts rounds by it. */
+/* Each phase writes the values of q that it reads. `scalar` uses constant
+ * indices and `indexed` dynamic ones; q is the trip count of the grid loop in
+ * `iterate`. */
 static const char kernels[] =
     "kernel scalar workgroup(8)\nuniform q : u32[4] @0;\n"
     "buffer y : read_write u32[] @1;\n"
@@ -19,29 +20,29 @@ static const char kernels[] =
     "{ let i = global_id.x; y[i] = q[i & 3u]; grid_barrier();\n"
     "  y[i + 64u] = q[(i + 1u) & 3u]; grid_barrier();\n"
     "  y[i + 128u] = q[i >> 5u]; }\n"
-    "kernel rounds workgroup(8)\nuniform q : u32[4] @0;\n"
+    "kernel iterate workgroup(8)\nuniform q : u32[4] @0;\n"
     "buffer y : read_write u32[] @1;\n"
     "{ let i = global_id.x; y[i] = q[i & 3u]; y[i + 64u] = 0u;\n"
     "  y[i + 128u] = q[0];\n"
     "  for (let k = 0u; k < q[1]; k++) { grid_barrier(); y[i + 64u] += 1u; } "
     "}\n"
-    "kernel fall workgroup(1)\nbuffer n : read_write u32[1] @0;\n"
+    "kernel decrement workgroup(1)\nbuffer n : read_write u32[1] @0;\n"
     "{ n[0] = n[0] - 1u; }\n";
-enum { SCALAR, INDEXED, ROUNDS, FALL, KERNELS = ROUNDS + 1 };
+enum { SCALAR, INDEXED, ITERATE, DECREMENT, KERNELS = ITERATE + 1 };
 
 enum { N = 192, GROUPS = 8, BEFORE = 3, AFTER = 5, ELEMENTS = 4 };
 
-static const char *const ways[] = {"vulkan.push_constants=0",
-                                   "vulkan.push_constants=1",
-                                   "vulkan.push_constants=0,vulkan.staging=1",
-                                   "vulkan.push_constants=1,vulkan.staging=1"};
-enum { WAYS = sizeof ways / sizeof ways[0] };
+static const char *const configs[] = {
+    "vulkan.push_constants=0", "vulkan.push_constants=1",
+    "vulkan.push_constants=0,vulkan.staging=1",
+    "vulkan.push_constants=1,vulkan.staging=1"};
+enum { CONFIGS = sizeof configs / sizeof configs[0] };
 
-/* --- bytes that change ----------------------------------------------------------------*/
+/* --- changing bytes ------------------------------------------------------- */
 
 static struct {
-  volatile uint32_t *q; /* where it is now; NULL: nothing changes */
-  unsigned left;        /* calls until it does */
+  volatile uint32_t *q; /* address of the uniform; NULL: nothing changes */
+  unsigned left;        /* calls before the change */
   unsigned calls;
 } change;
 
@@ -54,13 +55,13 @@ static void on_call(void) {
   if (change.left > 0 && --change.left == 0) set_all(AFTER);
 }
 
-/* --- a scene --------------------------------------------------------------------------*/
+/* --- the test scene ------------------------------------------------------- */
 
 typedef struct scene {
   vk_rig r;
   uint32_t host[ELEMENTS], y[N];
-  vyre_buffer resident, number;
-  bool is_resident;
+  vyre_buffer device_buffer, number;
+  bool in_device;
   vyre_input in[2];
   vyre_output out;
   vyre_dispatch_desc desc;
@@ -69,31 +70,34 @@ typedef struct scene {
 static void scene_open(scene *s, int way) {
   vyre_status st = {0};
   memset(s, 0, sizeof *s);
-  vk_rig_open(&s->r, ways[way]);
+  vk_rig_open(&s->r, configs[way]);
   vk_rig_compile(&s->r, kernels);
-  CHECK_OK(vyre_buffer_create(s->r.device, sizeof s->host, &s->resident, &st),
-           st);
+  CHECK_OK(
+      vyre_buffer_create(s->r.device, sizeof s->host, &s->device_buffer, &st),
+      st);
   CHECK_OK(vyre_buffer_create(s->r.device, 4, &s->number, &st), st);
-  vk_seen.called = on_call;
+  vk_calls.called = on_call;
 }
 
 static void scene_close(scene *s) {
-  vk_seen.called = NULL;
+  vk_calls.called = NULL;
   change.q = NULL;
   vk_rig_close(&s->r);
 }
 
-/* Chooses where q is. Returns false if the host cannot change it there. */
-static bool scene_bind(scene *s, bool is_resident) {
+/* Binds q in host memory or in a device buffer. Returns false if the host
+ * cannot change it there. */
+static bool scene_bind(scene *s, bool in_device) {
   vyre_status st = {0};
-  s->is_resident = is_resident;
+  s->in_device = in_device;
   change.q = s->host;
   s->in[0] = vyre_input_bytes(s->host, sizeof s->host);
-  if (is_resident) {
-    s->in[0] = vyre_input_buffer(s->resident);
+  if (in_device) {
+    s->in[0] = vyre_input_buffer(s->device_buffer);
     vyre__device_buffer *slot;
-    CHECK_OK(vyre__device_buffer_acquire(s->r.device, s->resident, &slot, &st),
-             st);
+    CHECK_OK(
+        vyre__device_buffer_acquire(s->r.device, s->device_buffer, &slot, &st),
+        st);
     change.q = (volatile uint32_t *)(void *)((const vk_buffer *)slot->buffer)
                    ->range.host;
     vyre__device_buffer_release(s->r.device, slot);
@@ -115,7 +119,7 @@ static void by_dispatch(scene *s, int kernel) {
   CHECK_OK(vyre_dispatch(s->r.pipelines[kernel], &s->desc, &st), st);
 }
 
-/* With a deadline it is recorded and submitted in windows. */
+/* A deadline makes it run in windows. */
 static void in_windows(scene *s, int kernel) {
   vyre_status st = {0};
   vyre_dispatch_desc desc = s->desc;
@@ -124,7 +128,8 @@ static void in_windows(scene *s, int kernel) {
   CHECK_OK(vyre_dispatch(s->r.pipelines[kernel], &desc, &st), st);
 }
 
-/* All elements are what they were before the change, or all what they are after. */
+/* Returns true if all elements have the value from before the change, or all
+ * from after it. */
 static bool is_one_value(const uint32_t y[N], uint32_t *value) {
   *value = y[0];
   if (*value != BEFORE && *value != AFTER) return false;
@@ -134,7 +139,7 @@ static bool is_one_value(const uint32_t y[N], uint32_t *value) {
   return true;
 }
 
-/* Each item has memory of its own for y. */
+/* Each item has its own memory for y. */
 static void by_batch(scene *s, int kernel) {
   enum { ITEMS = 3 };
   static uint32_t more[ITEMS][N];
@@ -159,21 +164,21 @@ static void by_batch(scene *s, int kernel) {
 }
 
 static vyre_slot_range fixed(vyre_recording *rec,
-                             const vyre_slot_binding *what) {
+                             const vyre_slot_binding *binding) {
   uint32_t slot;
   vyre_status st = {0};
-  CHECK_OK(vyre_recording_add_fixed_slot(rec, what, &slot, &st), st);
+  CHECK_OK(vyre_recording_add_fixed_slot(rec, binding, &slot, &st), st);
   return vyre_slot_range_all(slot);
 }
 
-/* Two launches, or one in a loop of one round; replayed, once more after a change. */
+/* Records two launches, or a loop of one iteration, and replays it twice. */
 static void by_recording(scene *s, int kernel, bool loops) {
   vyre_status st = {0};
   vyre_recording *rec;
   CHECK_OK(vyre_recording_create(s->r.device, &rec, &st), st);
   vyre_slot_range q = fixed(
-      rec, s->is_resident
-               ? &(vyre_slot_binding){.buffer = s->resident}
+      rec, s->in_device
+               ? &(vyre_slot_binding){.buffer = s->device_buffer}
                : &(vyre_slot_binding){.data = s->host, .size = sizeof s->host});
   vyre_slot_range y =
       fixed(rec, &(vyre_slot_binding){.data = s->y, .size = sizeof s->y});
@@ -184,21 +189,23 @@ static void by_recording(scene *s, int kernel, bool loops) {
                                        .outputs = &y,
                                        .output_count = 1,
                                        .grid = {GROUPS, 1, 1}},
-                               less = {.inputs = &n,
-                                       .input_count = 1,
-                                       .outputs = &n,
-                                       .output_count = 1,
-                                       .grid = {1, 1, 1}};
+                               decrement = {.inputs = &n,
+                                            .input_count = 1,
+                                            .outputs = &n,
+                                            .output_count = 1,
+                                            .grid = {1, 1, 1}};
   if (loops) CHECK_OK(vyre_recording_begin_while(rec, n, 9, 3, &st), st);
   CHECK_OK(vyre_recording_add_dispatch(rec, s->r.pipelines[kernel], &work, &st),
            st);
-  CHECK_OK(vyre_recording_add_dispatch(rec, s->r.pipelines[FALL], &less, &st),
+  CHECK_OK(vyre_recording_add_dispatch(rec, s->r.pipelines[DECREMENT],
+                                       &decrement, &st),
            st);
   if (loops) CHECK_OK(vyre_recording_end_while(rec, &st), st);
   CHECK_OK(vyre_recording_seal(rec, &st), st);
   for (int i = 0; i < 2; i++) {
-    uint32_t one = 1;
-    CHECK_OK(vyre_buffer_upload(s->r.device, s->number, 0, &one, 4, &st), st);
+    uint32_t is_one = 1;
+    CHECK_OK(vyre_buffer_upload(s->r.device, s->number, 0, &is_one, 4, &st),
+             st);
     CHECK_OK(vyre_recording_replay(rec, NULL, NULL, &st), st);
   }
   vyre_recording_release(rec);
@@ -211,38 +218,39 @@ static void in_a_loop(scene *s, int kernel) {
   by_recording(s, kernel, true);
 }
 
-static void run_form_once(scene *s, run_form *form, int kernel, unsigned turn) {
+static void run_form_once(scene *s, run_form *form, int kernel, unsigned call) {
   uint32_t value;
   set_all(BEFORE);
-  change.left = turn;
+  change.left = call;
   change.calls = 0;
   memset(s->y, 0, sizeof s->y);
   form(s, kernel);
-  bool is_changed = turn > 0 && change.left == 0;
+  bool is_changed = call > 0 && change.left == 0;
   change.left = 0;
-  bool one = is_one_value(s->y, &value);
-  if (!one || (!is_changed && value != BEFORE)) {
+  bool is_one = is_one_value(s->y, &value);
+  if (!is_one || (!is_changed && value != BEFORE)) {
     printf("    kernel %d, %s memory, changed before call %u: %u, %u and %u\n",
-           kernel, s->is_resident ? "resident" : "host", turn,
-           (unsigned)s->y[0], (unsigned)s->y[64], (unsigned)s->y[128]);
+           kernel, s->in_device ? "device" : "host", call, (unsigned)s->y[0],
+           (unsigned)s->y[64], (unsigned)s->y[128]);
     test_fail(__FILE__, __LINE__);
   }
 }
 
-/* A change before each call of a launch; afterwards a launch sees what is there. */
+/* Changes the uniform before each Vulkan call of a launch. The next launch must
+ * see the new value. */
 static void check_form(run_form *form) {
   static scene s;
-  for (int w = 0; w < WAYS; w++) {
+  for (int w = 0; w < CONFIGS; w++) {
     scene_open(&s, w);
-    for (int where = 0; where < 2; where++) {
-      if (!scene_bind(&s, where == 1)) continue;
+    for (int in_device_buffer = 0; in_device_buffer < 2; in_device_buffer++) {
+      if (!scene_bind(&s, in_device_buffer == 1)) continue;
       for (int kernel = 0; kernel < KERNELS; kernel++) {
-        run_form_once(&s, form, kernel, 0); /* nothing is kept yet */
+        run_form_once(&s, form, kernel, 0); /* nothing is cached yet */
         run_form_once(&s, form, kernel, 0);
         unsigned calls = change.calls;
-        for (unsigned turn = 1; turn <= calls + 8; turn++) {
+        for (unsigned call = 1; call <= calls + 8; call++) {
           uint32_t value;
-          run_form_once(&s, form, kernel, turn);
+          run_form_once(&s, form, kernel, call);
           set_all(AFTER);
           form(&s, kernel);
           CHECK(is_one_value(s.y, &value) && value == AFTER);
@@ -265,7 +273,7 @@ TEST(launches_of_a_batch_see_one_value) {
 TEST(a_replay_sees_one_value) {
   check_form(replayed);
 }
-TEST(a_round_of_a_loop_sees_one_value) {
+TEST(a_loop_iteration_sees_one_value) {
   check_form(in_a_loop);
 }
 
@@ -273,4 +281,4 @@ VK_TEST_MAIN(TEST_ENTRY(a_dispatch_sees_one_value),
              TEST_ENTRY(windows_of_a_dispatch_see_one_value),
              TEST_ENTRY(launches_of_a_batch_see_one_value),
              TEST_ENTRY(a_replay_sees_one_value),
-             TEST_ENTRY(a_round_of_a_loop_sees_one_value))
+             TEST_ENTRY(a_loop_iteration_sees_one_value))

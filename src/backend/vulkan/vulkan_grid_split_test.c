@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Launches in parts, and launches together: grids that are cut, bytes that one launch
- * writes and another is recorded with, batches that come again. */
+/* Tests of split launches and of batches: tiled grids, uniforms that an earlier
+ * launch writes, and the batch cache. */
 #include <pthread.h>
 
 #include "backend/vulkan/vulkan_testing.h"
@@ -19,7 +19,7 @@ static const char kernels[] =
     "kernel put workgroup(1)\nbuffer v : read u32[1] @0;\n"
     "buffer n : write u32[1] @1;\n"
     "{ if (global_id.x == 0) n[0] = v[0]; }\n"
-    "kernel rounds workgroup(8) over(y)\n"
+    "kernel iterate workgroup(8) over(y)\n"
     "buffer y : read_write u32[] @0;\nuniform n : u32 @1;\n"
     "{ let i = global_id.x;\n"
     "  for (let k = 0; k < n; k += 1) {\n"
@@ -27,41 +27,41 @@ static const char kernels[] =
     "kernel scale workgroup(8) over(y)\n"
     "buffer y : read_write u32[] @0;\nuniform n : u32 @1;\n"
     "{ let i = global_id.x; if (i < len(y)) y[i] = y[i] + n; }\n"
-    "kernel keep workgroup(1024)\nbuffer x : read u32[] @0;\n"
+    "kernel spill workgroup(1024)\nbuffer x : read u32[] @0;\n"
     "buffer y : write u32[4] @1;\n"
     "{ let i = global_id.x; let a = x[i % len(x)] + i; grid_barrier();\n"
     "  if (i < 4) y[i] = a; }\n";
-enum { IDS, PHASED, PUT, ROUNDS, SCALE, KEEP };
+enum { IDS, PHASED, PUT, ITERATE, SCALE, SPILL };
 
-/* --- grids that are cut ----------------------------------------------------------------*/
+/* --- split grids ---------------------------------------------------------- */
 
-enum { MOST = 9 * 150 };
+enum { MAX_GROUPS = 9 * 150 };
 
-typedef struct cut_scene {
+typedef struct split_scene {
   vk_rig r;
-  vk_physical_device small; /* as the device, but with small grids */
-  uint32_t y[MOST];
+  vk_physical_device small; /* the physical device with a small grid limit */
+  uint32_t y[MAX_GROUPS];
   vyre_input in;
   vyre_output out;
   vyre_dispatch_desc desc;
-} cut_scene;
+} split_scene;
 
-static void check_ids(const cut_scene *s, size_t count, uint32_t times) {
+static void check_ids(const split_scene *s, size_t count, uint32_t times) {
   for (uint32_t i = 0; i < count; i++)
     CHECK_U64(s->y[i], (uint64_t)times * (i + 1));
 }
 
-static void dispatch_cut(cut_scene *s, int kernel, size_t count) {
+static void dispatch_split(split_scene *s, int kernel, size_t count) {
   vyre_status st = {0};
-  for (int i = 0; i < 3; i++) { /* measured after the first */
+  for (int i = 0; i < 3; i++) { /* measured after the first dispatch */
     memset(s->y, 0, sizeof s->y);
     CHECK_OK(vyre_dispatch(s->r.pipelines[kernel], &s->desc, &st), st);
     check_ids(s, count, 1);
   }
 }
 
-/* Items of a batch have resident memory, which they share. */
-static void batch_cut(cut_scene *s, int kernel, size_t count) {
+/* The items of the batch share a device buffer. */
+static void batch_split(split_scene *s, int kernel, size_t count) {
   enum { ITEMS = 9 };
   vyre_status st = {0};
   vyre_dispatch_desc items[ITEMS];
@@ -82,7 +82,7 @@ static void batch_cut(cut_scene *s, int kernel, size_t count) {
   CHECK_OK(vyre_buffer_destroy(s->r.device, y, &st), st);
 }
 
-static void replay_cut(cut_scene *s, int kernel, size_t count) {
+static void replay_split(split_scene *s, int kernel, size_t count) {
   vyre_status st = {0};
   vyre_recording *rec;
   uint32_t slot;
@@ -111,14 +111,14 @@ static void replay_cut(cut_scene *s, int kernel, size_t count) {
   vyre_recording_release(rec);
 }
 
-TEST(every_workgroup_of_a_grid_that_is_cut_runs_once) {
+TEST(every_workgroup_of_a_split_grid_runs_once) {
   static const uint32_t grids[][3] = {{8, 8, 8}, {9, 2, 1},  {9, 3, 1},
                                       {1, 9, 3}, {1, 20, 7}, {9, 150, 1}};
-  static const char *const ways[] = {
+  static const char *const configs[] = {
       "", "vulkan.staging=1,vulkan.push_constants=1"};
-  static cut_scene s;
+  static split_scene s;
   for (int w = 0; w < 2; w++) {
-    vk_rig_open(&s.r, ways[w]);
+    vk_rig_open(&s.r, configs[w]);
     vk_rig_compile(&s.r, kernels);
     s.small = *s.r.own->physical;
     for (int i = 0; i < 3; i++) {
@@ -128,7 +128,7 @@ TEST(every_workgroup_of_a_grid_that_is_cut_runs_once) {
     for (size_t i = 0; i < sizeof grids / sizeof grids[0]; i++) {
       const uint32_t *g = grids[i];
       size_t count = (size_t)g[0] * g[1] * g[2];
-      CHECK(count <= MOST);
+      CHECK(count <= MAX_GROUPS);
       s.in = vyre_input_bytes(s.y, count * 4);
       s.out = vyre_output_bytes(s.y, count * 4);
       s.desc = (vyre_dispatch_desc){.inputs = &s.in,
@@ -138,21 +138,21 @@ TEST(every_workgroup_of_a_grid_that_is_cut_runs_once) {
                                     .is_borrowed = true,
                                     .grid = {g[0], g[1], g[2]}};
       for (int kernel = IDS; kernel <= PHASED; kernel++) {
-        dispatch_cut(&s, kernel, count);
-        batch_cut(&s, kernel, count);
-        replay_cut(&s, kernel, count);
+        dispatch_split(&s, kernel, count);
+        batch_split(&s, kernel, count);
+        replay_split(&s, kernel, count);
       }
     }
     vk_rig_close(&s.r);
   }
 }
 
-/* --- bytes that are recorded -----------------------------------------------------------*/
+/* --- encoded uniforms ----------------------------------------------------- */
 
-/* put writes n, by which the next one counts its rounds, or which it adds; n is resident,
- * or of the host. */
-TEST(what_a_launch_is_recorded_with_may_come_from_the_one_before) {
-  static const char *const ways[] = {
+/* `put` writes n, which the next kernel uses as a trip count or as an operand.
+ * n is in a device buffer or in host memory. */
+TEST(encoded_uniforms_may_come_from_the_previous_launch) {
+  static const char *const configs[] = {
       "", "vulkan.staging=1", "vulkan.push_constants=1",
       "vulkan.push_constants=1,vulkan.staging=1"};
   for (int w = 0; w < 16; w++) {
@@ -161,8 +161,8 @@ TEST(what_a_launch_is_recorded_with_may_come_from_the_one_before) {
     vyre_recording *rec;
     vyre_buffer n, y;
     uint32_t slots[3], v = 0, host_n = 0, zero[16] = {0}, got[16];
-    bool is_host = w & 4, counts = w & 8;
-    vk_rig_open(&r, ways[w & 3]);
+    bool is_host = w & 4, iterates = w & 8;
+    vk_rig_open(&r, configs[w & 3]);
     vk_rig_compile(&r, kernels);
     CHECK_OK(vyre_buffer_create(r.device, 4, &n, &st), st);
     CHECK_OK(vyre_buffer_create(r.device, sizeof got, &y, &st), st);
@@ -189,7 +189,7 @@ TEST(what_a_launch_is_recorded_with_may_come_from_the_one_before) {
                                   .output_count = 1};
     CHECK_OK(vyre_recording_add_dispatch(rec, r.pipelines[PUT], &put, &st), st);
     CHECK_OK(vyre_recording_add_dispatch(
-                 rec, r.pipelines[counts ? ROUNDS : SCALE], &use, &st),
+                 rec, r.pipelines[iterates ? ITERATE : SCALE], &use, &st),
              st);
     CHECK_OK(vyre_recording_seal(rec, &st), st);
     for (v = 3; v < 9; v++) {
@@ -203,8 +203,8 @@ TEST(what_a_launch_is_recorded_with_may_come_from_the_one_before) {
   }
 }
 
-/* Nothing is recorded for it, and what is before it runs. */
-TEST(a_launch_that_cannot_be_recorded_fails_at_its_turn) {
+/* An invalid launch is not encoded; the launches before it run. */
+TEST(invalid_launches_fail_in_order) {
   vk_rig r;
   vyre_status st = {0};
   vyre_recording *rec;
@@ -219,7 +219,8 @@ TEST(a_launch_that_cannot_be_recorded_fails_at_its_turn) {
                             .outputs = &out,
                             .output_count = 1,
                             .grid = {300}};
-  CHECK_OK(vyre_dispatch(r.pipelines[KEEP], &one, &st), st); /* is measured */
+  CHECK_OK(vyre_dispatch(r.pipelines[SPILL], &one, &st),
+           st); /* measures the kernel */
   CHECK_OK(vyre_recording_create(r.device, &rec, &st), st);
   for (int i = 0; i < 2; i++) {
     CHECK_OK(vyre_buffer_create(r.device, 4, &n[i], &st), st);
@@ -235,13 +236,14 @@ TEST(a_launch_that_cannot_be_recorded_fails_at_its_turn) {
       vyre_recording_add_fixed_slot(
           rec, &(vyre_slot_binding){.data = x, .size = 16}, &slots[3], &st),
       st);
-  uint32_t kept;
-  CHECK_OK(vyre_recording_add_fixed_slot(
-               rec, &(vyre_slot_binding){.data = y, .size = 16}, &kept, &st),
-           st);
+  uint32_t output_slot;
+  CHECK_OK(
+      vyre_recording_add_fixed_slot(
+          rec, &(vyre_slot_binding){.data = y, .size = 16}, &output_slot, &st),
+      st);
   vyre_slot_range from = vyre_slot_range_all(slots[2]),
-                  wide = vyre_slot_range_all(slots[3]),
-                  far = vyre_slot_range_all(kept);
+                  input_range = vyre_slot_range_all(slots[3]),
+                  output_range = vyre_slot_range_all(output_slot);
   for (int i = 0; i < 3; i++) {
     vyre_slot_range to = vyre_slot_range_all(slots[i < 2 ? i : 0]);
     vyre_recorded_dispatch put = {.inputs = &from,
@@ -249,13 +251,13 @@ TEST(a_launch_that_cannot_be_recorded_fails_at_its_turn) {
                                   .outputs = &to,
                                   .output_count = 1,
                                   .grid = {1}};
-    vyre_recorded_dispatch keep = {.inputs = &wide,
-                                   .input_count = 1,
-                                   .outputs = &far,
-                                   .output_count = 1,
-                                   .grid = {40000}};
-    CHECK_OK(vyre_recording_add_dispatch(rec, r.pipelines[i < 2 ? PUT : KEEP],
-                                         i < 2 ? &put : &keep, &st),
+    vyre_recorded_dispatch spill = {.inputs = &input_range,
+                                    .input_count = 1,
+                                    .outputs = &output_range,
+                                    .output_count = 1,
+                                    .grid = {40000}};
+    CHECK_OK(vyre_recording_add_dispatch(rec, r.pipelines[i < 2 ? PUT : SPILL],
+                                         i < 2 ? &put : &spill, &st),
              st);
   }
   CHECK_OK(vyre_recording_seal(rec, &st), st);
@@ -274,7 +276,7 @@ TEST(a_launch_that_cannot_be_recorded_fails_at_its_turn) {
   vk_rig_close(&r);
 }
 
-/* --- batches that come again -------------------------------------------------------------*/
+/* --- repeated batches ----------------------------------------------------- */
 
 enum { ITEMS = 20, LENGTH = 40 };
 
@@ -288,7 +290,7 @@ typedef struct batch_scene {
   bool is_wrong;
 } batch_scene;
 
-static void batch_make(batch_scene *s, vk_rig *r) {
+static void batch_init(batch_scene *s, vk_rig *r) {
   vyre_status st = {0};
   *s = (batch_scene){.r = r};
   for (int i = 0; i < ITEMS; i++) {
@@ -323,22 +325,23 @@ static bool batch_submit(batch_scene *s, vyre_pipeline *pipeline) {
   return vyre_submit(pipeline, s->items, ITEMS, NULL, &st) == VYRE_OK;
 }
 
-/* Bytes of the host, one binding and the pipeline change between the same batches. */
-TEST(a_batch_that_came_before_is_not_taken_for_another) {
-  static const char *const ways[] = {"", "vulkan.staging=1",
-                                     "vulkan.push_constants=1"};
+/* Host bytes, a binding and the pipeline change between batches that are
+ * otherwise equal. */
+TEST(cached_batches_are_not_confused) {
+  static const char *const configs[] = {"", "vulkan.staging=1",
+                                        "vulkan.push_constants=1"};
   static batch_scene s;
   for (int w = 0; w < 3; w++) {
     vk_rig r;
     vyre_status st = {0};
     uint32_t want[ITEMS] = {0};
-    vk_rig_open(&r, ways[w]);
+    vk_rig_open(&r, configs[w]);
     vk_rig_compile(&r, kernels);
-    batch_make(&s, &r);
-    for (uint32_t turn = 0; turn < 30; turn++) {
-      s.step = turn / 3;
-      if (turn % 10 == 7) { /* another buffer in the place of one */
-        int item = (int)(turn % ITEMS);
+    batch_init(&s, &r);
+    for (uint32_t pass = 0; pass < 30; pass++) {
+      s.step = pass / 3;
+      if (pass % 10 == 7) { /* replace a buffer */
+        int item = (int)(pass % ITEMS);
         CHECK_OK(vyre_buffer_destroy(r.device, s.y[item], &st), st);
         CHECK_OK(
             vyre_buffer_create(r.device, UINT64_C(4) * LENGTH, &s.y[item], &st),
@@ -347,7 +350,7 @@ TEST(a_batch_that_came_before_is_not_taken_for_another) {
         s.out[item] = vyre_output_buffer(s.y[item]);
         want[item] = 0;
       }
-      if (turn % 10 == 5) { /* the kernel once more, from its text */
+      if (pass % 10 == 5) { /* compile the kernel again */
         vyre_pipeline_release(r.pipelines[SCALE]);
         CHECK_OK(
             vyre_pipeline_compile(r.device, vyre_module_kernel(r.module, SCALE),
@@ -364,7 +367,7 @@ TEST(a_batch_that_came_before_is_not_taken_for_another) {
   }
 }
 
-static void *submit_often(void *self) {
+static void *submit_repeatedly(void *self) {
   batch_scene *s = self;
   for (uint32_t i = 0; i < 30 && !s->is_wrong; i++) {
     s->step = i;
@@ -373,17 +376,17 @@ static void *submit_often(void *self) {
   return NULL;
 }
 
-/* What a workgroup takes is not known before one has run: where time is short, few
- * of them are the first submission; else all are one. */
+/* The duration of a workgroup is unknown at first. With a short time limit the
+ * first submission has few workgroups; otherwise it has all of them. */
 static const struct {
   const char *options;
   uint64_t timeout_ns;
-  unsigned least, most; /* submissions */
+  unsigned min, max; /* number of submissions */
 } firsts[] = {{"", 0, 1, 1},
               {"vulkan.max_submit_ms=1", 0, 2, 4},
               {"", UINT64_C(60000000000), 2, 4}};
 
-TEST(the_first_submission_of_a_kernel_is_small_where_time_is_short) {
+TEST(first_submissions_of_a_kernel_are_short) {
   for (size_t i = 0; i < sizeof firsts / sizeof firsts[0]; i++) {
     vk_rig r;
     vyre_status st = {0};
@@ -400,50 +403,50 @@ TEST(the_first_submission_of_a_kernel_is_small_where_time_is_short) {
                                      .outputs = out,
                                      .output_count = 1,
                                      .timeout_ns = firsts[i].timeout_ns};
-    unsigned before = vk_seen.submits;
+    unsigned before = vk_calls.submits;
     CHECK_OK(vyre_dispatch(r.pipelines[0], &desc, &st), st);
-    unsigned made = vk_seen.submits - before;
-    CHECK(made >= firsts[i].least && made <= firsts[i].most);
+    unsigned submits = vk_calls.submits - before;
+    CHECK(submits >= firsts[i].min && submits <= firsts[i].max);
     for (size_t k = 0; k < sizeof y / sizeof y[0]; k++) CHECK_U64(y[k], 1);
     vk_rig_close(&r);
   }
 }
 
-/* As are first batches: what they have together counts. Then what
- * was measured does, and all are one submission again. */
-TEST(the_first_submission_of_many_is_small_where_time_is_short) {
+/* The limit applies to the sum over a batch. After the measurement the batch is
+ * one submission. */
+TEST(first_submissions_of_a_batch_are_short) {
   static batch_scene s;
-  static const char *const ways[] = {"vulkan.max_submit_ms=20", ""};
+  static const char *const configs[] = {"vulkan.max_submit_ms=20", ""};
   for (int w = 0; w < 2; w++) {
     vk_rig r;
-    vk_rig_open(&r, ways[w]);
+    vk_rig_open(&r, configs[w]);
     vk_rig_compile(&r, kernels);
-    batch_make(&s, &r); /* of 5 workgroups each: 10 may be one submission */
+    batch_init(&s, &r); /* 5 workgroups each; a submission may have 10 */
     s.step = 1;
-    unsigned made = 0;
-    for (uint32_t turn = 1; turn <= 100 && made != 1; turn++) {
-      unsigned before = vk_seen.submits;
+    unsigned submits = 0;
+    for (uint32_t pass = 1; pass <= 100 && submits != 1; pass++) {
+      unsigned before = vk_calls.submits;
       CHECK(batch_submit(&s, r.pipelines[SCALE]));
-      made = vk_seen.submits - before;
-      if (turn == 1) CHECK(w == 0 ? made >= 2 : made == 1);
-      for (int i = 0; i < ITEMS; i++) CHECK(batch_is(&s, i, turn));
+      submits = vk_calls.submits - before;
+      if (pass == 1) CHECK(w == 0 ? submits >= 2 : submits == 1);
+      for (int i = 0; i < ITEMS; i++) CHECK(batch_is(&s, i, pass));
     }
-    CHECK_U64(made, 1); /* soon, however busy the machine is */
+    CHECK_U64(submits, 1); /* converges even on a busy machine */
     vk_rig_close(&r);
   }
 }
 
-/* The same batch and others, by threads. */
-TEST(batches_of_many_threads) {
+/* Equal and different batches from several threads. */
+TEST(batches_from_many_threads) {
   enum { THREADS = 4 };
   static batch_scene all[THREADS];
   pthread_t threads[THREADS];
   vk_rig r;
   vk_rig_open(&r, "");
   vk_rig_compile(&r, kernels);
-  for (int i = 0; i < THREADS; i++) batch_make(&all[i], &r);
+  for (int i = 0; i < THREADS; i++) batch_init(&all[i], &r);
   for (int i = 0; i < THREADS; i++) {
-    CHECK(pthread_create(&threads[i], NULL, submit_often, &all[i]) == 0);
+    CHECK(pthread_create(&threads[i], NULL, submit_repeatedly, &all[i]) == 0);
   }
   for (int i = 0; i < THREADS; i++) CHECK(pthread_join(threads[i], NULL) == 0);
   for (int i = 0; i < THREADS; i++) {
@@ -453,11 +456,10 @@ TEST(batches_of_many_threads) {
   vk_rig_close(&r);
 }
 
-VK_TEST_MAIN(
-    TEST_ENTRY(every_workgroup_of_a_grid_that_is_cut_runs_once),
-    TEST_ENTRY(what_a_launch_is_recorded_with_may_come_from_the_one_before),
-    TEST_ENTRY(a_launch_that_cannot_be_recorded_fails_at_its_turn),
-    TEST_ENTRY(a_batch_that_came_before_is_not_taken_for_another),
-    TEST_ENTRY(the_first_submission_of_a_kernel_is_small_where_time_is_short),
-    TEST_ENTRY(the_first_submission_of_many_is_small_where_time_is_short),
-    TEST_ENTRY(batches_of_many_threads))
+VK_TEST_MAIN(TEST_ENTRY(every_workgroup_of_a_split_grid_runs_once),
+             TEST_ENTRY(encoded_uniforms_may_come_from_the_previous_launch),
+             TEST_ENTRY(invalid_launches_fail_in_order),
+             TEST_ENTRY(cached_batches_are_not_confused),
+             TEST_ENTRY(first_submissions_of_a_kernel_are_short),
+             TEST_ENTRY(first_submissions_of_a_batch_are_short),
+             TEST_ENTRY(batches_from_many_threads))

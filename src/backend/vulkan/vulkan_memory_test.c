@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Where memory is, how bytes get there, how much of it there may be; and what devices
- * of one process share. */
+/* Tests of memory: transfers, staging, budgets, shared devices and forks. */
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,21 +18,21 @@ static const char kernels[] =
 enum { ADD, EVEN };
 
 static const char staged[] = "vulkan.staging=1";
-static const char *const ways[] = {"", staged,
-                                   "vulkan.staging=1,vulkan.force_fences=1"};
-enum { WAYS = sizeof ways / sizeof ways[0] };
+static const char *const configs[] = {"", staged,
+                                      "vulkan.staging=1,vulkan.force_fences=1"};
+enum { CONFIGS = sizeof configs / sizeof configs[0] };
 
 static unsigned char byte_at(size_t i, unsigned seed) {
   return (unsigned char)((i * 2654435761u + (size_t)seed * 40503u) >> 13);
 }
 
 static unsigned char *bytes(size_t size, unsigned seed) {
-  unsigned char *made = malloc(size + 1);
-  for (size_t i = 0; i < size; i++) made[i] = byte_at(i, seed);
-  return made;
+  unsigned char *data = malloc(size + 1);
+  for (size_t i = 0; i < size; i++) data[i] = byte_at(i, seed);
+  return data;
 }
 
-/* --- the ring ------------------------------------------------------------------------*/
+/* --- the ring ------------------------------------------------------------- */
 
 static const struct {
   size_t size;
@@ -47,10 +46,10 @@ static const struct {
                  {3 * (size_t)VK_STAGING_CHUNK_BYTES + 7, 13},
                  {(VK_STAGING_CHUNKS + 2) * (size_t)VK_STAGING_CHUNK_BYTES, 3}};
 
-TEST(bytes_of_every_size_get_there_and_back) {
-  for (int w = 0; w < WAYS; w++) {
+TEST(transfers_of_every_size_round_trip) {
+  for (int w = 0; w < CONFIGS; w++) {
     vk_rig r;
-    vk_rig_open(&r, ways[w]);
+    vk_rig_open(&r, configs[w]);
     for (size_t i = 0; i < sizeof transfers / sizeof transfers[0]; i++) {
       vyre_status st = {0};
       vyre_buffer x;
@@ -60,7 +59,7 @@ TEST(bytes_of_every_size_get_there_and_back) {
       CHECK_OK(vyre_buffer_create(r.device, all, &x, &st), st);
       CHECK_OK(vyre_buffer_upload(r.device, x, offset, data, size, &st), st);
       CHECK_OK(vyre_buffer_download(r.device, x, 0, got, all, &st), st);
-      for (size_t k = 0; k < all; k++) { /* what is beside them is still zero */
+      for (size_t k = 0; k < all; k++) { /* bytes around them are still zero */
         bool is_inside = k >= offset && k - offset < size;
         CHECK_U64(got[k], is_inside ? byte_at(k - offset, (unsigned)w) : 0);
       }
@@ -75,7 +74,7 @@ TEST(bytes_of_every_size_get_there_and_back) {
   }
 }
 
-TEST(a_large_upload_has_several_pieces_on_their_way_and_no_more_memory) {
+TEST(large_uploads_overlap_chunks_and_allocate_nothing) {
   enum { TIMES = 3 };
   const size_t size =
       TIMES * (size_t)VK_STAGING_CHUNKS * VK_STAGING_CHUNK_BYTES;
@@ -85,20 +84,20 @@ TEST(a_large_upload_has_several_pieces_on_their_way_and_no_more_memory) {
   vk_rig_open(&r, staged);
   unsigned char *data = bytes(size, 1), *got = malloc(size);
   CHECK_OK(vyre_buffer_create(r.device, size, &x, &st), st);
-  vk_staging_ring_wait(r.own); /* it was cleared */
+  vk_staging_ring_wait(r.own); /* wait for the clear of the buffer */
   uint64_t blocks = r.own->counters.device_blocks,
-           pieces = r.own->counters.staged_chunks;
-  unsigned waits = vk_seen.waits;
+           chunks = r.own->counters.staged_chunks;
+  unsigned waits = vk_calls.waits;
   CHECK_OK(vyre_buffer_upload(r.device, x, 0, data, size, &st), st);
-  CHECK_U64(r.own->counters.staged_chunks - pieces,
+  CHECK_U64(r.own->counters.staged_chunks - chunks,
             UINT64_C(1) * TIMES * VK_STAGING_CHUNKS);
-  /* Each piece is waited for when its turn comes again, and never before. */
-  CHECK_U64(vk_seen.waits - waits,
+  /* A chunk is waited for when it is reused, not earlier. */
+  CHECK_U64(vk_calls.waits - waits,
             (UINT64_C(0) + TIMES - 1) * VK_STAGING_CHUNKS);
-  waits = vk_seen.waits;
+  waits = vk_calls.waits;
   CHECK_OK(vyre_buffer_download(r.device, x, 0, got, size, &st), st);
-  /* Those of the upload that were left, and its own. */
-  CHECK_U64(vk_seen.waits - waits, (UINT64_C(1) + TIMES) * VK_STAGING_CHUNKS);
+  /* The remaining chunks of the upload, and those of the download. */
+  CHECK_U64(vk_calls.waits - waits, (UINT64_C(1) + TIMES) * VK_STAGING_CHUNKS);
   CHECK(memcmp(got, data, size) == 0);
   CHECK_U64(r.own->counters.staged_bytes, 2 * size);
   CHECK(r.own->counters.device_blocks <= blocks + 1);
@@ -109,9 +108,10 @@ TEST(a_large_upload_has_several_pieces_on_their_way_and_no_more_memory) {
   vk_rig_close(&r);
 }
 
-/* The layers say something if memory goes that a copy writes to. */
-TEST(a_buffer_is_freed_while_its_upload_is_on_its_way) {
-  const size_t size = 40 << 20; /* a block of its own, which goes with it */
+/* Validation layers report memory that is freed during a copy. */
+TEST(buffers_can_be_freed_during_their_upload) {
+  /* A separate block, which is freed with the buffer. */
+  const size_t size = 40 << 20;
   vk_rig r;
   vyre_status st = {0};
   vk_rig_open(&r, staged);
@@ -120,7 +120,7 @@ TEST(a_buffer_is_freed_while_its_upload_is_on_its_way) {
     vyre_buffer x;
     CHECK_OK(vyre_buffer_create(r.device, size, &x, &st), st);
     CHECK_OK(vyre_buffer_download(r.device, x, size - 1, &last, 1, &st), st);
-    CHECK_U64(last, 0); /* nothing is left of the one before */
+    CHECK_U64(last, 0); /* no bytes of the previous buffer remain */
     CHECK_OK(vyre_buffer_upload(r.device, x, 0, data, size, &st), st);
     CHECK_OK(vyre_buffer_destroy(r.device, x, &st), st);
   }
@@ -128,16 +128,16 @@ TEST(a_buffer_is_freed_while_its_upload_is_on_its_way) {
   vk_rig_close(&r);
 }
 
-typedef struct carrier {
+typedef struct transfer_thread {
   pthread_t thread;
   vyre_device *device;
   unsigned seed;
   bool is_good;
-} carrier;
+} transfer_thread;
 
-/* No CHECK: it is not this thread's to end a case. */
-static void *carry(void *self) {
-  carrier *c = self;
+/* No CHECK: a failed one would leave the thread. */
+static void *transfer_repeatedly(void *self) {
+  transfer_thread *c = self;
   const size_t size =
       (3 + c->seed % 3) * (size_t)VK_STAGING_CHUNK_BYTES + c->seed;
   unsigned char *data = bytes(size, c->seed), *got = malloc(size);
@@ -157,22 +157,23 @@ static void *carry(void *self) {
   return NULL;
 }
 
-/* More of them than pieces, so that they wait for each other. */
+/* More threads than chunks, so that threads wait for each other. */
 TEST(threads_share_the_ring) {
   enum { THREADS = VK_STAGING_CHUNKS + 4 };
-  carrier all[THREADS];
+  transfer_thread all[THREADS];
   vk_rig r;
   vk_rig_open(&r, staged);
   for (unsigned i = 0; i < THREADS; i++) {
-    all[i] = (carrier){.device = r.device, .seed = i + 1};
-    CHECK(pthread_create(&all[i].thread, NULL, carry, &all[i]) == 0);
+    all[i] = (transfer_thread){.device = r.device, .seed = i + 1};
+    CHECK(pthread_create(&all[i].thread, NULL, transfer_repeatedly, &all[i]) ==
+          0);
   }
   for (int i = 0; i < THREADS; i++) pthread_join(all[i].thread, NULL);
   for (int i = 0; i < THREADS; i++) CHECK(all[i].is_good);
   vk_rig_close(&r);
 }
 
-/* --- bytes of the host -----------------------------------------------------------------*/
+/* --- host views ----------------------------------------------------------- */
 
 enum {
   LARGE = VK_LARGE_VIEW_BYTES / 4 + 1,
@@ -200,7 +201,7 @@ static void add(vk_rig *r, uint32_t n, unsigned seed) {
   for (uint32_t i = 0; i < n; i++) {
     CHECK_U64(y[i], (uint32_t)((i * 2654435761u ^ seed) + i));
   }
-  CHECK_U64(copies.copied_bytes, UINT64_C(8) * n); /* y is in place */
+  CHECK_U64(copies.copied_bytes, UINT64_C(8) * n); /* y is input and output */
   CHECK_U64(copies.copies, 2);
   CHECK_TEXT(copies.first_copied, "x");
   CHECK(copies.first_reason == VYRE_COPY_DEVICE_MEMORY);
@@ -208,38 +209,38 @@ static void add(vk_rig *r, uint32_t n, unsigned seed) {
   free(y);
 }
 
-TEST(large_bytes_of_the_host_go_through_the_ring_and_small_ones_do_not) {
-  for (int w = 0; w < WAYS; w++) {
+TEST(only_large_host_views_use_the_staging_ring) {
+  for (int w = 0; w < CONFIGS; w++) {
     vk_rig r;
-    vk_rig_open(&r, ways[w]);
+    vk_rig_open(&r, configs[w]);
     vk_rig_compile(&r, kernels);
     add(&r, 100, 1);
     CHECK_U64(r.own->counters.staged_chunks, 0);
     add(&r, LARGE, 2);
     add(&r, LARGE, 3);
-    /* x and y there, y back, each in one piece */
+    /* uploads of x and y, and a download of y, one chunk each */
     CHECK_U64(r.own->counters.staged_chunks, w == 0 ? 0 : 2 * 3);
-    unsigned begins = vk_seen.begins;
-    uint64_t recorded = r.own->counters.command_buffers;
+    unsigned begins = vk_calls.begins;
+    uint64_t command_buffers = r.own->counters.command_buffers;
     add(&r, LARGE, 4);
     CHECK_U64(r.own->counters.command_buffers,
-              recorded); /* the kernel's are kept */
-    CHECK_U64(vk_seen.begins, begins + (w == 0 ? 0 : 3));
+              command_buffers); /* the commands of the kernel are reused */
+    CHECK_U64(vk_calls.begins, begins + (w == 0 ? 0 : 3));
     add(&r, 3 * VK_STAGING_CHUNK_BYTES / 4 + 5, 5);
     vk_rig_close(&r);
   }
 }
 
-TEST(what_a_kernel_does_not_write_of_a_large_output_is_zero) {
-  for (int w = 0; w < WAYS; w++) {
+TEST(unwritten_elements_of_large_outputs_are_zero) {
+  for (int w = 0; w < CONFIGS; w++) {
     vk_rig r;
     vyre_status st = {0};
     uint16_t *x = malloc(HALVES * sizeof *x), *y = malloc(HALVES * sizeof *y);
-    vk_rig_open(&r, ways[w]);
+    vk_rig_open(&r, configs[w]);
     vk_rig_compile(&r, kernels);
-    for (unsigned turn = 0; turn < 3; turn++) {
+    for (unsigned pass = 0; pass < 3; pass++) {
       for (uint32_t i = 0; i < HALVES; i++) {
-        x[i] = (uint16_t)(i * 31 + turn);
+        x[i] = (uint16_t)(i * 31 + pass);
         y[i] = 0xABAB;
       }
       vyre_input in[] = {vyre_input_bytes(x, HALVES * sizeof *x)};
@@ -257,16 +258,16 @@ TEST(what_a_kernel_does_not_write_of_a_large_output_is_zero) {
   }
 }
 
-TEST(a_batch_with_large_bytes_of_the_host) {
+TEST(batch_with_large_host_views) {
   enum { ITEMS = 5 };
-  for (int w = 0; w < WAYS; w++) {
+  for (int w = 0; w < CONFIGS; w++) {
     vk_rig r;
     vyre_status st = {0};
     uint32_t *x[ITEMS], *y[ITEMS];
     vyre_input in[ITEMS][2];
     vyre_output out[ITEMS];
     vyre_dispatch_desc items[ITEMS];
-    vk_rig_open(&r, ways[w]);
+    vk_rig_open(&r, configs[w]);
     vk_rig_compile(&r, kernels);
     for (uint32_t k = 0; k < ITEMS; k++) {
       uint32_t n = k % 2 ? 50 : LARGE + k;
@@ -298,26 +299,26 @@ TEST(a_batch_with_large_bytes_of_the_host) {
   }
 }
 
-/* --- how much there may be ---------------------------------------------------------------*/
+/* --- budgets -------------------------------------------------------------- */
 
 static struct {
   PFN_vkGetPhysicalDeviceMemoryProperties2 real;
   vk_instance_api api;
-  uint64_t budget;   /* 0: what the driver says */
-  atomic_ullong has; /* bytes that were allocated, of all */
-} faked;
+  uint64_t budget;   /* 0: as reported by the driver */
+  atomic_ullong has; /* bytes allocated now */
+} fake;
 
 static VKAPI_ATTR void VKAPI_CALL
 fake_budget(VkPhysicalDevice device, VkPhysicalDeviceMemoryProperties2 *out) {
-  faked.real(device, out);
+  fake.real(device, out);
   VkPhysicalDeviceMemoryBudgetPropertiesEXT *b = out->pNext;
-  for (uint32_t i = 0; b && faked.budget > 0 && i < VK_MAX_MEMORY_HEAPS; i++) {
-    b->heapBudget[i] = faked.budget;
-    b->heapUsage[i] = faked.has;
+  for (uint32_t i = 0; b && fake.budget > 0 && i < VK_MAX_MEMORY_HEAPS; i++) {
+    b->heapBudget[i] = fake.budget;
+    b->heapUsage[i] = fake.has;
   }
 }
 
-/* Allocations and their sizes, to know what is in use. */
+/* Live allocations and their sizes. */
 static struct {
   VkDeviceMemory memory;
   uint64_t size;
@@ -331,7 +332,7 @@ count_allocation(VkDevice device, const VkMemoryAllocateInfo *info,
     if (sizes[i].memory) continue;
     sizes[i].memory = *out;
     sizes[i].size = info->allocationSize;
-    faked.has += info->allocationSize;
+    fake.has += info->allocationSize;
     break;
   }
   return result;
@@ -342,67 +343,68 @@ static VKAPI_ATTR void VKAPI_CALL count_free(VkDevice device,
                                              const VkAllocationCallbacks *c) {
   for (int i = 0; i < 64; i++) {
     if (!memory || sizes[i].memory != memory) continue;
-    faked.has -= sizes[i].size;
+    fake.has -= sizes[i].size;
     sizes[i].memory = VK_NULL_HANDLE;
   }
   vk_FreeMemory(device, memory, c);
 }
 
-/* From here on the driver has @p budget bytes, and knows what we have. */
+/* Opens a device whose driver reports @p budget bytes, and the bytes in use. */
 static void begin_budget(vk_rig *r, const char *options, uint64_t budget) {
   vk_rig_open(r, options);
-  faked.api = *r->own->instance;
-  faked.real = faked.api.GetPhysicalDeviceMemoryProperties2;
-  faked.api.GetPhysicalDeviceMemoryProperties2 = fake_budget;
-  faked.budget = budget;
-  faked.has = 0;
-  r->own->instance = &faked.api;
+  fake.api = *r->own->instance;
+  fake.real = fake.api.GetPhysicalDeviceMemoryProperties2;
+  fake.api.GetPhysicalDeviceMemoryProperties2 = fake_budget;
+  fake.budget = budget;
+  fake.has = 0;
+  r->own->instance = &fake.api;
   r->own->api.AllocateMemory = count_allocation;
   r->own->api.FreeMemory = count_free;
   r->own->has.budget = true;
 }
 
-TEST(what_goes_beyond_the_budget_is_refused_with_both_numbers) {
-  const uint64_t budget = 100 << 20, part = 40 << 20;
+TEST(allocations_over_budget_report_both_numbers) {
+  const uint64_t budget = 100 << 20, size = 40 << 20;
   for (int w = 0; w < 2; w++) {
     vk_rig r;
     vyre_status st = {0};
     vyre_buffer x, y, z;
-    begin_budget(&r, ways[w], budget);
-    CHECK_OK(vyre_buffer_create(r.device, part, &x, &st), st);
-    if (w == 1) vk_staging_ring_wait(r.own); /* it has taken its part, too */
-    uint64_t used = faked.has;
-    if (budget - used >= part) {
-      CHECK_OK(vyre_buffer_create(r.device, part, &y, &st), st);
+    begin_budget(&r, configs[w], budget);
+    CHECK_OK(vyre_buffer_create(r.device, size, &x, &st), st);
+    /* The ring allocated memory, too. */
+    if (w == 1) vk_staging_ring_wait(r.own);
+    uint64_t used = fake.has;
+    if (budget - used >= size) {
+      CHECK_OK(vyre_buffer_create(r.device, size, &y, &st), st);
     }
-    used = faked.has;
-    vyre_code code = vyre_buffer_create(r.device, part, &z, &st);
+    used = fake.has;
+    vyre_code code = vyre_buffer_create(r.device, size, &z, &st);
     CHECK_U64(code, VYRE_DEVICE_OUT_OF_MEMORY);
     CHECK(st.kind == VYRE_KIND_STORAGE_RESERVE_FAILED);
-    CHECK_U64(status_number(&st, "requested_bytes"), part);
+    CHECK_U64(status_number(&st, "requested_bytes"), size);
     CHECK_U64(status_number(&st, "used_bytes"), used);
     CHECK_U64(status_number(&st, "budget_bytes"), budget);
     CHECK(st.fix[0]);
     CHECK_HAS(st.message, "budget");
-    CHECK_U64(faked.has, used); /* the driver was not asked for any */
+    CHECK_U64(fake.has, used); /* nothing was allocated */
     st = (vyre_status){0};
     CHECK_OK(vyre_buffer_destroy(r.device, x, &st), st);
-    CHECK_OK(vyre_buffer_create(r.device, part, &z, &st), st);
+    CHECK_OK(vyre_buffer_create(r.device, size, &z, &st), st);
     vk_rig_close(&r);
   }
 }
 
-TEST(a_small_buffer_takes_a_small_block_of_what_is_left) {
+TEST(small_buffers_use_what_is_left_of_the_budget) {
   vk_rig r;
   vyre_status st = {0};
   vyre_buffer x;
-  begin_budget(&r, "", 1 << 20); /* far less than a block has as a rule */
+  begin_budget(&r, "", 1 << 20); /* far less than the usual block */
   CHECK_OK(vyre_buffer_create(r.device, 4096, &x, &st), st);
-  CHECK(faked.has >= 4096 && faked.has <= 1 << 20);
+  CHECK(fake.has >= 4096 && fake.has <= 1 << 20);
   vk_rig_close(&r);
 }
 
-TEST(without_the_extension_nothing_is_refused) {
+TEST(without_the_extension_no_budget_applies) {
   vk_rig r;
   vyre_status st = {0};
   vyre_buffer x;
@@ -412,7 +414,7 @@ TEST(without_the_extension_nothing_is_refused) {
   vk_rig_close(&r);
 }
 
-TEST(the_budget_is_told_with_the_device) {
+TEST(device_details_include_the_budget) {
   vk_rig r;
   vk_budget b;
   vk_rig_open(&r, "");
@@ -431,44 +433,44 @@ TEST(the_budget_is_told_with_the_device) {
   vk_rig_close(&r);
 }
 
-static uint64_t idle_of(const vk_rig *r) {
+static uint64_t idle_bytes(const vk_rig *r) {
   return ((const vk_pipeline *)r->pipelines[ADD])->idle_bytes;
 }
 
-TEST(jobs_that_are_kept_have_no_more_than_their_share) {
+TEST(idle_dispatches_stay_within_their_limit) {
   vk_rig r;
   vk_rig_open(&r, "");
   vk_rig_compile(&r, kernels);
   add(&r, 1000, 1);
-  uint64_t one = idle_of(&r);
-  CHECK(one >= 8000);
-  r.own->max_idle_bytes = 5 * one;
+  uint64_t dispatch_bytes = idle_bytes(&r);
+  CHECK(dispatch_bytes >= 8000);
+  r.own->max_idle_bytes = 5 * dispatch_bytes;
   for (uint32_t n = 1000; n > 900; n--) add(&r, n, n);
-  CHECK(idle_of(&r) <= 5 * one);
+  CHECK(idle_bytes(&r) <= 5 * dispatch_bytes);
   CHECK(((const vk_pipeline *)r.pipelines[ADD])->idle_count >= 5);
-  r.own->max_idle_bytes = 0; /* none at all: it works all the same */
+  r.own->max_idle_bytes = 0; /* no idle dispatches: dispatching still works */
   add(&r, 1000, 2);
-  CHECK_U64(idle_of(&r), 0);
+  CHECK_U64(idle_bytes(&r), 0);
   vk_rig_close(&r);
 }
 
-TEST(jobs_that_are_kept_make_room_for_one_that_is_needed) {
+TEST(idle_dispatches_are_freed_when_memory_runs_out) {
   vk_rig r;
   const uint64_t budget = 150 << 20;
   begin_budget(&r, "", budget);
   vk_rig_compile(&r, kernels);
-  uint32_t n = (40 << 20) / 8; /* 40 MiB a dispatch, of which few fit */
+  uint32_t n = (40 << 20) / 8; /* 40 MiB per dispatch; only a few fit */
   for (uint32_t i = 0; i < 6; i++) add(&r, n + i * 16, i);
-  CHECK(idle_of(&r) > 0 && faked.has <= budget);
+  CHECK(idle_bytes(&r) > 0 && fake.has <= budget);
   vk_rig_close(&r);
 }
 
-/* --- which way ---------------------------------------------------------------------------*/
+/* --- memory selection ----------------------------------------------------- */
 
-TEST(staging_is_as_the_option_says) {
+TEST(staging_follows_the_option) {
   static const struct {
     const char *options;
-    bool is_in_place;
+    bool is_unified;
   } cases[] = {{"", true},
                {"vulkan.staging=auto", true},
                {"vulkan.staging=0", true},
@@ -477,52 +479,52 @@ TEST(staging_is_as_the_option_says) {
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     vk_rig r;
     vk_rig_open(&r, cases[i].options);
-    CHECK(r.own->physical->is_unified); /* there are no others here */
-    CHECK(r.own->is_unified == cases[i].is_in_place);
+    CHECK(r.own->physical->is_unified); /* software devices always are */
+    CHECK(r.own->is_unified == cases[i].is_unified);
     vyre_buffer x;
     vyre_status st = {0};
     CHECK_OK(vyre_buffer_create(r.device, 64, &x, &st), st);
     CHECK((r.own->heap.blocks[VK_MEMORY_KIND_HOST] == NULL) ==
-          cases[i].is_in_place);
+          cases[i].is_unified);
     vk_rig_close(&r);
   }
 }
 
-/* As a GPU is that has memory of its own, and no window to it. */
-TEST(a_device_whose_memory_the_host_does_not_see_is_staged) {
+/* Simulates a discrete GPU whose memory cannot be mapped. */
+TEST(devices_without_mappable_memory_are_staged) {
   vk_physical_device *physical =
       (vk_physical_device *)&vk_instance_find()->devices[0];
-  const vk_physical_device was = *physical;
+  const vk_physical_device saved = *physical;
   vk_rig r;
   vyre_status st = {0};
   vyre_context *context;
   vyre_device *device = NULL;
-  const vyre_context_options given = {.cache_directory = "",
-                                      .backend_options = "vulkan.staging=0"};
+  const vyre_context_options options = {.cache_directory = "",
+                                        .backend_options = "vulkan.staging=0"};
   physical->can_be_unified = physical->is_unified = false;
   vk_rig_open(&r, "");
   vk_rig_compile(&r, kernels);
   CHECK(!r.own->is_unified);
   add(&r, LARGE, 1);
   vk_rig_close(&r);
-  CHECK_OK(vyre_context_create(&given, &context, &st), st);
+  CHECK_OK(vyre_context_create(&options, &context, &st), st);
   vyre_code code = vyre_device_open(context, "vulkan", &device, &st);
   vyre_context_release(context);
-  *physical = was;
+  *physical = saved;
   CHECK_U64(code, VYRE_UNSUPPORTED_FEATURE);
   CHECK(!device && st.fix[0]);
   CHECK_HAS(st.message, "vulkan.staging=0");
 }
 
-/* --- what is shared ------------------------------------------------------------------------*/
+/* --- shared devices ------------------------------------------------------- */
 
-TEST(another_open_makes_neither_an_instance_nor_a_device) {
+TEST(a_second_open_shares_instance_and_device) {
   vk_rig a, b;
-  unsigned devices = vk_made.devices;
+  unsigned devices = vk_created.devices;
   vk_rig_open(&a, "");
-  CHECK_U64(vk_made.devices, devices + 1);
-  for (int w = 0; w < WAYS; w++) {
-    vk_rig_open(&b, ways[w]);
+  CHECK_U64(vk_created.devices, devices + 1);
+  for (int w = 0; w < CONFIGS; w++) {
+    vk_rig_open(&b, configs[w]);
     CHECK(a.own->handle == b.own->handle);
     vk_rig_compile(&b, kernels);
     add(&b, 100, (unsigned)w);
@@ -531,43 +533,44 @@ TEST(another_open_makes_neither_an_instance_nor_a_device) {
     vyre_device_release(b.device);
     vyre_context_release(b.context);
   }
-  CHECK_U64(vk_made.devices, devices + 1);
-  CHECK_U64(vk_made.instances, 1); /* of the process */
+  CHECK_U64(vk_created.devices, devices + 1);
+  CHECK_U64(vk_created.instances, 1); /* one per process */
   vk_rig_compile(&a, kernels);
   add(&a, 100, 7);
   vk_rig_close(&a);
-  vk_rig_open(&a, ""); /* the last one took the device along */
-  CHECK_U64(vk_made.devices, devices + 2);
-  CHECK_U64(vk_made.instances, 1);
+  vk_rig_open(&a, ""); /* the last release destroyed the device */
+  CHECK_U64(vk_created.devices, devices + 2);
+  CHECK_U64(vk_created.instances, 1);
   vk_rig_close(&a);
 }
 
-/* Told by a submission, by a wait, or when a wait has failed otherwise. */
+/* Loss reported by a submission, by a wait, or by vkQueueWaitIdle after a
+ * failed wait. */
 static const struct {
   VkResult submit, wait, idle;
 } losses[] = {{VK_ERROR_DEVICE_LOST, VK_SUCCESS, VK_SUCCESS},
               {VK_SUCCESS, VK_ERROR_DEVICE_LOST, VK_SUCCESS},
               {VK_SUCCESS, VK_ERROR_OUT_OF_HOST_MEMORY, VK_ERROR_DEVICE_LOST}};
 
-TEST(a_lost_device_is_shared_no_more) {
+TEST(lost_devices_are_not_shared) {
   for (size_t i = 0; i < sizeof losses / sizeof losses[0]; i++) {
     vk_rig a, b;
     vyre_status st = {0};
     vyre_buffer x;
     uint32_t words[16];
-    unsigned devices = vk_made.devices;
+    unsigned devices = vk_created.devices;
     vk_rig_open(&a, staged);
     CHECK_OK(vyre_buffer_create(a.device, 64, &x, &st), st);
-    vk_seen.submit_result = losses[i].submit;
-    vk_seen.wait_result = losses[i].wait;
-    vk_seen.idle_result = losses[i].idle;
+    vk_calls.submit_result = losses[i].submit;
+    vk_calls.wait_result = losses[i].wait;
+    vk_calls.idle_result = losses[i].idle;
     CHECK_U64(vyre_buffer_download(a.device, x, 0, words, 64, &st),
               VYRE_DEVICE_LOST);
-    vk_seen.submit_result = vk_seen.wait_result = vk_seen.idle_result =
+    vk_calls.submit_result = vk_calls.wait_result = vk_calls.idle_result =
         VK_SUCCESS;
     CHECK(vyre_device_is_lost(a.device));
     vk_rig_open(&b, staged);
-    CHECK_U64(vk_made.devices, devices + 2);
+    CHECK_U64(vk_created.devices, devices + 2);
     CHECK(a.own->handle != b.own->handle);
     st = (vyre_status){0};
     CHECK_OK(vyre_buffer_create(b.device, 64, &x, &st), st);
@@ -588,34 +591,36 @@ static vyre_code add_to(vyre_pipeline *pipeline, uint32_t y[4],
   return vyre_dispatch(pipeline, &desc, st);
 }
 
-/* In the child: 0, or which step was wrong. */
-static int use_lost(vk_rig *r, vyre_buffer x) {
+/* Runs in the child process. Returns 0, or the number of the step that
+ * failed. */
+static int use_lost_device(vk_rig *r, vyre_buffer x) {
   vyre_status st = {0};
   uint32_t y[4] = {1, 2, 3, 4};
   if (add_to(r->pipelines[ADD], y, &st) != VYRE_DEVICE_LOST) return 1;
   if (!strstr(st.message, "forked") || !strstr(st.fix, "child")) return 2;
   if (vyre_buffer_upload(r->device, x, 0, y, 16, NULL) != VYRE_DEVICE_LOST)
     return 3;
-  unsigned idles = vk_seen.idles, waits = vk_seen.waits;
-  int live = vk_seen.live;
+  unsigned idles = vk_calls.idles, waits = vk_calls.waits;
+  int live = vk_calls.live;
   for (int i = ADD; i <= EVEN; i++) vyre_pipeline_release(r->pipelines[i]);
   vyre_device_release(r->device);
   vyre_context_release(r->context);
   if (r->heap.live_bytes != 0) return 4;
-  /* Nothing of Vulkan was called for it. */
-  if (vk_seen.live != live || vk_seen.idles != idles || vk_seen.waits != waits)
+  /* No Vulkan function was called for it. */
+  if (vk_calls.live != live || vk_calls.idles != idles ||
+      vk_calls.waits != waits)
     return 5;
   return 0;
 }
 
-static int use_own(vk_rig *r) {
+static int use_new_device(vk_rig *r) {
   vyre_device *device = NULL;
   vyre_pipeline *pipeline = NULL;
-  unsigned devices = vk_made.devices, instances = vk_made.instances;
+  unsigned devices = vk_created.devices, instances = vk_created.instances;
   uint32_t y[4] = {1, 2, 3, 4};
   if (vyre_device_open(NULL, "vulkan", &device, NULL) != VYRE_OK) return 11;
-  if (vk_made.devices != devices + 1) return 12;
-  if (vk_made.instances != instances + 1) return 13;
+  if (vk_created.devices != devices + 1) return 12;
+  if (vk_created.instances != instances + 1) return 13;
   if (vyre_pipeline_compile(device, vyre_module_kernel(r->module, ADD), NULL,
                             &pipeline, NULL, NULL) != VYRE_OK) {
     return 14;
@@ -631,16 +636,16 @@ static int use_own(vk_rig *r) {
   return 0;
 }
 
-/* Threads of the driver are not in a child: who waits for them never ends. */
-TEST(a_child_that_was_forked_makes_a_device_of_its_own) {
+/* A child process has no driver threads; waiting for them would never end. */
+TEST(a_forked_child_creates_its_own_device) {
   if (THREAD_SANITIZED) return;
-  for (int w = 0; w < 2 * WAYS; w++) {
+  for (int w = 0; w < 2 * CONFIGS; w++) {
     vk_rig a;
     vyre_status st = {0};
     vyre_buffer x;
     uint32_t y[4] = {1, 2, 3, 4};
     int status = 0;
-    vk_rig_open(&a, ways[w / 2]);
+    vk_rig_open(&a, configs[w / 2]);
     vk_rig_compile(&a, kernels);
     CHECK_OK(vyre_buffer_create(a.device, 64, &x, &st), st);
     CHECK_OK(add_to(a.pipelines[ADD], y, &st), st);
@@ -648,36 +653,36 @@ TEST(a_child_that_was_forked_makes_a_device_of_its_own) {
     pid_t child = fork();
     if (child == 0) {
       (void)alarm(60);
-      int wrong = w % 2 == 0 ? use_lost(&a, x) : 0;
-      _exit(wrong ? wrong : use_own(&a));
+      int failed_step = w % 2 == 0 ? use_lost_device(&a, x) : 0;
+      _exit(failed_step ? failed_step : use_new_device(&a));
     }
     CHECK(child > 0 && waitpid(child, &status, 0) == child);
     CHECK_U64((unsigned)status, 0);
-    CHECK_OK(add_to(a.pipelines[ADD], y, &st), st); /* and here it goes on */
+    CHECK_OK(add_to(a.pipelines[ADD], y, &st), st); /* the parent still works */
     CHECK_U64(y[3], 20);
     CHECK_OK(vyre_buffer_destroy(a.device, x, &st), st);
     vk_rig_close(&a);
   }
 }
 
-/* The instance that has no devices has no threads either. */
-TEST(a_child_without_devices_of_its_parent_keeps_the_instance) {
+/* An instance without devices has no threads, so a child can use it. */
+TEST(a_forked_child_keeps_an_unused_instance) {
   if (THREAD_SANITIZED) return;
-  /* Only in the child's own child is there an instance without devices. */
+  /* The child gets a new, unused instance; its own child inherits that. */
   int status = 0;
   (void)fflush(stdout);
   pid_t child = fork();
   if (child == 0) {
     (void)alarm(60);
-    unsigned instances = vk_made.instances;
-    if (!vk_instance_find()->handle || vk_made.instances != instances + 1) {
+    unsigned instances = vk_created.instances;
+    if (!vk_instance_find()->handle || vk_created.instances != instances + 1) {
       _exit(1);
     }
     pid_t second = fork();
     if (second == 0) {
       vyre_device *device = NULL;
       vyre_code code = vyre_device_open(NULL, "vulkan", &device, NULL);
-      _exit(code == VYRE_OK && vk_made.instances == instances + 1 ? 0 : 2);
+      _exit(code == VYRE_OK && vk_created.instances == instances + 1 ? 0 : 2);
     }
     _exit(waitpid(second, &status, 0) == second && status == 0 ? 0 : 3);
   }
@@ -685,34 +690,36 @@ TEST(a_child_without_devices_of_its_parent_keeps_the_instance) {
   CHECK_U64((unsigned)status, 0);
 }
 
-/* --- what is on disk -----------------------------------------------------------------------*/
+/* --- the disk cache ------------------------------------------------------- */
 
-/* Opens, compiles and closes, with a cache there. */
+/* Opens a device, compiles with a cache in @p directory, and closes the
+ * device. */
 static void compile_once(const char *directory, vyre_cache_result want) {
   vk_rig r = {.heap = {.left = -1}};
   vyre_status st = {0};
   vyre_cache_info info;
-  const vyre_context_options given = {.allocator = {test_heap_resize, &r.heap},
-                                      .cache_directory = directory,
-                                      .trace_file = "",
-                                      .faults = "",
-                                      .backend_options = ""};
-  CHECK_OK(vyre_context_create(&given, &r.context, &st), st);
+  const vyre_context_options options = {
+      .allocator = {test_heap_resize, &r.heap},
+      .cache_directory = directory,
+      .trace_file = "",
+      .faults = "",
+      .backend_options = ""};
+  CHECK_OK(vyre_context_create(&options, &r.context, &st), st);
   CHECK_OK(vyre_device_open(r.context, "vulkan", &r.device, &st), st);
   r.own = (vk_device *)r.device;
-  unsigned pipelines = vk_seen.pipelines, submits = vk_seen.submits;
+  unsigned pipelines = vk_calls.pipelines, submits = vk_calls.submits;
   vk_rig_compile(&r, kernels);
   for (int i = ADD; i <= EVEN; i++) {
     CHECK(vyre_pipeline_get_cache_info(r.pipelines[i], &info));
     CHECK_U64(info.origin, want);
   }
-  CHECK_U64(vk_seen.pipelines - pipelines, 2); /* of one phase each */
-  CHECK_U64(vk_seen.submits - submits, 2);     /* and run once, to be ready */
+  CHECK_U64(vk_calls.pipelines - pipelines, 2); /* one phase each */
+  CHECK_U64(vk_calls.submits - submits, 2);     /* warm-up */
   add(&r, 100, 1);
   vk_rig_close(&r);
 }
 
-TEST(a_kernel_from_disk_is_compiled_once_as_a_fresh_one_is) {
+TEST(cached_kernels_create_each_pipeline_once) {
   char directory[] = "/tmp/vyre-vulkan-XXXXXX", command[80];
   CHECK(mkdtemp(directory));
   compile_once(directory, VYRE_CACHE_MISS);
@@ -721,26 +728,23 @@ TEST(a_kernel_from_disk_is_compiled_once_as_a_fresh_one_is) {
   CHECK(system(command) == 0);
 }
 
-VK_TEST_MAIN(
-    TEST_ENTRY(a_kernel_from_disk_is_compiled_once_as_a_fresh_one_is),
-    TEST_ENTRY(bytes_of_every_size_get_there_and_back),
-    TEST_ENTRY(
-        a_large_upload_has_several_pieces_on_their_way_and_no_more_memory),
-    TEST_ENTRY(a_buffer_is_freed_while_its_upload_is_on_its_way),
-    TEST_ENTRY(threads_share_the_ring),
-    TEST_ENTRY(
-        large_bytes_of_the_host_go_through_the_ring_and_small_ones_do_not),
-    TEST_ENTRY(what_a_kernel_does_not_write_of_a_large_output_is_zero),
-    TEST_ENTRY(a_batch_with_large_bytes_of_the_host),
-    TEST_ENTRY(what_goes_beyond_the_budget_is_refused_with_both_numbers),
-    TEST_ENTRY(a_small_buffer_takes_a_small_block_of_what_is_left),
-    TEST_ENTRY(without_the_extension_nothing_is_refused),
-    TEST_ENTRY(the_budget_is_told_with_the_device),
-    TEST_ENTRY(jobs_that_are_kept_have_no_more_than_their_share),
-    TEST_ENTRY(jobs_that_are_kept_make_room_for_one_that_is_needed),
-    TEST_ENTRY(staging_is_as_the_option_says),
-    TEST_ENTRY(a_device_whose_memory_the_host_does_not_see_is_staged),
-    TEST_ENTRY(another_open_makes_neither_an_instance_nor_a_device),
-    TEST_ENTRY(a_lost_device_is_shared_no_more),
-    TEST_ENTRY(a_child_that_was_forked_makes_a_device_of_its_own),
-    TEST_ENTRY(a_child_without_devices_of_its_parent_keeps_the_instance))
+VK_TEST_MAIN(TEST_ENTRY(cached_kernels_create_each_pipeline_once),
+             TEST_ENTRY(transfers_of_every_size_round_trip),
+             TEST_ENTRY(large_uploads_overlap_chunks_and_allocate_nothing),
+             TEST_ENTRY(buffers_can_be_freed_during_their_upload),
+             TEST_ENTRY(threads_share_the_ring),
+             TEST_ENTRY(only_large_host_views_use_the_staging_ring),
+             TEST_ENTRY(unwritten_elements_of_large_outputs_are_zero),
+             TEST_ENTRY(batch_with_large_host_views),
+             TEST_ENTRY(allocations_over_budget_report_both_numbers),
+             TEST_ENTRY(small_buffers_use_what_is_left_of_the_budget),
+             TEST_ENTRY(without_the_extension_no_budget_applies),
+             TEST_ENTRY(device_details_include_the_budget),
+             TEST_ENTRY(idle_dispatches_stay_within_their_limit),
+             TEST_ENTRY(idle_dispatches_are_freed_when_memory_runs_out),
+             TEST_ENTRY(staging_follows_the_option),
+             TEST_ENTRY(devices_without_mappable_memory_are_staged),
+             TEST_ENTRY(a_second_open_shares_instance_and_device),
+             TEST_ENTRY(lost_devices_are_not_shared),
+             TEST_ENTRY(a_forked_child_creates_its_own_device),
+             TEST_ENTRY(a_forked_child_keeps_an_unused_instance))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Recordings: an unchanged replay records nothing and updates nothing. */
+/* Tests of recordings: an unchanged replay records no commands and updates no
+ * descriptors. */
 #include <pthread.h>
 #include <time.h>
 
@@ -13,7 +14,7 @@ static const char kernels[] =
     "{ if (global_id.x == 0) { n[0] = n[0] - 1; n[1] = n[1] + 1; } }\n"
     "kernel spin workgroup(1)\nbuffer n : read_write u32[2] @0;\n"
     "{ while (n[0] > 0) { n[1] = n[1] + 1; } }\n"
-    "kernel rounds workgroup(8) over(y)\n"
+    "kernel iterate workgroup(8) over(y)\n"
     "buffer y : read_write u32[] @0;\nuniform n : u32 @1;\n"
     "{ let i = global_id.x;\n"
     "  for (let k = 0; k < n; k += 1) {\n    y[i % len(y)] = y[i % len(y)] + "
@@ -26,13 +27,13 @@ static const char kernels[] =
     "kernel slow workgroup(1)\nbuffer n : read_write u32[2] @0;\n"
     "{ if (global_id.x == 0) { var k = n[0]; while (k > 0) k -= 1;\n"
     "    n[0] = n[0] - 1; n[1] = n[1] + 1; } }\n"
-    "kernel steps workgroup(64) over(y)\nbuffer most : read u32[1] @0;\n"
+    "kernel steps workgroup(64) over(y)\nbuffer limit : read u32[1] @0;\n"
     "buffer y : read_write u32[] @1;\n"
     "{ let i = global_id.x; var h = y[i];\n"
     "  for (let k = 0u; k < 60000; k++) {\n"
-    "    if (k >= most[0]) break;\n    h = h * 5 + k;\n  }\n"
+    "    if (k >= limit[0]) break;\n    h = h * 5 + k;\n  }\n"
     "  y[i] = h; }\n";
-enum { ADD, COUNT, SPIN, ROUNDS, MIX, SLOW, STEPS, N = 500 };
+enum { ADD, COUNT, SPIN, ITERATE, MIX, SLOW, STEPS, N = 500 };
 
 typedef struct scene {
   vk_rig r;
@@ -64,7 +65,7 @@ static void bind(scene *s, uint32_t slot, vyre_buffer buffer) {
            st);
 }
 
-/* y += x, y += x, z = y, z += x: four commands that need each other. */
+/* Records y += x, y += x, z = y, z += x: four dependent commands. */
 static void begin(scene *s, const char *options) {
   vyre_status st = {0};
   *s = (scene){0};
@@ -113,46 +114,46 @@ static vyre_replay_result replay(scene *s) {
 }
 
 TEST(an_unchanged_replay_records_nothing) {
-  static const char *const ways[] = {"", "vulkan.staging=1",
-                                     "vulkan.force_fences=1"};
+  static const char *const configs[] = {"", "vulkan.staging=1",
+                                        "vulkan.force_fences=1"};
   for (int w = 0; w < 3; w++) {
     enum { REPLAYS = 1000 };
     scene s;
-    begin(&s, ways[w]);
+    begin(&s, configs[w]);
     vyre_replay_result first = replay(&s);
     CHECK_U64(first.dispatches, 3);
     CHECK_U64(first.copies, 1);
-    unsigned begins = vk_seen.begins, updates = vk_seen.updates,
-             submits = vk_seen.submits;
+    unsigned begins = vk_calls.begins, updates = vk_calls.updates,
+             submits = vk_calls.submits;
     for (int i = 1; i < REPLAYS; i++) (void)replay(&s);
-    CHECK_U64(vk_seen.begins - begins, 0);
-    CHECK_U64(vk_seen.updates - updates, 0);
-    CHECK_U64(vk_seen.submits - submits, REPLAYS - 1); /* one each */
+    CHECK_U64(vk_calls.begins - begins, 0);
+    CHECK_U64(vk_calls.updates - updates, 0);
+    CHECK_U64(vk_calls.submits - submits, REPLAYS - 1); /* one per replay */
     check_buffer(&s, s.buffers[1], 2 * 3 * REPLAYS);
     check_buffer(&s, s.buffers[2], 2 * 3 * REPLAYS + 3);
     end(&s);
   }
 }
 
-TEST(a_rebind_records_another_take_and_keeps_the_first) {
+TEST(encodings_of_earlier_bindings_are_kept) {
   scene s;
   begin(&s, "");
   (void)replay(&s);
-  unsigned begins = vk_seen.begins;
+  unsigned begins = vk_calls.begins;
   bind(&s, s.y, s.buffers[3]);
   (void)replay(&s);
-  CHECK_U64(vk_seen.begins, begins + 1);
-  for (int i = 0; i < 10; i++) { /* back and forth, between two that are kept */
+  CHECK_U64(vk_calls.begins, begins + 1);
+  for (int i = 0; i < 10; i++) { /* alternates between two encodings */
     bind(&s, s.y, s.buffers[i % 2 ? 3 : 1]);
     (void)replay(&s);
   }
-  CHECK_U64(vk_seen.begins, begins + 1);
+  CHECK_U64(vk_calls.begins, begins + 1);
   check_buffer(&s, s.buffers[1], 6 * 6);
   check_buffer(&s, s.buffers[3], 6 * 6);
   end(&s);
 }
 
-TEST(memory_that_took_the_place_of_another_is_another) {
+TEST(a_new_buffer_in_reused_memory_is_recorded_again) {
   scene s;
   vyre_status st = {0};
   begin(&s, "");
@@ -170,7 +171,7 @@ TEST(memory_that_took_the_place_of_another_is_another) {
   end(&s);
 }
 
-/* Bytes of the host are copied in and out each time. */
+/* Host slots are copied in and out in each replay. */
 TEST(host_slots_are_read_each_time) {
   static uint32_t x[N], y[N], z[N];
   scene s;
@@ -196,17 +197,17 @@ TEST(host_slots_are_read_each_time) {
   end(&s);
 }
 
-/* --- loops ---------------------------------------------------------------------------*/
+/* --- loops ---------------------------------------------------------------- */
 
-/* Large ones, that staging brings in pieces of its own; two that need each other. */
+/* Large host slots use the staging ring; two items depend on each other. */
 TEST(large_host_slots_are_read_and_written_each_time) {
   enum { LARGE = (1 << 20) / 4 };
   static uint32_t x[LARGE], y[LARGE], z[LARGE];
-  static const char *const ways[] = {"", "vulkan.staging=1"};
+  static const char *const configs[] = {"", "vulkan.staging=1"};
   for (int w = 0; w < 2; w++) {
     scene s;
     vyre_status st = {0};
-    begin(&s, ways[w]);
+    begin(&s, configs[w]);
     const vyre_slot_binding bound[] = {{.data = x, .size = sizeof x},
                                        {.data = y, .size = sizeof y},
                                        {.data = z, .size = sizeof z}};
@@ -223,14 +224,15 @@ TEST(large_host_slots_are_read_and_written_each_time) {
       (void)replay(&s);
       for (uint32_t i = 0; i < LARGE; i++) {
         if (y[i] == 7 + i + 2 * i * k && z[i] == 7 + i + 3 * i * k) continue;
-        CHECK_U64(i, LARGE); /* is wrong */
+        CHECK_U64(i, LARGE); /* element i is wrong */
       }
     }
     end(&s);
   }
 }
 
-/* A recording that counts: while (n[0]) { n[0]--, n[1]++; y += n[1] }, on any device. */
+/* A recording for any device: while (n[0]) { n[0]--, n[1]++; y = y * a + n[1] +
+ * i } */
 typedef struct loop_scene {
   vyre_recording *rec;
   vyre_buffer n, y;
@@ -240,7 +242,7 @@ enum { LOOP_N = 100 };
 
 static void loop_begin(loop_scene *s, vyre_device *device,
                        vyre_pipeline *const *pipelines, uint64_t max,
-                       uint32_t stretch, uint32_t *step) {
+                       uint32_t check_interval, uint32_t *step) {
   vyre_status st = {0};
   uint32_t n, y, a;
   CHECK_OK(vyre_recording_create(device, &s->rec, &st), st);
@@ -257,7 +259,8 @@ static void loop_begin(loop_scene *s, vyre_device *device,
                                  .input_count = 3,
                                  .outputs = &mix[1],
                                  .output_count = 1};
-  CHECK_OK(vyre_recording_begin_while(s->rec, pn, max, stretch, &st), st);
+  CHECK_OK(vyre_recording_begin_while(s->rec, pn, max, check_interval, &st),
+           st);
   CHECK_OK(vyre_recording_add_dispatch(s->rec, pipelines[COUNT], &count, &st),
            st);
   CHECK_OK(vyre_recording_add_dispatch(s->rec, pipelines[MIX], &both, &st), st);
@@ -283,10 +286,10 @@ typedef struct loop_end {
   uint32_t n[2], y[LOOP_N];
 } loop_end;
 
-static void loop_run(const loop_scene *s, vyre_device *device, uint32_t rounds,
-                     bool max_is_error, loop_end *out) {
+static void loop_run(const loop_scene *s, vyre_device *device,
+                     uint32_t iterations, bool max_is_error, loop_end *out) {
   vyre_status st = {0};
-  uint32_t zero[LOOP_N] = {0}, words[2] = {rounds, 0};
+  uint32_t zero[LOOP_N] = {0}, words[2] = {iterations, 0};
   memset(out, 0, sizeof *out);
   CHECK_OK(vyre_buffer_upload(device, s->n, 0, words, 8, &st), st);
   CHECK_OK(vyre_buffer_upload(device, s->y, 0, zero, sizeof zero, &st), st);
@@ -303,7 +306,7 @@ static void loop_run(const loop_scene *s, vyre_device *device, uint32_t rounds,
            st);
 }
 
-/* But for the time it took. */
+/* Compares all fields except the time. */
 static bool is_same_result(const vyre_replay_result *a,
                            const vyre_replay_result *b) {
   return a->dispatches == b->dispatches && a->skipped == b->skipped &&
@@ -312,26 +315,27 @@ static bool is_same_result(const vyre_replay_result *a,
          a->rebuilt == b->rebuilt && a->reached_max == b->reached_max;
 }
 
-/* Bytes, and all that a replay tells, against the reference; and how many times the
- * host waited for the device. */
-TEST(loops_end_where_they_end_on_the_reference) {
+/* Compares bytes and results of replays with the reference, and counts
+ * submissions. */
+TEST(loops_match_the_reference) {
   static const struct {
     uint64_t max;
-    uint32_t stretch;
+    uint32_t check_interval;
   } loops[] = {{100, 4}, {100, 1}, {7, 3},      {6, 3},
                {1, 4},   {3, 64},  {5000, 3000}};
-  static const uint32_t rounds[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 101, 4097};
-  static const char *const ways[] = {
+  static const uint32_t iterations[] = {0, 1, 2, 3,  4,   5,
+                                        6, 7, 8, 12, 101, 4097};
+  static const char *const configs[] = {
       "vulkan.loop_check=1", "vulkan.loop_check=2",
       "vulkan.loop_check=2,vulkan.staging=1",
       "vulkan.loop_check=2,vulkan.push_constants=1", ""};
   static loop_end want, got;
-  for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++) {
+  for (size_t w = 0; w < sizeof configs / sizeof configs[0]; w++) {
     vk_rig r;
     vyre_status st = {0};
     vyre_device *ref;
     vyre_pipeline *pipelines[8] = {0};
-    vk_rig_open(&r, ways[w]);
+    vk_rig_open(&r, configs[w]);
     vk_rig_compile(&r, kernels);
     CHECK_OK(vyre_device_open(r.context, "ref", &ref, &st), st);
     for (size_t i = 0; r.pipelines[i] && i < 8; i++) {
@@ -342,26 +346,26 @@ TEST(loops_end_where_they_end_on_the_reference) {
     for (size_t l = 0; l < sizeof loops / sizeof loops[0]; l++) {
       loop_scene mine, theirs;
       uint32_t step = 1;
-      loop_begin(&mine, r.device, r.pipelines, loops[l].max, loops[l].stretch,
+      loop_begin(&mine, r.device, r.pipelines, loops[l].max,
+                 loops[l].check_interval, &step);
+      loop_begin(&theirs, ref, pipelines, loops[l].max, loops[l].check_interval,
                  &step);
-      loop_begin(&theirs, ref, pipelines, loops[l].max, loops[l].stretch,
-                 &step);
-      for (size_t k = 0; k < sizeof rounds / sizeof rounds[0]; k++) {
-        if (rounds[k] > 200 && loops[l].max < 200) continue;
+      for (size_t k = 0; k < sizeof iterations / sizeof iterations[0]; k++) {
+        if (iterations[k] > 200 && loops[l].max < 200) continue;
         bool is_error = k % 2 == 1;
-        step = 3 + (uint32_t)k; /* of the host: read anew each time */
-        loop_run(&theirs, ref, rounds[k], is_error, &want);
-        unsigned submits = vk_seen.submits;
-        loop_run(&mine, r.device, rounds[k], is_error, &got);
+        step = 3 + (uint32_t)k; /* in host memory: read by each replay */
+        loop_run(&theirs, ref, iterations[k], is_error, &want);
+        unsigned submits = vk_calls.submits;
+        loop_run(&mine, r.device, iterations[k], is_error, &got);
         CHECK(got.code == want.code && got.kind == want.kind);
         CHECK(is_same_result(&got.result, &want.result));
         CHECK(memcmp(got.n, want.n, sizeof got.n) == 0);
         CHECK(memcmp(got.y, want.y, sizeof got.y) == 0);
-        bool is_there = r.own->tests_loop_flags && loops[l].stretch > 1;
-        if (r.own->is_unified && is_there && loops[l].stretch < 100) {
-          CHECK_U64(vk_seen.submits - submits, want.result.flag_reads - 1);
-        } else if (r.own->is_unified && !is_there && rounds[k] < 13) {
-          CHECK(vk_seen.submits - submits >= want.result.iterations);
+        bool on_device = r.own->tests_loop_flags && loops[l].check_interval > 1;
+        if (r.own->is_unified && on_device && loops[l].check_interval < 100) {
+          CHECK_U64(vk_calls.submits - submits, want.result.flag_reads - 1);
+        } else if (r.own->is_unified && !on_device && iterations[k] < 13) {
+          CHECK(vk_calls.submits - submits >= want.result.iterations);
         }
       }
       vyre_recording_release(mine.rec);
@@ -373,7 +377,8 @@ TEST(loops_end_where_they_end_on_the_reference) {
   }
 }
 
-/* Once recorded, a loop records nothing, also if its rounds are others. */
+/* Once recorded, a loop records nothing, also with another number of
+ * iterations. */
 TEST(an_unchanged_loop_records_nothing) {
   vk_rig r;
   loop_scene s;
@@ -383,37 +388,39 @@ TEST(an_unchanged_loop_records_nothing) {
   vk_rig_compile(&r, kernels);
   CHECK(r.own->tests_loop_flags);
   loop_begin(&s, r.device, r.pipelines, 10, 4, &step);
-  loop_run(&s, r.device, 10, false, &got); /* stretches of 4, and one of 2 */
-  unsigned begins = vk_seen.begins, updates = vk_seen.updates;
+  loop_run(&s, r.device, 10, false,
+           &got); /* command buffers with 4 and 2 iterations */
+  unsigned begins = vk_calls.begins, updates = vk_calls.updates;
   for (uint32_t i = 0; i < 200; i++) {
     loop_run(&s, r.device, i % 12, false, &got);
     CHECK_U64(got.result.iterations, i % 12 < 10 ? i % 12 : 10);
   }
-  CHECK_U64(vk_seen.begins - begins, 0);
-  CHECK_U64(vk_seen.updates - updates, 0);
+  CHECK_U64(vk_calls.begins - begins, 0);
+  CHECK_U64(vk_calls.updates - updates, 0);
   vyre_recording_release(s.rec);
   vk_rig_close(&r);
 }
 
-/* Where nothing is known of the kernels, first submissions are short: a replay's, and
- * those of a loop, which become longer with what was measured. */
-TEST(first_replays_are_short_where_time_is) {
+/* With unmeasured kernels the first submissions are short. They grow when
+ * durations are known, also in loops. */
+TEST(first_replays_use_short_submissions) {
   static loop_end got;
   scene s;
   begin(&s,
-        "vulkan.max_submit_ms=40"); /* 20 workgroups of 2 ms, and each has 8 */
-  unsigned submits = vk_seen.submits;
+        /* 20 workgroups of 2 ms; each dispatch has 8 */
+        "vulkan.max_submit_ms=40");
+  unsigned submits = vk_calls.submits;
   (void)replay(&s);
-  CHECK(vk_seen.submits - submits >= 2);
-  uint32_t replays = 1, steady = 0; /* soon, however busy the machine is */
-  for (; replays < 100 && steady < 3; replays++) {
-    unsigned begins = vk_seen.begins;
-    submits = vk_seen.submits;
+  CHECK(vk_calls.submits - submits >= 2);
+  uint32_t replays = 1, stable = 0; /* converges even on a busy machine */
+  for (; replays < 100 && stable < 3; replays++) {
+    unsigned begins = vk_calls.begins;
+    submits = vk_calls.submits;
     (void)replay(&s);
-    bool is_one = vk_seen.begins == begins && vk_seen.submits == submits + 1;
-    steady = is_one ? steady + 1 : 0;
+    bool is_one = vk_calls.begins == begins && vk_calls.submits == submits + 1;
+    stable = is_one ? stable + 1 : 0;
   }
-  CHECK_U64(steady, 3);
+  CHECK_U64(stable, 3);
   check_buffer(&s, s.buffers[1], 2 * 3 * replays);
   end(&s);
 
@@ -424,20 +431,21 @@ TEST(first_replays_are_short_where_time_is) {
   vk_rig_compile(&r, kernels);
   loop_begin(&l, r.device, r.pipelines, 500, 500, &step);
   for (int i = 0; i < 4;
-       i++) { /* of 3 workgroups a round: 10 rounds at first */
-    submits = vk_seen.submits;
+       i++) { /* 3 workgroups per iteration: 10 iterations at first */
+    submits = vk_calls.submits;
     loop_run(&l, r.device, 400, false, &got);
     CHECK_U64(got.result.iterations, 400);
     CHECK_U64(got.n[1], 400);
-    unsigned made = vk_seen.submits - submits;
-    CHECK(i == 0 ? made >= 2 : made < 400);
+    unsigned used = vk_calls.submits - submits;
+    CHECK(i == 0 ? used >= 2 : used < 400);
   }
   vyre_recording_release(l.rec);
   vk_rig_close(&r);
 }
 
-/* Bodies that the device cannot leave out, or that can fail: the host's to look at. */
-TEST(loops_that_copy_or_can_fail_are_the_hosts) {
+/* The device cannot skip copies, and cannot stop after a failure: the host runs
+ * such loops. */
+TEST(loops_that_copy_or_can_fail_run_on_the_host) {
   static const struct {
     bool copies;
     int kernel;
@@ -476,13 +484,13 @@ TEST(loops_that_copy_or_can_fail_are_the_hosts) {
       words[0] = 5;
       words[1] = 0;
       CHECK_OK(vyre_buffer_upload(r.device, buffers[0], 0, words, 8, &st), st);
-      unsigned submits = vk_seen.submits;
+      unsigned submits = vk_calls.submits;
       CHECK_OK(vyre_recording_replay(
                    rec, &(vyre_replay_options){.result = &result}, NULL, &st),
                st);
       CHECK_U64(result.iterations, 5);
       CHECK_U64(result.skipped, 3);
-      CHECK(vk_seen.submits - submits >= 5);
+      CHECK(vk_calls.submits - submits >= 5);
       CHECK_OK(vyre_buffer_download(r.device, buffers[0], 0, words, 8, &st),
                st);
       CHECK_U64(words[1], 5);
@@ -492,26 +500,26 @@ TEST(loops_that_copy_or_can_fail_are_the_hosts) {
   }
 }
 
-/* What a body writes to the host goes there once, after all rounds. */
-TEST(loops_write_bytes_of_the_host) {
+/* Host memory that the body writes is copied once, after all iterations. */
+TEST(loops_write_host_memory_once) {
   enum { MANY = 700 };
-  static const char *const ways[] = {"vulkan.loop_check=2", "vulkan.staging=1",
-                                     "vulkan.loop_check=1"};
+  static const char *const configs[] = {
+      "vulkan.loop_check=2", "vulkan.staging=1", "vulkan.loop_check=1"};
   for (int w = 0; w < 3; w++) {
     vk_rig r;
     vyre_status st = {0};
     loop_scene s;
     static loop_end end;
     uint32_t y[LOOP_N], want[LOOP_N], step = 3;
-    vk_rig_open(&r, ways[w]);
+    vk_rig_open(&r, configs[w]);
     vk_rig_compile(&r, kernels);
     loop_begin(&s, r.device, r.pipelines, UINT64_C(2) * MANY, MANY, &step);
     CHECK_OK(vyre_recording_bind_slot(
                  s.rec, vyre_recording_find_slot(s.rec, "y"),
                  &(vyre_slot_binding){.data = y, .size = sizeof y}, &st),
              st);
-    for (uint32_t turn = 0; turn < 2; turn++) {
-      for (uint32_t i = 0; i < LOOP_N; i++) y[i] = want[i] = turn;
+    for (uint32_t pass = 0; pass < 2; pass++) {
+      for (uint32_t i = 0; i < LOOP_N; i++) y[i] = want[i] = pass;
       for (uint32_t k = 1; k <= MANY; k++) {
         for (uint32_t i = 0; i < LOOP_N; i++) want[i] = want[i] * step + k + i;
       }
@@ -524,28 +532,29 @@ TEST(loops_write_bytes_of_the_host) {
   }
 }
 
-/* --- time --------------------------------------------------------------------------*/
+/* --- durations ------------------------------------------------------------ */
 
-/* y = steps(y), so many times, of as many steps as `most` says; all resident. */
+/* Runs y = steps(y) several times, with `limit` steps; all in device
+ * buffers. */
 typedef struct time_scene {
   vk_rig r;
   vyre_recording *rec;
-  vyre_buffer most, y, n;
+  vyre_buffer limit, y, n;
 } time_scene;
 
 static void time_begin(time_scene *s, int dispatches, uint32_t groups,
-                       uint32_t stretch) {
+                       uint32_t check_interval) {
   vyre_status st = {0};
   uint32_t slots[3];
   *s = (time_scene){0};
   vk_rig_open(&s->r, "vulkan.max_submit_ms=1");
   vk_rig_compile(&s->r, kernels);
   vyre_device *device = s->r.device;
-  CHECK_OK(vyre_buffer_create(device, 4, &s->most, &st), st);
+  CHECK_OK(vyre_buffer_create(device, 4, &s->limit, &st), st);
   CHECK_OK(vyre_buffer_create(device, UINT64_C(256) * groups, &s->y, &st), st);
   CHECK_OK(vyre_buffer_create(device, 8, &s->n, &st), st);
   CHECK_OK(vyre_recording_create(device, &s->rec, &st), st);
-  const vyre_buffer all[] = {s->most, s->y, s->n};
+  const vyre_buffer all[] = {s->limit, s->y, s->n};
   for (int i = 0; i < 3; i++) {
     CHECK_OK(
         vyre_recording_add_fixed_slot(
@@ -562,14 +571,15 @@ static void time_begin(time_scene *s, int dispatches, uint32_t groups,
                                   .outputs = &n,
                                   .output_count = 1,
                                   .grid = {1}};
-  if (stretch)
-    CHECK_OK(vyre_recording_begin_while(s->rec, n, 1000, stretch, &st), st);
+  if (check_interval)
+    CHECK_OK(vyre_recording_begin_while(s->rec, n, 1000, check_interval, &st),
+             st);
   for (int i = 0; i < dispatches; i++) {
     CHECK_OK(
         vyre_recording_add_dispatch(s->rec, s->r.pipelines[STEPS], &d, &st),
         st);
   }
-  if (stretch) {
+  if (check_interval) {
     CHECK_OK(
         vyre_recording_add_dispatch(s->rec, s->r.pipelines[COUNT], &count, &st),
         st);
@@ -578,22 +588,22 @@ static void time_begin(time_scene *s, int dispatches, uint32_t groups,
   CHECK_OK(vyre_recording_seal(s->rec, &st), st);
 }
 
-static void time_put(time_scene *s, vyre_buffer to, uint32_t value) {
+static void time_upload(time_scene *s, vyre_buffer to, uint32_t value) {
   vyre_status st = {0};
   CHECK_OK(vyre_buffer_upload(s->r.device, to, 0, &value, 4, &st), st);
 }
 
-/* Gives how many submissions it was. */
+/* Replays, and returns the number of submissions. */
 static unsigned time_replay(time_scene *s) {
   vyre_status st = {0};
-  unsigned before = vk_seen.submits;
+  unsigned before = vk_calls.submits;
   CHECK_OK(vyre_recording_replay(s->rec, NULL, NULL, &st), st);
-  return vk_seen.submits - before;
+  return vk_calls.submits - before;
 }
 
-static uint32_t steps_of(uint32_t h, uint32_t most, uint32_t times) {
+static uint32_t expected_steps(uint32_t h, uint32_t limit, uint32_t times) {
   for (; times > 0; times--) {
-    for (uint32_t k = 0; k < most; k++) h = h * 5 + k;
+    for (uint32_t k = 0; k < limit; k++) h = h * 5 + k;
   }
   return h;
 }
@@ -609,37 +619,39 @@ static void time_end(time_scene *s, uint32_t groups, uint32_t want) {
   vk_rig_close(&s->r);
 }
 
-/* Also if replays had become the same again and again. */
-TEST(what_became_slow_is_recorded_anew_in_parts) {
-  enum { GROUPS = 64, QUICK = 6, LONG = 24 };
+/* Also after several identical replays. */
+TEST(slower_kernels_are_split_on_later_replays) {
+  enum { GROUPS = 64, FAST = 6, SLOW_REPLAYS = 24 };
   for (int dispatches = 1; dispatches < 3; dispatches++) {
     time_scene s;
-    unsigned made = 0;
+    unsigned submits = 0;
     time_begin(&s, dispatches, GROUPS, 0);
-    time_put(&s, s.most, 1);
-    for (int i = 0; i < QUICK; i++) (void)time_replay(&s);
-    time_put(&s, s.most, 60000);
-    for (int i = 0; i < LONG; i++) made = time_replay(&s);
-    CHECK(made > (unsigned)dispatches);
-    uint32_t h = steps_of(0, 1, (uint32_t)dispatches * QUICK);
-    time_end(&s, GROUPS, steps_of(h, 60000, (uint32_t)dispatches * LONG));
+    time_upload(&s, s.limit, 1);
+    for (int i = 0; i < FAST; i++) (void)time_replay(&s);
+    time_upload(&s, s.limit, 60000);
+    for (int i = 0; i < SLOW_REPLAYS; i++) submits = time_replay(&s);
+    CHECK(submits > (unsigned)dispatches);
+    uint32_t h = expected_steps(0, 1, (uint32_t)dispatches * FAST);
+    time_end(&s, GROUPS,
+             expected_steps(h, 60000, (uint32_t)dispatches * SLOW_REPLAYS));
   }
 }
 
-/* Of which nothing is known before it has run. */
-TEST(rounds_of_a_slow_loop_are_several_submissions) {
-  enum { ROUNDS_ = 32 };
+/* The kernel is unmeasured at first. */
+TEST(slow_loops_use_several_submissions) {
+  enum { ITERATIONS = 32 };
   time_scene s;
-  time_begin(&s, 1, 1, ROUNDS_);
-  time_put(&s, s.most, 60000);
+  time_begin(&s, 1, 1, ITERATIONS);
+  time_upload(&s, s.limit, 60000);
   for (int i = 0; i < 2; i++) {
-    time_put(&s, s.n, ROUNDS_);
+    time_upload(&s, s.n, ITERATIONS);
     CHECK(time_replay(&s) > 4);
   }
-  time_end(&s, 1, steps_of(0, 60000, 2 * ROUNDS_));
+  time_end(&s, 1, expected_steps(0, 60000, 2 * ITERATIONS));
 }
 
-/* The number of rounds is recorded, and read from memory that changes. */
+/* The trip count of a grid loop is recorded; it comes from memory that
+ * changes. */
 TEST(grid_loops_follow_their_uniform) {
   vk_rig r;
   vyre_status st = {0};
@@ -654,7 +666,7 @@ TEST(grid_loops_follow_their_uniform) {
   vyre_slot_range in[] = {vyre_slot_range_all(y), vyre_slot_range_all(n)};
   vyre_recorded_dispatch d = {
       .inputs = in, .input_count = 2, .outputs = in, .output_count = 1};
-  CHECK_OK(vyre_recording_add_dispatch(rec, r.pipelines[ROUNDS], &d, &st), st);
+  CHECK_OK(vyre_recording_add_dispatch(rec, r.pipelines[ITERATE], &d, &st), st);
   CHECK_OK(vyre_recording_seal(rec, &st), st);
   CHECK_OK(vyre_buffer_create(r.device, sizeof got, &buffer, &st), st);
   CHECK_OK(vyre_recording_bind_slot(
@@ -675,9 +687,9 @@ TEST(grid_loops_follow_their_uniform) {
   vk_rig_close(&r);
 }
 
-/* --- failures ------------------------------------------------------------------------*/
+/* --- failures ------------------------------------------------------------- */
 
-TEST(what_follows_a_failure_is_not_run) {
+TEST(items_after_a_failure_do_not_run) {
   vk_rig r;
   vyre_status st = {0};
   vyre_recording *rec;
@@ -722,9 +734,9 @@ TEST(what_follows_a_failure_is_not_run) {
     CHECK_U64(status_number(&st, "command"), 1);
     st = (vyre_status){0};
     CHECK_OK(vyre_buffer_download(r.device, b, 0, words, 8, &st), st);
-    CHECK_U64(words[1], i); /* the first only */
+    CHECK_U64(words[1], i); /* only the first item ran */
   }
-  words[0] = words[1] = 0; /* it ends at once now, and all are run */
+  words[0] = words[1] = 0; /* the loop ends at once, so all items run */
   CHECK_OK(vyre_buffer_upload(r.device, a, 0, words, 8, &st), st);
   CHECK_OK(vyre_recording_replay(rec, NULL, NULL, &st), st);
   CHECK_OK(vyre_buffer_download(r.device, b, 0, words, 8, &st), st);
@@ -733,7 +745,7 @@ TEST(what_follows_a_failure_is_not_run) {
   vk_rig_close(&r);
 }
 
-/* --- threads -------------------------------------------------------------------------*/
+/* --- threads -------------------------------------------------------------- */
 
 static void *replay_often(void *self) {
   vyre_status st = {0};
@@ -747,13 +759,13 @@ static void *replay_often(void *self) {
   return NULL;
 }
 
-TEST(replays_of_many_threads) {
+TEST(replays_from_many_threads) {
   enum { THREADS = 4 };
   scene s;
   pthread_t threads[THREADS];
   begin(&s, "");
   (void)replay(&s);
-  unsigned begins = vk_seen.begins;
+  unsigned begins = vk_calls.begins;
   for (int i = 0; i < THREADS; i++) {
     CHECK(pthread_create(&threads[i], NULL, replay_often, s.rec) == 0);
   }
@@ -762,15 +774,15 @@ TEST(replays_of_many_threads) {
     CHECK(pthread_join(threads[i], &failed) == 0);
     CHECK(failed == NULL);
   }
-  CHECK_U64(vk_seen.begins, begins);
+  CHECK_U64(vk_calls.begins, begins);
   check_buffer(&s, s.buffers[1], 6 * (1 + 50 * THREADS));
   end(&s);
 }
 
-/* --- several at once -----------------------------------------------------------------*/
+/* --- overlapping replays -------------------------------------------------- */
 
-/* The queue's thread is held up by who is told that a fence is done. */
-static void hold_up(void *self, vyre_fence *fence) {
+/* Fence callback that blocks the thread of the queue. */
+static void block_queue(void *self, vyre_fence *fence) {
   atomic_bool *may_end = self;
   (void)fence;
   for (int i = 0; i < 10000 && !atomic_load(may_end); i++) {
@@ -778,55 +790,56 @@ static void hold_up(void *self, vyre_fence *fence) {
   }
 }
 
-/* Replays that are asked for before the first of them runs, each with another y and z:
- * each has commands of its own, which are there the next time. */
-TEST(replays_in_flight_have_commands_of_their_own) {
-  enum { FLIGHTS = 3, ROUNDS_ = 4 };
+/* Requests replays before the first one runs, each with other buffers. Each
+ * gets its own commands, which later replays reuse. */
+TEST(replays_in_flight_have_separate_commands) {
+  enum { REPLAYS = 3, ITERATIONS = 4 };
   scene s;
-  vyre_buffer y[FLIGHTS], z[FLIGHTS];
+  vyre_buffer y[REPLAYS], z[REPLAYS];
   vyre_status st = {0};
   begin(&s, "");
-  for (int i = 0; i < FLIGHTS; i++) {
+  for (int i = 0; i < REPLAYS; i++) {
     CHECK_OK(vyre_buffer_create(s.r.device, sizeof(uint32_t[N]), &y[i], &st),
              st);
     CHECK_OK(vyre_buffer_create(s.r.device, sizeof(uint32_t[N]), &z[i], &st),
              st);
   }
-  for (uint32_t round = 0; round < ROUNDS_; round++) {
+  for (uint32_t pass = 0; pass < ITERATIONS; pass++) {
     atomic_bool may_end = false;
-    vyre_fence *stop, *fences[FLIGHTS];
+    vyre_fence *stop, *fences[REPLAYS];
     vyre_input in[] = {vyre_input_buffer(s.buffers[0]),
                        vyre_input_buffer(s.buffers[3])};
     vyre_output out = vyre_output_buffer(s.buffers[3]);
     vyre_dispatch_desc d = {
         .inputs = in, .input_count = 2, .outputs = &out, .output_count = 1};
-    CHECK_OK(vyre_dispatch(s.r.pipelines[ADD], &d, &st), st); /* recorded */
+    CHECK_OK(vyre_dispatch(s.r.pipelines[ADD], &d, &st), st); /* encodes it */
     CHECK_OK(vyre_submit(s.r.pipelines[ADD], &d, 1, &stop, &st), st);
-    CHECK_OK(vyre_fence_set_callback(stop, hold_up, &may_end, &st), st);
-    unsigned begins = vk_seen.begins, updates = vk_seen.updates;
-    for (int i = 0; i < FLIGHTS; i++) {
+    CHECK_OK(vyre_fence_set_callback(stop, block_queue, &may_end, &st), st);
+    unsigned begins = vk_calls.begins, updates = vk_calls.updates;
+    for (int i = 0; i < REPLAYS; i++) {
       bind(&s, s.y, y[i]);
       bind(&s, s.z, z[i]);
       CHECK_OK(vyre_recording_replay(s.rec, NULL, &fences[i], &st), st);
     }
     atomic_store(&may_end, true);
-    for (int i = 0; i < FLIGHTS; i++) {
+    for (int i = 0; i < REPLAYS; i++) {
       CHECK_OK(vyre_fence_wait(fences[i], VYRE_WAIT_FOREVER, &st), st);
       vyre_fence_release(fences[i]);
-      check_buffer(&s, y[i], 6 * (round + 1));
-      check_buffer(&s, z[i], 6 * (round + 1) + 3);
+      check_buffer(&s, y[i], 6 * (pass + 1));
+      check_buffer(&s, z[i], 6 * (pass + 1) + 3);
     }
     vyre_fence_release(stop);
-    if (round == 0) CHECK_U64(vk_seen.begins - begins, FLIGHTS);
-    if (round > 1) {
-      CHECK_U64(vk_seen.begins - begins, 0);
-      CHECK_U64(vk_seen.updates - updates, 0);
+    if (pass == 0) CHECK_U64(vk_calls.begins - begins, REPLAYS);
+    if (pass > 1) {
+      CHECK_U64(vk_calls.begins - begins, 0);
+      CHECK_U64(vk_calls.updates - updates, 0);
     }
   }
   end(&s);
 }
 
-/* Waits for the device end when two are waited for: then both were in flight. */
+/* Lets waits return only when two threads wait: both replays are in flight
+ * then. */
 static atomic_int waiting;
 static atomic_bool is_meeting;
 
@@ -838,7 +851,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL wait_for_two(
       nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
   }
-  return vk_seen.real.WaitSemaphores(device, info, timeout);
+  return vk_calls.real.WaitSemaphores(device, info, timeout);
 }
 
 static void patch_wait(vk_api *api) {
@@ -846,7 +859,7 @@ static void patch_wait(vk_api *api) {
   if (api->WaitSemaphores) api->WaitSemaphores = wait_for_two;
 }
 
-/* As if the device took that much longer. */
+/* Simulates a slow device. */
 static atomic_bool is_slow;
 
 static VKAPI_ATTR VkResult VKAPI_CALL wait_longer(
@@ -854,7 +867,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL wait_longer(
   if (atomic_load(&is_slow)) {
     nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
   }
-  return vk_seen.real.WaitSemaphores(device, info, timeout);
+  return vk_calls.real.WaitSemaphores(device, info, timeout);
 }
 
 static void patch_slow(vk_api *api) {
@@ -862,8 +875,8 @@ static void patch_slow(vk_api *api) {
   if (api->WaitSemaphores) api->WaitSemaphores = wait_longer;
 }
 
-/* Also when the same was replayed often, and took no longer than it may. */
-TEST(what_took_far_too_long_is_recorded_anew) {
+/* Also after several replays of normal duration. */
+TEST(overlong_submissions_are_recorded_again) {
   scene s;
   vyre__vk_hooks.patch_device = patch_slow;
   begin(&s, "vulkan.max_submit_ms=100");
@@ -871,10 +884,10 @@ TEST(what_took_far_too_long_is_recorded_anew) {
   for (int i = 0; i < 3; i++) (void)replay(&s);
   atomic_store(&is_slow, s.r.own->timeline != VK_NULL_HANDLE);
   (void)replay(&s);
-  unsigned begins = vk_seen.begins;
+  unsigned begins = vk_calls.begins;
   if (atomic_exchange(&is_slow, false)) {
     (void)replay(&s);
-    CHECK(vk_seen.begins - begins > 0);
+    CHECK(vk_calls.begins - begins > 0);
   }
   end(&s);
 }
@@ -883,7 +896,7 @@ static void *replay_once(void *self) {
   return vyre_recording_replay(self, NULL, NULL, NULL) == VYRE_OK ? NULL : self;
 }
 
-TEST(two_replays_of_one_recording_are_in_flight_at_once) {
+TEST(two_replays_of_a_recording_overlap) {
   scene s;
   vyre_status st = {0};
   vyre_buffer y, z;
@@ -895,14 +908,14 @@ TEST(two_replays_of_one_recording_are_in_flight_at_once) {
   CHECK_OK(vyre_buffer_create(s.r.device, sizeof(uint32_t[N]), &y, &st), st);
   CHECK_OK(vyre_buffer_create(s.r.device, sizeof(uint32_t[N]), &z, &st), st);
   (void)replay(&s);
-  unsigned begins = vk_seen.begins;
+  unsigned begins = vk_calls.begins;
   atomic_store(&waiting, 0);
   atomic_store(&is_meeting, s.r.own->timeline != VK_NULL_HANDLE);
   CHECK(pthread_create(&thread, NULL, replay_once, s.rec) == 0);
   while (atomic_load(&is_meeting) && atomic_load(&waiting) == 0) {
     nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
   }
-  bind(&s, s.y, y); /* z is still what the other one writes */
+  bind(&s, s.y, y); /* the other replay still writes z */
   if (atomic_load(&is_meeting)) {
     CHECK_FAILS(vyre_recording_replay(s.rec, NULL, NULL, &st), st,
                 VYRE_INVALID_ARGUMENT, VYRE_KIND_RESOURCE_BUSY);
@@ -915,7 +928,7 @@ TEST(two_replays_of_one_recording_are_in_flight_at_once) {
   CHECK(pthread_join(thread, &failed) == 0);
   CHECK(failed == NULL);
   atomic_store(&is_meeting, false);
-  CHECK_U64(vk_seen.begins - begins, 1); /* of the second's own commands */
+  CHECK_U64(vk_calls.begins - begins, 1); /* commands of the second replay */
   check_buffer(&s, s.buffers[1], 12);
   check_buffer(&s, s.buffers[2], 15);
   check_buffer(&s, y, 6);
@@ -924,20 +937,20 @@ TEST(two_replays_of_one_recording_are_in_flight_at_once) {
 }
 
 VK_TEST_MAIN(TEST_ENTRY(an_unchanged_replay_records_nothing),
-             TEST_ENTRY(a_rebind_records_another_take_and_keeps_the_first),
-             TEST_ENTRY(memory_that_took_the_place_of_another_is_another),
+             TEST_ENTRY(encodings_of_earlier_bindings_are_kept),
+             TEST_ENTRY(a_new_buffer_in_reused_memory_is_recorded_again),
              TEST_ENTRY(host_slots_are_read_each_time),
              TEST_ENTRY(large_host_slots_are_read_and_written_each_time),
-             TEST_ENTRY(loops_end_where_they_end_on_the_reference),
+             TEST_ENTRY(loops_match_the_reference),
              TEST_ENTRY(an_unchanged_loop_records_nothing),
-             TEST_ENTRY(first_replays_are_short_where_time_is),
-             TEST_ENTRY(loops_that_copy_or_can_fail_are_the_hosts),
-             TEST_ENTRY(loops_write_bytes_of_the_host),
-             TEST_ENTRY(what_became_slow_is_recorded_anew_in_parts),
-             TEST_ENTRY(rounds_of_a_slow_loop_are_several_submissions),
+             TEST_ENTRY(first_replays_use_short_submissions),
+             TEST_ENTRY(loops_that_copy_or_can_fail_run_on_the_host),
+             TEST_ENTRY(loops_write_host_memory_once),
+             TEST_ENTRY(slower_kernels_are_split_on_later_replays),
+             TEST_ENTRY(slow_loops_use_several_submissions),
              TEST_ENTRY(grid_loops_follow_their_uniform),
-             TEST_ENTRY(what_follows_a_failure_is_not_run),
-             TEST_ENTRY(replays_of_many_threads),
-             TEST_ENTRY(replays_in_flight_have_commands_of_their_own),
-             TEST_ENTRY(what_took_far_too_long_is_recorded_anew),
-             TEST_ENTRY(two_replays_of_one_recording_are_in_flight_at_once))
+             TEST_ENTRY(items_after_a_failure_do_not_run),
+             TEST_ENTRY(replays_from_many_threads),
+             TEST_ENTRY(replays_in_flight_have_separate_commands),
+             TEST_ENTRY(overlong_submissions_are_recorded_again),
+             TEST_ENTRY(two_replays_of_a_recording_overlap))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The device beside the conformance suite: what is recorded when, what is submitted
- * together, where memory is. */
+/* Tests of the Vulkan device beyond the conformance suite: recorded commands,
+ * submissions, barriers, and external devices. */
 #include "backend/vulkan/command/launch.h"
 #include "backend/vulkan/vulkan_testing.h"
 
@@ -23,19 +23,19 @@ static const char kernels[] =
     "kernel half workgroup(4) over(y)\n"
     "buffer x : read u16[] @0;\nbuffer y : write u16[] @1;\n"
     "{ let i = global_id.x; if (i < len(y)) y[i] = x[i] + 3; }\n"
-    "kernel rounds workgroup(8) over(y)\n"
+    "kernel iterate workgroup(8) over(y)\n"
     "buffer y : read_write u32[] @0;\nuniform n : u32 @1;\n"
     "{ let i = global_id.x;\n"
     "  for (let k = 0; k < n; k += 1) {\n"
     "    let other = y[(i + 1) % len(y)];\n    grid_barrier();\n"
     "    y[i % len(y)] = other + k;\n    grid_barrier();\n  } }\n";
-enum { ADD, SCALE, MIX, IDS, HALF, ROUNDS };
+enum { ADD, SCALE, MIX, IDS, HALF, ITERATE };
 
-/* Every way of the memory and of waiting. */
-static const char *const ways[] = {"", "vulkan.staging=1",
-                                   "vulkan.force_fences=1",
-                                   "vulkan.staging=1,vulkan.force_fences=1"};
-enum { WAYS = sizeof ways / sizeof ways[0], N = 1000 };
+/* All combinations of memory and wait options. */
+static const char *const configs[] = {"", "vulkan.staging=1",
+                                      "vulkan.force_fences=1",
+                                      "vulkan.staging=1,vulkan.force_fences=1"};
+enum { CONFIGS = sizeof configs / sizeof configs[0], N = 1000 };
 
 static void begin(vk_rig *r, const char *options) {
   vk_rig_open(r, options);
@@ -46,7 +46,7 @@ static uint32_t value(uint32_t i, uint32_t seed) {
   return (i + 1) * 2654435761u ^ seed * 40503u;
 }
 
-/* y += x, of @p n elements, with a seed; checks all. */
+/* Runs y += x with @p n elements and checks all of them. */
 static void add_once(vk_rig *r, uint32_t n, uint32_t seed) {
   static uint32_t x[4 * N], y[4 * N];
   vyre_status st = {0};
@@ -64,32 +64,32 @@ static void add_once(vk_rig *r, uint32_t n, uint32_t seed) {
   for (uint32_t i = 0; i < n; i++) CHECK_U64(y[i], value(i, seed) + i);
 }
 
-TEST(runs_in_every_way) {
-  for (int i = 0; i < WAYS; i++) {
+TEST(runs_with_every_memory_and_wait_option) {
+  for (int i = 0; i < CONFIGS; i++) {
     vk_rig r;
-    begin(&r, ways[i]);
-    CHECK(r.own->is_unified == (strstr(ways[i], "staging") == NULL));
-    CHECK((r.own->timeline == NULL) == (strstr(ways[i], "fences") != NULL));
+    begin(&r, configs[i]);
+    CHECK(r.own->is_unified == (strstr(configs[i], "staging") == NULL));
+    CHECK((r.own->timeline == NULL) == (strstr(configs[i], "fences") != NULL));
     for (uint32_t n = 1; n < 3 * N; n += 701) add_once(&r, n, n);
     vk_rig_close(&r);
   }
 }
 
 TEST(a_warm_dispatch_records_nothing) {
-  for (int i = 0; i < WAYS; i++) {
+  for (int i = 0; i < CONFIGS; i++) {
     vk_rig r;
-    begin(&r, ways[i]);
+    begin(&r, configs[i]);
     add_once(&r, N, 1);
-    unsigned begins = vk_seen.begins, updates = vk_seen.updates,
-             submits = vk_seen.submits;
+    unsigned begins = vk_calls.begins, updates = vk_calls.updates,
+             submits = vk_calls.submits;
     for (uint32_t k = 0; k < 20; k++) add_once(&r, N, k);
-    CHECK_U64(vk_seen.begins, begins);
-    CHECK_U64(vk_seen.updates, updates);
-    CHECK_U64(vk_seen.submits, submits + 20);
-    add_once(&r, N + 1, 1); /* other lengths are other commands */
-    CHECK_U64(vk_seen.begins, begins + 1);
-    add_once(&r, N, 2); /* and the first are still there */
-    CHECK_U64(vk_seen.begins, begins + 1);
+    CHECK_U64(vk_calls.begins, begins);
+    CHECK_U64(vk_calls.updates, updates);
+    CHECK_U64(vk_calls.submits, submits + 20);
+    add_once(&r, N + 1, 1); /* other lengths need other commands */
+    CHECK_U64(vk_calls.begins, begins + 1);
+    add_once(&r, N, 2); /* the first commands are still cached */
+    CHECK_U64(vk_calls.begins, begins + 1);
     vk_rig_close(&r);
   }
 }
@@ -103,10 +103,10 @@ TEST(a_batch_is_one_submission) {
   vk_rig r;
   vyre_status st = {0};
   begin(&r, "");
-  for (unsigned turn = 0; turn < 5; turn++) {
+  for (unsigned pass = 0; pass < 5; pass++) {
     for (uint32_t k = 0; k < ITEMS; k++) {
       for (uint32_t i = 0; i < LENGTH; i++) {
-        x[k][i] = value(i, k + turn);
+        x[k][i] = value(i, k + pass);
         y[k][i] = k;
       }
       in[k][0] = vyre_input_bytes(x[k], sizeof x[k]);
@@ -118,32 +118,33 @@ TEST(a_batch_is_one_submission) {
                                       .output_count = 1,
                                       .is_borrowed = true};
     }
-    unsigned submits = vk_seen.submits, begins = vk_seen.begins,
-             updates = vk_seen.updates;
+    unsigned submits = vk_calls.submits, begins = vk_calls.begins,
+             updates = vk_calls.updates;
     CHECK_OK(vyre_submit(r.pipelines[ADD], items, ITEMS, NULL, &st), st);
-    CHECK_U64(vk_seen.submits, submits + 1);
-    if (turn > 0) { /* the second time all in one buffer, then nothing at all */
-      CHECK_U64(vk_seen.begins, begins + (turn == 1));
-      if (turn > 1) CHECK_U64(vk_seen.updates, updates);
+    CHECK_U64(vk_calls.submits, submits + 1);
+    /* the second batch is encoded as one buffer, later ones not at all */
+    if (pass > 0) {
+      CHECK_U64(vk_calls.begins, begins + (pass == 1));
+      if (pass > 1) CHECK_U64(vk_calls.updates, updates);
     }
     for (uint32_t k = 0; k < ITEMS; k++) {
       for (uint32_t i = 0; i < LENGTH; i++) {
-        CHECK_U64(y[k][i], value(i, k + turn) + k);
+        CHECK_U64(y[k][i], value(i, k + pass) + k);
       }
     }
   }
   vk_rig_close(&r);
 }
 
-/* Items that add to @p buffers in turn, of which there are @p count. */
-static void add_residents(vk_rig *r, vyre_buffer x, vyre_buffer *y,
-                          unsigned count, unsigned items) {
-  enum { MOST = 16 };
-  vyre_input in[MOST][2];
-  vyre_output out[MOST];
-  vyre_dispatch_desc list[MOST];
+/* Submits @p items that add to the @p count buffers of @p y in turn. */
+static void add_device_buffers(vk_rig *r, vyre_buffer x, vyre_buffer *y,
+                               unsigned count, unsigned items) {
+  enum { MAX_ITEMS = 16 };
+  vyre_input in[MAX_ITEMS][2];
+  vyre_output out[MAX_ITEMS];
+  vyre_dispatch_desc list[MAX_ITEMS];
   vyre_status st = {0};
-  CHECK(items <= MOST);
+  CHECK(items <= MAX_ITEMS);
   for (unsigned i = 0; i < items; i++) {
     in[i][0] = (vyre_input){.buffer = x};
     in[i][1] = (vyre_input){.buffer = y[i % count]};
@@ -156,7 +157,7 @@ static void add_residents(vk_rig *r, vyre_buffer x, vyre_buffer *y,
   CHECK_OK(vyre_submit(r->pipelines[ADD], list, items, NULL, &st), st);
 }
 
-TEST(residents_are_bound_where_they_are) {
+TEST(device_buffers_are_bound_directly) {
   vk_rig r;
   vyre_status st = {0};
   vyre_buffer x, y[8];
@@ -168,16 +169,18 @@ TEST(residents_are_bound_where_they_are) {
   for (int i = 0; i < 8; i++) {
     CHECK_OK(vyre_buffer_create(r.device, sizeof data, &y[i], &st), st);
   }
-  unsigned copies = vk_seen.copies, submits = vk_seen.submits;
+  unsigned copies = vk_calls.copies, submits = vk_calls.submits;
   uint64_t barriers = r.own->counters.barriers;
-  add_residents(&r, x, y, 8, 8);
-  CHECK_U64(r.own->counters.barriers, barriers); /* each has its own */
-  add_residents(&r, x, y, 1, 8);
-  CHECK_U64(r.own->counters.barriers, barriers + 7); /* each needs the last */
-  add_residents(&r, x, y, 4, 8);
-  CHECK_U64(r.own->counters.barriers, barriers + 8); /* the second four */
-  CHECK_U64(vk_seen.copies, copies);
-  CHECK_U64(vk_seen.submits, submits + 3);
+  add_device_buffers(&r, x, y, 8, 8);
+  CHECK_U64(r.own->counters.barriers, barriers); /* all buffers differ */
+  add_device_buffers(&r, x, y, 1, 8);
+  CHECK_U64(r.own->counters.barriers,
+            barriers + 7); /* each item reads the previous one */
+  add_device_buffers(&r, x, y, 4, 8);
+  CHECK_U64(r.own->counters.barriers,
+            barriers + 8); /* before the second four */
+  CHECK_U64(vk_calls.copies, copies);
+  CHECK_U64(vk_calls.submits, submits + 3);
   for (int b = 0; b < 8; b++) {
     uint32_t times = 1 + (b == 0 ? 8 : 0) + (b < 4 ? 2 : 0);
     CHECK_OK(vyre_buffer_download(r.device, y[b], 0, got, sizeof got, &st), st);
@@ -187,14 +190,14 @@ TEST(residents_are_bound_where_they_are) {
   vk_rig_close(&r);
 }
 
-/* At offsets that no descriptor can have, and of halves of a word. */
-TEST(residents_at_any_offset) {
-  for (int w = 0; w < WAYS; w++) {
+/* Offsets that descriptors cannot have, and 16-bit elements. */
+TEST(device_buffers_at_any_offset) {
+  for (int w = 0; w < CONFIGS; w++) {
     vk_rig r;
     vyre_status st = {0};
     vyre_buffer x, y;
     uint16_t data[64], got[64];
-    begin(&r, ways[w]);
+    begin(&r, configs[w]);
     for (uint32_t i = 0; i < 64; i++) data[i] = (uint16_t)(i * 1001);
     CHECK_OK(vyre_buffer_create(r.device, sizeof data, &x, &st), st);
     CHECK_OK(vyre_buffer_create(r.device, sizeof data, &y, &st), st);
@@ -226,16 +229,16 @@ TEST(residents_at_any_offset) {
 TEST(layouts_are_shared) {
   vk_rig r;
   vk_rig_open(&r, "");
-  uint64_t made = r.own->counters.layouts_made,
+  uint64_t info = r.own->counters.layouts_made,
            shared = r.own->counters.layouts_shared;
   vk_rig_compile(&r, kernels);
-  /* add, mix and half bind the same; what scale, ids and rounds bind is their own */
+  /* add, mix and half have equal bindings; the other kernels do not. */
   CHECK_U64(r.own->counters.layouts_shared, shared + 2);
-  CHECK_U64(r.own->counters.layouts_made, made + 4);
+  CHECK_U64(r.own->counters.layouts_made, info + 4);
   vk_rig_close(&r);
 }
 
-/* --- grids ---------------------------------------------------------------------------*/
+/* --- grids ---------------------------------------------------------------- */
 
 static void check_ids(vk_rig *r, uint32_t gx, uint32_t gy, uint32_t gz) {
   uint32_t count = gx * gy * gz;
@@ -251,7 +254,7 @@ static void check_ids(vk_rig *r, uint32_t gx, uint32_t gy, uint32_t gz) {
   free(y);
 }
 
-TEST(grids_beyond_what_a_dispatch_takes) {
+TEST(grids_larger_than_one_vulkan_dispatch) {
   vk_rig r;
   begin(&r, "");
   check_ids(&r, 65535, 1, 1);
@@ -262,22 +265,22 @@ TEST(grids_beyond_what_a_dispatch_takes) {
   vk_rig_close(&r);
 }
 
-/* One ms is nothing here: most of these go in parts. */
-TEST(long_dispatches_go_in_parts) {
+/* With a limit of 1 ms most of these launches are split. */
+TEST(long_dispatches_are_split) {
   vk_rig r;
   begin(&r, "vulkan.max_submit_ms=1");
-  unsigned submits = vk_seen.submits;
+  unsigned submits = vk_calls.submits;
   check_ids(&r, 100, 60, 10);
-  CHECK(vk_seen.submits > submits + 2);
+  CHECK(vk_calls.submits > submits + 2);
   for (uint32_t n = 1; n < 40; n += 7) check_ids(&r, n, 41 - n, 37);
   vk_rig_close(&r);
 }
 
-TEST(grid_barriers_in_every_way) {
-  for (int w = 0; w < WAYS; w++) {
+TEST(grid_barriers_with_every_option) {
+  for (int w = 0; w < CONFIGS; w++) {
     vk_rig r;
     vyre_status st = {0};
-    begin(&r, ways[w]);
+    begin(&r, configs[w]);
     for (uint32_t n = 0; n < 9; n += 2) {
       uint32_t y[40], want[40], next[40];
       for (uint32_t i = 0; i < 40; i++) y[i] = want[i] = value(i, n);
@@ -290,28 +293,28 @@ TEST(grid_barriers_in_every_way) {
       vyre_output out[] = {vyre_output_bytes(y, sizeof y)};
       vyre_dispatch_desc desc = {
           .inputs = in, .input_count = 2, .outputs = out, .output_count = 1};
-      CHECK_OK(vyre_dispatch(r.pipelines[ROUNDS], &desc, &st), st);
+      CHECK_OK(vyre_dispatch(r.pipelines[ITERATE], &desc, &st), st);
       CHECK(memcmp(y, want, sizeof y) == 0);
     }
     vk_rig_close(&r);
   }
 }
 
-TEST(buffers_beyond_the_range_are_refused) {
+TEST(buffers_larger_than_the_range_are_rejected) {
   vk_rig r;
   vyre_status st = {0};
   vyre_buffer x;
   begin(&r, "");
-  uint64_t most = vyre_device_get_caps(r.device)->max_buffer_bytes;
-  CHECK(most <= r.own->physical->properties.limits.maxStorageBufferRange);
-  CHECK_FAILS(vyre_buffer_create(r.device, most + 4, &x, &st), st,
+  uint64_t max = vyre_device_get_caps(r.device)->max_buffer_bytes;
+  CHECK(max <= r.own->physical->properties.limits.maxStorageBufferRange);
+  CHECK_FAILS(vyre_buffer_create(r.device, max + 4, &x, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
-  CHECK_U64(status_number(&st, "most_bytes"), most);
+  CHECK_U64(status_number(&st, "most_bytes"), max);
   vk_rig_close(&r);
 }
 
-/* A device with few push constants and short uniform buffers. */
-TEST(a_launch_block_beyond_the_range_is_refused) {
+/* Simulates a device with few push constants and short uniform buffers. */
+TEST(launch_blocks_larger_than_the_range_are_rejected) {
   vk_rig r;
   vyre_status st = {0};
   vk_rig_open(&r, "vulkan.push_constants=1");
@@ -326,13 +329,14 @@ TEST(a_launch_block_beyond_the_range_is_refused) {
                                     NULL, &r.pipelines[0], NULL, &st),
               st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED);
   CHECK_HAS(st.message, "launch block");
-  CHECK_U64(status_number(&st, "most"), 8);
+  CHECK_U64(status_number(&st, "max"), 8);
   r.own->physical = r.own->logical->physical;
   vk_rig_close(&r);
 }
 
-/* As a device with ranges of 4 GiB would be asked for: of bytes there can be more. */
-TEST(more_elements_than_a_signed_index_reaches_are_refused) {
+/* Simulates a device with ranges of 4 GiB, which allow more bytes than a signed
+ * index. */
+TEST(more_elements_than_a_signed_index_are_rejected) {
   static const uint32_t lengths[] = {0, 1, INT32_MAX, (uint32_t)INT32_MAX + 1,
                                      UINT32_MAX};
   vk_rig r;
@@ -354,7 +358,7 @@ TEST(more_elements_than_a_signed_index_reaches_are_refused) {
   vk_rig_close(&r);
 }
 
-/* --- devices -------------------------------------------------------------------------*/
+/* --- devices -------------------------------------------------------------- */
 
 TEST(another_open_reuses_the_instance) {
   const vk_instance *instance = vk_instance_find();
@@ -374,7 +378,7 @@ TEST(another_open_reuses_the_instance) {
   vk_rig_close(&a);
 }
 
-TEST(lives_beside_a_cpu_device) {
+TEST(works_next_to_a_cpu_device) {
   vk_rig r;
   vyre_device *cpu;
   vyre_status st = {0};
@@ -383,7 +387,7 @@ TEST(lives_beside_a_cpu_device) {
   CHECK_OK(vyre_device_open(r.context, "cpu", &cpu, &st), st);
   vyre_code code = vyre_pipeline_compile(
       cpu, vyre_module_kernel(r.module, SCALE), NULL, &pipeline, NULL, &st);
-  if (code == VYRE_UNSUPPORTED_FEATURE) { /* no LLVM to compile with */
+  if (code == VYRE_UNSUPPORTED_FEATURE) { /* LLVM is not installed */
     vyre_device_release(cpu);
     vk_rig_close(&r);
     return;
@@ -406,9 +410,9 @@ TEST(lives_beside_a_cpu_device) {
   vk_rig_close(&r);
 }
 
-/* --- memory and devices of the caller ------------------------------------------------*/
+/* --- host memory and external devices ------------------------------------- */
 
-TEST(memory_of_the_caller_is_imported) {
+TEST(host_memory_is_imported) {
   vk_rig r;
   vyre_status st = {0};
   vyre_buffer x, y;
@@ -426,12 +430,12 @@ TEST(memory_of_the_caller_is_imported) {
   CHECK_OK(vyre_buffer_create(r.device, sizeof(uint32_t[N]), &x, &st), st);
   CHECK_OK(vyre_buffer_upload(r.device, x, 0, words, sizeof(uint32_t[N]), &st),
            st);
-  unsigned copies = vk_seen.copies;
-  add_residents(&r, x, &y, 1, 3);
-  CHECK_U64(vk_seen.copies, copies);
+  unsigned copies = vk_calls.copies;
+  add_device_buffers(&r, x, &y, 1, 3);
+  CHECK_U64(vk_calls.copies, copies);
   for (uint32_t i = 0; i < N; i++) CHECK_U64(words[i], UINT64_C(4) * i);
-  vyre_buffer none;
-  CHECK_FAILS(vyre_buffer_import(r.device, words + 1, 64, &none, &st), st,
+  vyre_buffer device;
+  CHECK_FAILS(vyre_buffer_import(r.device, words + 1, 64, &device, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
   st = (vyre_status){0};
   vyre_input in[] = {vyre_input_buffer(x),
@@ -444,30 +448,30 @@ TEST(memory_of_the_caller_is_imported) {
                              .require_zero_copy = true};
   CHECK_FAILS(vyre_dispatch(r.pipelines[ADD], &desc, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_COPY_NEEDED);
-  CHECK_HAS(st.fix, "vyre_buffer_import"); /* the same memory, bound so */
+  CHECK_HAS(st.fix, "vyre_buffer_import"); /* the fix imports the same memory */
   st = (vyre_status){0};
   CHECK_OK(vyre_buffer_destroy(r.device, y, &st), st);
   vyre_host_free(r.device, memory, sizeof(uint32_t[N]));
   vk_rig_close(&r);
 }
 
-static VKAPI_ATTR void VKAPI_CALL need_more(VkDevice device, VkBuffer buffer,
-                                            VkMemoryRequirements *out) {
-  vk_seen.real.GetBufferMemoryRequirements(device, buffer, out);
+static VKAPI_ATTR void VKAPI_CALL require_more_bytes(
+    VkDevice device, VkBuffer buffer, VkMemoryRequirements *out) {
+  vk_calls.real.GetBufferMemoryRequirements(device, buffer, out);
   out->size += out->alignment;
 }
 
 static VKAPI_ATTR VkResult VKAPI_CALL
-take_any_type(VkDevice device, VkExternalMemoryHandleTypeFlagBits type,
-              const void *host, VkMemoryHostPointerPropertiesEXT *out) {
+allow_any_type(VkDevice device, VkExternalMemoryHandleTypeFlagBits type,
+               const void *host, VkMemoryHostPointerPropertiesEXT *out) {
   (void)device, (void)type, (void)host;
   out->memoryTypeBits = UINT32_MAX;
   return VK_SUCCESS;
 }
 
-/* Where a buffer over it needs more than it is, or has only types of memory that are
- * for those who asked for them. */
-TEST(memory_of_the_caller_that_does_not_fit_is_refused) {
+/* The buffer needs more bytes than the memory has, or allows only memory types
+ * with special properties. */
+TEST(unsuitable_host_memory_is_rejected) {
   for (int i = 0; i < 2; i++) {
     vk_rig r;
     vyre_status st = {0};
@@ -478,9 +482,9 @@ TEST(memory_of_the_caller_that_does_not_fit_is_refused) {
       vk_physical_device own = *r.own->physical;
       CHECK_OK(vyre_host_alloc(r.device, 4096, &memory, &st), st);
       if (i == 0) {
-        r.own->api.GetBufferMemoryRequirements = need_more;
+        r.own->api.GetBufferMemoryRequirements = require_more_bytes;
       } else {
-        r.own->api.GetMemoryHostPointerPropertiesEXT = take_any_type;
+        r.own->api.GetMemoryHostPointerPropertiesEXT = allow_any_type;
         for (uint32_t k = 0; k < own.memory.memoryTypeCount; k++) {
           own.memory.memoryTypes[k].propertyFlags |=
               VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD;
@@ -496,7 +500,7 @@ TEST(memory_of_the_caller_that_does_not_fit_is_refused) {
   }
 }
 
-/* An instance, a device and a queue as an application has them. */
+/* The Vulkan objects of an application. */
 typedef struct app {
   PFN_vkGetInstanceProcAddr get;
   VkInstance instance;
@@ -519,12 +523,13 @@ static void app_open_with(app *a, const VkPhysicalDeviceFeatures *features,
                           bool is_extended) {
   static const float one = 1;
   *a = (app){.get = vk_instance_find()->get_proc_addr};
-  const VkApplicationInfo about = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
-                                   .apiVersion = VK_API_VERSION_1_2};
-  const VkInstanceCreateInfo made = {
+  const VkApplicationInfo application = {
+      .sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
+      .apiVersion = VK_API_VERSION_1_2};
+  const VkInstanceCreateInfo info = {
       .sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
-      .pApplicationInfo = &about};
-  CHECK(APP_CALL(a, CreateInstance)(&made, NULL, &a->instance) == VK_SUCCESS);
+      .pApplicationInfo = &application};
+  CHECK(APP_CALL(a, CreateInstance)(&info, NULL, &a->instance) == VK_SUCCESS);
   uint32_t count = 1;
   CHECK(APP_CALL(a, EnumeratePhysicalDevices)(a->instance, &count,
                                               &a->physical) >= 0);
@@ -568,21 +573,23 @@ static void app_unlock(void *self) {
   ((app *)self)->unlocked++;
 }
 
-/* Few features: narrow elements and 64-bit integers are done without. */
-TEST(runs_on_a_device_of_the_caller) {
+/* The external device has no 64-bit integers and no narrow elements; lowering
+ * replaces them. */
+TEST(runs_on_an_external_device) {
   app a;
   vk_rig r = {.heap = {.left = -1}};
   vyre_status st = {0};
   app_open(&a, &(VkPhysicalDeviceFeatures){0});
-  vyre_vulkan_handles given = {.instance = a.instance,
-                               .physical_device = a.physical,
-                               .device = a.device,
-                               .queue = a.queue,
-                               .features = &a.features,
-                               .lock_queue = app_lock,
-                               .unlock_queue = app_unlock,
-                               .queue_user_data = &a};
-  CHECK_OK(vyre_device_open_external_vulkan(NULL, &given, &r.device, &st), st);
+  vyre_vulkan_handles handles = {.instance = a.instance,
+                                 .physical_device = a.physical,
+                                 .device = a.device,
+                                 .queue = a.queue,
+                                 .features = &a.features,
+                                 .lock_queue = app_lock,
+                                 .unlock_queue = app_unlock,
+                                 .queue_user_data = &a};
+  CHECK_OK(vyre_device_open_external_vulkan(NULL, &handles, &r.device, &st),
+           st);
   r.own = (vk_device *)r.device;
   CHECK(r.own->handle == a.device && r.own->timeline);
   CHECK(!vyre_device_get_caps(r.device)->has_f64);
@@ -591,20 +598,21 @@ TEST(runs_on_a_device_of_the_caller) {
   check_ids(&r, 5, 6, 7);
   CHECK(a.locked > 0 && a.locked == a.unlocked);
   vk_rig_close(&r);
-  vyre_device *none = NULL;
-  given.queue_family = 77;
-  CHECK_FAILS(vyre_device_open_external_vulkan(NULL, &given, &none, &st), st,
-              VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
-  given.queue = NULL;
-  CHECK(vyre_device_open_external_vulkan(NULL, &given, &none, NULL) ==
+  vyre_device *device = NULL;
+  handles.queue_family = 77;
+  CHECK_FAILS(vyre_device_open_external_vulkan(NULL, &handles, &device, &st),
+              st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
+  handles.queue = NULL;
+  CHECK(vyre_device_open_external_vulkan(NULL, &handles, &device, NULL) ==
         VYRE_INVALID_ARGUMENT);
-  CHECK(!none);
-  APP_CALL(&a, DestroyDevice)(a.device, NULL); /* still there */
+  CHECK(!device);
+  APP_CALL(&a, DestroyDevice)(a.device,
+                              NULL); /* the application still owns it */
   APP_CALL(&a, DestroyInstance)(a.instance, NULL);
 }
 
-/* f64 is of use only with integers of as many bits; each of these is probed. */
-TEST(runs_on_devices_of_the_caller_with_f64) {
+/* f64 needs 64-bit integers. Each device is probed. */
+TEST(runs_on_external_devices_with_f64) {
   static const VkPhysicalDeviceFeatures cases[] = {
       {.shaderFloat64 = VK_TRUE},
       {.shaderFloat64 = VK_TRUE, .shaderInt64 = VK_TRUE}};
@@ -613,12 +621,12 @@ TEST(runs_on_devices_of_the_caller_with_f64) {
     vk_rig r = {.heap = {.left = -1}};
     vyre_status st = {0};
     app_open(&a, &cases[i]);
-    vyre_vulkan_handles given = {.instance = a.instance,
-                                 .physical_device = a.physical,
-                                 .device = a.device,
-                                 .queue = a.queue,
-                                 .features = &a.features};
-    CHECK_OK(vyre_device_open_external_vulkan(NULL, &given, &r.device, &st),
+    vyre_vulkan_handles handles = {.instance = a.instance,
+                                   .physical_device = a.physical,
+                                   .device = a.device,
+                                   .queue = a.queue,
+                                   .features = &a.features};
+    CHECK_OK(vyre_device_open_external_vulkan(NULL, &handles, &r.device, &st),
              st);
     r.own = (vk_device *)r.device;
     CHECK(vyre_device_get_caps(r.device)->has_f64 ==
@@ -631,26 +639,27 @@ TEST(runs_on_devices_of_the_caller_with_f64) {
   }
 }
 
-static void import_nothing(VkPhysicalDevice physical,
-                           const VkPhysicalDeviceExternalBufferInfo *asked,
-                           VkExternalBufferProperties *found) {
+static void report_no_import(VkPhysicalDevice physical,
+                             const VkPhysicalDeviceExternalBufferInfo *query,
+                             VkExternalBufferProperties *found) {
   (void)physical;
-  CHECK(asked->handleType ==
+  CHECK(query->handleType ==
         VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT);
-  CHECK(asked->usage & VK_BUFFER_USAGE_STORAGE_BUFFER_BIT);
+  CHECK(query->usage & VK_BUFFER_USAGE_STORAGE_BUFFER_BIT);
   found->externalMemoryProperties = (VkExternalMemoryProperties){0};
 }
 
-static PFN_vkVoidFunction get_less(VkInstance instance, const char *name) {
+static PFN_vkVoidFunction get_without_import(VkInstance instance,
+                                             const char *name) {
   if (strcmp(name, "vkGetPhysicalDeviceExternalBufferProperties") == 0) {
-    return (PFN_vkVoidFunction)import_nothing;
+    return (PFN_vkVoidFunction)report_no_import;
   }
   return vk_instance_find()->get_proc_addr(instance, name);
 }
 
-/* Extensions and features that were brought are used; memory of the caller only if
- * the driver takes it for buffers of these uses. */
-TEST(a_device_of_the_caller_has_what_was_brought) {
+/* Only extensions and features that the application enabled are used. Host
+ * memory is imported only if the driver allows it for these buffers. */
+TEST(external_devices_use_enabled_features_only) {
   static const struct {
     bool is_extended, takes_memory;
   } cases[] = {{false, false}, {true, true}, {true, false}};
@@ -659,7 +668,7 @@ TEST(a_device_of_the_caller_has_what_was_brought) {
     vk_rig r = {.heap = {.left = -1}};
     vyre_status st = {0};
     app_open_with(&a, &(VkPhysicalDeviceFeatures){0}, cases[i].is_extended);
-    vyre_vulkan_handles given = {
+    vyre_vulkan_handles handles = {
         .instance = a.instance,
         .physical_device = a.physical,
         .device = a.device,
@@ -668,10 +677,10 @@ TEST(a_device_of_the_caller_has_what_was_brought) {
         .extensions = app_extensions,
         .extension_count = cases[i].is_extended ? 2 : 0};
     if (!cases[i].takes_memory) {
-      PFN_vkGetInstanceProcAddr less = get_less;
-      memcpy(&given.get_instance_proc_addr, &less, sizeof less);
+      PFN_vkGetInstanceProcAddr get_proc = get_without_import;
+      memcpy(&handles.get_instance_proc_addr, &get_proc, sizeof get_proc);
     }
-    CHECK_OK(vyre_device_open_external_vulkan(NULL, &given, &r.device, &st),
+    CHECK_OK(vyre_device_open_external_vulkan(NULL, &handles, &r.device, &st),
              st);
     r.own = (vk_device *)r.device;
     CHECK(vyre_device_get_caps(r.device)->imports_host_memory ==
@@ -685,17 +694,17 @@ TEST(a_device_of_the_caller_has_what_was_brought) {
   }
 }
 
-TEST(halves_of_what_is_brought_are_refused) {
+TEST(incomplete_external_handles_are_rejected) {
   app a;
   app_open(&a, &(VkPhysicalDeviceFeatures){0});
-  const vyre_vulkan_handles whole = {.instance = a.instance,
-                                     .physical_device = a.physical,
-                                     .device = a.device,
-                                     .queue = a.queue,
-                                     .features = &a.features};
-  vyre_vulkan_handles cases[] = {whole, whole, whole, whole};
-  static const char *const says[] = {"unlock_queue", "lock_queue",
-                                     "'extensions'", "'extensions[...]'"};
+  const vyre_vulkan_handles complete = {.instance = a.instance,
+                                        .physical_device = a.physical,
+                                        .device = a.device,
+                                        .queue = a.queue,
+                                        .features = &a.features};
+  vyre_vulkan_handles cases[] = {complete, complete, complete, complete};
+  static const char *const expected[] = {"unlock_queue", "lock_queue",
+                                         "'extensions'", "'extensions[...]'"};
   static const char *const names[] = {"VK_KHR_maintenance1", NULL};
   cases[0].lock_queue = app_lock;
   cases[1].unlock_queue = app_unlock;
@@ -703,18 +712,18 @@ TEST(halves_of_what_is_brought_are_refused) {
   cases[3].extension_count = 2;
   cases[3].extensions = names;
   for (int i = 0; i < 4; i++) {
-    vyre_device *none;
+    vyre_device *device;
     vyre_status st = {0};
-    CHECK_U64(vyre_device_open_external_vulkan(NULL, &cases[i], &none, &st),
+    CHECK_U64(vyre_device_open_external_vulkan(NULL, &cases[i], &device, &st),
               VYRE_INVALID_ARGUMENT);
-    CHECK_HAS(st.message, says[i]);
-    CHECK(!none);
+    CHECK_HAS(st.message, expected[i]);
+    CHECK(!device);
   }
   APP_CALL(&a, DestroyDevice)(a.device, NULL);
   APP_CALL(&a, DestroyInstance)(a.instance, NULL);
 }
 
-TEST(tells_the_time_of_the_device) {
+TEST(reports_device_time) {
   vk_rig r;
   vyre_status st = {0};
   begin(&r, "");
@@ -734,24 +743,24 @@ TEST(tells_the_time_of_the_device) {
   vk_rig_close(&r);
 }
 
-VK_TEST_MAIN(TEST_ENTRY(runs_in_every_way),
+VK_TEST_MAIN(TEST_ENTRY(runs_with_every_memory_and_wait_option),
              TEST_ENTRY(a_warm_dispatch_records_nothing),
              TEST_ENTRY(a_batch_is_one_submission),
-             TEST_ENTRY(residents_are_bound_where_they_are),
-             TEST_ENTRY(residents_at_any_offset),
+             TEST_ENTRY(device_buffers_are_bound_directly),
+             TEST_ENTRY(device_buffers_at_any_offset),
              TEST_ENTRY(layouts_are_shared),
-             TEST_ENTRY(grids_beyond_what_a_dispatch_takes),
-             TEST_ENTRY(long_dispatches_go_in_parts),
-             TEST_ENTRY(grid_barriers_in_every_way),
-             TEST_ENTRY(buffers_beyond_the_range_are_refused),
-             TEST_ENTRY(a_launch_block_beyond_the_range_is_refused),
-             TEST_ENTRY(more_elements_than_a_signed_index_reaches_are_refused),
+             TEST_ENTRY(grids_larger_than_one_vulkan_dispatch),
+             TEST_ENTRY(long_dispatches_are_split),
+             TEST_ENTRY(grid_barriers_with_every_option),
+             TEST_ENTRY(buffers_larger_than_the_range_are_rejected),
+             TEST_ENTRY(launch_blocks_larger_than_the_range_are_rejected),
+             TEST_ENTRY(more_elements_than_a_signed_index_are_rejected),
              TEST_ENTRY(another_open_reuses_the_instance),
-             TEST_ENTRY(lives_beside_a_cpu_device),
-             TEST_ENTRY(memory_of_the_caller_is_imported),
-             TEST_ENTRY(memory_of_the_caller_that_does_not_fit_is_refused),
-             TEST_ENTRY(runs_on_a_device_of_the_caller),
-             TEST_ENTRY(runs_on_devices_of_the_caller_with_f64),
-             TEST_ENTRY(a_device_of_the_caller_has_what_was_brought),
-             TEST_ENTRY(halves_of_what_is_brought_are_refused),
-             TEST_ENTRY(tells_the_time_of_the_device))
+             TEST_ENTRY(works_next_to_a_cpu_device),
+             TEST_ENTRY(host_memory_is_imported),
+             TEST_ENTRY(unsuitable_host_memory_is_rejected),
+             TEST_ENTRY(runs_on_an_external_device),
+             TEST_ENTRY(runs_on_external_devices_with_f64),
+             TEST_ENTRY(external_devices_use_enabled_features_only),
+             TEST_ENTRY(incomplete_external_handles_are_rejected),
+             TEST_ENTRY(reports_device_time))

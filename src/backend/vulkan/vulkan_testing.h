@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* For tests of the backend: a device under validation layers whose calls are
- * counted, and can fail. */
+/* Test support: a device under validation layers whose Vulkan calls are counted
+ * and can be made to fail. */
 #ifndef VYRE_BACKEND_VULKAN_TESTING_H
 #define VYRE_BACKEND_VULKAN_TESTING_H
 
@@ -13,14 +13,14 @@
 #include "backend/vulkan/device/instance.h"
 #include "support/check.h"
 
-/* --- what layers say ------------------------------------------------------ */
+/* --- layer messages ------------------------------------------------------- */
 
 static atomic_uint vk_messages;
 
 static inline VKAPI_ATTR VkBool32 VKAPI_CALL
-vk_told(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
-        VkDebugUtilsMessageTypeFlagsEXT types,
-        const VkDebugUtilsMessengerCallbackDataEXT *data, void *self) {
+vk_on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
+              VkDebugUtilsMessageTypeFlagsEXT types,
+              const VkDebugUtilsMessengerCallbackDataEXT *data, void *self) {
   (void)severity, (void)types, (void)self;
   printf("    layer: %s\n", data->pMessage);
   atomic_fetch_add(&vk_messages, 1);
@@ -43,10 +43,9 @@ static inline bool vk_has_layer(const char *name) {
   return false;
 }
 
-/* --- calls ---------------------------------------------------------------- */
+/* --- counted calls -------------------------------------------------------- */
 
-/* Things of the device that are made and destroyed: X(made by, destroyed by,
- * what). */
+/* Vulkan objects: X(create function, destroy function, type). */
 #define VK_OBJECTS(X)                                              \
   X(CreateBuffer, DestroyBuffer, VkBuffer)                         \
   X(CreateShaderModule, DestroyShaderModule, VkShaderModule)       \
@@ -63,22 +62,24 @@ static inline bool vk_has_layer(const char *name) {
 static struct {
   vk_api real;
   atomic_uint begins, updates, submits, waits, copies, pipelines, idles;
-  atomic_int live;              /* objects that were made and not destroyed */
-  atomic_long allocations_left; /* until one fails; negative: never */
-  atomic_uint failed;           /* that did */
+  atomic_int live; /* objects that were not destroyed yet */
+  /* Allocations before one fails; negative: none fails. */
+  atomic_long allocations_left;
+  atomic_uint failed; /* number of failed ones */
   VkResult allocation_result, submit_result, wait_result, idle_result;
-  void (*called)(void); /* before commands are recorded or submitted; or NULL */
-} vk_seen;
+  /* Called before commands are recorded or submitted; or NULL. */
+  void (*called)(void);
+} vk_calls;
 
-static inline void vk_tell_called(void) {
-  if (vk_seen.called) vk_seen.called();
+static inline void vk_notify_call(void) {
+  if (vk_calls.called) vk_calls.called();
 }
 
-/* Whether this allocation is to fail. */
-static inline bool vk_fails(void) {
-  if (atomic_load(&vk_seen.allocations_left) < 0) return false;
-  if (atomic_fetch_sub(&vk_seen.allocations_left, 1) != 0) return false;
-  atomic_fetch_add(&vk_seen.failed, 1);
+/* Returns true if this allocation is to fail. */
+static inline bool vk_should_fail(void) {
+  if (atomic_load(&vk_calls.allocations_left) < 0) return false;
+  if (atomic_fetch_sub(&vk_calls.allocations_left, 1) != 0) return false;
+  atomic_fetch_add(&vk_calls.failed, 1);
   return true;
 }
 
@@ -87,15 +88,15 @@ static inline bool vk_fails(void) {
   static inline VKAPI_ATTR VkResult VKAPI_CALL vk_##create(               \
       VkDevice device, const Vk##create##Info_ *info,                     \
       const VkAllocationCallbacks *calls, type *out) {                    \
-    if (vk_fails()) return vk_seen.allocation_result;                     \
-    VkResult result = vk_seen.real.create(device, info, calls, out);      \
-    if (result == VK_SUCCESS) atomic_fetch_add(&vk_seen.live, 1);         \
+    if (vk_should_fail()) return vk_calls.allocation_result;              \
+    VkResult result = vk_calls.real.create(device, info, calls, out);     \
+    if (result == VK_SUCCESS) atomic_fetch_add(&vk_calls.live, 1);        \
     return result;                                                        \
   }                                                                       \
   static inline VKAPI_ATTR void VKAPI_CALL vk_##destroy(                  \
       VkDevice device, type object, const VkAllocationCallbacks *calls) { \
-    if (object) atomic_fetch_sub(&vk_seen.live, 1);                       \
-    vk_seen.real.destroy(device, object, calls);                          \
+    if (object) atomic_fetch_sub(&vk_calls.live, 1);                      \
+    vk_calls.real.destroy(device, object, calls);                         \
   }
 /* NOLINTEND(bugprone-macro-parentheses) */
 typedef VkBufferCreateInfo VkCreateBufferInfo_;
@@ -114,133 +115,133 @@ VK_OBJECTS(X)
 static inline VKAPI_ATTR VkResult VKAPI_CALL
 vk_AllocateMemory(VkDevice device, const VkMemoryAllocateInfo *info,
                   const VkAllocationCallbacks *calls, VkDeviceMemory *out) {
-  if (vk_fails()) return vk_seen.allocation_result;
-  VkResult result = vk_seen.real.AllocateMemory(device, info, calls, out);
-  if (result == VK_SUCCESS) atomic_fetch_add(&vk_seen.live, 1);
+  if (vk_should_fail()) return vk_calls.allocation_result;
+  VkResult result = vk_calls.real.AllocateMemory(device, info, calls, out);
+  if (result == VK_SUCCESS) atomic_fetch_add(&vk_calls.live, 1);
   return result;
 }
 
 static inline VKAPI_ATTR void VKAPI_CALL vk_FreeMemory(
     VkDevice device, VkDeviceMemory memory, const VkAllocationCallbacks *c) {
-  if (memory) atomic_fetch_sub(&vk_seen.live, 1);
-  vk_seen.real.FreeMemory(device, memory, c);
+  if (memory) atomic_fetch_sub(&vk_calls.live, 1);
+  vk_calls.real.FreeMemory(device, memory, c);
 }
 
 static inline VKAPI_ATTR VkResult VKAPI_CALL vk_CreateComputePipelines(
     VkDevice device, VkPipelineCache cache, uint32_t count,
     const VkComputePipelineCreateInfo *info, const VkAllocationCallbacks *calls,
     VkPipeline *out) {
-  if (vk_fails()) return vk_seen.allocation_result;
-  atomic_fetch_add(&vk_seen.pipelines, count);
-  VkResult result = vk_seen.real.CreateComputePipelines(device, cache, count,
-                                                        info, calls, out);
-  if (result == VK_SUCCESS) atomic_fetch_add(&vk_seen.live, 1);
+  if (vk_should_fail()) return vk_calls.allocation_result;
+  atomic_fetch_add(&vk_calls.pipelines, count);
+  VkResult result = vk_calls.real.CreateComputePipelines(device, cache, count,
+                                                         info, calls, out);
+  if (result == VK_SUCCESS) atomic_fetch_add(&vk_calls.live, 1);
   return result;
 }
 
 static inline VKAPI_ATTR void VKAPI_CALL vk_DestroyPipeline(
     VkDevice device, VkPipeline pipeline, const VkAllocationCallbacks *c) {
-  if (pipeline) atomic_fetch_sub(&vk_seen.live, 1);
-  vk_seen.real.DestroyPipeline(device, pipeline, c);
+  if (pipeline) atomic_fetch_sub(&vk_calls.live, 1);
+  vk_calls.real.DestroyPipeline(device, pipeline, c);
 }
 
 static inline VKAPI_ATTR VkResult VKAPI_CALL
 vk_AllocateDescriptorSets(VkDevice device, const VkDescriptorSetAllocateInfo *i,
                           VkDescriptorSet *out) {
-  if (vk_fails()) return vk_seen.allocation_result;
-  return vk_seen.real.AllocateDescriptorSets(device, i, out);
+  if (vk_should_fail()) return vk_calls.allocation_result;
+  return vk_calls.real.AllocateDescriptorSets(device, i, out);
 }
 
 static inline VKAPI_ATTR VkResult VKAPI_CALL
 vk_AllocateCommandBuffers(VkDevice device, const VkCommandBufferAllocateInfo *i,
                           VkCommandBuffer *out) {
-  if (vk_fails()) return vk_seen.allocation_result;
-  return vk_seen.real.AllocateCommandBuffers(device, i, out);
+  if (vk_should_fail()) return vk_calls.allocation_result;
+  return vk_calls.real.AllocateCommandBuffers(device, i, out);
 }
 
 static inline VKAPI_ATTR VkResult VKAPI_CALL
 vk_MapMemory(VkDevice device, VkDeviceMemory memory, VkDeviceSize offset,
              VkDeviceSize size, VkMemoryMapFlags flags, void **out) {
-  if (vk_fails()) return vk_seen.allocation_result;
-  return vk_seen.real.MapMemory(device, memory, offset, size, flags, out);
+  if (vk_should_fail()) return vk_calls.allocation_result;
+  return vk_calls.real.MapMemory(device, memory, offset, size, flags, out);
 }
 
 static inline VKAPI_ATTR VkResult VKAPI_CALL vk_BeginCommandBuffer(
     VkCommandBuffer commands, const VkCommandBufferBeginInfo *info) {
-  if (vk_fails()) return vk_seen.allocation_result;
-  atomic_fetch_add(&vk_seen.begins, 1);
-  vk_tell_called();
-  return vk_seen.real.BeginCommandBuffer(commands, info);
+  if (vk_should_fail()) return vk_calls.allocation_result;
+  atomic_fetch_add(&vk_calls.begins, 1);
+  vk_notify_call();
+  return vk_calls.real.BeginCommandBuffer(commands, info);
 }
 
 static inline VKAPI_ATTR VkResult VKAPI_CALL
 vk_EndCommandBuffer(VkCommandBuffer commands) {
-  if (vk_fails()) return vk_seen.allocation_result;
-  return vk_seen.real.EndCommandBuffer(commands);
+  if (vk_should_fail()) return vk_calls.allocation_result;
+  return vk_calls.real.EndCommandBuffer(commands);
 }
 
 static inline VKAPI_ATTR void VKAPI_CALL vk_UpdateDescriptorSets(
     VkDevice device, uint32_t writes, const VkWriteDescriptorSet *list,
     uint32_t copies, const VkCopyDescriptorSet *more) {
-  atomic_fetch_add(&vk_seen.updates, 1);
-  vk_seen.real.UpdateDescriptorSets(device, writes, list, copies, more);
+  atomic_fetch_add(&vk_calls.updates, 1);
+  vk_calls.real.UpdateDescriptorSets(device, writes, list, copies, more);
 }
 
 static inline VKAPI_ATTR VkResult VKAPI_CALL vk_QueueSubmit(
     VkQueue queue, uint32_t count, const VkSubmitInfo *infos, VkFence fence) {
-  atomic_fetch_add(&vk_seen.submits, 1);
-  vk_tell_called();
-  if (vk_seen.submit_result != VK_SUCCESS) return vk_seen.submit_result;
-  return vk_seen.real.QueueSubmit(queue, count, infos, fence);
+  atomic_fetch_add(&vk_calls.submits, 1);
+  vk_notify_call();
+  if (vk_calls.submit_result != VK_SUCCESS) return vk_calls.submit_result;
+  return vk_calls.real.QueueSubmit(queue, count, infos, fence);
 }
 
-/* A wait for a device that is lost comes back when it is idle all the same; one
- * that fails otherwise at once. */
-static inline bool vk_waits(void) {
-  return vk_seen.wait_result == VK_SUCCESS ||
-         vk_seen.wait_result == VK_ERROR_DEVICE_LOST;
+/* Returns true if a wait really waits. On a lost device it still waits until
+ * the work ended; with another failure it returns at once. */
+static inline bool vk_should_wait(void) {
+  return vk_calls.wait_result == VK_SUCCESS ||
+         vk_calls.wait_result == VK_ERROR_DEVICE_LOST;
 }
 
 static inline VKAPI_ATTR VkResult VKAPI_CALL vk_QueueWaitIdle(VkQueue queue) {
-  atomic_fetch_add(&vk_seen.idles, 1);
-  VkResult result = vk_seen.real.QueueWaitIdle(queue);
-  return vk_seen.idle_result != VK_SUCCESS ? vk_seen.idle_result : result;
+  atomic_fetch_add(&vk_calls.idles, 1);
+  VkResult result = vk_calls.real.QueueWaitIdle(queue);
+  return vk_calls.idle_result != VK_SUCCESS ? vk_calls.idle_result : result;
 }
 
 static inline VKAPI_ATTR VkResult VKAPI_CALL vk_WaitSemaphores(
     VkDevice device, const VkSemaphoreWaitInfo *info, uint64_t timeout) {
-  atomic_fetch_add(&vk_seen.waits, 1);
-  if (!vk_waits()) return vk_seen.wait_result;
-  VkResult result = vk_seen.real.WaitSemaphores(device, info, timeout);
-  return vk_seen.wait_result != VK_SUCCESS ? vk_seen.wait_result : result;
+  atomic_fetch_add(&vk_calls.waits, 1);
+  if (!vk_should_wait()) return vk_calls.wait_result;
+  VkResult result = vk_calls.real.WaitSemaphores(device, info, timeout);
+  return vk_calls.wait_result != VK_SUCCESS ? vk_calls.wait_result : result;
 }
 
 static inline VKAPI_ATTR VkResult VKAPI_CALL
 vk_WaitForFences(VkDevice device, uint32_t count, const VkFence *fences,
                  VkBool32 all, uint64_t timeout) {
-  atomic_fetch_add(&vk_seen.waits, 1);
-  if (!vk_waits()) return vk_seen.wait_result;
+  atomic_fetch_add(&vk_calls.waits, 1);
+  if (!vk_should_wait()) return vk_calls.wait_result;
   VkResult result =
-      vk_seen.real.WaitForFences(device, count, fences, all, timeout);
-  return vk_seen.wait_result != VK_SUCCESS ? vk_seen.wait_result : result;
+      vk_calls.real.WaitForFences(device, count, fences, all, timeout);
+  return vk_calls.wait_result != VK_SUCCESS ? vk_calls.wait_result : result;
 }
 
 static inline VKAPI_ATTR void VKAPI_CALL
 vk_CmdCopyBuffer(VkCommandBuffer commands, VkBuffer from, VkBuffer to,
                  uint32_t count, const VkBufferCopy *regions) {
-  atomic_fetch_add(&vk_seen.copies, 1);
-  vk_tell_called();
-  vk_seen.real.CmdCopyBuffer(commands, from, to, count, regions);
+  atomic_fetch_add(&vk_calls.copies, 1);
+  vk_notify_call();
+  vk_calls.real.CmdCopyBuffer(commands, from, to, count, regions);
 }
 
 static inline VKAPI_ATTR void VKAPI_CALL
 vk_CmdDispatch(VkCommandBuffer commands, uint32_t x, uint32_t y, uint32_t z) {
-  vk_tell_called();
-  vk_seen.real.CmdDispatch(commands, x, y, z);
+  vk_notify_call();
+  vk_calls.real.CmdDispatch(commands, x, y, z);
 }
 
 static inline void vk_patch(vk_api *api) {
-  vk_seen.real = *api;
+  vk_calls.real = *api;
 #define X(create, destroy, type) \
   api->create = vk_##create;     \
   api->destroy = vk_##destroy;
@@ -264,38 +265,38 @@ static inline void vk_patch(vk_api *api) {
   api->CmdDispatch = vk_CmdDispatch;
 }
 
-/* --- instances and devices that are made ---------------------------------- */
+/* --- counted instances and devices ---------------------------------------- */
 
 static struct {
   PFN_vkGetInstanceProcAddr real;
   PFN_vkCreateInstance create_instance;
   PFN_vkCreateDevice create_device;
   atomic_uint instances, devices;
-} vk_made;
+} vk_created;
 
 static inline VKAPI_ATTR VkResult VKAPI_CALL
 vk_CreateInstance(const VkInstanceCreateInfo *info,
                   const VkAllocationCallbacks *calls, VkInstance *out) {
-  atomic_fetch_add(&vk_made.instances, 1);
-  return vk_made.create_instance(info, calls, out);
+  atomic_fetch_add(&vk_created.instances, 1);
+  return vk_created.create_instance(info, calls, out);
 }
 
 static inline VKAPI_ATTR VkResult VKAPI_CALL
 vk_CreateDevice(VkPhysicalDevice physical, const VkDeviceCreateInfo *info,
                 const VkAllocationCallbacks *calls, VkDevice *out) {
-  atomic_fetch_add(&vk_made.devices, 1);
-  return vk_made.create_device(physical, info, calls, out);
+  atomic_fetch_add(&vk_created.devices, 1);
+  return vk_created.create_device(physical, info, calls, out);
 }
 
 static inline VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL
 vk_GetInstanceProcAddr(VkInstance instance, const char *name) {
-  PFN_vkVoidFunction found = vk_made.real(instance, name);
+  PFN_vkVoidFunction found = vk_created.real(instance, name);
   if (found && strcmp(name, "vkCreateInstance") == 0) {
-    vk_made.create_instance = (PFN_vkCreateInstance)found;
+    vk_created.create_instance = (PFN_vkCreateInstance)found;
     return (PFN_vkVoidFunction)vk_CreateInstance;
   }
   if (found && strcmp(name, "vkCreateDevice") == 0) {
-    vk_made.create_device = (PFN_vkCreateDevice)found;
+    vk_created.create_device = (PFN_vkCreateDevice)found;
     return (PFN_vkVoidFunction)vk_CreateDevice;
   }
   return found;
@@ -303,23 +304,23 @@ vk_GetInstanceProcAddr(VkInstance instance, const char *name) {
 
 static inline PFN_vkGetInstanceProcAddr vk_wrap(
     PFN_vkGetInstanceProcAddr real) {
-  vk_made.real = real;
+  vk_created.real = real;
   return vk_GetInstanceProcAddr;
 }
 
-/* --- a device, kernels ---------------------------------------------------- */
+/* --- the test rig --------------------------------------------------------- */
 
 typedef struct vk_rig {
   test_heap heap;
   vyre_context *context;
   vyre_device *device;
-  vk_device *own; /* the same */
+  vk_device *own; /* the same object */
   vyre_module *module;
   vyre_pipeline *pipelines[8];
 } vk_rig;
 
-/* The numeric probe takes seconds: what is on disk, or was found by an earlier
- * device of the process, is taken. */
+/* Opens a device. The float probe takes seconds, so its results come from the
+ * cache or from an earlier device of the process. */
 static inline void vk_rig_open(vk_rig *r, const char *options) {
   vyre_status st = {0};
   *r = (vk_rig){.heap = {.left = -1}};
@@ -347,30 +348,31 @@ static inline void vk_rig_compile(vk_rig *r, const char *text) {
   }
 }
 
-/* Nothing is left, neither of the host's memory nor of the device's objects;
- * and no layer said anything. */
+/* Releases everything. Checks that no host memory and no Vulkan objects remain,
+ * and that layers reported nothing. */
 static inline void vk_rig_close(vk_rig *r) {
   for (int i = 0; i < 8; i++) vyre_pipeline_release(r->pipelines[i]);
   vyre_module_release(r->module);
   vyre_device_release(r->device);
   vyre_context_release(r->context);
   CHECK_U64(r->heap.live_bytes, 0);
-  CHECK_U64((uint64_t)atomic_load(&vk_seen.live), 0);
+  CHECK_U64((uint64_t)atomic_load(&vk_calls.live), 0);
   CHECK_U64(atomic_load(&vk_messages), 0);
 }
 
-/* 0: there is a device to test; else what main returns. */
+/* Prepares the tests. Returns 0, or the exit code of main if there is no
+ * device. */
 static inline int vk_testing_begin(void) {
   static const char layer[] = "VK_LAYER_KHRONOS_validation";
   setenv("MESA_SHADER_CACHE_DISABLE", "true", 1);
-  /* A barrier that is missing, too: software devices never show it. */
+  /* Reports missing barriers, too: software devices hide them. */
   setenv("VK_LAYER_ENABLES",
          "VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT", 1);
-  atomic_store(&vk_seen.allocations_left, -1);
-  vk_seen.allocation_result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  atomic_store(&vk_calls.allocations_left, -1);
+  vk_calls.allocation_result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
   if (vk_has_layer(layer)) {
     vyre__vk_hooks.layer = layer;
-    vyre__vk_hooks.message = vk_told;
+    vyre__vk_hooks.message = vk_on_message;
   } else {
     printf("note: without %s (vulkan-validationlayers)\n", layer);
   }
@@ -380,7 +382,8 @@ static inline int vk_testing_begin(void) {
     printf("skipped: %s\n", instance->missing);
     return 77;
   }
-  vyre_device *device = NULL; /* finds numbers, where the cache has none */
+  /* Runs the float probe if the cache has no results. */
+  vyre_device *device = NULL;
   vyre_status st = {0};
   if (vyre_device_open(NULL, "vulkan", &device, &st) != VYRE_OK) {
     printf("FAIL open: %s\n", st.message);
@@ -391,8 +394,8 @@ static inline int vk_testing_begin(void) {
   return 0;
 }
 
-/* What drivers, loaders and layers keep until the process ends is not ours; of
- * what layers make by operator new, no more of the stack is known. */
+/* Memory that drivers, loaders and layers hold until the process ends is not a
+ * leak of vyre. The stack of allocations in layers is incomplete. */
 /* The name is the sanitizer's. NOLINTBEGIN(bugprone-reserved-identifier) */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void) {

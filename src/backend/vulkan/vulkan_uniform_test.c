@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Uniforms go with the launch block, in memory or as push constants, and rounds of
- * loops are counted where somebody limits them: what is recorded and made when, and
- * that nobody sees a difference. */
+/* Tests of uniforms and of iteration limits. Uniforms are in the launch block,
+ * in memory or as push constants; iterations are counted only if a launch
+ * limits them. */
 #include "backend/vulkan/pipeline.h"
 #include "backend/vulkan/vulkan_testing.h"
 
@@ -31,19 +31,19 @@ static const char kernels[] =
     "4000000000) { y[i] = s; return; } } }\n";
 enum { SCALE, PUT, MANY, SPIN, FOREVER, RETURNS };
 
-/* Where the block is, and how bytes come to the device. */
+/* Kinds of launch blocks and of memory. */
 static const struct {
   const char *options;
   bool pushes;
-} ways[] = {{"vulkan.push_constants=0", false},
-            {"vulkan.push_constants=1", true},
-            {"vulkan.push_constants=0,vulkan.staging=1", false},
-            {"vulkan.push_constants=1,vulkan.staging=1", true}};
-enum { WAYS = sizeof ways / sizeof ways[0], N = 300 };
+} configs[] = {{"vulkan.push_constants=0", false},
+               {"vulkan.push_constants=1", true},
+               {"vulkan.push_constants=0,vulkan.staging=1", false},
+               {"vulkan.push_constants=1,vulkan.staging=1", true}};
+enum { CONFIGS = sizeof configs / sizeof configs[0], N = 300 };
 
 static void begin(vk_rig *r, int way) {
-  vk_rig_open(r, ways[way].options);
-  CHECK(r->own->uses_push_constants == ways[way].pushes);
+  vk_rig_open(r, configs[way].options);
+  CHECK(r->own->uses_push_constants == configs[way].pushes);
   vk_rig_compile(r, kernels);
 }
 
@@ -51,7 +51,7 @@ static const vk_plan *plan_of(const vk_rig *r, int kernel) {
   return &((const vk_pipeline *)r->pipelines[kernel])->plan;
 }
 
-/* Descriptors of the program's own buffers. */
+/* Counts the descriptors of buffers of the program. */
 static unsigned bound_buffers(const vk_plan *plan) {
   unsigned count = 0;
   for (uint32_t i = 0; i < plan->descriptor_count; i++) {
@@ -61,15 +61,15 @@ static unsigned bound_buffers(const vk_plan *plan) {
 }
 
 TEST(uniforms_are_in_the_launch_block) {
-  for (int w = 0; w < WAYS; w++) {
+  for (int w = 0; w < CONFIGS; w++) {
     vk_rig r;
     begin(&r, w);
     const vk_plan *scale = plan_of(&r, SCALE), *many = plan_of(&r, MANY);
     CHECK_U64(bound_buffers(scale), 2);
-    /* y, the one that is read by index, and the one that is too long. */
+    /* y, the uniform with a dynamic index, and the one that is too long. */
     CHECK_U64(bound_buffers(many), 3);
-    CHECK((scale->push_bytes > 0) == ways[w].pushes);
-    CHECK((scale->block_bytes > 0) == !ways[w].pushes);
+    CHECK((scale->push_bytes > 0) == configs[w].pushes);
+    CHECK((scale->block_bytes > 0) == !configs[w].pushes);
     CHECK(many->push_bytes <= 128);
     vk_rig_close(&r);
   }
@@ -87,26 +87,26 @@ static void scale_once(vk_rig *r, uint32_t a) {
   for (uint32_t i = 0; i < N; i++) CHECK_U64(y[i], (uint64_t)a * x[i]);
 }
 
-/* Push constants are part of the commands: another value is recorded, and kept. */
-TEST(another_uniform_is_recorded_only_if_it_is_pushed) {
-  for (int w = 0; w < WAYS; w++) {
+/* Push constants are part of the commands: each new value is recorded once. */
+TEST(new_values_are_recorded_only_as_push_constants) {
+  for (int w = 0; w < CONFIGS; w++) {
     vk_rig r;
     begin(&r, w);
     scale_once(&r, 3);
-    unsigned begins = vk_seen.begins;
+    unsigned begins = vk_calls.begins;
     for (uint32_t k = 0; k < 5; k++) scale_once(&r, 3);
-    CHECK_U64(vk_seen.begins, begins);
+    CHECK_U64(vk_calls.begins, begins);
     for (uint32_t a = 10; a < 15; a++) scale_once(&r, a);
-    CHECK_U64(vk_seen.begins, begins + (ways[w].pushes ? 5 : 0));
+    CHECK_U64(vk_calls.begins, begins + (configs[w].pushes ? 5 : 0));
     for (uint32_t a = 10; a < 15; a++) scale_once(&r, a);
     scale_once(&r, 3);
-    CHECK_U64(vk_seen.begins, begins + (ways[w].pushes ? 5 : 0));
+    CHECK_U64(vk_calls.begins, begins + (configs[w].pushes ? 5 : 0));
     vk_rig_close(&r);
   }
 }
 
-/* Narrow and wide elements, each at its place, the length of one, and two that are
- * not in the block. */
+/* Narrow and wide elements, a length, and two uniforms that are not in the
+ * block. */
 TEST(uniforms_of_all_widths) {
   static const uint8_t bytes[3] = {1, 2, 250};
   static const uint64_t wide[2] = {5, UINT64_C(0x1234567890ABCDEF)};
@@ -116,7 +116,7 @@ TEST(uniforms_of_all_widths) {
   memcpy(&bits, &real[1], 4);
   for (uint32_t i = 0; i < 60; i++) longer[i] = 1000 * i;
   for (uint32_t i = 0; i < 40; i++) table[i] = i * i;
-  for (int w = 0; w < WAYS; w++) {
+  for (int w = 0; w < CONFIGS; w++) {
     vk_rig r;
     vyre_status st = {0};
     begin(&r, w);
@@ -138,14 +138,14 @@ TEST(uniforms_of_all_widths) {
   }
 }
 
-/* --- resident ones ---------------------------------------------------------------*/
+/* --- uniforms in device buffers ------------------------------------------- */
 
-typedef struct residents {
-  vyre_buffer x, y, a; /* a: longer than the kernel says, at an odd place */
+typedef struct device_buffers {
+  vyre_buffer x, y, a; /* a: longer than declared, bound at an offset */
   uint32_t in[N];
-} residents;
+} device_buffers;
 
-static void make_residents(vk_rig *r, residents *own) {
+static void create_device_buffers(vk_rig *r, device_buffers *own) {
   vyre_status st = {0};
   uint32_t a[4] = {9, 6, 9, 9};
   for (uint32_t i = 0; i < N; i++) own->in[i] = i + 5;
@@ -158,20 +158,20 @@ static void make_residents(vk_rig *r, residents *own) {
   CHECK_OK(vyre_buffer_upload(r->device, own->a, 0, a, sizeof a, &st), st);
 }
 
-static void check_scaled(vk_rig *r, const residents *own, uint32_t a) {
+static void check_scaled(vk_rig *r, const device_buffers *own, uint32_t a) {
   vyre_status st = {0};
   uint32_t y[N];
   CHECK_OK(vyre_buffer_download(r->device, own->y, 0, y, sizeof y, &st), st);
   for (uint32_t i = 0; i < N; i++) CHECK_U64(y[i], (uint64_t)a * own->in[i]);
 }
 
-TEST(resident_uniforms_are_what_they_are_now) {
-  for (int w = 0; w < WAYS; w++) {
+TEST(uniforms_in_device_buffers_are_current) {
+  for (int w = 0; w < CONFIGS; w++) {
     vk_rig r;
-    residents own;
+    device_buffers own;
     vyre_status st = {0};
     begin(&r, w);
-    make_residents(&r, &own);
+    create_device_buffers(&r, &own);
     vyre_input in[] = {{.buffer = own.x}, {.buffer = own.a, .offset = 4}};
     vyre_output out[] = {{.buffer = own.y}};
     vyre_dispatch_desc desc = {
@@ -188,15 +188,15 @@ TEST(resident_uniforms_are_what_they_are_now) {
 }
 
 static vyre_slot_range fixed(vyre_recording *rec,
-                             const vyre_slot_binding *what) {
+                             const vyre_slot_binding *binding) {
   uint32_t slot;
   vyre_status st = {0};
-  CHECK_OK(vyre_recording_add_fixed_slot(rec, what, &slot, &st), st);
+  CHECK_OK(vyre_recording_add_fixed_slot(rec, binding, &slot, &st), st);
   return vyre_slot_range_all(slot);
 }
 
-/* put writes what scale then takes as its uniform, in one recording. */
-static void record_both(vk_rig *r, const residents *own, uint32_t *v,
+/* Records `put`, which writes the uniform, and `scale`, which reads it. */
+static void record_both(vk_rig *r, const device_buffers *own, uint32_t *v,
                         vyre_recording **out) {
   vyre_status st = {0};
   CHECK_OK(vyre_recording_create(r->device, out, &st), st);
@@ -223,15 +223,15 @@ static void record_both(vk_rig *r, const residents *own, uint32_t *v,
   CHECK_OK(vyre_recording_seal(*out, &st), st);
 }
 
-TEST(a_uniform_that_was_just_written) {
-  for (int w = 0; w < WAYS; w++) {
+TEST(uniforms_written_by_the_previous_launch) {
+  for (int w = 0; w < CONFIGS; w++) {
     vk_rig r;
-    residents own;
+    device_buffers own;
     vyre_status st = {0};
     vyre_recording *rec = NULL;
     uint32_t v = 40;
     begin(&r, w);
-    make_residents(&r, &own);
+    create_device_buffers(&r, &own);
     record_both(&r, &own, &v, &rec);
     for (; v < 45; v++) {
       CHECK_OK(vyre_recording_replay(rec, NULL, NULL, &st), st);
@@ -242,9 +242,9 @@ TEST(a_uniform_that_was_just_written) {
   }
 }
 
-/* --- rounds ----------------------------------------------------------------------*/
+/* --- iteration limits ----------------------------------------------------- */
 
-static vyre_code spin(vk_rig *r, int kernel, uint32_t n, uint64_t most,
+static vyre_code spin(vk_rig *r, int kernel, uint32_t n, uint64_t max,
                       uint32_t *out, vyre_status *st) {
   uint32_t y[8] = {0};
   vyre_input in[] = {vyre_input_bytes(y, sizeof y), vyre_input_bytes(&n, 4)};
@@ -253,14 +253,14 @@ static vyre_code spin(vk_rig *r, int kernel, uint32_t n, uint64_t most,
                              .input_count = kernel == SPIN ? 2 : 1,
                              .outputs = to,
                              .output_count = 1,
-                             .max_loop_iterations = most};
+                             .max_loop_iterations = max};
   *st = (vyre_status){0};
   vyre_code code = vyre_dispatch(r->pipelines[kernel], &desc, st);
   *out = y[7];
   return code;
 }
 
-TEST(rounds_are_counted_where_somebody_limits_them) {
+TEST(iterations_are_counted_only_if_limited) {
   vk_rig r;
   vyre_status st;
   uint32_t y;
@@ -279,28 +279,28 @@ TEST(rounds_are_counted_where_somebody_limits_them) {
   CHECK(st.kind == VYRE_KIND_OUT_OF_FUEL && strstr(st.message, "999"));
   CHECK(spin(&r, SPIN, 1, 1, &y, &st) == VYRE_OK && y == 1);
   CHECK(spin(&r, SPIN, 2, 1, &y, &st) == VYRE_DISPATCH_FAILED);
-  CHECK_OK(spin(&r, SPIN, 2000, 0, &y, &st), st); /* and without once more */
+  CHECK_OK(spin(&r, SPIN, 2000, 0, &y, &st), st); /* again without a limit */
   CHECK_U64(y, 2000);
   vk_rig_close(&r);
 }
 
-/* Nothing leaves them: not even the code behind them is there. */
-TEST(endless_loops_end_in_the_same_status) {
+/* Endless loops; the compiler may even remove the code after them. */
+TEST(endless_loops_run_out_of_fuel) {
   static const int endless[] = {FOREVER, RETURNS, SPIN};
-  static const uint64_t most[] = {0, 1, 1000, UINT32_MAX};
+  static const uint64_t max[] = {0, 1, 1000, UINT32_MAX};
   vk_rig r;
   vyre_status st;
   uint32_t y;
   begin(&r, 0);
-  bool ends_loops =
-      r.own->max_loop_iterations > 0; /* others take minutes for 2^32 */
+  /* Others need minutes for 2^32 iterations. */
+  bool has_loop_limit = r.own->max_loop_iterations > 0;
   for (size_t k = 0; k < sizeof endless / sizeof endless[0]; k++) {
-    for (size_t i = 0; i < sizeof most / sizeof most[0]; i++) {
-      if (!ends_loops && (most[i] == 0 || most[i] == UINT32_MAX)) continue;
-      vyre_code code = spin(&r, endless[k], UINT32_MAX, most[i], &y, &st);
+    for (size_t i = 0; i < sizeof max / sizeof max[0]; i++) {
+      if (!has_loop_limit && (max[i] == 0 || max[i] == UINT32_MAX)) continue;
+      vyre_code code = spin(&r, endless[k], UINT32_MAX, max[i], &y, &st);
       if (code != VYRE_DISPATCH_FAILED) {
-        printf("    kernel %d with %llu rounds\n", endless[k],
-               (unsigned long long)most[i]);
+        printf("    kernel %d with %llu iterations\n", endless[k],
+               (unsigned long long)max[i]);
       }
       CHECK(code == VYRE_DISPATCH_FAILED);
       CHECK(st.kind == VYRE_KIND_OUT_OF_FUEL && st.fix[0]);
@@ -310,9 +310,9 @@ TEST(endless_loops_end_in_the_same_status) {
 }
 
 VK_TEST_MAIN(TEST_ENTRY(uniforms_are_in_the_launch_block),
-             TEST_ENTRY(another_uniform_is_recorded_only_if_it_is_pushed),
+             TEST_ENTRY(new_values_are_recorded_only_as_push_constants),
              TEST_ENTRY(uniforms_of_all_widths),
-             TEST_ENTRY(resident_uniforms_are_what_they_are_now),
-             TEST_ENTRY(a_uniform_that_was_just_written),
-             TEST_ENTRY(rounds_are_counted_where_somebody_limits_them),
-             TEST_ENTRY(endless_loops_end_in_the_same_status))
+             TEST_ENTRY(uniforms_in_device_buffers_are_current),
+             TEST_ENTRY(uniforms_written_by_the_previous_launch),
+             TEST_ENTRY(iterations_are_counted_only_if_limited),
+             TEST_ENTRY(endless_loops_run_out_of_fuel))

@@ -258,8 +258,8 @@ static vyre_code add_launch(batch *b, vyre__launch *l, size_t *done,
   if (code == VYRE_OK) return VYRE_OK;
   bool had_others = b->count > 0;
   VYRE_TRY(flush(b, done, st)); /* the launches before it still run */
-  if (had_others)
-    return run_alone(l, done, st); /* retry: their memory is free now */
+  /* Retry: their memory is free now. */
+  if (had_others) return run_alone(l, done, st);
   if (st) *st = inner;
   return code;
 }

@@ -412,8 +412,8 @@ static vyre_code choose_encoding(vk_command_list *own, vk_encoding **out,
       own->current = i;
       encoding->last_used = ++own->clock;
       *out = encoding;
-      vk_encoding_build_transfers(
-          encoding, &own->base); /* host memory may be bound elsewhere */
+      /* Host memory may be bound elsewhere. */
+      vk_encoding_build_transfers(encoding, &own->base);
       return VYRE_OK;
     }
     if (encoding->is_provisional ||

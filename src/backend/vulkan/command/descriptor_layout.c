@@ -30,9 +30,8 @@ static bool matches(const vk_layout *layout, const vk_plan *plan) {
 }
 
 VkDescriptorType vk_descriptor_type(const vyre__spirv_descriptor *d) {
-  bool is_block =
-      d->what ==
-      VYRE__SPIRV_BLOCK; /* each tile has a block at another offset */
+  /* Each tile has a block at another offset. */
+  bool is_block = d->what == VYRE__SPIRV_BLOCK;
   if (d->is_uniform) {
     return is_block ? VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC
                     : VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER;

@@ -325,8 +325,8 @@ static vyre_code run_iterations(vk_command_list *own, uint32_t iterations,
   VYRE_TRY(vk_submit(device, &commands, 1, &loop->encoding.submission, st));
   VYRE_TRY(vk_wait(device, &loop->encoding.submission, st));
   uint64_t ns = vyre__clock_ns() - start;
-  while (done <=
-         iterations) { /* the last word is the flag after all iterations */
+  /* The last word is the flag after all iterations. */
+  while (done <= iterations) {
     memcpy(&word, loop->words.host + 4 * (size_t)done, 4);
     if (word == 0) break;
     done++;

@@ -312,8 +312,8 @@ static void place_device_views(memory_layout *l) {
   const vk_device *device = device_of(dispatch);
   uint64_t alignment =
       device->physical->properties.limits.minStorageBufferOffsetAlignment;
-  if (alignment < 4)
-    alignment = 4; /* kernels access narrow elements through words */
+  /* Kernels access narrow elements through words. */
+  if (alignment < 4) alignment = 4;
   for (uint32_t i = 0; i < l->plan->buffer_count; i++) {
     if (!l->plan->buffers[i].is_bound || !l->launch->views[i].buffer ||
         dispatch->pipeline->uniform_uses[i] & VK_UNIFORM_IN_BLOCK) {
@@ -719,7 +719,7 @@ vyre_code vk_dispatch_record_all(vk_dispatch *dispatch,
   if (walk.is_done) return VYRE_OK;
   return VYRE_FAIL_WITH(
       st, VYRE_DISPATCH_FAILED, VYRE_KIND_NONE, NULL,
-      VYRE_NUMBERS({"workgroups", groups}, {"parts", VK_WINDOW_TILES}),
+      VYRE_NUMBERS({"workgroups", groups}, {"tiles", VK_WINDOW_TILES}),
       "report a bug, with the kernel and its grid",
       "kernel '%.60s': %llu workgroups in %d tiles do not cover its grid",
       dispatch->pipeline->base.program->name, (unsigned long long)groups,
@@ -825,7 +825,7 @@ vyre_code vk_dispatch_acquire(vk_pipeline *p, const vyre__launch *launch,
   *out = flags & VK_DISPATCH_INLINE ? NULL : find_idle(p, &k);
   if (*out) return VYRE_OK;
   *out = allocate(p, &k, flags);
-  if (!*out) return vyre__no_memory(st, "vulkan", "jobs", 1);
+  if (!*out) return vyre__no_memory(st, "vulkan", "encoded dispatches", 1);
   find_key_bytes(*out, launch);
   vyre_code code = encode(*out, launch, st);
   if (code == VYRE_OK) return VYRE_OK;

@@ -91,7 +91,7 @@ vyre_code vk_snapshot_uniforms(const vk_pipeline *p, const vyre__launch *launch,
                                vyre__launch *snapshot, vyre_status *st) {
   size_t count = p->base.program->buffer_count;
   vyre__view *views = NULL;
-  vyre__launch out = *launch; /* `out` and `launch` may be the same object */
+  vyre__launch out = *launch; /* `snapshot` may be `launch` */
   for (uint32_t i = 0; i < count; i++) {
     const vyre__view *view = &launch->views[i];
     if (!(p->uniform_uses[i] & uses) || (view->buffer && !device_memory))
@@ -121,13 +121,15 @@ vyre_code vk_snapshot_uniforms(const vk_pipeline *p, const vyre__launch *launch,
 /* --- duration ------------------------------------------------------------- */
 
 enum {
-  FIRST_GROUPS =
-      256, /* max workgroups in the first window of an unmeasured kernel */
+  /* Max workgroups in the first window of an unmeasured kernel. */
+  FIRST_GROUPS = 256,
   UNMEASURED_GROUP_NS = 2000000, /* assumed duration of one of its workgroups */
-  /* min workgroups of a window: a busy machine must not split to nothing */
+  /* Min workgroups of a window. On a busy machine measured times are too long,
+   * and windows would become tiny. */
   MIN_GROUPS = 64,
-  SLOW_FACTOR =
-      8, /* slower than expected by this factor: use less than MIN_GROUPS */
+  /* A kernel that is slower than MIN_GROUPS allows, by this factor, is really
+   * slow: its windows may be smaller. */
+  SLOW_FACTOR = 8,
   POLL_NS = 5000000 /* max time between two checks of the deadline */
 };
 
@@ -181,8 +183,8 @@ static void add_timing(vk_pipeline *p, uint64_t groups, uint64_t ns,
   uint64_t previous = atomic_load_explicit(&p->group_ps, memory_order_relaxed);
   if (groups == 0) return;
   uint64_t ps = ns * 1000 / groups + 1;
-  if (previous != 0 && ps > 2 * previous)
-    ps = 2 * previous; /* limits the effect of an interruption */
+  /* Limits the effect of an interruption. */
+  if (previous != 0 && ps > 2 * previous) ps = 2 * previous;
   if (previous == 0 || ps < previous || ns / 2 > target_ns) {
     atomic_store_explicit(&p->group_ps, ps, memory_order_relaxed);
   }

@@ -14,14 +14,15 @@ vyre_code vk_launch_run(vyre_pipeline *pipeline, vyre__launch *launch,
  * Errors: VYRE_INVALID_ARGUMENT. */
 vyre_code vk_launch_check(const vk_pipeline *pipeline,
                           const vyre__launch *launch, vyre_status *st);
-/* Sets @p out to a copy of @p launch whose uniforms with one of @p uses
+/* Sets @p snapshot to a copy of @p launch whose uniforms with one of @p uses
  * (vk_uniform_use) are private copies in the scratch arena, because the
  * caller's memory may change at any time. With @p device_memory, copies
  * uniforms in device buffers too; earlier work on these must have finished. @p
- * out may be @p launch. Errors: VYRE_OUT_OF_MEMORY; those of vk_buffer_read. */
+ * snapshot may be @p launch. Errors: VYRE_OUT_OF_MEMORY; those of
+ * vk_buffer_read. */
 vyre_code vk_snapshot_uniforms(const vk_pipeline *pipeline,
                                const vyre__launch *launch, unsigned uses,
-                               bool device_memory, vyre__launch *out,
+                               bool device_memory, vyre__launch *snapshot,
                                vyre_status *st);
 
 /* Returns true if the launch fits in one submission: few tiles, short, without

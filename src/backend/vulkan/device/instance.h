@@ -16,8 +16,8 @@ typedef struct vk_physical_device {
   VkPhysicalDevice handle;
   VkPhysicalDeviceProperties properties;
   VkPhysicalDeviceMemoryProperties memory;
-  uint32_t
-      version; /* usable API version: the lower one of instance and device */
+  /* Usable API version: the lower one of instance and device. */
+  uint32_t version;
   bool is_software;
   /* Mesa's llvmpipe ends long loops silently and folds operations with 0.0
    * wrongly; the emitter works around both. */
