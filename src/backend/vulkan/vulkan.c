@@ -14,6 +14,11 @@
  * lengths, limits, and ranges of device buffers. A launch with the same key
  * only copies bytes in, submits, and copies bytes out.
  *
+ * A tile is one vkCmdDispatch; large grids have several. A launch block holds
+ * the parameters of a tile: its first workgroup, the grid, lengths of buffers
+ * and small uniforms. A window is a submission with some tiles of a long
+ * launch.
+ *
  * Path of bytes. Host bytes are copied to the memory of the dispatch, and
  * back after the kernel. If device memory is unified with host memory, that
  * is all. Otherwise the dispatch has a second, host-visible range, and its

@@ -171,8 +171,8 @@ static vyre_code submit(const batch *b, bool *is_idle, vyre_status *st) {
   return code;
 }
 
-/* Updates the measured times. Several pipelines all get the mean of a
- * workgroup. */
+/* Updates the measured times. If there are several pipelines, each gets the
+ * mean time of a workgroup. */
 static void add_timings(const batch *b, uint64_t ns) {
   if (!b->is_mixed)
     vk_pipeline_add_timing(b->dispatches[0]->pipeline, b->groups, ns);
@@ -232,8 +232,8 @@ static vyre_code run_alone(vyre__launch *launch, size_t *done,
   return code;
 }
 
-/* Adds a launch to the open submission, or runs that first and the launch on
- * its own. */
+/* Adds a launch to the open submission. If it cannot join, flushes that
+ * submission first, and runs a launch that needs windows on its own. */
 static vyre_code add_launch(batch *b, vyre__launch *l, size_t *done,
                             vyre_status *st) {
   const vyre__command_list_item item = {.launch = l};

@@ -156,7 +156,8 @@ static vyre_code add_separate(encoder *r, uint32_t i, vyre_status *st) {
   return VYRE_OK;
 }
 
-/* Adds the workgroups of a launch to the segment, for timing. */
+/* Adds the workgroups of a launch to its segment, to measure their time
+ * later. */
 static void count_groups(vk_segment *s, const vyre__launch *launch) {
   vk_pipeline *p = (vk_pipeline *)launch->pipeline;
   s->pipeline = s->groups == 0 || s->pipeline == p ? p : NULL;
@@ -362,7 +363,7 @@ static vyre_code run_segment(const vk_command_list *own, vk_encoding *encoding,
   return VYRE_OK;
 }
 
-/* Returns true if a replay with the same bindings needs not read the
+/* Returns true if a replay with the same bindings does not need to read the
  * launches. */
 static bool is_reusable(const vk_encoding *encoding) {
   if (encoding->is_provisional) return false;

@@ -265,7 +265,7 @@ static const vyre__spirv_descriptor *descriptor_of(const vk_plan *plan,
  * memory is not mapped, places only large ones or only small ones. */
 static void place_host_views(memory_layout *l, bool is_written, bool is_large) {
   vk_dispatch *dispatch = l->dispatch;
-  bool is_in_place = device_of(dispatch)->is_unified;
+  bool is_unified = device_of(dispatch)->is_unified;
   for (uint32_t i = 0; i < l->plan->buffer_count; i++) {
     const vyre__spirv_descriptor *d = descriptor_of(l->plan, i);
     if (!d || !l->plan->buffers[i].is_bound || d->is_written != is_written ||
@@ -273,8 +273,7 @@ static void place_host_views(memory_layout *l, bool is_written, bool is_large) {
       continue;
     }
     uint64_t size = view_bytes(l->plan, l->launch, i);
-    if (size == 0 ||
-        is_large != (!is_in_place && size >= VK_LARGE_VIEW_BYTES)) {
+    if (size == 0 || is_large != (!is_unified && size >= VK_LARGE_VIEW_BYTES)) {
       continue;
     }
     l->placements[i].offset = reserve(l, size);
@@ -291,15 +290,15 @@ static void place_uniforms(memory_layout *l) {
     if (f->value != VYRE__SPIRV_UNIFORM || f->is_pushed) continue;
     const vyre__plan_buffer *b = &l->plan->buffers[f->index];
     const vyre__view *view = &l->launch->views[f->index];
-    vk_block_uniform *value = &dispatch->uniforms[dispatch->uniform_count++];
-    *value = (vk_block_uniform){.buffer = f->index,
-                                .at = f->offset,
-                                .size = (uint64_t)b->min * b->unit};
+    vk_block_uniform *uniform = &dispatch->uniforms[dispatch->uniform_count++];
+    *uniform = (vk_block_uniform){.buffer = f->index,
+                                  .at = f->offset,
+                                  .size = (uint64_t)b->min * b->unit};
     if (!view->buffer) continue;
     const vk_range *range = &((const vk_buffer *)view->buffer)->range;
-    value->device_buffer = range->buffer;
-    value->offset = range->offset + view->offset;
-    value->copy_at = reserve(l, value->size);
+    uniform->device_buffer = range->buffer;
+    uniform->offset = range->offset + view->offset;
+    uniform->copy_at = reserve(l, uniform->size);
     dispatch->has_device_uniforms = true;
   }
 }
@@ -325,10 +324,10 @@ static void place_device_views(memory_layout *l) {
     uint64_t size = view_bytes(l->plan, l->launch, i);
     uint64_t offset = buffer->range.offset + view->offset;
     /* Blocks are padded to a word after a buffer; imported memory is not. */
-    bool ends_it =
+    bool ends_buffer =
         view->offset + size == buffer->base.size && !buffer->base.is_imported;
     if (size == 0) continue;
-    bool is_words = offset % 4 == 0 && (size % 4 == 0 || ends_it);
+    bool is_words = offset % 4 == 0 && (size % 4 == 0 || ends_buffer);
     bool is_copied = offset % alignment != 0 ||
                      (view->begins_zero && !is_words) ||
                      l->plan->buffers[i].kind == VYRE_MEMORY_UNIFORM;

@@ -44,8 +44,8 @@ static void choose_size(const vk_tile_walk *walk, uint64_t groups,
   if (size[2] == 0) size[2] = 1;
 }
 
-/* The count of tiles that choose_size makes with no other limit. After an axis
- * that is split, tiles have a size of 1 on later axes. */
+/* Counts the tiles that choose_size makes if only the limit per axis applies.
+ * After an axis that is split, tiles have a size of 1 on later axes. */
 uint64_t vk_tile_count(const uint32_t grid[3], const uint32_t limit[3]) {
   uint64_t tiles[3];
   for (int i = 0; i < 3; i++) {

@@ -230,8 +230,8 @@ static const char install_driver[] =
     "apt-get install mesa-vulkan-drivers, or the driver of your GPU";
 
 /* Address space that drivers need: their compilers have more than 100 MB of
- * code. With less, Mesa aborts the process, or the loader reports that there is
- * no driver. The loader is not opened then. */
+ * code. With less, Mesa aborts the process, or the loader finds no driver. So
+ * the loader is not opened if the limit of the process is lower. */
 #define MIN_ADDRESS_SPACE ((rlim_t)1 << 30)
 
 static bool has_address_space(vk_instance *instance) {
