@@ -2,15 +2,17 @@
 #ifndef VYRE_BASE_ATTRIBUTES_H
 #define VYRE_BASE_ATTRIBUTES_H
 
-/* Lets the compiler check a format against its arguments: which argument is the
- * text, and which is the first that it formats. */
+/* Lets the compiler check printf arguments. @p text is the number of the
+ * format parameter, @p first the number of the first argument that it
+ * formats. */
 #define VYRE__PRINTF(text, first) __attribute__((format(printf, text, first)))
 
-/* A function that few inputs need: it stays out of the way of those that all
- * do. */
+/* Marks a function that few inputs need, so that its code stays away from hot
+ * code. */
 #define VYRE__RARE __attribute__((noinline, cold))
 
-/* One that stays a call of its own, so that its caller needs no room for it. */
+/* Keeps a function out of line, so that its locals do not enlarge the stack
+ * frame of its caller. */
 #define VYRE__NOINLINE __attribute__((noinline))
 
 #endif

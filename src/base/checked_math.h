@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Arithmetic that says when it does not fit. All return false then, and leave
- * *out alone. */
+/* Checked arithmetic. Each function returns false if the result does not fit,
+ * and does not change *out then. */
 #ifndef VYRE_BASE_CHECKED_MATH_H
 #define VYRE_BASE_CHECKED_MATH_H
 
@@ -36,7 +36,7 @@ static inline bool vyre__mul(size_t a, size_t b, size_t *out) {
   return true;
 }
 
-/* value / divisor, rounded up. False if the divisor is 0. */
+/* Rounds value / divisor up. Returns false if @p divisor is 0. */
 static inline bool vyre__ceil_div_u64(uint64_t value, uint64_t divisor,
                                       uint64_t *out) {
   if (divisor == 0) return false;
@@ -44,16 +44,17 @@ static inline bool vyre__ceil_div_u64(uint64_t value, uint64_t divisor,
   return true;
 }
 
-/* The least multiple of @p alignment (any number but 0) that is not below. */
+/* Rounds @p value up to a multiple of @p alignment, which need not be a power
+ * of two. Returns false if @p alignment is 0. */
 static inline bool vyre__align_up_u64(uint64_t value, uint64_t alignment,
                                       uint64_t *out) {
   if (alignment == 0) return false;
-  uint64_t rest = value % alignment;
-  if (rest == 0) {
+  uint64_t remainder = value % alignment;
+  if (remainder == 0) {
     *out = value;
     return true;
   }
-  return vyre__add_u64(value, alignment - rest, out);
+  return vyre__add_u64(value, alignment - remainder, out);
 }
 
 static inline bool vyre__is_power_of_two(uint64_t value) {

@@ -5,8 +5,8 @@
 
 uint64_t vyre__clock_ns(void) {
   struct timespec now;
-  /* Cannot fail: the clock exists on every system we build for, and the pointer
-   * is ours. */
+  /* Cannot fail: every supported system has this clock, and the pointer is
+   * valid. */
   clock_gettime(CLOCK_MONOTONIC, &now);
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* Nanoseconds of a clock that never goes back, from an arbitrary start. */
+/* Returns nanoseconds of a monotonic clock, counted from an arbitrary start. */
 uint64_t vyre__clock_ns(void);
 
 #endif

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* Inlined, so that the library brings no run-time dependency. */
+/* Inlined, so that the library has no run-time dependency on xxhash. */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Content hashes over a defined byte stream: numbers go in little endian, text
- * goes in with its length first, so that different contents give different
- * streams, the same on every machine. */
+/* Content hashes over a defined byte stream. Numbers are hashed in little
+ * endian and texts with their length first. So different contents give
+ * different streams, and all machines compute the same hash. */
 #ifndef VYRE_BASE_HASH_H
 #define VYRE_BASE_HASH_H
 
@@ -12,32 +12,35 @@
 
 enum { VYRE__HASHER_BYTES = 576, VYRE__HASHER_PENDING = 256 };
 
-/* Room for the library's own state, so that no header of it is needed here. */
+/* Incremental hash. `state` is storage for the state of xxhash, so that this
+ * header need not include its header. */
 typedef struct vyre__hasher {
   _Alignas(64) unsigned char state[VYRE__HASHER_BYTES];
-  /* What was not yet handed on: numbers are small, and the library's own way of
-   * putting them together takes long for each. */
+  /* Bytes not yet passed to xxhash. Collecting them is faster: xxhash spends
+   * much time on each call, and most values are small. */
   size_t pending_count;
   unsigned char pending[VYRE__HASHER_PENDING];
 } vyre__hasher;
 
-/* @p domain separates streams of different meaning; part of the content. */
+/* Starts a hash. @p domain separates streams of different meaning and is
+ * hashed too. */
 void vyre__hash_begin(vyre__hasher *hasher, const char *domain);
 void vyre__hash_bytes(vyre__hasher *hasher, const void *bytes, size_t count);
 void vyre__hash_text(vyre__hasher *hasher, const char *text);
 vyre_hash128 vyre__hash_end(vyre__hasher *hasher);
 
-void vyre__hash_hand_on(vyre__hasher *hasher); /* what is pending */
+void vyre__hash_hand_on(
+    vyre__hasher *hasher); /* passes pending bytes to xxhash */
 
-/* Room for @p count more bytes, sizeof hasher->pending at most. */
+/* Returns space for @p count more bytes, at most sizeof hasher->pending. */
 static inline unsigned char *vyre__hash_room(vyre__hasher *hasher,
                                              size_t count) {
   if (count > sizeof hasher->pending - hasher->pending_count) {
     vyre__hash_hand_on(hasher);
   }
-  unsigned char *room = hasher->pending + hasher->pending_count;
+  unsigned char *space = hasher->pending + hasher->pending_count;
   hasher->pending_count += count;
-  return room;
+  return space;
 }
 
 static inline void vyre__hash_u8(vyre__hasher *hasher, uint8_t value) {

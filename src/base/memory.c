@@ -34,7 +34,7 @@ static void *heap_resize(void *self, void *ptr, size_t old_size,
     free(ptr);
     return NULL;
   }
-  if (new_size > PTRDIFF_MAX) return NULL; /* no object is that large */
+  if (new_size > PTRDIFF_MAX) return NULL; /* no object may be larger */
   return realloc(ptr, new_size);
 }
 
@@ -77,8 +77,8 @@ void vyre__reserve_free(vyre_allocator allocator, void *array, size_t *capacity,
   *capacity = 0;
 }
 
-/* Blocks form a list, oldest first; those behind `current` are kept from before
- * a reset and are filled again in the same order. */
+/* Arena block. Blocks form a list, oldest first. Blocks after `current` were
+ * kept by a reset and are filled again in the same order. */
 struct vyre_arena_block {
   struct vyre_arena_block *next;
   size_t size; /* bytes of data */
@@ -91,7 +91,8 @@ void vyre_arena_init(vyre_arena *arena, vyre_allocator allocator) {
   if (arena) *arena = (vyre_arena){.allocator = allocator};
 }
 
-/* Where an allocation would start in @p block from @p used on, or SIZE_MAX. */
+/* Returns the offset of an allocation in @p block at or after @p used, or
+ * SIZE_MAX if it does not fit. */
 static size_t fit(const struct vyre_arena_block *block, size_t used,
                   size_t size, size_t alignment) {
   uintptr_t base = (uintptr_t)block->data;
@@ -101,7 +102,7 @@ static size_t fit(const struct vyre_arena_block *block, size_t used,
   return start;
 }
 
-/* A block of @p wanted bytes behind @p last, which is the end of the list. */
+/* Appends a block of @p wanted bytes after @p last, the end of the list. */
 static struct vyre_arena_block *add_sized(vyre_arena *arena,
                                           struct vyre_arena_block *last,
                                           size_t wanted) {
@@ -120,7 +121,8 @@ static struct vyre_arena_block *add_sized(vyre_arena *arena,
   return block;
 }
 
-/* One that has room for @p size, and is larger than the one before. */
+/* Appends a block that holds @p size bytes and is larger than the previous
+ * one. */
 static struct vyre_arena_block *add_block(vyre_arena *arena,
                                           struct vyre_arena_block *last,
                                           size_t size, size_t alignment) {
@@ -137,20 +139,21 @@ bool vyre__arena_reserve(vyre_arena *arena, size_t size) {
   return arena->first || add_sized(arena, NULL, size);
 }
 
-/* Takes what was found to fit. */
-static inline void *take(vyre_arena *arena, struct vyre_arena_block *block,
-                         size_t start, size_t size) {
+/* Allocates at @p start, which fits. */
+static inline void *allocate_at(vyre_arena *arena,
+                                struct vyre_arena_block *block, size_t start,
+                                size_t size) {
   arena->current = block;
   arena->used = start + size + RED_ZONE;
   UNPOISON(block->data + start, size);
   return block->data + start;
 }
 
-/* Takes from a block behind the current one. Kept blocks that are too small are
- * passed over; they are used again after the next reset. Nothing is changed
- * before there is a place. */
-VYRE__NOINLINE static void *take_behind(vyre_arena *arena, size_t size,
-                                        size_t alignment) {
+/* Allocates from a block after the current one. Kept blocks that are too
+ * small are skipped until the next reset. The arena changes only if this
+ * succeeds. */
+VYRE__NOINLINE static void *allocate_behind(vyre_arena *arena, size_t size,
+                                            size_t alignment) {
   size_t taken;
   if (!vyre__add(size, RED_ZONE, &taken)) return NULL;
   struct vyre_arena_block *block = arena->current;
@@ -162,7 +165,7 @@ VYRE__NOINLINE static void *take_behind(vyre_arena *arena, size_t size,
     block = next;
     start = fit(block, 0, taken, alignment);
   } while (start == SIZE_MAX);
-  return take(arena, block, start, size);
+  return allocate_at(arena, block, start, size);
 }
 
 void *vyre_arena_alloc(vyre_arena *arena, size_t size, size_t alignment) {
@@ -174,9 +177,9 @@ void *vyre_arena_alloc(vyre_arena *arena, size_t size, size_t alignment) {
   struct vyre_arena_block *block = arena->current;
   if (block && size <= SIZE_MAX - RED_ZONE) {
     size_t start = fit(block, arena->used, size + RED_ZONE, alignment);
-    if (start != SIZE_MAX) return take(arena, block, start, size);
+    if (start != SIZE_MAX) return allocate_at(arena, block, start, size);
   }
-  return take_behind(arena, size, alignment);
+  return allocate_behind(arena, size, alignment);
 }
 
 void *vyre__arena_array(vyre_arena *arena, size_t count, size_t element_size) {

@@ -18,7 +18,8 @@ static void insertion_sort(vyre__sort_item *items, size_t count) {
   }
 }
 
-/* Lets the item at @p root sink to its place in the heap of @p count items. */
+/* Moves the item at @p root down to its position in a heap of @p count items.
+ */
 static void sink(vyre__sort_item *items, size_t root, size_t count) {
   vyre__sort_item item = items[root];
   for (;;) {
@@ -32,7 +33,7 @@ static void sink(vyre__sort_item *items, size_t root, size_t count) {
   items[root] = item;
 }
 
-/* What people make in order comes in order. */
+/* Checked first, because most callers pass sorted items. */
 static bool is_sorted(const vyre__sort_item *items, size_t count) {
   for (size_t i = 1; i < count; i++) {
     if (before(items[i], items[i - 1])) return false;

@@ -5,15 +5,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What to sort by, and what to break ties with: give each item its own tie (its
- * index), and the order is total, so that the result is the same everywhere. */
+/* Sort key and tie breaker. With a distinct tie per item (its index), the
+ * order is total, so every machine gets the same result. */
 typedef struct vyre__sort_item {
   uint64_t key;
   uint64_t tie;
 } vyre__sort_item;
 
-/* Ascending by (key, tie), in place, O(n log n). The C library's qsort may
- * allocate; this does not. */
+/* Sorts in place, ascending by (key, tie), in O(n log n). Unlike qsort of the
+ * C library, it never allocates. */
 void vyre__sort(vyre__sort_item *items, size_t count);
 
 #endif

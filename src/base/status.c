@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Text that did not fit ends in "..." so that nobody takes it for whole. */
+/* Replaces the end of a truncated text by "...". */
 static void mark_cut(char *text, size_t size, int wanted) {
   if (wanted < 0 || (size_t)wanted < size) return;
   memcpy(text + size - 4, "...", 4);
@@ -58,7 +58,8 @@ void vyre__fail_null(vyre_status *st, const char *function,
                   "%s: argument '%s' is NULL", function, argument);
 }
 
-/* Where the loader puts it at the start: nothing of it is needed later. */
+/* Thread-local in the initial-exec model: the loader allocates it at
+ * start-up, so that the first access of a thread does not. */
 static _Thread_local bool is_injected
     __attribute__((tls_model("initial-exec")));
 
@@ -70,11 +71,11 @@ bool vyre__memory_is_injected(void) {
   return is_injected;
 }
 
-void vyre__fail_memory(vyre_status *st, const char *who, const char *field,
+void vyre__fail_memory(vyre_status *st, const char *function, const char *field,
                        uint64_t requested) {
   char amount[80];
   const char *of = strncmp(field, "bytes", 5) == 0 ? "" : "entries of ";
-  if (requested == UINT64_MAX) { /* of a sum or product that does not fit */
+  if (requested == UINT64_MAX) { /* saturated: the sum or product overflowed */
     (void)snprintf(amount, sizeof amount, "2^64 %s%.40s or more", of, field);
   } else {
     (void)snprintf(amount, sizeof amount, "%llu %s%.40s",
@@ -88,14 +89,14 @@ void vyre__fail_memory(vyre_status *st, const char *who, const char *field,
         "unset VYRE_FAULTS",
         "%s: no memory for %s: the fault 'allocation' was "
         "injected here",
-        who, amount);
+        function, amount);
     return;
   }
   (void)VYRE_FAIL_WITH(
       st, VYRE_OUT_OF_MEMORY, VYRE_KIND_STORAGE_RESERVE_FAILED, field,
       VYRE_NUMBERS({"requested", requested}),
       "free memory, raise the allocator's limit, or split the work",
-      "%s: no memory for %s", who, amount);
+      "%s: no memory for %s", function, amount);
 }
 
 const char *vyre_code_name(vyre_code code) {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* How the library fails: one call fills the caller's status and gives the code
- * back, so that a failure reads
+/* Error reporting: one call fills the caller's status and returns the code:
  *
  *     return VYRE_FAIL(st, VYRE_PLAN_REJECTED, VYRE_KIND_ZERO_CAPACITY,
- *                      "give the queue room for one item or more",
+ *                      "set queue_capacity to 1 or more",
  *                      "queue_capacity is 0");
  *
- * and one with a field or numbers for machines to read
+ * A failure with a field name or with numbers for programs to read:
  *
  *     return VYRE_FAIL_WITH(
  *         st, VYRE_PLAN_REJECTED, VYRE_KIND_OVER_BUDGET, NULL,
@@ -20,7 +19,7 @@
 
 #include "base/attributes.h"
 
-/* What a failure carries besides its text. */
+/* Contents of a failure except its message. */
 typedef struct vyre__failure {
   vyre_code code;
   vyre_kind kind;
@@ -31,12 +30,12 @@ typedef struct vyre__failure {
   int line;
 } vyre__failure;
 
-/* Up to four; the array's rest is zero, which ends the list. */
+/* Up to four numbers. The remaining entries are zero, which ends the list. */
 enum { VYRE__CAUSE_NUMBERS = 4 };
 #define VYRE_NUMBERS(...) \
   ((const vyre_status_number[VYRE__CAUSE_NUMBERS + 1]){__VA_ARGS__})
 
-/* `"" fix`: a remedy that is missing or computed does not compile. */
+/* `"" fix` is a compile-time check: the fix must be a string literal. */
 #define VYRE_FAIL_WITH(st, code, kind, field, numbers, fix, ...)         \
   (vyre__fail((st),                                                      \
               &(const vyre__failure){(code), (kind), (field), (numbers), \
@@ -47,20 +46,21 @@ enum { VYRE__CAUSE_NUMBERS = 4 };
 #define VYRE_FAIL(st, code, kind, fix, ...) \
   VYRE_FAIL_WITH(st, code, kind, NULL, NULL, fix, __VA_ARGS__)
 
-/* The only macro that hides a return. Where nothing is owned yet. */
+/* The only macro that hides a return. Use it where nothing has to be freed. */
 #define VYRE_TRY(expression)                    \
   do {                                          \
     vyre_code try_code_ = (expression);         \
     if (try_code_ != VYRE_OK) return try_code_; \
   } while (0)
 
-/* Fills @p st if it holds no failure yet. */
+/* Fills @p st unless it already holds a failure. */
 void vyre__fail(vyre_status *st, const vyre__failure *failure,
                 const char *format, ...) VYRE__PRINTF(3, 4);
 
-/* Starts @p st afresh, so that no earlier call shows in it. Every public function
- * that takes a status calls this first (tests/status_rule.sh). Clears only what
- * marks the rest as unused: dispatches pay for each store. */
+/* Resets @p st, so that it shows nothing of an earlier call. Every public
+ * function that takes a status calls this first (tests/status_rule.sh). It
+ * clears only the fields that make the others unused, because every dispatch
+ * pays for it. */
 static inline void vyre__status_begin(vyre_status *st) {
   if (!st) return;
   st->code = VYRE_OK;
@@ -74,27 +74,28 @@ static inline void vyre__status_begin(vyre_status *st) {
   st->fix[0] = '\0';
 }
 
-/* Returns @p st if it holds no failure yet, else NULL. The library passes this to
- * a public function that it calls itself, so that the first cause is kept. */
+/* Returns @p st if it holds no failure yet, otherwise NULL. The library
+ * passes the result to public functions that it calls, so that the first
+ * failure wins. */
 static inline vyre_status *vyre__status_open(vyre_status *st) {
   return st && st->code == VYRE_OK ? st : NULL;
 }
-/* Adds a number, unless there is one of that name, and puts the text before the
+/* Adds a number, unless one of that name exists, and prepends the text to the
  * message. Does nothing if @p st holds no failure. */
 void vyre__status_where(vyre_status *st, const char *name, uint64_t value,
                         const char *format, ...) VYRE__PRINTF(4, 5);
 
 void vyre__fail_null(vyre_status *st, const char *function,
                      const char *argument);
-void vyre__fail_memory(vyre_status *st, const char *who, const char *field,
+void vyre__fail_memory(vyre_status *st, const char *function, const char *field,
                        uint64_t requested);
 
-/* Whether the last allocation of the calling thread failed on purpose: what a
- * status about memory tells then. */
+/* Records that the last allocation of the calling thread failed by fault
+ * injection, so that an out-of-memory status can say so. */
 void vyre__memory_inject(bool is_hit);
 bool vyre__memory_is_injected(void);
 
-/* A pointer argument that must not be NULL was. */
+/* Fails because pointer argument @p argument is NULL. */
 static inline vyre_code vyre__null_argument(vyre_status *st,
                                             const char *function,
                                             const char *argument) {
@@ -102,10 +103,10 @@ static inline vyre_code vyre__null_argument(vyre_status *st,
   return VYRE_INVALID_ARGUMENT;
 }
 
-/* @p requested entries of @p field could not be had. */
-static inline vyre_code vyre__no_memory(vyre_status *st, const char *who,
+/* Fails because memory for @p requested entries of @p field is exhausted. */
+static inline vyre_code vyre__no_memory(vyre_status *st, const char *function,
                                         const char *field, uint64_t requested) {
-  vyre__fail_memory(st, who, field, requested);
+  vyre__fail_memory(st, function, field, requested);
   return VYRE_OUT_OF_MEMORY;
 }
 

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Bytes that follow a lead byte; 0 for a byte that cannot lead. */
+/* Returns the number of bytes after a lead byte; 0 for an invalid lead byte. */
 static size_t tail_length(unsigned char lead) {
   if (lead >= 0xC2 && lead <= 0xDF) return 1;
   if (lead >= 0xE0 && lead <= 0xEF) return 2;
@@ -14,14 +14,15 @@ static size_t tail_length(unsigned char lead) {
 
 static bool is_control(uint32_t point) {
   /* C0, DEL, C1, line and paragraph separators, and the marks that change the
-   * direction of the text around them. */
+   * text direction. */
   return point < 0x20 || (point >= 0x7F && point <= 0x9F) ||
          (point >= 0x200E && point <= 0x200F) ||
          (point >= 0x2028 && point <= 0x202E) ||
          (point >= 0x2066 && point <= 0x2069) || point == 0xFEFF;
 }
 
-/* Bytes of the character at @p at, or 0 if it is malformed or a control. */
+/* Returns the length of the character at @p at, or 0 if it is malformed or a
+ * control character. */
 static size_t printable_length(const unsigned char *at, size_t left) {
   static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
   uint32_t point = at[0];
@@ -61,7 +62,7 @@ const char *vyre__name(const char *name, char out[VYRE__NAME_TEXT]) {
   size_t at = 0, used = 0;
   while (at < length && used < MOST) {
     const unsigned char *from = (const unsigned char *)name + at;
-    /* A character that reaches beyond what is looked at is cut off whole. */
+    /* A character that exceeds the limit is dropped as a whole. */
     size_t step = printable_length(from, strnlen(name + at, 4));
     if (step > MOST - used) break;
     memcpy(out + used, step > 0 ? name + at : "?", step > 0 ? step : 1);

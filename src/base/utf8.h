@@ -5,16 +5,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether the bytes are well-formed UTF-8 (shortest form, no surrogates, at
- * most U+10FFFF) without control characters: safe to show on a terminal. */
+/* Returns true if the bytes are safe to show on a terminal: well-formed UTF-8
+ * (shortest form, no surrogates, at most U+10FFFF) without control
+ * characters. */
 bool vyre__utf8_printable(const char *text, size_t length);
 
-/* Bytes of the character at @p text, of which @p left are there; 0 if it is
- * malformed or a control character. */
+/* Returns the length of the character at @p text; 0 if it is malformed, a
+ * control character, or longer than @p left bytes. */
 size_t vyre__utf8_step(const char *text, size_t left);
 
-/* A name for a message: as it is if it has at most 64 bytes, else its start,
- * cut between two characters, and "...". Bytes that are not safe to show
+/* Writes a name for a message: unchanged if it has at most 64 bytes,
+ * otherwise cut between two characters and followed by "...". Unsafe bytes
  * become '?'. Returns @p out. */
 enum { VYRE__NAME_TEXT = 68 };
 const char *vyre__name(const char *name, char out[VYRE__NAME_TEXT]);
