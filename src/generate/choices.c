@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Which operations give which type: from the public lists of operations and the
- * rules of ops.def, so that a new operation is generated without a word here. */
+/* Lists the operations that produce each type. The list is derived from the
+ * public operation lists and from ops.def, so that new operations appear in
+ * random programs without a change here. */
 #include "generate/internal.h"
 #include "ir/ir.h"
-#include "ir/ir_builder_internal.h"
 
 typedef struct op_row {
-  uint8_t op, inside, arity;
+  uint8_t op, internal_op, arity;
 } op_row;
 
 static const op_row rows[] = {
@@ -21,12 +21,12 @@ static const op_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-static bool takes(const gen *g, vyre__op op, vyre_type type) {
-  if (vyre__op_is_math(op) && !g->options.has_math) return false;
-  return vyre__rule_takes((vyre__rule)vyre__ops[op].rule, type);
+static bool is_usable(const gen *g, const op_row *row, vyre_type type) {
+  if (vyre__op_is_math(row->internal_op) && !g->options.has_math) return false;
+  return vyre_op_accepts((vyre_op)row->op, type);
 }
 
-static vyre_type gives(vyre__op op, vyre_type type) {
+static vyre_type result_type(vyre__op op, vyre_type type) {
   vyre__rule rule = (vyre__rule)vyre__ops[op].rule;
   bool compares =
       rule == VYRE__RULE_COMPARE_ANY || rule == VYRE__RULE_COMPARE_NUMBER;
@@ -35,12 +35,12 @@ static vyre_type gives(vyre__op op, vyre_type type) {
 
 void gen_list_choices(gen *g) {
   for (int i = 0; i < ROWS; i++) {
-    vyre__op op = (vyre__op)rows[i].inside;
+    vyre__op op = (vyre__op)rows[i].internal_op;
     if (op == VYRE__OP_UNIFORM && g->options.no_barriers) continue;
     for (uint32_t t = 0; t < g->type_count; t++) {
-      vyre_type type = g->types[t], result = gives(op, type);
+      vyre_type type = g->types[t], result = result_type(op, type);
       uint32_t *count = &g->choice_count[result];
-      if (!takes(g, op, type) || *count == GEN_CHOICES) continue;
+      if (!is_usable(g, &rows[i], type) || *count == GEN_CHOICES) continue;
       g->choices[result][(*count)++] =
           (gen_choice){(vyre_op)rows[i].op, rows[i].arity, type};
     }

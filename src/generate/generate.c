@@ -32,15 +32,15 @@ static vyre_code check_options(gen *g,
   if (g->options.statements > MOST_STATEMENTS) {
     return VYRE_FAIL(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
-        "ask for 1000 statements or fewer",
-        "vyre_random_program_create: %u statements, the most is %d",
+        "set statements to 1000 or less",
+        "vyre_random_program_create: %u statements; the maximum is %d",
         (unsigned)g->options.statements, MOST_STATEMENTS);
   }
   if (g->options.max_invocations > MOST_INVOCATIONS) {
     return VYRE_FAIL(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
-        "ask for 65536 invocations or fewer",
-        "vyre_random_program_create: %u invocations, the most is %d",
+        "set invocations to 65536 or less",
+        "vyre_random_program_create: %u invocations; the maximum is %d",
         (unsigned)g->options.max_invocations, MOST_INVOCATIONS);
   }
   if (!g->options.statements) g->options.statements = DEFAULT_STATEMENTS;

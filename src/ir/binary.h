@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The layout of the binary form, for its writer and its reader.
+/* Layout of the binary form of a program, shared by writer and reader.
  *
- *   head      magic, u32 version, u32 0, u64 length of all, 16 bytes checksum of
- *             what follows
+ *   header    magic, u32 version, u32 0, u64 total length, 16 bytes checksum of
+ *             the rest
  *   kernel    text name, text file, u32 workgroup[3], u32 over, u8 item type
  *   buffers   u32 count; each: text name, u32 binding, u8 kind, u8 access,
  *             u8 element, u32 count, u8 is_output, u8 pipeline_live_out,
@@ -12,10 +12,10 @@
  *             u8 is_mutable), u32 body
  *   nodes     u32 count; u8 op, type, aux, 0 and u32 a, b, c for each; then
  *             u32 line, column for each
- *   lists     u32 count; a u32 each
+ *   lists     u32 count; u32 each
  *   texts     u32 count; bytes
  *
- * A text is u32 length and its bytes. Counts of nodes include node 0. */
+ * A text is a u32 length and its bytes. The node count includes node 0. */
 #ifndef VYRE_IR_BINARY_H
 #define VYRE_IR_BINARY_H
 
@@ -34,7 +34,8 @@ enum {
   VYRE__BINARY_SOURCE_LOC = 8,
 };
 
-/* Not text, as PNG has it: a transfer that changes line ends shows. */
+/* Magic bytes in the style of PNG: not text, and with line ends of both
+ * kinds, so that a transfer in text mode is detected. */
 #define VYRE__BINARY_MAGIC_BYTES "\x89VYR\r\n\x1a\n"
 
 vyre_hash128 vyre__binary_checksum(const uint8_t *bytes, size_t length);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Any bytes to the reader of the binary form. What it accepts is written again
- * to the same bytes and read back equal; what it refuses has a remedy. The head
- * is made to fit first, or no fuzzer would get past the checksum. */
+/* Fuzzes the reader of the binary form with arbitrary bytes. An accepted
+ * program must be written back as the same bytes and read back equal. A
+ * rejection must come with a fix. Length and checksum are corrected first;
+ * otherwise every input would fail there. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The nodes of the binary form are walked in the order in which a writer puts
- * them and made again by the maker, which checks types; what comes out is then
- * compared with what was read. So whatever the bytes say, a program that is
- * accepted is one that could have been written. */
+/* Rebuilds the nodes of a program from its binary form. The nodes are walked
+ * in the order of the writer and built by the IR builder, which checks types.
+ * The result is then compared with the bytes. So every accepted program is
+ * one that the writer could have written, whatever the input. */
 #include <string.h>
 
 #include "base/utf8.h"
@@ -17,10 +17,10 @@ static void keep_report(void *self, const char *rule, vyre__source_loc place,
   (void)fix;
   (void)other;
   (void)other_text;
-  (void)VYRE__CORRUPT((vyre_status *)self,
-                      "the bytes are no valid program: %.200s%s%s%s (line %u)",
-                      message, rule[0] ? " (" : "", rule, rule[0] ? ")" : "",
-                      place.line);
+  (void)VYRE__CORRUPT(
+      (vyre_status *)self,
+      "the bytes are not a valid program: %.200s%s%s%s (line %u)", message,
+      rule[0] ? " (" : "", rule, rule[0] ? ")" : "", place.line);
 }
 
 static vyre__node node_at(const vyre__reader *r, uint32_t id) {
@@ -37,8 +37,9 @@ static bool stopped(const vyre__reader *r) {
   return r->damaged || r->m.error_count > 0 || r->m.out_of_memory;
 }
 
-/* Begins the node that is made next with this id; false if it cannot be one. A
- * writer numbers nodes as they are finished, so each is met once. */
+/* Reads the node that the builder makes next. Returns false if @p id cannot
+ * be it: the writer numbers nodes in the order in which they are completed,
+ * so each is met once. */
 static bool enter(vyre__reader *r, uint32_t id, vyre__node *node) {
   if (stopped(r)) return false;
   if (id == 0 || id >= r->node_count || r->depth >= VYRE__MAX_DEPTH) {
@@ -56,7 +57,7 @@ static vyre__id leave(vyre__reader *r, uint32_t id, vyre__id made) {
   return stopped(r) ? 0 : made;
 }
 
-/* The maker's place is that of @p id from now on. */
+/* Sets the source location for the nodes built next to that of @p id. */
 static void at_place(vyre__reader *r, uint32_t id) {
   const uint8_t *from = r->places + (size_t)id * VYRE__BINARY_SOURCE_LOC;
   r->m.place =
@@ -84,7 +85,8 @@ static vyre__id make_call(vyre__reader *r, uint32_t id,
   }
   if (stopped(r)) return 0;
   at_place(r, id);
-  /* In the maker the kernel is the last function, not the first. */
+  /* The IR builder has the kernel as its last function, the file as its
+   * first. */
   return vyre__ir_build_call(&r->m, node->a - 1, mark);
 }
 
@@ -177,7 +179,7 @@ static vyre__id value(vyre__reader *r, uint32_t id) {
   vyre__node node;
   if (!enter(r, id, &node)) return 0;
   if (node.op >= VYRE__OP_BLOCK && !vyre__op_is_math(node.op)) {
-    /* a statement, or nothing at all */
+    /* a statement where a value is needed */
     r->damaged = true;
     return 0;
   }
@@ -186,7 +188,7 @@ static vyre__id value(vyre__reader *r, uint32_t id) {
 
 /* --- statements ------------------------------------------------------------*/
 
-/* The next local of the function as the file has it. */
+/* Next local of the current function, as stored in the file. */
 typedef struct file_local {
   const char *name;
   uint32_t length;
@@ -228,13 +230,13 @@ static vyre__id block(vyre__reader *r, uint32_t id) {
 }
 
 static vyre__id make_let(vyre__reader *r, uint32_t id, const vyre__node *node) {
-  vyre__id what = value(r, node->b);
+  vyre__id stored = value(r, node->b);
   file_local local = next_local(r);
   uint32_t index;
   if (stopped(r)) return 0;
   at_place(r, id);
   return vyre__ir_build_let(&r->m, local.name, local.length,
-                            (vyre_type)local.type, local.is_mutable, what,
+                            (vyre_type)local.type, local.is_mutable, stored,
                             &index);
 }
 
@@ -363,7 +365,8 @@ static vyre__id statement(vyre__reader *r, uint32_t id) {
   return leave(r, id, made);
 }
 
-/* --- the whole -------------------------------------------------------------*/
+/* --- functions and program
+ * -------------------------------------------------- */
 
 static void open_locals(vyre__reader *r, const vyre__file_function *f) {
   r->locals = (vyre__byte_reader){f->locals, f->local_bytes, false};
@@ -432,7 +435,7 @@ static bool same_nodes(const vyre__reader *r, const vyre_program *p) {
   return r->text_count == 0 || memcmp(r->texts, p->texts, r->text_count) == 0;
 }
 
-/* What came out against what was read. */
+/* Compares the rebuilt program with the bytes. */
 static bool same_program(vyre__reader *r, const vyre_program *p) {
   if (p->function_count != r->function_count || !same_nodes(r, p)) return false;
   for (uint32_t i = 0; i < p->function_count; i++) {
@@ -459,7 +462,7 @@ static vyre_code make_program(vyre__reader *r, vyre_allocator allocator,
                               vyre_program **out) {
   VYRE_TRY(vyre__kernel_check(&r->kernel, r->st));
   declare_functions(r);
-  r->next = 1; /* node 0 is none */
+  r->next = 1; /* node 0 is unused */
   uint32_t kernel = 0;
   for (uint32_t i = 0; i < r->function_count && !stopped(r); i++) {
     uint32_t function = make_function(r, i);
@@ -479,8 +482,8 @@ static vyre_code make_program(vyre__reader *r, vyre_allocator allocator,
   if (same_program(r, *out)) return VYRE_OK;
   vyre_program_release(*out);
   *out = NULL;
-  return VYRE__CORRUPT(r->st,
-                       "the program is not as a writer would have written it");
+  return VYRE__CORRUPT(
+      r->st, "the program is not in the form that the writer produces");
 }
 
 vyre_code vyre__binary_make(vyre__reader *r, vyre_allocator allocator,

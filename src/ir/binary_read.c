@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Reading the binary form: the head and the tables. Nothing is trusted. */
+/* Reads the header and the tables of the binary form. All input is untrusted.
+ */
 #include <string.h>
 
 #include "vyre/binary.h"
@@ -8,7 +9,8 @@
 #include "base/utf8.h"
 #include "ir/binary_reader.h"
 
-/* A terminated copy; names are shown to people, so they must be harmless. */
+/* Returns a terminated copy. Names appear in messages, so they must be
+ * printable. */
 static const char *get_text(vyre__reader *r) {
   uint32_t length = vyre__get_count(&r->c, 1);
   const uint8_t *from = vyre__get_bytes(&r->c, length);
@@ -34,8 +36,8 @@ static bool get_bool(vyre__reader *r) {
 }
 
 static void read_buffers(vyre__reader *r) {
-  enum { LEAST = 24 }; /* bytes of a buffer */
-  uint32_t count = vyre__get_count(&r->c, LEAST);
+  enum { MIN_BYTES = 24 }; /* smallest size of a buffer in bytes */
+  uint32_t count = vyre__get_count(&r->c, MIN_BYTES);
   r->buffers = vyre__arena_array(&r->arena, count, sizeof *r->buffers);
   if (!r->buffers) {
     r->out_of_memory = true;
@@ -63,7 +65,7 @@ static void read_buffers(vyre__reader *r) {
   r->kernel.buffer_count = count;
 }
 
-/* Goes over the locals, to be read again when the body is made. */
+/* Skips the locals; they are read again with the body. */
 static void read_function(vyre__reader *r, vyre__file_function *f) {
   f->name = get_text(r);
   f->name_length = (uint32_t)strlen(f->name);
@@ -82,8 +84,8 @@ static void read_function(vyre__reader *r, vyre__file_function *f) {
 }
 
 static void read_functions(vyre__reader *r) {
-  enum { LEAST = 17 }; /* bytes of a function */
-  r->function_count = vyre__get_count(&r->c, LEAST);
+  enum { MIN_BYTES = 17 }; /* smallest size of a function in bytes */
+  r->function_count = vyre__get_count(&r->c, MIN_BYTES);
   r->functions =
       vyre__arena_array(&r->arena, r->function_count, sizeof *r->functions);
   if (!r->functions) {
@@ -116,14 +118,15 @@ static void read_tables(vyre__reader *r) {
   r->texts = vyre__get_bytes(c, r->text_count);
 }
 
-/* A list of buffers without a body. */
+/* Builds a list of buffers without a body. */
 static vyre_code make_bare(vyre__reader *r, vyre_allocator allocator,
                            vyre_program **out) {
   if (r->kernel.name[0] || r->kernel.file[0] ||
       r->kernel.over != VYRE_NO_INDEX ||
       r->kernel.item_type != VYRE_TYPE_VOID || r->node_count != 0 ||
       r->list_count != 0 || r->text_count != 0) {
-    return VYRE__CORRUPT(r->st, "a program without a body has parts of one");
+    return VYRE__CORRUPT(
+        r->st, "a program without a body has functions, nodes, lists or texts");
   }
   vyre_program_desc desc = {
       .buffers = r->buffers,
@@ -140,19 +143,21 @@ static vyre_code read_program(vyre__reader *r, vyre_allocator allocator,
     return vyre__no_memory(r->st, VYRE__READ_BINARY, "tables", r->c.left);
   }
   if (r->c.short_of)
-    return VYRE__CORRUPT(r->st, "a part is longer than the program");
+    return VYRE__CORRUPT(r->st,
+                         "a section extends past the end of the program");
   if (r->c.left > 0) {
     return VYRE__CORRUPT(r->st, "%zu bytes follow the program", r->c.left);
   }
-  if (r->damaged) return VYRE__CORRUPT(r->st, "a name or a flag is none");
+  if (r->damaged) return VYRE__CORRUPT(r->st, "invalid name or flag");
   if (r->function_count == 0) return make_bare(r, allocator, out);
-  if (r->node_count == 0) return VYRE__CORRUPT(r->st, "there are no nodes");
+  if (r->node_count == 0)
+    return VYRE__CORRUPT(r->st, "the program has no nodes");
   return vyre__binary_make(r, allocator, out);
 }
 
 bool vyre_program_is_binary(const void *bytes, size_t length) {
-  /* Up to where a transfer may have changed line ends: that is for the reader to
-   * tell. */
+  /* Compares only the bytes before the first line end: the reader reports a
+   * file that a transfer in text mode changed. */
   const size_t sure = 4;
   return bytes && length >= sure &&
          memcmp(bytes, VYRE__BINARY_MAGIC_BYTES, sure) == 0;
@@ -164,19 +169,20 @@ static vyre_code check_head(const uint8_t *bytes, size_t length,
       memcmp(bytes, VYRE__BINARY_MAGIC_BYTES, VYRE__BINARY_MAGIC) != 0) {
     return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
                      "pass bytes that `vyre emit --to bin` wrote",
-                     "these %zu bytes are no program of vyre", length);
+                     "these %zu bytes are not a vyre program", length);
   }
   uint32_t version = vyre__load_u32(bytes + 8);
   if (version != VYRE__BINARY_VERSION || vyre__load_u32(bytes + 12) != 0) {
-    return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
-                     "write the file again with this version of vyre",
-                     "the program has version %u of the binary form; this is "
-                     "version %d",
-                     version, VYRE__BINARY_VERSION);
+    return VYRE_FAIL(
+        st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
+        "create the file again with this version of vyre",
+        "the program has binary version %u; this library reads version %d",
+        version, VYRE__BINARY_VERSION);
   }
   uint64_t whole = vyre__load_u64(bytes + VYRE__BINARY_LENGTH_AT);
   if (whole != length) {
-    return VYRE__CORRUPT(st, "the program has %llu bytes, and here are %zu",
+    return VYRE__CORRUPT(st,
+                         "the program should have %llu bytes; %zu were passed",
                          (unsigned long long)whole, length);
   }
   vyre_hash128 checksum = vyre__binary_checksum(bytes + VYRE__BINARY_HEAD,
@@ -184,7 +190,7 @@ static vyre_code check_head(const uint8_t *bytes, size_t length,
   if (vyre__load_u64(bytes + VYRE__BINARY_CHECKSUM_AT) != checksum.low ||
       vyre__load_u64(bytes + VYRE__BINARY_CHECKSUM_AT + 8) != checksum.high) {
     return VYRE__CORRUPT(st,
-                         "the checksum does not fit: the bytes were changed");
+                         "the checksum does not match: the bytes were changed");
   }
   return VYRE_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Between the files that read the binary form. */
+/* Declarations shared by the files that read the binary form. */
 #ifndef VYRE_IR_BINARY_READER_H
 #define VYRE_IR_BINARY_READER_H
 
@@ -13,7 +13,7 @@
   VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM, \
             "write the file again from its source", __VA_ARGS__)
 
-/* What is left to read. Reading past the end gives zeros and is remembered. */
+/* Bytes left to read. Reading past the end returns zeros and sets a flag. */
 typedef struct vyre__byte_reader {
   const uint8_t *at;
   size_t left;
@@ -51,7 +51,8 @@ static inline uint32_t vyre__get_u32(vyre__byte_reader *c) {
   return from ? vyre__load_u32(from) : 0;
 }
 
-/* A count of things of @p size bytes or more each, which must be there. */
+/* Reads a count of things of at least @p size bytes each. Fails if fewer
+ * bytes are left than the count needs. */
 static inline uint32_t vyre__get_count(vyre__byte_reader *c, size_t size) {
   uint32_t count = vyre__get_u32(c);
   if (count <= c->left / size) return count;
@@ -64,7 +65,7 @@ typedef struct vyre__file_function {
   uint32_t name_length;
   uint8_t result;
   uint32_t parameter_count, local_count;
-  const uint8_t *locals; /* where they begin */
+  const uint8_t *locals; /* start of the locals in the file */
   size_t local_bytes;
   uint32_t body;
 } vyre__file_function;
@@ -72,11 +73,11 @@ typedef struct vyre__file_function {
 typedef struct vyre__reader {
   vyre__byte_reader c;
   vyre_status *st;
-  vyre_arena arena; /* for the time of reading */
+  vyre_arena arena; /* lives while reading */
   bool out_of_memory;
-  bool damaged; /* something does not fit; reported or not */
+  bool damaged; /* input is invalid; already reported or not */
   vyre__ir_builder m;
-  vyre_status failure; /* the maker's first report */
+  vyre_status failure; /* first report of the IR builder */
   vyre__kernel kernel;
   vyre_buffer_decl *buffers;
   vyre__file_function *functions;
@@ -84,14 +85,14 @@ typedef struct vyre__reader {
   const uint8_t *nodes, *places, *lists, *texts;
   uint32_t node_count, list_count, text_count;
 
-  /* of the function that is made */
-  uint32_t next; /* the id that the next finished node must have */
+  /* state of the function being built */
+  uint32_t next; /* id that the next completed node must have */
   uint32_t next_local;
   vyre__byte_reader locals;
   unsigned depth;
 } vyre__reader;
 
-/* Makes the program of what was read, and holds it against that. */
+/* Builds the program and compares it with the bytes. */
 VYRE_NODISCARD vyre_code vyre__binary_make(vyre__reader *r,
                                            vyre_allocator allocator,
                                            vyre_program **out);

@@ -16,7 +16,7 @@ vyre_hash128 vyre__binary_checksum(const uint8_t *bytes, size_t length) {
   return vyre__hash_end(&hasher);
 }
 
-/* Runs twice: without a place to write to it only counts. */
+/* Output. The writer runs twice: with `bytes` NULL it only counts. */
 typedef struct sink {
   uint8_t *to;
   size_t length;
@@ -66,7 +66,8 @@ static void put_buffer(sink *s, const vyre_buffer_decl *buffer) {
 }
 
 static void put_function(sink *s, const vyre__function *f, bool is_kernel) {
-  put_text(s, is_kernel ? "" : f->name); /* the kernel's is in the head */
+  put_text(
+      s, is_kernel ? "" : f->name); /* the header has the name of the kernel */
   put_u8(s, f->result);
   put_u32(s, f->parameter_count);
   put_u32(s, f->local_count);
@@ -120,17 +121,17 @@ vyre_code vyre_program_write_binary(const vyre_program *program,
                                     vyre_arena *arena, const uint8_t **bytes,
                                     size_t *length, vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_program_write_binary";
-  if (!bytes) return vyre__null_argument(st, who, "bytes");
+  static const char function[] = "vyre_program_write_binary";
+  if (!bytes) return vyre__null_argument(st, function, "bytes");
   *bytes = NULL;
-  if (!length) return vyre__null_argument(st, who, "length");
+  if (!length) return vyre__null_argument(st, function, "length");
   *length = 0;
-  if (!program) return vyre__null_argument(st, who, "program");
-  if (!arena) return vyre__null_argument(st, who, "arena");
+  if (!program) return vyre__null_argument(st, function, "program");
+  if (!arena) return vyre__null_argument(st, function, "arena");
   sink count = {.length = VYRE__BINARY_HEAD};
   put_program(&count, program);
   uint8_t *to = vyre_arena_alloc(arena, count.length, 0);
-  if (!to) return vyre__no_memory(st, who, "bytes", count.length);
+  if (!to) return vyre__no_memory(st, function, "bytes", count.length);
   sink body = {.to = to, .length = VYRE__BINARY_HEAD};
   put_program(&body, program);
   vyre_hash128 checksum = vyre__binary_checksum(

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Programs from functions: the builder itself, and statements. */
+/* Public program builder: its life, its scopes and its statements. */
 #include "vyre/builder.h"
 
 #include <stdarg.h>
@@ -27,7 +27,7 @@ void vyre__builder_fail(vyre_builder *b, const char *fix, const char *format,
              "kernel '%.50s': %s", b->kernel.name, message);
 }
 
-/* What the maker has to say. */
+/* Keeps the first error of the IR builder. */
 static void keep_report(void *self, const char *rule, vyre__source_loc place,
                         uint32_t length, const char *message, const char *fix,
                         vyre__source_loc other, const char *other_text) {
@@ -42,9 +42,11 @@ static void keep_report(void *self, const char *rule, vyre__source_loc place,
   }
 }
 
-/* --- life ------------------------------------------------------------------*/
+/* --- creation and release
+ * --------------------------------------------------- */
 
-/* Tells builders apart in the handles they give; nothing else depends on it. */
+/* Returns a number that marks the handles of one builder, so that another
+ * builder can reject them. */
 static uint32_t next_number(void) {
   static atomic_uint last;
   uint32_t number = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed);
@@ -66,10 +68,10 @@ vyre_code vyre_builder_create(vyre_allocator allocator, const char *name,
                                  .file = "",
                                  .workgroup = {1, 1, 1},
                                  .over = VYRE_NO_INDEX}};
-  vyre__ir_builder_init(&b->maker, allocator, (vyre__reporter){keep_report, b});
+  vyre__ir_builder_init(&b->ir, allocator, (vyre__reporter){keep_report, b});
   size_t size = strlen(name) + 1;
-  char *copy = vyre_arena_alloc(&b->maker.names, size, 1);
-  if (!copy || b->maker.out_of_memory) {
+  char *copy = vyre_arena_alloc(&b->ir.names, size, 1);
+  if (!copy || b->ir.out_of_memory) {
     vyre_builder_release(b);
     return vyre__no_memory(st, "vyre_builder_create", "name", size);
   }
@@ -86,7 +88,7 @@ void vyre_builder_release(vyre_builder *b) {
                      sizeof *b->scopes);
   vyre__reserve_free(b->allocator, &b->used, &b->used_capacity,
                      sizeof *b->used);
-  vyre__ir_builder_build(&b->maker);
+  vyre__ir_builder_build(&b->ir);
   vyre__resize(b->allocator, b, sizeof *b, 0);
 }
 
@@ -95,11 +97,12 @@ const vyre_status *vyre_builder_status(const vyre_builder *b) {
   return b ? &b->failure : &fine;
 }
 
-/* --- the head --------------------------------------------------------------*/
+/* --- kernel and buffers
+ * ----------------------------------------------------- */
 
 static bool is_usable(const vyre_builder *b) {
   return b && !b->finished && b->failure.code == VYRE_OK &&
-         !b->maker.out_of_memory;
+         !b->ir.out_of_memory;
 }
 
 void vyre_builder_workgroup(vyre_builder *b, uint32_t x, uint32_t y,
@@ -117,8 +120,8 @@ void vyre_builder_over(vyre_builder *b, vyre_build_buffer_ref buffer) {
 void vyre_builder_queue(vyre_builder *b, vyre_type item) {
   if (!is_usable(b)) return;
   if (item <= VYRE_TYPE_VOID || item >= VYRE_TYPE_COUNT) {
-    vyre__builder_fail(b, "use a type that vyre/kernel.h names",
-                       "items of type %u, which is none", (unsigned)item);
+    vyre__builder_fail(b, "use a vyre_type of vyre/ops.h",
+                       "unknown item type %u", (unsigned)item);
     return;
   }
   b->kernel.item_type = item;
@@ -134,16 +137,16 @@ vyre_build_buffer_ref vyre_build_declare(vyre_builder *b,
   }
   uint32_t index = b->kernel.buffer_count;
   size_t size = strlen(decl->name) + 1;
-  char *name = vyre_arena_alloc(&b->maker.names, size, 1);
+  char *name = vyre_arena_alloc(&b->ir.names, size, 1);
   if (!name || !vyre__reserve(b->allocator, &b->buffers, &b->buffer_capacity,
                               index + (size_t)1, sizeof *b->buffers, false)) {
-    b->maker.out_of_memory = true;
+    b->ir.out_of_memory = true;
     return (vyre_build_buffer_ref){0};
   }
   b->buffers[index] = *decl;
   b->buffers[index].name = memcpy(name, decl->name, size);
   b->kernel.buffers = b->buffers;
-  /* Values are checked against the buffer from now on, so it must be one. */
+  /* Checks the buffer now: values are checked against it from here on. */
   vyre__kernel only = b->kernel;
   only.buffers = &b->buffers[index];
   only.buffer_count = 1;
@@ -195,9 +198,9 @@ uint32_t vyre__builder_buffer(vyre_builder *b, vyre_build_buffer_ref buffer) {
       buffer.id <= b->kernel.buffer_count) {
     return buffer.id - 1;
   }
-  vyre__builder_fail(
-      b, "use a buffer that this builder declared",
-      buffer.id ? "a buffer of another builder" : "an empty buffer handle");
+  vyre__builder_fail(b, "use a buffer that this builder declared",
+                     buffer.id ? "the buffer belongs to another builder"
+                               : "the buffer handle is zero");
   return VYRE_NO_INDEX;
 }
 
@@ -207,13 +210,13 @@ enum { MAX_SCOPES = VYRE__MAX_DEPTH };
 
 static vyre__scope *open_scope(vyre_builder *b, vyre__scope_kind kind) {
   if (b->scope_count >= MAX_SCOPES) {
-    vyre__builder_fail(b, "move an inner part to a function",
+    vyre__builder_fail(b, "move the inner blocks to a function",
                        "blocks are nested more than %d deep", MAX_SCOPES);
     return NULL;
   }
   if (!vyre__reserve(b->allocator, &b->scopes, &b->scope_capacity,
                      b->scope_count + 1, sizeof *b->scopes, false)) {
-    b->maker.out_of_memory = true;
+    b->ir.out_of_memory = true;
     return NULL;
   }
   vyre__scope *scope = &b->scopes[b->scope_count++];
@@ -226,8 +229,8 @@ bool vyre__builder_ready(vyre_builder *b) {
   if (b->scope_count > 0) return true;
   vyre__scope *scope = open_scope(b, VYRE__SCOPE_KERNEL);
   if (!scope) return false;
-  b->function = vyre__kernel_begin(&b->maker, &b->kernel);
-  scope->mark = vyre__block_begin(&b->maker);
+  b->function = vyre__kernel_begin(&b->ir, &b->kernel);
+  scope->mark = vyre__block_begin(&b->ir);
   return is_usable(b);
 }
 
@@ -236,8 +239,8 @@ static void begin_body(vyre_builder *b, vyre__scope_kind kind,
   vyre__scope *scope = open_scope(b, kind);
   if (!scope) return;
   scope->condition = condition;
-  if (kind == VYRE__SCOPE_WHILE) vyre__while_begin(&b->maker);
-  scope->mark = vyre__block_begin(&b->maker);
+  if (kind == VYRE__SCOPE_WHILE) vyre__while_begin(&b->ir);
+  scope->mark = vyre__block_begin(&b->ir);
 }
 
 vyre_build_function_ref vyre_build_function(vyre_builder *b, const char *name,
@@ -251,8 +254,9 @@ vyre_build_function_ref vyre_build_function(vyre_builder *b, const char *name,
   }
   if (!is_usable(b)) return none;
   if (b->scope_count > 0) {
-    vyre__builder_fail(b, "make functions before the kernel's own statements",
-                       "a function begins inside a body");
+    vyre__builder_fail(
+        b, "define functions before the first statement of the kernel",
+        "a function begins inside another body");
     return none;
   }
   bool good = result > VYRE_TYPE_VOID && result < VYRE_TYPE_COUNT &&
@@ -262,12 +266,12 @@ vyre_build_function_ref vyre_build_function(vyre_builder *b, const char *name,
     good = type > VYRE_TYPE_VOID && type < VYRE_TYPE_COUNT;
   }
   if (!good) {
-    vyre__builder_fail(b, "give types of vyre/kernel.h, and room for variables",
-                       "the types of function '%.60s' are wrong",
-                       name ? name : "");
+    vyre__builder_fail(
+        b, "pass types of vyre/ops.h, and an array for the variables",
+        "invalid types for function '%.60s'", name ? name : "");
     return none;
   }
-  vyre__ir_builder *m = &b->maker;
+  vyre__ir_builder *m = &b->ir;
   uint32_t f = vyre__function_declare(m, name, name ? strlen(name) : 0, result);
   for (size_t i = 0; i < count; i++) {
     const char *own = parameters[i].name ? parameters[i].name : "";
@@ -290,8 +294,8 @@ static void end_then(vyre_builder *b, vyre__scope scope, vyre__id body) {
     otherwise = body;
     body = scope.then;
   }
-  vyre__statement(&b->maker, vyre__ir_build_if(&b->maker, scope.condition, body,
-                                               otherwise));
+  vyre__statement(&b->ir,
+                  vyre__ir_build_if(&b->ir, scope.condition, body, otherwise));
 }
 
 void vyre_build_end(vyre_builder *b) {
@@ -299,10 +303,10 @@ void vyre_build_end(vyre_builder *b) {
   if (b->scope_count == 0 ||
       b->scopes[b->scope_count - 1].kind == VYRE__SCOPE_KERNEL) {
     vyre__builder_fail(b, "call vyre_build_end once for each body",
-                       "vyre_build_end, but nothing is open");
+                       "vyre_build_end without an open body");
     return;
   }
-  vyre__ir_builder *m = &b->maker;
+  vyre__ir_builder *m = &b->ir;
   vyre__scope scope = b->scopes[--b->scope_count];
   vyre__id body = vyre__block_end(m, scope.mark);
   switch (scope.kind) {
@@ -329,7 +333,7 @@ void vyre_build_end(vyre_builder *b) {
 static vyre_variable declare(vyre_builder *b, const char *name,
                              vyre_value value, bool is_mutable) {
   if (!vyre__builder_ready(b)) return (vyre_variable){0};
-  vyre__ir_builder *m = &b->maker;
+  vyre__ir_builder *m = &b->ir;
   uint32_t local;
   vyre__id id = vyre__builder_take(b, value);
   if (!id) return (vyre_variable){0};
@@ -356,7 +360,7 @@ void vyre_build_assign(vyre_builder *b, vyre_variable variable,
   uint32_t local = vyre__builder_local(b, variable);
   vyre__id id = vyre__builder_take(b, value);
   if (local == VYRE_NO_INDEX || !id) return;
-  vyre__statement(&b->maker, vyre__ir_build_assign(&b->maker, local, id));
+  vyre__statement(&b->ir, vyre__ir_build_assign(&b->ir, local, id));
 }
 
 void vyre_build_store(vyre_builder *b, vyre_build_buffer_ref buffer,
@@ -364,26 +368,26 @@ void vyre_build_store(vyre_builder *b, vyre_build_buffer_ref buffer,
   if (!vyre__builder_ready(b)) return;
   uint32_t to = vyre__builder_buffer(b, buffer);
   vyre__id at = vyre__builder_take(b, index);
-  vyre__id what = vyre__builder_take(b, value);
-  if (to == VYRE_NO_INDEX || !at || !what) return;
-  vyre__statement(&b->maker, vyre__ir_build_store(&b->maker, to, at, what));
+  vyre__id stored = vyre__builder_take(b, value);
+  if (to == VYRE_NO_INDEX || !at || !stored) return;
+  vyre__statement(&b->ir, vyre__ir_build_store(&b->ir, to, at, stored));
 }
 
 void vyre_build_eval(vyre_builder *b, vyre_value value) {
   if (!vyre__builder_ready(b)) return;
   vyre__id id = vyre__builder_take(b, value);
-  vyre__statement(&b->maker, vyre__ir_build_eval(&b->maker, id));
+  vyre__statement(&b->ir, vyre__ir_build_eval(&b->ir, id));
 }
 
 void vyre_build_print(vyre_builder *b, const vyre_print_part *parts,
                       size_t count) {
   if (!vyre__builder_ready(b)) return;
   if (!parts && count > 0) {
-    vyre__builder_fail(b, "pass the parts, or a count of 0",
-                       "print of %zu parts, but no parts", count);
+    vyre__builder_fail(b, "pass an array of parts, or a count of 0",
+                       "print of %zu parts, but the array is NULL", count);
     return;
   }
-  vyre__ir_builder *m = &b->maker;
+  vyre__ir_builder *m = &b->ir;
   uint32_t mark = vyre__stack_mark(m);
   for (size_t i = 0; i < count; i++) {
     const char *text = parts[i].text;
@@ -395,7 +399,7 @@ void vyre_build_print(vyre_builder *b, const vyre_print_part *parts,
 
 static void simple(vyre_builder *b, vyre__op op) {
   if (!vyre__builder_ready(b)) return;
-  vyre__statement(&b->maker, vyre__ir_build_simple(&b->maker, op));
+  vyre__statement(&b->ir, vyre__ir_build_simple(&b->ir, op));
 }
 
 void vyre_build_barrier(vyre_builder *b) {
@@ -416,21 +420,22 @@ void vyre_build_continue(vyre_builder *b) {
 
 void vyre_build_return(vyre_builder *b) {
   if (!vyre__builder_ready(b)) return;
-  vyre__statement(&b->maker, vyre__ir_build_return(&b->maker, false, 0));
+  vyre__statement(&b->ir, vyre__ir_build_return(&b->ir, false, 0));
 }
 
 void vyre_build_return_value(vyre_builder *b, vyre_value value) {
   if (!vyre__builder_ready(b)) return;
   vyre__id id = vyre__builder_take(b, value);
-  vyre__statement(&b->maker, vyre__ir_build_return(&b->maker, true, id));
+  vyre__statement(&b->ir, vyre__ir_build_return(&b->ir, true, id));
 }
 
 /* --- statements with a body ------------------------------------------------*/
 
-/* A condition must be a bool now, not when the body ends. */
+/* Checks that a condition is a bool. This must happen here, not at the end of
+ * the body, so that the error belongs to the right call. */
 static vyre__id take_condition(vyre_builder *b, vyre_value condition) {
   vyre__id id = vyre__builder_take(b, condition);
-  return vyre__expect(&b->maker, id, VYRE_TYPE_BOOL, "V067", "a condition");
+  return vyre__expect(&b->ir, id, VYRE_TYPE_BOOL, "V067", "a condition");
 }
 
 void vyre_build_if(vyre_builder *b, vyre_value condition) {
@@ -444,12 +449,12 @@ void vyre_build_else(vyre_builder *b) {
   vyre__scope *scope = &b->scopes[b->scope_count - 1];
   if (scope->kind != VYRE__SCOPE_THEN) {
     vyre__builder_fail(b, "call it between vyre_build_if and vyre_build_end",
-                       "vyre_build_else, but no if is open");
+                       "vyre_build_else without an open if");
     return;
   }
-  scope->then = vyre__block_end(&b->maker, scope->mark);
+  scope->then = vyre__block_end(&b->ir, scope->mark);
   scope->kind = VYRE__SCOPE_ELSE;
-  scope->mark = vyre__block_begin(&b->maker);
+  scope->mark = vyre__block_begin(&b->ir);
 }
 
 void vyre_build_while(vyre_builder *b, vyre_value condition) {
@@ -469,12 +474,12 @@ vyre_variable vyre_build_for(vyre_builder *b, const char *name,
   if (!from || !to || !by) return none;
   if (op < VYRE_OP_LT || op > VYRE_OP_GE) {
     vyre__builder_fail(b, "use VYRE_OP_LT, _LE, _GT or _GE",
-                       "a for loop with operation %u", (unsigned)op);
+                       "invalid comparison %u in a for loop", (unsigned)op);
     return none;
   }
   vyre__scope *scope = open_scope(b, VYRE__SCOPE_FOR);
   if (!scope) return none;
-  vyre__ir_builder *m = &b->maker;
+  vyre__ir_builder *m = &b->ir;
   vyre__for_begin(m, &scope->loop, name, name ? strlen(name) : 0,
                   VYRE_TYPE_VOID, (vyre__loop)(op - VYRE_OP_LT), from, to, by);
   scope->mark = vyre__block_begin(m);
@@ -486,18 +491,19 @@ void vyre_build_block(vyre_builder *b) {
   if (vyre__builder_ready(b)) begin_body(b, VYRE__SCOPE_BLOCK, 0);
 }
 
-/* --- the end ---------------------------------------------------------------*/
+/* --- building the program
+ * --------------------------------------------------- */
 
-/* An atomic or push that was made but never used would silently not happen. */
+/* Reports an atomic or push whose result was never used: it would be dropped
+ * without a trace. */
 static void check_effects(vyre_builder *b) {
-  const vyre__ir_builder *m = &b->maker;
+  const vyre__ir_builder *m = &b->ir;
   for (size_t i = 1; i < m->node_count; i++) {
     const vyre__op_info *info = &vyre__ops[m->nodes[i].op];
     if (!(info->flags & (VYRE__OPF_ATOMICS | VYRE__OPF_PUSHES))) continue;
     if (i < b->used_count && b->used[i]) continue;
     vyre__builder_fail(b, "pass it to vyre_build_let or vyre_build_eval",
-                       "a value of '%s' was made, but is never used",
-                       info->text);
+                       "the result of '%s' is never used", info->text);
   }
 }
 
@@ -510,7 +516,7 @@ vyre_code vyre_builder_build(vyre_builder *b, vyre_program **out,
   if (b->finished) {
     return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
                      "create another builder",
-                     "the builder of '%.100s' was finished before",
+                     "the builder of '%.100s' was already built",
                      b->kernel.name);
   }
   if (vyre__builder_ready(b) && b->scope_count > 1) {
@@ -522,12 +528,12 @@ vyre_code vyre_builder_build(vyre_builder *b, vyre_program **out,
   }
   if (is_usable(b)) check_effects(b);
   if (is_usable(b)) {
-    vyre__id body = vyre__block_end(&b->maker, b->scopes[0].mark);
-    vyre__function_end(&b->maker, body);
+    vyre__id body = vyre__block_end(&b->ir, b->scopes[0].mark);
+    vyre__function_end(&b->ir, body);
   }
   b->finished = true;
   if (b->failure.code == VYRE_OK) {
-    vyre_code code = vyre__canonicalize(&b->maker, b->function, &b->kernel,
+    vyre_code code = vyre__canonicalize(&b->ir, b->function, &b->kernel,
                                         b->allocator, out, &b->failure);
     if (code == VYRE_OK) return VYRE_OK;
   }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Between the files of the builder. */
+/* Declarations shared by the files of the public program builder. */
 #ifndef VYRE_IR_BUILDER_INTERNAL_H
 #define VYRE_IR_BUILDER_INTERNAL_H
 
@@ -21,41 +21,43 @@ typedef enum vyre__scope_kind {
 typedef struct vyre__scope {
   vyre__scope_kind kind;
   vyre__mark mark;
-  vyre__id condition; /* of if and while */
-  vyre__id then;      /* of an else */
+  vyre__id condition; /* of an if or while */
+  vyre__id then;      /* first body of an if with else */
   vyre__for loop;
 } vyre__scope;
 
 struct vyre_builder {
   vyre_allocator allocator;
-  uint32_t number; /* what its handles carry */
+  uint32_t number; /* stored in every handle */
   bool finished;
-  vyre_status failure; /* the first mistake */
-  vyre__ir_builder maker;
+  vyre_status failure; /* the first error */
+  vyre__ir_builder ir;
   vyre__kernel kernel;
-  uint32_t function; /* of the kernel; VYRE_NO_INDEX until it begins */
+  uint32_t
+      function; /* index of the kernel; VYRE_NO_INDEX before its first statement */
   vyre_buffer_decl *buffers;
   size_t buffer_capacity;
   vyre__scope *scopes;
   size_t scope_count, scope_capacity;
-  uint8_t *used; /* one a node: whether a statement or value has taken it */
+  uint8_t *used; /* per node: true once a statement or value uses it */
   size_t used_count, used_capacity;
 };
 
-/* Remembers a mistake; does nothing if there was one before. */
+/* Records an error, unless there was one before. */
 void vyre__builder_fail(vyre_builder *b, const char *fix, const char *format,
                         ...) VYRE__PRINTF(3, 4);
 
-/* Whether a value or statement can be made: no mistake yet, not finished. Begins
- * the kernel's body if nothing is begun. */
+/* Returns true if a value or statement can be added: no error so far, and not
+ * built yet. Opens the body of the kernel if no body is open. */
 bool vyre__builder_ready(vyre_builder *b);
 
-/* The node of a handle, for one use; 0 if that was a mistake. */
+/* Returns the node of a handle and marks it as used; 0 after an error. */
 vyre__id vyre__builder_use(vyre_builder *b, vyre_value value);
-/* The same for a statement: all variables in it must still be there. */
+/* Like vyre__builder_use, for a statement: all variables of the value must
+ * still be in scope. */
 vyre__id vyre__builder_take(vyre_builder *b, vyre_value value);
 
-/* The maker's numbers of handles; VYRE_NO_INDEX if that was a mistake. */
+/* Return the IR builder's index of a handle; VYRE_NO_INDEX after an error. */
 uint32_t vyre__builder_buffer(vyre_builder *b, vyre_build_buffer_ref buffer);
 uint32_t vyre__builder_local(vyre_builder *b, vyre_variable variable);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Programs from functions: handles and values. */
+/* Public program builder: handles and values. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -25,17 +25,17 @@ static bool is_leaf(const vyre__node *node) {
 }
 
 static bool is_own(const vyre_builder *b, vyre_value value) {
-  const vyre__ir_builder *m = &b->maker;
+  const vyre__ir_builder *m = &b->ir;
   return value.builder == b->number && value.id < m->node_count &&
          m->nodes[value.id].type != VYRE_TYPE_VOID;
 }
 
-/* Room in used[] for every node there is. */
+/* Grows used[] to the number of nodes. */
 static bool grow_used(vyre_builder *b) {
-  size_t count = b->maker.node_count;
+  size_t count = b->ir.node_count;
   if (!vyre__reserve(b->allocator, &b->used, &b->used_capacity, count,
                      sizeof *b->used, false)) {
-    b->maker.out_of_memory = true;
+    b->ir.out_of_memory = true;
     return false;
   }
   if (count > b->used_count) {
@@ -46,17 +46,18 @@ static bool grow_used(vyre_builder *b) {
 }
 
 vyre__id vyre__builder_use(vyre_builder *b, vyre_value value) {
-  vyre__ir_builder *m = &b->maker;
+  vyre__ir_builder *m = &b->ir;
   if (b->failure.code != VYRE_OK || m->out_of_memory) return 0;
   if (value.id == 0 || !is_own(b, value)) {
-    vyre__builder_fail(
-        b, "use a value that this builder gave",
-        value.id ? "a value of another builder" : "an empty value handle");
+    vyre__builder_fail(b, "use a value that this builder returned",
+                       value.id ? "the value belongs to another builder"
+                                : "the value handle is zero");
     return 0;
   }
   if (value.id < m->functions[m->function].first_node) {
-    vyre__builder_fail(b, "pass it as a parameter, or make it again",
-                       "a value of another function");
+    vyre__builder_fail(
+        b, "pass it as a parameter, or build it again in this function",
+        "the value belongs to another function");
     return 0;
   }
   if (!grow_used(b)) return 0;
@@ -67,9 +68,10 @@ vyre__id vyre__builder_use(vyre_builder *b, vyre_value value) {
   if (is_leaf(&m->nodes[value.id])) {
     return vyre__append(m, m->nodes[value.id], 0);
   }
-  vyre__builder_fail(b, "name it with vyre_build_let, and use vyre_build_get",
-                     "a value of '%s' is used a second time",
-                     vyre__ops[m->nodes[value.id].op].text);
+  vyre__builder_fail(
+      b, "store it with vyre_build_let, and read it with vyre_build_get",
+      "the result of '%s' is used twice",
+      vyre__ops[m->nodes[value.id].op].text);
   return 0;
 }
 
@@ -83,7 +85,7 @@ static bool list_open(const vyre__ir_builder *m, uint32_t list,
   return true;
 }
 
-/* Whether the variables of an expression are still there. */
+/* Returns true if all variables of an expression are in scope. */
 static bool locals_open(const vyre__ir_builder *m, vyre__id id) {
   if (id == 0) return true;
   const vyre__node *node = &m->nodes[id];
@@ -110,34 +112,36 @@ static bool locals_open(const vyre__ir_builder *m, vyre__id id) {
 
 vyre__id vyre__builder_take(vyre_builder *b, vyre_value value) {
   vyre__id id = vyre__builder_use(b, value);
-  if (!id || locals_open(&b->maker, id)) return id;
-  vyre__builder_fail(b, "declare the variable in an outer body",
-                     "a value uses a variable after the body it was declared "
-                     "in");
+  if (!id || locals_open(&b->ir, id)) return id;
+  vyre__builder_fail(
+      b, "declare the variable in an outer body",
+      "a value uses a variable outside the body that declares it");
   return 0;
 }
 
 uint32_t vyre__builder_local(vyre_builder *b, vyre_variable variable) {
-  const vyre__ir_builder *m = &b->maker;
+  const vyre__ir_builder *m = &b->ir;
   const vyre__ir_function *f = &m->functions[m->function];
   if (variable.builder == b->number && variable.id > f->first_local &&
       variable.id - 1 - f->first_local < f->local_count) {
     return variable.id - 1 - f->first_local;
   }
-  vyre__builder_fail(b, "use a variable that was declared in this function",
-                     variable.id ? "a variable of another builder or function"
-                                 : "an empty variable handle");
+  vyre__builder_fail(b, "use a variable that this function declares",
+                     variable.id
+                         ? "the variable belongs to another builder or function"
+                         : "the variable handle is zero");
   return VYRE_NO_INDEX;
 }
 
 vyre_type vyre_build_type(const vyre_builder *b, vyre_value value) {
   if (!b || value.id == 0 || !is_own(b, value)) return VYRE_TYPE_VOID;
-  return (vyre_type)b->maker.nodes[value.id].type;
+  return (vyre_type)b->ir.nodes[value.id].type;
 }
 
 /* --- operations ------------------------------------------------------------*/
 
-/* The public numbers of operations are their own: the inside may grow. */
+/* Maps public operations to internal ones, so that internal numbers may
+ * change. */
 #define VYRE_X1(name) [VYRE_OP_##name] = VYRE__OP_##name,
 static const uint8_t ops[VYRE_OP_COUNT] = {
     VYRE_OP_UNARY_MAP(VYRE_X1) VYRE_OP_BINARY_MAP(VYRE_X1)
@@ -159,15 +163,15 @@ bool vyre_op_accepts(vyre_op op, vyre_type type) {
 
 static vyre__op inside(vyre_builder *b, vyre_op op) {
   if ((unsigned)op < VYRE_OP_COUNT) return (vyre__op)ops[op];
-  vyre__builder_fail(b, "use an operation that vyre/builder.h names",
-                     "operation %u is none: they end with %u", (unsigned)op,
+  vyre__builder_fail(b, "use a vyre_op of vyre/ops.h",
+                     "unknown operation %u; the last one is %u", (unsigned)op,
                      (unsigned)VYRE_OP_COUNT - 1);
   return VYRE__OP_COUNT;
 }
 
 static vyre_value literal(vyre_builder *b, vyre_type type, uint64_t bits) {
   if (!vyre__builder_ready(b)) return (vyre_value){0};
-  return handle(b, vyre__ir_build_literal(&b->maker, type, bits));
+  return handle(b, vyre__ir_build_literal(&b->ir, type, bits));
 }
 
 vyre_value vyre_build_bool(vyre_builder *b, bool value) {
@@ -206,7 +210,7 @@ vyre_value vyre_build_get(vyre_builder *b, vyre_variable variable) {
   if (!vyre__builder_ready(b)) return (vyre_value){0};
   uint32_t local = vyre__builder_local(b, variable);
   if (local == VYRE_NO_INDEX) return (vyre_value){0};
-  return handle(b, vyre__ir_build_local(&b->maker, local));
+  return handle(b, vyre__ir_build_local(&b->ir, local));
 }
 
 vyre_value vyre_build_load(vyre_builder *b, vyre_build_buffer_ref buffer,
@@ -215,7 +219,7 @@ vyre_value vyre_build_load(vyre_builder *b, vyre_build_buffer_ref buffer,
   uint32_t from = vyre__builder_buffer(b, buffer);
   vyre__id at = vyre__builder_use(b, index);
   if (from == VYRE_NO_INDEX || !at) return (vyre_value){0};
-  return handle(b, vyre__ir_build_load(&b->maker, from, at));
+  return handle(b, vyre__ir_build_load(&b->ir, from, at));
 }
 
 vyre_value vyre_build_scalar(vyre_builder *b, vyre_build_buffer_ref buffer) {
@@ -226,23 +230,23 @@ vyre_value vyre_build_len(vyre_builder *b, vyre_build_buffer_ref buffer) {
   if (!vyre__builder_ready(b)) return (vyre_value){0};
   uint32_t of = vyre__builder_buffer(b, buffer);
   if (of == VYRE_NO_INDEX) return (vyre_value){0};
-  return handle(b, vyre__ir_build_len(&b->maker, of));
+  return handle(b, vyre__ir_build_len(&b->ir, of));
 }
 
 vyre_value vyre_build_id(vyre_builder *b, vyre_op op, unsigned axis) {
   if (!vyre__builder_ready(b)) return (vyre_value){0};
-  return handle(b, vyre__ir_build_axis(&b->maker, inside(b, op), axis));
+  return handle(b, vyre__ir_build_axis(&b->ir, inside(b, op), axis));
 }
 
 vyre_value vyre_build_item(vyre_builder *b) {
   if (!vyre__builder_ready(b)) return (vyre_value){0};
-  return handle(b, vyre__ir_build_item(&b->maker));
+  return handle(b, vyre__ir_build_item(&b->ir));
 }
 
 vyre_value vyre_build_unary(vyre_builder *b, vyre_op op, vyre_value a) {
   if (!vyre__builder_ready(b)) return (vyre_value){0};
   vyre__id x = vyre__builder_use(b, a);
-  return handle(b, vyre__ir_build_unary(&b->maker, inside(b, op), x));
+  return handle(b, vyre__ir_build_unary(&b->ir, inside(b, op), x));
 }
 
 vyre_value vyre_build_binary(vyre_builder *b, vyre_op op, vyre_value a,
@@ -250,7 +254,7 @@ vyre_value vyre_build_binary(vyre_builder *b, vyre_op op, vyre_value a,
   if (!vyre__builder_ready(b)) return (vyre_value){0};
   vyre__id x = vyre__builder_use(b, a);
   vyre__id y = vyre__builder_use(b, c);
-  return handle(b, vyre__ir_build_binary(&b->maker, inside(b, op), x, y));
+  return handle(b, vyre__ir_build_binary(&b->ir, inside(b, op), x, y));
 }
 
 vyre_value vyre_build_ternary(vyre_builder *b, vyre_op op, vyre_value a,
@@ -259,19 +263,19 @@ vyre_value vyre_build_ternary(vyre_builder *b, vyre_op op, vyre_value a,
   vyre__id x = vyre__builder_use(b, a);
   vyre__id y = vyre__builder_use(b, c);
   vyre__id z = vyre__builder_use(b, d);
-  return handle(b, vyre__ir_build_ternary(&b->maker, inside(b, op), x, y, z));
+  return handle(b, vyre__ir_build_ternary(&b->ir, inside(b, op), x, y, z));
 }
 
 vyre_value vyre_build_cast(vyre_builder *b, vyre_type type, vyre_value a) {
   if (!vyre__builder_ready(b)) return (vyre_value){0};
   vyre__id x = vyre__builder_use(b, a);
-  return handle(b, vyre__ir_build_cast(&b->maker, type, x));
+  return handle(b, vyre__ir_build_cast(&b->ir, type, x));
 }
 
 vyre_value vyre_build_bitcast(vyre_builder *b, vyre_type type, vyre_value a) {
   if (!vyre__builder_ready(b)) return (vyre_value){0};
   vyre__id x = vyre__builder_use(b, a);
-  return handle(b, vyre__ir_build_bitcast(&b->maker, type, x));
+  return handle(b, vyre__ir_build_bitcast(&b->ir, type, x));
 }
 
 vyre_value vyre_build_call(vyre_builder *b, vyre_build_function_ref function,
@@ -279,11 +283,12 @@ vyre_value vyre_build_call(vyre_builder *b, vyre_build_function_ref function,
   if (!vyre__builder_ready(b)) return (vyre_value){0};
   if (function.builder != b->number || function.id == 0 ||
       (!values && count > 0)) {
-    vyre__builder_fail(b, "use a function that this builder gave, and values",
-                       "a call of something that is no function");
+    vyre__builder_fail(
+        b, "pass a function of this builder, and an array of arguments",
+        "the function handle or the argument array is invalid");
     return (vyre_value){0};
   }
-  vyre__ir_builder *m = &b->maker;
+  vyre__ir_builder *m = &b->ir;
   uint32_t mark = vyre__stack_mark(m);
   for (size_t i = 0; i < count; i++) {
     vyre__push(m, vyre__builder_use(b, values[i]));
@@ -303,8 +308,7 @@ vyre_value vyre_build_atomic(vyre_builder *b, vyre_op op,
   vyre__id at = vyre__builder_use(b, index);
   vyre__id with = vyre__builder_use(b, value);
   if (to == VYRE_NO_INDEX || !at || !with) return (vyre_value){0};
-  return handle(b,
-                vyre__ir_build_atomic(&b->maker, inside(b, op), to, at, with));
+  return handle(b, vyre__ir_build_atomic(&b->ir, inside(b, op), to, at, with));
 }
 
 vyre_value vyre_build_compare_exchange(vyre_builder *b,
@@ -317,10 +321,10 @@ vyre_value vyre_build_compare_exchange(vyre_builder *b,
   vyre__id old = vyre__builder_use(b, expected);
   vyre__id with = vyre__builder_use(b, desired);
   if (to == VYRE_NO_INDEX || !at || !old || !with) return (vyre_value){0};
-  return handle(b, vyre__ir_build_atomic_cas(&b->maker, to, at, old, with));
+  return handle(b, vyre__ir_build_atomic_cas(&b->ir, to, at, old, with));
 }
 
 vyre_value vyre_build_push(vyre_builder *b, vyre_value value) {
   if (!vyre__builder_ready(b)) return (vyre_value){0};
-  return handle(b, vyre__ir_build_push(&b->maker, vyre__builder_use(b, value)));
+  return handle(b, vyre__ir_build_push(&b->ir, vyre__builder_use(b, value)));
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* From what was made to an immutable program, in canonical order: the nodes of
- * the kernel's body in post-order, then those of the functions in the order in
- * which they are first called; lists and texts in the order of their nodes;
- * locals in the order of their declarations. Equal programs have equal arrays. */
+/* Turns the contents of an IR builder into an immutable program in canonical
+ * order. Nodes of the kernel's body come first, in post-order. Functions
+ * follow in the order of their first call. Lists and texts follow the order
+ * of their nodes, locals that of their declarations. So equal programs have
+ * equal arrays. */
 #include <assert.h>
 #include <stddef.h>
 #include <string.h>
@@ -14,7 +15,8 @@
 #include "ir/ir_builder_internal.h"
 #include "ir/program.h"
 
-/* --- a kernel's head -------------------------------------------------------*/
+/* --- checks of the kernel's header -----------------------------------------
+ */
 
 enum { MAX_BUFFERS = 1024 };
 
@@ -44,18 +46,18 @@ static vyre_code check_kind(const vyre_buffer_decl *buffer, vyre_status *st) {
   }
   if (buffer->kind == VYRE_MEMORY_SHARED &&
       (buffer->binding != 0 || buffer->count == 0)) {
-    return REFUSE(st, "give it binding 0 and a count of 1 or more",
+    return REFUSE(st, "set its binding to 0 and its count to 1 or more",
                   "shared buffer '%.100s' has binding %u and %u elements",
                   buffer->name, buffer->binding, buffer->count);
   }
   if (buffer->kind == VYRE_MEMORY_UNIFORM && buffer->count == 0) {
-    return REFUSE(st, "give it a count of 1 or more",
+    return REFUSE(st, "set its count to 1 or more",
                   "uniform '%.100s' has no elements", buffer->name);
   }
   if (buffer->element == VYRE_ELEMENT_BYTES && buffer->count != 0) {
-    return REFUSE(st, "declare u8 elements, or leave the count out",
-                  "buffer '%.100s' has %u elements of bytes, which has no "
-                  "fixed size",
+    return REFUSE(st, "use u8 elements, or omit the count",
+                  "buffer '%.100s' has %u elements of type bytes, which must "
+                  "not have a count",
                   buffer->name, buffer->count);
   }
   return VYRE_OK;
@@ -65,16 +67,17 @@ static vyre_code check_buffer(const vyre_buffer_decl *buffer, bool name_is_good,
                               vyre_status *st) {
   if (!name_is_good &&
       !vyre__name_is_identifier(buffer->name, strlen(buffer->name))) {
-    return REFUSE(st, "use letters, digits and _, and no word of the language",
-                  "buffer '%.100s' of a kernel cannot have that name",
-                  buffer->name);
+    return REFUSE(
+        st, "use letters, digits and _; do not use a word of the language",
+        "'%.100s' cannot be the name of a buffer", buffer->name);
   }
   VYRE_TRY(check_kind(buffer, st));
   uint32_t alignment = buffer->hints.preferred_alignment;
   if (alignment != 0 && !vyre__is_power_of_two(alignment)) {
-    return REFUSE(st, "use 0 for no wish, or a power of two of bytes",
-                  "buffer '%.100s' has alignment %u, which is no power of two",
-                  buffer->name, alignment);
+    return REFUSE(
+        st, "use 0 for the default, or a power of two",
+        "buffer '%.100s' has alignment %u, which is not a power of two",
+        buffer->name, alignment);
   }
   return VYRE_OK;
 }
@@ -82,14 +85,15 @@ static vyre_code check_buffer(const vyre_buffer_decl *buffer, bool name_is_good,
 static vyre_code check_pair(const vyre_buffer_decl *a,
                             const vyre_buffer_decl *b, vyre_status *st) {
   if (strcmp(a->name, b->name) == 0) {
-    return REFUSE(st, "give every buffer a name of its own",
-                  "two buffers are called '%.100s'", a->name);
+    return REFUSE(st, "use a different name for each buffer",
+                  "two buffers have the name '%.100s'", a->name);
   }
   if (a->binding != b->binding || a->kind == VYRE_MEMORY_SHARED ||
       b->kind == VYRE_MEMORY_SHARED) {
     return VYRE_OK;
   }
-  return REFUSE(st, "give each buffer that is not shared a binding of its own",
+  return REFUSE(st,
+                "use a different binding for each buffer that is not shared",
                 "buffers '%.100s' and '%.100s' both have binding %u", a->name,
                 b->name, a->binding);
 }
@@ -105,12 +109,13 @@ static vyre_program_desc head_desc(const vyre__kernel *kernel) {
 vyre_code vyre__kernel_check(const vyre__kernel *kernel, vyre_status *st) {
   if (!kernel->has_good_names &&
       !vyre__name_is_identifier(kernel->name, strlen(kernel->name))) {
-    return REFUSE(st, "use letters, digits and _, and no word of the language",
-                  "a kernel cannot be called '%.100s'", kernel->name);
+    return REFUSE(
+        st, "use letters, digits and _; do not use a word of the language",
+        "'%.100s' cannot be the name of a kernel", kernel->name);
   }
   if (kernel->buffer_count > MAX_BUFFERS) {
-    return REFUSE(st, "put several arrays into one buffer",
-                  "kernel '%.100s' has %u buffers; the most is %d",
+    return REFUSE(st, "combine several arrays into one buffer",
+                  "kernel '%.100s' has %u buffers; the maximum is %d",
                   kernel->name, kernel->buffer_count, MAX_BUFFERS);
   }
   vyre_program_desc desc = head_desc(kernel);
@@ -122,33 +127,35 @@ vyre_code vyre__kernel_check(const vyre__kernel *kernel, vyre_status *st) {
     }
   }
   if (kernel->over != VYRE_NO_INDEX && kernel->over >= kernel->buffer_count) {
-    return REFUSE(st, "name a buffer of the kernel",
-                  "kernel '%.100s' goes over buffer %u of %u", kernel->name,
-                  kernel->over, kernel->buffer_count);
+    return REFUSE(
+        st, "pass the index of a buffer of the kernel",
+        "the grid of kernel '%.100s' covers buffer %u, but it has %u buffers",
+        kernel->name, kernel->over, kernel->buffer_count);
   }
   if ((unsigned)kernel->item_type >= VYRE_TYPE_COUNT) {
-    return REFUSE(st, "use a type that vyre/kernel.h names",
-                  "kernel '%.100s' has items of type %u, which is none",
-                  kernel->name, (unsigned)kernel->item_type);
+    return REFUSE(st, "use a vyre_type of vyre/ops.h",
+                  "kernel '%.100s' has unknown item type %u", kernel->name,
+                  (unsigned)kernel->item_type);
   }
   return VYRE_OK;
 }
 
 /* --- canonical order -------------------------------------------------------*/
 
-typedef struct sealed_function {
-  uint32_t made; /* index in the maker */
+typedef struct placed_function {
+  uint32_t made; /* index in the IR builder */
   uint32_t first_node, end_node;
   uint32_t first_local, local_count;
   vyre__id body;
-} sealed_function;
+} placed_function;
 
-/* Stays with the maker, so that the programs of a file share its arrays. */
+/* Arrays of the canonicaliser. The IR builder owns them, so that all programs
+ * of a file share the memory. */
 typedef struct vyre__canonicalizer {
   vyre__ir_builder *m;
   uint32_t epoch;
   bool out_of_memory;
-  bool lost_local; /* one is used whose declaration is nowhere */
+  bool lost_local; /* a local is used without a declaration */
   vyre__node *nodes;
   vyre__source_loc *places;
   size_t node_count, node_capacity, place_capacity;
@@ -158,15 +165,15 @@ typedef struct vyre__canonicalizer {
   size_t stack_count, stack_capacity;
   char *texts;
   size_t text_count, text_capacity;
-  vyre__local *locals; /* of all functions, a run each */
+  vyre__local *locals; /* of all functions, one after the other */
   size_t local_count, local_capacity;
-  sealed_function *functions;
+  placed_function *functions;
   size_t function_count, function_capacity;
-  uint32_t writing;  /* the function whose nodes are being written */
-  bool calls_nested; /* a function that is no kernel calls another */
-} sealer;
+  uint32_t writing;  /* function whose nodes are being written */
+  bool calls_nested; /* a function other than the kernel contains a call */
+} canonicalizer;
 
-static bool grow(sealer *s, void *array, size_t *capacity, size_t need,
+static bool grow(canonicalizer *s, void *array, size_t *capacity, size_t need,
                  size_t element_size) {
   if (vyre__reserve(s->m->allocator, array, capacity, need, element_size,
                     false)) {
@@ -185,15 +192,16 @@ static bool grow(sealer *s, void *array, size_t *capacity, size_t need,
   vyre__reserve_free((s)->m->allocator, &(s)->array, &(s)->capacity, \
                      sizeof *(s)->array)
 
-static sealer *sealer_of(vyre__ir_builder *m) {
-  if (!m->sealer) {
-    m->sealer = vyre__resize(m->allocator, NULL, 0, sizeof *m->sealer);
-    if (!m->sealer) return NULL;
-    *m->sealer = (sealer){.m = m};
+static canonicalizer *canonicalizer_of(vyre__ir_builder *m) {
+  if (!m->canonicalizer) {
+    m->canonicalizer =
+        vyre__resize(m->allocator, NULL, 0, sizeof *m->canonicalizer);
+    if (!m->canonicalizer) return NULL;
+    *m->canonicalizer = (canonicalizer){.m = m};
   }
-  sealer *s = m->sealer;
-  s->m = m; /* makers may be moved */
-  s->epoch = ++m->seal_count;
+  canonicalizer *s = m->canonicalizer;
+  s->m = m; /* an IR builder may have moved */
+  s->epoch = ++m->program_count;
   s->out_of_memory = s->lost_local = s->calls_nested = false;
   s->node_count = s->list_count = s->stack_count = s->text_count = 0;
   s->local_count = s->function_count = 0;
@@ -201,7 +209,7 @@ static sealer *sealer_of(vyre__ir_builder *m) {
 }
 
 void vyre__canonicalizer_free(vyre__ir_builder *m) {
-  sealer *s = m->sealer;
+  canonicalizer *s = m->canonicalizer;
   if (!s) return;
   s->m = m;
   FREE_ARRAY(s, nodes, node_capacity);
@@ -212,10 +220,11 @@ void vyre__canonicalizer_free(vyre__ir_builder *m) {
   FREE_ARRAY(s, locals, local_capacity);
   FREE_ARRAY(s, functions, function_capacity);
   vyre__resize(m->allocator, s, sizeof *s, 0);
-  m->sealer = NULL;
+  m->canonicalizer = NULL;
 }
 
-static vyre__id put_node(sealer *s, vyre__node node, vyre__source_loc place) {
+static vyre__id put_node(canonicalizer *s, vyre__node node,
+                         vyre__source_loc place) {
   if (!ROOM(s, nodes, node_capacity, node_count, 1) ||
       !ROOM(s, places, place_capacity, node_count, 1)) {
     return 0;
@@ -226,43 +235,43 @@ static vyre__id put_node(sealer *s, vyre__node node, vyre__source_loc place) {
   return (vyre__id)s->node_count++;
 }
 
-static vyre__ir_local *made_local(sealer *s, uint32_t local) {
+static vyre__ir_local *made_local(canonicalizer *s, uint32_t local) {
   const vyre__ir_function *made =
       &s->m->functions[s->functions[s->writing].made];
   return &s->m->locals[made->first_local + local];
 }
 
-static uint32_t declare_local(sealer *s, uint32_t local) {
+static uint32_t declare_local(canonicalizer *s, uint32_t local) {
   vyre__ir_local *made = made_local(s, local);
   if (!ROOM(s, locals, local_capacity, local_count, 1)) return 0;
   s->locals[s->local_count++] =
       (vyre__local){made->name, made->type, made->is_mutable};
-  made->sealed_by = s->epoch;
-  made->sealed_as = s->functions[s->writing].local_count++;
-  return made->sealed_as;
+  made->program_number = s->epoch;
+  made->program_index = s->functions[s->writing].local_count++;
+  return made->program_index;
 }
 
-static uint32_t use_local(sealer *s, uint32_t local) {
+static uint32_t use_local(canonicalizer *s, uint32_t local) {
   const vyre__ir_local *made = made_local(s, local);
-  if (made->sealed_by != s->epoch) s->lost_local = true;
-  return made->sealed_as;
+  if (made->program_number != s->epoch) s->lost_local = true;
+  return made->program_index;
 }
 
-static uint32_t use_function(sealer *s, uint32_t function) {
+static uint32_t use_function(canonicalizer *s, uint32_t function) {
   vyre__ir_function *made = &s->m->functions[function];
   if (s->writing > 0) s->calls_nested = true;
-  if (made->sealed_by == s->epoch) return made->sealed_as;
+  if (made->program_number == s->epoch) return made->program_index;
   if (!ROOM(s, functions, function_capacity, function_count, 1)) return 0;
-  s->functions[s->function_count] = (sealed_function){.made = function};
-  made->sealed_by = s->epoch;
-  made->sealed_as = (uint32_t)s->function_count++;
-  return made->sealed_as;
+  s->functions[s->function_count] = (placed_function){.made = function};
+  made->program_number = s->epoch;
+  made->program_index = (uint32_t)s->function_count++;
+  return made->program_index;
 }
 
-static inline vyre__id emit(sealer *s, vyre__id id);
+static inline vyre__id emit(canonicalizer *s, vyre__id id);
 
-/* A run of nodes, then the run of their new ids. */
-static uint32_t emit_list(sealer *s, uint32_t list, uint32_t count) {
+/* Writes the nodes of a list, then the list of their new ids. */
+static uint32_t emit_list(canonicalizer *s, uint32_t list, uint32_t count) {
   size_t mark = s->stack_count;
   for (uint32_t i = 0; i < count; i++) {
     vyre__id id = emit(s, s->m->lists[list + i]);
@@ -279,8 +288,8 @@ static uint32_t emit_list(sealer *s, uint32_t list, uint32_t count) {
   return count > 0 ? offset : 0;
 }
 
-/* The variable is declared after the bounds and before the body. */
-static void emit_for(sealer *s, vyre__node *node) {
+/* The loop variable is declared after the bounds and before the body. */
+static void emit_for(canonicalizer *s, vyre__node *node) {
   const uint32_t list = node->b;
   uint32_t parts[4];
   for (int i = 0; i < 3; i++) parts[i] = emit(s, s->m->lists[list + i]);
@@ -292,7 +301,7 @@ static void emit_for(sealer *s, vyre__node *node) {
   s->list_count += 4;
 }
 
-static void emit_text(sealer *s, vyre__node *node) {
+static void emit_text(canonicalizer *s, vyre__node *node) {
   if (!ROOM(s, texts, text_capacity, text_count, node->b)) return;
   uint32_t offset = (uint32_t)s->text_count;
   if (node->b > 0) memcpy(s->texts + offset, s->m->texts + node->a, node->b);
@@ -300,14 +309,14 @@ static void emit_text(sealer *s, vyre__node *node) {
   node->a = node->b > 0 ? offset : 0;
 }
 
-static void emit_set(sealer *s, vyre__node *node) {
+static void emit_set(canonicalizer *s, vyre__node *node) {
   node->b = emit(s, node->b);
   node->a = node->op == VYRE__OP_LET ? declare_local(s, node->a)
                                      : use_local(s, node->a);
 }
 
-/* Children before the node, in the order in which they are evaluated. */
-static void emit_children(sealer *s, vyre__node *node) {
+/* Writes the children of a node in evaluation order. */
+static void emit_children(canonicalizer *s, vyre__node *node) {
   switch ((vyre__form)vyre__ops[node->op].form) {
     case VYRE__FORM_LOCAL:
       node->a = use_local(s, node->a);
@@ -344,7 +353,7 @@ static void emit_children(sealer *s, vyre__node *node) {
     case VYRE__FORM_BINARY:
     case VYRE__FORM_TERNARY:
     case VYRE__FORM_IF:
-    case VYRE__FORM_WHILE: /* what a form does not have is 0 */
+    case VYRE__FORM_WHILE: /* fields that a form does not have are 0 */
       node->a = emit(s, node->a);
       node->b = emit(s, node->b);
       node->c = emit(s, node->c);
@@ -354,15 +363,15 @@ static void emit_children(sealer *s, vyre__node *node) {
   }
 }
 
-static vyre__id emit_inner(sealer *s, vyre__id id) {
+static vyre__id emit_inner(canonicalizer *s, vyre__id id) {
   if (s->out_of_memory) return 0;
   vyre__node node = s->m->nodes[id];
   emit_children(s, &node);
   return put_node(s, node, s->m->spans[id].place);
 }
 
-/* Half of the nodes are values without operands: those need no call. */
-static inline vyre__id emit(sealer *s, vyre__id id) {
+/* Inline path for leaves, which are half of all nodes. */
+static inline vyre__id emit(canonicalizer *s, vyre__id id) {
   if (id == 0) return 0;
   const vyre__node *node = &s->m->nodes[id];
   if (node->op != VYRE__OP_LITERAL && node->op != VYRE__OP_LOCAL) {
@@ -373,11 +382,11 @@ static inline vyre__id emit(sealer *s, vyre__id id) {
   return put_node(s, own, s->m->spans[id].place);
 }
 
-static void emit_function(sealer *s, uint32_t index) {
+static void emit_function(canonicalizer *s, uint32_t index) {
   s->writing = index;
   const vyre__ir_function *made = &s->m->functions[s->functions[index].made];
-  if (made->body == 0) return; /* wrong, or not yet read */
-  /* A tree: each of its nodes is written once. What it takes is known. */
+  if (made->body == 0) return; /* an error, or not read yet */
+  /* A tree writes each node once, so the size is known in advance. */
   size_t nodes = made->end_node - made->first_node;
   if (!ROOM(s, nodes, node_capacity, node_count, nodes) ||
       !ROOM(s, places, place_capacity, node_count, nodes)) {
@@ -395,9 +404,9 @@ static void emit_function(sealer *s, uint32_t index) {
 
 /* --- the program -----------------------------------------------------------*/
 
-static vyre_code check_calls(sealer *s, vyre_status *st) {
+static vyre_code check_calls(canonicalizer *s, vyre_status *st) {
   uint32_t count = (uint32_t)s->function_count;
-  if (!s->calls_nested) return VYRE_OK; /* nobody calls a kernel */
+  if (!s->calls_nested) return VYRE_OK; /* kernels are never called */
   if (!ROOM(s, stack, stack_capacity, stack_count, (size_t)count * 6)) {
     return vyre__no_memory(st, "vyre__canonicalize", "calls", count);
   }
@@ -417,15 +426,16 @@ static vyre_code check_calls(sealer *s, vyre_status *st) {
   }
   if (depth > VYRE__MAX_DEPTH) {
     return REFUSE(st, "merge some of the functions",
-                  "functions call each other %u levels deep; the most is %d",
-                  depth, VYRE__MAX_DEPTH);
+                  "calls are nested %u levels deep; the maximum is %d", depth,
+                  VYRE__MAX_DEPTH);
   }
   return VYRE_OK;
 }
 
-/* --- its memory -------------------------------------------------------------
- * Programs are many: each is one block of just its size, with arrays of larger
- * alignment before those of smaller, so that there is nothing between them. */
+/* --- memory of the program
+ * -------------------------------------------------- Each program is one
+ * block of exactly its size. Arrays of larger alignment come first, so that
+ * no padding is needed. */
 
 static void *copy_array(vyre_arena *arena, const void *from, size_t count,
                         size_t size, size_t alignment) {
@@ -437,7 +447,7 @@ static void *copy_array(vyre_arena *arena, const void *from, size_t count,
 #define COPY(arena, from, count) \
   copy_array((arena), (from), (count), sizeof *(from), _Alignof(vyre__id))
 
-/* Copies a name to *at, and moves that behind it. */
+/* Copies a name to *at and advances *at. */
 static const char *put_name(char **at, const char *name) {
   const size_t size = strlen(name) + 1;
   char *copy = memcpy(*at, name, size);
@@ -445,7 +455,7 @@ static const char *put_name(char **at, const char *name) {
   return copy;
 }
 
-static size_t name_bytes(const sealer *s, const vyre__kernel *kernel) {
+static size_t name_bytes(const canonicalizer *s, const vyre__kernel *kernel) {
   size_t bytes =
       strlen(kernel->name) + 1 + (kernel->file ? strlen(kernel->file) : 0) + 1;
   for (uint32_t i = 0; i < kernel->buffer_count; i++) {
@@ -460,8 +470,8 @@ static size_t name_bytes(const sealer *s, const vyre__kernel *kernel) {
   return bytes;
 }
 
-/* Whether no place needs all its bytes. */
-static bool places_are_small(const sealer *s) {
+/* Returns true if all source locations fit into 4 bytes. */
+static bool places_are_small(const canonicalizer *s) {
   vyre__source_loc all = {0, 0};
   for (size_t i = 0; i < s->node_count; i++) {
     all.line |= s->places[i].line;
@@ -470,8 +480,8 @@ static bool places_are_small(const sealer *s) {
   return vyre__place_is_small(all);
 }
 
-static bool copy_places(const sealer *s, const vyre__kernel *kernel, bool small,
-                        vyre_arena *arena, vyre_program *program) {
+static bool copy_places(const canonicalizer *s, const vyre__kernel *kernel,
+                        bool small, vyre_arena *arena, vyre_program *program) {
   if (kernel->buffer_places) {
     program->buffer_places =
         COPY(arena, kernel->buffer_places, kernel->buffer_count);
@@ -490,7 +500,7 @@ static bool copy_places(const sealer *s, const vyre__kernel *kernel, bool small,
   return places != NULL;
 }
 
-static size_t program_bytes(const sealer *s, const vyre__kernel *kernel,
+static size_t program_bytes(const canonicalizer *s, const vyre__kernel *kernel,
                             bool small_places) {
   const size_t place = small_places ? sizeof(uint32_t) : sizeof *s->places;
   return sizeof(vyre_program) +
@@ -510,9 +520,10 @@ static_assert(sizeof(vyre_program) % _Alignof(vyre_buffer_decl) == 0 &&
                   _Alignof(vyre__source_loc) == _Alignof(vyre__id),
               "nothing between arrays");
 
-static void put_names(const sealer *s, const vyre__kernel *kernel, char *at,
-                      vyre_program *program, vyre_buffer_decl *buffers,
-                      vyre__local *locals, vyre__function *functions) {
+static void put_names(const canonicalizer *s, const vyre__kernel *kernel,
+                      char *at, vyre_program *program,
+                      vyre_buffer_decl *buffers, vyre__local *locals,
+                      vyre__function *functions) {
   program->name = put_name(&at, kernel->name);
   program->file = put_name(&at, kernel->file ? kernel->file : "");
   for (uint32_t i = 0; i < kernel->buffer_count; i++) {
@@ -522,7 +533,7 @@ static void put_names(const sealer *s, const vyre__kernel *kernel, char *at,
     locals[i].name = put_name(&at, s->locals[i].name);
   }
   for (size_t i = 0; i < s->function_count; i++) {
-    const sealed_function *from = &s->functions[i];
+    const placed_function *from = &s->functions[i];
     const vyre__ir_function *made = &s->m->functions[from->made];
     functions[i] = (vyre__function){.name = put_name(&at, made->name),
                                     .result = made->result,
@@ -533,7 +544,7 @@ static void put_names(const sealer *s, const vyre__kernel *kernel, char *at,
   }
 }
 
-static vyre_program *copy_program(sealer *s, const vyre__kernel *kernel,
+static vyre_program *copy_program(canonicalizer *s, const vyre__kernel *kernel,
                                   vyre_arena *arena) {
   const bool small = places_are_small(s);
   const size_t names_size = name_bytes(s, kernel);
@@ -569,14 +580,15 @@ static vyre_program *copy_program(sealer *s, const vyre__kernel *kernel,
   return program;
 }
 
-static vyre_code write_nodes(sealer *s, uint32_t function, vyre_status *st) {
+static vyre_code write_nodes(canonicalizer *s, uint32_t function,
+                             vyre_status *st) {
   (void)put_node(s, (vyre__node){0}, (vyre__source_loc){0});
   s->writing = 0;
   (void)use_function(s, function);
   for (uint32_t i = 0; i < s->function_count && !s->out_of_memory; i++) {
     emit_function(s, i);
     if (s->functions[i].body == 0 && !s->out_of_memory) {
-      return REFUSE(st, "correct the mistakes that were reported",
+      return REFUSE(st, "correct the errors that were reported",
                     "function '%.100s' has no valid body",
                     s->m->functions[s->functions[i].made].name);
     }
@@ -598,7 +610,7 @@ static vyre_code check_made(const vyre__ir_builder *m, uint32_t function,
   }
   if (function >= m->function_count || !m->functions[function].is_kernel ||
       m->functions[function].body == 0) {
-    return REFUSE(st, "correct the mistakes that were reported",
+    return REFUSE(st, "correct the errors that were reported",
                   "kernel '%.100s' has no valid body", kernel->name);
   }
   return vyre__kernel_check(kernel, st);
@@ -610,7 +622,7 @@ vyre_code vyre__canonicalize(vyre__ir_builder *m, uint32_t function,
                              vyre_status *st) {
   *out = NULL;
   VYRE_TRY(check_made(m, function, kernel, st));
-  sealer *s = sealer_of(m);
+  canonicalizer *s = canonicalizer_of(m);
   if (!s)
     return vyre__no_memory(st, "vyre__canonicalize", "nodes", m->node_count);
   vyre_arena arena;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Arrays, reports, functions and names of a maker. */
+/* IR builder: arrays, error reports, functions, names. */
 #include "ir/ir_builder.h"
 
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "base/utf8.h"
 #include "ir/ir_builder_internal.h"
-#include "lang/lex.h"
+#include "ir/keywords.h"
 
 void vyre__ir_builder_init(vyre__ir_builder *m, vyre_allocator allocator,
                            vyre__reporter reporter) {
@@ -18,7 +18,7 @@ void vyre__ir_builder_init(vyre__ir_builder *m, vyre_allocator allocator,
                           .length = 1,
                           .function = VYRE_NO_INDEX};
   vyre_arena_init(&m->names, allocator);
-  (void)vyre__append(m, (vyre__node){0}, 0); /* node 0 is none */
+  (void)vyre__append(m, (vyre__node){0}, 0); /* node 0 is unused */
 }
 
 #define FREE_ARRAY(m, array, capacity)                            \
@@ -38,7 +38,8 @@ void vyre__ir_builder_build(vyre__ir_builder *m) {
   vyre_arena_deinit(&m->names);
 }
 
-/* Room for @p more elements; false, and remembered, without memory. */
+/* Reserves @p more elements. Returns false and sets out_of_memory on failure.
+ */
 static bool grow(vyre__ir_builder *m, void *array, size_t *capacity,
                  size_t count, size_t more, size_t element_size) {
   if (more <= *capacity - count) return true;
@@ -54,7 +55,8 @@ static bool grow(vyre__ir_builder *m, void *array, size_t *capacity,
 #define GROW(m, array, capacity, count, more) \
   grow((m), &(m)->array, &(m)->capacity, (m)->count, (more), sizeof *(m)->array)
 
-/* --- reports ---------------------------------------------------------------*/
+/* --- error reports
+ * ---------------------------------------------------------- */
 
 static void report(vyre__ir_builder *m, vyre__source_span span,
                    const char *rule, vyre__source_span other,
@@ -108,28 +110,29 @@ vyre__id vyre__diagnose_span(vyre__ir_builder *m, vyre__source_span span,
 
 /* --- nodes and lists -------------------------------------------------------*/
 
-/* What to do about nesting that a node makes too deep: a + b + c nests too. */
+/* Returns a fix for too deep nesting; chains like a + b + c nest too. */
 static const char *depth_fix(vyre__op op) {
   if (vyre__ops[op].form == VYRE__FORM_BINARY) {
-    return "each operator counts as a level: split it, as in let part = a + b;";
+    return "each operator counts as a level: split the expression, as in let "
+           "part = a + b;";
   }
   if (op == VYRE__OP_IF) {
-    return "each else counts as a level: halve the cases with an if around, or "
-           "look values up in a buffer";
+    return "each else counts as a level: put half of the cases under another "
+           "if, or read the values from a buffer";
   }
-  return "give an inner part a name with let, or move it to a fn";
+  return "store an inner expression with let, or move it to a fn";
 }
 
 VYRE__RARE bool vyre__append_room(vyre__ir_builder *m, vyre__op op,
                                   unsigned height) {
   if (height >= VYRE__MAX_DEPTH) {
-    vyre__diagnose(m, "V089", depth_fix(op),
-                   "this is nested more than %d levels deep", VYRE__MAX_DEPTH);
+    vyre__diagnose(m, "V089", depth_fix(op), "nested more than %d levels deep",
+                   VYRE__MAX_DEPTH);
     return false;
   }
   if (m->node_count >= VYRE__MAX_NODES) {
     vyre__diagnose(m, "V089", "split the file",
-                   "a file of more than %d operations", VYRE__MAX_NODES);
+                   "the file has more than %d operations", VYRE__MAX_NODES);
     return false;
   }
   return GROW(m, nodes, node_capacity, node_count, 1) &&
@@ -158,7 +161,8 @@ void vyre__stack_drop(vyre__ir_builder *m, uint32_t mark) {
   if (mark < m->stack_count) m->stack_count = mark;
 }
 
-/* What the text form can spell: printable, with line ends and tabs. */
+/* Returns true for text that the text form can express: printable characters,
+ * line ends and tabs. */
 static bool is_printable(const char *text, size_t length) {
   size_t start = 0;
   for (size_t i = 0; i <= length; i++) {
@@ -172,8 +176,9 @@ static bool is_printable(const char *text, size_t length) {
 vyre__id vyre__ir_build_text(vyre__ir_builder *m, const char *text,
                              size_t length) {
   if (!is_printable(text, length)) {
-    return vyre__diagnose(m, "", "use UTF-8 without control characters",
-                          "a text that cannot be printed");
+    return vyre__diagnose(
+        m, "", "use UTF-8 without control characters",
+        "the text contains characters that cannot be printed");
   }
   if (!GROW(m, texts, text_capacity, text_count, length)) return 0;
   uint32_t offset = (uint32_t)m->text_count;
@@ -277,7 +282,7 @@ void vyre__ir_builder_drop(vyre__ir_builder *m, uint32_t function,
   vyre__arena_rewind(&m->names, mark.names);
 }
 
-/* Whether control never leaves the end of a statement. */
+/* Returns true if control never reaches the end of a statement. */
 static bool always_returns(const vyre__ir_builder *m, vyre__id id) {
   const vyre__node *node = &m->nodes[id];
   if (node->op == VYRE__OP_RETURN) return true;
@@ -305,8 +310,8 @@ void vyre__function_end(vyre__ir_builder *m, vyre__id body) {
   f->body = body;
   if (f->is_kernel || always_returns(m, body)) return;
   vyre__diagnose_span(m, f->span, "V077", (vyre__source_span){0}, NULL,
-                      "end every path with return and a value",
-                      "fn '%.100s' gives %s, but not on every path", f->name,
+                      "end every path with return value;",
+                      "fn '%.100s' must return %s on every path", f->name,
                       vyre__type_name(f->result));
 }
 
@@ -336,13 +341,13 @@ bool vyre__name_is_identifier(const char *name, size_t length) {
 
 /* --- recursion -------------------------------------------------------------*/
 
-/* Depth first, without recursion of our own: cursor[f] is where the search in f
- * goes on (end + 1 once it is done), chain the functions that are open, height
- * the longest chain of calls below. */
+/* Depth-first search without recursion. cursor[f] is the next node to look at
+ * in f (end + 1 when f is done), chain holds the open functions, height the
+ * longest chain of calls below. */
 typedef struct search {
   const vyre__call_graph *graph;
   uint32_t *cursor, *chain, *is_open, *height;
-  uint32_t length; /* of the chain */
+  uint32_t length; /* length of the chain */
 } search;
 
 static void raise_height(uint32_t *height, uint32_t least) {
@@ -363,7 +368,7 @@ static void search_leave(search *s) {
   raise_height(&s->height[s->chain[s->length - 1]], s->height[f] + 1);
 }
 
-/* The next call in the newest function of the chain; 0 if there is none. */
+/* Returns the next call in the innermost function of the chain, or 0. */
 static vyre__id search_next(search *s) {
   uint32_t f = s->chain[s->length - 1];
   while (s->cursor[f] < s->graph->end[f]) {
@@ -397,7 +402,7 @@ uint32_t vyre__call_cycle(const vyre__call_graph *graph, uint32_t *scratch,
         if (call) *call = at;
         return f;
       }
-      if (s.cursor[callee] > graph->end[callee]) { /* done before */
+      if (s.cursor[callee] > graph->end[callee]) { /* already searched */
         raise_height(&s.height[f], s.height[callee] + 1);
       } else {
         search_enter(&s, callee);

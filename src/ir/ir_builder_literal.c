@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Types of literals that have none yet, and constant expressions. */
+/* Types of untyped literals, and constant expressions. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,7 +23,8 @@ unsigned vyre__type_bits(unsigned type) {
   return type <= VYRE__TYPE_FLOAT ? types[type].bits : 0;
 }
 
-/* --- settling --------------------------------------------------------------*/
+/* --- resolving literal types -----------------------------------------------
+ */
 
 static bool integer_fits(uint64_t magnitude, bool negative, vyre_type type) {
   switch (type) {
@@ -41,7 +42,7 @@ static bool integer_fits(uint64_t magnitude, bool negative, vyre_type type) {
 static const char *fitting_fix(uint64_t magnitude, bool negative,
                                vyre_type type) {
   if (integer_fits(magnitude, negative, VYRE_TYPE_I32)) {
-    return "use i32 here; or take its bits: as_u32(-1), as_u64(-1)";
+    return "use i32, or the bit pattern: as_u32(-1), as_u64(-1)";
   }
   if (type == VYRE_TYPE_I32 &&
       integer_fits(magnitude, negative, VYRE_TYPE_U32)) {
@@ -55,8 +56,8 @@ static const char *fitting_fix(uint64_t magnitude, bool negative,
   return "use a number that fits";
 }
 
-static vyre__id settle_integer(vyre__ir_builder *m, vyre__id id,
-                               vyre_type type) {
+static vyre__id resolve_integer(vyre__ir_builder *m, vyre__id id,
+                                vyre_type type) {
   vyre__node *node = &m->nodes[id];
   uint64_t magnitude = vyre__literal(node);
   bool negative = node->aux != 0;
@@ -83,31 +84,32 @@ vyre__id vyre__resolve_index_type(vyre__ir_builder *m, vyre__id id) {
     return vyre__resolve_type(m, id, VYRE_TYPE_U32);
   }
   char fix[96];
-  snprintf(fix, sizeof fix, "write -%llui: an index may be of any integer type",
+  snprintf(fix, sizeof fix, "write -%llui: an index may have any integer type",
            (unsigned long long)magnitude);
-  return vyre__diagnose_at(m, id, "V064", fix,
-                           "-%llu does not fit u32, which a literal is as an "
-                           "index",
-                           (unsigned long long)magnitude);
+  return vyre__diagnose_at(
+      m, id, "V064", fix, "-%llu does not fit u32, the type of a literal index",
+      (unsigned long long)magnitude);
 }
 
-/* The literal holds both roundings, so that f32 is rounded once. */
-static vyre__id settle_float(vyre__ir_builder *m, vyre__id id, vyre_type type) {
+/* The literal holds the value rounded to both types, so that f32 rounds once.
+ */
+static vyre__id resolve_float(vyre__ir_builder *m, vyre__id id,
+                              vyre_type type) {
   vyre__node *node = &m->nodes[id];
   uint64_t bits = type == VYRE_TYPE_F32 ? node->c : vyre__literal(node);
   uint64_t infinity = type == VYRE_TYPE_F32 ? 0x7F800000u : 0x7FF0000000000000u;
   if ((bits & infinity) == infinity) {
     return vyre__diagnose_at(
         m, id, "V064",
-        type == VYRE_TYPE_F32 ? "write inf, or add the suffix d for f64"
+        type == VYRE_TYPE_F32 ? "write inf, or add the suffix d to make it f64"
                               : "write inf_f64",
-        "this number is too large for %s", vyre__type_name(type));
+        "the number is too large for %s", vyre__type_name(type));
   }
   if (type == VYRE_TYPE_F32 && (bits & INT32_MAX) == 0 &&
       (vyre__literal(node) & INT64_MAX) != 0) {
-    return vyre__diagnose_at(m, id, "V064",
-                             "write 0.0, or add the suffix d for f64",
-                             "this number is too small for f32: it would be 0");
+    return vyre__diagnose_at(
+        m, id, "V064", "write 0.0, or add the suffix d to make it f64",
+        "the number is too small for f32: it would become 0");
   }
   node->a = (uint32_t)bits;
   node->b = (uint32_t)(bits >> 32);
@@ -116,8 +118,8 @@ static vyre__id settle_float(vyre__ir_builder *m, vyre__id id, vyre_type type) {
   return id;
 }
 
-/* Operands that share the type of an untyped operation. */
-static bool settle_operands(vyre__ir_builder *m, vyre__id id, vyre_type type) {
+/* Resolves the operands that have the type of an untyped operation. */
+static bool resolve_operands(vyre__ir_builder *m, vyre__id id, vyre_type type) {
   vyre__node node = m->nodes[id];
   bool good = true;
   switch ((unsigned)vyre__ops[node.op].form) {
@@ -152,17 +154,16 @@ static vyre__id wrong_literal(vyre__ir_builder *m, vyre__id id,
   const char *name = vyre__type_name(type);
   if (vyre__type_of(m, id) == VYRE__TYPE_INT) {
     char fix[VYRE__FLOAT_FIX];
-    return vyre__diagnose_at(m, id, "V062", vyre__float_fix(m, id, fix),
-                             "%s is needed here, and an integer literal never "
-                             "becomes a float",
-                             name);
+    return vyre__diagnose_at(
+        m, id, "V062", vyre__float_fix(m, id, fix),
+        "expected %s; an integer literal never becomes a float", name);
   }
-  return vyre__diagnose_at(
-      m, id, "V063", "write an integer, or cast the float: u32(x)",
-      "%s is needed here, and this is a float literal", name);
+  return vyre__diagnose_at(m, id, "V063",
+                           "write an integer, or cast the float: u32(x)",
+                           "expected %s, found a float literal", name);
 }
 
-/* Whether a node is an integer that is the same in every type of integers. */
+/* Returns true for an integer that all integer types represent alike. */
 static inline bool is_small_integer(const vyre__node *node) {
   return node->op == VYRE__OP_LITERAL && node->type == VYRE__TYPE_INT &&
          node->aux == 0 && node->b == 0 && node->a <= INT32_MAX;
@@ -175,7 +176,7 @@ vyre__id vyre__resolve_literal_type(vyre__ir_builder *m, vyre__id id,
     type = from == VYRE__TYPE_INT ? VYRE_TYPE_I32 : VYRE_TYPE_F32;
   }
   if (vyre__type_is_integer(type) && is_small_integer(&m->nodes[id])) {
-    m->nodes[id].type = (uint8_t)type; /* nearly all that programs have */
+    m->nodes[id].type = (uint8_t)type; /* the common case */
     return id;
   }
   if (vyre__type_is_float(type) != vyre__type_is_float(from)) {
@@ -183,19 +184,19 @@ vyre__id vyre__resolve_literal_type(vyre__ir_builder *m, vyre__id id,
   }
   vyre__op op = m->nodes[id].op;
   if (op == VYRE__OP_LITERAL) {
-    return from == VYRE__TYPE_INT ? settle_integer(m, id, type)
-                                  : settle_float(m, id, type);
+    return from == VYRE__TYPE_INT ? resolve_integer(m, id, type)
+                                  : resolve_float(m, id, type);
   }
   if (!vyre__rule_takes(vyre__ops[op].rule, type)) {
     return vyre__diagnose_operand(m, op, id, type);
   }
-  if (!settle_operands(m, id, type)) return 0;
+  if (!resolve_operands(m, id, type)) return 0;
   m->nodes[id].type = (uint8_t)type;
   return id;
 }
 
 vyre__id vyre__expect(vyre__ir_builder *m, vyre__id id, vyre_type type,
-                      const char *rule, const char *what) {
+                      const char *rule, const char *subject) {
   id = vyre__resolve_type(m, id, type);
   if (!id) return 0;
   unsigned got = vyre__type_of(m, id);
@@ -209,21 +210,21 @@ vyre__id vyre__expect(vyre__ir_builder *m, vyre__id id, vyre_type type,
     snprintf(fix, sizeof fix, "compare it: x != %s",
              vyre__type_is_float(got) ? "0.0" : "0");
   } else if (got == VYRE_TYPE_BOOL) {
-    snprintf(fix, sizeof fix, "choose two values: select(x, 1, 0)");
+    snprintf(fix, sizeof fix, "convert it: select(x, 1, 0)");
   } else {
     snprintf(fix, sizeof fix, "cast it: %s(x)", vyre__type_name(type));
   }
-  return vyre__diagnose_at(m, id, rule, fix, "%s must be %s, and this is %s",
-                           what, vyre__type_name(type), vyre__type_name(got));
+  return vyre__diagnose_at(m, id, rule, fix, "%s must be %s, not %s", subject,
+                           vyre__type_name(type), vyre__type_name(got));
 }
 
 vyre__id vyre__expect_named(vyre__ir_builder *m, vyre__id id, vyre_type type,
-                            const char *rule, const char *what,
+                            const char *rule, const char *subject,
                             const char *name) {
   id = vyre__resolve_type(m, id, type);
   if (!id || vyre__type_of(m, id) == (unsigned)type) return id;
   char text[128];
-  snprintf(text, sizeof text, "%s '%.60s'", what, name);
+  snprintf(text, sizeof text, "%s '%.60s'", subject, name);
   return vyre__expect(m, id, type, rule, text);
 }
 
@@ -255,11 +256,10 @@ static bool eval(vyre__ir_builder *m, vyre__id id, uint64_t *bits) {
     return true;
   }
   if (vyre__op_is_math(node.op)) {
-    vyre__diagnose_at(m, id, "V090",
-                      "write the number, or call it in the kernel",
-                      "%s() runs on the device, and this must be known when "
-                      "the kernel is compiled",
-                      info->text);
+    vyre__diagnose_at(
+        m, id, "V090", "write the number, or call the function in the kernel",
+        "%s() runs on the device, but this must be a compile-time constant",
+        info->text);
     return false;
   }
   bool is_pure =
@@ -268,8 +268,8 @@ static bool eval(vyre__ir_builder *m, vyre__id id, uint64_t *bits) {
        info->form == VYRE__FORM_TERNARY);
   if (is_pure) return eval_operation(m, &node, bits);
   vyre__diagnose_at(m, id, "V090",
-                    "use literals, consts and operations on them",
-                    "this must be known when the kernel is compiled");
+                    "use only literals, consts and operations on them",
+                    "this must be a compile-time constant");
   return false;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Statements. */
+/* IR builder: statements. */
 #include "ir/ir_builder.h"
 #include "ir/ir_builder_internal.h"
 
@@ -81,20 +81,21 @@ static vyre__id not_mutable(vyre__ir_builder *m, const vyre__ir_local *it) {
   }
   return vyre__diagnose_span(m, (vyre__source_span){m->place, m->length},
                              "V066", it->span, "declared here", fix,
-                             "'%.100s' is %s and cannot be changed", it->name,
+                             "'%.100s' is %s and cannot be assigned", it->name,
                              kind);
 }
 
 vyre__id vyre__ir_build_assign(vyre__ir_builder *m, uint32_t local,
                                vyre__id value) {
-  vyre__id there = vyre__ir_build_local(m, local); /* all checks of a use */
-  if (!there) return 0;
+  vyre__id target =
+      vyre__ir_build_local(m, local); /* does all checks of a use */
+  if (!target) return 0;
   const vyre__ir_local *it =
       &m->locals[m->functions[m->function].first_local + local];
   if (!it->is_mutable) return not_mutable(m, it);
   if (!value) return 0;
-  value = vyre__expect_named(m, value, it->type, "V065", "what is assigned to",
-                             it->name);
+  value = vyre__expect_named(m, value, it->type, "V065",
+                             "the value assigned to", it->name);
   if (!value) return 0;
   return vyre__append(
       m, (vyre__node){.op = VYRE__OP_ASSIGN, .a = local, .b = value},
@@ -112,7 +113,7 @@ vyre__id vyre__ir_build_store(vyre__ir_builder *m, uint32_t buffer,
         decl->access == VYRE_ACCESS_READ
             ? "declare it read_write"
             : "store to a buffer that is declared write or read_write",
-        "'%.100s' is declared %s, so it cannot be written", decl->name,
+        "'%.100s' is declared %s and cannot be written", decl->name,
         vyre_access_name(decl->access));
   }
   value = vyre__expect_named(m, value, vyre__element_type(decl->element),
@@ -143,7 +144,7 @@ vyre__id vyre__ir_build_if(vyre__ir_builder *m, vyre__id condition,
       height > more ? height : more);
 }
 
-/* One integer type for first and bound; VOID if that was reported. */
+/* Resolves first and bound to one integer type; returns VOID after a report. */
 static vyre_type loop_type(vyre__ir_builder *m, vyre_type type, vyre__id *first,
                            vyre__id *bound) {
   if (!*first || !*bound) return VYRE_TYPE_VOID;
@@ -156,11 +157,10 @@ static vyre_type loop_type(vyre__ir_builder *m, vyre_type type, vyre__id *first,
   unsigned a = vyre__type_of(m, *first), b = vyre__type_of(m, *bound);
   if (type == VYRE_TYPE_VOID) type = a;
   if (a == b && a == (unsigned)type && vyre__type_is_integer(type)) return type;
-  vyre__diagnose(m, "V081", "cast one of them, as in u32(x)",
-                 "a for loop counts from one integer to another of the same "
-                 "type, and these are %s and %s",
-                 vyre__type_name(a == b ? (unsigned)type : a),
-                 vyre__type_name(b));
+  vyre__diagnose(
+      m, "V081", "cast one of them, as in u32(x)",
+      "the bounds of a for loop must have one integer type, not %s and %s",
+      vyre__type_name(a == b ? (unsigned)type : a), vyre__type_name(b));
   return VYRE_TYPE_VOID;
 }
 
@@ -173,7 +173,7 @@ static vyre__id loop_step(vyre__ir_builder *m, vyre_type type, vyre__id step) {
   if (bits == 0 || negative) {
     return vyre__diagnose_at(m, step, "V082",
                              "use a step of 1 or more; count down with -=",
-                             "the step of a loop must be above 0");
+                             "the step of a loop must be at least 1");
   }
   if (m->nodes[step].op == VYRE__OP_LITERAL) return step;
   vyre__id literal = vyre__ir_build_literal(m, type, bits);
@@ -244,14 +244,15 @@ vyre__id vyre__ir_build_simple(vyre__ir_builder *m, vyre__op op) {
       if (m->loop_depth > 0) break;
       return vyre__diagnose(m, "V088",
                             "use return, or put it inside for or while",
-                            "'%s' outside of a loop", vyre__ops[op].text);
+                            "'%s' outside a loop", vyre__ops[op].text);
     case VYRE__OP_BARRIER:
     case VYRE__OP_GRID_BARRIER:
       if (vyre__need_kernel(m, "a barrier")) break;
       return 0;
     default:
       return vyre__diagnose(m, "", "use break, continue or a barrier",
-                            "operation %u is no such statement", (unsigned)op);
+                            "operation %u is not a jump or a barrier",
+                            (unsigned)op);
   }
   return vyre__append(m, (vyre__node){.op = (uint8_t)op}, 0);
 }
@@ -262,16 +263,16 @@ vyre__id vyre__ir_build_return(vyre__ir_builder *m, bool has_value,
   const vyre__ir_function *f = &m->functions[m->function];
   if (f->is_kernel && has_value) {
     return vyre__diagnose_at(m, value, "V076",
-                             "store the value to a buffer, and write return;",
-                             "a kernel returns no value");
+                             "store the value to a buffer, then write return;",
+                             "a kernel cannot return a value");
   }
   if (!f->is_kernel && !has_value) {
-    return vyre__diagnose(m, "V076", "write return and a value",
+    return vyre__diagnose(m, "V076", "write return value;",
                           "fn '%.100s' must return %s", f->name,
                           vyre__type_name(f->result));
   }
   if (has_value) {
-    value = vyre__expect(m, value, f->result, "V076", "what is returned");
+    value = vyre__expect(m, value, f->result, "V076", "the returned value");
     if (!value) return 0;
   }
   return vyre__append(m, (vyre__node){.op = VYRE__OP_RETURN, .a = value},
@@ -284,7 +285,7 @@ vyre__id vyre__ir_build_eval(vyre__ir_builder *m, vyre__id value) {
   if (!(info->flags & (VYRE__OPF_ATOMICS | VYRE__OPF_PUSHES))) {
     return vyre__diagnose_at(m, value, "V087",
                              "use the value: let x = ...; or remove it",
-                             "nothing is done with this value");
+                             "this value is not used");
   }
   return vyre__append(m, (vyre__node){.op = VYRE__OP_EVAL, .a = value},
                       vyre__height(m, value));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Values: what operations take, and what they give. */
+/* IR builder: values, their operand types and result types. */
 #include <stdio.h>
 #include <string.h>
 
@@ -42,8 +42,7 @@ vyre__id vyre__ir_build_literal(vyre__ir_builder *m, vyre_type type,
                                 uint64_t bits) {
   if (type <= VYRE_TYPE_VOID || type >= VYRE_TYPE_COUNT) {
     return vyre__diagnose(m, "", "use bool, u32, i32, u64, i64, f32 or f64",
-                          "a literal of type %u, which is none",
-                          (unsigned)type);
+                          "a literal of unknown type %u", (unsigned)type);
   }
   return append_literal(m, type, canonical_bits(type, bits), 0, 0);
 }
@@ -65,7 +64,7 @@ vyre__id vyre__ir_build_float(vyre__ir_builder *m, double as_f64, float as_f32,
   return type == VYRE_TYPE_VOID ? id : vyre__resolve_type(m, id, type);
 }
 
-/* -literal. A NaN has no sign, an integer may wrap. */
+/* Negates a literal. A NaN has no sign; an integer may wrap. */
 static vyre__id negate_literal(vyre__ir_builder *m, vyre__id id) {
   vyre__node node = m->nodes[id];
   uint64_t bits = vyre__literal(&node);
@@ -87,7 +86,7 @@ static vyre__id negate_literal(vyre__ir_builder *m, vyre__id id) {
 
 /* --- operand types ---------------------------------------------------------*/
 
-/* One bit a type. */
+/* Sets of types, one bit per type. */
 enum {
   BOOL = 1 << VYRE_TYPE_BOOL,
   INTEGERS = 1 << VYRE_TYPE_U32 | 1 << VYRE_TYPE_I32 | 1 << VYRE_TYPE_U64 |
@@ -173,7 +172,7 @@ vyre__id vyre__diagnose_operand(vyre__ir_builder *m, vyre__op op, vyre__id id,
                                  info->rule == VYRE__RULE_F32_SAME)) {
     char fix[VYRE__FLOAT_FIX];
     return vyre__diagnose_at(m, id, "V062", vyre__float_fix(m, id, fix),
-                             "'%s' takes %s, and this is an integer literal",
+                             "'%s' needs %s, not an integer literal",
                              info->text, vyre__rule_wants(info->rule));
   }
   if (type == VYRE__TYPE_FLOAT &&
@@ -181,11 +180,11 @@ vyre__id vyre__diagnose_operand(vyre__ir_builder *m, vyre__op op, vyre__id id,
        info->rule == VYRE__RULE_SHIFT || info->rule == VYRE__RULE_BITS_SAME)) {
     return vyre__diagnose_at(m, id, "V063",
                              "write an integer, or cast the float: u32(x)",
-                             "'%s' takes %s, and this is a float literal",
-                             info->text, vyre__rule_wants(info->rule));
+                             "'%s' needs %s, not a float literal", info->text,
+                             vyre__rule_wants(info->rule));
   }
   return vyre__diagnose_at(m, id, "V061", operand_fix(info->rule, op, type),
-                           "'%s' takes %s, not %s", info->text,
+                           "'%s' needs %s, not %s", info->text,
                            vyre__rule_wants(info->rule), vyre__type_name(type));
 }
 
@@ -196,7 +195,7 @@ static inline bool takes(vyre__ir_builder *m, vyre__op op, vyre__id id) {
   return false;
 }
 
-/* Two values of different types that must agree. */
+/* Slow path of `agree`: the two types differ. */
 VYRE__NOINLINE static bool make_agree(vyre__ir_builder *m, vyre__op op,
                                       vyre__id a, vyre__id b) {
   unsigned ta = vyre__type_of(m, a), tb = vyre__type_of(m, b);
@@ -216,14 +215,13 @@ VYRE__NOINLINE static bool make_agree(vyre__ir_builder *m, vyre__op op,
   snprintf(fix, sizeof fix, "cast one side to the type of the other: %s(x)",
            free_a ? vyre__type_name(tb) : name);
   vyre__diagnose(m, "V060", fix,
-                 "'%s' needs both sides to have one type, and they are %s and "
-                 "%s",
+                 "both sides of '%s' must have the same type, not %s and %s",
                  vyre__ops[op].text, name, vyre__type_name(tb));
   return false;
 }
 
-/* Two values that must agree: an untyped one takes the other's type, two
- * untyped ones of one kind stay untyped. */
+/* Unifies the types of two values: an untyped value gets the type of the
+ * other; two untyped values of one kind stay untyped. */
 static inline bool agree(vyre__ir_builder *m, vyre__op op, vyre__id a,
                          vyre__id b) {
   return vyre__type_of(m, a) == vyre__type_of(m, b) || make_agree(m, op, a, b);
@@ -231,10 +229,11 @@ static inline bool agree(vyre__ir_builder *m, vyre__op op, vyre__id a,
 
 /* --- leaves ----------------------------------------------------------------*/
 
-bool vyre__need_kernel(vyre__ir_builder *m, const char *what) {
+bool vyre__need_kernel(vyre__ir_builder *m, const char *subject) {
   if (m->kernel) return true;
-  vyre__diagnose(m, "V086", "do it in the kernel, and pass the value to the fn",
-                 "%s cannot be used in a fn", what);
+  vyre__diagnose(m, "V086",
+                 "use it in the kernel, and pass the value to the fn",
+                 "%s cannot be used in a fn", subject);
   return false;
 }
 
@@ -254,13 +253,13 @@ vyre__id vyre__ir_build_local(vyre__ir_builder *m, uint32_t local) {
                           "local %u ('%.100s') is used after its block", local,
                           it->name);
   }
-  if (it->type == VYRE_TYPE_VOID) return 0; /* reported where it was declared */
+  if (it->type == VYRE_TYPE_VOID) return 0; /* reported at its declaration */
   return vyre__append(
       m, (vyre__node){.op = VYRE__OP_LOCAL, .type = it->type, .a = local}, 0);
 }
 
-/* What was pushed since mark, as a run of lists; false if one of them is wrong.
- * Drops them. */
+/* Pops the values pushed since @p mark into a list. Returns false if one has
+ * an error. */
 static bool take_list(vyre__ir_builder *m, uint32_t mark, uint32_t *offset,
                       uint32_t *count, unsigned *height) {
   *count = (uint32_t)m->stack_count - mark;
@@ -282,8 +281,8 @@ static bool check_arguments(vyre__ir_builder *m, const vyre__ir_function *f,
                             uint32_t mark) {
   uint32_t count = (uint32_t)m->stack_count - mark;
   if (count != f->parameter_count) {
-    vyre__diagnose(m, "V074", "give one value for each parameter",
-                   "fn '%.100s' takes %u value%s, and here are %u", f->name,
+    vyre__diagnose(m, "V074", "pass one value for each parameter",
+                   "fn '%.100s' takes %u value%s, not %u", f->name,
                    f->parameter_count, f->parameter_count == 1 ? "" : "s",
                    count);
     return false;
@@ -304,8 +303,9 @@ vyre__id vyre__ir_build_call(vyre__ir_builder *m, uint32_t function,
                              uint32_t mark) {
   if (function >= m->function_count || m->functions[function].is_kernel) {
     vyre__stack_drop(m, mark);
-    return vyre__diagnose(m, "", "call a fn that was declared",
-                          "function %u is none that can be called", function);
+    return vyre__diagnose(m, "", "call a declared fn",
+                          "function %u does not exist or cannot be called",
+                          function);
   }
   const vyre__ir_function *f = &m->functions[function];
   uint32_t offset, count;
@@ -343,8 +343,7 @@ vyre__id vyre__ir_build_index(vyre__ir_builder *m,
   unsigned type = vyre__type_of(m, index);
   if (vyre__type_is_integer(type)) return index;
   return vyre__diagnose_at(m, index, "V068", "cast it: u32(x)",
-                           "the index of '%.100s' is %s; an index is an "
-                           "integer",
+                           "the index of '%.100s' is %s; it must be an integer",
                            buffer->name, vyre__type_name(type));
 }
 
@@ -354,10 +353,9 @@ vyre__id vyre__ir_build_load(vyre__ir_builder *m, uint32_t buffer,
   if (decl) index = vyre__ir_build_index(m, decl, index);
   if (!decl || !index) return 0;
   if (decl->access == VYRE_ACCESS_WRITE) {
-    return vyre__diagnose(m, "V070", "declare it read_write",
-                          "buffer '%.100s' is declared write, so it cannot be "
-                          "read",
-                          decl->name);
+    return vyre__diagnose(
+        m, "V070", "declare it read_write",
+        "buffer '%.100s' is declared write and cannot be read", decl->name);
   }
   return vyre__append(
       m,
@@ -379,8 +377,8 @@ vyre__id vyre__ir_build_axis(vyre__ir_builder *m, vyre__op op, unsigned axis) {
   if ((unsigned)op >= VYRE__OP_COUNT || vyre__ops[op].form != VYRE__FORM_AXIS ||
       axis > 2) {
     return vyre__diagnose(m, "", "use an id with axis 0, 1 or 2 (x, y, z)",
-                          "operation %u with axis %u is no id", (unsigned)op,
-                          axis);
+                          "operation %u with axis %u is not an id",
+                          (unsigned)op, axis);
   }
   return vyre__append(
       m,
@@ -389,11 +387,12 @@ vyre__id vyre__ir_build_axis(vyre__ir_builder *m, vyre__op op, unsigned axis) {
       0);
 }
 
-static bool need_queue(vyre__ir_builder *m, const char *what) {
-  if (!vyre__need_kernel(m, what)) return false;
+static bool need_queue(vyre__ir_builder *m, const char *subject) {
+  if (!vyre__need_kernel(m, subject)) return false;
   if (m->kernel->item_type != VYRE_TYPE_VOID) return true;
-  vyre__diagnose(m, "V083", "add queue(u32), or another type, to the kernel",
-                 "%s is only for queue kernels", what);
+  vyre__diagnose(m, "V083",
+                 "add queue(u32), or another item type, to the kernel",
+                 "%s is only valid in a queue kernel", subject);
   return false;
 }
 
@@ -421,8 +420,8 @@ vyre__id vyre__ir_build_unary(vyre__ir_builder *m, vyre__op op, vyre__id a) {
   vyre__rule rule = vyre__ops[op].rule;
   if (rule == VYRE__RULE_NONE || rule == VYRE__RULE_CAST ||
       rule == VYRE__RULE_BITCAST || rule == VYRE__RULE_PUSH) {
-    return vyre__diagnose(m, "", "use the function made for it",
-                          "'%s' is no plain operation", vyre__ops[op].text);
+    return vyre__diagnose(m, "", "use the builder function for it",
+                          "'%s' is not a pure operation", vyre__ops[op].text);
   }
   if (op == VYRE__OP_UNIFORM && !vyre__need_kernel(m, "uniform()")) return 0;
   if (!takes(m, op, a)) return 0;
@@ -441,7 +440,7 @@ vyre__id vyre__ir_build_unary(vyre__ir_builder *m, vyre__op op, vyre__id a) {
 static bool is_value_type(vyre__ir_builder *m, vyre_type type) {
   if (type > VYRE_TYPE_VOID && type < VYRE_TYPE_COUNT) return true;
   vyre__diagnose(m, "", "use bool, u32, i32, u64, i64, f32 or f64",
-                 "a cast to type %u, which is none", (unsigned)type);
+                 "a cast to unknown type %u", (unsigned)type);
   return false;
 }
 
@@ -452,8 +451,8 @@ static vyre__id append_cast(vyre__ir_builder *m, vyre__op op, vyre_type type,
       vyre__height(m, a));
 }
 
-/* A literal without a type gets the one it is cast to, so that u64(1 << 40) is
- * what it looks like. */
+/* An untyped literal gets the type that it is cast to, so that u64(1 << 40)
+ * is what it looks like. */
 vyre__id vyre__ir_build_cast(vyre__ir_builder *m, vyre_type type, vyre__id a) {
   if (!a || !is_value_type(m, type)) return 0;
   unsigned from = vyre__type_of(m, a);
@@ -465,7 +464,7 @@ vyre__id vyre__ir_build_cast(vyre__ir_builder *m, vyre_type type, vyre__id a) {
   return a ? append_cast(m, VYRE__OP_CAST, type, a) : 0;
 }
 
-/* The type of a literal whose bits are wanted: as wide as the result. */
+/* Returns the type for a literal that is bitcast: as wide as the result. */
 static vyre_type bits_type(const vyre__ir_builder *m, vyre__id a,
                            vyre_type type) {
   bool wide = vyre__type_bits(type) == 64;
@@ -488,11 +487,10 @@ vyre__id vyre__ir_build_bitcast(vyre__ir_builder *m, vyre_type type,
   unsigned from = vyre__type_of(m, a);
   if (from == VYRE_TYPE_BOOL || type == VYRE_TYPE_BOOL ||
       vyre__type_bits(from) != vyre__type_bits(type)) {
-    return vyre__diagnose(m, "V079",
-                          "use a type of the same width, or a cast by value: "
-                          "u64(x)",
-                          "the bits of %s cannot be taken as %s",
-                          vyre__type_name(from), vyre__type_name(type));
+    return vyre__diagnose(
+        m, "V079", "use a type of the same width, or convert the value: u64(x)",
+        "the bits of %s cannot be reinterpreted as %s", vyre__type_name(from),
+        vyre__type_name(type));
   }
   return append_cast(m, VYRE__OP_BITCAST, type, a);
 }
@@ -505,7 +503,7 @@ static vyre__id make_shift(vyre__ir_builder *m, vyre__op op, vyre__id a,
     if (!vyre__resolve_type(m, b, VYRE_TYPE_U32)) return 0;
   } else if (type != VYRE_TYPE_U32) {
     return vyre__diagnose_at(m, b, "V078", "cast the count: u32(n)",
-                             "the count of '%s' is u32, not %s",
+                             "the count of '%s' must be u32, not %s",
                              vyre__ops[op].text, vyre__type_name(type));
   }
   return vyre__append(
@@ -527,7 +525,7 @@ vyre__id vyre__ir_build_binary(vyre__ir_builder *m, vyre__op op, vyre__id a,
   }
   unsigned type = vyre__type_of(m, a);
   if (rule == VYRE__RULE_COMPARE_ANY || rule == VYRE__RULE_COMPARE_NUMBER) {
-    /* The result is bool: nobody will settle the operands later. */
+    /* The result is bool, so nothing else resolves the operands. */
     if (!vyre__resolve_type(m, a, VYRE_TYPE_VOID)) return 0;
     if (!vyre__resolve_type(m, b, VYRE_TYPE_VOID)) return 0;
     type = VYRE_TYPE_BOOL;
@@ -548,7 +546,7 @@ vyre__id vyre__ir_build_ternary(vyre__ir_builder *m, vyre__op op, vyre__id a,
     }
   } else {
     if (!takes(m, op, a) || !takes(m, op, b) || !takes(m, op, c)) return 0;
-    /* The third time round a type that b took from c reaches a. */
+    /* The third call passes a type that b got from c on to a. */
     if (!agree(m, op, a, b) || !agree(m, op, b, c) || !agree(m, op, a, b)) {
       return 0;
     }
@@ -563,7 +561,8 @@ vyre__id vyre__ir_build_ternary(vyre__ir_builder *m, vyre__op op, vyre__id a,
 
 /* --- atomics and push ------------------------------------------------------*/
 
-/* Checks the buffer and settles index and value; false if reported. */
+/* Checks the buffer and resolves index and value. Returns false after a
+ * report. */
 static bool atomic_operands(vyre__ir_builder *m, vyre__op op, uint32_t buffer,
                             vyre__id *index, vyre__id *value) {
   const vyre_buffer_decl *decl = vyre__buffer_at(m, buffer);
@@ -571,16 +570,16 @@ static bool atomic_operands(vyre__ir_builder *m, vyre__op op, uint32_t buffer,
   *index = vyre__ir_build_index(m, decl, *index);
   if (!*index) return false;
   if (decl->element < VYRE_ELEMENT_U32 || decl->element > VYRE_ELEMENT_I64) {
-    vyre__diagnose(m, "V072", "declare the buffer u32, i32, u64 or i64",
-                   "'%s' needs u32, i32, u64 or i64, and '%.100s' is %s",
-                   vyre__ops[op].text, decl->name,
-                   vyre_element_name(decl->element));
+    vyre__diagnose(
+        m, "V072", "declare the buffer u32, i32, u64 or i64",
+        "'%s' needs elements of u32, i32, u64 or i64, but '%.100s' has %s",
+        vyre__ops[op].text, decl->name, vyre_element_name(decl->element));
     return false;
   }
   if (decl->access != VYRE_ACCESS_READ_WRITE &&
       decl->access != VYRE_ACCESS_WORKGROUP) {
     vyre__diagnose(m, "V073", "declare it read_write",
-                   "'%s' reads and writes, and buffer '%.100s' is declared %s",
+                   "'%s' reads and writes, but buffer '%.100s' is declared %s",
                    vyre__ops[op].text, decl->name,
                    vyre_access_name(decl->access));
     return false;
@@ -633,7 +632,7 @@ vyre__id vyre__ir_build_atomic_cas(vyre__ir_builder *m, uint32_t buffer,
 vyre__id vyre__ir_build_push(vyre__ir_builder *m, vyre__id value) {
   if (!value || !need_queue(m, "push()")) return 0;
   value =
-      vyre__expect(m, value, m->kernel->item_type, "V085", "what is pushed");
+      vyre__expect(m, value, m->kernel->item_type, "V085", "the pushed value");
   if (!value) return 0;
   return vyre__append(
       m, (vyre__node){.op = VYRE__OP_PUSH, .type = VYRE_TYPE_BOOL, .a = value},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What ops.def says, as tables. */
+/* Tables generated from ops.def. */
 #include "ir/ir.h"
 
 enum {

@@ -20,7 +20,7 @@ static vyre_code check_name(const char *name, size_t index, vyre_status *st) {
   char shown[VYRE__NAME_TEXT];
   if (length == 0) {
     return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
-                     "give every buffer a name", "buffer %zu has no name",
+                     "set the name of every buffer", "buffer %zu has no name",
                      index);
   }
   if (length > MAX_NAME) {
@@ -37,19 +37,19 @@ static vyre_code check_name(const char *name, size_t index, vyre_status *st) {
   return VYRE_OK;
 }
 
-static vyre_code unknown_value(const char *name, const char *what,
+static vyre_code unknown_value(const char *name, const char *subject,
                                unsigned value, vyre_status *st) {
   char shown[VYRE__NAME_TEXT];
   return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
-                   "use a value that vyre/program.h names",
+                   "use a value of vyre/program.h",
                    "buffer '%s' has an unknown %s: %u", vyre__name(name, shown),
-                   what, value);
+                   subject, value);
 }
 
 static vyre_code check_buffer(const vyre_buffer_decl *buffer, size_t index,
                               vyre_status *st) {
   VYRE_TRY(check_name(buffer->name, index, st));
-  /* Compared as unsigned: a value below the first is out of range too. */
+  /* Compared as unsigned, so that negative values are out of range too. */
   if ((unsigned)buffer->kind >= VYRE_MEMORY_COUNT) {
     return unknown_value(buffer->name, "memory kind", buffer->kind, st);
   }
@@ -66,8 +66,8 @@ static vyre_code check_buffer(const vyre_buffer_decl *buffer, size_t index,
   if (buffer->hints.has_coalesce_axis && buffer->hints.coalesce_axis > 2) {
     char shown[VYRE__NAME_TEXT];
     return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
-                     "use 0 for x, 1 for y, 2 for z, or leave the hint out",
-                     "buffer '%s' has coalesce_axis %u, the largest is 2",
+                     "use 0 for x, 1 for y, 2 for z, or omit the hint",
+                     "buffer '%s' has coalesce_axis %u; the maximum is 2",
                      vyre__name(buffer->name, shown),
                      (unsigned)buffer->hints.coalesce_axis);
   }
@@ -87,7 +87,7 @@ vyre_code vyre__program_check(const vyre_program_desc *desc, vyre_status *st) {
   if (desc->buffer_count >= UINT32_MAX) {
     return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
                      "split the program",
-                     "a program of %zu buffers is too large",
+                     "a program with %zu buffers is too large",
                      desc->buffer_count);
   }
   for (size_t i = 0; i < desc->buffer_count; i++) {
@@ -96,7 +96,7 @@ vyre_code vyre__program_check(const vyre_program_desc *desc, vyre_status *st) {
   return VYRE_OK;
 }
 
-/* NULL without memory. */
+/* Returns NULL if memory is exhausted. */
 static const char *copy_text(vyre_arena *arena, const char *text) {
   size_t size = strlen(text) + 1;
   char *copy = vyre_arena_alloc(arena, size, 1);
@@ -169,12 +169,13 @@ vyre_program *vyre_program_retain(vyre_program *program) {
 
 void vyre_program_release(vyre_program *program) {
   if (!program) return;
-  /* Whoever frees must see all that the others did before letting go. */
+  /* Acquire-release: the thread that frees must see all earlier accesses of
+   * the other threads. */
   if (atomic_fetch_sub_explicit(&program->references, 1,
                                 memory_order_acq_rel) != 1) {
     return;
   }
-  vyre_arena arena = program->arena; /* the program is inside */
+  vyre_arena arena = program->arena; /* the program lives in its arena */
   vyre_arena_deinit(&arena);
 }
 
@@ -227,7 +228,8 @@ static void hash_nodes(vyre__hasher *hasher, const vyre__node *nodes,
                        uint32_t count) {
   vyre__hash_u32(hasher, count);
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-  vyre__hash_bytes(hasher, nodes, count * sizeof *nodes); /* as below */
+  vyre__hash_bytes(hasher, nodes,
+                   count * sizeof *nodes); /* same bytes as the loop below */
 #else
   for (uint32_t i = 0; i < count; i++) {
     const vyre__node *node = &nodes[i];

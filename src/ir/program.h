@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What all ways to a program share. */
+/* Creation of programs, shared by the parser, the builders and the binary
+ * reader. */
 #ifndef VYRE_IR_PROGRAM_H
 #define VYRE_IR_PROGRAM_H
 
@@ -7,13 +8,14 @@
 
 #include "ir/ir.h"
 
-/* Names, enumerators and the workgroup of a description. */
+/* Checks the names, enumerators and workgroup of a description. */
 VYRE_NODISCARD vyre_code vyre__program_check(const vyre_program_desc *desc,
                                              vyre_status *st);
 
-/* A program without a body and without a fingerprint yet, as the first thing in
- * @p arena, which the caller puts into it at the end. Its *buffers have the names
- * of @p desc: the caller copies those. NULL without memory. */
+/* Creates a program without a body and fingerprint as the first allocation of
+ * @p arena. At the end, the caller moves the arena into it. The *buffers
+ * share the names of @p desc; the caller copies those. Returns NULL if memory
+ * is exhausted. */
 vyre_program *vyre__program_new(vyre_arena *arena,
                                 const vyre_program_desc *desc,
                                 vyre_buffer_decl **buffers);

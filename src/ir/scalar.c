@@ -10,14 +10,14 @@ uint32_t vyre__f16_to_f32(uint16_t bits) {
   if (exponent == 31) return sign | 0x7F800000 | fraction << 13;
   if (exponent > 0) return sign | (exponent + 112) << 23 | fraction << 13;
   if (fraction == 0) return sign;
-  /* A subnormal, fraction * 2^-24, is normal as f32: its highest bit goes to
-   * bit 10, where the hidden one is. */
+  /* A subnormal f16, fraction * 2^-24, is a normal f32. Its highest bit moves
+   * to bit 10, the position of the implicit one. */
   uint32_t shift = (uint32_t)__builtin_clz(fraction) - 21;
   fraction = fraction << shift & 0x3FF;
   return sign | (113 - shift) << 23 | fraction << 13;
 }
 
-/* value / 2^shift, ties to even; shift from 1 to 31. */
+/* Returns value / 2^shift, ties to even; @p shift is 1 to 31. */
 static uint32_t shift_even(uint32_t value, uint32_t shift) {
   uint32_t kept = value >> shift;
   uint32_t rest = value & ((UINT32_C(1) << shift) - 1);
@@ -30,7 +30,8 @@ uint16_t vyre__f32_to_f16(uint32_t bits) {
   uint32_t magnitude = bits & 0x7FFFFFFF;
   if (magnitude > 0x7F800000) return VYRE__NAN_F16;
   if (magnitude >= 0x47800000) return (uint16_t)(sign | 0x7C00); /* 2^16 */
-  if (magnitude >= 0x38800000) { /* 2^-14: normal; a carry goes up rightly */
+  if (magnitude >=
+      0x38800000) { /* 2^-14: normal; a carry into the exponent is correct */
     return (uint16_t)(sign | shift_even(magnitude - 0x38000000, 13));
   }
   if (magnitude < 0x33000000) return (uint16_t)sign; /* below 2^-25 */
@@ -88,7 +89,8 @@ void vyre__element_store(vyre_element element, void *memory, uint64_t value) {
   }
 }
 
-/* --- one operation ---------------------------------------------------------- */
+/* --- single operations
+ * ------------------------------------------------------ */
 
 static bool eval_bool(vyre__op op, uint64_t a, uint64_t b, uint64_t *out) {
   switch (op) {
@@ -110,8 +112,8 @@ static bool eval_bool(vyre__op op, uint64_t a, uint64_t b, uint64_t *out) {
   }
 }
 
-/* What signed and unsigned numbers of one width share; U is the unsigned type,
- * G the type itself. */
+/* Cases shared by signed and unsigned integers of one width. U is the
+ * unsigned type, G the type itself. */
 #define INTEGER_CASES(U, G, g, of)                            \
   case VYRE__OP_ADD:                                          \
     return *out = (U)(x + y), true;                           \
@@ -214,7 +216,8 @@ static bool eval_i64(vyre__op op, uint64_t a, uint64_t b, uint64_t *out) {
   case VYRE__OP_##NAME:            \
     return *out = vyre__of_##f(vyre__##name##_##f(x)), true;
 
-/* The compiler must not move any of this over the change of environment. */
+/* Not inlined: the compiler must not move it across the change of the
+ * floating-point environment. */
 #define EVAL_FLOAT(F, f, sign_bit)                                           \
   __attribute__((noinline)) static bool eval_##f(                            \
       vyre__op op, const uint64_t args[3], uint64_t *out) {                  \
@@ -301,8 +304,8 @@ static uint64_t cast_f64(vyre_type to, double x) {
   switch (to) { CAST_FLOAT_CASES(f64) }
 }
 
-/* @p value holds the number itself, extended by its own sign. The conversions to
- * f32 round once: both compilers do, from all 64 bits. */
+/* @p value is sign-extended or zero-extended to 64 bits. Conversions to f32
+ * round once, from all 64 bits, in both supported compilers. */
 static uint64_t cast_integer(vyre_type to, uint64_t value, bool is_signed) {
   switch (to) {
     case VYRE_TYPE_BOOL:
@@ -386,7 +389,8 @@ bool vyre__scalar_eval(vyre__op op, vyre_type operand_type,
                        vyre_type result_type, const uint64_t args[3],
                        uint64_t *out) {
   if (!is_register(operand_type) || !is_register(result_type)) return false;
-  /* Integers do not need it, and a compiler folds many. */
+  /* Integer operations do not depend on the environment, and a compiler folds
+   * many of them. */
   bool floats = is_float(operand_type) || is_float(result_type);
   uint64_t value = 0;
   fenv_t saved;

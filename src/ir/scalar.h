@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The exact meaning of every pure operation on one value, once: constants are
- * folded with it and the interpreter loops over it.
+/* Exact semantics of every pure operation on one value. Constant folding and
+ * the reference interpreter both use it.
  *
- * Files that compute with the floats below are compiled with -ffp-contract=off
- * (CMakeLists.txt lists them): a product and a sum round twice. They also take
- * the rounding mode to be nearest-even and subnormals to be kept;
- * vyre__scalar_eval sees to that itself, others call vyre__float_begin. */
+ * Files that compute with the floats below are compiled with
+ * -ffp-contract=off (CMakeLists.txt lists them), so that a product and a sum
+ * round twice. They also require rounding to nearest-even and subnormals.
+ * vyre__scalar_eval sets that mode itself; other callers use
+ * vyre__float_begin. */
 #ifndef VYRE_IR_SCALAR_H
 #define VYRE_IR_SCALAR_H
 
@@ -17,30 +18,31 @@
 
 #include "ir/ir.h"
 
-/* What @p op gives for @p args (as many as it has operands; values as ir.h has
- * them). @p operand_type is the type of the first operand, @p result_type that
- * of the node. A float result that is NaN is the canonical one. LAND and LOR
- * take both sides as known; UNIFORM gives its operand. False if @p op is no pure
- * operation or does not go with the types; *out is then left alone. */
+/* Evaluates @p op for @p args, one per operand, as values of ir.h. @p
+ * operand_type is the type of the first operand, @p result_type that of the
+ * node. A NaN result is canonical. LAND and LOR take both sides; UNIFORM
+ * returns its operand. Returns false and leaves *out unchanged if @p op is
+ * not a pure operation or does not accept the types. */
 bool vyre__scalar_eval(vyre__op op, vyre_type operand_type,
                        vyre_type result_type, const uint64_t args[3],
                        uint64_t *out);
 
-/* The same without care for the environment, and without making a NaN canonical
- * that stays in a register: for loops between vyre__float_begin and _end. */
+/* Like vyre__scalar_eval, but does not set the floating-point environment,
+ * and does not make NaNs canonical: for loops between vyre__float_begin and
+ * _end. */
 bool vyre__scalar_apply(vyre__op op, vyre_type operand_type,
                         vyre_type result_type, const uint64_t args[3],
                         uint64_t *out);
 
-/* An element in memory as a value of its register type, and back: widening,
- * narrowing, rounding, canonical NaN. @p memory needs no alignment. `bytes` is
- * as u8. */
+/* Convert an element in memory to its register type and back: widening,
+ * narrowing, rounding, canonical NaN. @p memory needs no alignment. `bytes`
+ * is treated as u8. */
 uint64_t vyre__element_load(vyre_element element, const void *memory);
 void vyre__element_store(vyre_element element, void *memory, uint64_t value);
 
-/* The caller's floating-point environment out of the way and the default one
- * (nearest-even, subnormals kept) in place; and back. What computes in between
- * must be behind a call that the compiler cannot look through. */
+/* Save the caller's floating-point environment and set the default one
+ * (nearest-even, subnormals); restore it. Code in between must be behind a
+ * call that the compiler cannot inline. */
 void vyre__float_begin(fenv_t *saved);
 void vyre__float_end(const fenv_t *saved);
 
@@ -71,8 +73,8 @@ static inline uint64_t vyre__of_f64(double value) {
   return bits;
 }
 
-/* Integer conversions that C leaves to the compiler are modulo 2^n in both of
- * ours. */
+/* C leaves some integer conversions to the compiler; they are modulo 2^n in
+ * both supported compilers. */
 static inline int32_t vyre__i32(uint64_t value) {
   return (int32_t)(uint32_t)value;
 }
@@ -91,9 +93,9 @@ static inline uint64_t vyre__of_i64(int64_t value) {
 
 /* --- integers --------------------------------------------------------------- */
 
-/* One set for each width: U unsigned, I signed. Signed sums and products are
- * done on unsigned numbers, which wrap; >> of a signed one is arithmetic in both
- * compilers. */
+/* One set per width: U unsigned, I signed. Signed sums and products use
+ * unsigned arithmetic, which wraps. >> of a signed value is arithmetic in
+ * both supported compilers. */
 #define VYRE__INTEGERS(U, I, u, i, width)              \
   static inline U vyre__div_##u(U a, U b) {            \
     return b == 0 ? (U) ~(U)0 : a / b;                 \
@@ -146,7 +148,7 @@ VYRE__INTEGERS(uint64_t, int64_t, u64, i64, 64)
 #define VYRE__NAN_F16  UINT16_C(0x7E00)
 #define VYRE__NAN_BF16 UINT16_C(0x7FC0)
 
-/* A float that reaches memory or a bitcast: all NaNs are one. */
+/* Makes a NaN canonical, for a float that reaches memory or a bitcast. */
 static inline uint64_t vyre__canonical_f32(uint64_t value) {
   return (value & 0x7FFFFFFF) > 0x7F800000 ? VYRE__NAN_F32 : value;
 }
@@ -162,75 +164,75 @@ static inline uint64_t vyre__canonical(vyre_type type, uint64_t value) {
   return value;
 }
 
-/* min and max: a NaN loses. Of two that compare equal, only zeros differ in
- * their bits: the sign bit decides, so -0 is the smaller. */
-#define VYRE__FLOATS(F, f, suffix)                                          \
-  static inline F vyre__min_##f(F a, F b) {                                 \
-    if (a != a) return b;                                                   \
-    if (b != b || a < b) return a;                                          \
-    if (b < a) return b;                                                    \
-    return vyre__##f(vyre__of_##f(a) | vyre__of_##f(b));                    \
-  }                                                                         \
-  static inline F vyre__max_##f(F a, F b) {                                 \
-    if (a != a) return b;                                                   \
-    if (b != b || a > b) return a;                                          \
-    if (b > a) return b;                                                    \
-    return vyre__##f(vyre__of_##f(a) & vyre__of_##f(b));                    \
-  }                                                                         \
-  static inline F vyre__sign_##f(F a) {                                     \
-    if (a != a) return a;                                                   \
-    return (F)((a > 0) - (a < 0));                                          \
-  }                                                                         \
-  static inline F vyre__floor_##f(F a) {                                    \
-    return floor##suffix(a);                                                \
-  }                                                                         \
-  static inline F vyre__ceil_##f(F a) {                                     \
-    return ceil##suffix(a);                                                 \
-  }                                                                         \
-  static inline F vyre__trunc_##f(F a) {                                    \
-    return trunc##suffix(a);                                                \
-  }                                                                         \
-  static inline F vyre__round_##f(F a) {                                    \
-    return round##suffix(a);                                                \
-  }                                                                         \
-  static inline F vyre__rint_##f(F a) {                                     \
-    return rint##suffix(a);                                                 \
-  }                                                                         \
-  static inline F vyre__sqrt_##f(F a) {                                     \
-    return sqrt##suffix(a);                                                 \
-  }                                                                         \
-  /* Correctly rounded with or without the instruction: the C library    \
-   * falls back on software. */  \
-  static inline F vyre__fma_##f(F a, F b, F c) {                            \
-    return fma##suffix(a, b, c);                                            \
-  }                                                                         \
-  /* Truncate and saturate; NaN gives 0. The bounds are powers of two, so \
-   * exact; what passes fits after truncation. */ \
-  static inline uint32_t vyre__##f##_to_u32(F a) {                          \
-    if (!(a > 0)) return 0;                                                 \
-    return a >= (F)4294967296.0 ? UINT32_MAX : (uint32_t)a;                 \
-  }                                                                         \
-  static inline int32_t vyre__##f##_to_i32(F a) {                           \
-    if (a != a) return 0;                                                   \
-    if (a <= (F) - 2147483648.0) return INT32_MIN;                          \
-    return a >= (F)2147483648.0 ? INT32_MAX : (int32_t)a;                   \
-  }                                                                         \
-  static inline uint64_t vyre__##f##_to_u64(F a) {                          \
-    if (!(a > 0)) return 0;                                                 \
-    return a >= (F)18446744073709551616.0 ? UINT64_MAX : (uint64_t)a;       \
-  }                                                                         \
-  static inline int64_t vyre__##f##_to_i64(F a) {                           \
-    if (a != a) return 0;                                                   \
-    if (a <= (F) - 9223372036854775808.0) return INT64_MIN;                 \
-    return a >= (F)9223372036854775808.0 ? INT64_MAX : (int64_t)a;          \
+/* min and max ignore a NaN operand. Of two operands that compare equal, only
+ * zeros differ in bits: the sign bit decides, so -0 is the smaller one. */
+#define VYRE__FLOATS(F, f, suffix)                                              \
+  static inline F vyre__min_##f(F a, F b) {                                     \
+    if (a != a) return b;                                                       \
+    if (b != b || a < b) return a;                                              \
+    if (b < a) return b;                                                        \
+    return vyre__##f(vyre__of_##f(a) | vyre__of_##f(b));                        \
+  }                                                                             \
+  static inline F vyre__max_##f(F a, F b) {                                     \
+    if (a != a) return b;                                                       \
+    if (b != b || a > b) return a;                                              \
+    if (b > a) return b;                                                        \
+    return vyre__##f(vyre__of_##f(a) & vyre__of_##f(b));                        \
+  }                                                                             \
+  static inline F vyre__sign_##f(F a) {                                         \
+    if (a != a) return a;                                                       \
+    return (F)((a > 0) - (a < 0));                                              \
+  }                                                                             \
+  static inline F vyre__floor_##f(F a) {                                        \
+    return floor##suffix(a);                                                    \
+  }                                                                             \
+  static inline F vyre__ceil_##f(F a) {                                         \
+    return ceil##suffix(a);                                                     \
+  }                                                                             \
+  static inline F vyre__trunc_##f(F a) {                                        \
+    return trunc##suffix(a);                                                    \
+  }                                                                             \
+  static inline F vyre__round_##f(F a) {                                        \
+    return round##suffix(a);                                                    \
+  }                                                                             \
+  static inline F vyre__rint_##f(F a) {                                         \
+    return rint##suffix(a);                                                     \
+  }                                                                             \
+  static inline F vyre__sqrt_##f(F a) {                                         \
+    return sqrt##suffix(a);                                                     \
+  }                                                                             \
+  /* Correctly rounded: without the instruction, the C library computes it in \
+   * software. */ \
+  static inline F vyre__fma_##f(F a, F b, F c) {                                \
+    return fma##suffix(a, b, c);                                                \
+  }                                                                             \
+  /* Truncates and saturates; NaN becomes 0. The bounds are powers of two and \
+   * therefore exact; values below them fit after truncation. */ \
+  static inline uint32_t vyre__##f##_to_u32(F a) {                              \
+    if (!(a > 0)) return 0;                                                     \
+    return a >= (F)4294967296.0 ? UINT32_MAX : (uint32_t)a;                     \
+  }                                                                             \
+  static inline int32_t vyre__##f##_to_i32(F a) {                               \
+    if (a != a) return 0;                                                       \
+    if (a <= (F) - 2147483648.0) return INT32_MIN;                              \
+    return a >= (F)2147483648.0 ? INT32_MAX : (int32_t)a;                       \
+  }                                                                             \
+  static inline uint64_t vyre__##f##_to_u64(F a) {                              \
+    if (!(a > 0)) return 0;                                                     \
+    return a >= (F)18446744073709551616.0 ? UINT64_MAX : (uint64_t)a;           \
+  }                                                                             \
+  static inline int64_t vyre__##f##_to_i64(F a) {                               \
+    if (a != a) return 0;                                                       \
+    if (a <= (F) - 9223372036854775808.0) return INT64_MIN;                     \
+    return a >= (F)9223372036854775808.0 ? INT64_MAX : (int64_t)a;              \
   }
 
 VYRE__FLOATS(float, f32, f)
 VYRE__FLOATS(double, f64, )
 #undef VYRE__FLOATS
 
-/* A 16-bit float as the f32 with the same value, and the nearest one (ties to
- * even) of an f32. */
+/* Convert a 16-bit float to f32, and an f32 to the nearest 16-bit float (ties
+ * to even). */
 uint32_t vyre__f16_to_f32(uint16_t bits);
 uint16_t vyre__f32_to_f16(uint32_t bits);
 

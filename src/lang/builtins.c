@@ -12,11 +12,12 @@
 
 /* --- texts ------------------------------------------------------------------ */
 
-/* What is kept for the process: written once under the lock. */
+/* Parsed libraries, kept for the life of the process; written once, under the
+ * lock. */
 static struct {
   pthread_mutex_t lock;
   vyre_program *programs[VYRE__BUILTINS_COUNT];
-} kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} cache = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 typedef struct text {
   char *bytes;
@@ -34,9 +35,9 @@ static void append(text *t, const char *bytes, size_t length) {
   t->length += length;
 }
 
-/* A program has a kernel, and only what that calls: it calls every function once.
- * Their names and parameters are read off the text, whose `fn` lines are laid out
- * by vyre fmt. */
+/* Appends a kernel that calls every function once, because a program contains
+ * only functions that its kernel calls. Names and parameters are taken from
+ * the `fn` lines of the text, which vyre fmt has laid out. */
 static void append_calls(text *t, const char *source, size_t length) {
   static const char head[] = "\nkernel library workgroup(1)\n{\n";
   append(t, head, sizeof head - 1);
@@ -102,10 +103,10 @@ static vyre_code parse(vyre__builtins_kind kind, vyre_program **out,
 vyre_code vyre__builtins_get(vyre__builtins_kind kind, const vyre_program **out,
                              vyre_status *st) {
   vyre_code code = VYRE_OK;
-  pthread_mutex_lock(&kept.lock);
-  if (!kept.programs[kind]) code = parse(kind, &kept.programs[kind], st);
-  *out = kept.programs[kind];
-  pthread_mutex_unlock(&kept.lock);
+  pthread_mutex_lock(&cache.lock);
+  if (!cache.programs[kind]) code = parse(kind, &cache.programs[kind], st);
+  *out = cache.programs[kind];
+  pthread_mutex_unlock(&cache.lock);
   return code;
 }
 
@@ -121,7 +122,8 @@ const vyre__function *vyre__builtins_find(const vyre_program *library,
 
 /* --- linking ---------------------------------------------------------------- */
 
-/* Two programs in one: what is the library's moves behind what is the user's. */
+/* Merge of two programs: the parts of the library move behind those of the
+ * user's program. */
 typedef struct link {
   const vyre_program *user, *library;
   vyre_program *out;
@@ -182,12 +184,12 @@ static void copy_library(link *l, uint32_t list_base) {
       case VYRE__FORM_FOR:
         n.b += list_base;
         break;
-      default: /* literals, locals: a library touches no buffers */
+      default: /* literals and locals; a library uses no buffers */
         break;
     }
     l->nodes[base + i] = n;
   }
-  /* Every list of a library is of nodes. */
+  /* All lists of a library contain nodes. */
   for (uint32_t i = 0; i < l->library->list_count; i++) {
     l->lists[list_base + i] = l->library->lists[i] + base;
   }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Whether a file is text at all, before it has tokens. */
+/* Checks the encoding of a source text before the lexer sees it. */
 #include <string.h>
 
 #include "lang/lex.h"
 
 enum { CHUNK = 4096 };
 
-/* Whether every byte is plain ASCII text. Without branches, and in bytes all the
- * way, so that it becomes vector code: nearly every file passes here. */
+/* Returns true if every byte is plain ASCII text. Nearly every file is. The
+ * loop has no branches and works on bytes, so that the compiler vectorises
+ * it. */
 static bool all_plain(const unsigned char *bytes, size_t count) {
   uint8_t odd = 0;
   for (size_t i = 0; i < count; i++) {
@@ -19,8 +20,8 @@ static bool all_plain(const unsigned char *bytes, size_t count) {
   return odd == 0;
 }
 
-/* Marks that change the direction of the text around them, and control
- * characters: what a person sees would not be what is compiled. */
+/* Returns true for control characters and marks that change the text
+ * direction: with them, the source looks different from what is compiled. */
 static bool is_control(uint32_t point) {
   return (point < 0x20 && point != '\t' && point != '\n' && point != '\r') ||
          (point >= 0x7F && point <= 0x9F) ||
@@ -29,9 +30,10 @@ static bool is_control(uint32_t point) {
          (point >= 0x2066 && point <= 0x2069) || point == 0xFEFF;
 }
 
-/* The character at @p at, its bytes in *length; 0 bytes if it is not UTF-8. */
+/* Decodes the character at @p at. *length is its size in bytes, 0 if it is
+ * not UTF-8. */
 static uint32_t decode(const unsigned char *at, size_t left, size_t *length) {
-  static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
+  static const uint32_t min_point[] = {0, 0x80, 0x800, 0x10000};
   uint32_t point = at[0];
   *length = 1;
   if (point < 0x80) return point;
@@ -46,7 +48,7 @@ static uint32_t decode(const unsigned char *at, size_t left, size_t *length) {
     point = point << 6 | (at[i] & 0x3Fu);
   }
   bool surrogate = point >= 0xD800 && point <= 0xDFFF;
-  if (point < least[tail] || point > 0x10FFFF || surrogate) *length = 0;
+  if (point < min_point[tail] || point > 0x10FFFF || surrogate) *length = 0;
   if (*length) *length = tail + 1;
   return point;
 }
@@ -71,7 +73,7 @@ vyre__source_fault vyre__source_check(const char *text, size_t length,
       *at = i;
       if (size == 0) return VYRE__SOURCE_UTF8;
       if (point == 0) return VYRE__SOURCE_NUL;
-      bool mark = point == 0xFEFF && i == 0; /* some editors begin so */
+      bool mark = point == 0xFEFF && i == 0; /* byte order mark */
       if (is_control(point) && !mark) return VYRE__SOURCE_CONTROL;
       i += size;
     }

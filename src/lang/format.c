@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Layout of source: the tokens and comments of a file that parses, with other
- * white space between them. Line breaks inside a statement are the author's and
- * stay; everything else is decided here. */
+/* Source formatter: keeps the tokens and comments of a valid file and
+ * replaces the white space between them. Line breaks inside a statement stay;
+ * everything else is decided here. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -15,14 +15,14 @@ typedef enum gap { GAP_NONE, GAP_SPACE, GAP_LINE } gap;
 typedef struct formatter {
   const char *text;
   vyre__lexer lexer;
-  vyre__token token;    /* the next one, not yet written */
-  vyre__token previous; /* the one written last; T_END at first */
-  bool unary;           /* that one is an operator before its only operand */
-  bool broken;          /* there is a line end before the next token */
-  unsigned level;       /* of indentation */
-  unsigned brackets;    /* ( and [ that are open */
+  vyre__token token;    /* next token, not written yet */
+  vyre__token previous; /* last token written; T_END at first */
+  bool unary;           /* `previous` is a unary operator */
+  bool broken;          /* a line end precedes the next token */
+  unsigned level;       /* indentation level */
+  unsigned brackets;    /* number of open ( and [ */
   bool in_parameters;
-  bool blank_wanted; /* an empty line before whatever comes next */
+  bool blank_wanted; /* write an empty line before the next output */
   vyre_allocator allocator;
   char *out;
   size_t length, capacity;
@@ -45,7 +45,7 @@ static void put(formatter *f, const char *text, size_t length) {
 
 static void put_line(formatter *f, bool blank, unsigned level) {
   static const char spaces[] = "                                ";
-  if (f->length == 0) return; /* nothing stands before the first line */
+  if (f->length == 0) return; /* no empty line at the start of the file */
   put(f, "\n\n", blank || f->blank_wanted ? 2 : 1);
   f->blank_wanted = false;
   for (unsigned columns = level * INDENT; columns > 0;) {
@@ -57,7 +57,7 @@ static void put_line(formatter *f, bool blank, unsigned level) {
 
 /* --- comments ---------------------------------------------------------------*/
 
-/* What lies between two tokens. */
+/* Text between two tokens. */
 typedef struct between {
   const char *at, *end;
   unsigned lines; /* line ends since the last token or comment */
@@ -67,7 +67,7 @@ static void skip_spaces(between *b) {
   for (; b->at < b->end && *b->at != '/'; b->at++) b->lines += *b->at == '\n';
 }
 
-/* Takes a comment. */
+/* Returns the length of the comment that begins here. */
 static size_t comment_length(const between *b) {
   size_t left = (size_t)(b->end - b->at), length;
   if (b->at[1] == '/') {
@@ -86,8 +86,8 @@ static size_t comment_length(const between *b) {
   return length;
 }
 
-/* Writes the comments before the next token. Returns whether a line must end
- * behind the last one; *lines is what follows it. */
+/* Writes the comments before the next token. Returns true if the line must
+ * end after the last one; *lines is the number of line ends after it. */
 static bool put_comments(formatter *f, unsigned level, bool opened,
                          unsigned *lines) {
   uint32_t from = f->previous.start + f->previous.length;
@@ -127,7 +127,7 @@ static bool has_call_form(unsigned kind) {
          kind == VYRE__T_UNIFORM;
 }
 
-/* The gap before the next token inside of a statement. */
+/* Returns the gap before the next token inside a statement. */
 static gap gap_between(const formatter *f) {
   unsigned before = f->previous.kind, next = f->token.kind;
   if (f->unary) {
@@ -163,14 +163,14 @@ static gap gap_between(const formatter *f) {
   }
 }
 
-/* Reads on; `broken` is whether the author began a new line. */
+/* Reads the next token and sets `broken`. */
 static void read_token(formatter *f) {
   f->token = vyre__lex(&f->lexer);
   f->broken = f->token.line != f->previous.line;
 }
 
-/* Writes the next token behind a gap; own-line comments before it stand at
- * @p comment_level. */
+/* Writes the next token after a gap. Comments on lines of their own before it
+ * have indentation @p comment_level. */
 static void put_token(formatter *f, gap wanted, unsigned level,
                       unsigned comment_level) {
   unsigned lines;
@@ -196,8 +196,8 @@ static void put_token(formatter *f, gap wanted, unsigned level,
   read_token(f);
 }
 
-/* One of the middle of a statement: where the author broke the line, it stays
- * broken. */
+/* Writes a token in the middle of a statement and keeps a line break before
+ * it. */
 static void put_inside(formatter *f) {
   gap wanted = gap_between(f);
   unsigned kind = f->token.kind;
@@ -217,7 +217,7 @@ static bool at_end(const formatter *f) {
   return f->token.kind == VYRE__T_END || f->out_of_memory;
 }
 
-/* To the semicolon, with it. */
+/* Writes tokens up to and including the semicolon. */
 static void put_rest(formatter *f) {
   while (!at_end(f)) {
     bool last = f->token.kind == VYRE__T_SEMICOLON && f->brackets == 0;
@@ -226,7 +226,8 @@ static void put_rest(formatter *f) {
   }
 }
 
-/* Whether the block that begins here is one short statement on one line. */
+/* Returns true if the block that begins here is one short statement on one
+ * line. */
 static bool is_short_block(const formatter *f) {
   vyre__lexer lexer = f->lexer;
   lexer.symbols = NULL;
@@ -286,7 +287,7 @@ static void put_block(formatter *f, gap before) {
   put_token(f, GAP_LINE, f->level, f->level + 1);
 }
 
-/* The keyword that began the statement is written; ( ... ) follows. */
+/* Writes the ( ... ) after the keyword of a statement. */
 static void put_head(formatter *f) {
   do {
     put_inside(f);
@@ -385,7 +386,7 @@ static void put_file(formatter *f) {
   unsigned lines;
   (void)put_comments(f, 0, false, &lines);
   if (f->length > 0) put(f, "\n", 1);
-  put(f, "", 1); /* the terminator */
+  put(f, "", 1); /* terminator */
 }
 
 static vyre_code no_memory(vyre_status *st) {

@@ -7,8 +7,8 @@
 #include "base/attributes.h"
 #include "lang/symbols.h"
 
-/* Those of operators say whether a byte is always a token by itself. A slash may
- * begin a comment, a dot a number. */
+/* Classes of bytes. SINGLE: always a token by itself. A slash may begin a
+ * comment, a dot may begin a number. */
 enum {
   SPACE = 1,
   DIGIT = 2,
@@ -20,7 +20,7 @@ enum {
   DOT = 64
 };
 
-/* Class of every byte. */
+/* Class of each byte. */
 static const uint8_t classes[256] = {
     [' '] = SPACE,    ['\t'] = SPACE,   ['\r'] = SPACE,   ['\n'] = SPACE,
     ['0'] = DIGIT,    ['1'] = DIGIT,    ['2'] = DIGIT,    ['3'] = DIGIT,
@@ -51,7 +51,7 @@ static unsigned class_at(const vyre__lexer *lexer, uint32_t at) {
   return at < lexer->length ? classes[(unsigned char)lexer->text[at]] : 0;
 }
 
-/* The byte at an offset; 0 behind the end (no byte of the text is 0). */
+/* Returns the byte at an offset; 0 past the end (the text contains no 0). */
 static char byte_at(const vyre__lexer *lexer, uint32_t at) {
   return (char)(at < lexer->length ? lexer->text[at] : '\0');
 }
@@ -63,7 +63,7 @@ void vyre__lexer_init(vyre__lexer *lexer, const char *text, uint32_t length,
   if (length >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) lexer->at = 3;
 }
 
-/* Skips a comment that ends in star and slash. False if it does not end. */
+/* Skips a block comment. Returns false if it is not closed. */
 static bool skip_block_comment(vyre__lexer *lexer) {
   uint32_t at = lexer->at + 2;
   uint32_t line = lexer->line, line_start = lexer->line_start;
@@ -88,7 +88,7 @@ static void skip_line(vyre__lexer *lexer) {
   lexer->at = end ? (uint32_t)(end - lexer->text) : lexer->length;
 }
 
-/* Past a comment, if one begins here. */
+/* Skips a comment, if one begins here. */
 typedef enum comment { NO_COMMENT, COMMENT, OPEN_COMMENT } comment;
 
 static comment skip_comment(vyre__lexer *lexer) {
@@ -101,7 +101,7 @@ static comment skip_comment(vyre__lexer *lexer) {
   return skip_block_comment(lexer) ? COMMENT : OPEN_COMMENT;
 }
 
-/* To the next token. False at a comment that does not end. */
+/* Skips white space and comments. Returns false at an unclosed comment. */
 static bool skip_blank(vyre__lexer *lexer) {
   for (;;) {
     char c = byte_at(lexer, lexer->at);
@@ -126,10 +126,10 @@ static void bad(vyre__lexer *lexer, vyre__token *token, vyre__lex_error error,
 }
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-/* The top bit of every byte that is neither a letter, a digit nor _. Additions
- * do not carry from byte to byte: they are of seven bits. Its one mistake is the
- * byte 0x7F, which it takes for a '_': no name that is known has one, so that
- * this one is not found, and lex_any_name measures it again by class. */
+/* Returns a word with the top bit of every byte set that is not a letter,
+ * digit or underscore. Additions use seven bits, so they do not carry into
+ * the next byte. Byte 0x7F is wrongly taken for a '_'; since no known name
+ * contains it, the lookup fails and lex_any_name measures the name again. */
 static inline uint64_t not_of_words(uint64_t eight) {
   const uint64_t ones = UINT64_C(0x0101010101010101);
   const uint64_t bits = eight & 0x7F * ones, lower = bits | 0x20 * ones;
@@ -144,7 +144,7 @@ static inline uint64_t not_of_words(uint64_t eight) {
 static_assert(('_' | 0x20) == 0x7F, "no other byte but 0x7F becomes that");
 #endif
 
-/* The bytes of the word that begins at @p text. */
+/* Returns the length of the word that begins at @p text. */
 static uint32_t word_length(const char *text, uint32_t readable) {
   uint32_t length = 1;
   while (length < readable && (classes[(unsigned char)text[length]] & WORD)) {
@@ -153,7 +153,7 @@ static uint32_t word_length(const char *text, uint32_t readable) {
   return length;
 }
 
-/* A name of any length, known or not. */
+/* Reads a name of any length, known or not. */
 VYRE__NOINLINE static void lex_any_name(vyre__lexer *lexer,
                                         vyre__token *token) {
   const char *text = lexer->text + lexer->at;
@@ -172,8 +172,9 @@ VYRE__NOINLINE static void lex_any_name(vyre__lexer *lexer,
   token->kind = lexer->symbols->items[token->symbol].kind;
 }
 
-/* Most names are short and were seen before: those are found without a loop over
- * their bytes. Calls nothing but at its end, as vyre__lex_to. */
+/* Fast path for names: most are short and already interned, and are found
+ * without a loop over their bytes. Like vyre__lex_to, it only makes tail
+ * calls. */
 VYRE__NOINLINE static void lex_name(vyre__lexer *lexer, vyre__token *token) {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
   const vyre__symbols *symbols = lexer->symbols;
@@ -198,7 +199,8 @@ VYRE__NOINLINE static void lex_name(vyre__lexer *lexer, vyre__token *token) {
   lex_any_name(lexer, token);
 }
 
-/* Everything that clings to a digit; lang/literal.h says whether it is a number. */
+/* Reads a digit and all letters, digits and dots that follow. lang/literal.h
+ * decides whether that is a number. */
 VYRE__NOINLINE static void lex_number(vyre__lexer *lexer, vyre__token *token) {
   uint32_t at = lexer->at;
   char second = byte_at(lexer, at + 1);
@@ -225,7 +227,8 @@ VYRE__RARE static void lex_string(vyre__lexer *lexer, vyre__token *token,
   for (;; at++) {
     char c = byte_at(lexer, at);
     if (c == '\0' || c == '\n' || c == '\r') {
-      /* A lone quote is one character; a string is the rest of its line. */
+      /* A single quote is one character long; a string extends to the end of
+       * its line. */
       uint32_t end = quote == '"' ? at : lexer->at + 1;
       bad(lexer, token, quote == '"' ? VYRE__LEX_STRING : VYRE__LEX_QUOTE, end);
       return;
@@ -246,7 +249,7 @@ VYRE__RARE static void lex_string(vyre__lexer *lexer, vyre__token *token,
   }
 }
 
-/* One that is followed by itself or by = may be a longer token. */
+/* Operators that may be followed by themselves or by =. */
 typedef struct operator_row {
   uint8_t alone, twice, set, twice_set;
 } operator_row;
@@ -279,12 +282,13 @@ static const operator_row operators[128] = {
     ['>'] = {VYRE__T_GT, VYRE__T_SHR, VYRE__T_GE, VYRE__T_SET_SHR},
 };
 
-/* Bytes of the UTF-8 character that begins here; the text is well formed. */
+/* Returns the length of the UTF-8 character that begins here; the text is
+ * well formed. */
 static uint32_t character_length(unsigned char lead) {
   return lead < 0x80 ? 1u : lead < 0xE0 ? 2u : lead < 0xF0 ? 3u : 4u;
 }
 
-/* Sets kind and length; @p c begins one. */
+/* Reads the operator that begins with @p c: sets kind and length. */
 VYRE__NOINLINE static void lex_operator(vyre__lexer *lexer, vyre__token *token,
                                         unsigned char c) {
   const operator_row row = operators[c];
@@ -309,7 +313,7 @@ VYRE__NOINLINE static void lex_operator(vyre__lexer *lexer, vyre__token *token,
   lexer->at++;
 }
 
-/* What begins with neither a letter, a digit nor an operator. */
+/* Reads a token that begins with neither a letter, a digit nor an operator. */
 VYRE__RARE static void lex_rest(vyre__lexer *lexer, vyre__token *token,
                                 unsigned char c) {
   if (c == '"' || c == '\'') {
@@ -322,7 +326,7 @@ VYRE__RARE static void lex_rest(vyre__lexer *lexer, vyre__token *token,
   }
 }
 
-/* All but its kind and its length. */
+/* Sets all fields but kind and length. */
 static inline void begin_token(const vyre__lexer *lexer, vyre__token *token) {
   token->error = 0;
   token->start = lexer->at;
@@ -331,11 +335,11 @@ static inline void begin_token(const vyre__lexer *lexer, vyre__token *token) {
   token->symbol = 0;
 }
 
-/* A slash, or what is behind the comments that it begins. */
+/* Reads a slash, or skips comments and reads the token after them. */
 VYRE__RARE static void lex_slash(vyre__lexer *lexer, vyre__token *token) {
   if (skip_blank(lexer)) {
     if (byte_at(lexer, lexer->at) != '/') {
-      vyre__lex_to(lexer, token); /* there is no other blank before it */
+      vyre__lex_to(lexer, token); /* no other white space precedes it */
     } else {
       begin_token(lexer, token);
       lex_operator(lexer, token, '/');
@@ -345,7 +349,7 @@ VYRE__RARE static void lex_slash(vyre__lexer *lexer, vyre__token *token) {
   begin_token(lexer, token);
   bad(lexer, token, VYRE__LEX_COMMENT, lexer->length);
   token->length = 2;
-  /* The end of the file is on the line on which the comment ends with it. */
+  /* T_END gets the line where the unclosed comment ends. */
   for (uint32_t at = token->start; at < lexer->length; at++) {
     if (lexer->text[at] != '\n') continue;
     lexer->line++;
@@ -353,9 +357,9 @@ VYRE__RARE static void lex_slash(vyre__lexer *lexer, vyre__token *token) {
   }
 }
 
-/* Goes to the first byte from lexer->at on that is no blank, and gives its class;
- * 0 at the end of the text. */
-static inline unsigned pass_blanks(vyre__lexer *lexer) {
+/* Skips white space. Returns the class of the next byte, 0 at the end of the
+ * text. */
+static inline unsigned skip_blanks(vyre__lexer *lexer) {
   const char *text = lexer->text;
   const uint32_t end = lexer->length;
   uint32_t at = lexer->at;
@@ -376,9 +380,10 @@ static inline unsigned pass_blanks(vyre__lexer *lexer) {
   return class;
 }
 
-/* Calls nothing but at its end, which keeps it short: it runs for every token. */
+/* Makes tail calls only, so that the compiler saves no registers: this runs
+ * for every token. */
 void vyre__lex_to(vyre__lexer *lexer, vyre__token *token) {
-  const unsigned class = pass_blanks(lexer);
+  const unsigned class = skip_blanks(lexer);
   const uint32_t at = lexer->at;
   begin_token(lexer, token);
   if (class == LETTER) {
@@ -416,7 +421,7 @@ vyre__token vyre__lex(vyre__lexer *lexer) {
 const char *vyre__token_text(unsigned kind) {
   static const char *const texts[VYRE__T_COUNT] = {
       [VYRE__T_END] = "the end of the file",
-      [VYRE__T_BAD] = "a character that is no token",
+      [VYRE__T_BAD] = "an invalid character",
       [VYRE__T_NAME] = "a name",
       [VYRE__T_NUMBER] = "a number",
       [VYRE__T_STRING] = "a string",

@@ -8,16 +8,16 @@
 /* --- rounding ---------------------------------------------------------------*/
 
 typedef struct float_format {
-  int bits; /* of the significand, the hidden one counted */
-  int min;  /* least exponent of a normal number */
+  int bits; /* of the significand, including the implicit one */
+  int min;  /* smallest exponent of a normal number */
   uint64_t infinity;
 } float_format;
 
 static const float_format format_f32 = {24, -126, 0x7F800000u};
 static const float_format format_f64 = {53, -1022, 0x7FF0000000000000u};
 
-/* @p q * 2^exponent (plus a bit more if @p sticky) to nearest even. @p exponent
- * is of any size that the reader can make, below a million. */
+/* Rounds @p q * 2^exponent (plus a bit more if @p sticky) to nearest even. @p
+ * exponent is below a million. */
 static uint64_t round_to(const float_format *format, uint64_t q, int exponent,
                          bool sticky) {
   if (q == 0) return 0;
@@ -33,7 +33,7 @@ static uint64_t round_to(const float_format *format, uint64_t q, int exponent,
   if (rest > half || (rest == half && (sticky || (kept & 1)))) kept++;
   if (top > -format->min + 1) return format->infinity;
   if (top > format->min) {
-    /* the hidden bit adds the last one of the exponent; so does a carry */
+    /* adding the implicit bit increments the exponent; so does a carry */
     kept += (uint64_t)(top - format->min) << (format->bits - 1);
   }
   return kept >= format->infinity ? format->infinity : kept;
@@ -47,7 +47,8 @@ static void set_both(vyre__number_token *out, uint64_t q, int exponent,
   memcpy(&out->f32, &narrow, sizeof narrow);
 }
 
-/* --- big numbers: for decimals that a double cannot hold on the way ----------*/
+/* --- big numbers: for decimals that double arithmetic cannot round exactly
+ * --- */
 
 enum {
   LIMBS = 144,        /* 4608 bits: 10^912 and 64 bits of quotient fit */
@@ -98,8 +99,8 @@ static void big_halve(big *b) {
   if (b->count > 0 && b->limbs[b->count - 1] == 0) b->count--;
 }
 
-/* a -= b if b is not above a; whether it was done. */
-static bool big_take(big *a, const big *b) {
+/* Subtracts b from a if b <= a; returns true if it did. */
+static bool big_subtract(big *a, const big *b) {
   if (a->count < b->count) return false;
   if (a->count == b->count) {
     int i = a->count - 1;
@@ -116,7 +117,8 @@ static bool big_take(big *a, const big *b) {
   return true;
 }
 
-/* digits * 10^exponent, exactly rounded: as a quotient of 63 or 64 bits. */
+/* Rounds digits * 10^exponent exactly, by way of a quotient of 63 or 64 bits.
+ */
 static void convert_exactly(const char *digits, int count, int exponent,
                             vyre__number_token *out) {
   big n = {.count = 0}, m = {.limbs = {1}, .count = 1};
@@ -129,15 +131,15 @@ static void convert_exactly(const char *digits, int count, int exponent,
   big_shift_left(&m, 63);
   uint64_t q = 0;
   for (int i = 0; i < 64; i++) {
-    q = q << 1 | (big_take(&n, &m) ? 1u : 0u);
+    q = q << 1 | (big_subtract(&n, &m) ? 1u : 0u);
     big_halve(&m);
   }
   set_both(out, q, -shift, n.count > 0);
 }
 
-/* The common case: a product or quotient of two exact doubles. */
-static bool convert_quickly(const char *digits, int count, int exponent,
-                            vyre__number_token *out) {
+/* Fast path: a product or quotient of two exact doubles. */
+static bool convert_fast(const char *digits, int count, int exponent,
+                         vyre__number_token *out) {
   static const double powers[] = {
       1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
       1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
@@ -150,10 +152,11 @@ static bool convert_quickly(const char *digits, int count, int exponent,
   value = exponent < 0 ? value / powers[-exponent] : value * powers[exponent];
   uint64_t bits;
   memcpy(&bits, &value, sizeof bits);
-  /* Halfway between two floats after one rounding: which way it was is lost. */
+  /* Halfway between two floats: the first rounding may have lost the
+   * direction. */
   if ((bits & 0x1FFFFFFF) == 0x10000000) return false;
   out->f64 = value;
-  out->f32 = (float)value; /* 10^-22 to 10^37: normal in both */
+  out->f32 = (float)value; /* 10^-22 to 10^37: normal in both types */
   return true;
 }
 
@@ -179,7 +182,7 @@ static bool is_digit(const cursor *in, int base) {
   return in->at < in->end && digit_value(*in->at) < base;
 }
 
-/* Past a separator that stands between two digits. */
+/* Skips a separator between two digits. */
 static void skip_separator(cursor *in, int base) {
   if (in->end - in->at >= 2 && *in->at == '_' &&
       digit_value(in->at[1]) < base) {
@@ -209,16 +212,15 @@ static bool read_suffix(cursor *in, vyre__number_token *out,
     }
   }
   if (out->is_float) {
-    return wrong(fault, "this number does not end like a float",
-                 "end it after its digits, or with f (f32) or d (f64)");
+    return wrong(fault, "invalid suffix of a float",
+                 "use no suffix, f (f32) or d (f64)");
   }
   if (length == 1 && (*in->at == 'f' || *in->at == 'd')) {
-    return wrong(fault, "an integer cannot have the suffix of a float",
-                 "write it with a point, as in 1.0f");
+    return wrong(fault, "an integer cannot have a float suffix",
+                 "add a decimal point, as in 1.0f");
   }
-  return wrong(
-      fault, "this number does not end like an integer",
-      "end it after its digits, or with u (u32), i (i32), ul (u64), l (i64)");
+  return wrong(fault, "invalid suffix of an integer",
+               "use no suffix, u (u32), i (i32), ul (u64) or l (i64)");
 }
 
 static bool read_exponent(cursor *in, int *exponent,
@@ -228,8 +230,8 @@ static bool read_exponent(cursor *in, int *exponent,
     negative = *in->at++ == '-';
   }
   if (!is_digit(in, 10)) {
-    return wrong(fault, "the exponent of this number has no digits",
-                 "write one, as in 1.0e-3 or 0x1.8p3");
+    return wrong(fault, "the exponent has no digits",
+                 "write the exponent, as in 1.0e-3 or 0x1.8p3");
   }
   int value = 0;
   for (; is_digit(in, 10); in->at++) {
@@ -242,14 +244,14 @@ static bool read_exponent(cursor *in, int *exponent,
 static bool read_integer(cursor *in, int base, vyre__number_token *out,
                          vyre__number_fault *fault) {
   if (!is_digit(in, base)) {
-    return wrong(fault, "this number has no digits behind its prefix",
+    return wrong(fault, "the number has no digits after its prefix",
                  "write hexadecimal as 0x1F and binary as 0b101");
   }
   for (; is_digit(in, base); skip_separator(in, base)) {
     uint64_t digit = (uint64_t)digit_value(*in->at++);
     if (__builtin_mul_overflow(out->integer, (uint64_t)base, &out->integer) ||
         __builtin_add_overflow(out->integer, digit, &out->integer)) {
-      return wrong(fault, "this integer is larger than any type holds",
+      return wrong(fault, "the integer does not fit any type",
                    "use a value of at most 18446744073709551615");
     }
   }
@@ -293,8 +295,8 @@ static bool read_hex_float(cursor *in, vyre__number_token *out,
   return true;
 }
 
-/* The digits of a decimal, without zeros in front, and the power of ten of the
- * last one. */
+/* Digits of a decimal without leading zeros, and the power of ten of the last
+ * digit. */
 typedef struct decimal {
   char digits[VYRE__MAX_NUMBER];
   int count, exponent;
@@ -321,7 +323,7 @@ static bool read_decimal_float(cursor *in, vyre__number_token *out,
                                vyre__number_fault *fault) {
   decimal d = {.count = 0, .exponent = 0};
   if (!read_digits(in, &d)) {
-    return wrong(fault, "this number has no digits", "write it as in 0.5");
+    return wrong(fault, "the number has no digits", "write it like 0.5");
   }
   int power = 0;
   out->is_float = true;
@@ -339,15 +341,15 @@ static bool read_decimal_float(cursor *in, vyre__number_token *out,
     set_both(out, 0, 0, false);
   } else if (top > MAX_DECIMAL) {
     set_both(out, 1, 2000, false);
-  } else if (!convert_quickly(d.digits, d.count, exponent, out)) {
+  } else if (!convert_fast(d.digits, d.count, exponent, out)) {
     convert_exactly(d.digits, d.count, exponent, out);
   }
   out->vanishes = d.count > 0 && out->f64 == 0;
   return true;
 }
 
-/* The numbers of most programs: few decimal digits, and u or nothing behind
- * them. False if it is another one. */
+/* Fast path for most numbers: few decimal digits and no suffix but u. Returns
+ * false for others. */
 static inline bool read_short(const char *text, size_t length,
                               vyre__number_token *out) {
   enum { DIGITS = 9 };
@@ -374,7 +376,7 @@ bool vyre__number_read(const char *text, size_t length, vyre__number_token *out,
   if (read_short(text, length, out)) return true;
   cursor in = {text, text + length};
   if (length > VYRE__MAX_NUMBER) {
-    return wrong(fault, "this number is too long", "use fewer digits");
+    return wrong(fault, "the number is too long", "use fewer digits");
   }
   int second = length > 1 ? text[1] | 0x20 : 0;
   if (text[0] == '0' && second == 'b') {
@@ -393,8 +395,9 @@ bool vyre__number_read(const char *text, size_t length, vyre__number_token *out,
     return read_decimal_float(&in, out, fault);
   }
   if (length > 1 && text[0] == '0' && digit_value(text[1]) < 10) {
-    return wrong(fault, "a number cannot begin with 0: in C it would be octal",
-                 "leave the zeros in front away, or write it as 0x...");
+    return wrong(fault,
+                 "a number cannot begin with 0, which would be octal in C",
+                 "remove the leading zeros, or write it as 0x...");
   }
   return read_integer(&in, 10, out, fault);
 }

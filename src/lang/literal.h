@@ -8,24 +8,24 @@
 
 #include "vyre/ops.h"
 
-/* A number as written. Floats are rounded to nearest even, once for each type,
- * whatever the locale is; infinity means that it is too large, and 0 may mean
- * that it is too small. */
+/* Number as written. Floats are rounded to nearest even, once per type and
+ * independent of the locale. Infinity means too large; 0 may mean too small. */
 typedef struct vyre__number_token {
   bool is_float;
-  vyre_type type; /* of the suffix; VYRE_TYPE_VOID without one */
+  vyre_type type; /* from the suffix; VYRE_TYPE_VOID without one */
   uint64_t integer;
   double f64;
   float f32;
-  bool vanishes; /* it is not 0, and too small for f64 */
+  bool vanishes; /* not 0, but too small for f64 */
 } vyre__number_token;
 
-/* What is wrong with a number: two sentences in static storage. */
+/* Error in a number: message and fix, in static storage. */
 typedef struct vyre__number_fault {
   const char *message, *fix;
 } vyre__number_fault;
 
-/* @p length is at least 1 and at most VYRE__MAX_NUMBER. */
+/* Reads a number of 1 to VYRE__MAX_NUMBER bytes. Returns false and fills
+ * *fault if it is malformed. */
 bool vyre__number_read(const char *text, size_t length, vyre__number_token *out,
                        vyre__number_fault *fault);
 

@@ -13,21 +13,22 @@ struct vyre_module {
   size_t count, capacity;
 };
 
-/* --- the source -------------------------------------------------------------*/
+/* --- source text
+ * ------------------------------------------------------------ */
 
 vyre_code vyre__source_accept(const char *text, size_t length,
                               vyre_diagnostics *diagnostics) {
   static const struct {
     const char *message, *fix;
   } rows[] = {
-      [VYRE__SOURCE_LONG] = {"the text is longer than 16 MiB",
+      [VYRE__SOURCE_LONG] = {"the file is larger than 16 MiB",
                              "split it into several files"},
-      [VYRE__SOURCE_NUL] = {"the text has a NUL byte",
-                            "remove it; is this a text file?"},
-      [VYRE__SOURCE_UTF8] = {"the text is not UTF-8", "save the file as UTF-8"},
+      [VYRE__SOURCE_NUL] = {"the file contains a NUL byte",
+                            "remove it, and check that this is a text file"},
+      [VYRE__SOURCE_UTF8] = {"the file is not UTF-8", "save the file as UTF-8"},
       [VYRE__SOURCE_CONTROL] =
-          {"the text has a control character that cannot be seen",
-           "remove it; tabs and line ends are the only ones"},
+          {"the file contains an invisible control character",
+           "remove it; only tabs and line ends are allowed"},
   };
   size_t at;
   vyre__source_fault fault = vyre__source_check(text, length, &at);
@@ -47,7 +48,7 @@ static void collect(void *self, const char *rule, vyre__source_loc place,
                     uint32_t length, const char *message, const char *fix,
                     vyre__source_loc other, const char *other_text) {
   vyre__parser *p = self;
-  if (p->lost) return; /* on the way out of what was told already */
+  if (p->lost) return; /* suppressed: follows from an earlier error */
   vyre_diagnostic finding = {.rule = rule,
                              .line = place.line,
                              .column = place.column,
@@ -60,13 +61,13 @@ static void collect(void *self, const char *rule, vyre__source_loc place,
   if (!vyre__diagnostics_add(p->diagnostics, &finding)) p->out_of_memory = true;
 }
 
-static void tell_recursion(vyre__parser *p) {
+static void report_recursion(vyre__parser *p) {
   vyre__id call = 0;
-  vyre__ir_builder *m = &p->maker;
+  vyre__ir_builder *m = &p->ir;
   uint32_t function = vyre__find_recursion(m, &call);
   if (function == VYRE_NO_INDEX || m->out_of_memory) return;
   vyre__p_error(p, m->spans[call], "V045",
-                "write it as a loop, with a var for what changes",
+                "use a loop, with a var for the values that change",
                 "fn '%.100s' calls itself here, directly or through others",
                 m->functions[function].name);
 }
@@ -77,26 +78,27 @@ static vyre_code no_memory(vyre_status *st) {
 }
 
 static bool is_full(const vyre__parser *p) {
-  return p->out_of_memory || p->maker.out_of_memory || p->symbols.failed;
+  return p->out_of_memory || p->ir.out_of_memory || p->symbols.failed;
 }
 
 static vyre_code read_file(vyre__parser *p, vyre_status *st) {
   if (!vyre__symbols_init(&p->symbols, p->allocator)) return no_memory(st);
-  vyre__ir_builder_init(&p->maker, p->allocator, (vyre__reporter){collect, p});
+  vyre__ir_builder_init(&p->ir, p->allocator, (vyre__reporter){collect, p});
   if (is_full(p)) return no_memory(st);
-  vyre__push(&p->maker, 0); /* an empty block then has a stack to look at */
-  vyre__stack_drop(&p->maker, 0);
+  vyre__push(&p->ir,
+             0); /* allocates the stack, so that empty blocks need no check */
+  vyre__stack_drop(&p->ir, 0);
   vyre__lexer_init(&p->now.lexer, p->text, p->length, &p->symbols);
   vyre__p_index(p);
   if (!is_full(p)) vyre__p_file(p);
-  if (!is_full(p) && p->maker.error_count == 0) tell_recursion(p);
+  if (!is_full(p) && p->ir.error_count == 0) report_recursion(p);
   if (is_full(p)) return no_memory(st);
-  if (p->maker.error_count == 0) return VYRE_OK;
+  if (p->ir.error_count == 0) return VYRE_OK;
   return vyre__diagnostics_fail(p->diagnostics, p->file, st);
 }
 
-static vyre_code seal_kernels(vyre__parser *p, vyre_module *module,
-                              vyre_status *st) {
+static vyre_code canonicalize_kernels(vyre__parser *p, vyre_module *module,
+                                      vyre_status *st) {
   void *kernels = NULL;
   if (!vyre__reserve(p->allocator, &kernels, &module->capacity, p->kernel_count,
                      sizeof *module->kernels, true)) {
@@ -108,14 +110,13 @@ static vyre_code seal_kernels(vyre__parser *p, vyre_module *module,
     vyre_status failure = {.code = VYRE_OK};
     vyre_code code = VYRE_OK;
     if (it->parsed) {
-      code =
-          vyre__canonicalize(&p->maker, it->parsed->function, &it->parsed->head,
-                             p->allocator, &it->program, &failure);
+      code = vyre__canonicalize(&p->ir, it->parsed->function, &it->parsed->head,
+                                p->allocator, &it->program, &failure);
     }
     if (code == VYRE_OUT_OF_MEMORY) return no_memory(st);
-    if (code != VYRE_OK) { /* limits of a kernel as a whole */
+    if (code != VYRE_OK) { /* limits of the full kernel */
       p->lost = false;
-      vyre__p_error(p, p->maker.functions[it->parsed->function].span, "V048",
+      vyre__p_error(p, p->ir.functions[it->parsed->function].span, "V048",
                     failure.fix, "%s", failure.message);
       if (is_full(p)) return no_memory(st);
       return vyre__diagnostics_fail(p->diagnostics, p->file, st);
@@ -126,9 +127,9 @@ static vyre_code seal_kernels(vyre__parser *p, vyre_module *module,
   return VYRE_OK;
 }
 
-static void finish_parser(vyre__parser *p) {
+static void deinit_parser(vyre__parser *p) {
   for (size_t i = 0; i < p->kernel_count; i++) {
-    vyre_program_release(p->kernels[i].program); /* it is wrong further on */
+    vyre_program_release(p->kernels[i].program); /* the file has errors */
   }
 #define FREE_ARRAY(array, capacity) \
   vyre__reserve_free(p->allocator, &p->array, &p->capacity, sizeof *p->array)
@@ -138,7 +139,7 @@ static void finish_parser(vyre__parser *p) {
   FREE_ARRAY(buffers, buffer_capacity);
   FREE_ARRAY(kernels, kernel_capacity);
 #undef FREE_ARRAY
-  vyre__ir_builder_build(&p->maker);
+  vyre__ir_builder_build(&p->ir);
   vyre__symbols_deinit(&p->symbols);
   vyre_arena_deinit(&p->arena);
 }
@@ -156,8 +157,8 @@ static vyre_code parse(const char *text, size_t length, const char *file,
                     .allocator = module->allocator};
   vyre_arena_init(&p.arena, module->allocator);
   code = read_file(&p, st);
-  if (code == VYRE_OK) code = seal_kernels(&p, module, st);
-  finish_parser(&p);
+  if (code == VYRE_OK) code = canonicalize_kernels(&p, module, st);
+  deinit_parser(&p);
   return code;
 }
 

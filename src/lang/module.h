@@ -6,8 +6,9 @@
 
 #include "lang/lex.h"
 
-/* Whether a text can be read at all: its size, NUL bytes, UTF-8. Adds a finding
- * (V001) and gives VYRE_INVALID_PROGRAM if it cannot; VYRE_OUT_OF_MEMORY. */
+/* Checks that a text can be read: size, NUL bytes, UTF-8. Otherwise adds
+ * diagnostic V001 and returns VYRE_INVALID_PROGRAM. Errors:
+ * VYRE_OUT_OF_MEMORY. */
 vyre_code vyre__source_accept(const char *text, size_t length,
                               vyre_diagnostics *diagnostics);
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Tokens, findings and recovery. */
+/* Parser: tokens, diagnostics and error recovery. */
 #include "lang/parse.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { MESSAGE = 512, MOST_FINDINGS = 1000 };
+enum { MESSAGE = 512, MAX_FINDINGS = 1000 };
 
-/* --- findings ---------------------------------------------------------------*/
+/* --- diagnostics
+ * ------------------------------------------------------------ */
 
 static void stop(vyre__parser *p) {
   p->stopped = true;
@@ -17,15 +18,16 @@ static void stop(vyre__parser *p) {
   p->now.token.kind = VYRE__T_END;
 }
 
-static vyre__id tell(vyre__parser *p, vyre__source_span span, const char *rule,
-                     vyre__source_span other, const char *other_text,
-                     const char *fix, const char *format, va_list arguments) {
+static vyre__id add_error(vyre__parser *p, vyre__source_span span,
+                          const char *rule, vyre__source_span other,
+                          const char *other_text, const char *fix,
+                          const char *format, va_list arguments) {
   char message[MESSAGE];
   if (p->stopped) return 0;
   vsnprintf(message, sizeof message, format, arguments);
-  vyre__diagnose_span(&p->maker, span, rule, other, other_text, fix, "%s",
+  vyre__diagnose_span(&p->ir, span, rule, other, other_text, fix, "%s",
                       message);
-  if (p->maker.error_count >= MOST_FINDINGS) stop(p);
+  if (p->ir.error_count >= MAX_FINDINGS) stop(p);
   return 0;
 }
 
@@ -34,8 +36,8 @@ vyre__id vyre__p_error(vyre__parser *p, vyre__source_span span,
                        ...) {
   va_list arguments;
   va_start(arguments, format);
-  tell(p, span, rule, (vyre__source_span){{0, 0}, 0}, NULL, fix, format,
-       arguments);
+  add_error(p, span, rule, (vyre__source_span){{0, 0}, 0}, NULL, fix, format,
+            arguments);
   va_end(arguments);
   return 0;
 }
@@ -46,7 +48,7 @@ vyre__id vyre__p_error2(vyre__parser *p, vyre__source_span span,
                         const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  tell(p, span, rule, other, other_text, fix, format, arguments);
+  add_error(p, span, rule, other, other_text, fix, format, arguments);
   va_end(arguments);
   return 0;
 }
@@ -58,17 +60,18 @@ vyre__id vyre__p_syntax(vyre__parser *p, vyre__source_span span,
   p->now.panic = true;
   va_list arguments;
   va_start(arguments, format);
-  tell(p, span, rule, (vyre__source_span){{0, 0}, 0}, NULL, fix, format,
-       arguments);
+  add_error(p, span, rule, (vyre__source_span){{0, 0}, 0}, NULL, fix, format,
+            arguments);
   va_end(arguments);
   return 0;
 }
 
-/* Bytes of a text that may be shown in @p most, whole characters only. */
-static size_t shown_length(const char *text, size_t length, size_t most) {
-  if (length <= most) return length;
-  while (most > 0 && ((unsigned char)text[most] & 0xC0) == 0x80) most--;
-  return most;
+/* Returns how many bytes of a text fit in @p limit without cutting a
+ * character. */
+static size_t shown_length(const char *text, size_t length, size_t max) {
+  if (length <= max) return length;
+  while (max > 0 && ((unsigned char)text[max] & 0xC0) == 0x80) max--;
+  return max;
 }
 
 const char *vyre__p_found(const vyre__parser *p, const vyre__token *token,
@@ -81,72 +84,75 @@ const char *vyre__p_found(const vyre__parser *p, const vyre__token *token,
   return buffer;
 }
 
-vyre__id vyre__p_expected(vyre__parser *p, const char *what, const char *fix) {
+vyre__id vyre__p_expected(vyre__parser *p, const char *subject,
+                          const char *fix) {
   char found[VYRE__FOUND_TEXT];
   const vyre__token *token = &p->now.token;
   vyre__source_span span = vyre__p_span(token);
   if (token->kind == VYRE__T_END) span = vyre__p_behind(p);
-  return vyre__p_syntax(p, span, "V013", fix, "expected %s, found %s", what,
+  return vyre__p_syntax(p, span, "V013", fix, "expected %s, found %s", subject,
                         vyre__p_found(p, token, found));
 }
 
 /* --- tokens -----------------------------------------------------------------*/
 
-static void tell_bad_character(vyre__parser *p, const vyre__token *token) {
+static void report_bad_character(vyre__parser *p, const vyre__token *token) {
   char found[VYRE__FOUND_TEXT];
   vyre__p_found(p, token, found);
   const char *fix = "remove it";
   char c = p->text[token->start];
-  if (c == '\\') fix = "remove it: a line needs nothing to go on in the next";
+  if (c == '\\') fix = "remove it: a statement may continue on the next line";
   if (c == '$' || c == '`') fix = "use letters, digits and _ in names";
   if ((unsigned char)c >= 0x80) {
-    fix = "use ASCII: letters outside of it may stand in comments and texts";
+    fix =
+        "use ASCII; other characters are allowed in comments and strings only";
   }
-  vyre__p_error(p, vyre__p_span(token), "V005", fix,
-                "%s is not a character of the language", found);
+  vyre__p_error(p, vyre__p_span(token), "V005", fix, "invalid character %s",
+                found);
 }
 
-/* Tells what is wrong with a token that is none. */
-static void tell_bad(vyre__parser *p, const vyre__token *token) {
+/* Reports a T_BAD token. */
+static void report_bad_token(vyre__parser *p, const vyre__token *token) {
   vyre__source_span span = vyre__p_span(token);
   switch (token->error) {
     case VYRE__LEX_COMMENT:
-      vyre__p_error(p, span, "V006", "end it with */",
-                    "this comment does not end");
+      vyre__p_error(p, span, "V006", "close it with */",
+                    "this comment is not closed");
       break;
     case VYRE__LEX_STRING:
-      vyre__p_error(p, span, "V007",
-                    "end it with \" on the same line; write a line end as \\n",
-                    "this text does not end on its line");
+      vyre__p_error(
+          p, span, "V007",
+          "close it with \" on the same line; write a line end as \\n",
+          "this string is not closed on its line");
       break;
     case VYRE__LEX_QUOTE:
       vyre__p_error(p, span, "V008",
-                    "write the number of the character (65 for A), or a text "
-                    "in double quotes for print",
-                    "there are no characters in single quotes");
+                    "write the character code (65 for A), or a string in "
+                    "double quotes for print",
+                    "there are no character literals in single quotes");
       break;
     case VYRE__LEX_HASH:
       vyre__p_error(p, span, "V009",
-                    "write const NAME = value; for #define, and leave the "
-                    "others away",
+                    "write const NAME = value; instead of #define, and remove "
+                    "other directives",
                     "there is no preprocessor");
       break;
     case VYRE__LEX_LONG:
-      vyre__p_error(p, span, "V010", "use a shorter one",
-                    "a name has at most %d bytes, a number %d, and this has %u",
+      vyre__p_error(p, span, "V010", "shorten it",
+                    "a name may have %d bytes and a number %d, but this has %u",
                     VYRE__MAX_NAME, VYRE__MAX_NUMBER, token->length);
       break;
     default:
-      tell_bad_character(p, token);
+      report_bad_character(p, token);
       break;
   }
 }
 
-/* To the next token that is one. */
-VYRE__RARE static void pass_bad(vyre__parser *p) {
+/* Reports and skips T_BAD tokens. */
+VYRE__RARE static void skip_bad_tokens(vyre__parser *p) {
   while (p->now.token.kind == VYRE__T_BAD) {
     vyre__token bad = p->now.token;
-    if (!p->now.panic) tell_bad(p, &bad);
+    if (!p->now.panic) report_bad_token(p, &bad);
     if (bad.error != VYRE__LEX_HASH) p->now.panic = true;
     p->now.token = vyre__lex(&p->now.lexer);
   }
@@ -167,7 +173,7 @@ void vyre__p_advance(vyre__parser *p) {
   } else {
     vyre__lex_to(&p->now.lexer, &p->now.token);
   }
-  if (p->now.token.kind == VYRE__T_BAD) pass_bad(p);
+  if (p->now.token.kind == VYRE__T_BAD) skip_bad_tokens(p);
 }
 
 vyre__token vyre__p_peek(vyre__parser *p) {
@@ -201,27 +207,29 @@ vyre__source_span vyre__p_behind(const vyre__parser *p) {
                              1};
 }
 
-VYRE__RARE bool vyre__p_tell_expected(vyre__parser *p, unsigned kind,
-                                      const char *where) {
-  char what[VYRE__FIX_TEXT], fix[VYRE__FIX_TEXT];
-  snprintf(what, sizeof what, "'%s' %s", vyre__token_text(kind), where);
+VYRE__RARE bool vyre__p_report_expected(vyre__parser *p, unsigned kind,
+                                        const char *where) {
+  char subject[VYRE__FIX_TEXT], fix[VYRE__FIX_TEXT];
+  snprintf(subject, sizeof subject, "'%s' %s", vyre__token_text(kind), where);
   snprintf(fix, sizeof fix, "write '%s' %s", vyre__token_text(kind), where);
-  vyre__p_expected(p, what, fix);
+  vyre__p_expected(p, subject, fix);
   return false;
 }
 
-VYRE__RARE bool vyre__p_tell_open(vyre__parser *p, unsigned kind,
-                                  const vyre__token *open) {
+VYRE__RARE bool vyre__p_report_open(vyre__parser *p, unsigned kind,
+                                    const vyre__token *open) {
   if (p->now.panic) return false;
   char found[VYRE__FOUND_TEXT], fix[VYRE__FIX_TEXT];
   bool at_end =
       vyre__p_is(p, VYRE__T_END) || p->now.token.line != p->now.previous.line;
-  snprintf(fix, sizeof fix, "write '%s' here, or look for one too many before",
+  snprintf(fix, sizeof fix,
+           "write '%s' here, or remove an opening bracket before it",
            vyre__token_text(kind));
   if (vyre__p_is(p, VYRE__T_SET)) {
-    vyre__p_error(p, vyre__p_span(&p->now.token), "V020",
-                  "write == to compare; assign in a statement of its own",
-                  "'=' assigns, and an assignment is no value");
+    vyre__p_error(
+        p, vyre__p_span(&p->now.token), "V020",
+        "write == to compare; put the assignment in a separate statement",
+        "'=' assigns, and an assignment has no value");
   } else {
     vyre__p_error2(p, at_end ? vyre__p_behind(p) : vyre__p_span(&p->now.token),
                    "V015", vyre__p_span(open), "opened here", fix,
@@ -257,47 +265,48 @@ static bool begins_statement(unsigned kind) {
   }
 }
 
-VYRE__RARE void vyre__p_tell_semicolon(vyre__parser *p, const char *what) {
+VYRE__RARE void vyre__p_report_semicolon(vyre__parser *p, const char *subject) {
   if (p->now.panic) return;
   const vyre__token *token = &p->now.token;
   bool forgotten =
       begins_statement(token->kind) || token->line != p->now.previous.line;
-  if (forgotten) { /* go on as if it were there */
+  if (forgotten) { /* continue as if it were present */
     vyre__p_error(p, vyre__p_behind(p), "V014", "write ';' here",
-                  "expected ';' after %s", what);
+                  "expected ';' after %s", subject);
     return;
   }
   if (token->kind == VYRE__T_PLUS_PLUS || token->kind == VYRE__T_MINUS_MINUS) {
     vyre__p_syntax(p, vyre__p_span(token), "V021",
-                   "write it as a statement of its own: i++;",
+                   "write it as a separate statement: i++;",
                    "'%s' is a statement, not a value",
                    vyre__token_text(token->kind));
     return;
   }
   if (token->kind == VYRE__T_SET) {
-    vyre__p_syntax(p, vyre__p_span(token), "V020",
-                   "assign in a statement of its own; write == to compare",
-                   "'=' assigns, and an assignment is no value");
+    vyre__p_syntax(
+        p, vyre__p_span(token), "V020",
+        "put the assignment in a separate statement; write == to compare",
+        "'=' assigns, and an assignment has no value");
     return;
   }
   char found[VYRE__FOUND_TEXT];
-  vyre__p_syntax(p, vyre__p_span(token), "V014",
-                 "write ';' before it, or an operator if it belongs to the "
-                 "value",
-                 "expected ';' after %s, found %s", what,
-                 vyre__p_found(p, token, found));
+  vyre__p_syntax(
+      p, vyre__p_span(token), "V014",
+      "write ';' before it, or an operator if it is part of the value",
+      "expected ';' after %s, found %s", subject,
+      vyre__p_found(p, token, found));
 }
 
 bool vyre__p_too_deep(vyre__parser *p) {
   p->depth--;
   bool is_chain = p->else_depth > VYRE__MAX_DEPTH / 2;
   vyre__p_syntax(p, vyre__p_span(&p->now.token), "V026",
-                 is_chain ? "each else counts as a level: halve the cases with "
-                            "an if around, or look values up in a buffer"
-                          : "give an inner part a name with let, or move it to "
-                            "a fn",
-                 "this is nested more than %d levels deep", VYRE__MAX_DEPTH);
-  /* Everything up to the next item is inside of it. */
+                 is_chain
+                     ? "each else counts as a level: put half of the cases "
+                       "under another if, or read the values from a buffer"
+                     : "store an inner expression with let, or move it to a fn",
+                 "nested more than %d levels deep", VYRE__MAX_DEPTH);
+  /* The rest, up to the next declaration of the file, counts as its contents. */
   p->lost = true;
   while (!vyre__p_is(p, VYRE__T_END) && !vyre__p_is_item(vyre__p_kind(p))) {
     vyre__p_advance(p);
@@ -363,7 +372,7 @@ void vyre__p_recover(vyre__parser *p, uint32_t start) {
 
 /* --- types ------------------------------------------------------------------*/
 
-static vyre_type tell_no_type(vyre__parser *p, const vyre__token *token) {
+static vyre_type report_bad_type(vyre__parser *p, const vyre__token *token) {
   static const char *const types[] = {"bool", "u32", "i32", "u64",
                                       "i64",  "f32", "f64"};
   const char *text = p->text + token->start;
@@ -373,10 +382,11 @@ static vyre_type tell_no_type(vyre__parser *p, const vyre__token *token) {
   const char *other = vyre__foreign_type(text, token->length);
   if (symbol->word == VYRE__WORD_ELEMENT) {
     vyre_type wide = vyre__element_type((vyre_element)symbol->value);
-    snprintf(fix, sizeof fix, "use %s, which its elements are loaded as",
+    snprintf(fix, sizeof fix,
+             "use %s, the type that its elements are loaded as",
              vyre__type_name(wide));
     vyre__p_error(p, vyre__p_span(token), "V034", fix,
-                  "%s is a type of buffers only", found);
+                  "%s is only valid as an element type of buffers", found);
     return VYRE_TYPE_VOID;
   }
   if (other) {
@@ -400,35 +410,36 @@ vyre_type vyre__p_type(vyre__parser *p) {
   vyre__p_advance(p);
   const vyre__symbol *symbol = vyre__p_symbol(p, &token);
   if (symbol->word == VYRE__WORD_TYPE) return (vyre_type)symbol->value;
-  return tell_no_type(p, &token);
+  return report_bad_type(p, &token);
 }
 
-VYRE__RARE static bool tell_no_name(vyre__parser *p, const char *what,
-                                    const vyre__token *name) {
+VYRE__RARE static bool report_bad_name(vyre__parser *p, const char *subject,
+                                       const vyre__token *name) {
   const vyre__symbol *symbol = vyre__p_symbol(p, name);
   bool is_word = name->symbol != 0 && symbol->word != VYRE__WORD_PLAIN;
   if (is_word) {
     char fix[VYRE__FIX_TEXT];
     snprintf(fix, sizeof fix, "use another name, such as %.*s_",
              (int)symbol->length, symbol->text);
-    vyre__p_error(p, vyre__p_span(name), "V033", fix,
-                  "'%.*s' is a word of the language and cannot name %s",
-                  (int)symbol->length, symbol->text, what);
+    vyre__p_error(
+        p, vyre__p_span(name), "V033", fix,
+        "'%.*s' is a word of the language and cannot be the name of %s",
+        (int)symbol->length, symbol->text, subject);
     vyre__p_advance(p);
     return false;
   }
   char wanted[VYRE__FIX_TEXT];
-  snprintf(wanted, sizeof wanted, "a name for %s", what);
-  vyre__p_expected(p, wanted, "write a name: letters, digits and _");
+  snprintf(wanted, sizeof wanted, "a name for %s", subject);
+  vyre__p_expected(p, wanted, "write a name of letters, digits and _");
   return false;
 }
 
-bool vyre__p_new_name(vyre__parser *p, const char *what, vyre__token *name) {
+bool vyre__p_new_name(vyre__parser *p, const char *subject, vyre__token *name) {
   *name = p->now.token;
   if (name->kind == VYRE__T_NAME &&
       vyre__p_symbol(p, name)->word == VYRE__WORD_PLAIN) {
     vyre__p_advance(p);
     return true;
   }
-  return tell_no_name(p, what, name);
+  return report_bad_name(p, subject, name);
 }

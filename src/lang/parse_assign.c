@@ -4,7 +4,6 @@
 
 #include "lang/parse.h"
 
-/* The operation of += and the like; NONE for =; COUNT if it assigns nothing. */
 unsigned vyre__p_assigned_op(unsigned kind) {
   switch (kind) {
     case VYRE__T_SET:
@@ -36,7 +35,6 @@ unsigned vyre__p_assigned_op(unsigned kind) {
   }
 }
 
-/* The operator, and the value behind it; for ++ and -- that is 1. */
 vyre__id vyre__p_assigned(vyre__parser *p, unsigned *op) {
   vyre__token token = p->now.token;
   *op = vyre__p_assigned_op(token.kind);
@@ -45,11 +43,11 @@ vyre__id vyre__p_assigned(vyre__parser *p, unsigned *op) {
     return vyre__p_value(p);
   }
   vyre__p_mark(p, &token);
-  return vyre__ir_build_integer(&p->maker, 1, false, VYRE_TYPE_VOID);
+  return vyre__ir_build_integer(&p->ir, 1, false, VYRE_TYPE_VOID);
 }
 
 vyre__id vyre__p_assign_local(vyre__parser *p, uint32_t local) {
-  vyre__ir_builder *m = &p->maker;
+  vyre__ir_builder *m = &p->ir;
   vyre__token name = p->now.token;
   unsigned op;
   vyre__p_advance(p);
@@ -69,8 +67,8 @@ vyre__id vyre__p_assign_local(vyre__parser *p, uint32_t local) {
   return id;
 }
 
-/* A second node with the value of the first, which has no effects: a literal, a
- * local, an id. 0 if it is none of these. */
+/* Copies a node without effects: a literal, a local or an id. Returns 0 for
+ * other nodes. */
 static vyre__id repeat_node(vyre__ir_builder *m, vyre__id id) {
   vyre__node node = m->nodes[id];
   switch (node.op) {
@@ -88,11 +86,11 @@ static vyre__id repeat_node(vyre__ir_builder *m, vyre__id id) {
   }
 }
 
-/* buffer[index] op= value: the index is computed once, in a local without a name
- * if it is more than that already. */
+/* Builds buffer[index] op= value. The index is computed once, in an unnamed
+ * local unless it is trivial. */
 static vyre__id update_element(vyre__parser *p, const vyre__token *name,
                                uint32_t buffer, vyre__id index) {
-  vyre__ir_builder *m = &p->maker;
+  vyre__ir_builder *m = &p->ir;
   unsigned op;
   vyre__p_mark(p, name);
   index = vyre__type_of(m, index) == VYRE__TYPE_INT
@@ -116,7 +114,7 @@ static vyre__id update_element(vyre__parser *p, const vyre__token *name,
 }
 
 vyre__id vyre__p_assign_element(vyre__parser *p, uint32_t buffer) {
-  vyre__ir_builder *m = &p->maker;
+  vyre__ir_builder *m = &p->ir;
   vyre__token name = p->now.token;
   vyre__id index, id;
   vyre__p_advance(p);
@@ -130,9 +128,8 @@ vyre__id vyre__p_assign_element(vyre__parser *p, uint32_t buffer) {
   unsigned op = vyre__p_assigned_op(vyre__p_kind(p));
   if (op == VYRE__OP_COUNT) {
     return vyre__p_syntax(p, vyre__p_since(p, &name), "V027",
-                          "write = and a value behind it, or use it: "
-                          "let x = ...;",
-                          "nothing is done with this value");
+                          "assign to it with = value, or use it: let x = ...;",
+                          "this value is not used");
   }
   if (op == VYRE__OP_NONE) {
     vyre__id value = vyre__p_assigned(p, &op);
@@ -147,17 +144,15 @@ vyre__id vyre__p_assign_element(vyre__parser *p, uint32_t buffer) {
   return id;
 }
 
-/* An assignment to a name that cannot be assigned to. */
-vyre__id vyre__p_tell_assignment(vyre__parser *p) {
+vyre__id vyre__p_report_assignment(vyre__parser *p) {
   vyre__token name = p->now.token;
   const vyre__symbol *symbol = vyre__p_symbol(p, &name);
   unsigned op;
   char fix[VYRE__FIX_TEXT];
   if (symbol->word != VYRE__WORD_PLAIN || symbol->item) {
-    vyre__p_error(p, vyre__p_span(&name), "V037",
-                  "declare a var for what changes, or store to a buffer",
-                  "'%.*s' cannot be changed", (int)symbol->length,
-                  symbol->text);
+    vyre__p_error(
+        p, vyre__p_span(&name), "V037", "use a var, or store to a buffer",
+        "'%.*s' cannot be assigned", (int)symbol->length, symbol->text);
   } else if (!symbol->local) {
     int shown = symbol->length > 60 ? 60 : (int)symbol->length;
     snprintf(fix, sizeof fix, "declare it first: var %.*s = value;", shown,

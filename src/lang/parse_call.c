@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Names in values: locals, buffers, consts, calls and everything built in. */
+/* Parser: names in values, that is locals, buffers, consts, calls and
+ * built-ins. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,32 +13,32 @@ bool vyre__p_arguments(vyre__parser *p, uint32_t *count) {
   *count = 0;
   if (!vyre__p_accept(p, VYRE__T_LPAREN)) return false;
   while (!vyre__p_is(p, VYRE__T_RPAREN) && !p->now.panic) {
-    vyre__push(&p->maker, vyre__p_value(p));
+    vyre__push(&p->ir, vyre__p_value(p));
     ++*count;
     if (!vyre__p_accept(p, VYRE__T_COMMA)) break;
   }
   return vyre__p_close(p, VYRE__T_RPAREN, &open);
 }
 
-/* Reads the arguments of something that is wrong already. */
+/* Reads the arguments of a call that has an error. */
 static vyre__id skip_arguments(vyre__parser *p) {
-  uint32_t count, mark = vyre__stack_mark(&p->maker);
+  uint32_t count, mark = vyre__stack_mark(&p->ir);
   p->wrong_calls++;
   if (vyre__p_is(p, VYRE__T_LPAREN)) (void)vyre__p_arguments(p, &count);
   p->wrong_calls--;
-  vyre__stack_drop(&p->maker, mark);
+  vyre__stack_drop(&p->ir, mark);
   return 0;
 }
 
-/* Exactly @p wanted arguments into @p ids. */
+/* Reads exactly @p wanted arguments into @p ids. */
 static bool read_arguments(vyre__parser *p, const vyre__token *name,
                            uint32_t wanted, vyre__id *ids) {
-  vyre__ir_builder *m = &p->maker;
+  vyre__ir_builder *m = &p->ir;
   uint32_t count, mark = vyre__stack_mark(m);
   char found[VYRE__FOUND_TEXT];
   if (!vyre__p_is(p, VYRE__T_LPAREN)) {
     vyre__p_syntax(p, vyre__p_behind(p), "V035",
-                   "write '(' and its arguments behind it",
+                   "write '(' and the arguments after it",
                    "%s is a function: call it", vyre__p_found(p, name, found));
     return false;
   }
@@ -46,12 +47,13 @@ static bool read_arguments(vyre__parser *p, const vyre__token *name,
     char fix[VYRE__FIX_TEXT];
     snprintf(fix, sizeof fix, "give it %u", wanted);
     vyre__p_error(p, vyre__p_since(p, name), "V051", fix,
-                  "%s takes %u argument%s, and here are %u",
+                  "%s takes %u argument%s, not %u",
                   vyre__p_found(p, name, found), wanted, wanted == 1 ? "" : "s",
                   count);
     good = false;
   }
-  good = good && m->stack_count == mark + wanted; /* no memory else */
+  good = good &&
+         m->stack_count == mark + wanted; /* fails if memory is exhausted */
   for (uint32_t i = 0; good && i < wanted; i++) ids[i] = m->stack[mark + i];
   vyre__stack_drop(m, mark);
   return good;
@@ -74,7 +76,7 @@ vyre__id vyre__p_index_of(vyre__parser *p) {
 
 static vyre__id read_load(vyre__parser *p, const vyre__token *name,
                           uint32_t buffer) {
-  vyre__ir_builder *m = &p->maker;
+  vyre__ir_builder *m = &p->ir;
   const vyre_buffer_decl *decl = &p->buffers[buffer];
   vyre__id index;
   if (vyre__p_is(p, VYRE__T_LBRACKET)) {
@@ -83,21 +85,21 @@ static vyre__id read_load(vyre__parser *p, const vyre__token *name,
     vyre__p_mark(p, name);
     index = vyre__ir_build_literal(m, VYRE_TYPE_U32, 0);
   } else if (p->wrong_calls > 0) {
-    return 0; /* what was meant may take a buffer, as len does */
+    return 0; /* the intended function may accept a buffer, like len */
   } else {
     char fix[VYRE__FIX_TEXT];
     snprintf(fix, sizeof fix, "write %.100s[i], or len(%.60s)", decl->name,
              decl->name);
     return vyre__p_error(p, vyre__p_span(name), "V035", fix,
-                         "'%.100s' is a buffer: say which element", decl->name);
+                         "'%.100s' is a buffer and needs an index", decl->name);
   }
   vyre__p_mark(p, name);
   return index ? vyre__ir_build_load(m, buffer, index) : 0;
 }
 
-/* The buffer that a name stands for; false, and reported, if it is none. */
+/* Finds the buffer of a name. Returns false after a report. */
 static bool find_buffer(vyre__parser *p, const vyre__token *name,
-                        const char *what, uint32_t *buffer) {
+                        const char *subject, uint32_t *buffer) {
   char found[VYRE__FOUND_TEXT], fix[VYRE__FIX_TEXT];
   const vyre__symbol *symbol = vyre__p_symbol(p, name);
   const vyre__binding *binding = NULL;
@@ -116,44 +118,44 @@ static bool find_buffer(vyre__parser *p, const vyre__token *name,
       vyre__guess_try(&guess, p->buffers[i].name, strlen(p->buffers[i].name));
     }
   }
-  vyre__p_did_you_mean(&guess, "name a buffer that the kernel declares", fix);
+  vyre__p_did_you_mean(&guess, "use the name of a buffer of this kernel", fix);
   vyre__p_error(p, vyre__p_span(name), "V053", fix,
-                "%s, and %s is no buffer here", what,
+                "%s, but %s is not a buffer of this kernel", subject,
                 vyre__p_found(p, name, found));
   return false;
 }
 
-/* len(buffer) */
+/* Reads len(buffer). */
 static vyre__id read_len(vyre__parser *p, const vyre__token *first) {
   vyre__token open = p->now.token, name;
   uint32_t buffer = 0;
-  if (!vyre__p_expect(p, VYRE__T_LPAREN, "and a buffer behind len")) return 0;
+  if (!vyre__p_expect(p, VYRE__T_LPAREN, "and a buffer after len")) return 0;
   name = p->now.token;
   if (name.kind != VYRE__T_NAME) {
     return vyre__p_expected(p, "the name of a buffer",
-                            "name a buffer that the kernel declares");
+                            "use the name of a buffer of this kernel");
   }
   vyre__p_advance(p);
   bool good = find_buffer(p, &name, "len takes a buffer", &buffer);
   if (good && vyre__p_is(p, VYRE__T_LBRACKET)) {
     vyre__p_error(p, vyre__p_span(&p->now.token), "V053",
-                  "leave the index away: len(buffer)",
+                  "remove the index: len(buffer)",
                   "len takes a buffer, not one of its elements");
     (void)vyre__p_index_of(p);
     good = false;
   }
   if (!vyre__p_close(p, VYRE__T_RPAREN, &open) || !good) return 0;
   vyre__p_mark(p, first);
-  return vyre__ir_build_len(&p->maker, buffer);
+  return vyre__ir_build_len(&p->ir, buffer);
 }
 
 /* --- atomics ----------------------------------------------------------------*/
 
-/* ( buffer[i] , values ): the part up to the index. */
+/* Reads the start of ( buffer[i] , values ), up to the index. */
 static bool read_element(vyre__parser *p, uint32_t *buffer, vyre__id *index) {
   if (vyre__p_is(p, VYRE__T_AMP)) {
     vyre__p_error(p, vyre__p_span(&p->now.token), "V025",
-                  "leave '&' away: atomics take buffer[i] as it is",
+                  "remove '&': atomics take buffer[i]",
                   "there are no pointers");
     vyre__p_advance(p);
   }
@@ -180,7 +182,7 @@ static bool read_element(vyre__parser *p, uint32_t *buffer, vyre__id *index) {
 
 static vyre__id read_atomic(vyre__parser *p, const vyre__token *name,
                             vyre__op op) {
-  vyre__ir_builder *m = &p->maker;
+  vyre__ir_builder *m = &p->ir;
   vyre__token open = p->now.token;
   uint32_t wanted = op == VYRE__OP_ATOMIC_CAS ? 2 : 1, count = 0, buffer = 0;
   vyre__id index = 0, values[2] = {0, 0};
@@ -200,7 +202,7 @@ static vyre__id read_atomic(vyre__parser *p, const vyre__token *name,
         wanted == 1 ? "write atomic_add(buffer[i], value)"
                     : "write atomic_compare_exchange(buffer[i], expected, "
                       "desired)",
-        "%s takes an element and %u value%s, and here are %u values",
+        "%s takes an element and %u value%s, not %u values",
         vyre__p_found(p, name, found), wanted, wanted == 1 ? "" : "s", count);
   }
   if (wanted == 1) {
@@ -211,37 +213,37 @@ static vyre__id read_atomic(vyre__parser *p, const vyre__token *name,
 
 /* --- everything built in ----------------------------------------------------*/
 
-static vyre__id tell_axis(vyre__parser *p, const vyre__token *at, vyre__op op,
-                          bool is_missing) {
+static vyre__id report_axis(vyre__parser *p, const vyre__token *at, vyre__op op,
+                            bool is_missing) {
   char fix[VYRE__FIX_TEXT], found[VYRE__FOUND_TEXT];
   const char *name = vyre__ops[op].text;
   snprintf(fix, sizeof fix, "write %s.x, %s.y or %s.z", name, name, name);
   if (is_missing) {
     return vyre__p_error(p, vyre__p_span(at), "V036", fix,
-                         "'%s' has three parts: say which", name);
+                         "'%s' needs an axis: .x, .y or .z", name);
   }
-  return vyre__p_error(p, vyre__p_span(at), "V036", fix, "'%s' has no part %s",
+  return vyre__p_error(p, vyre__p_span(at), "V036", fix, "'%s' has no axis %s",
                        name, vyre__p_found(p, at, found));
 }
 
-/* .x .y .z behind global_id and the like */
+/* Reads .x, .y or .z after global_id and the like. */
 static vyre__id read_axis(vyre__parser *p, const vyre__token *name,
                           vyre__op op) {
-  if (!vyre__p_accept(p, VYRE__T_DOT)) return tell_axis(p, name, op, true);
+  if (!vyre__p_accept(p, VYRE__T_DOT)) return report_axis(p, name, op, true);
   vyre__token member = p->now.token;
   int c = member.length == 1 ? p->text[member.start] : 0;
   if (member.kind != VYRE__T_NAME || c < 'x' || c > 'z') {
-    tell_axis(p, &member, op, false);
+    report_axis(p, &member, op, false);
     (void)vyre__p_accept(p, VYRE__T_NAME);
     return 0;
   }
   vyre__p_advance(p);
   vyre__p_mark(p, name);
-  return vyre__ir_build_axis(&p->maker, op, (unsigned)(c - 'x'));
+  return vyre__ir_build_axis(&p->ir, op, (unsigned)(c - 'x'));
 }
 
 static vyre__id read_op(vyre__parser *p, const vyre__token *name, vyre__op op) {
-  vyre__ir_builder *m = &p->maker;
+  vyre__ir_builder *m = &p->ir;
   vyre__id ids[3] = {0, 0, 0};
   switch (vyre__ops[op].form) {
     case VYRE__FORM_AXIS:
@@ -270,7 +272,7 @@ static vyre__id read_op(vyre__parser *p, const vyre__token *name, vyre__op op) {
   }
 }
 
-/* u32(x), as_f32(x) */
+/* Reads u32(x) or as_f32(x). */
 static vyre__id read_cast(vyre__parser *p, const vyre__token *name,
                           vyre_type type, bool bits) {
   vyre__id id = 0;
@@ -283,8 +285,8 @@ static vyre__id read_cast(vyre__parser *p, const vyre__token *name,
   }
   if (!read_arguments(p, name, 1, &id)) return 0;
   vyre__p_mark(p, name);
-  return bits ? vyre__ir_build_bitcast(&p->maker, type, id)
-              : vyre__ir_build_cast(&p->maker, type, id);
+  return bits ? vyre__ir_build_bitcast(&p->ir, type, id)
+              : vyre__ir_build_cast(&p->ir, type, id);
 }
 
 static vyre__id read_float_word(vyre__parser *p, const vyre__token *name,
@@ -297,17 +299,19 @@ static vyre__id read_float_word(vyre__parser *p, const vyre__token *name,
               [VYRE__INF_F64] = {VYRE_TYPE_F64, 0x7FF0000000000000u},
               [VYRE__NAN_F64] = {VYRE_TYPE_F64, 0x7FF8000000000000u}};
   vyre__p_mark(p, name);
-  return vyre__ir_build_literal(&p->maker, rows[which].type, rows[which].bits);
+  return vyre__ir_build_literal(&p->ir, rows[which].type, rows[which].bits);
 }
 
-static vyre__id tell_element(vyre__parser *p, const vyre__token *name,
-                             vyre_element element) {
+static vyre__id report_element(vyre__parser *p, const vyre__token *name,
+                               vyre_element element) {
   char fix[VYRE__FIX_TEXT];
   vyre_type wide = vyre__element_type(element);
-  snprintf(fix, sizeof fix, "use %s(x); a store keeps what fits",
+  snprintf(fix, sizeof fix,
+           "use %s(x); a store converts the value to the element type",
            vyre__type_name(wide));
   vyre__p_error(p, vyre__p_span(name), "V034", fix,
-                "'%s' is a type of buffers only", vyre_element_name(element));
+                "'%s' is only valid as an element type of buffers",
+                vyre_element_name(element));
   return skip_arguments(p);
 }
 
@@ -324,7 +328,7 @@ static vyre__id read_word(vyre__parser *p, const vyre__token *name,
       return read_float_word(p, name, symbol.value);
     case VYRE__WORD_ELEMENT:
     default:
-      return tell_element(p, name, (vyre_element)symbol.value);
+      return report_element(p, name, (vyre_element)symbol.value);
   }
 }
 
@@ -332,11 +336,11 @@ static vyre__id read_word(vyre__parser *p, const vyre__token *name,
 
 static vyre__id read_call(vyre__parser *p, const vyre__token *name,
                           const vyre__item *item) {
-  vyre__ir_builder *m = &p->maker;
+  vyre__ir_builder *m = &p->ir;
   const vyre__symbol *symbol = vyre__p_symbol(p, name);
   if (!vyre__p_is(p, VYRE__T_LPAREN)) {
     return vyre__p_error(
-        p, vyre__p_span(name), "V035", "write '(' and its arguments behind it",
+        p, vyre__p_span(name), "V035", "write '(' and the arguments after it",
         "'%.*s' is a function: call it", (int)symbol->length, symbol->text);
   }
   uint32_t count, mark = vyre__stack_mark(m), function = item->function;
@@ -353,8 +357,8 @@ static vyre__id read_item_name(vyre__parser *p, const vyre__token *name,
   const vyre__symbol *symbol = vyre__p_symbol(p, name);
   if (item->kind == VYRE__T_KERNEL) {
     vyre__p_error(p, vyre__p_span(name), "V035",
-                  "move what both need to a fn, and call that",
-                  "'%.*s' is a kernel, and kernels are not called from here",
+                  "move the shared code to a fn, and call that",
+                  "'%.*s' is a kernel, and kernels cannot be called",
                   (int)symbol->length, symbol->text);
     return skip_arguments(p);
   }
@@ -362,10 +366,10 @@ static vyre__id read_item_name(vyre__parser *p, const vyre__token *name,
   if (item->kind == VYRE__T_FN) return read_call(p, name, item);
   if (item->state != VYRE__ITEM_DONE) return 0;
   vyre__p_mark(p, name);
-  return vyre__ir_build_literal(&p->maker, (vyre_type)item->type, item->bits);
+  return vyre__ir_build_literal(&p->ir, (vyre_type)item->type, item->bits);
 }
 
-/* What follows a name that stands for nothing; it has been told. */
+/* Skips what follows an undeclared name, which was reported. */
 static vyre__id skip_wrong(vyre__parser *p) {
   if (vyre__p_is(p, VYRE__T_LPAREN)) return skip_arguments(p);
   if (vyre__p_is(p, VYRE__T_LBRACKET)) (void)vyre__p_index_of(p);
@@ -385,7 +389,7 @@ vyre__id vyre__p_name(vyre__parser *p) {
     switch (binding->kind) {
       case VYRE__BIND_LOCAL:
         vyre__p_mark(p, &name);
-        return vyre__ir_build_local(&p->maker, binding->index);
+        return vyre__ir_build_local(&p->ir, binding->index);
       case VYRE__BIND_BUFFER:
         return read_load(p, &name, binding->index);
       default:
@@ -401,8 +405,8 @@ vyre__id vyre__p_name(vyre__parser *p) {
 
 /* --- print ------------------------------------------------------------------*/
 
-/* The text of a string without quotes and escapes; @p to has room for it. False,
- * and reported, if an escape is none. */
+/* Removes quotes and escapes of a string; @p to has space for the result.
+ * Returns false after reporting an invalid escape. */
 static bool unescape(vyre__parser *p, const vyre__token *token, char *to,
                      size_t *length) {
   const char *from = p->text + token->start + 1;
@@ -421,7 +425,7 @@ static bool unescape(vyre__parser *p, const vyre__token *token, char *to,
         span.place.column += (uint32_t)(from - 1 - (p->text + token->start));
         span.length = 2;
         vyre__p_error(p, span, "V012", "use \\n, \\t, \\\" or \\\\",
-                      "this escape is not known");
+                      "unknown escape sequence");
         return false;
       }
     }
@@ -441,16 +445,16 @@ static vyre__id read_text(vyre__parser *p) {
   }
   if (!unescape(p, &token, text, &length)) return 0;
   vyre__p_mark(p, &token);
-  return vyre__ir_build_text(&p->maker, text, length);
+  return vyre__ir_build_text(&p->ir, text, length);
 }
 
 vyre__id vyre__p_print(vyre__parser *p) {
-  vyre__ir_builder *m = &p->maker;
+  vyre__ir_builder *m = &p->ir;
   vyre__token first = p->now.token;
   vyre__p_advance(p);
   vyre__token open = p->now.token;
   uint32_t mark = vyre__stack_mark(m);
-  if (!vyre__p_expect(p, VYRE__T_LPAREN, "behind print")) return 0;
+  if (!vyre__p_expect(p, VYRE__T_LPAREN, "after print")) return 0;
   while (!vyre__p_is(p, VYRE__T_RPAREN) && !p->now.panic) {
     bool text = vyre__p_is(p, VYRE__T_STRING);
     vyre__push(m, text ? read_text(p) : vyre__p_value(p));

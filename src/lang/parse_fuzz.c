@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Any bytes as a file of kernels. What is accepted prints to a text that parses
- * to an equal program, and is formatted to one whose programs are equal and that
- * formatting leaves alone. What is refused has a finding with a remedy and a
- * place inside the text. */
+/* Fuzzes the parser with arbitrary bytes. An accepted file is printed, and
+ * the text must parse to an equal program. It is also formatted: the programs
+ * stay equal, and formatting again changes nothing. A rejected file must have
+ * a diagnostic with a fix and a location inside the text. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,7 +74,7 @@ static void check_format(const vyre_module *module, const char *text,
   vyre_arena_deinit(&arena);
 }
 
-/* Bytes of the line, or SIZE_MAX if there is no such line. */
+/* Returns the length of a line, or SIZE_MAX if the text has fewer lines. */
 static size_t line_length(const char *text, size_t length, uint32_t line) {
   const char *at = text, *end = text + length;
   for (; line > 1; line--) {
@@ -115,7 +115,7 @@ static void check_findings(const vyre_diagnostics *found, const char *text,
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  /* A copy of its own: reading behind the end is then seen. */
+  /* An exact copy, so that the sanitizer detects reads past the end. */
   char *text = malloc(size ? size : 1);
   if (!text) return 0;
   if (size > 0) memcpy(text, data, size);

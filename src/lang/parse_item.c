@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What a file consists of: consts, fns and kernels, in any order. */
+/* Parser: the contents of a file, that is consts, fns and kernels in any
+ * order. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,19 +8,16 @@
 #include "base/memory.h"
 #include "lang/parse.h"
 
-enum {
-  MOST_CONSTS_DEEP = 100
-}; /* consts that need each other before they are
-                                    written */
+enum { MOST_CONSTS_DEEP = 100 }; /* depth of consts that use later consts */
 
 /* --- the index --------------------------------------------------------------*/
 
 static void add_item(vyre__parser *p, const vyre__lexer *at, unsigned kind,
                      bool nested) {
   vyre__lexer lexer = *at;
-  (void)vyre__lex(&lexer); /* its keyword */
+  (void)vyre__lex(&lexer); /* skips the keyword */
   vyre__token name = vyre__lex(&lexer);
-  if (name.kind != VYRE__T_NAME) return; /* told when it is read */
+  if (name.kind != VYRE__T_NAME) return; /* reported when it is read */
   void *items = p->items;
   if (!vyre__reserve(p->allocator, &items, &p->item_capacity, p->item_count + 1,
                      sizeof *p->items, false)) {
@@ -47,7 +45,7 @@ static bool is_word_byte(unsigned char c) {
          (c >= '0' && c <= '9') || c == '_';
 }
 
-/* The kind of item that the word at @p at begins, or 0. */
+/* Returns the kind of declaration that the word at @p at begins, or 0. */
 static unsigned item_word(const char *text, uint32_t at, uint32_t length) {
   static const struct {
     const char *word;
@@ -65,21 +63,21 @@ static unsigned item_word(const char *text, uint32_t at, uint32_t length) {
   return rows[which].kind;
 }
 
-/* A scan of bytes that knows just enough of the text not to look for words in
- * comments and strings. */
+/* Scans bytes for keywords of declarations. It recognises comments and
+ * strings just well enough to skip them. */
 enum { MARKS = 512 };
 
 typedef struct scanner {
   vyre__lexer at;
   unsigned braces;
-  uint32_t first, end; /* what the marks are about */
+  uint32_t first, end; /* range that the marks cover */
   uint8_t marks[MARKS + 8];
 } scanner;
 
-/* Marks line ends, braces, what begins a comment, a string or a line of the
- * preprocessor, and what may begin const, fn or kernel. Without branches, and in
- * bytes all the way, so that it becomes vector code: of a hundred bytes few are
- * marked. */
+/* Marks line ends, braces, starts of comments, strings and preprocessor
+ * lines, and letters that may begin const, fn or kernel. Few bytes are
+ * marked. The loop has no branches and works on bytes, so that the compiler
+ * vectorises it. */
 static void mark_bytes(const unsigned char *restrict text, uint32_t count,
                        uint8_t *restrict marks) {
   for (uint32_t i = 0; i < count; i++) {
@@ -96,8 +94,8 @@ static void mark_bytes(const unsigned char *restrict text, uint32_t count,
 
 static_assert(('"' | 1) == '#' && ('\'' | 8) == '/', "two at one go");
 
-/* The next byte from @p at on that may matter, or the end of the text. The last
- * byte always counts as one: no mark looks behind it. */
+/* Returns the next marked byte from @p at on, or the end of the text. The
+ * last byte is always marked, because marking it would read past the end. */
 static uint32_t next_mark(scanner *s, uint32_t at) {
   const uint32_t last = s->at.length - 1;
   for (;;) {
@@ -124,27 +122,27 @@ static uint32_t next_mark(scanner *s, uint32_t at) {
   }
 }
 
-/* Past a comment, a string or a line of the preprocessor. */
+/* Skips a comment, a string or a preprocessor line. */
 static void scan_opaque(scanner *s) {
   uint32_t before = s->at.at;
   char c = s->at.text[before];
   vyre__symbols *symbols = s->at.symbols;
-  s->at.symbols = NULL; /* a name that it runs into is read again */
+  s->at.symbols = NULL; /* a name after it is read again */
   vyre__token token = vyre__lex(&s->at);
   s->at.symbols = symbols;
-  if (c == '/') { /* the comment, not what comes behind it */
+  if (c == '/') { /* skips only the comment */
     bool open = token.kind == VYRE__T_BAD && token.error == VYRE__LEX_COMMENT;
     s->at.at = open ? s->at.length : token.start;
     s->at.line = token.line;
     s->at.line_start = token.start - (token.column - 1);
   }
-  if (s->at.at <= before) s->at.at = before + 1; /* a slash that divides */
+  if (s->at.at <= before) s->at.at = before + 1; /* a division */
 }
 
 static void scan_word(vyre__parser *p, scanner *s) {
   unsigned kind = item_word(s->at.text, s->at.at, s->at.length);
   if (kind == 0) return;
-  /* At the begin of a line it is no part of a body: a brace is missing. */
+  /* At the start of a line it is not part of a body: a brace is missing. */
   if (s->at.at == s->at.line_start) s->braces = 0;
   add_item(p, &s->at, kind, s->braces > 0);
 }
@@ -184,10 +182,11 @@ void vyre__p_index(vyre__parser *p) {
 
 /* --- consts -----------------------------------------------------------------*/
 
-/* The name of an item, and whether it is the first of that name. */
+/* Reads the name of a declaration. Returns true if it is the first of that
+ * name. */
 static bool item_name(vyre__parser *p, vyre__item *item, vyre__token *name) {
-  const char *what = item->kind == VYRE__T_FN ? "a fn" : "a const";
-  if (!vyre__p_new_name(p, what, name)) return false;
+  const char *subject = item->kind == VYRE__T_FN ? "a fn" : "a const";
+  if (!vyre__p_new_name(p, subject, name)) return false;
   const vyre__symbol *symbol = vyre__p_symbol(p, name);
   const vyre__item *first = symbol->item ? &p->items[symbol->item - 1] : item;
   if (first->start.at == item->start.at) return true;
@@ -198,15 +197,15 @@ static bool item_name(vyre__parser *p, vyre__item *item, vyre__token *name) {
   return true;
 }
 
-/* const NAME [: type] = value ; */
+/* Reads const NAME [: type] = value ; */
 static bool read_const(vyre__parser *p, vyre__item *item) {
   vyre__token name;
   vyre__p_advance(p);
   if (vyre__p_is(p, VYRE__T_NAME) &&
       vyre__p_peek(p).kind == VYRE__T_NAME) { /* const int X = 3 */
     vyre__p_error(p, vyre__p_span(&p->now.token), "V018",
-                  "write const NAME : u32 = value;, or leave the type away",
-                  "the type of a const stands behind its name");
+                  "write const NAME : u32 = value;, or omit the type",
+                  "the type of a const comes after its name");
     vyre__p_advance(p);
   }
   if (!item_name(p, item, &name)) return false;
@@ -215,18 +214,18 @@ static bool read_const(vyre__parser *p, vyre__item *item) {
     type = vyre__p_type(p);
     if (type == VYRE_TYPE_VOID) return false;
   }
-  if (!vyre__p_expect(p, VYRE__T_SET, "and a value behind the name of a const"))
+  if (!vyre__p_expect(p, VYRE__T_SET, "and a value after the name of a const"))
     return false;
   vyre__id value = vyre__p_value(p);
   vyre__p_mark(p, &name);
   if (value && type != VYRE_TYPE_VOID) {
     value =
-        vyre__expect(&p->maker, value, type, "V065", "the value of this const");
+        vyre__expect(&p->ir, value, type, "V065", "the value of this const");
   }
-  value = vyre__resolve_type(&p->maker, value, VYRE_TYPE_VOID);
+  value = vyre__resolve_type(&p->ir, value, VYRE_TYPE_VOID);
   if (!value || p->now.panic) return false;
-  if (!vyre__const_eval(&p->maker, value, &item->bits)) return false;
-  item->type = (uint8_t)vyre__type_of(&p->maker, value);
+  if (!vyre__const_eval(&p->ir, value, &item->bits)) return false;
+  item->type = (uint8_t)vyre__type_of(&p->ir, value);
   return true;
 }
 
@@ -260,17 +259,17 @@ static void add_parameter(vyre__parser *p, vyre__item *item,
   item->parameter_count++;
 }
 
-/* NAME : type */
+/* Reads NAME : type. */
 static bool read_parameter(vyre__parser *p, vyre__item *item) {
   vyre__token name = p->now.token;
   if (name.kind == VYRE__T_NAME && vyre__p_peek(p).kind == VYRE__T_NAME) {
     vyre__p_syntax(p, vyre__p_span(&name), "V018",
-                   "write name: type, as in x: f32",
-                   "the type of a parameter stands behind its name");
+                   "write the name, then the type: x: f32",
+                   "the type of a parameter comes after its name");
     return false;
   }
   if (!vyre__p_new_name(p, "a parameter", &name)) return false;
-  if (!vyre__p_expect(p, VYRE__T_COLON, "and a type behind a parameter")) {
+  if (!vyre__p_expect(p, VYRE__T_COLON, "and a type after a parameter")) {
     return false;
   }
   if (vyre__p_is(p, VYRE__T_STAR) || vyre__p_is(p, VYRE__T_AMP)) {
@@ -285,13 +284,13 @@ static bool read_parameter(vyre__parser *p, vyre__item *item) {
   return true;
 }
 
-/* fn NAME ( parameters ) -> type */
+/* Reads fn NAME ( parameters ) -> type. */
 static bool read_head(vyre__parser *p, vyre__item *item, vyre_type *result) {
   vyre__token name;
   vyre__p_advance(p);
   if (!item_name(p, item, &name)) return false;
   vyre__token open = p->now.token;
-  if (!vyre__p_expect(p, VYRE__T_LPAREN, "behind the name of a fn")) {
+  if (!vyre__p_expect(p, VYRE__T_LPAREN, "after the name of a fn")) {
     return false;
   }
   bool good = true;
@@ -303,7 +302,7 @@ static bool read_head(vyre__parser *p, vyre__item *item, vyre_type *result) {
   if (!vyre__p_is(p, VYRE__T_ARROW)) {
     vyre__p_syntax(p, vyre__p_behind(p), "V013",
                    "write -> and the type of the result, as in -> f32",
-                   "expected '->': a fn gives a value");
+                   "expected '->': a fn returns a value");
     return false;
   }
   vyre__p_advance(p);
@@ -321,7 +320,7 @@ static void need_head(vyre__parser *p, uint32_t index) {
   item.end = vyre__p_position(p);
   p->items[index] = item;
   if (!good) return;
-  vyre__ir_builder *m = &p->maker;
+  vyre__ir_builder *m = &p->ir;
   const vyre__symbol *symbol = &p->symbols.items[item.symbol];
   m->place = item.span.place;
   m->length = item.span.length;
@@ -340,7 +339,7 @@ static void need_head(vyre__parser *p, uint32_t index) {
 }
 
 static void read_fn_body(vyre__parser *p, const vyre__item *item) {
-  vyre__function_begin(&p->maker, item->function);
+  vyre__function_begin(&p->ir, item->function);
   size_t scope = p->binding_count;
   for (uint32_t i = 0; i < item->parameter_count; i++) {
     const vyre__parameter *it = &p->parameters[item->first_parameter + i];
@@ -354,27 +353,28 @@ static void read_fn_body(vyre__parser *p, const vyre__item *item) {
   }
   if (vyre__p_is(p, VYRE__T_SEMICOLON)) {
     vyre__p_syntax(p, vyre__p_span(&p->now.token), "V013",
-                   "remove the line: a fn may be used before it is written",
-                   "expected '{': a fn has a body");
+                   "remove the line: a fn may be used before its declaration",
+                   "expected '{': a fn needs a body");
   }
-  vyre__function_end(&p->maker, vyre__p_body(p));
+  vyre__function_end(&p->ir, vyre__p_body(p));
   vyre__p_unbind(p, scope);
 }
 
 void vyre__p_need(vyre__parser *p, vyre__item *item) {
   uint32_t index = (uint32_t)(item - p->items);
   if (item->state == VYRE__ITEM_BUSY) {
-    vyre__p_error(p, item->span, "V044", "give one of them a value of its own",
-                  "this const is defined by itself");
+    vyre__p_error(p, item->span, "V044",
+                  "give one of them a value that does not depend on the others",
+                  "this const depends on itself");
     item->state = VYRE__ITEM_WRONG;
     return;
   }
   if (item->state != VYRE__ITEM_NEW || item->kind == VYRE__T_KERNEL) return;
   if (p->const_depth >= MOST_CONSTS_DEEP) {
-    vyre__p_error(p, item->span, "V026",
-                  "write consts before those that use them",
-                  "more than %d consts need each other before they are written",
-                  MOST_CONSTS_DEEP);
+    vyre__p_error(
+        p, item->span, "V026", "move consts before the consts that use them",
+        "more than %d consts in a row use consts that are declared later",
+        MOST_CONSTS_DEEP);
     item->state = VYRE__ITEM_WRONG;
     return;
   }
@@ -406,14 +406,14 @@ static vyre__item *item_here(vyre__parser *p) {
   return &p->items[p->next_item];
 }
 
-/* To the next item, whatever comes before it. */
+/* Skips to the next declaration. */
 static void skip_to_item(vyre__parser *p) {
   while (!vyre__p_is(p, VYRE__T_END) && !vyre__p_is_item(vyre__p_kind(p))) {
     vyre__p_advance(p);
   }
 }
 
-static void tell_no_item(vyre__parser *p) {
+static void report_no_item(vyre__parser *p) {
   static const char *const words[] = {"kernel", "fn", "const"};
   const vyre__token token = p->now.token;
   char fix[VYRE__FIX_TEXT], found[VYRE__FOUND_TEXT];
@@ -422,9 +422,11 @@ static void tell_no_item(vyre__parser *p) {
   vyre__guess guess = vyre__guess_begin(text, token.length);
   if (token.kind == VYRE__T_NAME) vyre__guess_try_all(&guess, words, 3);
   vyre__p_did_you_mean(
-      &guess, foreign ? foreign : "begin it with const, fn or kernel", fix);
+      &guess,
+      foreign ? foreign : "begin the declaration with const, fn or kernel",
+      fix);
   if (token.kind == VYRE__T_RBRACE) {
-    snprintf(fix, sizeof fix, "remove it, or look for a '{' that is missing");
+    snprintf(fix, sizeof fix, "remove it, or add a missing '{' before it");
   }
   vyre__p_error(p, vyre__p_span(&token), "V016", fix,
                 "expected const, fn or kernel, found %s",
@@ -436,12 +438,13 @@ static void tell_no_item(vyre__parser *p) {
 
 static void read_item(vyre__parser *p) {
   vyre__item *item = item_here(p);
-  if (!item) { /* without a name */
+  if (!item) { /* no name */
     vyre__token name;
-    char what[16];
-    snprintf(what, sizeof what, "a %s", vyre__token_text(vyre__p_kind(p)));
+    char subject[16];
+    snprintf(subject, sizeof subject, "a %s",
+             vyre__token_text(vyre__p_kind(p)));
     vyre__p_advance(p);
-    (void)vyre__p_new_name(p, what, &name);
+    (void)vyre__p_new_name(p, subject, &name);
     skip_to_item(p);
     return;
   }
@@ -450,9 +453,9 @@ static void read_item(vyre__parser *p) {
     return;
   }
   vyre__p_need(p, item);
-  bool read = item->end.at > item->start.at; /* as far as it could be */
+  bool read = item->end.at > item->start.at; /* up to the error */
   if (!read || (item->kind == VYRE__T_FN && item->state != VYRE__ITEM_DONE)) {
-    p->now.panic = true; /* it was told: the rest says nothing */
+    p->now.panic = true; /* reported: suppresses errors of the rest */
     vyre__p_advance(p);
     skip_to_item(p);
     return;
@@ -468,13 +471,13 @@ void vyre__p_file(vyre__parser *p) {
   p->now.panic = false;
   vyre__p_advance(p);
   while (!vyre__p_is(p, VYRE__T_END) && !p->out_of_memory &&
-         !p->maker.out_of_memory) {
+         !p->ir.out_of_memory) {
     p->lost = p->now.panic = false;
     p->depth = 0;
     if (vyre__p_is_item(vyre__p_kind(p))) {
       read_item(p);
     } else {
-      tell_no_item(p);
+      report_no_item(p);
     }
   }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The head of a kernel: its size and its buffers. */
+/* Parser: the header of a kernel, with its size and its buffers. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,15 +7,15 @@
 #include "base/sort.h"
 #include "lang/parse.h"
 
-/* What a head says, before the body begins. */
+/* Contents of a kernel header. */
 typedef struct kernel_head {
   uint32_t workgroup[3];
   vyre_type item_type;
-  vyre__token over; /* T_END: none */
+  vyre__token over; /* T_END: absent */
   bool has_workgroup, has_queue;
 } kernel_head;
 
-/* Inline: most texts are constants, whose length is one then, too. */
+/* Inline, so that strlen of a constant text is a constant. */
 static inline bool text_is(const vyre__parser *p, const vyre__token *token,
                            const char *text) {
   return token->kind == VYRE__T_NAME && token->length == strlen(text) &&
@@ -30,8 +30,8 @@ static bool read_workgroup(vyre__parser *p, kernel_head *head) {
     uint32_t size = 1;
     if (count == 3) {
       vyre__p_syntax(p, vyre__p_span(&p->now.token), "V042",
-                     "give at most three sizes: workgroup(x, y, z)",
-                     "a workgroup has three axes");
+                     "write at most three sizes: workgroup(x, y, z)",
+                     "a workgroup has at most three axes");
       return false;
     }
     (void)vyre__p_constant(p, "V042", "the size of a workgroup", 1, UINT32_MAX,
@@ -48,11 +48,11 @@ static bool repeated(vyre__parser *p, const vyre__token *word, bool *seen) {
   }
   char found[VYRE__FOUND_TEXT];
   vyre__p_error(p, vyre__p_span(word), "V047", "remove one of them",
-                "%s stands here twice", vyre__p_found(p, word, found));
+                "%s appears twice", vyre__p_found(p, word, found));
   return true;
 }
 
-/* workgroup(...), over(...) or queue(...) */
+/* Reads workgroup(...), over(...) or queue(...). */
 static bool read_clause(vyre__parser *p, kernel_head *head) {
   vyre__token word = p->now.token;
   bool is_workgroup = text_is(p, &word, "workgroup");
@@ -66,12 +66,14 @@ static bool read_clause(vyre__parser *p, kernel_head *head) {
     vyre__p_expected(
         p, "workgroup, over, queue, buffer, uniform, shared or '{'",
         vyre__p_did_you_mean(
-            &guess, "declare buffers as: buffer x : read f32[] @0;", fix));
+            &guess, "declare a buffer like this: buffer x : read f32[] @0;",
+            fix));
     return false;
   }
   vyre__p_advance(p);
   vyre__token open = p->now.token;
-  if (!vyre__p_expect(p, VYRE__T_LPAREN, "and a value in the kernel's head")) {
+  if (!vyre__p_expect(p, VYRE__T_LPAREN,
+                      "and a value in the kernel's header")) {
     return false;
   }
   if (is_workgroup) {
@@ -84,7 +86,7 @@ static bool read_clause(vyre__parser *p, kernel_head *head) {
     if (!vyre__p_accept(p, VYRE__T_NAME)) {
       head->over.kind = VYRE__T_END;
       vyre__p_expected(p, "the name of a buffer",
-                       "name a buffer that the kernel declares");
+                       "use the name of a buffer of this kernel");
       return false;
     }
   } else {
@@ -96,7 +98,7 @@ static bool read_clause(vyre__parser *p, kernel_head *head) {
 
 /* --- buffers ----------------------------------------------------------------*/
 
-/* The element that is called like a type of values. */
+/* Returns the element type with the name of a value type. */
 static vyre_element element_of_type(vyre_type type) {
   static const uint8_t elements[VYRE_TYPE_COUNT] = {
       [VYRE_TYPE_BOOL] = VYRE_ELEMENT_BOOL, [VYRE_TYPE_U32] = VYRE_ELEMENT_U32,
@@ -134,12 +136,12 @@ static bool read_element(vyre__parser *p, vyre_element *element) {
   if (foreign) snprintf(fix, sizeof fix, "write %s", foreign);
   char found[VYRE__FOUND_TEXT];
   vyre__p_syntax(p, vyre__p_span(&token), "V034", fix,
-                 "expected the type of an element, found %s",
+                 "expected an element type, found %s",
                  vyre__p_found(p, &token, found));
   return false;
 }
 
-/* [ count ], or [] for a size that is known when data is bound. */
+/* Reads [ count ], or [] for a size that is known when a buffer is bound. */
 static bool read_count(vyre__parser *p, vyre_buffer_decl *buffer,
                        bool may_be_open) {
   vyre__token open = p->now.token;
@@ -152,7 +154,7 @@ static bool read_count(vyre__parser *p, vyre_buffer_decl *buffer,
   if (vyre__p_is(p, VYRE__T_RBRACKET)) {
     vyre__p_error(p, vyre__p_span(&open), "V041",
                   "write the number of elements: [64]",
-                  "this needs a size that is known when it is compiled");
+                  "the number of elements must be a compile-time constant");
     vyre__p_advance(p);
     buffer->count = 1;
     return true;
@@ -164,14 +166,14 @@ static bool read_count(vyre__parser *p, vyre_buffer_decl *buffer,
   return vyre__p_close(p, VYRE__T_RBRACKET, &open);
 }
 
-/* @NUMBER */
+/* Reads @NUMBER. */
 static bool read_binding(vyre__parser *p, vyre_buffer_decl *buffer) {
   if (!vyre__p_is(p, VYRE__T_AT)) {
     char fix[VYRE__FIX_TEXT];
-    snprintf(fix, sizeof fix, "write @%zu, or another number that is free",
+    snprintf(fix, sizeof fix, "write @%zu, or another free number",
              p->buffer_count);
     vyre__p_syntax(p, vyre__p_behind(p), "V039", fix,
-                   "expected '@' and the binding number of '%.100s'",
+                   "'%.100s' needs a binding number: expected '@'",
                    buffer->name);
     return false;
   }
@@ -203,8 +205,8 @@ static bool read_access(vyre__parser *p, vyre_buffer_decl *buffer) {
   if (word.kind == VYRE__T_NAME && symbol->word == VYRE__WORD_PLAIN) {
     vyre__guess_try_all(&guess, words, sizeof words / sizeof words[0]);
   }
-  vyre__p_did_you_mean(
-      &guess, "say what the kernel does: read, write or read_write", fix);
+  vyre__p_did_you_mean(&guess,
+                       "write read, write or read_write before the type", fix);
   vyre__p_syntax(p, vyre__p_span(&word), "V040", fix,
                  "expected read, write or read_write, found %s",
                  vyre__p_found(p, &word, found));
@@ -233,10 +235,10 @@ static bool read_align(vyre__parser *p, vyre_buffer_decl *buffer) {
   return true;
 }
 
-/* The index of the next token in @p words; @p count, and reported, if it is none
- * of them. */
+/* Returns the index of the next token in @p words, or @p count after a
+ * report. */
 static unsigned read_choice(vyre__parser *p, const char *const *words,
-                            unsigned count, const char *what) {
+                            unsigned count, const char *subject) {
   vyre__token word = p->now.token;
   for (unsigned i = 0; i < count; i++) {
     if (!text_is(p, &word, words[i])) continue;
@@ -246,7 +248,7 @@ static unsigned read_choice(vyre__parser *p, const char *const *words,
   char fix[VYRE__FIX_TEXT], found[VYRE__FOUND_TEXT];
   snprintf(fix, sizeof fix, "write %s, %s or %s", words[0], words[1], words[2]);
   vyre__p_syntax(p, vyre__p_span(&word), "V040", fix, "expected %s, found %s",
-                 what, vyre__p_found(p, &word, found));
+                 subject, vyre__p_found(p, &word, found));
   return count;
 }
 
@@ -255,7 +257,7 @@ static bool read_argument(vyre__parser *p, const vyre__token *word,
   static const char *const axes[] = {"x", "y", "z"};
   static const char *const localities[] = {"temporal", "streaming", "random"};
   vyre__token open = p->now.token;
-  if (!vyre__p_expect(p, VYRE__T_LPAREN, "and a value behind the attribute")) {
+  if (!vyre__p_expect(p, VYRE__T_LPAREN, "and a value after the attribute")) {
     return false;
   }
   if (text_is(p, word, "align")) {
@@ -300,7 +302,7 @@ static bool read_attribute(vyre__parser *p, vyre_buffer_decl *buffer,
       &guess, "use output, live_out, align(N), coalesce(x) or locality(random)",
       fix);
   vyre__p_syntax(p, vyre__p_span(&word), "V040", fix,
-                 "%s is no attribute of a buffer",
+                 "%s is not an attribute of a buffer",
                  vyre__p_found(p, &word, found));
   return false;
 }
@@ -318,7 +320,7 @@ static const char *keep_name(vyre__parser *p, const vyre__token *name) {
   return copy;
 }
 
-/* The rest behind "buffer x :", "uniform x :" or "shared x :". */
+/* Reads the rest after "buffer x :", "uniform x :" or "shared x :". */
 static bool read_rest(vyre__parser *p, unsigned keyword,
                       vyre_buffer_decl *buffer) {
   vyre__token type;
@@ -333,22 +335,21 @@ static bool read_rest(vyre__parser *p, unsigned keyword,
   if (buffer->element == VYRE_ELEMENT_BYTES && buffer->count > 0) {
     vyre__p_error(p, vyre__p_since(p, &type), "V048",
                   "use u8 with a number of elements, or bytes[]",
-                  "bytes are as many as are bound: they have no count");
+                  "a buffer of bytes has no element count");
     buffer->count = 0;
   }
   if (!has_count && keyword != VYRE__T_UNIFORM) {
     vyre__p_error(p, vyre__p_span(&type), "V041",
                   keyword == VYRE__T_SHARED
                       ? "write the number of elements: u32[1]"
-                      : "write [] behind the type, or uniform for one value",
-                  "'%.100s' has elements, and their number is missing",
-                  buffer->name);
+                      : "write [] after the type, or use uniform for one value",
+                  "'%.100s' needs an element count or []", buffer->name);
     buffer->count = 1;
   }
   if (keyword == VYRE__T_SHARED && vyre__p_is(p, VYRE__T_AT)) {
     uint32_t ignored;
     vyre__p_error(p, vyre__p_span(&p->now.token), "V039",
-                  "remove @ and the number", "shared memory has no binding");
+                  "remove '@' and the number", "shared memory has no binding");
     vyre__p_advance(p);
     (void)vyre__p_constant(p, "V039", "a binding number", 0, UINT32_MAX,
                            &ignored);
@@ -392,7 +393,7 @@ static void read_declaration(vyre__parser *p) {
     vyre__p_check_free(p, &name);
     buffer.name = keep_name(p, &name);
     bool good =
-        vyre__p_expect(p, VYRE__T_COLON, "behind the name of a buffer") &&
+        vyre__p_expect(p, VYRE__T_COLON, "after the name of a buffer") &&
         read_rest(p, keyword, &buffer);
     if (good) {
       add_buffer(p, &name, &buffer);
@@ -408,10 +409,11 @@ static void read_declaration(vyre__parser *p) {
   if (p->now.panic) vyre__p_recover(p, start);
 }
 
-/* --- the whole head ---------------------------------------------------------*/
+/* --- kernels
+ * ---------------------------------------------------------------- */
 
-/* Two buffers with one binding number; the index in bindings is that of the
- * symbol table, where the declarations' places are. */
+/* Reports two buffers with one binding number. Index in bindings is the index
+ * in the symbol table, which has the source locations of the declarations. */
 static void check_bindings(vyre__parser *p, size_t scope) {
   size_t count = 0;
   vyre__sort_item *items =
@@ -431,12 +433,11 @@ static void check_bindings(vyre__parser *p, size_t scope) {
     if (items[i].key != items[i - 1].key) continue;
     const vyre__binding *again = &p->bindings[items[i].tie];
     const vyre__binding *first = &p->bindings[items[i - 1].tie];
-    vyre__p_error2(p, again->span, "V038", first->span, "the first one",
-                   "give every buffer a number of its own",
-                   "'%.100s' has binding %u, as '%.100s' has",
-                   p->buffers[again->index].name,
-                   p->buffers[again->index].binding,
-                   p->buffers[first->index].name);
+    vyre__p_error2(
+        p, again->span, "V038", first->span, "first use",
+        "use a different number for each buffer",
+        "'%.100s' has binding %u, like '%.100s'", p->buffers[again->index].name,
+        p->buffers[again->index].binding, p->buffers[first->index].name);
   }
 }
 
@@ -454,15 +455,15 @@ static uint32_t find_over(vyre__parser *p, const vyre__token *over) {
     }
     vyre__p_error(p, vyre__p_span(over), "V043",
                   vyre__p_did_you_mean(
-                      &guess, "name a buffer that the kernel declares", fix),
-                  "over() names no buffer of this kernel");
+                      &guess, "use the name of a buffer of this kernel", fix),
+                  "over() needs a buffer of this kernel");
     return VYRE_NO_INDEX;
   }
   vyre_memory kind = p->buffers[binding->index].kind;
   if (kind == VYRE_MEMORY_UNIFORM || kind == VYRE_MEMORY_SHARED) {
     vyre__p_error2(p, vyre__p_span(over), "V043", binding->span,
                    "declared here",
-                   "name a buffer that is neither uniform nor shared",
+                   "use a buffer that is neither uniform nor shared",
                    "the grid cannot cover '%.*s': it is %s",
                    (int)symbol->length, symbol->text, vyre_memory_name(kind));
     return VYRE_NO_INDEX;
@@ -470,7 +471,7 @@ static uint32_t find_over(vyre__parser *p, const vyre__token *over) {
   return binding->index;
 }
 
-/* Past a part of the head that went wrong. */
+/* Skips a clause with an error. */
 static void skip_clause(vyre__parser *p) {
   unsigned kind = vyre__p_kind(p);
   while (kind != VYRE__T_BUFFER && kind != VYRE__T_UNIFORM &&
@@ -486,8 +487,7 @@ static void skip_clause(vyre__parser *p) {
 static void read_head(vyre__parser *p, kernel_head *head) {
   if (vyre__p_is(p, VYRE__T_LPAREN)) {
     vyre__p_syntax(p, vyre__p_span(&p->now.token), "V013",
-                   "declare each buffer on a line of its own: "
-                   "buffer x : read f32[] @0;",
+                   "declare buffers after the name: buffer x : read f32[] @0;",
                    "a kernel has no parameters");
     while (!vyre__p_is(p, VYRE__T_LBRACE) && !vyre__p_is(p, VYRE__T_END) &&
            !vyre__p_is_item(vyre__p_kind(p)) &&
@@ -505,7 +505,7 @@ static void read_head(vyre__parser *p, kernel_head *head) {
       if (!read_clause(p, head)) skip_clause(p);
     } else if (kind == VYRE__T_SEMICOLON) {
       vyre__p_error(p, vyre__p_span(&p->now.token), "V013", "remove it",
-                    "the head of a kernel goes on: no ';' here");
+                    "no ';' here: the kernel's header continues");
       vyre__p_advance(p);
     } else {
       break;
@@ -513,7 +513,7 @@ static void read_head(vyre__parser *p, kernel_head *head) {
   }
 }
 
-/* NULL without memory. */
+/* Returns NULL if memory is exhausted. */
 static vyre__read_kernel *add_kernel(vyre__parser *p,
                                      vyre__parsed_kernel *kernel) {
   if (!vyre__reserve(p->allocator, &p->kernels, &p->kernel_capacity,
@@ -557,12 +557,12 @@ static bool make_kernel(vyre__parser *p, const vyre__token *name,
   return true;
 }
 
-/* Seals a kernel as soon as it is read, and drops what it was made of. One that
- * cannot be sealed yet, since a fn that it calls comes later, or at all, waits
- * for the end of the file. */
-static void seal_early(vyre__parser *p, vyre__read_kernel *kernel,
-                       vyre__arena_mark head, vyre__ir_builder_mark body) {
-  vyre__ir_builder *m = &p->maker;
+/* Canonicalises a kernel directly after parsing and frees its nodes. A kernel
+ * that calls a fn further down waits for the end of the file. */
+static void canonicalize_early(vyre__parser *p, vyre__read_kernel *kernel,
+                               vyre__arena_mark head,
+                               vyre__ir_builder_mark body) {
+  vyre__ir_builder *m = &p->ir;
   if (m->error_count > 0 || m->out_of_memory || p->out_of_memory) return;
   const uint32_t function = kernel->parsed->function;
   vyre_code code = vyre__canonicalize(m, function, &kernel->parsed->head,
@@ -599,13 +599,13 @@ void vyre__p_kernel(vyre__parser *p, vyre__item *item) {
   check_bindings(p, scope);
   uint32_t over = find_over(p, &head.over);
   if (!make_kernel(p, &name, &head, over, kernel)) return;
-  p->maker.place = item->span.place;
-  p->maker.length = item->span.length;
-  kernel->function = vyre__kernel_begin(&p->maker, &kernel->head);
-  vyre__ir_builder_mark mark = vyre__ir_builder_here(&p->maker);
-  vyre__function_end(&p->maker, vyre__p_body(p));
+  p->ir.place = item->span.place;
+  p->ir.length = item->span.length;
+  kernel->function = vyre__kernel_begin(&p->ir, &kernel->head);
+  vyre__ir_builder_mark mark = vyre__ir_builder_here(&p->ir);
+  vyre__function_end(&p->ir, vyre__p_body(p));
   vyre__p_unbind(p, scope);
   vyre__read_kernel *read = add_kernel(p, kernel);
-  if (read) seal_early(p, read, before, mark);
-  p->buffer_count = 0; /* no fn behind it sees them; their names may be gone */
+  if (read) canonicalize_early(p, read, before, mark);
+  p->buffer_count = 0; /* no later fn may use them; their names may be freed */
 }

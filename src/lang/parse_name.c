@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Names and what they stand for. One name has one meaning: a local may not hide
- * a buffer, a parameter, another local or anything of the file. */
+/* Parser: names and their meaning. A name has one meaning: a local must not
+ * hide a buffer, a parameter, another local or a declaration of the file. */
 #include <stdio.h>
 
 #include "base/memory.h"
@@ -24,7 +24,7 @@ void vyre__p_check_free(vyre__parser *p, const vyre__token *name) {
     const vyre__binding *before = &p->bindings[symbol->local - 1];
     if (before->kind == VYRE__BIND_WRONG) return;
     vyre__p_error2(p, vyre__p_span(name), "V031", before->span, "declared here",
-                   "use another name; one name has one meaning",
+                   "use another name; a name can have only one meaning",
                    "'%.*s' is already the name of %s", (int)symbol->length,
                    symbol->text,
                    before->kind == VYRE__BIND_BUFFER ? "a buffer" : "a local");
@@ -34,8 +34,8 @@ void vyre__p_check_free(vyre__parser *p, const vyre__token *name) {
   const vyre__item *item = &p->items[symbol->item - 1];
   if (item->kind == VYRE__T_KERNEL || item->nested) return;
   vyre__p_error2(p, vyre__p_span(name), "V032", item->span, "declared here",
-                 "use another name; one name has one meaning",
-                 "'%.*s' would hide the %s of that name", (int)symbol->length,
+                 "use another name; a name can have only one meaning",
+                 "'%.*s' would hide the %s with this name", (int)symbol->length,
                  symbol->text, vyre__token_text(item->kind));
 }
 
@@ -69,7 +69,7 @@ void vyre__p_bind_word(vyre__parser *p, const vyre__token *name) {
   vyre__p_bind(p, name, VYRE__BIND_WRONG, 0);
 }
 
-/* The nearest name that means something here. */
+/* Returns the declared name most similar to @p name. */
 static vyre__guess nearest(const vyre__parser *p, const vyre__token *name,
                            bool is_call) {
   const vyre__symbol *own = vyre__p_symbol(p, name);
@@ -93,7 +93,7 @@ vyre__id vyre__p_unknown(vyre__parser *p, const vyre__token *name,
                          unsigned next) {
   const vyre__symbol *symbol = vyre__p_symbol(p, name);
   bool is_call = next == VYRE__T_LPAREN;
-  /* Looking for what is near takes a while in a file of many names. */
+  /* Searching for similar names is slow in a file with many names. */
   bool wanted =
       vyre__diagnostics_wants(p->diagnostics, name->line, name->column);
   if (!p->now.panic) {
@@ -103,15 +103,14 @@ vyre__id vyre__p_unknown(vyre__parser *p, const vyre__token *name,
     if (foreign) {
       snprintf(fix, sizeof fix, "%s", foreign);
     } else if (type) {
-      snprintf(fix, sizeof fix, "the type is called %s here; cast with %s(x)",
-               type, type);
+      snprintf(fix, sizeof fix, "use the type %s; cast with %s(x)", type, type);
     } else {
       vyre__guess guess = {.best = NULL};
       if (wanted) guess = nearest(p, name, is_call);
       vyre__p_did_you_mean(&guess,
-                           is_call ? "write a fn of that name"
+                           is_call ? "declare a fn with this name"
                            : next == VYRE__T_LBRACKET
-                               ? "declare a buffer in the kernel's head: "
+                               ? "declare a buffer in the kernel's header: "
                                  "buffer name : read_write u32[] @0;"
                                : "declare it first: let name = value;",
                            fix);
@@ -121,7 +120,7 @@ vyre__id vyre__p_unknown(vyre__parser *p, const vyre__token *name,
         is_call ? "there is no function '%.*s'" : "'%.*s' is not declared",
         (int)symbol->length, symbol->text);
   }
-  /* Once is enough. */
+  /* Report each name once. */
   if (name->symbol && !symbol->local) {
     vyre__p_bind(p, name, VYRE__BIND_WRONG, 0);
   }

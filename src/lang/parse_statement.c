@@ -9,8 +9,9 @@ static void read_statement(vyre__parser *p);
 
 /* --- blocks -----------------------------------------------------------------*/
 
-/* Whether the next token cannot be part of a block. A const at the begin of a
- * line belongs to the file; one further in is a mistake of C programmers. */
+/* Returns true if the next token cannot be part of a block. A const at the
+ * start of a line belongs to the file; an indented one is a mistake of C
+ * programmers. */
 static bool ends_block(const vyre__parser *p) {
   unsigned kind = vyre__p_kind(p);
   return p->lost || kind == VYRE__T_RBRACE || kind == VYRE__T_END ||
@@ -19,7 +20,7 @@ static bool ends_block(const vyre__parser *p) {
 }
 
 static vyre__id read_block(vyre__parser *p) {
-  vyre__ir_builder *m = &p->maker;
+  vyre__ir_builder *m = &p->ir;
   vyre__token open = p->now.token;
   vyre__p_advance(p);
   vyre__mark mark = vyre__block_begin(m);
@@ -48,9 +49,9 @@ vyre__id vyre__p_body(vyre__parser *p) {
   return vyre__p_is(p, VYRE__T_LBRACE) ? read_block(p) : 0;
 }
 
-/* The statement behind if, else, for and while: a block in any case. */
+/* Reads the statement after if, else, for or while; the result is a block. */
 static vyre__id read_inner(vyre__parser *p) {
-  vyre__ir_builder *m = &p->maker;
+  vyre__ir_builder *m = &p->ir;
   if (vyre__p_is(p, VYRE__T_LBRACE) && !p->now.panic) {
     if (!vyre__p_enter(p)) return 0;
     vyre__id id = read_block(p);
@@ -61,7 +62,7 @@ static vyre__id read_inner(vyre__parser *p) {
   size_t scope = p->binding_count;
   vyre__token first = p->now.token;
   if (ends_block(p)) {
-    vyre__p_expected(p, "a statement", "write one, or a block { }");
+    vyre__p_expected(p, "a statement", "write a statement, or a block { }");
   } else if (!p->now.panic) {
     read_statement(p);
   }
@@ -73,24 +74,24 @@ static vyre__id read_inner(vyre__parser *p) {
 
 /* --- declarations -----------------------------------------------------------*/
 
-/* The value and the end of a declaration whose name was read. */
+/* Reads the value and the end of a declaration, after its name. */
 static vyre__id finish_declaration(vyre__parser *p, const vyre__token *name,
                                    vyre_type type, bool is_mutable) {
-  vyre__ir_builder *m = &p->maker;
+  vyre__ir_builder *m = &p->ir;
   vyre__id value = 0;
   uint32_t local = VYRE_NO_INDEX;
   if (vyre__p_accept(p, VYRE__T_SET)) {
     value = vyre__p_value(p);
   } else if (vyre__p_is(p, VYRE__T_LBRACKET)) {
-    vyre__p_syntax(p, vyre__p_span(&p->now.token), "V028",
-                   "declare shared memory in the kernel's head: "
-                   "shared tile : f32[64];",
-                   "a local is one value, not an array");
+    vyre__p_syntax(
+        p, vyre__p_span(&p->now.token), "V028",
+        "declare shared memory in the kernel's header: shared tile : f32[64];",
+        "a local is one value, not an array");
   } else if (vyre__p_is(p, VYRE__T_SEMICOLON)) {
     vyre__p_error(p, vyre__p_behind(p), "V028", "write = and a value",
-                  "every local begins with a value");
+                  "a local needs an initial value");
   } else {
-    vyre__p_expect(p, VYRE__T_SET, "and a value behind the name");
+    vyre__p_expect(p, VYRE__T_SET, "and a value after the name");
   }
   vyre__p_check_free(p, name);
   m->place = (vyre__source_loc){name->line, name->column};
@@ -102,7 +103,7 @@ static vyre__id finish_declaration(vyre__parser *p, const vyre__token *name,
   return id;
 }
 
-/* let NAME [: type] = value ;   var likewise */
+/* Reads let NAME [: type] = value ; or the same with var. */
 static vyre__id read_declaration(vyre__parser *p) {
   bool is_mutable = vyre__p_is(p, VYRE__T_VAR);
   vyre__token name;
@@ -110,7 +111,7 @@ static vyre__id read_declaration(vyre__parser *p) {
   if (vyre__p_is(p, VYRE__T_NAME) && vyre__p_peek(p).kind == VYRE__T_NAME) {
     vyre__p_error(p, vyre__p_span(&p->now.token), "V018",
                   "write the name first: let x : f32 = value;",
-                  "the type of a local stands behind its name");
+                  "the type of a local comes after its name");
     vyre__p_advance(p);
   }
   if (!vyre__p_new_name(p, "a local", &name)) {
@@ -123,7 +124,7 @@ static vyre__id read_declaration(vyre__parser *p) {
   return finish_declaration(p, &name, type, is_mutable);
 }
 
-/* Whether a declaration of C begins: int i, float *x. */
+/* Returns true at the start of a C declaration: int i, float *x. */
 static bool is_c_declaration(vyre__parser *p) {
   const vyre__token *token = &p->now.token;
   if (token->kind != VYRE__T_NAME) return false;
@@ -136,9 +137,10 @@ static bool is_c_declaration(vyre__parser *p) {
   return is_type && (next == VYRE__T_NAME || next == VYRE__T_STAR);
 }
 
-/* Tells it, and goes to the name. False if there is none. */
-static bool tell_c_declaration(vyre__parser *p, const char *word,
-                               vyre__token *name) {
+/* Reports a C declaration and skips to the name. Returns false if it has no
+ * name. */
+static bool report_c_declaration(vyre__parser *p, const char *word,
+                                 vyre__token *name) {
   vyre__token first = p->now.token;
   const vyre__symbol *symbol = vyre__p_symbol(p, &first);
   const char *type = vyre__foreign_type(symbol->text, symbol->length);
@@ -159,9 +161,9 @@ static bool tell_c_declaration(vyre__parser *p, const char *word,
   snprintf(fix, sizeof fix, "write %s %.*s : %s = value;", word,
            (int)(name->length > 60 ? 60 : name->length), p->text + name->start,
            type);
-  vyre__p_error(p, vyre__p_span(&first), "V018", fix,
-                "a local is declared with let or var, its type behind its "
-                "name");
+  vyre__p_error(
+      p, vyre__p_span(&first), "V018", fix,
+      "declare a local with let or var; its type comes after its name");
   return true;
 }
 
@@ -172,7 +174,7 @@ static vyre__id read_expression(vyre__parser *p) {
   vyre__id value = vyre__p_value(p);
   if (p->now.panic) return 0;
   vyre__p_mark(p, &first);
-  vyre__id id = vyre__ir_build_eval(&p->maker, value);
+  vyre__id id = vyre__ir_build_eval(&p->ir, value);
   vyre__p_semicolon(p, "a statement");
   return id;
 }
@@ -182,8 +184,9 @@ static bool is_word(const vyre__symbol *symbol, const char *word) {
          memcmp(symbol->text, word, symbol->length) == 0;
 }
 
-/* do { ... } while (condition); as a whole, so that its end is no second fault. */
-static bool tell_do(vyre__parser *p) {
+/* Reports do { ... } while (condition); and skips all of it, so that its end
+ * is not reported too. */
+static bool report_do(vyre__parser *p) {
   if (!is_word(vyre__p_symbol(p, &p->now.token), "do")) return false;
   vyre__p_syntax(p, vyre__p_span(&p->now.token), "V029",
                  "write while (true) { ... if (!again) break; }",
@@ -196,8 +199,8 @@ static bool tell_do(vyre__parser *p) {
   return true;
 }
 
-/* Words of C that begin statements here are none. */
-static bool tell_foreign_statement(vyre__parser *p) {
+/* Reports statements of C and other languages. */
+static bool report_foreign_statement(vyre__parser *p) {
   const vyre__token *token = &p->now.token;
   unsigned next = vyre__p_peek(p).kind; /* first: it may move the symbols */
   const vyre__symbol *symbol = vyre__p_symbol(p, token);
@@ -205,7 +208,7 @@ static bool tell_foreign_statement(vyre__parser *p) {
     return false;
   }
   if (vyre__p_assigned_op(next) != VYRE__OP_COUNT) return false;
-  if (tell_do(p)) return true;
+  if (report_do(p)) return true;
   const char *fix = vyre__foreign_word(symbol->text, symbol->length);
   if (!fix || (next == VYRE__T_LPAREN && !is_word(symbol, "switch") &&
                !is_word(symbol, "elif") && !is_word(symbol, "elseif"))) {
@@ -217,8 +220,7 @@ static bool tell_foreign_statement(vyre__parser *p) {
   return true;
 }
 
-/* An assignment to a name that was told to be wrong, so that nothing else of it
- * is. */
+/* Skips an assignment to a name that was reported. */
 static vyre__id read_wrong_store(vyre__parser *p) {
   unsigned op;
   vyre__p_advance(p);
@@ -233,10 +235,10 @@ static vyre__id read_wrong_store(vyre__parser *p) {
 static vyre__id read_named(vyre__parser *p) {
   if (is_c_declaration(p)) {
     vyre__token name;
-    if (!tell_c_declaration(p, "var", &name)) return 0;
+    if (!report_c_declaration(p, "var", &name)) return 0;
     return finish_declaration(p, &name, VYRE_TYPE_VOID, true);
   }
-  if (tell_foreign_statement(p)) return 0;
+  if (report_foreign_statement(p)) return 0;
   unsigned next = vyre__p_peek(p).kind;
   bool assigns = vyre__p_assigned_op(next) != VYRE__OP_COUNT;
   const vyre__symbol *symbol = vyre__p_symbol(p, &p->now.token);
@@ -254,7 +256,7 @@ static vyre__id read_named(vyre__parser *p) {
       if (assigns) {
         vyre__p_syntax(p, vyre__p_span(&p->now.token), "V035",
                        "write buffer[i] = value;",
-                       "'%.100s' is a buffer: say which element", buffer->name);
+                       "'%.100s' is a buffer and needs an index", buffer->name);
         return 0;
       }
     }
@@ -263,7 +265,7 @@ static vyre__id read_named(vyre__parser *p) {
       return read_wrong_store(p);
     }
   } else if (assigns) {
-    return vyre__p_tell_assignment(p);
+    return vyre__p_report_assignment(p);
   } else if (next == VYRE__T_LBRACKET && !symbol->item &&
              symbol->word == VYRE__WORD_PLAIN) {
     vyre__p_unknown(p, &p->now.token, VYRE__T_LBRACKET);
@@ -274,21 +276,22 @@ static vyre__id read_named(vyre__parser *p) {
 
 /* --- control ----------------------------------------------------------------*/
 
-/* ( condition ) behind if and while */
+/* Reads ( condition ) after if and while. */
 static vyre__id read_condition(vyre__parser *p, const char *word) {
   vyre__token open = p->now.token;
   if (!vyre__p_accept(p, VYRE__T_LPAREN)) {
     char fix[VYRE__FIX_TEXT];
     snprintf(fix, sizeof fix, "write %s (condition)", word);
-    vyre__p_error(p, vyre__p_behind(p), "V013", fix, "expected '(' behind %s",
+    vyre__p_error(p, vyre__p_behind(p), "V013", fix, "expected '(' after %s",
                   word);
     return vyre__p_value(p);
   }
   vyre__id id = vyre__p_value(p);
   if (vyre__p_is(p, VYRE__T_SET) && !p->now.panic) {
-    vyre__p_error(p, vyre__p_span(&p->now.token), "V020",
-                  "write == to compare; assign in a statement of its own",
-                  "'=' assigns, and an assignment is no value");
+    vyre__p_error(
+        p, vyre__p_span(&p->now.token), "V020",
+        "write == to compare; put the assignment in a separate statement",
+        "'=' assigns, and an assignment has no value");
     vyre__p_advance(p);
     (void)vyre__p_value(p);
     id = 0;
@@ -297,7 +300,7 @@ static vyre__id read_condition(vyre__parser *p, const char *word) {
   return id;
 }
 
-/* Out of the parentheses of a head that is wrong, to the body. */
+/* Skips from a header with an error to the body. */
 static void skip_head(vyre__parser *p) {
   unsigned level = 0;
   while (!vyre__p_is(p, VYRE__T_LBRACE) && !ends_block(p)) {
@@ -306,7 +309,7 @@ static void skip_head(vyre__parser *p) {
     vyre__p_advance(p);
     if (closes && level-- == 0) break;
   }
-  p->now.panic = ends_block(p); /* then there is no body to read */
+  p->now.panic = ends_block(p); /* otherwise there is no body to read */
 }
 
 static vyre__id read_if(vyre__parser *p) {
@@ -321,9 +324,9 @@ static vyre__id read_if(vyre__parser *p) {
     otherwise = read_inner(p);
     p->else_depth--;
   }
-  p->maker.place = span.place;
-  p->maker.length = span.length;
-  return vyre__ir_build_if(&p->maker, condition, then, otherwise);
+  p->ir.place = span.place;
+  p->ir.length = span.length;
+  return vyre__ir_build_if(&p->ir, condition, then, otherwise);
 }
 
 static vyre__id read_while(vyre__parser *p) {
@@ -332,11 +335,11 @@ static vyre__id read_while(vyre__parser *p) {
   vyre__id condition = read_condition(p, "while");
   vyre__source_span span = vyre__p_since(p, &first);
   if (p->now.panic) skip_head(p);
-  vyre__while_begin(&p->maker);
+  vyre__while_begin(&p->ir);
   vyre__id body = read_inner(p);
-  p->maker.place = span.place;
-  p->maker.length = span.length;
-  return vyre__while_end(&p->maker, condition, body);
+  p->ir.place = span.place;
+  p->ir.length = span.length;
+  return vyre__while_end(&p->ir, condition, body);
 }
 
 /* --- for --------------------------------------------------------------------*/
@@ -349,9 +352,10 @@ typedef struct for_head {
   vyre__id first, bound, step;
 } for_head;
 
-/* The Fix @p pattern, with the variable of the loop for each '$'. */
-static bool tell_shape(vyre__parser *p, const for_head *head,
-                       const char *pattern, const char *message) {
+/* Reports a wrong for header. Each '$' in @p pattern becomes the loop
+ * variable in the fix. */
+static bool report_for_header(vyre__parser *p, const for_head *head,
+                              const char *pattern, const char *message) {
   const vyre__token *token = head->has_name ? &head->name : &p->now.token;
   bool usable = token->kind == VYRE__T_NAME && token->length <= 40;
   const char *name = usable ? p->text + token->start : "i";
@@ -371,20 +375,21 @@ static const char shape[] = "write for (let $ = first; $ < bound; $ += step)";
 static_assert(sizeof shape + (size_t)3 * 40 <= VYRE__FIX_TEXT,
               "the longest Fix");
 
-/* let i = first */
+/* Reads let i = first. */
 static bool read_for_name(vyre__parser *p, for_head *head) {
   if (is_c_declaration(p)) {
-    if (!tell_c_declaration(p, "let", &head->name)) return false;
+    if (!report_c_declaration(p, "let", &head->name)) return false;
   } else if (vyre__p_is(p, VYRE__T_SEMICOLON)) {
-    return tell_shape(p, head, "write while (condition) { ... }",
-                      "a for loop has a variable of its own");
+    return report_for_header(p, head, "write while (condition) { ... }",
+                             "a for loop declares its own variable");
   } else {
     if (vyre__p_is(p, VYRE__T_VAR)) {
       vyre__p_error(p, vyre__p_span(&p->now.token), "V019",
-                    "write let; or use while with a var",
-                    "the variable of a for loop does not change in its body");
+                    "write let, or use while with a var",
+                    "the variable of a for loop cannot change in its body");
     } else if (!vyre__p_is(p, VYRE__T_LET)) {
-      return tell_shape(p, head, shape, "a for loop begins with let");
+      return report_for_header(p, head, shape,
+                               "a for loop must begin with let");
     }
     vyre__p_advance(p);
     if (!vyre__p_new_name(p, "the variable of a loop", &head->name)) {
@@ -399,7 +404,7 @@ static bool read_for_name(vyre__parser *p, for_head *head) {
   }
   head->first = vyre__p_value(p);
   return !p->now.panic &&
-         vyre__p_expect(p, VYRE__T_SEMICOLON, "behind the first value");
+         vyre__p_expect(p, VYRE__T_SEMICOLON, "after the first value");
 }
 
 static bool is_loop_name(vyre__parser *p, const for_head *head) {
@@ -407,11 +412,11 @@ static bool is_loop_name(vyre__parser *p, const for_head *head) {
     vyre__p_advance(p);
     return true;
   }
-  return tell_shape(p, head, shape,
-                    "a for loop compares and steps its own variable");
+  return report_for_header(p, head, shape,
+                           "a for loop must compare and step its own variable");
 }
 
-/* i < bound ; */
+/* Reads i < bound ; */
 static bool read_for_bound(vyre__parser *p, for_head *head) {
   if (!is_loop_name(p, head)) return false;
   switch (vyre__p_kind(p)) {
@@ -428,47 +433,47 @@ static bool read_for_bound(vyre__parser *p, for_head *head) {
       head->kind = VYRE__LOOP_GE;
       break;
     default:
-      return tell_shape(p, head,
-                        "compare with <, <=, > or >=; use while for others",
-                        "a for loop counts up or down to a bound");
+      return report_for_header(p, head,
+                               "compare with <, <=, > or >=, or use while",
+                               "a for loop must count up or down to a bound");
   }
   vyre__p_advance(p);
   head->bound = vyre__p_operators(p, VYRE__ABOVE_COMPARE);
   if (p->now.panic) return false;
   if (vyre__p_accept(p, VYRE__T_SEMICOLON)) return true;
-  return tell_shape(p, head,
-                    "move other conditions to the body: if (done) break;",
-                    "a for loop has one comparison, and then ';'");
+  return report_for_header(
+      p, head, "move other conditions to the body: if (done) break;",
+      "a for loop has one comparison, followed by ';'");
 }
 
-/* i += step, i -= step, i++, i-- */
+/* Reads i += step, i -= step, i++ or i--. */
 static bool read_for_step(vyre__parser *p, for_head *head) {
   if (vyre__p_is(p, VYRE__T_PLUS_PLUS) || vyre__p_is(p, VYRE__T_MINUS_MINUS)) {
-    return tell_shape(p, head, "write $++ or $--",
-                      "the operator stands behind the variable");
+    return report_for_header(p, head, "write $++ or $--",
+                             "the operator must come after the variable");
   }
   if (!is_loop_name(p, head)) return false;
   vyre__token token = p->now.token;
   unsigned op = vyre__p_assigned_op(token.kind);
   bool up = head->kind == VYRE__LOOP_LT || head->kind == VYRE__LOOP_LE;
   if (op != VYRE__OP_ADD && op != VYRE__OP_SUB) {
-    return tell_shape(p, head, "write $ += step or $ -= step",
-                      "a for loop steps by adding or subtracting");
+    return report_for_header(p, head, "write $ += step or $ -= step",
+                             "a for loop must step by adding or subtracting");
   }
   if (up != (op == VYRE__OP_ADD)) {
     vyre__p_error(p, vyre__p_span(&token), "V019",
                   up ? "write +=, or compare with >"
                      : "write -=, or compare "
                        "with <",
-                  up ? "this loop goes up to its bound, and steps down"
-                     : "this loop goes down to its bound, and steps up");
+                  up ? "this loop counts up to its bound, but steps down"
+                     : "this loop counts down to its bound, but steps up");
   }
   head->step = vyre__p_assigned(p, &op);
   return !p->now.panic;
 }
 
 static vyre__id read_for(vyre__parser *p) {
-  vyre__ir_builder *m = &p->maker;
+  vyre__ir_builder *m = &p->ir;
   vyre__token first = p->now.token, open;
   for_head head = {.has_name = false, .type = VYRE_TYPE_VOID};
   vyre__for loop;
@@ -502,20 +507,21 @@ static vyre__id read_for(vyre__parser *p) {
   return vyre__for_end(m, &loop, body);
 }
 
-/* --- the rest ---------------------------------------------------------------*/
+/* --- other statements
+ * ------------------------------------------------------- */
 
 static vyre__id read_simple(vyre__parser *p, vyre__op op, bool is_call) {
   vyre__token first = p->now.token;
   vyre__p_advance(p);
   if (is_call) {
     vyre__token open = p->now.token;
-    if (!vyre__p_expect(p, VYRE__T_LPAREN, "and ')' behind a barrier") ||
+    if (!vyre__p_expect(p, VYRE__T_LPAREN, "and ')' after a barrier") ||
         !vyre__p_close(p, VYRE__T_RPAREN, &open)) {
       return 0;
     }
   }
   vyre__p_mark(p, &first);
-  vyre__id id = vyre__ir_build_simple(&p->maker, op);
+  vyre__id id = vyre__ir_build_simple(&p->ir, op);
   vyre__p_semicolon(p, "a statement");
   return id;
 }
@@ -527,7 +533,7 @@ static vyre__id read_return(vyre__parser *p) {
   vyre__id value = has_value ? vyre__p_value(p) : 0;
   if (p->now.panic) return 0;
   vyre__p_mark(p, &first);
-  vyre__id id = vyre__ir_build_return(&p->maker, has_value, value);
+  vyre__id id = vyre__ir_build_return(&p->ir, has_value, value);
   vyre__p_semicolon(p, "a return");
   return id;
 }
@@ -538,8 +544,8 @@ static vyre__id read_printing(vyre__parser *p) {
   return id;
 }
 
-/* Tokens that begin no statement, though people may think so. */
-static vyre__id tell_statement(vyre__parser *p) {
+/* Reports tokens that begin a statement in other languages, but not here. */
+static vyre__id report_statement(vyre__parser *p) {
   vyre__token token = p->now.token;
   vyre__source_span span = vyre__p_span(&token);
   switch (token.kind) {
@@ -550,25 +556,25 @@ static vyre__id tell_statement(vyre__parser *p) {
       return 0;
     case VYRE__T_ELSE:
       vyre__p_error(p, span, "V013",
-                    "put it directly behind the statement or block of an if",
-                    "expected a statement, found an else without its if");
+                    "put it directly after the statement or block of an if",
+                    "expected a statement, found an else without an if");
       vyre__p_advance(p);
       return 0;
     case VYRE__T_CONST:
       vyre__p_syntax(p, span, "V046",
                      "write let x = value;, or move it out of the body",
-                     "a const stands outside of kernels and fns");
+                     "a const must be outside kernels and fns");
       vyre__p_advance(p); /* recovery stops at a const */
       return 0;
     case VYRE__T_BUFFER:
     case VYRE__T_SHARED:
-      return vyre__p_syntax(p, span, "V046",
-                            "move it before the '{' of the kernel",
-                            "buffers are declared in the head of a kernel");
+      return vyre__p_syntax(
+          p, span, "V046", "move it before the '{' of the kernel",
+          "buffers must be declared in the header of a kernel");
     case VYRE__T_PLUS_PLUS:
     case VYRE__T_MINUS_MINUS:
       return vyre__p_syntax(p, span, "V021", "write i++; or i--;",
-                            "'%s' stands behind what it changes",
+                            "'%s' must come after the variable",
                             vyre__token_text(token.kind));
     case VYRE__T_STAR:
       return vyre__p_syntax(p, span, "V025",
@@ -607,7 +613,7 @@ static vyre__id read_any(vyre__parser *p) {
     case VYRE__T_PRINT:
       return read_printing(p);
     default:
-      return tell_statement(p);
+      return report_statement(p);
   }
 }
 
@@ -616,6 +622,6 @@ static void read_statement(vyre__parser *p) {
   if (!vyre__p_enter(p)) return;
   vyre__id id = read_any(p);
   p->depth--;
-  vyre__statement(&p->maker, id);
+  vyre__statement(&p->ir, id);
   if (p->now.panic) vyre__p_recover(p, start);
 }

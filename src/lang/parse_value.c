@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Values: operators by precedence, literals, parentheses. */
+/* Parser: values, that is operators by precedence, literals, parentheses. */
 #include <stdio.h>
 
 #include "lang/parse.h"
 
-/* Comparisons and bit operations trap C programmers: a & b == c. */
+/* Classes of operators whose precedence in C is a trap: a & b == c. */
 enum { PLAIN, COMPARE, BITS };
 
 typedef struct binary_row {
-  uint8_t precedence; /* 0: no binary operator */
+  uint8_t precedence; /* 0: not a binary operator */
   uint8_t op;         /* vyre__op */
   uint8_t class;
 } binary_row;
@@ -36,9 +36,9 @@ static const binary_row binaries[VYRE__T_COUNT] = {
 
 /* --- primary values ---------------------------------------------------------*/
 
-/* A number, and the minus directly before it, or NULL. */
+/* Reads a number; @p minus is the sign directly before it, or NULL. */
 static vyre__id read_number(vyre__parser *p, const vyre__token *minus) {
-  vyre__ir_builder *m = &p->maker;
+  vyre__ir_builder *m = &p->ir;
   vyre__token token = p->now.token;
   vyre__number_token number;
   vyre__number_fault fault;
@@ -55,7 +55,7 @@ static vyre__id read_number(vyre__parser *p, const vyre__token *minus) {
   }
   if (number.vanishes) {
     return vyre__p_error(p, vyre__p_span(&token), "V064", "write 0.0",
-                         "this number is too small for f64: it would be 0");
+                         "the number is too small for f64: it would become 0");
   }
   vyre__p_mark(p, &token);
   vyre__id id = vyre__ir_build_float(m, number.f64, number.f32, number.type);
@@ -66,7 +66,7 @@ static vyre__id read_number(vyre__parser *p, const vyre__token *minus) {
 
 static vyre__id read_unary(vyre__parser *p);
 
-/* (float)x: whether a cast of C begins behind an opening parenthesis. */
+/* Returns true if a C cast begins after an opening parenthesis: (float)x. */
 static bool is_c_cast(vyre__parser *p) {
   const vyre__token *token = &p->now.token;
   if (token->kind != VYRE__T_NAME) return false;
@@ -80,7 +80,7 @@ static bool is_c_cast(vyre__parser *p) {
   return next == VYRE__T_RPAREN || next == VYRE__T_STAR || next == VYRE__T_NAME;
 }
 
-static vyre__id tell_c_cast(vyre__parser *p, const vyre__token *open) {
+static vyre__id report_c_cast(vyre__parser *p, const vyre__token *open) {
   const vyre__symbol *symbol = vyre__p_symbol(p, &p->now.token);
   const char *foreign = vyre__foreign_type(symbol->text, symbol->length);
   char fix[VYRE__FIX_TEXT];
@@ -95,7 +95,7 @@ static vyre__id tell_c_cast(vyre__parser *p, const vyre__token *open) {
   }
   if (!vyre__p_close(p, VYRE__T_RPAREN, open)) return 0;
   vyre__p_error(p, vyre__p_since(p, open), "V024", fix,
-                "a cast is written like a call");
+                "a cast has the form of a call");
   (void)read_unary(p);
   return 0;
 }
@@ -103,7 +103,7 @@ static vyre__id tell_c_cast(vyre__parser *p, const vyre__token *open) {
 static vyre__id read_parentheses(vyre__parser *p) {
   vyre__token open = p->now.token;
   vyre__p_advance(p);
-  if (is_c_cast(p)) return tell_c_cast(p, &open);
+  if (is_c_cast(p)) return report_c_cast(p, &open);
   vyre__id id = vyre__p_value(p);
   if (!vyre__p_close(p, VYRE__T_RPAREN, &open)) return 0;
   return id;
@@ -113,7 +113,7 @@ static vyre__id read_bool(vyre__parser *p) {
   vyre__token token = p->now.token;
   vyre__p_advance(p);
   vyre__p_mark(p, &token);
-  return vyre__ir_build_literal(&p->maker, VYRE_TYPE_BOOL,
+  return vyre__ir_build_literal(&p->ir, VYRE_TYPE_BOOL,
                                 token.kind == VYRE__T_TRUE);
 }
 
@@ -121,13 +121,13 @@ static vyre__id read_uniform(vyre__parser *p) {
   vyre__token first = p->now.token, open;
   vyre__p_advance(p);
   open = p->now.token;
-  if (!vyre__p_expect(p, VYRE__T_LPAREN, "and a value behind uniform")) {
+  if (!vyre__p_expect(p, VYRE__T_LPAREN, "and a value after uniform")) {
     return 0;
   }
   vyre__id id = vyre__p_value(p);
   if (!vyre__p_close(p, VYRE__T_RPAREN, &open)) return 0;
   vyre__p_mark(p, &first);
-  return vyre__ir_build_unary(&p->maker, VYRE__OP_UNIFORM, id);
+  return vyre__ir_build_unary(&p->ir, VYRE__OP_UNIFORM, id);
 }
 
 static vyre__id read_primary(vyre__parser *p) {
@@ -145,8 +145,8 @@ static vyre__id read_primary(vyre__parser *p) {
       return read_uniform(p);
     case VYRE__T_STRING:
       vyre__p_error(p, vyre__p_span(&p->now.token), "V055",
-                    "use numbers; texts stand in print(...) only",
-                    "a text is no value");
+                    "use numbers; strings are allowed in print(...) only",
+                    "a string is not a value");
       vyre__p_advance(p);
       return 0;
     default:
@@ -155,8 +155,8 @@ static vyre__id read_primary(vyre__parser *p) {
   }
 }
 
-/* What C allows behind a value, and this language does not. */
-static vyre__id tell_postfix(vyre__parser *p) {
+/* Reports postfix syntax of C that this language does not have. */
+static vyre__id report_postfix(vyre__parser *p) {
   vyre__token token = p->now.token;
   vyre__source_span span = vyre__p_span(&token);
   switch (token.kind) {
@@ -168,7 +168,7 @@ static vyre__id tell_postfix(vyre__parser *p) {
     case VYRE__T_LPAREN:
       return vyre__p_syntax(p, span, "V035",
                             "write an operator between them, or call a fn",
-                            "this is no function, so it cannot be called");
+                            "this is not a function and cannot be called");
     case VYRE__T_DOT:
       vyre__p_error(p, span, "V036",
                     "only global_id, local_id and the like have .x .y .z",
@@ -180,7 +180,7 @@ static vyre__id tell_postfix(vyre__parser *p) {
       return vyre__p_syntax(p, span, "V025", "use an index into a buffer",
                             "there are no pointers");
     default:
-      vyre__p_error(p, span, "V021", "write it as a statement of its own: i++;",
+      vyre__p_error(p, span, "V021", "write it as a separate statement: i++;",
                     "'%s' is a statement, not a value",
                     vyre__token_text(token.kind));
       vyre__p_advance(p);
@@ -198,27 +198,27 @@ static vyre__id read_postfix(vyre__parser *p) {
   vyre__id id = read_primary(p);
   while (is_postfix(vyre__p_kind(p)) && !p->now.panic) {
     if (p->now.token.line != p->now.previous.line) break; /* a ';' is missing */
-    id = tell_postfix(p);
+    id = report_postfix(p);
   }
   return id;
 }
 
 /* --- operators --------------------------------------------------------------*/
 
-static vyre__id tell_prefix(vyre__parser *p) {
+static vyre__id report_prefix(vyre__parser *p) {
   vyre__token token = p->now.token;
   vyre__source_span span = vyre__p_span(&token);
   if (token.kind == VYRE__T_PLUS) {
     vyre__p_error(p, span, "V013", "remove it",
-                  "expected a value, found '+': there is no plus sign");
+                  "expected a value, found '+': there is no unary plus");
   } else if (token.kind == VYRE__T_STAR || token.kind == VYRE__T_AMP) {
     vyre__p_error(p, span, "V025",
                   token.kind == VYRE__T_AMP
-                      ? "leave '&' away; atomics take buffer[i] as it is"
+                      ? "remove '&'; atomics take buffer[i]"
                       : "use an index into a buffer: buffer[i]",
                   "there are no pointers");
   } else {
-    vyre__p_error(p, span, "V021", "write it as a statement of its own: i++;",
+    vyre__p_error(p, span, "V021", "write it as a separate statement: i++;",
                   "'%s' is a statement, not a value",
                   vyre__token_text(token.kind));
   }
@@ -244,7 +244,7 @@ static vyre__id read_prefix(vyre__parser *p) {
     case VYRE__T_AMP:
     case VYRE__T_PLUS_PLUS:
     case VYRE__T_MINUS_MINUS:
-      return tell_prefix(p);
+      return report_prefix(p);
     default:
       return read_postfix(p);
   }
@@ -254,33 +254,34 @@ static vyre__id read_prefix(vyre__parser *p) {
   }
   vyre__id id = read_unary(p);
   vyre__p_mark(p, &first);
-  return vyre__ir_build_unary(&p->maker, op, id);
+  return vyre__ir_build_unary(&p->ir, op, id);
 }
 
 static vyre__id read_unary(vyre__parser *p) {
   if (!vyre__p_enter(p)) return 0;
   const unsigned kind = vyre__p_kind(p);
-  bool plain = kind == VYRE__T_NAME || kind == VYRE__T_NUMBER; /* mostly */
+  bool plain =
+      kind == VYRE__T_NAME || kind == VYRE__T_NUMBER; /* the common case */
   vyre__id id = plain ? read_postfix(p) : read_prefix(p);
   p->depth--;
   return id;
 }
 
-/* Whether an operator beside another one reads differently than it works. */
+/* Reports two operators whose combination is easily misread. */
 static bool is_trap(vyre__parser *p, vyre__source_span op, unsigned kind,
                     unsigned left, unsigned right) {
   if (left != COMPARE && right != COMPARE) return false;
   if (binaries[kind].class == COMPARE) {
     vyre__p_error(p, op, "V022",
-                  "write a < b && b < c, or put one of them in parentheses",
+                  "write a < b && b < c, or put one comparison in parentheses",
                   "'%s' compares the result of a comparison",
                   vyre__token_text(kind));
     return true;
   }
   if (binaries[kind].class == BITS) {
-    vyre__p_error(
-        p, op, "V023", "put parentheses where you mean them: (a & b) == c",
-        "'%s' binds weaker than a comparison, as in C", vyre__token_text(kind));
+    vyre__p_error(p, op, "V023", "add parentheses: (a & b) == c",
+                  "'%s' has lower precedence than a comparison, as in C",
+                  vyre__token_text(kind));
     return true;
   }
   return false;
@@ -305,7 +306,7 @@ static vyre__id read_operators(vyre__parser *p, int precedence,
       left = 0;
     } else {
       vyre__p_mark(p, &first);
-      left = vyre__ir_build_binary(&p->maker, (vyre__op)row.op, left, right);
+      left = vyre__ir_build_binary(&p->ir, (vyre__op)row.op, left, right);
     }
     *class = row.class;
   }
@@ -330,15 +331,15 @@ vyre__id vyre__p_value(vyre__parser *p) {
   return 0;
 }
 
-bool vyre__p_constant(vyre__parser *p, const char *rule, const char *what,
-                      uint64_t least, uint64_t most, uint32_t *out) {
-  vyre__ir_builder *m = &p->maker;
+bool vyre__p_constant(vyre__parser *p, const char *rule, const char *subject,
+                      uint64_t min, uint64_t max, uint32_t *out) {
+  vyre__ir_builder *m = &p->ir;
   vyre__token first = p->now.token;
   vyre__id id = vyre__p_value(p);
   uint64_t bits = 0;
   vyre__p_mark(p, &first);
   if (!id || p->now.panic) return false;
-  /* 3000000000 is a fine size, though no i32. */
+  /* 3000000000 is a valid size, although it does not fit an i32. */
   if (vyre__type_of(m, id) == VYRE__TYPE_INT) {
     id = vyre__resolve_type(m, id, VYRE_TYPE_I64);
   }
@@ -347,22 +348,23 @@ bool vyre__p_constant(vyre__parser *p, const char *rule, const char *what,
   char fix[VYRE__FIX_TEXT];
   if (!vyre__type_is_integer(type)) {
     vyre__p_error(p, vyre__p_since(p, &first), rule, "write an integer",
-                  "%s is an integer, not %s", what, vyre__type_name(type));
+                  "%s must be an integer, not %s", subject,
+                  vyre__type_name(type));
     return false;
   }
   bool negative = (type == VYRE_TYPE_I32 && bits > INT32_MAX) ||
                   (type == VYRE_TYPE_I64 && bits > INT64_MAX);
-  if (negative || bits < least || bits > most) {
+  if (negative || bits < min || bits > max) {
     snprintf(fix, sizeof fix, "use a number from %llu to %llu",
-             (unsigned long long)least, (unsigned long long)most);
+             (unsigned long long)min, (unsigned long long)max);
     long long shown = type == VYRE_TYPE_I32 ? (long long)(int32_t)(uint32_t)bits
                                             : (long long)bits;
     if (negative) {
       vyre__p_error(p, vyre__p_since(p, &first), rule, fix, "%s cannot be %lld",
-                    what, shown);
+                    subject, shown);
     } else {
       vyre__p_error(p, vyre__p_since(p, &first), rule, fix, "%s cannot be %llu",
-                    what, (unsigned long long)bits);
+                    subject, (unsigned long long)bits);
     }
     return false;
   }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A program as text that gives the same program when it is parsed. */
+/* Prints a program as text. Parsing that text gives the same program. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -9,16 +9,16 @@
 typedef struct context {
   vyre__printer out;
   const vyre_program *program;
-  const vyre__function *function; /* that is being printed */
+  const vyre__function *function; /* being printed */
   vyre__names names;
-  bool *is_scalar;      /* one a buffer: a uniform that is read by its name */
-  unsigned depth;       /* of blocks */
-  uint32_t local_count; /* of the function, declared so far */
+  bool *is_scalar; /* per buffer: a uniform that is read by its name alone */
+  unsigned depth;  /* nesting depth of blocks */
+  uint32_t local_count; /* locals of the function declared so far */
 } context;
 
 /* --- expressions -----------------------------------------------------------*/
 
-/* How tight an operation binds. */
+/* Precedence of an operation. */
 enum {
   LEVEL_LOR = 1,
   LEVEL_LAND,
@@ -67,8 +67,8 @@ static void print_operand(context *c, vyre__id id, bool parentheses) {
   if (parentheses) vyre__print(&c->out, ")");
 }
 
-/* C's traps (a < b < c, a & b == c) are errors in the text form: parentheses
- * there too. */
+/* a < b < c and a & b == c are errors in the text form, so they get
+ * parentheses too. */
 static bool needs_parentheses(int own, int child, bool is_right) {
   if (child < own || (is_right && child == own)) return true;
   if (is_comparison(child)) return is_comparison(own) || is_bits(own);
@@ -85,7 +85,7 @@ static void print_infix(context *c, const vyre__node *node) {
                 needs_parentheses(own, level_of(&nodes[node->b]), true));
 }
 
-/* Two minus signs must not touch. */
+/* Prints a prefix operator. Two minus signs must not touch. */
 static void print_prefix(context *c, const vyre__node *node) {
   const vyre__node *operand = &c->program->nodes[node->a];
   vyre__print(&c->out, "%s", vyre__ops[node->op].text);
@@ -334,7 +334,7 @@ static void print_statement(context *c, const vyre__node *node) {
 
 /* --- declarations ----------------------------------------------------------*/
 
-/* A uniform of one element that is only ever read at literal 0. */
+/* Finds uniforms of one element that are only read at literal index 0. */
 static void find_scalars(context *c) {
   const vyre_program *p = c->program;
   for (size_t i = 0; i < p->buffer_count; i++) {

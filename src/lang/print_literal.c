@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Literals that read back as the same bits. */
+/* Prints literals so that parsing them gives the same bits. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lang/print_internal.h"
 
-/* Decimal digits of a positive number and the power of ten of the first one. */
+/* Decimal digits of a positive number and the power of ten of the first
+ * digit. */
 typedef struct decimal {
   char digits[24];
   int count;
   int exponent;
 } decimal;
 
-/* The fewest digits that read back as the number. The C library's text may have
- * another decimal point than ours, so only its digits are taken. */
+/* Returns the fewest digits that parse to the same number. Only digits are
+ * taken from the C library, because its decimal point depends on the locale. */
 static decimal shortest(double value, bool is_f32) {
   char text[64];
-  int most = is_f32 ? 9 : 17;
-  for (int count = 1; count <= most; count++) {
+  int max_digits = is_f32 ? 9 : 17;
+  for (int count = 1; count <= max_digits; count++) {
     snprintf(text, sizeof text, "%.*e", count - 1, value);
     if (is_f32 ? strtof(text, NULL) == (float)value
                : strtod(text, NULL) == value) {

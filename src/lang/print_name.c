@@ -14,7 +14,7 @@ static uint32_t hash_text(const char *text, size_t length) {
   return hash;
 }
 
-/* The slot of a name, or the free one where it would be. */
+/* Returns the slot of a name, or the free slot for it. */
 static uint32_t find_slot(const vyre__names *names, const char *text,
                           size_t length) {
   uint32_t mask = names->slot_count - 1;
@@ -35,9 +35,10 @@ static uint32_t intern(vyre__names *names, const char *text) {
   return names->slots[at] - 1;
 }
 
-/* All names that a program has, so that an invented one can be a new one. */
+/* Builds a table of all names of a program, so that generated names are
+ * distinct from them. */
 static bool make_table(vyre__names *names, const vyre_program *program) {
-  /* twice for functions: an invented name is one more */
+  /* functions count twice: a generated name may be added */
   size_t count = program->buffer_count + 2 * (size_t)program->function_count;
   for (uint32_t i = 0; i < program->function_count; i++) {
     count += program->functions[i].local_count;
@@ -80,8 +81,8 @@ static size_t spell(const vyre__shown *name, char text[NAME_ROOM]) {
   return length;
 }
 
-/* As it is, if that is possible; else with the number of the thing behind it,
- * which no other invented name has. */
+/* Keeps a name if possible, otherwise appends the index of the thing, which
+ * makes generated names distinct. */
 static vyre__shown choose(vyre__names *names, const char *text,
                           const char *stem, uint32_t number) {
   uint32_t symbol = intern(names, text);
@@ -102,8 +103,8 @@ static vyre__shown choose(vyre__names *names, const char *text,
   return shown;
 }
 
-/* For a function or kernel: in sight everywhere, so that an invented name goes
- * into the table too. */
+/* Chooses the name of a function or kernel. It is visible everywhere, so a
+ * generated name is added to the table. */
 static bool choose_item(vyre__names *names, const char *text, const char *stem,
                         uint32_t number, vyre__shown *shown) {
   *shown = choose(names, text, stem, number);

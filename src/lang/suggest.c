@@ -3,18 +3,18 @@
 
 #include <string.h>
 
-enum { LONGEST = 40 }; /* names above it get no suggestion */
+enum { LONGEST = 40 }; /* longer names get no suggestion */
 
 static int fold(int c) {
   return c >= 'A' && c <= 'Z' ? c | 0x20 : c;
 }
 
-static unsigned least(unsigned a, unsigned b) {
+static unsigned min(unsigned a, unsigned b) {
   return a < b ? a : b;
 }
 
-/* Edits (insert, drop, change, swap of neighbours) between two names; upper and
- * lower case are equal. */
+/* Returns the number of edits (insert, delete, replace, swap of neighbours)
+ * between two names, ignoring case. */
 static unsigned distance(const char *a, size_t a_length, const char *b,
                          size_t b_length) {
   unsigned rows[3][LONGEST + 1];
@@ -25,10 +25,10 @@ static unsigned distance(const char *a, size_t a_length, const char *b,
     row[0] = (unsigned)i;
     for (size_t j = 1; j <= b_length; j++) {
       int x = fold(a[i - 1]), y = fold(b[j - 1]);
-      unsigned cost = least(above[j], row[j - 1]) + 1;
-      cost = least(cost, above[j - 1] + (x != y));
+      unsigned cost = min(above[j], row[j - 1]) + 1;
+      cost = min(cost, above[j - 1] + (x != y));
       if (i > 1 && j > 1 && x == fold(b[j - 2]) && fold(a[i - 2]) == y) {
-        cost = least(cost, two_above[j - 2] + 1);
+        cost = min(cost, two_above[j - 2] + 1);
       }
       row[j] = cost;
     }
@@ -37,8 +37,8 @@ static unsigned distance(const char *a, size_t a_length, const char *b,
 }
 
 vyre__guess vyre__guess_begin(const char *name, size_t length) {
-  /* The longer the name, the more may be wrong; in a short one everything is
-   * near everything. */
+  /* Longer names may contain more mistakes; short names are all similar to
+   * each other. */
   unsigned limit = length < 3 ? 1 : length < 6 ? 2 : length < 9 ? 3 : 4;
   return (vyre__guess){.name = name, .length = length, .distance = limit};
 }
@@ -52,7 +52,8 @@ void vyre__guess_try(vyre__guess *guess, const char *candidate, size_t length) {
   }
   unsigned edits = distance(guess->name, guess->length, candidate, length);
   if (edits >= guess->distance) return;
-  /* Several slips, and the begin is one of them: another word is meant. */
+  /* With several edits, of which one is the first letter, another word is
+   * likely meant. */
   if (edits > 1 && fold(guess->name[0]) != fold(candidate[0])) return;
   guess->distance = edits;
   guess->best = candidate;
@@ -103,16 +104,16 @@ const char *vyre__foreign_word(const char *name, size_t length) {
       {"do", "write while (true) { ... if (!again) break; }"},
       {"goto", "use break, continue or return"},
       {"struct", "use one buffer or local for each member"},
-      {"union", "use as_u32(x), as_f32(x) ... to look at the bits of a value"},
-      {"typedef", "use the types of the language: u32, i32, f32 ..."},
+      {"union", "use as_u32(x), as_f32(x) and so on to reinterpret bits"},
+      {"typedef", "use the types of the language, such as u32, i32 and f32"},
       {"enum", "write const NAME = value; for each"},
-      {"static", "leave it away"},
-      {"inline", "leave it away: calls cost nothing here"},
-      {"extern", "leave it away: everything is in one file"},
-      {"void", "leave the result away"},
+      {"static", "remove it"},
+      {"inline", "remove it: all calls are inlined"},
+      {"extern", "remove it: a program is one file"},
+      {"void", "remove the result"},
       {"sizeof", "use len(buffer) for the number of elements"},
-      {"NULL", "there are no pointers here: use an index"},
-      {"printf", "use print(...) with texts and values"},
+      {"NULL", "use an index: there are no pointers"},
+      {"printf", "use print(...) with strings and values"},
       {"function", "write fn name(a: f32) -> f32 { ... }"},
       {"def", "write fn name(a: f32) -> f32 { ... }"},
       {"func", "write fn name(a: f32) -> f32 { ... }"},
@@ -147,10 +148,11 @@ const char *vyre__foreign_word(const char *name, size_t length) {
       {"atomicCAS",
        "use atomic_compare_exchange(buffer[i], expected, desired)"},
       {"atomicExch", "use atomic_exchange(buffer[i], value)"},
-      {"__shared__", "declare it in the kernel's head: shared tile : f32[64];"},
-      {"__local", "declare it in the kernel's head: shared tile : f32[64];"},
+      {"__shared__",
+       "declare it in the kernel's header: shared tile : f32[64];"},
+      {"__local", "declare it in the kernel's header: shared tile : f32[64];"},
       {"__global",
-       "declare it in the kernel's head: buffer x : read f32[] @0;"},
+       "declare it in the kernel's header: buffer x : read f32[] @0;"},
       {"__kernel", "write kernel name workgroup(64)"},
       {"__global__", "write kernel name workgroup(64)"},
       {"fabs", "use abs(x)"},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The table behind the lexer's names. */
+/* Symbol table of the lexer. */
 #ifndef VYRE_LANG_SYMBOLS_H
 #define VYRE_LANG_SYMBOLS_H
 
@@ -7,7 +7,8 @@
 
 #include "lang/lex.h"
 
-/* The first @p count bytes (below 8) as a number; @p readable are there. */
+/* Returns the first @p count bytes (fewer than 8) as a number; @p readable
+ * bytes may be read. */
 static inline uint64_t vyre__name_tail(const char *text, uint32_t count,
                                        uint32_t readable) {
   uint64_t word = 0;
@@ -25,13 +26,13 @@ static inline uint64_t vyre__name_tail(const char *text, uint32_t count,
   return word;
 }
 
-/* What the table compares names by. */
+/* Key by which the table compares names. */
 typedef struct vyre__name_key {
   uint32_t length, hash;
-  uint64_t tail; /* the bytes behind the last eight times some */
+  uint64_t tail; /* bytes after the last full group of eight */
 } vyre__name_key;
 
-enum { VYRE__SHORT_NAME = 7 }; /* most bytes of a name that is all tail */
+enum { VYRE__SHORT_NAME = 7 }; /* longest name that fits into `tail` */
 
 static const uint64_t vyre__name_prime = 0x9E3779B97F4A7C15u;
 
@@ -41,14 +42,15 @@ static inline vyre__name_key vyre__name_key_end(uint32_t length, uint64_t hash,
   return (vyre__name_key){length, (uint32_t)(hash ^ hash >> 32), tail};
 }
 
-/* The key of a name of at most VYRE__SHORT_NAME bytes. */
+/* Returns the key of a name of at most VYRE__SHORT_NAME bytes. */
 static inline vyre__name_key vyre__short_name_key(uint32_t length,
                                                   uint64_t tail) {
   return vyre__name_key_end(length, length * vyre__name_prime, tail);
 }
 
-/* Eight bytes a step: names are short, and this runs once a name in the text.
- * @p readable bytes are there from @p text on, @p length or more. */
+/* Computes the key of a name, eight bytes at a time, because this runs for
+ * every name of the text. @p readable bytes may be read from @p text on; at
+ * least @p length. */
 static inline vyre__name_key vyre__name_key_of(const char *text,
                                                uint32_t length,
                                                uint32_t readable) {
@@ -64,11 +66,12 @@ static inline vyre__name_key vyre__name_key_of(const char *text,
                             vyre__name_tail(text, left, readable));
 }
 
-/* Adds a name that is not there. */
+/* Adds a name that the table does not contain. */
 uint32_t vyre__symbol_add(vyre__symbols *symbols, const char *text,
                           vyre__name_key key);
 
-/* The symbol of a name; 0 without memory (symbols->failed is then set). */
+/* Returns the symbol of a name; 0 if memory is exhausted (sets
+ * symbols->failed). */
 static inline uint32_t vyre__intern(vyre__symbols *symbols, const char *text,
                                     vyre__name_key key) {
   const size_t mask = symbols->slot_count - 1;
@@ -85,7 +88,8 @@ static inline uint32_t vyre__intern(vyre__symbols *symbols, const char *text,
   return vyre__symbol_add(symbols, text, key);
 }
 
-/* The symbol of a name of at most VYRE__SHORT_NAME bytes; 0 if there is none. */
+/* Returns the symbol of a name of at most VYRE__SHORT_NAME bytes; 0 if it is
+ * unknown. */
 static inline uint32_t vyre__find_short_name(const vyre__symbols *symbols,
                                              uint32_t length, uint64_t bytes) {
   const size_t mask = symbols->slot_count - 1;
