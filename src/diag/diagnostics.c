@@ -101,7 +101,7 @@ vyre_code vyre__diagnostics_fail(const vyre_diagnostics *diagnostics,
                            .file = __FILE__,
                            .line = __LINE__};
   const char *label = file && *file ? file : "kernel";
-  if (first->line == 0) { /* there is no source */
+  if (first->line == 0) { /* no source */
     vyre__fail(st, &failure, "%s: %s [%s]", label, first->message, first->rule);
     return VYRE_INVALID_PROGRAM;
   }
@@ -114,7 +114,7 @@ vyre_code vyre__diagnostics_fail(const vyre_diagnostics *diagnostics,
 
 enum {
   WINDOW = 100, /* bytes of a source line that are shown */
-  BEFORE = 40,  /* of them in front of the caret, in a line that is longer */
+  BEFORE = 40,  /* of these, bytes before the caret in a longer line */
 };
 
 typedef struct source_line {
@@ -139,8 +139,8 @@ static bool is_tail(char c) {
   return ((unsigned char)c & 0xC0) == 0x80;
 }
 
-/* Text as it is, but nothing that a terminal would obey: what is no printable
- * character is one question mark, as wide as columns_of counts it. */
+/* Prints text that is safe for terminals: each unprintable character becomes
+ * one question mark, one column wide. */
 static void print_clean(vyre__printer *out, const char *text, size_t length) {
   char buffer[WINDOW];
   size_t count = 0;
@@ -161,14 +161,14 @@ static void print_clean(vyre__printer *out, const char *text, size_t length) {
   vyre__print(out, "%.*s", (int)count, buffer);
 }
 
-/* The columns a run of bytes takes: one for every character. */
+/* Returns the columns of some bytes: one per character. */
 static unsigned columns_of(const char *text, size_t length) {
   unsigned columns = 0;
   for (size_t i = 0; i < length; i++) columns += !is_tail(text[i]);
   return columns;
 }
 
-/* The line and, below, what is meant of it. */
+/* Prints a source line and a marker below it. */
 static void print_excerpt(vyre__printer *out, source_line line, uint32_t number,
                           uint32_t column, uint32_t length) {
   size_t at = column > 0 ? column - 1 : 0;
@@ -190,8 +190,8 @@ static void print_excerpt(vyre__printer *out, source_line line, uint32_t number,
   vyre__print(out, "\n");
 }
 
-static void print_place(vyre__printer *out, const char *file, uint32_t line,
-                        uint32_t column) {
+static void print_location(vyre__printer *out, const char *file, uint32_t line,
+                           uint32_t column) {
   if (!file || !*file) file = "kernel";
   print_clean(out, file, strlen(file));
   vyre__print(out, ":");
@@ -201,7 +201,7 @@ static void print_place(vyre__printer *out, const char *file, uint32_t line,
 static void print_item(vyre__printer *out, const vyre_diagnostic *item,
                        const char *file, const char *source, size_t length) {
   source_line none = {NULL, 0};
-  print_place(out, file, item->line, item->column);
+  print_location(out, file, item->line, item->column);
   vyre__print(out, " error: %s [%s]\n", item->message, item->rule);
   source_line line =
       source && item->line ? find_line(source, length, item->line) : none;
@@ -210,7 +210,7 @@ static void print_item(vyre__printer *out, const vyre_diagnostic *item,
   }
   vyre__print(out, "  Fix: %s\n", item->fix);
   if (!item->note) return;
-  print_place(out, file, item->note_line, item->note_column);
+  print_location(out, file, item->note_line, item->note_column);
   vyre__print(out, " note: %s\n", item->note);
   line = source && item->note_line ? find_line(source, length, item->note_line)
                                    : none;

@@ -39,14 +39,10 @@ TEST(a_finding_shows_its_line) {
 
 TEST(a_second_place_is_shown) {
   check_shown("kernel k\n{\n\tlet a = 1;\n\ta = 2;\n}\n",
-              "k.vyre:4:2: error: 'a' is declared by let and cannot be changed "
-              "[V066]\n"
-              "     4 |  a = 2;\n"
-              "       |  ^~~~~\n"
-              "  Fix: declare it with var instead of let\n"
-              "k.vyre:3:6: note: declared here\n"
-              "     3 |  let a = 1;\n"
-              "       |      ^\n");
+              "k.vyre:4:2: error: 'a' is declared by let and cannot be "
+              "assigned [V066]\n     4 |  a = 2;\n       |  ^~~~~\n  Fix: "
+              "declare it with var instead of let\nk.vyre:3:6: note: declared "
+              "here\n     3 |  let a = 1;\n       |      ^\n");
 }
 
 TEST(a_missing_semicolon_is_shown_where_it_belongs) {

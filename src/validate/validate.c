@@ -12,10 +12,10 @@
 #include "base/status.h"
 #include "diag/diagnostics.h"
 
-/* --- findings ---------------------------------------------------------------*/
+/* --- diagnostics
+ * ------------------------------------------------------------ */
 
-/* How much of the source a caret should stand under: the word that begins
- * there. */
+/* Returns the length for a caret: the word at the start of the node. */
 static uint32_t length_of(const vyre_program *program, vyre__id id) {
   const vyre__node *node = &program->nodes[id];
   switch ((vyre__form)vyre__ops[node->op].form) {
@@ -25,9 +25,9 @@ static uint32_t length_of(const vyre_program *program, vyre__id id) {
     case VYRE__FORM_AXIS:
       return (uint32_t)strlen(vyre__ops[node->op].text) + 2;
     case VYRE__FORM_SET:
-    case VYRE__FORM_LITERAL: /* how it was written, nobody knows any more */
+    case VYRE__FORM_LITERAL: /* its spelling is not known any more */
       return 1;
-    case VYRE__FORM_LOCAL: /* of the kernel: findings are about no other */
+    case VYRE__FORM_LOCAL: /* of the kernel: diagnostics are about its nodes only */
       return (uint32_t)strlen(program->functions[0].locals[node->a].name);
     case VYRE__FORM_CALL:
       return (uint32_t)strlen(program->functions[node->a].name);
@@ -42,14 +42,14 @@ static uint32_t length_of(const vyre_program *program, vyre__id id) {
   return is_word ? (uint32_t)strlen(vyre__ops[node->op].text) : 1;
 }
 
-/* Adds a finding that has everything but its message. */
+/* Adds a diagnostic that has everything but its message. */
 static void add(vyre__validation *v, vyre_diagnostic *finding,
                 const char *format, va_list args) {
   char message[512];
   vsnprintf(message, sizeof message, format, args);
   finding->message = message;
   if (!vyre__diagnostics_add(&v->found, finding)) v->no_memory = true;
-  finding->message = NULL; /* the copy is kept */
+  finding->message = NULL; /* the copy stays */
 }
 
 void vyre__find(vyre__validation *v, const char *rule,
@@ -76,7 +76,7 @@ void vyre__find(vyre__validation *v, const char *rule,
   va_end(args);
 }
 
-/* Adds a finding about the declaration of a buffer. */
+/* Adds a diagnostic about the declaration of a buffer. */
 VYRE__PRINTF(5, 6)
 static void find_buffer(vyre__validation *v, const char *rule, size_t buffer,
                         const char *fix, const char *format, ...) {
@@ -105,9 +105,9 @@ static void check_workgroup(vyre__validation *v) {
     return;
   }
   vyre__find(v, "V108", (vyre__validation_site){0},
-             "use a workgroup of at most 1024 invocations and more of them",
-             "the workgroup of '%.100s' is %u x %u x %u; no device runs more "
-             "than %d invocations in one",
+             "use at most 1024 invocations per workgroup, and more workgroups",
+             "the workgroup of '%.100s' is %u x %u x %u; the maximum is %d "
+             "invocations",
              v->program->name, (unsigned)size[0], (unsigned)size[1],
              (unsigned)size[2], VYRE_MAX_INVOCATIONS);
 }
@@ -120,14 +120,15 @@ static void check_shared(vyre__validation *v) {
     const vyre_buffer_decl *b = &p->buffers[i];
     if (b->kind != VYRE_MEMORY_SHARED) continue;
     uint64_t own = (uint64_t)b->count * vyre_element_size(b->element);
-    bytes += own; /* buffers are few: no overflow */
+    bytes += own; /* at most 1024 buffers: no overflow */
     if (own > most) largest = i;
     if (own > most) most = own;
   }
   if (bytes <= VYRE_MAX_SHARED_BYTES) return;
-  find_buffer(v, "V109", largest, "use smaller tiles, or a global buffer",
-              "the shared buffers of '%.60s' take %llu bytes, '%.60s' alone "
-              "%llu; no device has more than %d for a workgroup",
+  find_buffer(v, "V109", largest,
+              "use smaller shared buffers, or a global buffer",
+              "the shared buffers of '%.60s' have %llu bytes, '%.60s' alone "
+              "%llu; the maximum is %d per workgroup",
               p->name, (unsigned long long)bytes, p->buffers[largest].name,
               (unsigned long long)most, VYRE_MAX_SHARED_BYTES);
 }
@@ -135,19 +136,18 @@ static void check_shared(vyre__validation *v) {
 static void check_inlined(vyre__validation *v) {
   const vyre__function_effects *kernel = &v->effects.functions[0];
   if (kernel->inlined_nodes > VYRE_MAX_INLINED_NODES) {
-    vyre__find(v, "V110", (vyre__validation_site){0},
-               "let functions that call others several times keep the result "
-               "in a variable, or use a loop",
-               "with all calls inlined, '%.100s' has %llu operations; the most "
-               "is %d",
-               v->program->name, (unsigned long long)kernel->inlined_nodes,
-               VYRE_MAX_INLINED_NODES);
+    vyre__find(
+        v, "V110", (vyre__validation_site){0},
+        "store the result of repeated calls in a variable, or use a loop",
+        "with all calls inlined, '%.100s' has %llu operations; the maximum is "
+        "%d",
+        v->program->name, (unsigned long long)kernel->inlined_nodes,
+        VYRE_MAX_INLINED_NODES);
   } else if (kernel->inlined_depth > VYRE_MAX_INLINED_DEPTH) {
     vyre__find(v, "V110", (vyre__validation_site){0},
-               "let fewer functions call each other in a chain, or nest their "
-               "statements less",
+               "shorten the chain of calls, or nest statements less",
                "with all calls inlined, '%.100s' is nested %llu levels deep; "
-               "the most is %d",
+               "the maximum is %d",
                v->program->name, (unsigned long long)kernel->inlined_depth,
                VYRE_MAX_INLINED_DEPTH);
   }
@@ -163,16 +163,16 @@ static void check_outputs(vyre__validation *v) {
     if (v->effects.buffers[i] & writes) continue;
     find_buffer(v, "V107", i,
                 b->access == VYRE_ACCESS_READ
-                    ? "declare it write or read_write and store to it, or take "
-                      "the attribute 'output' away"
-                    : "store to it, or declare it read and without 'output'",
+                    ? "declare it write or read_write and store to it, or "
+                      "remove the attribute 'output'"
+                    : "store to it, or declare it read without 'output'",
                 "buffer '%.100s' is an output of '%.100s', but nothing writes "
                 "it",
                 b->name, v->program->name);
   }
 }
 
-/* "-3": the end of an interval. */
+/* Formats the end of an interval: "-3". */
 static const char *number_text(vyre__wide value, char out[24]) {
   unsigned long long magnitude =
       (unsigned long long)(value < 0 ? -value : value);
@@ -187,7 +187,7 @@ static void report_outside(vyre__validation *v, vyre__id id) {
   vyre__validation_site spot = {.node = node->b};
   char number[24], fix[64];
   if (b->count == 0) {
-    vyre__find(v, "V105", spot, "use an index from 0 on",
+    vyre__find(v, "V105", spot, "use an index of 0 or more",
                "the index of '%.100s' is always negative (at most %s)", b->name,
                number_text(index.hi, number));
     return;
@@ -195,14 +195,15 @@ static void report_outside(vyre__validation *v, vyre__id id) {
   snprintf(fix, sizeof fix, "use an index from 0 to %u",
            (unsigned)b->count - 1);
   vyre__find(v, "V105", spot, fix,
-             "the index of '%.100s' is always outside: it is at %s %s, the "
-             "buffer has %u elements",
+             "the index of '%.100s' is always out of bounds: it is at %s %s, "
+             "but the buffer has %u elements",
              b->name, index.hi < 0 ? "most" : "least",
              number_text(index.hi < 0 ? index.hi : index.lo, number),
              (unsigned)b->count);
 }
 
-/* Whether an access can be outside whatever happens: then its range matters. */
+/* Returns true if an access may always be out of bounds, so that its range is
+ * needed. */
 static bool is_suspect(const vyre_program *program, const vyre__node *node) {
   const uint8_t touches =
       VYRE__OPF_READS | VYRE__OPF_WRITES | VYRE__OPF_ATOMICS;
@@ -212,13 +213,14 @@ static bool is_suspect(const vyre_program *program, const vyre__node *node) {
   bool is_signed = index->type == VYRE_TYPE_I32 || index->type == VYRE_TYPE_I64;
   if (index->op == VYRE__OP_LITERAL) {
     vyre__wide at = vyre__interval_value(index->type, vyre__literal(index));
-    if (at >= 0 && at < count) return false; /* a scalar uniform, above all */
+    if (at >= 0 && at < count)
+      return false; /* in bounds; mostly scalar uniforms */
   }
   return is_signed || count > 0;
 }
 
-/* Collects accesses that are made whatever the data: those under a condition, in
- * a loop, or behind a jump may be guarded, and an access outside does no harm. */
+/* Collects unconditional accesses. Those under a condition, in a loop or
+ * after a jump may be guarded, and an out-of-bounds access is harmless. */
 static void note_certain(vyre__validation *v, vyre__id id) {
   const vyre__node *node = &v->program->nodes[id];
   vyre__id room[3];
@@ -232,7 +234,7 @@ static void note_certain(vyre__validation *v, vyre__id id) {
     case VYRE__OP_IF:
     case VYRE__OP_LAND:
     case VYRE__OP_LOR:
-    case VYRE__OP_SELECT: /* people guard with it, though it evaluates both */
+    case VYRE__OP_SELECT: /* often used as a guard, although it evaluates both values */
       count = 1;
       break;
     default:
@@ -280,25 +282,27 @@ static void check_accesses(vyre__validation *v) {
   }
 }
 
-/* --- statements that are never run ------------------------------------------*/
+/* --- unreachable statements
+ * ------------------------------------------------- */
 
 static bool walk_ends(vyre__validation *v, vyre__id id);
 
-/* Whether control comes to the end of a block. What follows a statement whose
- * end it never reaches is told once. */
+/* Returns true if control reaches the end of a block. Reports the first
+ * unreachable statement. */
 static bool block_ends(vyre__validation *v, vyre__id id) {
   const vyre__node *block = &v->program->nodes[id];
   vyre__id stop = 0;
   for (uint32_t i = 0; i < block->b; i++) {
     vyre__id child = v->program->lists[block->a + i];
     if (stop) {
-      vyre__find(v, "V106",
-                 (vyre__validation_site){child, stop, "never comes past this"},
-                 "remove it, or put what comes before under a condition",
-                 "this statement is never run: control never comes past the "
-                 "'%s' at line %u",
-                 vyre__ops[v->program->nodes[stop].op].text,
-                 (unsigned)vyre__line_of(v, stop));
+      vyre__find(
+          v, "V106",
+          (vyre__validation_site){child, stop, "control never passes this"},
+          "remove it, or make the jump before it conditional",
+          "this statement is unreachable: control never passes the '%s' at "
+          "line %u",
+          vyre__ops[v->program->nodes[stop].op].text,
+          (unsigned)vyre__line_of(v, stop));
       return false;
     }
     if (!walk_ends(v, child)) stop = child;
@@ -369,7 +373,7 @@ static vyre_code find_definitions(vyre__validation *v, vyre_arena *arena,
 }
 
 /* The last node of the kernel at which invocations meet. */
-static vyre__id last_meeting(const vyre_program *program) {
+static vyre__id last_barrier(const vyre_program *program) {
   const uint8_t meets = VYRE__OPF_BARRIER | VYRE__OPF_GRID_BARRIER;
   vyre__id id = program->functions[0].body;
   while (id > 0 && !(vyre__ops[program->nodes[id].op].flags & meets)) id--;
@@ -395,7 +399,7 @@ static vyre_code analyze(vyre__validation *v, vyre_arena *arena,
   if (flags & VYRE__OPF_GRID_BARRIER) {
     VYRE_TRY(find_definitions(v, arena, st));
   }
-  vyre__id last = last_meeting(v->program);
+  vyre__id last = last_barrier(v->program);
   if (last) {
     VYRE_TRY(vyre__uniformity_build_to(v->program, &v->effects, last, arena,
                                        &v->uniformity, st));
@@ -451,10 +455,11 @@ static vyre_code check_plan(const vyre_program *program, vyre_arena *arena,
  * left the near caches meanwhile: asks for them all at once, before the plan is
  * looked at, so that the first walk does not wait for them one by one. */
 static void fetch_nodes(const vyre_program *program) {
-  enum { LINE = 64, MOST = 1 << 13 };
+  enum { LINE = 64, MAX_BYTES = 1 << 13 };
   const char *nodes = (const char *)program->nodes;
   size_t bytes = program->node_count * sizeof *program->nodes;
-  if (bytes > MOST) bytes = MOST; /* what the processor can keep in mind */
+  if (bytes > MAX_BYTES)
+    bytes = MAX_BYTES; /* what the processor can keep in mind */
   for (size_t i = 0; i < bytes; i += LINE) __builtin_prefetch(nodes + i);
 }
 

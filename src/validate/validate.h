@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the files of the validator share. */
+/* Declarations shared by the files of the validator. */
 #ifndef VYRE_VALIDATE_VALIDATE_H
 #define VYRE_VALIDATE_VALIDATE_H
 
@@ -17,22 +17,23 @@ typedef struct vyre__validation {
   vyre__effects effects;
   vyre__uniformity uniformity;
   vyre__ranges ranges;
-  const vyre__id *definitions; /* per local: its value if set once, else 0; with
-                                  grid barriers only */
-  vyre__id *suspects;          /* accesses that could be outside in any case */
+  const vyre__id *
+      definitions; /* per local: its value if it is set once, otherwise 0; computed only for kernels with grid barriers */
+  vyre__id *suspects; /* unconditional accesses that may be out of bounds */
   size_t suspect_count;
   vyre_diagnostics found;
   bool no_memory;
 } vyre__validation;
 
-/* Where a finding is, and what a second place says. Node 0 is the kernel. */
+/* Location of a diagnostic, and an optional note. Node 0 stands for the
+ * kernel. */
 typedef struct vyre__validation_site {
   vyre__id node;
-  vyre__id other;         /* 0: no second place */
+  vyre__id other;         /* 0: no note */
   const char *other_text; /* "declared here" */
 } vyre__validation_site;
 
-/* Adds a finding. @p rule has static storage; texts up to 511 bytes. */
+/* Adds a diagnostic. @p rule has static storage; texts have up to 511 bytes. */
 void vyre__find(vyre__validation *v, const char *rule,
                 vyre__validation_site spot, const char *fix, const char *format,
                 ...) VYRE__PRINTF(5, 6);
@@ -41,7 +42,7 @@ static inline uint32_t vyre__line_of(const vyre__validation *v, vyre__id id) {
   return vyre__source_loc_of(v->program, id).line;
 }
 
-/* V100 to V104: barriers, uniform(), grid barriers. */
+/* Checks V100 to V104: barriers, uniform(), grid barriers. */
 void vyre__check_barriers(vyre__validation *v);
 
 #endif

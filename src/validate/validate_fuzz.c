@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Text that parses and validates runs on the reference: it may run out of fuel
- * or time, it may be a kind of kernel that no device runs yet, and nothing else.
- * Its inlined form validates as well. Every rejection says what to do. */
+/* Fuzzes validation: text that parses and validates runs on the reference
+ * backend. It may exhaust fuel or time, or be of a kind that no device runs
+ * yet; nothing else may fail. Its inlined form must validate as well. Every
+ * rejection must have a fix. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +32,8 @@ static void require_fixes(const vyre_diagnostics *found,
   }
 }
 
-/* Bytes to bind: the declared ones, or a few; 0 if that is too much here. */
+/* Returns the bytes to bind: the declared size, or a few; 0 if that is too
+ * much here. */
 static size_t bytes_of(const vyre_binding *binding) {
   size_t element = binding->element_size ? binding->element_size : 1;
   if (!binding->has_static_byte_len) return element * 7;
@@ -70,7 +72,7 @@ static void run(vyre_pipeline *pipeline) {
   require(code == VYRE_OK || st.fix[0]);
 }
 
-/* Without the print statements' text: a kernel may print a lot. */
+/* Discards the output of print statements, which may be large. */
 static void compile_and_run(vyre_program *program) {
   vyre_device *device = NULL;
   vyre_pipeline *pipeline = NULL;

@@ -77,7 +77,7 @@ typedef struct body_case {
 static const body_case bodies[] = {
     /* indices */
     {"tile[l] = 1;", NULL, 0, NULL},
-    {"tile[64] = 1;", "V105", 9, "at least 64, the buffer has 64 elements"},
+    {"tile[64] = 1;", "V105", 9, "at least 64, but the buffer has 64 elements"},
     {"tile[l + 100] = 1;", "V105", 9, "at least 100"},
     {"tile[l + 1] = 1;", NULL, 0, NULL},
     {"tile[i32(l) - 64] = 1;", "V105", 9, "at most -1"},
@@ -154,7 +154,7 @@ static const body_case files[] = {
      NULL, 0, NULL},
     {"kernel k buffer y : write u32[] @0; shared a : f64[20000]; shared b : "
      "u8[200000]; { y[0] = 1; }",
-     "V109", 1, "take 360000 bytes, 'b' alone 200000"},
+     "V109", 1, "have 360000 bytes, 'b' alone 200000"},
     {"kernel k queue(u32) buffer y : read_write u32[] @0; { y[uniform(item)] = "
      "1; }",
      "V104", 1, "uniform in queue kernel 'k'"},
@@ -190,6 +190,92 @@ TEST(tells_all_findings_in_order) {
   CHECK_HAS(st.message, "V100");
   CHECK_HAS(st.message, "test.vyre:9:");
   vyre_diagnostics_deinit(&found);
+}
+
+/* A body that breaks V101, where its note points, its fix, and the body after
+ * the fix was followed to the letter. */
+typedef struct fix_case {
+  const char *body;
+  uint32_t note_line;
+  const char *fix, *fixed;
+} fix_case;
+
+static const fix_case uniform_fixes[] = {
+    {"for (let a = 0u; a < 4; a++) {\n"
+     "if (y[i] % 4 == a) continue;\n"
+     "if (uniform(y[i]) > 1000) break;\n"
+     "y[i] += a + 1;\n}",
+     10,
+     "move the 'break' at line 11 with its condition, and this uniform(), "
+     "before the 'continue' at line 10",
+     "for (let a = 0u; a < 4; a++) {\n"
+     "if (uniform(y[i]) > 1000) break;\n"
+     "if (y[i] % 4 == a) continue;\n"
+     "y[i] += a + 1;\n}"},
+    {"for (let a = 0u; a < 4; a++) {\n"
+     "let u = uniform(y[i]);\n"
+     "if (y[i] % 4 == a) continue;\n"
+     "if (u > 1000) break;\n"
+     "y[i] += a + 1;\n}",
+     11,
+     "move the 'break' at line 12 with its condition before the 'continue' "
+     "at line 11",
+     "for (let a = 0u; a < 4; a++) {\n"
+     "let u = uniform(y[i]);\n"
+     "if (u > 1000) break;\n"
+     "if (y[i] % 4 == a) continue;\n"
+     "y[i] += a + 1;\n}"},
+    {"for (let a = 0u; a < 4; a++) {\n"
+     "if (y[i] % 4 == a) continue;\n"
+     "y[i] += uniform(i);\n}",
+     10, "compute the uniform() before the 'continue' at line 10",
+     "for (let a = 0u; a < 4; a++) {\n"
+     "let u = uniform(i);\n"
+     "if (y[i] % 4 == a) continue;\n"
+     "y[i] += u;\n}"},
+    {"for (let a = 0u; a < 4; a++) {\n"
+     "if (y[i] % 4 == a) break;\n"
+     "y[i] += uniform(i);\n}",
+     10, "set a variable instead of the 'break' at line 10",
+     "var done = false;\n"
+     "for (let a = 0u; a < 4; a++) {\n"
+     "if (y[i] % 4 == a) done = true;\n"
+     "let u = uniform(i);\n"
+     "if (!done) y[i] += u;\n}"},
+    {"for (let a = 0u; a < 4; a++) {\n"
+     "y[i] += uniform(i);\n"
+     "if (y[i] % 4 == a) return;\n}",
+     11, "set a variable instead of the 'return' at line 11",
+     "var done = false;\n"
+     "for (let a = 0u; a < 4; a++) {\n"
+     "let u = uniform(i);\n"
+     "if (!done) y[i] += u;\n"
+     "if (y[i] % 4 == a) done = true;\n}"},
+    {"if (l > 3) return;\ny[i] = uniform(i);", 9,
+     "compute the uniform() before the 'return' at line 9",
+     "let u = uniform(i);\nif (l > 3) return;\ny[i] = u;"},
+    {"if (l > 3) {\ny[i] = uniform(i);\n}", 9,
+     "compute the uniform() before the 'if' at line 9",
+     "let u = uniform(i);\nif (l > 3) {\ny[i] = u;\n}"},
+    {"if (l > 3 && uniform(i) > 2) y[i] = 1;", 9,
+     "compute the uniform() before the '&&' at line 9",
+     "let u = uniform(i);\nif (l > 3 && u > 2) y[i] = 1;"},
+};
+
+TEST(fixes_for_uniform_work_to_the_letter) {
+  for (size_t i = 0; i < sizeof uniform_fixes / sizeof uniform_fixes[0]; i++) {
+    const fix_case *c = &uniform_fixes[i];
+    vyre_diagnostics found = {0};
+    vyre_status st = {0};
+    CHECK(check_text(kernel_text(c->body), &found, &st) ==
+          VYRE_INVALID_PROGRAM);
+    CHECK_U64(found.count, 1);
+    CHECK_TEXT(found.items[0].rule, "V101");
+    CHECK_U64(found.items[0].note_line, c->note_line);
+    CHECK_HAS(found.items[0].fix, c->fix);
+    vyre_diagnostics_deinit(&found);
+    CHECK(check_text(kernel_text(c->fixed), NULL, &st) == VYRE_OK);
+  }
 }
 
 /* Guards that stand for very many others, by definitions or by nesting, and jumps
@@ -350,6 +436,7 @@ TEST_MAIN(TEST_ENTRY(hostile_guards_are_judged_in_bounded_work),
           TEST_ENTRY(every_rule_has_examples_that_are_right),
           TEST_ENTRY(judges_bodies), TEST_ENTRY(judges_files),
           TEST_ENTRY(tells_all_findings_in_order),
+          TEST_ENTRY(fixes_for_uniform_work_to_the_letter),
           TEST_ENTRY(limits_what_inlining_makes),
           TEST_ENTRY(needs_no_diagnostics),
           TEST_ENTRY(names_the_kernel_where_there_is_no_source),
