@@ -9,13 +9,14 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-/* A call: who, and how deep it sits in the caller. */
+/* Call: the callee, and its nesting in the caller. */
 typedef struct edge {
   uint32_t callee, depth;
 } edge;
 
-/* How deep something is nested: its statement's block, in nodes, in loops. Small:
- * there is one for every node, and nothing is deeper than VYRE__MAX_DEPTH. */
+/* Nesting depth of a node: of its statement's block, in nodes, in loops.
+ * Stored in small types because there is one per node, and no depth exceeds
+ * VYRE__MAX_DEPTH. */
 typedef struct depths {
   uint16_t block;
   uint8_t nodes, loops;
@@ -27,11 +28,11 @@ typedef struct survey {
   const vyre_program *program;
   uint8_t *buffers;
   depths *depths; /* per node */
-  edge *edges;    /* of all functions, one run each */
+  edge *edges;    /* of all functions, one range each */
   size_t edge_count;
 } survey;
 
-/* What few nodes are. */
+/* Records properties that few nodes have. */
 static inline void note_rare(survey *s, vyre__function_effects *now,
                              const vyre__node *node, depths at) {
   switch ((vyre__op)node->op) {
@@ -54,8 +55,8 @@ static inline void note_rare(survey *s, vyre__function_effects *now,
   }
 }
 
-/* Where the statements of an inlined call in the operands of a node would
- * stand; those that are behind && or || stand deeper. */
+/* Returns the depth of the statements of an inlined call in the operands of a
+ * node; calls after && or || are deeper. */
 static uint16_t block_of(const vyre__node *node, depths at) {
   if (node->op == VYRE__OP_BLOCK) return at.nodes;
   if (node->op == VYRE__OP_WHILE) return (uint16_t)(at.nodes + 1);
@@ -81,7 +82,7 @@ static inline void look(survey *s, vyre__function_effects *now, vyre__id id) {
   note_rare(s, now, node, at);
   uint32_t count = vyre__children(s->program, node, room, &ids);
   if (count == 0) return;
-  if (at.nodes == now->depth) now->depth++; /* for leaves: see below */
+  if (at.nodes == now->depth) now->depth++; /* leaves; see below */
   depths inside = {block_of(node, at), (uint8_t)(at.nodes + 1), at.loops};
   for (uint32_t i = 0; i < count; i++) s->depths[ids[i]] = inside;
   if (node->op == VYRE__OP_LAND || node->op == VYRE__OP_LOR) {
@@ -89,10 +90,9 @@ static inline void look(survey *s, vyre__function_effects *now, vyre__id id) {
   }
 }
 
-/* Children come before their parents, and a function's nodes lie together, so
- * going backwards passes every node once and knows how deep it is. Literals and
- * locals, which are half of all, do nothing, and their parents know their depth.
- */
+/* Walks the nodes of a function backwards: children come before their
+ * parents, so the depth of a node is known when it is reached. Literals and
+ * locals, half of all nodes, need no visit; their parents count their depth. */
 static void look_at_function(survey *s, vyre__function_effects *out,
                              vyre__id body, vyre__id before) {
   vyre__function_effects now = {.around = out->around, .nodes = body - before};
@@ -110,12 +110,13 @@ static uint64_t add_capped(uint64_t a, uint64_t b) {
   return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* All callees are done. */
+/* Adds up the effects of a function and its callees, which are done. */
 static void sum_up(vyre__function_effects *all, uint32_t function,
                    const edge *edges, size_t count) {
   vyre__function_effects *own = &all[function];
   own->inlined_nodes = own->nodes;
-  own->inlined_depth = own->depth + (count ? 4 : 0); /* what stands around */
+  own->inlined_depth =
+      own->depth + (count ? 4 : 0); /* statements around an inlined body */
   for (size_t i = 0; i < count; i++) {
     const vyre__function_effects *callee = &all[edges[i].callee];
     own->flags |= callee->flags;
@@ -129,23 +130,23 @@ static void sum_up(vyre__function_effects *all, uint32_t function,
   }
 }
 
-/* Scratch of the walk over the calls, which may be deeper than the C stack. */
+/* Stack for the walk over the calls, whose depth might exceed the C stack. */
 typedef struct frame {
   uint32_t function;
-  size_t next; /* edge to follow */
+  size_t next; /* next edge to follow */
 } frame;
 
 typedef struct order_walk {
   const edge *edges;
-  const size_t *first; /* per function and one more: its run of edges */
+  const size_t *first; /* per function and one more: its range of edges */
   frame *stack;
   bool *seen;
   uint32_t *order;
   uint32_t count;
 } order_walk;
 
-/* Post-order from one function. There are no cycles: recursion is refused when
- * a program is made. */
+/* Visits functions in post-order. There are no cycles, because programs with
+ * recursion are rejected. */
 static void visit_calls(order_walk *w, uint32_t root,
                         vyre__function_effects *all) {
   size_t depth = 0;
@@ -183,7 +184,7 @@ typedef struct effects_room {
 static bool make_room(effects_room *room, const vyre_program *program,
                       vyre_arena *arena) {
   size_t functions = program->function_count;
-  size_t calls = functions > 1 ? program->node_count : 0; /* at most */
+  size_t calls = functions > 1 ? program->node_count : 0; /* upper limit */
   room->functions =
       vyre__arena_array(arena, functions, sizeof *room->functions);
   room->order = vyre__arena_array(arena, functions, sizeof *room->order);
@@ -223,7 +224,7 @@ vyre_code vyre__effects_build(const vyre_program *program, vyre_arena *arena,
   for (uint32_t f = 0; f < program->function_count; f++) {
     const vyre__function *function = &program->functions[f];
     room.first[f] = s.edge_count;
-    if (f > 0) { /* the kernel itself is inlined nowhere */
+    if (f > 0) { /* the kernel is never inlined */
       room.functions[f].around = vyre__inline_shape_of(program, function).depth;
     }
     look_at_function(&s, &room.functions[f], function->body, before);

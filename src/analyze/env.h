@@ -1,29 +1,28 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What an analysis knows about each local, and what the arms of an `if` make of
- * it. Changes are logged, so that taking them back and joining two arms costs
- * what was changed, not what there is.
+/* Facts of an analysis about each local, and how the arms of an `if` change
+ * them. Changes are logged, so that undoing them and joining two arms costs
+ * time proportional to the changes, not to the number of locals.
  *
- * A file that includes this has defined before: `fact`, what is known of a
- * local, and `fact join(fact, fact)`, what is known when either may hold. */
+ * The including file first defines `fact`, the knowledge about a local, and
+ * `fact join(fact, fact)`, the knowledge if either may hold. */
 #ifndef VYRE_ANALYZE_ENV_H
 #define VYRE_ANALYZE_ENV_H
 
 #include "base/memory.h"
 
-/* A local got another fact: what it was before, and for the arm of an `if` that
- * was left, what it was at its end. */
+/* Logged change of a local: its fact before, and at the end of an `if` arm. */
 typedef struct change {
   uint32_t local;
-  bool is_last; /* of its local in the arm: `at_end` counts */
+  bool is_last; /* last change of its local in the arm: `at_end` is valid */
   fact before, at_end;
 } change;
 
 typedef struct env {
   vyre_allocator allocator;
   fact *locals;
-  uint32_t *seen; /* per local: stamp of the merge that saw it; zeroed */
+  uint32_t *seen; /* per local: number of the merge that saw it; starts at 0 */
   uint32_t stamp;
-  uint32_t nesting; /* of ifs and loops: outside nothing is taken back */
+  uint32_t nesting; /* open ifs and loops; 0: changes need no log */
   change *changes;
   size_t change_count, change_capacity;
   bool no_memory;
@@ -47,7 +46,7 @@ static void env_set(env *e, uint32_t local, fact value) {
   e->locals[local] = value;
 }
 
-/* An if or a loop begins, and ends. */
+/* Begins and ends an if or a loop. */
 static void env_open(env *e) {
   e->nesting++;
 }
@@ -56,20 +55,20 @@ static void env_close(env *e) {
   if (--e->nesting == 0) e->change_count = 0;
 }
 
-/* All locals as they were before changes [begin, end). */
+/* Restores all locals to their facts before changes [begin, end). */
 static void env_take_back(env *e, size_t begin, size_t end) {
   for (size_t i = end; i > begin; i--) {
     e->locals[e->changes[i - 1].local] = e->changes[i - 1].before;
   }
 }
 
-/* As above, and forgets the changes. */
+/* Undoes the changes from @p begin on and drops them from the log. */
 static void env_rewind(env *e, size_t begin) {
   env_take_back(e, begin, e->change_count);
   e->change_count = begin;
 }
 
-/* The first arm of an `if` ends: remembers its locals, takes its changes back. */
+/* Ends the first arm of an `if`: stores its facts and undoes its changes. */
 static void env_leave_arm(env *e, size_t begin, size_t end) {
   uint32_t stamp = ++e->stamp;
   for (size_t i = end; i > begin; i--) {
@@ -81,8 +80,8 @@ static void env_leave_arm(env *e, size_t begin, size_t end) {
   env_take_back(e, begin, end);
 }
 
-/* Control comes from both arms: the first one's changes are [begin, middle), the
- * second one's all that follow. */
+/* Joins two arms that both reach the end. The changes of the first are
+ * [begin, middle), those of the second follow. */
 static void env_join_arms(env *e, size_t begin, size_t middle) {
   uint32_t stamp = ++e->stamp;
   for (size_t i = begin; i < middle; i++) {
@@ -99,7 +98,8 @@ static void env_join_arms(env *e, size_t begin, size_t middle) {
   }
 }
 
-/* Control comes from the first arm alone. */
+/* Keeps the facts of the first arm, because control does not reach the end of
+ * the second. */
 static void env_take_first_arm(env *e, size_t begin, size_t middle) {
   env_take_back(e, middle, e->change_count);
   for (size_t i = begin; i < middle; i++) {

@@ -12,14 +12,17 @@
 enum {
   HAS_CALL = 1,
   HAS_RETURN = 2,
-  HAS_EFFECT = 4, /* or sees one: a load, an atomic, a uniform() */
+  HAS_EFFECT =
+      4, /* has or observes an effect: a load, an atomic, a uniform() */
 };
 
 enum { MAX_GUARDS = 4 };
 
-/* --- the shape of a function ------------------------------------------------*/
+/* --- form of a function
+ * ----------------------------------------------------- */
 
-/* Two things that a search of statements can look for. */
+/* Returns true if a statement contains a return, or with @p only_in_loops one
+ * inside a loop. */
 static bool has_return(const vyre_program *program, vyre__id id,
                        bool only_in_loops) {
   const vyre__node *node = &program->nodes[id];
@@ -36,8 +39,7 @@ static bool has_return(const vyre_program *program, vyre__id id,
   return false;
 }
 
-/* Whether control never comes to the end of a statement, as far as that is
- * plain to see. */
+/* Returns true if control clearly never reaches the end of a statement. */
 static bool always_leaves(const vyre_program *program, vyre__id id) {
   const vyre__node *node = &program->nodes[id];
   if (node->op == VYRE__OP_RETURN) return true;
@@ -49,15 +51,16 @@ static bool always_leaves(const vyre_program *program, vyre__id id) {
          always_leaves(program, program->lists[node->a + node->b - 1]);
 }
 
-/* `if (c) { ... return x; }` with more behind it: the rest becomes its else. */
+/* Returns true for `if (c) { ... return x; }`: the statements after it become
+ * its else. */
 static bool is_guard(const vyre_program *program, vyre__id id) {
   const vyre__node *node = &program->nodes[id];
   return node->op == VYRE__OP_IF && node->c == 0 &&
          always_leaves(program, node->b);
 }
 
-/* Whether all returns in a statement at the end of a function can become
- * assignments; counts the guards on the way. */
+/* Returns true if all returns in a statement at the end of a function can
+ * become assignments; counts the guards on the way. */
 static bool returns_nest(const vyre_program *program, vyre__id id,
                          uint32_t *guards) {
   const vyre__node *node = &program->nodes[id];
@@ -103,13 +106,13 @@ vyre__inline_shape vyre__inline_shape_of(const vyre_program *program,
 
 /* --- the inliner ------------------------------------------------------------*/
 
-/* The function whose statements are being copied. */
+/* Function whose statements are being copied. */
 typedef struct frame {
   const vyre__function *function;
   vyre__inline_shape shape;
-  uint32_t *locals; /* to those of the result */
+  uint32_t *locals; /* indices in the result */
   uint32_t result, done;
-  uint32_t loops; /* of its own around the statement */
+  uint32_t loops; /* its own loops around the statement */
   bool is_kernel;
 } frame;
 
@@ -118,9 +121,9 @@ typedef struct inliner {
   vyre__ir_builder maker;
   vyre_arena scratch;
   uint8_t *has;    /* per node: HAS_* */
-  uint32_t unique; /* for names */
+  uint32_t unique; /* makes names unique */
   bool no_memory;
-  char message[256]; /* the first complaint */
+  char message[256]; /* first error */
 } inliner;
 
 static vyre__id copy_value(inliner *in, frame *f, vyre__id id);
@@ -151,13 +154,13 @@ static void assign(inliner *in, uint32_t local, vyre__id value) {
   vyre__statement(&in->maker, vyre__ir_build_assign(&in->maker, local, value));
 }
 
-/* A value that must be computed here and not later. */
-static vyre__id keep(inliner *in, vyre__id value) {
+/* Stores a value in a `let`, because it must be computed here and not later. */
+static vyre__id store_in_let(inliner *in, vyre__id value) {
   return vyre__ir_build_local(&in->maker, add_local(in, "t", false, value));
 }
 
-/* Child @p index; kept if what comes after it has a call, in front of which the
- * statements of the function will stand. */
+/* Copies child @p index. If a later child contains a call, the value goes to
+ * a `let` before the inlined statements. */
 static vyre__id copy_operand(inliner *in, frame *f, vyre__id id,
                              uint32_t index) {
   uint32_t count = vyre__child_count(in->program, id);
@@ -171,14 +174,15 @@ static vyre__id copy_operand(inliner *in, frame *f, vyre__id id,
   bool can_wait = (in->has[child] & (HAS_CALL | HAS_EFFECT)) == 0;
   if (!call_follows || can_wait) return value;
   at_place_of(in, child);
-  return keep(in, value);
+  return store_in_let(in, value);
 }
 
 /* --- calls ------------------------------------------------------------------*/
 
 static void copy_tail(inliner *in, frame *f, vyre__id id);
 
-/* The statements of a block from @p first on, at the end of the function. */
+/* Copies the statements of a block from @p first on, at the end of a
+ * function. */
 static void copy_tail_of(inliner *in, frame *f, vyre__id block,
                          uint32_t first) {
   uint32_t count = vyre__child_count(in->program, block);
@@ -212,7 +216,7 @@ static vyre__id tail_block(inliner *in, frame *f, vyre__id id) {
   return vyre__block_end(&in->maker, mark);
 }
 
-/* The last statement of a function whose returns become if/else. */
+/* Copies the last statement of a function whose returns become if/else. */
 static void copy_tail(inliner *in, frame *f, vyre__id id) {
   const vyre__node *node = node_at(in, id);
   if (node->op == VYRE__OP_BLOCK) {
@@ -236,7 +240,8 @@ static void copy_statements(inliner *in, frame *f, vyre__id block,
   }
 }
 
-/* `for (once = 0; once < 1; once += 1) { body }`, to break out of. */
+/* Wraps a body in `for (once = 0; once < 1; once += 1)`, so that a return can
+ * become a break. */
 static void copy_once(inliner *in, frame *f) {
   vyre__ir_builder *m = &in->maker;
   vyre__for loop;
@@ -253,7 +258,8 @@ static void copy_once(inliner *in, frame *f) {
   vyre__statement(m, made);
 }
 
-/* The value of a call whose parameters are set. */
+/* Copies the body of a called function, after its parameters were set.
+ * Returns the value of the call. */
 static vyre__id copy_body(inliner *in, frame *f) {
   vyre__ir_builder *m = &in->maker;
   const vyre__function *function = f->function;
@@ -304,7 +310,7 @@ static vyre__id copy_call(inliner *in, frame *f, vyre__id id) {
 
 /* --- values -----------------------------------------------------------------*/
 
-/* a && b with a call in b: `var t = a; if (t) t = b;` */
+/* Copies a && b with a call in b as `var t = a; if (t) t = b;`. */
 static vyre__id copy_short_circuit(inliner *in, frame *f, vyre__id id) {
   vyre__ir_builder *m = &in->maker;
   const vyre__node *node = node_at(in, id);
@@ -410,8 +416,8 @@ static void leave_if(inliner *in, vyre__id condition) {
   vyre__statement(m, vyre__ir_build_if(m, condition, then, 0));
 }
 
-/* A loop that a return has left: the next one around must be left, too. */
-static void pass_return_on(inliner *in, const frame *f, vyre__id loop) {
+/* After a loop that a return left: also leaves the enclosing loop. */
+static void propagate_return(inliner *in, const frame *f, vyre__id loop) {
   if (f->is_kernel || !(in->has[loop] & HAS_RETURN)) return;
   leave_if(in, vyre__ir_build_local(&in->maker, f->done));
 }
@@ -435,7 +441,7 @@ static void copy_for(inliner *in, frame *f, vyre__id id) {
   vyre__id body = copy_block(in, f, vyre__for_of(in->program, id).body);
   f->loops--;
   vyre__statement(m, vyre__for_end(m, &loop, body));
-  pass_return_on(in, f, id);
+  propagate_return(in, f, id);
 }
 
 static void copy_while(inliner *in, frame *f, vyre__id id) {
@@ -460,7 +466,7 @@ static void copy_while(inliner *in, frame *f, vyre__id id) {
   vyre__id made = vyre__while_end(m, condition, body);
   if (made && calls) m->nodes[made].aux = VYRE__WHILE_TESTS_INSIDE;
   vyre__statement(m, made);
-  pass_return_on(in, f, id);
+  propagate_return(in, f, id);
 }
 
 static void copy_return(inliner *in, frame *f, vyre__id id) {
@@ -569,7 +575,8 @@ static void copy_statement(inliner *in, frame *f, vyre__id id) {
   }
 }
 
-/* --- the whole --------------------------------------------------------------*/
+/* --- program
+ * ---------------------------------------------------------------- */
 
 /* Children come before their parents, so one pass is enough. */
 static void mark_nodes(inliner *in) {
@@ -617,11 +624,11 @@ static vyre_code seal(inliner *in, uint32_t function,
                            in->maker.node_count);
   }
   if (in->maker.error_count > 0) {
-    return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
-                     "let fewer functions call each other, or make them "
-                     "smaller",
-                     "'%.60s' cannot be inlined: %.200s", in->program->name,
-                     in->message);
+    return VYRE_FAIL(
+        st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
+        "call fewer functions from each other, or make them smaller",
+        "cannot inline the functions of '%.60s': %.200s", in->program->name,
+        in->message);
   }
   return vyre__canonicalize(&in->maker, function, kernel, allocator, out, st);
 }

@@ -40,7 +40,7 @@ interval vyre__interval_join(interval a, interval b) {
   return (interval){least(a.lo, b.lo), most(a.hi, b.hi)};
 }
 
-/* What does not fit wraps, and then anything can come out. */
+/* A result that does not fit wraps and may then be any value of the type. */
 static interval fit(vyre_type type, interval a) {
   interval full = vyre__interval_full(type);
   return vyre__interval_inside(a, full) ? a : full;
@@ -140,14 +140,16 @@ static interval product(vyre_type type, interval a, interval b) {
   return fit(type, vyre__interval_join(x, y));
 }
 
-/* x / 0 is all ones; a negative divisor is not worth its cases. */
+/* x / 0 is all ones. Negative divisors give the full interval; they are rare.
+ */
 static interval quotient(vyre_type type, interval a, interval b) {
   if (b.lo <= 0) return vyre__interval_full(type);
   return (interval){least(a.lo / b.lo, a.lo / b.hi),
                     most(a.hi / b.lo, a.hi / b.hi)};
 }
 
-/* Has the sign of the dividend, and is smaller than the divisor; x % 0 is 0. */
+/* The result has the sign of the dividend and is smaller than the divisor; x
+ * % 0 is 0. */
 static interval remainder_of(interval a, interval b) {
   if (a.lo >= 0 && b.lo > a.hi) return a;
   wide last =
@@ -163,7 +165,7 @@ static interval both_bits(vyre_type type, interval a, interval b) {
   return vyre__interval_full(type);
 }
 
-/* | and ^ set no bit above the highest of both. */
+/* | and ^ set no bit above the highest bit of both operands. */
 static interval either_bits(vyre_type type, interval a, interval b,
                             bool is_or) {
   if (a.lo < 0 || b.lo < 0) return vyre__interval_full(type);
@@ -179,7 +181,7 @@ static interval shifted_left(vyre_type type, interval a, interval count) {
   return fit(type, (interval){a.lo << (int)count.lo, a.hi << (int)count.hi});
 }
 
-/* Towards 0, or -1: a count modulo the width can do no more. */
+/* Shifts move values towards 0 or -1; counts are taken modulo the width. */
 static interval shifted_right(vyre_type type, interval a, interval count) {
   interval by = {0, width_of(type) - 1};
   if (count.hi < width_of(type)) by = count;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Whether one term is less than another. A search backwards from the question:
- * bounded in depth and in steps, so that it stays cheap where it fails.
+/* Proves that one term is less than another, by a backward search with
+ * limited depth and steps, so that failing is cheap.
  *
- * A wrong answer here is an access out of bounds. Everything is said about
- * integers, not about what is left of them in 32 bits: where an operation is
- * taken apart, its rule shows that it did not wrap. */
+ * A wrong proof causes an out-of-bounds access. All rules are about
+ * mathematical integers, not about values modulo 2^32: a rule that decomposes
+ * an operation shows that the operation did not wrap. */
 #include "analyze/terms.h"
 
 typedef vyre__term term;
@@ -23,8 +23,8 @@ static bool is_natural(const vyre__terms *t, term id) {
   return t->items[id].range.lo >= 0;
 }
 
-/* Whether all values up to b are values of the type that @p id is computed in:
- * if sum or product come to b or less, they did not wrap. */
+/* Returns true if all values up to b fit the type of @p id. Then a sum or
+ * product of at most b did not wrap. */
 static bool has_room(const vyre__terms *t, term id, term b) {
   vyre__interval full = vyre__interval_full((vyre_type)t->items[id].type);
   return range_of(t, b).hi <= full.hi;
@@ -32,9 +32,9 @@ static bool has_room(const vyre__terms *t, term id, term b) {
 
 /* --- rows of a matrix -------------------------------------------------------*/
 
-/* (y + 1) * w <= b, for w >= 1: y is below some h with h * w <= b. That is so for
- * the quotient of b, or of something smaller, by w; and by a guard that says so
- * of a product that does not wrap. */
+/* Proves (y + 1) * w <= b for w >= 1: y is below some h with h * w <= b. That
+ * holds for the quotient by w of b or of something smaller, and for a guard
+ * about a product that does not wrap. */
 static bool row_fits(vyre__terms *t, term y, term w, term b, int depth) {
   int tries = QUOTIENTS;
   for (term h = t->items[w].divided; h && tries > 0; tries--) {
@@ -64,9 +64,9 @@ static bool row_fits(vyre__terms *t, term y, term w, term b, int depth) {
   return false;
 }
 
-/* y * w + x + by <= b, where @p row is y * w and x may be none: x + by <= w and
- * (y + 1) * w <= b. Then w is at least 1, and nothing wraps, because the sum does
- * not come to more than b. */
+/* Proves y * w + x + by <= b, where @p row is y * w and x may be 0: x + by <=
+ * w and (y + 1) * w <= b. Then w >= 1, and nothing wraps because the sum is
+ * at most b. */
 static bool rows(vyre__terms *t, term row, term x, wide by, term b, int depth) {
   const info product = t->items[row];
   if (product.op != VYRE__OP_MUL || !has_room(t, row, b)) return false;
@@ -81,8 +81,7 @@ static bool rows(vyre__terms *t, term row, term x, wide by, term b, int depth) {
   return false;
 }
 
-/* The summands of a sum, modulo what its type wraps at; 0 if there are too
- * many. */
+/* Returns the summands of a sum, modulo its type; 0 if there are too many. */
 static int summands(const vyre__terms *t, term sum, term out[3]) {
   uint8_t type = t->items[sum].type;
   int count = 1;
@@ -100,8 +99,8 @@ static int summands(const vyre__terms *t, term sum, term out[3]) {
   return count;
 }
 
-/* One summand is a row, the others together are a column: modulo the type it is
- * all the same in which order they were added. */
+/* Tries each summand as a row and the others as a column. The order of the
+ * additions does not matter modulo the type. */
 static bool rows_of_sum(vyre__terms *t, term sum, wide by, term b, int depth) {
   term parts[3] = {0, 0, 0};
   int count = summands(t, sum, parts);
@@ -120,8 +119,8 @@ static bool rows_of_sum(vyre__terms *t, term sum, wide by, term b, int depth) {
 
 /* --- the left side is an operation ------------------------------------------*/
 
-/* p + q. If the sum is shown to come to b - by or less, with both natural, it is
- * a value of its type and did not wrap. */
+/* Handles p + q. If the sum of two natural numbers is proven to be at most b
+ * - by, it fits its type and did not wrap. */
 static bool sum_at_most(vyre__terms *t, term a, wide by, term b, int depth) {
   const info sum = t->items[a];
   if (by < 0 || !has_room(t, a, b)) return false;
@@ -129,7 +128,7 @@ static bool sum_at_most(vyre__terms *t, term a, wide by, term b, int depth) {
   for (int order = 0; order < 2; order++) {
     term p = order ? sum.b : sum.a, q = order ? sum.a : sum.b;
     if (at_most(t, p, by + range_of(t, q).hi, b, depth)) return true;
-    /* q <= b - p, which is known not to be below 0 */
+    /* q <= b - p, which is known to be at least 0 */
     uint32_t operands[3] = {b, p, 0};
     term rest =
         vyre__terms_find(t, VYRE__OP_SUB, (vyre_type)sum.type, operands);
@@ -140,8 +139,8 @@ static bool sum_at_most(vyre__terms *t, term a, wide by, term b, int depth) {
   return rows_of_sum(t, a, by, b, depth);
 }
 
-/* p - q. Of naturals, it is what it seems unless it is below 0 in a type that has
- * no such values. */
+/* Handles p - q. For natural numbers it is exact, unless it is negative in an
+ * unsigned type. */
 static bool difference_at_most(vyre__terms *t, term a, wide by, term b,
                                int depth) {
   const info difference = t->items[a];
@@ -152,7 +151,7 @@ static bool difference_at_most(vyre__terms *t, term a, wide by, term b,
   return at_most(t, p, by - range_of(t, q).lo, b, depth);
 }
 
-/* select(c, p, q): each by itself, knowing which it is. */
+/* Handles select(c, p, q): proves each arm under its condition. */
 static bool choice_at_most(vyre__terms *t, const info *choice, wide by, term b,
                            int depth) {
   for (int arm = 0; arm < 2; arm++) {
@@ -210,7 +209,7 @@ static bool at_most_right(vyre__terms *t, term a, wide by, term b, int depth) {
     case VYRE__OP_MAX:
       return at_most(t, a, by, i.a, depth) || at_most(t, a, by, i.b, depth);
     case VYRE__OP_SUB:
-      /* a + by + q <= p: q is not more than p, and p - q did not wrap */
+      /* a + by + q <= p: q is at most p, and p - q did not wrap */
       if (!is_natural(t, i.b) || range_of(t, a).lo + by < 0) return false;
       return at_most(t, a, by + range_of(t, i.b).hi, i.a, depth);
     case VYRE__OP_ADD:
@@ -227,7 +226,8 @@ static bool at_most_right(vyre__terms *t, term a, wide by, term b, int depth) {
 
 /* --- the search -------------------------------------------------------------*/
 
-/* By a guard: a + f.by <= q, and q does the rest; or p does, and p + f.by <= b. */
+/* Uses a guard: a + f.by <= q, then the rest from q; or from p, with p + f.by
+ * <= b. */
 static bool by_guards(vyre__terms *t, term a, wide by, term b, int depth) {
   for (uint32_t f = t->items[a].above; f && t->budget;) {
     const vyre__term_fact fact = t->facts[f];
@@ -242,7 +242,7 @@ static bool by_guards(vyre__terms *t, term a, wide by, term b, int depth) {
   return false;
 }
 
-/* Whether a + by <= b. */
+/* Proves a + by <= b. */
 static bool at_most(vyre__terms *t, term a, wide by, term b, int depth) {
   if (t->budget == 0) return false;
   t->budget--;

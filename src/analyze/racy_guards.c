@@ -11,14 +11,14 @@
 
 typedef struct marker {
   const vyre_program *program;
-  vyre__uniformity plain;    /* memory stays as it is */
-  vyre__uniformity changing; /* it may change */
+  vyre__uniformity plain;    /* assuming that memory does not change */
+  vyre__uniformity changing; /* assuming that it may change */
   uint8_t *bits;
 } marker;
 
-/* Returns true if the kernel has a barrier, and loads that can differ between
- * invocations only if memory changes: otherwise all guards are steady. */
-static bool is_concerned(const vyre_program *program) {
+/* Returns true if the kernel has a barrier and loads that differ between
+ * invocations only if memory changes. Otherwise no guard is racy. */
+static bool needs_marks(const vyre_program *program) {
   bool has_barrier = false, has_load = false;
   for (vyre__id id = 1; id < program->node_count; id++) {
     const vyre__node *node = &program->nodes[id];
@@ -31,8 +31,8 @@ static bool is_concerned(const vyre_program *program) {
   return has_barrier && has_load;
 }
 
-/* Returns true if validation takes @p value to be the same for a workgroup, and it
- * is not when memory changes. */
+/* Returns true if validation considers @p value uniform in a workgroup,
+ * although it is not when memory changes. */
 static bool may_differ(const marker *m, vyre__id value) {
   return m->plain.value[value] <= VYRE__LEVEL_GROUP &&
          m->changing.value[value] > VYRE__LEVEL_GROUP;
@@ -50,8 +50,9 @@ static void mark_guard(marker *m, vyre__id id) {
   if (start) m->bits[id] |= VYRE__RACY_START;
 }
 
-/* Marks what is in @p id. Returns true if the workgroup may decide as one about
- * what is around: there is a barrier in it, or a jump past one. */
+/* Marks the guards inside @p id. Returns true if it contains a barrier or a
+ * jump past one: then the workgroup takes one common decision about the
+ * statement around it. */
 static bool mark(marker *m, vyre__id id) {
   const vyre__node *node = &m->program->nodes[id];
   vyre__id room[3];
@@ -81,7 +82,7 @@ vyre_code vyre__racy_guards_build(const vyre_program *program,
   marker m = {.program = program};
   vyre__effects effects;
   *out = NULL;
-  if (!is_concerned(program)) return VYRE_OK;
+  if (!needs_marks(program)) return VYRE_OK;
   m.bits = vyre__arena_array(arena, program->node_count, 1);
   if (!m.bits) {
     return vyre__no_memory(st, "vyre__racy_guards_build", "nodes",

@@ -9,8 +9,8 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-/* A value: its interval, and of which buffers' lengths it stays below (< len)
- * or within (<= len), a bit each for the first 64 buffers. */
+/* Fact about a value: its interval, and the buffers whose length it is below
+ * (< len) or at most (<= len), one bit for each of the first 64 buffers. */
 typedef struct fact {
   vyre__interval range;
   uint64_t below, within;
@@ -23,9 +23,9 @@ static fact join(fact a, fact b) {
 
 #include "analyze/env.h"
 
-/* Besides locals, facts are kept for what else a guard can be about and does not
- * change: ids, lengths, scalar uniforms. They are "subjects", after the locals:
- * 9 for the axes of three ids, then two for each buffer. */
+/* Analysis state. Besides locals, facts exist for other unchanging operands
+ * of guards: ids, lengths, scalar uniforms. These "subjects" follow the
+ * locals: 9 for the axes of three ids, then two per buffer. */
 typedef struct walker {
   const vyre_program *program;
   const uint32_t *workgroup;
@@ -33,13 +33,13 @@ typedef struct walker {
   vyre__id *definition; /* per local: value of an immutable one */
   vyre__range *nodes;
   uint8_t *flags;
-  const uint8_t *unsteady; /* as vyre__ranges has it */
-  unsigned budget; /* conditions that the guard at hand may still follow */
-  unsigned loops;  /* around, whose bodies are walked several times */
-  bool thorough;   /* who asks wants to know, and has time */
+  const uint8_t *unsteady; /* see vyre__ranges */
+  unsigned budget; /* conditions that the current guard may still follow */
+  unsigned loops;  /* enclosing loops whose bodies are walked several times */
+  bool thorough;   /* includes analyses that take more time */
   bool has_doubts; /* an access was not proven */
-  bool quiet;      /* looking again: nothing is written down */
-  bool reachable;  /* the end of the statement just walked */
+  bool quiet;      /* re-evaluation: records nothing */
+  bool reachable;  /* control reaches the end of the last statement */
 } walker;
 
 enum { NO_SUBJECT = UINT32_MAX };
@@ -113,7 +113,7 @@ static fact element_fact(const vyre_buffer_decl *buffer) {
   return f;
 }
 
-/* A dispatch whose ids do not fit in u32 is refused. */
+/* Dispatches whose ids do not fit u32 are rejected. */
 static fact axis_fact(const walker *w, vyre__op op, uint8_t axis) {
   vyre__wide size = w->workgroup[axis];
   vyre__wide all = (vyre__wide)UINT32_MAX + 1;
@@ -133,8 +133,8 @@ static fact length_fact(const walker *w, uint32_t buffer) {
   return f;
 }
 
-/* Lengths that the result of a binary operation stays below, for operands that
- * are not negative and a result that did not wrap. */
+/* Finds the lengths that bound the result of a binary operation, if operands
+ * are not negative and the result did not wrap. */
 static void keep_lengths(vyre__op op, fact a, fact b, fact *out) {
   if (a.range.lo < 0 || b.range.lo < 0) return;
   bool grew = out->range.hi > a.range.hi;
@@ -200,7 +200,7 @@ static fact unary_fact(const vyre__node *node, vyre_type from, fact a) {
 static fact walk_value(walker *w, vyre__id id);
 static void suppose(walker *w, vyre__id condition, bool holds);
 
-/* Notes whether an index can be, or must be, inside. */
+/* Records whether an index may be, or must be, in bounds. */
 static void check_access(walker *w, vyre__id id, uint32_t buffer, fact index) {
   uint32_t count = w->program->buffers[buffer].count;
   if (w->quiet) return;
@@ -219,8 +219,9 @@ static void check_access(walker *w, vyre__id id, uint32_t buffer, fact index) {
   }
 }
 
-/* Both arms are evaluated, but only the chosen one's value counts: of a plain
- * subject, what the condition says about it. */
+/* Returns the fact of one arm of a select. Both arms are evaluated, but only
+ * the chosen value counts; if it is a plain subject, the condition refines
+ * it. */
 static fact chosen_arm(walker *w, vyre__id condition, vyre__id arm, bool holds,
                        fact plain) {
   uint32_t subject = subject_of(w, arm);
@@ -244,13 +245,14 @@ static fact walk_select(walker *w, const vyre__node *node) {
               chosen_arm(w, node->a, node->c, false, no));
 }
 
-/* Takes the condition of guard @p id for granted, unless it is unsteady. */
+/* Assumes the condition of guard @p id, unless it is racy. */
 static void suppose_guard(walker *w, vyre__id id, bool holds) {
   if (vyre__is_racy(w->unsteady, id, VYRE__RACY_GUARD)) return;
   suppose(w, w->program->nodes[id].a, holds);
 }
 
-/* && and ||: the right side is looked at only where the left one lets it. */
+/* Evaluates && and ||: the right side is evaluated under the result of the
+ * left side. */
 static fact walk_both(walker *w, vyre__id id) {
   const vyre__node *node = &w->program->nodes[id];
   fact left = walk_value(w, node->a);
@@ -339,7 +341,7 @@ static fact walk_value(walker *w, vyre__id id) {
 
 /* --- guards -----------------------------------------------------------------*/
 
-/* The value again, without writing anything down. */
+/* Evaluates a value again without recording anything. */
 static fact again(walker *w, vyre__id id) {
   bool quiet = w->quiet;
   w->quiet = true;
@@ -348,7 +350,7 @@ static fact again(walker *w, vyre__id id) {
   return f;
 }
 
-/* Looks through conversions that keep the value. */
+/* Returns the subject behind conversions that keep the value. */
 static uint32_t guarded_subject(walker *w, vyre__id id) {
   const vyre__node *node = &w->program->nodes[id];
   while (node->op == VYRE__OP_CAST || node->op == VYRE__OP_BITCAST) {
@@ -364,8 +366,8 @@ static uint32_t guarded_subject(walker *w, vyre__id id) {
   return vyre__has_interval(node->type) ? subject_of(w, id) : NO_SUBJECT;
 }
 
-/* @p id is at most @p limit, or below it. A guard that cannot hold stands before
- * code that is never run: nothing need be said about it. */
+/* Bounds @p id by @p limit. A guard that cannot hold precedes unreachable
+ * code, so it is ignored. */
 static void bound_above(walker *w, vyre__id id, fact limit, bool strictly) {
   uint32_t subject = guarded_subject(w, id);
   if (subject == NO_SUBJECT) return;
@@ -388,7 +390,7 @@ static void bound_below(walker *w, vyre__id id, fact limit, bool strictly) {
   env_set(&w->env, subject, f);
 }
 
-/* a < b, or a <= b. */
+/* Assumes a < b, or a <= b. */
 static void assume_less(walker *w, vyre__id a, vyre__id b, bool strictly) {
   fact left = again(w, a), right = again(w, b);
   bound_above(w, a, right, strictly);
@@ -418,8 +420,8 @@ static void assume_equal(walker *w, vyre__id a, vyre__id b, bool holds) {
   }
 }
 
-/* Of other conditions (a load, a literal) the parts may be no nodes: what it is
- * comes first. */
+/* Assumes a comparison. Checks the operation first: the fields of other
+ * conditions (a load, a literal) need not be nodes. */
 static void assume_compare(walker *w, const vyre__node *node, bool holds) {
   vyre__op op = (vyre__op)node->op;
   bool strict = op == VYRE__OP_LT || op == VYRE__OP_GT;
@@ -437,8 +439,8 @@ static void assume_compare(walker *w, const vyre__node *node, bool holds) {
   }
 }
 
-/* Whether an expression has the same value wherever it stands: `let ok = i < n;`
- * still says something about i when ok is tested later. */
+/* Returns true if an expression has the same value everywhere: then `let ok =
+ * i < n;` still tells something about i where ok is tested. */
 static bool is_lasting(const walker *w, vyre__id id) {
   const vyre__node *node = &w->program->nodes[id];
   if (node->op == VYRE__OP_LOCAL) {
@@ -454,8 +456,9 @@ static bool is_lasting(const walker *w, vyre__id id) {
   return true;
 }
 
-/* What a condition says. Definitions of locals are followed, so one condition can
- * stand for very many: the budget ends that, and knowing less is never wrong. */
+/* Assumes a condition. Definitions of locals are followed, so one condition
+ * can stand for very many. The budget limits the work; fewer facts are always
+ * sound. */
 static void assume(walker *w, vyre__id condition, bool holds) {
   if (w->budget == 0) return;
   w->budget--;
@@ -487,8 +490,8 @@ static void assume(walker *w, vyre__id condition, bool holds) {
   }
 }
 
-/* Takes a guard for granted from here on. Not while looking again at an operand
- * of another guard: that would look again at its own operands, and so on. */
+/* Assumes a guard from here on. Does nothing during re-evaluation of another
+ * guard's operand, which would recurse without end. */
 static void suppose(walker *w, vyre__id condition, bool holds) {
   enum { CONDITIONS = 64 };
   if (w->quiet) return;
@@ -522,7 +525,7 @@ static void walk_if(walker *w, vyre__id id) {
   env_close(&w->env);
 }
 
-/* Ways out of a loop besides its condition, and back to its beginning. */
+/* Jumps in a loop besides its condition. */
 enum { BY_BREAK = 1, BY_RETURN = 2, BY_CONTINUE = 4 };
 
 static bool is_anything(fact f, vyre_type type) {
@@ -530,10 +533,9 @@ static bool is_anything(fact f, vyre_type type) {
          (f.below | f.within) == 0;
 }
 
-/* What a loop assigns can be anything in it and after it. Each of these locals is
- * logged at most once: those of which nothing is known are not. Tells whether
- * the loop is left by a break of its own, or by a return, and whether it has a
- * continue. */
+/* Drops the facts of all locals that a loop assigns. Each is logged at most
+ * once, because locals without facts are skipped. Returns the jumps of the
+ * loop: own breaks, returns, continues. */
 static unsigned forget_assigned(walker *w, vyre__id id, bool is_own) {
   const vyre__node *node = &w->program->nodes[id];
   unsigned left = 0;
@@ -557,14 +559,15 @@ static unsigned forget_assigned(walker *w, vyre__id id, bool is_own) {
   return left;
 }
 
-/* A step of 0 is refused where it is written; this would be right for it too. */
+/* Returns the trip count. Steps of 0 are rejected by the builder; they would
+ * be handled too. */
 static vyre__wide trips(vyre__wide first, vyre__wide last, vyre__wide step) {
   if (last < first) return 0;
   return step > 0 ? (last - first) / step + 1 : (vyre__wide)UINT64_MAX + 1;
 }
 
-/* The variable of a `for` in its body, and how often that is begun. One that
- * leaves it early may do so in the first round. */
+/* Computes the fact of the variable of a `for` in its body, and the trip
+ * count. A loop with an early exit may leave in the first iteration. */
 static fact loop_variable(walker *w, vyre__id id, fact first, fact bound,
                           unsigned left) {
   const vyre__node *node = &w->program->nodes[id];
@@ -575,7 +578,7 @@ static fact loop_variable(walker *w, vyre__id id, fact first, fact bound,
   vyre__interval f = first.range, b = bound.range, least, most;
   fact variable = first;
   bool leaves_early = (left & (BY_BREAK | BY_RETURN)) != 0;
-  if (!w->quiet) w->flags[id] = 0; /* from when it was walked before */
+  if (!w->quiet) w->flags[id] = 0; /* clears the result of an earlier walk */
   if (node->aux == VYRE__LOOP_LT || node->aux == VYRE__LOOP_LE) {
     most = (vyre__interval){f.lo, b.hi - strict};
     least = (vyre__interval){f.hi, b.lo - strict};
@@ -617,9 +620,9 @@ static void walk_for(walker *w, vyre__id id) {
 
 /* --- while ------------------------------------------------------------------*/
 
-/* The locals that a loop assigns are what changes [begin, end) of the log are
- * about, and what may be known of them when a round begins is in their `at_end`:
- * nobody else needs that before the arm of an `if` around is left. */
+/* Locals that a loop assigns, as changes [begin, end) of the log. `at_end` of
+ * these changes holds the facts at the start of an iteration; it is unused
+ * otherwise until the arm of the enclosing `if` ends. */
 typedef struct loop {
   size_t begin, end;
 } loop;
@@ -633,10 +636,10 @@ static void begin_round(walker *w, loop l, vyre__id id) {
   suppose_guard(w, id, true);
 }
 
-/* Whether the locals are again what they were held for when the round began. If
- * not, they are held for more the next time: a bound that moves may do so until
- * the end of the type. */
-static bool end_round(walker *w, loop l) {
+/* Returns true if the facts at the end of an iteration equal those assumed at
+ * its start. Otherwise widens them: a bound that moves may move to the end of
+ * the type. */
+static bool end_iteration(walker *w, loop l) {
   bool is_stable = true;
   for (size_t i = l.begin; w->reachable && i < l.end; i++) {
     change *c = &w->env.changes[i];
@@ -652,7 +655,8 @@ static bool end_round(walker *w, loop l) {
     if (now.range.lo < held.range.lo) c->at_end.range.lo = full.lo;
     if (now.range.hi > held.range.hi) c->at_end.range.hi = full.hi;
   }
-  /* Then a round begins with what was before the loop, or what a round left. */
+  /* Then an iteration starts with the facts from before the loop, or from the
+   * previous iteration. */
   for (size_t i = l.begin; is_stable && i < l.end; i++) {
     change *c = &w->env.changes[i];
     c->at_end = c->before;
@@ -661,10 +665,10 @@ static bool end_round(walker *w, loop l) {
   return is_stable;
 }
 
-/* Walks the body until what is known at its beginning is so at its end as well:
- * three times at most, the last time knowing nothing. What the last walk wrote
- * down counts. False if nothing was found out. */
-static bool settle_loop(walker *w, vyre__id id, loop l) {
+/* Walks the body until the facts at its start hold at its end: at most three
+ * times, the last time without facts. The last walk records the results.
+ * Returns false if nothing was learnt. */
+static bool resolve_loop(walker *w, vyre__id id, loop l) {
   enum { ROUNDS = 3 };
   for (size_t i = l.begin; i < l.end; i++) {
     w->env.changes[i].at_end = w->env.changes[i].before;
@@ -679,7 +683,7 @@ static bool settle_loop(walker *w, vyre__id id, loop l) {
     begin_round(w, l, id);
     w->reachable = true;
     walk_statement(w, w->program->nodes[id].b);
-    is_stable = end_round(w, l);
+    is_stable = end_iteration(w, l);
     env_rewind(&w->env, l.end);
   }
   w->loops--;
@@ -688,7 +692,7 @@ static bool settle_loop(walker *w, vyre__id id, loop l) {
 
 static void walk_while(walker *w, vyre__id id) {
   const vyre__node *node = &w->program->nodes[id];
-  enum { NESTED = 2 }; /* or loops in loops would be walked ever more often */
+  enum { NESTED = 2 }; /* limit: nested loops would multiply the walks */
   env_open(&w->env);
   loop l = {.begin = w->env.change_count};
   unsigned left = forget_assigned(w, node->b, true);
@@ -700,7 +704,7 @@ static void walk_while(walker *w, vyre__id id) {
     suppose_guard(w, id, true);
     walk_statement(w, node->b);
     env_rewind(&w->env, l.end);
-  } else if (settle_loop(w, id, l) && !(left & BY_BREAK)) {
+  } else if (resolve_loop(w, id, l) && !(left & BY_BREAK)) {
     for (size_t i = l.begin; i < l.end; i++) {
       env_set(&w->env, w->env.changes[i].local, w->env.changes[i].at_end);
     }
@@ -721,7 +725,8 @@ static void walk_set(walker *w, const vyre__node *node) {
 
 #include "analyze/statement_walk.h"
 
-/* --- the whole --------------------------------------------------------------*/
+/* --- program
+ * ---------------------------------------------------------------- */
 
 static void init_subjects(walker *w) {
   static const vyre__op ids[] = {VYRE__OP_GLOBAL_ID, VYRE__OP_LOCAL_ID,
@@ -772,8 +777,8 @@ static bool make_room(walker *w, size_t nodes, vyre_arena *arena,
   return true;
 }
 
-/* Statements of the kernel up to the one that node @p last is in: they are in
- * the order of their nodes. */
+/* Returns the number of kernel statements up to the one that contains node @p
+ * last; statements are in node order. */
 static uint32_t statements_to(const vyre_program *program, vyre__id last) {
   const vyre__node *block = &program->nodes[program->functions[0].body];
   const vyre__id *ids = program->lists + block->a;

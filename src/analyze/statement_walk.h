@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The walk over statements that ranges and terms have in common.
+/* Walk over statements, shared by ranges.c and symbolic.c.
  *
- * A file that includes this has defined before: `walker`, with the program and
- * whether the end of what was walked is `reachable`; `fact walk_value(walker *,
- * vyre__id)`; `check_access(walker *, vyre__id, uint32_t buffer, fact index)`;
- * and for LET and ASSIGN, IF, FOR and WHILE walk_set, walk_if, walk_for and
- * walk_while. It has declared `walk_statement`. */
+ * The including file first defines `walker` (with the program and
+ * `reachable`), `fact walk_value(walker *, vyre__id)`, `check_access(walker
+ * *, vyre__id, uint32_t buffer, fact index)`, and walk_set, walk_if, walk_for
+ * and walk_while. It declares `walk_statement`. */
 #ifndef VYRE_ANALYZE_STATEMENT_WALK_H
 #define VYRE_ANALYZE_STATEMENT_WALK_H
 
 #include "analyze/walk.h"
 
-/* A statement that is made of values alone. */
+/* Walks a statement that contains only values. */
 static void walk_parts(walker *w, vyre__id id) {
   const vyre__node *node = &w->program->nodes[id];
   vyre__id room[3];

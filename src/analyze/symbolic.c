@@ -9,8 +9,8 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-/* The term of a local's value; 0 if it may be one of several: it gets a new one
- * when it is read. */
+/* Term of a local's value; 0 if several values are possible: reading it makes
+ * a new term. */
 typedef vyre__term fact;
 
 static fact join(fact a, fact b) {
@@ -25,8 +25,8 @@ typedef struct walker {
   uint8_t *flags;
   env env;
   vyre__terms terms;
-  bool quiet;     /* looking again, elsewhere: accesses are not judged */
-  bool reachable; /* the end of the statement just walked */
+  bool quiet;     /* re-evaluation: accesses are not judged */
+  bool reachable; /* control reaches the end of the last statement */
 } walker;
 
 /* --- values -----------------------------------------------------------------*/
@@ -58,8 +58,8 @@ static vyre__term walk_local(walker *w, const vyre__node *node) {
   return term;
 }
 
-/* Two loads of a uniform agree; any other load is a value of its own, in `read`
- * buffers too (analyze/racy_guards.h). */
+/* Two loads of a uniform agree; every other load is a new value, even of
+ * `read` buffers (analyze/racy_guards.h). */
 static vyre__term walk_load(walker *w, vyre__id id) {
   const vyre__node *node = &w->program->nodes[id];
   const vyre_buffer_decl *buffer = &w->program->buffers[node->a];
@@ -74,14 +74,15 @@ static vyre__term walk_load(walker *w, vyre__id id) {
                           operands);
 }
 
-/* Takes the condition of guard @p id for granted, unless it is unsteady. */
+/* Assumes the condition of guard @p id, unless it is racy. */
 static void suppose_guard(walker *w, vyre__id id, vyre__term condition,
                           bool holds) {
   if (vyre__is_racy(w->ranges->unsteady, id, VYRE__RACY_GUARD)) return;
   vyre__terms_suppose(&w->terms, condition, holds);
 }
 
-/* && and ||: the right side is looked at only where the left one lets it. */
+/* Evaluates && and ||: the right side is evaluated under the result of the
+ * left side. */
 static vyre__term walk_both(walker *w, vyre__id id) {
   const vyre__node *node = &w->program->nodes[id];
   uint32_t operands[3] = {walk_value(w, node->a), 0, 0};
@@ -92,7 +93,8 @@ static vyre__term walk_both(walker *w, vyre__id id) {
   return vyre__terms_make(&w->terms, node->op, VYRE_TYPE_BOOL, operands);
 }
 
-/* A conversion that keeps the value, here: the term of its operand. */
+/* Returns true for a conversion that keeps the value: it has the term of its
+ * operand. */
 static bool keeps_value(const walker *w, const vyre__node *node) {
   if (node->op != VYRE__OP_CAST && node->op != VYRE__OP_BITCAST) return false;
   unsigned from = w->program->nodes[node->a].type;
@@ -102,7 +104,7 @@ static bool keeps_value(const walker *w, const vyre__node *node) {
                                vyre__interval_full((vyre_type)node->type));
 }
 
-/* x << c is x * 2^c, modulo the same. */
+/* Represents x << c as x * 2^c, which wraps alike. */
 static vyre__term shifted_left(walker *w, const vyre__node *node,
                                uint32_t operands[3]) {
   vyre__interval count = vyre__range_of(w->ranges, node->b);
@@ -116,8 +118,8 @@ static vyre__term shifted_left(walker *w, const vyre__node *node,
   return vyre__terms_make(&w->terms, op, (vyre_type)node->type, operands);
 }
 
-/* Operations that are made of their operands alone. Those with one that has no
- * term (a float) give some value. */
+/* Builds the term of an operation that depends on its operands only. If an
+ * operand has no term (a float), the result is a new value. */
 static vyre__term walk_operation(walker *w, vyre__id id) {
   const vyre__node *node = &w->program->nodes[id];
   vyre__id room[3];
@@ -181,8 +183,8 @@ static vyre__term term_of(walker *w, vyre__id id) {
   return walk_operation(w, id);
 }
 
-/* Memory that runs out in here leaves terms that mean nothing: nothing is proven
- * any more, and the whole fails. */
+/* After memory is exhausted, terms are meaningless. Nothing is proven from
+ * then on, and the analysis fails. */
 static vyre__term walk_value(walker *w, vyre__id id) {
   const vyre__node *node = &w->program->nodes[id];
   vyre__interval range = {0, 0};
@@ -221,7 +223,7 @@ static void walk_if(walker *w, vyre__id id) {
   suppose_guard(w, id, condition, false);
   if (node->c) walk_statement(w, node->c);
   if (first_ends) {
-    /* else what the second arm knows goes on to hold */
+    /* otherwise the facts of the second arm stay valid */
     vyre__terms_rewind(&w->terms, mark);
     if (w->reachable) {
       env_join_arms(&w->env, begin, middle);
@@ -234,8 +236,8 @@ static void walk_if(walker *w, vyre__id id) {
   env_close(&w->env);
 }
 
-/* What a loop assigns is another value in each round. Tells whether the loop is
- * left by a break of its own. */
+/* Gives every local that a loop assigns a new value. Returns true if the loop
+ * has a break of its own. */
 static bool forget_assigned(walker *w, vyre__id id, bool is_own) {
   const vyre__node *node = &w->program->nodes[id];
   bool breaks = node->op == VYRE__OP_BREAK && is_own;
@@ -253,7 +255,8 @@ static bool forget_assigned(walker *w, vyre__id id, bool is_own) {
   return breaks;
 }
 
-/* The variable goes from its first value towards the bound, and never wraps. */
+/* Assumes that the variable runs from its first value to the bound and never
+ * wraps. */
 static void suppose_variable(walker *w, vyre__id id, vyre__term variable,
                              vyre__term first, vyre__term bound) {
   uint8_t kind = w->program->nodes[id].aux;
@@ -316,7 +319,8 @@ static void walk_set(walker *w, const vyre__node *node) {
 
 #include "analyze/statement_walk.h"
 
-/* --- the whole --------------------------------------------------------------*/
+/* --- program
+ * ---------------------------------------------------------------- */
 
 vyre_code vyre__symbolic_prove(const vyre__ranges *ranges,
                                vyre_allocator allocator, uint8_t *flags,

@@ -56,7 +56,7 @@ static void link_bucket(vyre__terms *t, term id) {
   *bucket = id;
 }
 
-/* Twice the buckets: chains stay short. */
+/* Doubles the number of buckets, so that chains stay short. */
 static bool grow_buckets(vyre__terms *t) {
   if (!vyre__reserve(t->allocator, &t->buckets, &t->bucket_count,
                      t->bucket_count * 2, sizeof *t->buckets, true)) {
@@ -121,8 +121,8 @@ static bool commutes(vyre__op op) {
          op == VYRE__OP_XOR || op == VYRE__OP_EQ || op == VYRE__OP_NE;
 }
 
-/* One form for what can be written in several. */
-static info settle(vyre__op op, vyre_type type, const uint32_t operands[3]) {
+/* Normalises an operation: commuted operands and the like get one form. */
+static info normalize(vyre__op op, vyre_type type, const uint32_t operands[3]) {
   info i = {.op = (uint8_t)op,
             .type = (uint8_t)type,
             .a = operands[0],
@@ -141,18 +141,19 @@ static info settle(vyre__op op, vyre_type type, const uint32_t operands[3]) {
 
 term vyre__terms_find(const vyre__terms *t, vyre__op op, vyre_type type,
                       const uint32_t operands[3]) {
-  info item = settle(op, type, operands);
+  info item = normalize(op, type, operands);
   return find(t, &item);
 }
 
 term vyre__terms_make(vyre__terms *t, vyre__op op, vyre_type type,
                       const uint32_t operands[3]) {
-  info item = settle(op, type, operands);
+  info item = normalize(op, type, operands);
   term id = find(t, &item);
   return id ? id : add(t, &item);
 }
 
-/* --- what is known ----------------------------------------------------------*/
+/* --- facts
+ * ------------------------------------------------------------------ */
 
 vyre__terms_mark vyre__terms_here(const vyre__terms *t) {
   return (vyre__terms_mark){t->fact_count, t->undo_count};
@@ -175,7 +176,7 @@ void vyre__terms_narrow(vyre__terms *t, term id, vyre__interval range) {
   if (range.lo < old.lo) range.lo = old.lo;
   if (range.hi > old.hi) range.hi = old.hi;
   bool same = range.lo == old.lo && range.hi == old.hi;
-  /* Empty: code that is never run, of which nothing need be said. */
+  /* An empty range means unreachable code; nothing needs to be recorded. */
   if (id == 0 || same || range.lo > range.hi) return;
   if (!vyre__reserve(t->allocator, &t->undo, &t->undo_capacity,
                      t->undo_count + 1, sizeof *t->undo, false)) {
@@ -186,8 +187,7 @@ void vyre__terms_narrow(vyre__terms *t, term id, vyre__interval range) {
   t->items[id].range = range;
 }
 
-/* Whether @p id is x + c or x - c, for c that is the same here as in the type:
- * nothing wraps. */
+/* Returns true if @p id is x + c or x - c without wrapping. */
 static bool is_shifted(const vyre__terms *t, term id, term *x, vyre__wide *c) {
   const info *i = &t->items[id];
   if (i->op != VYRE__OP_ADD && i->op != VYRE__OP_SUB) return false;

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-/* A level and the node that is to blame for it. */
+/* Uniformity level and the node that causes it. */
 typedef struct fact {
   vyre__id cause;
   uint8_t level;
@@ -19,22 +19,23 @@ static fact join(fact a, fact b) {
 
 #include "analyze/env.h"
 
-/* What a local is where control leaves the middle of a loop's body. */
+/* Fact of a local where a jump leaves the middle of a loop body. */
 typedef struct leaving {
   uint32_t local;
-  bool continues; /* else it breaks */
+  bool continues; /* false: it breaks */
   fact value;
 } leaving;
 
-/* A local that the end of a loop's body hands to its beginning. */
+/* Fact of a local that the end of a loop body passes to its start. */
 typedef struct carried {
-  uint32_t next; /* in walker.carried; 0 ends */
+  uint32_t next; /* index in walker.carried; 0 ends the list */
   uint32_t local;
   fact value;
 } carried;
 
-/* A loop is walked until nothing changes, and again each time a loop around it
- * is; what was learnt is kept here, so that nests take few walks in all. */
+/* Results for one loop. A loop is walked until nothing changes, and again for
+ * each walk of the enclosing loop. Results are kept here, so that nested
+ * loops need few walks. */
 typedef struct loop_facts {
   fact divergence; /* of its iterations */
   uint32_t carried;
@@ -43,9 +44,10 @@ typedef struct loop_facts {
 typedef struct loop_frame {
   struct loop_frame *outer;
   loop_facts *facts;
-  size_t changes;    /* env.change_count where the walk began */
-  uint32_t birthday; /* locals born since are the body's own */
-  fact skipped; /* a `continue` that some took: for the rest of this round */
+  size_t changes;    /* env.change_count at the start of the walk */
+  uint32_t birthday; /* locals declared later belong to the body */
+  fact
+      skipped; /* set after a divergent `continue`, until the end of the iteration */
 } loop_frame;
 
 typedef struct walker {
@@ -64,9 +66,9 @@ typedef struct walker {
   size_t loop_count, loop_capacity;
   loop_frame *loop;
   uint32_t clock;
-  fact returned; /* some have returned already */
+  fact returned; /* set after a divergent return */
   bool reachable;
-  bool memory_changes; /* loads of one element need not agree */
+  bool memory_changes; /* two loads of one element may differ */
   uint64_t work, work_limit;
 } walker;
 
@@ -85,7 +87,7 @@ static uint8_t load_level(const walker *w, const vyre__node *node,
     return index;
   }
   if (w->memory_changes) return VYRE__LEVEL_VARYING;
-  return VYRE__LEVEL_GROUP; /* the host does not look into other buffers */
+  return VYRE__LEVEL_GROUP; /* the host does not read other buffers */
 }
 
 static uint8_t call_level(const walker *w, uint32_t function) {
@@ -96,9 +98,10 @@ static uint8_t call_level(const walker *w, uint32_t function) {
                                                : VYRE__LEVEL_GRID;
 }
 
-/* A chain of variables that each loop round moves by one could take as many
- * rounds as it has links. Such a kernel is not worth the wait: from here on,
- * whatever can change varies, and one more round is enough. */
+/* Returns true if the analysis exceeds its limit. A chain of variables that
+ * each iteration shifts by one would need as many walks as it has links. From
+ * here on, everything that can change counts as varying, and one more walk is
+ * enough. */
 static bool gives_up(const walker *w) {
   return w->work > w->work_limit;
 }
@@ -111,7 +114,7 @@ static uint8_t local_level(walker *w, vyre__id id, uint32_t local) {
   return w->env.locals[local].level;
 }
 
-/* The level of a node whose operands' is @p operands at most. */
+/* Returns the level of a node whose operands have at most level @p operands. */
 static uint8_t level_of(walker *w, vyre__id id, uint8_t operands) {
   const vyre__node *node = &w->program->nodes[id];
   switch ((vyre__op)node->op) {
@@ -140,7 +143,7 @@ static uint8_t level_of(walker *w, vyre__id id, uint8_t operands) {
 
 static uint8_t walk_value(walker *w, vyre__id id, fact control) {
   const vyre__node *node = &w->program->nodes[id];
-  if (node->op == VYRE__OP_LITERAL) { /* as below */
+  if (node->op == VYRE__OP_LITERAL) { /* shortcut for the code below */
     w->work++;
     w->control[id] = control.level;
     return w->value[id] = VYRE__LEVEL_GRID;
@@ -167,7 +170,8 @@ static uint8_t walk_value(walker *w, vyre__id id, fact control) {
 
 static void walk_statement(walker *w, vyre__id id, fact control);
 
-/* Who is here: those that the structure lets in, and have not left by a jump. */
+/* Returns the level of control here: of the enclosing statements and of
+ * earlier jumps. */
 static fact here(const walker *w, fact control) {
   control = join(control, w->returned);
   if (!w->loop) return control;
@@ -198,10 +202,11 @@ static void walk_if(walker *w, vyre__id id, fact control) {
   env_close(&w->env);
 }
 
-/* What the locals that the body changed are, where control leaves it. */
+/* Records the facts of the changed locals where a jump leaves the body. */
 static void note_leaving(walker *w, bool continues) {
   const loop_frame *loop = w->loop;
-  if (gives_up(w)) return; /* whatever may change counts as varying then */
+  if (gives_up(w))
+    return; /* everything that can change counts as varying then */
   size_t count = w->env.change_count - loop->changes;
   if (!vyre__reserve(w->env.allocator, &w->leavings, &w->leaving_capacity,
                      w->leaving_count + count, sizeof *w->leavings, false)) {
@@ -223,7 +228,7 @@ static void walk_jump(walker *w, vyre__id id, fact control) {
       control.level > VYRE__LEVEL_GRID ? (fact){id, control.level} : (fact){0};
   if (op == VYRE__OP_RETURN) {
     w->returned = join(w->returned, jump);
-  } else if (w->loop) { /* other jumps stand in loops only */
+  } else if (w->loop) { /* break and continue are inside loops */
     bool continues = op == VYRE__OP_CONTINUE;
     fact *left = continues ? &w->loop->skipped : &w->loop->facts->divergence;
     *left = join(*left, jump);
@@ -237,7 +242,8 @@ static loop_facts *facts_of_loop(walker *w, vyre__id id) {
   return &w->loops[w->slot[id]];
 }
 
-/* Adds to what the loop carries round; false if it was known. */
+/* Adds a fact that the loop passes to its next iteration. Returns false if it
+ * is known. */
 static bool carry(walker *w, loop_facts *facts, uint32_t local, fact value) {
   if (value.level <= w->env.locals[local].level) return false;
   if (!vyre__reserve(w->env.allocator, &w->carried, &w->carried_capacity,
@@ -251,8 +257,8 @@ static bool carry(walker *w, loop_facts *facts, uint32_t local, fact value) {
   return true;
 }
 
-/* Back at the beginning: whether anything is worse than the walk took it to be.
- */
+/* Ends a walk of the body. Returns true if a fact is worse than the walk
+ * assumed. */
 static bool close_loop(walker *w, loop_frame *loop, size_t leavings,
                        fact before) {
   if (w->reachable) note_leaving(w, true);
@@ -266,13 +272,14 @@ static bool close_loop(walker *w, loop_frame *loop, size_t leavings,
   return changed || loop->facts->divergence.level > before.level;
 }
 
-/* One walk over the head and the body of a loop. */
-static void walk_round(walker *w, vyre__id id, fact base) {
+/* Walks the header and the body of a loop once. */
+static void walk_iteration(walker *w, vyre__id id, fact base) {
   const vyre__node *node = &w->program->nodes[id];
   fact head = join(join(base, w->loop->facts->divergence), w->returned);
   vyre__id body = node->b;
   w->reachable = true;
-  w->loop->skipped = (fact){0}; /* who went on is back for the next round */
+  w->loop->skipped = (fact){
+      0}; /* all invocations that continued take part in the next iteration */
   if (node->op == VYRE__OP_FOR) {
     vyre__for_parts parts = vyre__for_of(w->program, id);
     fact first = {id, w->value[parts.first]};
@@ -289,7 +296,7 @@ static void walk_round(walker *w, vyre__id id, fact base) {
   walk_statement(w, body, head);
 }
 
-/* The locals after the loop: as at its head, or as where it was broken off. */
+/* Sets the locals after the loop: joined from its header and its breaks. */
 static void leave_loop(walker *w, size_t leavings) {
   for (size_t i = leavings; i < w->leaving_count; i++) {
     const leaving *l = &w->leavings[i];
@@ -335,7 +342,7 @@ static void walk_loop(walker *w, vyre__id id, fact control) {
     loop.changes = w->env.change_count;
     fact before = loop.facts->divergence;
     bool gave_up = gives_up(w);
-    walk_round(w, id, base);
+    walk_iteration(w, id, base);
     changed = close_loop(w, &loop, leavings, before);
     changed = !gave_up && (changed || gives_up(w));
   }
@@ -350,7 +357,7 @@ static void walk_set(walker *w, vyre__id id, fact control) {
   fact value = {id, walk_value(w, node->b, control)};
   if (value.level == VYRE__LEVEL_GRID) value.cause = 0;
   if (node->op == VYRE__OP_LET) w->born[node->a] = w->clock;
-  /* Who is not here keeps the old value. */
+  /* Invocations that do not execute this keep the old value. */
   if (control.level > value.level) value = (fact){id, control.level};
   env_set(&w->env, node->a, value);
 }
@@ -361,8 +368,9 @@ static void walk_block(walker *w, vyre__id id, fact control) {
   for (uint32_t i = 0; i < node->b; i++) walk_statement(w, ids[i], control);
 }
 
-/* A jump that divides a loop is what divides its next round; the condition that
- * it stood under in the first one says more. */
+/* Records the control level of a node. In the second walk of a loop, a
+ * divergent jump is the cause of its own divergence; the condition found in
+ * the first walk explains more and is kept. */
 static void note_control(walker *w, vyre__id id, fact now) {
   bool jumps = vyre__ops[w->program->nodes[id].op].flags & VYRE__OPF_JUMPS;
   bool is_known = w->cause[id] && w->control[id] == now.level;
@@ -406,10 +414,11 @@ static void walk_statement(walker *w, vyre__id id, fact control) {
   }
 }
 
-/* --- the whole --------------------------------------------------------------*/
+/* --- program
+ * ---------------------------------------------------------------- */
 
-/* The kernel up to the statement that node @p last is in. What comes behind it
- * says nothing about what comes before. */
+/* Walks the kernel up to the statement with node @p last. Later statements do
+ * not affect earlier ones. */
 static void walk_kernel(walker *w, vyre__id last) {
   vyre__id body = w->program->functions[0].body;
   const vyre__node *block = &w->program->nodes[body];
@@ -445,7 +454,7 @@ static bool make_room(walker *w, vyre_arena *arena, vyre__arena_mark *end) {
       !w->env.seen || !w->slot || !w->loops) {
     return false;
   }
-  memset(w->value, VYRE__LEVEL_VARYING, nodes); /* nodes of functions */
+  memset(w->value, VYRE__LEVEL_VARYING, nodes); /* for nodes of functions */
   memset(w->control, VYRE__LEVEL_VARYING, nodes);
   return true;
 }
@@ -508,12 +517,13 @@ vyre_code vyre__uniformity_build_to(const vyre_program *program,
   return build(program, effects, last, false, arena, out, st);
 }
 
-/* --- why --------------------------------------------------------------------*/
+/* --- origins
+ * ---------------------------------------------------------------- */
 
-/* A search for what a value comes from, first operands first. A loop's facts can
- * blame each other in a circle, so it notes the statements that it has been at:
- * no other way leads on from them. What finds no room is left out; there is more
- * than one answer then, and any will do. */
+/* Search for the origin of a value, first operands first. Facts of a loop can
+ * depend on each other in a cycle, so visited statements are recorded;
+ * nothing new follows from them. Entries that do not fit are dropped: there
+ * are several answers then, and each is correct. */
 typedef struct search {
   const vyre_program *program;
   const vyre__uniformity *facts;
@@ -531,7 +541,7 @@ static bool is_new(search *s, vyre__id set) {
   return true;
 }
 
-/* Notes a value to look at, if it is above the level. */
+/* Adds a value to the search if it is above the level. */
 static bool suspect(search *s, vyre__id id) {
   if (s->facts->value[id] <= s->level) return false;
   if (s->todo_count < sizeof s->todo / sizeof s->todo[0]) {
@@ -540,8 +550,8 @@ static bool suspect(search *s, vyre__id id) {
   return true;
 }
 
-/* A local is what it was set to, or the control flow around that: true, and
- * *out, if it is the latter. */
+/* Follows a local to the value that was assigned to it. Returns true and sets
+ * *out if the control flow around the assignment is the origin instead. */
 static bool look_at_local(search *s, vyre__id id, vyre__origin *out) {
   vyre__id set = s->facts->cause[id], from = 0;
   if (!set || !is_new(s, set)) return false;
@@ -562,7 +572,7 @@ vyre__origin vyre__uniformity_origin(const vyre_program *program,
                                      vyre__level level) {
   search s = {.program = program, .facts = facts, .level = (uint8_t)level};
   vyre__origin origin = {id, false};
-  vyre__id variable = 0; /* in case the search comes to no end */
+  vyre__id variable = 0; /* result if the search finds no origin */
   bool by_control = false;
   (void)suspect(&s, id);
   while (s.todo_count > 0) {
@@ -570,8 +580,8 @@ vyre__origin vyre__uniformity_origin(const vyre_program *program,
     bool any = false;
     if (program->nodes[now].op == VYRE__OP_LOCAL) {
       if (!variable) variable = now;
-      /* In a loop that is left by a jump, all that changes depends on the jump
-       * again; what it depends on first is better news. */
+      /* In a loop that is left by a jump, everything depends on that jump
+       * again. An earlier origin explains more. */
       vyre__origin parting;
       if (look_at_local(&s, now, &parting) && !by_control) {
         origin = parting;

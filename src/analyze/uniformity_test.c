@@ -228,14 +228,14 @@ TEST(says_why_a_value_varies) {
       {"let a = l * 2;\nif (a > 3) { barrier(); }",
        "the 'if' at line 10 depends on local_id.x at line 8"},
       {"if (i >= n) return;\nbarrier();",
-       "only some come past the 'return' at line 9, because its 'if' depends "
+       "some leave at the 'return' at line 9, because its 'if' depends "
        "on global_id.x at line 7"},
       {"if (tile[0] > 3) { barrier(); }",
        "depends on 'tile[...]' at line 9, which invocations may write"},
       {"var a = 1u;\nif (l > 3) a = 2;\nif (a > 1) { barrier(); }",
-       "depends on which invocations pass the 'if' at line 10"},
+       "depends on which invocations take the 'if' at line 10"},
       {"for (let k = 0u; k < n; k++) {\nif (l == k) break;\nbarrier();\n}",
-       "past the 'break' at line 10, because its 'if' depends on local_id.x at "
+       "leave at the 'break' at line 10, because its 'if' depends on local_id.x at "
        "line 8"},
       {"for (let k = 0u; k < l; k++) { barrier(); }",
        "the 'for' at line 9 depends on local_id.x at line 8"},
@@ -291,7 +291,7 @@ TEST(gives_up_in_time) {
   char message[512];
   first_message(text, message);
   free(text);
-  CHECK_HAS(message, "not all invocations of a workgroup come to this barrier");
+  CHECK_HAS(message, "not all invocations of a workgroup reach this barrier");
 }
 
 TEST(walks_deep_nests_quickly) {

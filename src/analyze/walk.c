@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "analyze/walk.h"
 
-/* By form: where children are, or which list they are. */
+/* Per form: the position of the children, or the list that holds them. */
 #define RUN_NONE    {0, 0}
 #define RUN_NULLARY {0, 0}
 #define RUN_LITERAL {0, 0}

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The children of a node, in the order in which they are evaluated. */
+/* Access to the children of a node, in evaluation order. */
 #ifndef VYRE_ANALYZE_WALK_H
 #define VYRE_ANALYZE_WALK_H
 
 #include "ir/ir.h"
 
-/* Where the children of an operation are: @p count operands from a, b or c on,
- * or in a list. */
+/* Position of the children of an operation: @p count operands from a, b or c
+ * on, or a list. */
 typedef struct vyre__child_run {
   uint8_t first; /* 0, 1, 2: a, b, c; in lists: VYRE__RUN_* */
   uint8_t count; /* or VYRE__PREPARED_IN_LIST */
@@ -17,9 +17,9 @@ enum { VYRE__RUN_CALL, VYRE__RUN_LIST, VYRE__RUN_FOR, VYRE__RUN_ATOMIC2 };
 
 extern const vyre__child_run vyre__child_runs[VYRE__OP_COUNT];
 
-/* The children of a node, and how many there are. Parts that are not there do
- * not count. @p room is for those that do not lie side by side. Walks spend
- * their time here, so it is inline and mostly without branches. */
+/* Returns the number of children and sets *ids to them; absent children do
+ * not count. @p room is storage for children that are not adjacent. Analyses
+ * spend most time here, so it is inline and nearly free of branches. */
 static inline uint32_t vyre__children(const vyre_program *program,
                                       const vyre__node *node, vyre__id room[3],
                                       const vyre__id **ids) {
@@ -27,7 +27,7 @@ static inline uint32_t vyre__children(const vyre_program *program,
   if (run.count != VYRE__PREPARED_IN_LIST) {
     const uint32_t count = run.count;
     *ids = node->abc + run.first;
-    /* What may be missing is the last: an else, the value of a return. */
+    /* Only the last child may be absent: an else, the value of a return. */
     return count - (uint32_t)(count > 0 && (*ids)[count - 1] == 0);
   }
   const uint32_t *lists = program->lists;
@@ -50,7 +50,7 @@ static inline uint32_t vyre__children(const vyre_program *program,
   }
 }
 
-/* How many children there are. */
+/* Returns the number of children. */
 static inline uint32_t vyre__child_count(const vyre_program *program,
                                          vyre__id id) {
   vyre__id room[3];
@@ -58,7 +58,7 @@ static inline uint32_t vyre__child_count(const vyre_program *program,
   return vyre__children(program, &program->nodes[id], room, &ids);
 }
 
-/* Child @p index, below vyre__child_count. */
+/* Returns child @p index, which is below vyre__child_count. */
 static inline vyre__id vyre__child(const vyre_program *program, vyre__id id,
                                    uint32_t index) {
   vyre__id room[3] = {0, 0, 0};
@@ -67,13 +67,13 @@ static inline vyre__id vyre__child(const vyre_program *program, vyre__id id,
   return index < count ? ids[index] : 0;
 }
 
-/* Only statements jump, wait for others (but for uniform()) and assign: walks
- * that look for those need not go into values. */
+/* Returns true for statements. Only statements jump, assign, and wait for
+ * others (except uniform()), so searches for these skip values. */
 static inline bool vyre__is_statement(const vyre__node *node) {
   return node->type == VYRE_TYPE_VOID;
 }
 
-/* The parts of a `for`. */
+/* Children of a `for`. */
 typedef struct vyre__for_parts {
   vyre__id first, bound, step, body;
 } vyre__for_parts;
@@ -84,8 +84,8 @@ static inline vyre__for_parts vyre__for_of(const vyre_program *program,
   return (vyre__for_parts){list[0], list[1], list[2], list[3]};
 }
 
-/* Whether nothing in a dispatch writes it: what is loaded at one index is one
- * value for all, whenever it is loaded. */
+/* Returns true if nothing in a dispatch writes the buffer: all loads of one
+ * index return one value. */
 static inline bool vyre__is_constant(const vyre_buffer_decl *buffer) {
   return buffer->kind != VYRE_MEMORY_SHARED &&
          (buffer->kind == VYRE_MEMORY_UNIFORM ||

@@ -39,7 +39,7 @@ static vyre_code check_hint(const vyre_buffer_decl *buffer, vyre_status *st) {
   if (hint == 0 || vyre__is_power_of_two(hint)) return VYRE_OK;
   char shown[VYRE__NAME_TEXT];
   return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
-                   "use 0 for no wish, or a power of two of bytes",
+                   "use 0 for the default, or a power of two",
                    "binding '%s': preferred_alignment=%u is no power of two",
                    vyre__name(buffer->name, shown), hint);
 }
