@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Numbers where arithmetic has edges. All by their bits: nothing here depends on
- * the machine's own arithmetic of floats. */
+/* Values at the edges of arithmetic. All are made from bit patterns, so that
+ * nothing here depends on the float arithmetic of the machine. */
 #include <string.h>
 
 #include "generate/internal.h"
@@ -92,13 +92,14 @@ static uint64_t integer_bits(gen *g) {
   }
 }
 
-/* A sign, an exponent not far from that of 1, any fraction. */
+/* Returns a float with a random sign and fraction and an exponent near that
+ * of 1. */
 static uint64_t usual_float(gen *g, unsigned exponent_bits,
                             unsigned fraction_bits, unsigned spread) {
   uint64_t bias = ((uint64_t)1 << (exponent_bits - 1)) - 1;
   uint64_t exponent = bias - spread + gen_below(g, 2 * spread + 1);
   uint64_t fraction = gen_next(g) & (((uint64_t)1 << fraction_bits) - 1);
-  /* often few bits: results are exact then, and ties happen */
+  /* few bits make results exact and cause ties */
   if (gen_chance(g, 50)) {
     fraction &= ~((uint64_t)0) << (fraction_bits - gen_below(g, 5));
   }
@@ -148,7 +149,7 @@ uint64_t gen_bits(gen *g, vyre_type type) {
 
 static uint64_t element_bits(gen *g, vyre_element element) {
   switch (element) {
-    case VYRE_ELEMENT_BOOL: /* what is not 0 is true */
+    case VYRE_ELEMENT_BOOL: /* everything but 0 is true */
       return gen_chance(g, 80) ? gen_below(g, 2) : gen_next(g);
     case VYRE_ELEMENT_F16:
       return half_bits(g, edges_f16, COUNT(edges_f16), 5);

@@ -17,7 +17,7 @@ enum {
 };
 
 struct vyre_random_program {
-  vyre_arena arena; /* holds all of it */
+  vyre_arena arena; /* holds everything */
   vyre_program *program;
   uint32_t grid[3];
   vyre_input *inputs;
@@ -56,19 +56,19 @@ void vyre_random_program_options_fit(vyre_random_program_options *options,
   if (!caps->has_f64) options->no_f64 = true;
   if (!caps->has_u64) options->no_int64 = options->no_atomics64 = true;
   if (!caps->has_atomics64) options->only_add64 = true;
-  /* A dispatch of that many invocations has no larger workgroup, and of one in 3
-   * dimensions y and z are the smaller ones. */
-  uint32_t most = caps->max_workgroup_invocations;
+  /* No workgroup is larger than the dispatch; in 3 dimensions y and z are the
+   * smaller axes. */
+  uint32_t max = caps->max_workgroup_invocations;
   for (int axis = 0; axis < 3; axis++) {
-    if (caps->max_workgroup[axis] < most &&
+    if (caps->max_workgroup[axis] < max &&
         caps->max_workgroup[axis] < gen_largest_axis(axis)) {
-      most = caps->max_workgroup[axis];
+      max = caps->max_workgroup[axis];
     }
   }
   uint32_t asked =
       options->max_invocations ? options->max_invocations : DEFAULT_INVOCATIONS;
-  if (most < gen_largest_workgroup() && most < asked) {
-    options->max_invocations = most > 0 ? most : 1;
+  if (max < gen_largest_workgroup() && max < asked) {
+    options->max_invocations = max > 0 ? max : 1;
   }
 }
 
@@ -87,8 +87,8 @@ static size_t bytes_of(const gen_buffer *b) {
   return (size_t)b->length * (size ? size : 1);
 }
 
-/* What goes in and what comes out, in the order of the binding plan. Buffers are
- * filled in the order of their declaration. */
+/* Creates inputs and expected output sizes in the order of the binding plan.
+ * Buffers are filled in the order of their declaration. */
 static vyre_code make_data(gen *g, vyre_random_program *made, vyre_status *st) {
   unsigned char *bytes[GEN_BUFFERS] = {NULL};
   vyre_binding_plan plan;
@@ -163,7 +163,7 @@ vyre_code vyre_random_program_create(const vyre_random_program_options *options,
 
 void vyre_random_program_release(vyre_random_program *generated) {
   if (!generated) return;
-  vyre_arena arena = generated->arena; /* it lives in there */
+  vyre_arena arena = generated->arena; /* the program lives in its arena */
   vyre_program_release(generated->program);
   vyre_arena_deinit(&arena);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Generated programs: valid, the same everywhere, with every operation in them,
- * and without a race or a dependence on order. */
+/* Tests generated programs: they are valid, the same everywhere, contain
+ * every operation, and have no races and no dependence on the execution
+ * order. */
 #include "generate/generate.h"
 
 #include "vyre/device.h"
@@ -17,7 +18,7 @@
 
 enum {
   SEEDS = SANITIZED ? 300 : 2000,
-  COUNTED_SEEDS = 2000, /* what is rare must be among them */
+  COUNTED_SEEDS = 2000, /* enough for rare features */
   GOLDEN_SEEDS = 200,
   CHECKED_SEEDS = SANITIZED ? 60 : 300,
   MOST_OUTPUTS = 32
@@ -36,7 +37,7 @@ static vyre_random_program *make(const vyre_random_program_options *options,
   return made;
 }
 
-/* A text that grows. */
+/* Growing text. */
 typedef struct text {
   char *bytes;
   size_t length, capacity;
@@ -60,7 +61,7 @@ static void print_into(const vyre_program *program, text *out) {
   CHECK(vyre_program_print(program, (vyre_writer){text_add, out}));
 }
 
-/* --- programs ----------------------------------------------------------------------- */
+/* --- programs --------------------------------------------------------------*/
 
 static void check_program(const vyre_random_program_options *options, text *t) {
   vyre_random_program *made = make(options, VYRE__FAULT_NONE);
@@ -136,7 +137,7 @@ static void hash_generated(vyre__hasher *hasher,
   for (size_t i = 0; i < count; i++) vyre__hash_u64(hasher, outputs[i].size);
 }
 
-/* Changes if the generator does, on purpose or not. */
+/* Changes whenever the generator changes. */
 #define GOLDEN "9588d01ed19e2fafbd02363eab1cd731"
 
 TEST(same_seed_same_bytes) {
@@ -194,11 +195,11 @@ TEST(memory_failures_are_told) {
   CHECK(sweep_allocations(generate_scenario) > 10);
 }
 
-/* --- coverage ------------------------------------------------------------------------ */
+/* --- coverage --------------------------------------------------------------*/
 
-/* How often there is what. */
+/* Counts of each feature. */
 typedef struct census {
-  uint32_t ops[VYRE__OP_COUNT][VYRE_TYPE_COUNT]; /* by what they take */
+  uint32_t ops[VYRE__OP_COUNT][VYRE_TYPE_COUNT]; /* by operand type */
   uint32_t casts[VYRE_TYPE_COUNT][VYRE_TYPE_COUNT];
   uint32_t bitcasts[VYRE_TYPE_COUNT][VYRE_TYPE_COUNT];
   uint32_t loads[VYRE_MEMORY_COUNT][VYRE_ELEMENT_COUNT];
@@ -269,7 +270,7 @@ static census *count_all(void) {
   return c;
 }
 
-/* One thing that must be there that often. */
+/* Checks that a feature occurs often enough. */
 static bool enough(const char *what, const char *kind, const char *type,
                    uint32_t count, uint32_t least) {
   if (getenv("GENERATE_TEST_TELL")) {
@@ -321,7 +322,7 @@ static bool enough_memory(const census *c) {
   bool good = true;
   for (vyre_memory m = VYRE_MEMORY_GLOBAL; m <= VYRE_MEMORY_UNIFORM; m++) {
     for (vyre_element e = VYRE_ELEMENT_BOOL; e < VYRE_ELEMENT_COUNT; e++) {
-      bool is_bytes = e == VYRE_ELEMENT_BYTES; /* of global memory only */
+      bool is_bytes = e == VYRE_ELEMENT_BYTES; /* global memory only */
       if (is_bytes && m != VYRE_MEMORY_GLOBAL) continue;
       const char *kind = vyre_memory_name(m), *name = vyre_element_name(e);
       good &= enough("load", kind, name, c->loads[m][e], 20);
@@ -390,7 +391,7 @@ TEST(every_operation_on_every_type_is_generated) {
   CHECK(good);
 }
 
-/* What an option leaves out is not there. */
+/* Checks that options exclude features. */
 TEST(options_leave_things_out) {
   census *c = calloc(1, sizeof *c);
   CHECK(c);
@@ -421,10 +422,10 @@ TEST(options_leave_things_out) {
   free(c);
 }
 
-/* --- running -------------------------------------------------------------------------- */
+/* --- running ---------------------------------------------------------------*/
 
-/* Runs it under a check; returns findings of each kind. The hash of the outputs
- * goes to @p hash if it is not NULL. */
+/* Runs a program under a check and counts the findings of each kind. Stores
+ * the hash of the outputs in @p hash unless it is NULL. */
 static void run_checked(vyre_device *device, const vyre_random_program *made,
                         bool bounds, size_t found[VYRE_FINDING_COUNT]) {
   vyre_pipeline *pipeline = NULL;
@@ -432,7 +433,7 @@ static void run_checked(vyre_device *device, const vyre_random_program *made,
   vyre_status st = {0};
   vyre_output outputs[MOST_OUTPUTS];
   vyre_dispatch_desc desc = {
-      .max_loop_iterations = 20000, /* a bound far below the default */
+      .max_loop_iterations = 20000, /* far below the default */
       .check = {.out_of_bounds = bounds,
                 .races = true,
                 .schedules = 3,
@@ -464,7 +465,7 @@ static vyre_device *open_ref(void) {
   return device;
 }
 
-/* How many of @p seeds seeds have such a finding. */
+/* Returns how many of @p seeds seeds have such a finding. */
 static uint32_t faulty_seeds(vyre__generate_fault fault, bool bounds,
                              vyre_finding_kind kind, uint64_t seeds) {
   vyre_device *device = open_ref();
@@ -486,7 +487,7 @@ static uint32_t faulty_seeds(vyre__generate_fault fault, bool bounds,
   return faulty;
 }
 
-/* 64-bit atomics of a program, and those that are an atomic_add. */
+/* Counts the 64-bit atomics of a program, and those that are an atomic_add. */
 static void count_atomics64(const vyre_program *p, unsigned *all,
                             unsigned *adds) {
   for (uint32_t i = 1; i < p->node_count; i++) {
@@ -498,7 +499,7 @@ static void count_atomics64(const vyre_program *p, unsigned *all,
   }
 }
 
-/* What a device without 64-bit atomics runs: lowering for one refuses none. */
+/* A device without 64-bit atomics runs such programs: lowering rejects none. */
 TEST(only_add64_leaves_adds_without_a_result) {
   const vyre__target target = {.math = VYRE__MATH_F64,
                                .no_buffer_atomics64 = true,
@@ -523,7 +524,7 @@ TEST(only_add64_leaves_adds_without_a_result) {
   CHECK(adds > SEEDS / 10);
 }
 
-/* As it was asked for. */
+/* Checks that the options are used as passed. */
 static void check_unfitted(const vyre_random_program_options *o) {
   CHECK_U64(o->seed, 3);
   CHECK_U64(o->max_invocations, 0);
@@ -549,7 +550,7 @@ TEST(options_fit_what_a_device_has) {
   vyre_random_program_options_fit(&options, &poor);
   CHECK(options.no_f64 && options.no_int64 && options.no_atomics64);
   CHECK(options.only_add64 && options.no_loops && !options.no_narrow);
-  CHECK_U64(options.max_invocations, 0); /* none is larger */
+  CHECK_U64(options.max_invocations, 0); /* no limit is larger */
 
   static const uint32_t limits[][4] = {
       {100, 100, 100, 100}, {16, 1, 1, 16}, {128, 2, 64, 128}, {1, 1, 1, 1}};
@@ -583,7 +584,7 @@ TEST(accesses_can_be_kept_in_range) {
       faulty_seeds(VYRE__FAULT_NONE, true, VYRE_FINDING_OUT_OF_BOUNDS, 100), 0);
 }
 
-/* The checks above can fail. */
+/* Proves that the checks above can fail. */
 TEST(planted_faults_are_found) {
   CHECK(faulty_seeds(VYRE__FAULT_OWNERSHIP, false, VYRE_FINDING_RACE, 50) > 25);
   CHECK(faulty_seeds(VYRE__FAULT_BARRIER, false, VYRE_FINDING_RACE, 50) > 5);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Between the files of the generator.
+/* Declarations shared by the files of the random program generator.
  *
- * How a program stays deterministic: between two barriers every buffer that is
- * written has one mode, which says who may do what with its elements. Each
- * element belongs to one invocation. Modes change at barriers only, those between
- * workgroups at grid barriers only. A loop around barriers begins with one in its
- * body and has one behind it; so does what follows an `if` around barriers. Hence
- * whatever way control takes, a barrier is between two modes. */
+ * Programs stay deterministic by these rules. Between two barriers, every
+ * written buffer has one mode, which restricts the accesses to its elements.
+ * Each element belongs to one invocation. Modes change at barriers only, and
+ * modes between workgroups at grid barriers only. A loop with barriers begins
+ * its body with one and is followed by one; an `if` with barriers is followed
+ * by one. So a barrier separates two modes on every path. */
 #ifndef VYRE_GENERATE_INTERNAL_H
 #define VYRE_GENERATE_INTERNAL_H
 
@@ -19,24 +19,24 @@ enum {
   GEN_LOCALS = 128,
   GEN_FUNCTIONS = 3,
   GEN_PARAMETERS = 3,
-  GEN_CHOICES = 128, /* operations that give one type */
-  GEN_MOST_TURNS = 6,
-  GEN_COST = 64, /* most turns of nested loops together */
+  GEN_CHOICES = 128, /* operations with one result type */
+  GEN_MAX_ITERATIONS = 6,
+  GEN_COST = 64, /* maximum iterations of nested loops together */
   GEN_NESTING = 4,
 };
 
-/* For whom a value or a way of control is the same. */
+/* Set of invocations for which a value or the control flow is the same. */
 typedef enum gen_level {
   GEN_HOST,    /* known before the launch: literals, uniforms, len() */
   GEN_GRID,    /* the same for all invocations */
-  GEN_GROUP,   /* for those of a workgroup */
-  GEN_VARYING, /* for nobody */
+  GEN_GROUP,   /* the same in a workgroup */
+  GEN_VARYING, /* not the same */
 } gen_level;
 
 typedef enum gen_kind {
   GEN_INPUT,
   GEN_UNIFORM,
-  GEN_OUT, /* every invocation writes what it owns; mode is always own */
+  GEN_OUT, /* every invocation writes its own elements */
   GEN_RW,
   GEN_SHARED,
 } gen_kind;
@@ -45,8 +45,8 @@ typedef enum gen_mode {
   GEN_OWN,        /* loads and stores of own elements */
   GEN_OWN_ATOMIC, /* all atomics, on own elements */
   GEN_READ,       /* loads of all elements */
-  GEN_READ_GROUP, /* loads of the workgroup's elements */
-  GEN_ATOMIC,     /* one commuting atomic on all elements, its value unused */
+  GEN_READ_GROUP, /* loads of elements of the workgroup */
+  GEN_ATOMIC, /* one commuting atomic on all elements; its result is unused */
 } gen_mode;
 
 typedef struct gen_buffer {
@@ -57,8 +57,8 @@ typedef struct gen_buffer {
   uint32_t binding;
   uint32_t count;   /* declared; 0: sized by its data */
   uint32_t length;  /* elements */
-  uint32_t per;     /* elements that an invocation owns */
-  bool is_strided;  /* these are apart, not side by side */
+  uint32_t per;     /* elements owned by one invocation */
+  bool is_strided;  /* owned elements are not adjacent */
   bool is_readable; /* own elements can be loaded */
   gen_mode mode;
   vyre_op atomic; /* of GEN_ATOMIC */
@@ -69,7 +69,7 @@ typedef struct gen_local {
   vyre_type type;
   gen_level level;
   bool is_assignable;
-  bool is_counter; /* of a loop: nothing is learnt from its last value */
+  bool is_counter; /* of a loop; its final value is not used */
 } gen_local;
 
 typedef struct gen_function {
@@ -80,16 +80,16 @@ typedef struct gen_function {
   uint32_t cost;
 } gen_function;
 
-/* An operation, and the type of its (other) operands. */
+/* Operation, and the type of its (other) operands. */
 typedef struct gen_choice {
   vyre_op op;
   uint8_t arity;
   vyre_type operand;
 } gen_choice;
 
-/* The loop that break and continue leave. */
+/* Loop that break and continue leave. */
 typedef struct gen_loop {
-  gen_level level; /* what a condition around them must be */
+  gen_level level; /* required level of a condition around them */
 } gen_loop;
 
 typedef struct gen {
@@ -97,9 +97,9 @@ typedef struct gen {
   vyre__generate_fault fault;
   uint64_t random;
   vyre_builder *b;
-  vyre_type types[VYRE_TYPE_COUNT]; /* that may be used */
+  vyre_type types[VYRE_TYPE_COUNT]; /* types that may be used */
   uint32_t type_count;
-  gen_choice choices[VYRE_TYPE_COUNT][GEN_CHOICES]; /* by what they give */
+  gen_choice choices[VYRE_TYPE_COUNT][GEN_CHOICES]; /* by result type */
   uint32_t choice_count[VYRE_TYPE_COUNT];
 
   uint32_t workgroup[3], grid[3];
@@ -109,29 +109,29 @@ typedef struct gen {
   gen_function functions[GEN_FUNCTIONS];
   uint32_t function_count;
 
-  /* where the next statement stands */
+  /* state at the next statement */
   gen_local locals[GEN_LOCALS];
   uint32_t local_count;
   uint32_t name_count;
-  vyre_variable sink;             /* a u32 that everything is mixed into */
-  vyre_variable own, lane, group; /* of the invocation: see gen_prologue */
-  const gen_function *function;   /* that is being made; NULL: the kernel */
-  vyre_variable result;           /* of it */
-  const gen_loop *loop;           /* innermost; NULL: none */
-  gen_level control;              /* who comes here */
-  bool is_certain;                /* it is run in any case */
-  bool may_meet;                  /* barriers and uniform() may follow */
+  vyre_variable sink;             /* a u32 that collects all values */
+  vyre_variable own, lane, group; /* ids of the invocation; see gen_prologue */
+  const gen_function *function;   /* being built; NULL: the kernel */
+  vyre_variable result;           /* of that function */
+  const gen_loop *loop;           /* innermost; NULL: no loop */
+  gen_level control;              /* level of control at this statement */
+  bool is_certain;                /* it runs in any case */
+  bool may_wait;                  /* barriers and uniform() are allowed */
   bool may_return;                /* of the kernel */
-  uint32_t barriers;              /* made so far */
+  uint32_t barriers;              /* built so far */
   uint32_t nesting, cost;
   int32_t budget; /* statements left */
 } gen;
 
-/* --- random numbers: splitmix64 --------------------------------------------- */
+/* --- random numbers: splitmix64 --------------------------------------------*/
 
-/* C leaves open in which order arguments and operands are evaluated: no two of
- * one expression may draw numbers, or compilers would give different programs.
- */
+/* C does not define the evaluation order of arguments and operands. So at
+ * most one call per expression may draw a number; otherwise compilers would
+ * generate different programs. */
 
 static inline uint64_t gen_next(gen *g) {
   uint64_t z = g->random += UINT64_C(0x9E3779B97F4A7C15);
@@ -140,7 +140,7 @@ static inline uint64_t gen_next(gen *g) {
   return z ^ z >> 31;
 }
 
-/* From 0 to bound - 1; 0 if the bound is 0. */
+/* Returns a number from 0 to bound - 1; 0 if the bound is 0. */
 static inline uint32_t gen_below(gen *g, uint32_t bound) {
   return (uint32_t)((gen_next(g) >> 32) * bound >> 32);
 }
@@ -162,75 +162,77 @@ static inline bool gen_is_wide(vyre_type type) {
          type == VYRE_TYPE_F64;
 }
 
-/* u32 i32 u64 i64, as far as they may be used. */
+/* Returns one of u32 i32 u64 i64, as far as allowed. */
 vyre_type gen_integer(gen *g);
 
-/* --- data.c: numbers that faults like ---------------------------------------- */
+/* --- data.c: values that reveal faults -------------------------------------*/
 
-/* The bits of a value of that type. */
+/* Returns the bits of a random value of that type. */
 uint64_t gen_bits(gen *g, vyre_type type);
 /* Fills @p count elements. */
 void gen_fill(gen *g, vyre_element element, unsigned char *bytes,
               uint32_t count);
 
-/* --- choices.c: operations by type ------------------------------------------- */
+/* --- choices.c: operations by type -----------------------------------------*/
 
 void gen_list_choices(gen *g);
 
-/* --- value.c ------------------------------------------------------------------ */
+/* --- value.c ---------------------------------------------------------------*/
 
-/* A value that is the same for whom @p level says. */
+/* Builds a value that is the same for the invocations of @p level. */
 vyre_value gen_value(gen *g, vyre_type type, int depth, gen_level level);
 vyre_value gen_literal(gen *g, vyre_type type, uint64_t bits);
 vyre_value gen_number(gen *g, vyre_type type, uint32_t value);
-/* The bits of a local, as a u32 that depends on all of them. */
+/* Builds a u32 that depends on all bits of a local. */
 vyre_value gen_digest(gen *g, const gen_local *local);
 
-/* --- memory.c ----------------------------------------------------------------- */
+/* --- memory.c --------------------------------------------------------------*/
 
 void gen_declare_buffers(gen *g);
-/* New modes after a barrier, or a grid barrier. */
+/* Chooses new modes after a barrier, or a grid barrier. */
 void gen_change_modes(gen *g, bool is_grid);
 bool gen_can_load(const gen_buffer *buffer, gen_level level);
-/* A load, or an atomic on an own element. */
+/* Builds a load, or an atomic on an own element. */
 vyre_value gen_load(gen *g, const gen_buffer *buffer, int depth,
                     gen_level level);
-/* An element that this invocation owns. */
+/* Builds the index of an element that this invocation owns. */
 vyre_value gen_own_index(gen *g, const gen_buffer *buffer, uint32_t which);
 bool gen_can_store(const gen_buffer *buffer);
 void gen_store(gen *g, const gen_buffer *buffer, int depth);
-/* A commuting atomic, on a buffer in that mode. */
+/* Builds a commuting atomic on a buffer in that mode. */
 void gen_atomic(gen *g, const gen_buffer *buffer, int depth);
 
-/* --- statement.c -------------------------------------------------------------- */
+/* --- statement.c -----------------------------------------------------------*/
 
-/* Remembers a variable. */
-void gen_keep(gen *g, vyre_variable variable, vyre_type type, gen_level level,
-              bool is_assignable);
-/* A name like a12, in @p out. */
+/* Registers a variable for later use. */
+void gen_register(gen *g, vyre_variable variable, vyre_type type,
+                  gen_level level, bool is_assignable);
+/* Writes a name like a12 to @p out. */
 const char *gen_name(gen *g, char letter, char out[16]);
 /* Mixes a value into the sink. */
 void gen_mix(gen *g, vyre_value bits);
 /* Mixes the locals from @p first on into the sink. */
 void gen_mix_locals(gen *g, uint32_t first);
-/* About @p count statements. */
+/* Builds about @p count statements. */
 void gen_statements(gen *g, uint32_t count);
 void gen_barrier(gen *g, bool is_grid);
 
-/* --- loop.c ------------------------------------------------------------------- */
+/* --- loop.c ----------------------------------------------------------------*/
 
 void gen_if(gen *g);
 void gen_for(gen *g);
 void gen_while(gen *g);
 
-/* --- kernel.c ----------------------------------------------------------------- */
+/* --- kernel.c --------------------------------------------------------------*/
 
-/* The most invocations that a workgroup can have, and the most on an axis. */
+/* Return the maximum number of invocations of a workgroup, in total and on an
+ * axis. */
 uint32_t gen_largest_workgroup(void);
 uint32_t gen_largest_axis(int axis);
-/* Everything between vyre_builder_create and vyre_builder_build. */
+/* Builds everything between vyre_builder_create and vyre_builder_build. */
 void gen_kernel(gen *g);
-/* Leaves the function or the kernel, with what was computed so far. */
+/* Builds a return from the function or kernel that keeps the values computed
+ * so far. */
 void gen_return(gen *g);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A whole kernel: its shape, its functions, its beginning and its end. */
+/* Builds a kernel: its size, functions, prologue and epilogue. */
 #include <stdio.h>
 
 #include "generate/internal.h"
 
-/* --- shape ----------------------------------------------------------------------- */
+/* --- size ------------------------------------------------------------------*/
 
 static const uint16_t workgroups[][3] = {
     {1, 1, 1},  {2, 1, 1},  {3, 1, 1},  {13, 1, 1}, {16, 1, 1}, {32, 1, 1},
@@ -40,9 +40,9 @@ static void pick_shape(gen *g) {
   if (groups > 9 && gen_chance(g, 80)) groups = 9;
   bool is_flat = gen_chance(g, 50);
   for (int axis = 0; axis < 3; axis++) {
-    uint32_t most = axis == 0 ? groups : groups < 4 ? groups : 4;
+    uint32_t max = axis == 0 ? groups : groups < 4 ? groups : 4;
     g->workgroup[axis] = size[axis];
-    g->grid[axis] = is_flat && axis ? 1 : 1 + gen_below(g, most);
+    g->grid[axis] = is_flat && axis ? 1 : 1 + gen_below(g, max);
     groups /= g->grid[axis];
   }
   g->invocations = g->group_size * g->grid[0] * g->grid[1] * g->grid[2];
@@ -59,9 +59,9 @@ static void pick_types(gen *g) {
   }
 }
 
-/* --- functions ---------------------------------------------------------------------- */
+/* --- functions -------------------------------------------------------------*/
 
-/* What was computed, with the sink in its low bits. */
+/* Returns the computed values, with the sink in the low bits. */
 static vyre_value result_of(gen *g, vyre_type type) {
   vyre_value value = vyre_build_get(g->b, g->result);
   vyre_value sink = vyre_build_get(g->b, g->sink);
@@ -88,7 +88,7 @@ static void make_function(gen *g, gen_function *f) {
   char name[16];
   f->result = gen_type(g);
   f->count = gen_below(g, GEN_PARAMETERS + 1);
-  f->cost = GEN_MOST_TURNS;
+  f->cost = GEN_MAX_ITERATIONS;
   for (size_t i = 0; i < f->count; i++) {
     f->types[i] = gen_type(g);
     heads[i] = (vyre_parameter){NULL, (vyre_type)f->types[i]};
@@ -98,15 +98,15 @@ static void make_function(gen *g, gen_function *f) {
       vyre_build_function(g->b, name, f->result, heads, f->count, parameters);
   g->function = f;
   g->local_count = 0;
-  g->cost = GEN_COST / GEN_MOST_TURNS; /* no loops in loops */
+  g->cost = GEN_COST / GEN_MAX_ITERATIONS; /* no nested loops */
   g->budget = 4;
   for (size_t i = 0; i < f->count; i++) {
-    gen_keep(g, parameters[i], f->types[i], GEN_VARYING, false);
+    gen_register(g, parameters[i], f->types[i], GEN_VARYING, false);
   }
   g->sink = vyre_build_var(g->b, "sink", vyre_build_u32(g->b, 0));
   g->result =
       vyre_build_var(g->b, "result", gen_value(g, f->result, 2, GEN_VARYING));
-  gen_keep(g, g->result, f->result, GEN_VARYING, true);
+  gen_register(g, g->result, f->result, GEN_VARYING, true);
   uint32_t first = g->local_count;
   gen_statements(g, 1 + gen_below(g, 4));
   gen_mix_locals(g, first);
@@ -117,9 +117,9 @@ static void make_function(gen *g, gen_function *f) {
   g->function_count++;
 }
 
-/* --- the beginning ------------------------------------------------------------------ */
+/* --- prologue --------------------------------------------------------------*/
 
-/* (z * size.y + y) * size.x + x of two ids. */
+/* Builds (z * size.y + y) * size.x + x of two ids. */
 static vyre_value flatten(gen *g, vyre_op id, vyre_op size) {
   vyre_value at = vyre_build_id(g->b, id, 2);
   for (unsigned axis = 2; axis-- > 0;) {
@@ -135,8 +135,8 @@ static bool is_line(const uint32_t extent[3]) {
   return extent[1] == 1 && extent[2] == 1;
 }
 
-/* Who the invocation is: its workgroup, its number in it, and in the dispatch. The
- * elements of a workgroup are side by side. */
+/* Builds the ids of the invocation: its workgroup, its index there, and its
+ * index in the dispatch. Elements of a workgroup are adjacent. */
 static void prologue(gen *g) {
   bool line = is_line(g->workgroup) && is_line(g->grid) && gen_chance(g, 70);
   vyre_value id;
@@ -156,13 +156,13 @@ static void prologue(gen *g) {
   }
   g->own = vyre_build_let(g->b, "own", id);
   g->sink = vyre_build_var(g->b, "sink", vyre_build_get(g->b, g->own));
-  gen_keep(g, g->group, VYRE_TYPE_U32, GEN_GROUP, false);
-  gen_keep(g, g->lane, VYRE_TYPE_U32, GEN_VARYING, false);
-  gen_keep(g, g->own, VYRE_TYPE_U32, GEN_VARYING, false);
+  gen_register(g, g->group, VYRE_TYPE_U32, GEN_GROUP, false);
+  gen_register(g, g->lane, VYRE_TYPE_U32, GEN_VARYING, false);
+  gen_register(g, g->own, VYRE_TYPE_U32, GEN_VARYING, false);
   for (uint32_t i = 0; i < g->local_count; i++) g->locals[i].is_counter = true;
 }
 
-/* Variables to begin with. */
+/* Declares initial variables. */
 static void variables(gen *g) {
   char name[16];
   uint32_t count = 2 + gen_below(g, 4);
@@ -170,15 +170,15 @@ static void variables(gen *g) {
     vyre_type type = gen_type(g);
     vyre_variable variable = vyre_build_var(g->b, gen_name(g, 'v', name),
                                             gen_value(g, type, 2, GEN_VARYING));
-    gen_keep(g, variable, type, GEN_VARYING, true);
+    gen_register(g, variable, type, GEN_VARYING, true);
   }
 }
 
-/* --- the end ------------------------------------------------------------------------ */
+/* --- epilogue --------------------------------------------------------------*/
 
 static const gen_buffer *sink_buffer(const gen *g) {
   uint32_t i = 0;
-  while (g->buffers[i].kind != GEN_OUT) i++; /* there is one */
+  while (g->buffers[i].kind != GEN_OUT) i++; /* one exists */
   return &g->buffers[i];
 }
 
@@ -197,7 +197,8 @@ void gen_return(gen *g) {
   vyre_build_return(g->b);
 }
 
-/* What was written to shared buffers would be lost. */
+/* Copies shared buffers to an output; otherwise their contents would be lost.
+ */
 static void show_shared(gen *g) {
   char name[16];
   for (uint32_t i = 0; i < g->buffer_count; i++) {
@@ -205,7 +206,7 @@ static void show_shared(gen *g) {
     if (b->kind != GEN_SHARED || !gen_can_load(b, GEN_VARYING)) continue;
     vyre_variable variable = vyre_build_let(g->b, gen_name(g, 'a', name),
                                             gen_load(g, b, 1, GEN_VARYING));
-    gen_keep(g, variable, b->type, GEN_VARYING, false);
+    gen_register(g, variable, b->type, GEN_VARYING, false);
   }
 }
 
@@ -222,7 +223,7 @@ static void last_barrier(gen *g) {
   }
 }
 
-/* Every output is written, and nothing that was computed is lost. */
+/* Writes every output, so that no computed value is lost. */
 static void epilogue(gen *g) {
   gen_mix_locals(g, 0);
   for (uint32_t i = 0; i < g->buffer_count; i++) {
@@ -235,11 +236,11 @@ static void epilogue(gen *g) {
   store_sink(g);
 }
 
-/* --- the whole ---------------------------------------------------------------------- */
+/* --- kernel ----------------------------------------------------------------*/
 
 static void segments(gen *g) {
-  bool meets = !g->options.no_barriers || !g->options.no_grid_barriers;
-  uint32_t count = meets ? 1 + gen_below(g, 4) : 1;
+  bool waits = !g->options.no_barriers || !g->options.no_grid_barriers;
+  uint32_t count = waits ? 1 + gen_below(g, 4) : 1;
   g->budget = (int32_t)g->options.statements;
   uint32_t share = g->options.statements / (count + 1) + 1;
   for (uint32_t i = 0; i < count; i++) {
@@ -252,7 +253,7 @@ static void segments(gen *g) {
   }
   last_barrier(g);
   show_shared(g);
-  g->may_meet = false;
+  g->may_wait = false;
   g->may_return = gen_chance(g, 50);
   while (g->budget > 0) gen_statements(g, 1);
 }
@@ -270,7 +271,7 @@ void gen_kernel(gen *g) {
   }
   g->control = GEN_HOST;
   g->is_certain = true;
-  g->may_meet = true;
+  g->may_wait = true;
   g->cost = 1;
   gen_change_modes(g, true);
   prologue(g);

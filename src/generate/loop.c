@@ -2,7 +2,7 @@
 /* Statements with a condition: if, for, while, and the jumps in them. */
 #include "generate/internal.h"
 
-/* The place of a statement, to go back to after its body. */
+/* State around a statement, restored after its body. */
 typedef struct place {
   gen_level control;
   bool is_certain;
@@ -27,37 +27,37 @@ static void leave(gen *g, const place *to) {
   g->nesting--;
 }
 
-/* Whether barriers may stand here. */
-static bool can_meet(const gen *g) {
-  return g->may_meet && g->control <= GEN_GROUP && !g->function &&
+/* Returns true if barriers are allowed here. */
+static bool can_wait(const gen *g) {
+  return g->may_wait && g->control <= GEN_GROUP && !g->function &&
          !g->options.no_barriers;
 }
 
-/* --- if -------------------------------------------------------------------------- */
+/* --- if --------------------------------------------------------------------*/
 
-/* The modes of all buffers, to go back to where another arm begins. */
+/* Modes of all buffers, restored at the start of another arm. */
 typedef struct modes {
   gen_mode mode[GEN_BUFFERS];
   vyre_op atomic[GEN_BUFFERS];
 } modes;
 
-static modes keep_modes(const gen *g) {
-  modes kept;
+static modes save_modes(const gen *g) {
+  modes saved;
   for (uint32_t i = 0; i < g->buffer_count; i++) {
-    kept.mode[i] = g->buffers[i].mode;
-    kept.atomic[i] = g->buffers[i].atomic;
+    saved.mode[i] = g->buffers[i].mode;
+    saved.atomic[i] = g->buffers[i].atomic;
   }
-  return kept;
+  return saved;
 }
 
-static void restore_modes(gen *g, const modes *kept) {
+static void restore_modes(gen *g, const modes *saved) {
   for (uint32_t i = 0; i < g->buffer_count; i++) {
-    g->buffers[i].mode = kept->mode[i];
-    g->buffers[i].atomic = kept->atomic[i];
+    g->buffers[i].mode = saved->mode[i];
+    g->buffers[i].atomic = saved->atomic[i];
   }
 }
 
-/* The end of an arm: now and then a jump. */
+/* Ends an arm, sometimes with a jump. */
 static void jump(gen *g) {
   if (g->loop && g->control <= g->loop->level && gen_chance(g, 30)) {
     if (gen_chance(g, 50)) {
@@ -79,16 +79,16 @@ static void arm(gen *g, bool may_jump) {
 }
 
 void gen_if(gen *g) {
-  bool meets = can_meet(g) && gen_chance(g, 35);
+  bool waits = can_wait(g) && gen_chance(g, 35);
   gen_level level = GEN_VARYING;
-  if (meets) level = gen_chance(g, 60) ? GEN_GROUP : GEN_GRID;
-  modes before = keep_modes(g);
+  if (waits) level = gen_chance(g, 60) ? GEN_GROUP : GEN_GRID;
+  modes before = save_modes(g);
   uint32_t barriers = g->barriers;
   vyre_build_if(g->b, gen_value(g, VYRE_TYPE_BOOL, 3, level));
   place here = enter(g, level);
   bool has_else = gen_chance(g, 50);
-  bool then_jumps = gen_chance(g, 60); /* else the other arm may */
-  if (meets && gen_chance(g, 60)) gen_barrier(g, false);
+  bool then_jumps = gen_chance(g, 60); /* otherwise the other arm may */
+  if (waits && gen_chance(g, 60)) gen_barrier(g, false);
   arm(g, then_jumps);
   if (has_else) {
     restore_modes(g, &before);
@@ -101,13 +101,13 @@ void gen_if(gen *g) {
   if (g->barriers != barriers) gen_barrier(g, false);
 }
 
-/* --- for -------------------------------------------------------------------------- */
+/* --- for -------------------------------------------------------------------*/
 
 static bool is_up(vyre_op op) {
   return op == VYRE_OP_LT || op == VYRE_OP_LE;
 }
 
-/* The largest and the smallest number of a type. */
+/* Returns the largest or the smallest number of a type. */
 static uint64_t last_of(vyre_type type, bool up) {
   static const uint64_t largest[VYRE_TYPE_COUNT] = {
       [VYRE_TYPE_U32] = UINT32_MAX,
@@ -119,25 +119,25 @@ static uint64_t last_of(vyre_type type, bool up) {
   return is_signed ? largest[type] + 1 : 0;
 }
 
-/* Seldom none. */
-static uint32_t pick_turns(gen *g) {
-  return gen_chance(g, 10) ? 0 : 1 + gen_below(g, GEN_MOST_TURNS - 1);
+/* Rarely 0. */
+static uint32_t pick_trip_count(gen *g) {
+  return gen_chance(g, 10) ? 0 : 1 + gen_below(g, GEN_MAX_ITERATIONS - 1);
 }
 
-/* The head of a `for` of at most GEN_MOST_TURNS turns. */
+/* Builds the header of a `for` with at most GEN_MAX_ITERATIONS iterations. */
 static vyre_variable for_head(gen *g, gen_level level, vyre_type *type) {
   char name[16];
   vyre_op op = (vyre_op)(VYRE_OP_LT + gen_below(g, 4));
   bool up = is_up(op);
   *type = gen_integer(g);
-  uint64_t turns = pick_turns(g);
+  uint64_t iterations = pick_trip_count(g);
   uint64_t first = gen_below(g, 4), step = 1 + gen_below(g, 3);
   vyre_value bound;
-  if (gen_chance(g, 20)) { /* to the last number there is */
-    first = last_of(*type, up) - (up ? turns : 0 - turns);
+  if (gen_chance(g, 20)) { /* up to the last number of the type */
+    first = last_of(*type, up) - (up ? iterations : 0 - iterations);
     bound = gen_literal(g, *type, last_of(*type, up));
   } else if (gen_chance(g, 50)) {
-    bound = gen_literal(g, *type, up ? first + turns : first - turns);
+    bound = gen_literal(g, *type, up ? first + iterations : first - iterations);
   } else {
     vyre_value distance = gen_value(g, VYRE_TYPE_U32, 2, level);
     distance = vyre_build_binary(g->b, VYRE_OP_REM, distance,
@@ -153,26 +153,26 @@ static vyre_variable for_head(gen *g, gen_level level, vyre_type *type) {
                         gen_literal(g, *type, step));
 }
 
-/* The body of a loop whose head was made, to its end, and what follows if there
- * are barriers in it. */
-static void body(gen *g, const place *here, bool meets, bool is_grid) {
-  gen_loop loop = {meets ? (is_grid ? GEN_GRID : GEN_GROUP) : GEN_VARYING};
+/* Builds the body of a loop after its header, and the barrier after it if the
+ * body contains barriers. */
+static void body(gen *g, const place *here, bool waits, bool is_grid) {
+  gen_loop loop = {waits ? (is_grid ? GEN_GRID : GEN_GROUP) : GEN_VARYING};
   uint32_t first = g->local_count;
   g->loop = &loop;
-  g->cost *= GEN_MOST_TURNS;
+  g->cost *= GEN_MAX_ITERATIONS;
   gen_statements(g, 1 + gen_below(g, 4));
-  if (meets && gen_chance(g, 50)) {
+  if (waits && gen_chance(g, 50)) {
     gen_barrier(g, is_grid && gen_chance(g, 50));
     gen_statements(g, 1 + gen_below(g, 2));
   }
   gen_mix_locals(g, first);
   vyre_build_end(g->b);
   leave(g, here);
-  if (meets) gen_barrier(g, is_grid);
+  if (waits) gen_barrier(g, is_grid);
 }
 
 static bool can_loop(const gen *g) {
-  return !g->options.no_loops && g->cost * GEN_MOST_TURNS <= GEN_COST;
+  return !g->options.no_loops && g->cost * GEN_MAX_ITERATIONS <= GEN_COST;
 }
 
 void gen_for(gen *g) {
@@ -180,35 +180,36 @@ void gen_for(gen *g) {
     gen_statements(g, 1);
     return;
   }
-  bool meets = can_meet(g) && gen_chance(g, 40);
-  bool is_grid = meets && g->control == GEN_HOST &&
+  bool waits = can_wait(g) && gen_chance(g, 40);
+  bool is_grid = waits && g->control == GEN_HOST &&
                  !g->options.no_grid_barriers && gen_chance(g, 40);
-  gen_level level = is_grid ? GEN_HOST : meets ? GEN_GROUP : GEN_VARYING;
+  gen_level level = is_grid ? GEN_HOST : waits ? GEN_GROUP : GEN_VARYING;
   vyre_type type;
   vyre_variable counter = for_head(g, level, &type);
   place here = enter(g, level);
-  gen_keep(g, counter, type, level, false);
-  if (meets) gen_barrier(g, is_grid);
-  body(g, &here, meets, is_grid);
+  gen_register(g, counter, type, level, false);
+  if (waits) gen_barrier(g, is_grid);
+  body(g, &here, waits, is_grid);
 }
 
-/* --- while ------------------------------------------------------------------------- */
+/* --- while -----------------------------------------------------------------*/
 
-/* Counts, so that it ends; the count goes up first, for `continue`. */
+/* Counts, so that the loop ends; the counter is incremented first because of
+ * `continue`. */
 void gen_while(gen *g) {
   if (!can_loop(g)) {
     gen_statements(g, 1);
     return;
   }
   char name[16];
-  bool meets = can_meet(g) && gen_chance(g, 30);
+  bool waits = can_wait(g) && gen_chance(g, 30);
   vyre_variable counter =
       vyre_build_var(g->b, gen_name(g, 'n', name), vyre_build_u32(g->b, 0));
-  place here = enter(g, meets ? GEN_GROUP : GEN_VARYING);
+  place here = enter(g, waits ? GEN_GROUP : GEN_VARYING);
   vyre_value more =
       vyre_build_binary(g->b, VYRE_OP_LT, vyre_build_get(g->b, counter),
-                        vyre_build_u32(g->b, pick_turns(g)));
-  if (!meets) {
+                        vyre_build_u32(g->b, pick_trip_count(g)));
+  if (!waits) {
     vyre_value condition = gen_value(g, VYRE_TYPE_BOOL, 2, GEN_VARYING);
     more = vyre_build_binary(g->b, VYRE_OP_LAND, more, condition);
   }
@@ -217,7 +218,7 @@ void gen_while(gen *g) {
       g->b, counter,
       vyre_build_binary(g->b, VYRE_OP_ADD, vyre_build_get(g->b, counter),
                         vyre_build_u32(g->b, 1)));
-  gen_keep(g, counter, VYRE_TYPE_U32, GEN_VARYING, false);
-  if (meets) gen_barrier(g, false);
-  body(g, &here, meets, false);
+  gen_register(g, counter, VYRE_TYPE_U32, GEN_VARYING, false);
+  if (waits) gen_barrier(g, false);
+  body(g, &here, waits, false);
 }

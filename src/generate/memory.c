@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Buffers: which there are, who may do what with them, and at which index. */
+/* Buffers: their declarations, modes and indices. */
 #include <stdio.h>
 
 #include "generate/internal.h"
 #include "ir/ir.h"
 
-/* --- declarations ------------------------------------------------------------- */
+/* --- declarations ----------------------------------------------------------*/
 
 static bool may_hold(const gen *g, vyre_element element) {
   vyre_type type = vyre__element_type(element);
@@ -29,7 +29,7 @@ static bool is_atomic_element(const gen *g, vyre_element element) {
   return wide || element == VYRE_ELEMENT_U32 || element == VYRE_ELEMENT_I32;
 }
 
-/* Whether atomics on the buffer are adds whose results are not used. */
+/* Returns true if all atomics on the buffer are adds with unused results. */
 static bool only_adds(const gen *g, const gen_buffer *b) {
   return gen_is_wide(b->type) && g->options.only_add64;
 }
@@ -44,7 +44,8 @@ static vyre_memory_hints pick_hints(gen *g) {
   return hints;
 }
 
-/* The elements of a buffer that invocations own: all, a few less or more. */
+/* Returns the number of elements that invocations own: all, or slightly fewer
+ * or more. */
 static uint32_t owned_length(gen *g, uint32_t owners, uint32_t per) {
   uint32_t all = owners * per;
   if (g->options.no_out_of_range || gen_chance(g, 60)) return all;
@@ -52,7 +53,7 @@ static uint32_t owned_length(gen *g, uint32_t owners, uint32_t per) {
   return all - gen_below(g, owners < 6 ? owners : 6);
 }
 
-/* How many elements there are. */
+/* Chooses the number of elements. */
 static void pick_length(gen *g, gen_buffer *b) {
   bool strict = g->options.no_out_of_range;
   switch (b->kind) {
@@ -114,7 +115,7 @@ static void declare(gen *g, gen_kind kind, vyre_element element) {
   b->handle = vyre_build_declare(g->b, &decl);
 }
 
-/* One that atomics take, half of the time. */
+/* Half of the time an element type that atomics support. */
 static vyre_element shared_element(gen *g) {
   vyre_element element = pick_element(g, false);
   for (int tries = 0; tries < 8 && gen_chance(g, 50); tries++) {
@@ -134,7 +135,7 @@ void gen_declare_buffers(gen *g) {
   for (uint32_t i = 0; i < uniforms; i++) {
     declare(g, GEN_UNIFORM, pick_element(g, false));
   }
-  declare(g, GEN_OUT, VYRE_ELEMENT_U32); /* the sink's */
+  declare(g, GEN_OUT, VYRE_ELEMENT_U32); /* the buffer of the sink */
   for (uint32_t i = 0; i < outs; i++)
     declare(g, GEN_OUT, pick_element(g, true));
   for (uint32_t i = 0; i < rws; i++) declare(g, GEN_RW, shared_element(g));
@@ -146,7 +147,7 @@ void gen_declare_buffers(gen *g) {
   }
 }
 
-/* --- modes --------------------------------------------------------------------- */
+/* --- modes -----------------------------------------------------------------*/
 
 void gen_change_modes(gen *g, bool is_grid) {
   for (uint32_t i = 0; i < g->buffer_count; i++) {
@@ -154,7 +155,8 @@ void gen_change_modes(gen *g, bool is_grid) {
     if (b->kind != GEN_RW && b->kind != GEN_SHARED) continue;
     bool is_private = b->mode == GEN_OWN || b->mode == GEN_OWN_ATOMIC ||
                       b->mode == GEN_READ_GROUP;
-    bool all = is_grid || b->kind == GEN_SHARED; /* everybody has met */
+    /* all owners have reached a barrier */
+    bool all = is_grid || b->kind == GEN_SHARED;
     if (!all && !is_private) continue;
     bool has_atomics = is_atomic_element(g, b->element);
     uint32_t pick = gen_below(g, 100);
@@ -184,7 +186,7 @@ bool gen_can_store(const gen_buffer *b) {
   return b->kind >= GEN_OUT && b->mode == GEN_OWN;
 }
 
-/* --- indices -------------------------------------------------------------------- */
+/* --- indices ---------------------------------------------------------------*/
 
 static vyre_value add(gen *g, vyre_value a, vyre_value b) {
   return vyre_build_binary(g->b, VYRE_OP_ADD, a, b);
@@ -195,7 +197,7 @@ static vyre_value times(gen *g, vyre_value a, uint32_t by) {
   return vyre_build_binary(g->b, VYRE_OP_MUL, a, vyre_build_u32(g->b, by));
 }
 
-/* Where element @p which of an owner is. */
+/* Builds the index of element @p which of an owner. */
 static vyre_value place_of(gen *g, const gen_buffer *b, vyre_value owner,
                            uint32_t which) {
   uint32_t owners = b->kind == GEN_SHARED ? g->group_size : g->invocations;
@@ -204,7 +206,7 @@ static vyre_value place_of(gen *g, const gen_buffer *b, vyre_value owner,
   return offset ? add(g, at, vyre_build_u32(g->b, offset)) : at;
 }
 
-/* As another integer type, now and then: the number is the same. */
+/* Sometimes converts to another integer type; the number stays the same. */
 static vyre_value retype(gen *g, vyre_value at) {
   if (gen_chance(g, 60)) return at;
   return vyre_build_cast(g->b, gen_integer(g), at);
@@ -219,7 +221,7 @@ vyre_value gen_own_index(gen *g, const gen_buffer *b, uint32_t which) {
   return retype(g, place_of(g, b, me, which));
 }
 
-/* Any element of the workgroup. */
+/* Builds the index of any element of the workgroup. */
 static vyre_value group_index(gen *g, const gen_buffer *b, int depth) {
   vyre_value lane = vyre_build_binary(
       g->b, VYRE_OP_REM, gen_value(g, VYRE_TYPE_U32, depth, GEN_VARYING),
@@ -228,15 +230,16 @@ static vyre_value group_index(gen *g, const gen_buffer *b, int depth) {
   return retype(g, place_of(g, b, add(g, first, lane), gen_below(g, b->per)));
 }
 
-/* Any number, but not so far away that it never hits. */
+/* Builds a number that may be out of bounds, but near enough to hit
+ * sometimes. */
 static vyre_value modulo_index(gen *g, vyre_type type, uint32_t bound,
                                int depth, gen_level level) {
   return vyre_build_binary(g->b, VYRE_OP_REM, gen_value(g, type, depth, level),
                            gen_number(g, type, bound ? bound : 1));
 }
 
-/* Any element, and if that may be, what is beside the buffer too. What is run in
- * any case must not be outside for sure (V105). */
+/* Builds the index of any element, and if allowed also an index out of
+ * bounds. An unconditional access must not always be out of bounds (V105). */
 static vyre_value any_index(gen *g, const gen_buffer *b, int depth,
                             gen_level level) {
   bool strict = g->options.no_out_of_range;
@@ -261,7 +264,7 @@ static vyre_value any_index(gen *g, const gen_buffer *b, int depth,
   return modulo_index(g, type, b->length + gen_below(g, 3), depth, level);
 }
 
-/* Never an element. */
+/* Builds an index that is always out of bounds. */
 static vyre_value outside_index(gen *g, const gen_buffer *b, int depth) {
   vyre_type type = gen_integer(g);
   vyre_value any = gen_value(g, type, depth, GEN_VARYING);
@@ -282,7 +285,7 @@ static vyre_value outside_index(gen *g, const gen_buffer *b, int depth) {
   }
 }
 
-/* --- accesses ------------------------------------------------------------------- */
+/* --- accesses --------------------------------------------------------------*/
 
 static vyre_value own_atomic(gen *g, const gen_buffer *b, int depth) {
   vyre_value at = gen_own_index(g, b, gen_below(g, b->per));
@@ -334,10 +337,10 @@ void gen_atomic(gen *g, const gen_buffer *b, int depth) {
     vyre_build_eval(g->b, old);
     return;
   }
-  /* The old value is used, but does not show. */
-  vyre_variable kept = vyre_build_let(g->b, gen_name(g, 'o', name), old);
+  /* The old value is used, but does not affect outputs. */
+  vyre_variable saved = vyre_build_let(g->b, gen_name(g, 'o', name), old);
   vyre_value zero =
-      vyre_build_binary(g->b, VYRE_OP_SUB, vyre_build_get(g->b, kept),
-                        vyre_build_get(g->b, kept));
+      vyre_build_binary(g->b, VYRE_OP_SUB, vyre_build_get(g->b, saved),
+                        vyre_build_get(g->b, saved));
   gen_mix(g, vyre_build_cast(g->b, VYRE_TYPE_U32, zero));
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Statements without a body, and which comes next. */
+/* Statements without a body, and the choice of the next statement. */
 #include <stdio.h>
 
 #include "generate/internal.h"
 
-void gen_keep(gen *g, vyre_variable variable, vyre_type type, gen_level level,
-              bool is_assignable) {
-  if (g->local_count == GEN_LOCALS) return; /* lives on, unused */
+void gen_register(gen *g, vyre_variable variable, vyre_type type,
+                  gen_level level, bool is_assignable) {
+  /* not registered, so never used again */
+  if (g->local_count == GEN_LOCALS) return;
   g->locals[g->local_count++] = (gen_local){.variable = variable,
                                             .type = type,
                                             .level = level,
@@ -36,8 +37,8 @@ static int pick_depth(gen *g) {
   return 2 + (int)gen_below(g, 3);
 }
 
-/* A level that a named value may have here: what is computed where invocations
- * part is the same for nobody. */
+/* Picks the level of a named value: under divergent control, no value is
+ * uniform. */
 static gen_level pick_level(gen *g) {
   if (g->function || g->control > GEN_GROUP || gen_chance(g, 70)) {
     return GEN_VARYING;
@@ -54,7 +55,7 @@ static void declare(gen *g) {
   vyre_variable variable =
       is_mutable ? vyre_build_var(g->b, gen_name(g, 'v', name), value)
                  : vyre_build_let(g->b, gen_name(g, 'a', name), value);
-  gen_keep(g, variable, type, level, is_mutable);
+  gen_register(g, variable, type, level, is_mutable);
 }
 
 static void assign(gen *g) {
@@ -73,7 +74,7 @@ static void assign(gen *g) {
                     gen_value(g, found->type, pick_depth(g), GEN_VARYING));
 }
 
-/* A store or an atomic. */
+/* Builds a store or an atomic. */
 static void access(gen *g) {
   const gen_buffer *found = NULL;
   uint32_t seen = 0;
@@ -119,10 +120,10 @@ void gen_barrier(gen *g, bool is_grid) {
 static void statement(gen *g) {
   uint32_t pick = gen_below(g, 100);
   bool nests = g->nesting < GEN_NESTING && g->budget > 0;
-  bool meets = g->may_meet && g->control <= GEN_GROUP &&
+  bool waits = g->may_wait && g->control <= GEN_GROUP &&
                !g->options.no_barriers && !g->function;
   g->budget--;
-  if (pick < 20 || (pick >= 97 && nests && !meets)) {
+  if (pick < 20 || (pick >= 97 && nests && !waits)) {
     declare(g);
   } else if (pick < 38) {
     assign(g);

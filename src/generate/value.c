@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Expressions. */
+/* Random expressions. */
 #include <string.h>
 
 #include "generate/internal.h"
@@ -63,9 +63,9 @@ vyre_value gen_digest(gen *g, const gen_local *local) {
       vyre_build_binary(g->b, VYRE_OP_XOR, bits_of(g, local), high));
 }
 
-/* --- leaves ------------------------------------------------------------------ */
+/* --- leaves ----------------------------------------------------------------*/
 
-/* A random local of that type; NULL if there is none. */
+/* Returns a random local of that type, or NULL. */
 static const gen_local *find_local(gen *g, vyre_type type, gen_level level) {
   const gen_local *found = NULL;
   uint32_t seen = 0;
@@ -109,27 +109,27 @@ static vyre_value leaf(gen *g, vyre_type type, gen_level level) {
   return gen_literal(g, type, gen_bits(g, type));
 }
 
-/* --- operations --------------------------------------------------------------- */
+/* --- operations ------------------------------------------------------------*/
 
 static bool is_lazy(vyre_op op) {
   return op == VYRE_OP_LAND || op == VYRE_OP_LOR;
 }
 
-/* Whether uniform() may stand here. */
-static bool may_meet(const gen *g) {
-  return g->may_meet && g->control <= GEN_GROUP && !g->function;
+/* Returns true if uniform() is allowed here. */
+static bool may_wait(const gen *g) {
+  return g->may_wait && g->control <= GEN_GROUP && !g->function;
 }
 
 static bool choose(gen *g, vyre_type type, gen_level level, gen_choice *out) {
   for (int tries = 0; tries < 4; tries++) {
     *out = g->choices[type][gen_below(g, g->choice_count[type])];
     if (out->op != VYRE_OP_UNIFORM) return true;
-    if (may_meet(g) && level >= GEN_GROUP) return true;
+    if (may_wait(g) && level >= GEN_GROUP) return true;
   }
   return false;
 }
 
-/* The right side is not always reached. */
+/* Builds the right side of && or ||, which is not always evaluated. */
 static vyre_value lazy_side(gen *g, int depth, gen_level level) {
   gen_level control = g->control;
   bool is_certain = g->is_certain;
@@ -204,7 +204,7 @@ static vyre_value call(gen *g, vyre_type type, int depth, gen_level level) {
 
 vyre_value gen_value(gen *g, vyre_type type, int depth, gen_level level) {
   if (depth <= 0) {
-    /* what is loaded says more than a literal */
+    /* loads reveal more than literals */
     return gen_chance(g, 35) ? memory(g, type, 0, level) : leaf(g, type, level);
   }
   uint32_t pick = gen_below(g, 100);

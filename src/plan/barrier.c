@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Waves into layers, by Kahn's algorithm. Graphs that come in order take the
- * way of barrier_ordered.c, which gives the same plan in half the time.
+/* Sorts waves into layers with Kahn's algorithm. Graphs whose dependencies
+ * are in order use barrier_ordered.c, which gives the same plan in half the
+ * time.
  *
- * Successors are kept row by row in one array (targets), each row in the order
- * its dependencies were given. The rows are filled in place: row_ends[w]
- * starts as where row w begins and is moved on by every entry, so that in the
- * end it is where the row ends, which is where the next begins. The array of
- * the result is at the same time the queue of the algorithm: a layer is a
- * stretch of it. So a plan touches three arrays besides its result, and each
- * dependency three times. */
+ * Successors are stored row by row in one array (targets), each row in the
+ * order of its dependencies. Rows are filled in place: row_ends[w] first
+ * holds the start of row w and advances with every entry, so that it ends as
+ * the end of the row, which is the start of the next one. The result array is
+ * also the queue of the algorithm: a layer is a range of it. So a plan uses
+ * three arrays besides its result, and reads each dependency three times. */
 #include "plan/barrier.h"
 
 #include <string.h>
@@ -18,8 +18,8 @@
 
 static const char planner[] = "barrier plan";
 
-/* How many dependencies ahead memory is asked for. */
-enum { AHEAD = 24 };
+/* Prefetch distance in dependencies. */
+enum { PREFETCH_DISTANCE = 24 };
 
 void vyre_barrier_scratch_init(vyre_barrier_scratch *scratch,
                                vyre_allocator allocator) {
@@ -62,9 +62,9 @@ static vyre_code reserve(vyre_barrier_scratch *scratch, uint32_t **array,
   return vyre__no_memory(st, planner, field, need);
 }
 
-/* Both ways reserve the same, so that scratch that held a graph of some size
- * holds every graph of that size: two words a wave for sorting layers, or one a
- * dependency for rows. */
+/* Reserves scratch. Both algorithms reserve the same amount, so that scratch
+ * that held a graph of some size holds every graph of that size: two words
+ * per wave for sorting layers, or one per dependency for rows. */
 static vyre_code reserve_all(vyre_barrier_scratch *scratch, size_t wave_count,
                              size_t dependency_count, vyre_status *st) {
   size_t words = 2 * wave_count;
@@ -85,7 +85,7 @@ static vyre_code too_many(const char *field, const char *what, size_t count,
                           size_t most, vyre_status *st) {
   return VYRE_FAIL_WITH(st, VYRE_PLAN_REJECTED, VYRE_KIND_BYTE_COUNT_OVERFLOW,
                         field, NULL, "split the graph and plan its parts",
-                        "barrier plan: %zu %s, the most is %zu", count, what,
+                        "barrier plan: %zu %s; the maximum is %zu", count, what,
                         most);
 }
 
@@ -95,8 +95,8 @@ static vyre_code invalid_wave(const vyre_wave_dependency *dependency,
       st, VYRE_PLAN_REJECTED, VYRE_KIND_INVALID_WAVE, NULL,
       VYRE_NUMBERS({"before", dependency->before}, {"after", dependency->after},
                    {"wave_count", wave_count}),
-      "number waves from 0 and let dependencies name only those there are",
-      "dependency %llu -> %llu names a wave that is not among the %zu given",
+      "number waves from 0, and use only these numbers in dependencies",
+      "dependency %llu -> %llu uses a wave number outside the %zu waves",
       (unsigned long long)dependency->before,
       (unsigned long long)dependency->after, wave_count);
 }
@@ -127,7 +127,7 @@ vyre_code vyre__barrier_check_sizes(size_t wave_count,
 }
 
 /* Checks every dependency and counts it at both ends: row_ends[w] becomes the
- * number of successors, indegree[w] that of predecessors. */
+ * number of successors, indegree[w] the number of predecessors. */
 static vyre_code count(size_t wave_count,
                        const vyre_wave_dependency *dependencies,
                        size_t dependency_count, uint32_t *row_ends,
@@ -148,8 +148,8 @@ static vyre_code count(size_t wave_count,
   return VYRE_OK;
 }
 
-/* Counts into row starts, then the rows themselves, which turns the starts into
- * ends. */
+/* Turns counts into row starts, then fills the rows, which turns the starts
+ * into ends. */
 static void fill_rows(size_t wave_count,
                       const vyre_wave_dependency *dependencies,
                       size_t dependency_count, uint32_t *row_ends,
@@ -160,9 +160,12 @@ static void fill_rows(size_t wave_count,
     row_ends[wave] = start;
     start += successors;
   }
-  size_t ahead = dependency_count > AHEAD ? dependency_count - AHEAD : 0;
+  size_t ahead = dependency_count > PREFETCH_DISTANCE
+                     ? dependency_count - PREFETCH_DISTANCE
+                     : 0;
   for (size_t i = 0; i < ahead; i++) {
-    __builtin_prefetch(&targets[row_ends[dependencies[i + AHEAD].before]], 1);
+    __builtin_prefetch(
+        &targets[row_ends[dependencies[i + PREFETCH_DISTANCE].before]], 1);
     targets[row_ends[dependencies[i].before]++] =
         (uint32_t)dependencies[i].after;
   }
@@ -172,33 +175,34 @@ static void fill_rows(size_t wave_count,
   }
 }
 
-/* Waves that wait for nothing, in ascending order. */
+/* Finds the waves without predecessors, in ascending order. */
 static uint32_t first_layer(size_t wave_count, const uint32_t *indegree,
                             uint32_t *waves) {
   uint32_t ready = 0;
   for (size_t wave = 0; wave < wave_count; wave++) {
-    /* Written in any case, kept if ready: no branch to guess. */
+    /* Always written, kept only if ready: avoids an unpredictable branch. */
     waves[ready] = (uint32_t)wave;
     ready += indegree[wave] == 0;
   }
   return ready;
 }
 
-/* One dependency met: @p target joins the queue if it was its last. Written in
- * any case and kept if so: which one is last cannot be guessed. There is room:
- * as long as a dependency is not met, some wave is not in the queue. */
-static inline uint32_t meet(uint32_t target, uint32_t *indegree,
-                            uint32_t *waves, uint32_t end) {
+/* Removes one dependency of @p target, which joins the queue if it was the
+ * last. The queue entry is always written and kept only if so, which avoids
+ * an unpredictable branch. It never overflows: as long as a dependency is
+ * left, some wave is not in the queue. */
+static inline uint32_t remove_dependency(uint32_t target, uint32_t *indegree,
+                                         uint32_t *waves, uint32_t end) {
   uint32_t left = --indegree[target];
   waves[end] = target;
   return end + (left == 0);
 }
 
-/* Everything that waited only for waves[from .. to) goes behind them.
+/* Appends all waves that depended only on waves[from .. to).
  *
- * Rows are short and of random length, so a loop over each would guess its end
- * wrongly once a wave. Instead rows are first copied behind each other, EIGHT
- * entries whatever their length, and then walked as one. */
+ * Rows are short and of random length, so a loop per row would mispredict its
+ * end for every wave. Instead, rows are first copied one after the other,
+ * EIGHT entries whatever their length, and then walked as one. */
 static uint32_t next_layer(const uint32_t *row_ends, const uint32_t *targets,
                            size_t target_count, uint32_t *indegree,
                            uint32_t *waves, uint32_t from, uint32_t to) {
@@ -218,21 +222,22 @@ static uint32_t next_layer(const uint32_t *row_ends, const uint32_t *targets,
       filled += length;
     }
     for (uint32_t j = 0; j < filled; j++) {
-      end = meet(line[j], indegree, waves, end);
+      end = remove_dependency(line[j], indegree, waves, end);
     }
     if (i == stop) continue;
     /* A long row, or one at the very end of the array. */
     uint32_t wave = waves[i++];
     uint32_t row_end = row_ends[wave];
     for (uint32_t j = wave ? row_ends[wave - 1] : 0; j < row_end; j++) {
-      end = meet(targets[j], indegree, waves, end);
+      end = remove_dependency(targets[j], indegree, waves, end);
     }
   }
   return end;
 }
 
-/* A wave on a cycle, and how many are on it. Every wave that is left waits for
- * one that is left; going from each to such a one must come round. */
+/* Reports a cycle: a wave on it and the number of waves on it. Every wave
+ * that is left waits for another one that is left, so following these must
+ * return to the same wave. */
 static vyre_code cycle(size_t wave_count,
                        const vyre_wave_dependency *dependencies,
                        size_t dependency_count, size_t unscheduled,
@@ -265,7 +270,8 @@ static vyre_code cycle(size_t wave_count,
       length, least, unscheduled);
 }
 
-/* The general way: any order of dependencies, and every fault is found. */
+/* General algorithm: accepts any order of dependencies and finds every error.
+ */
 static vyre_code layers_by_queue(size_t wave_count,
                                  const vyre_wave_dependency *dependencies,
                                  size_t dependency_count,

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Waves into layers, for graphs that come in order: dependencies sorted by
- * their later wave, each on an earlier one. That is how a graph is built wave
- * by wave, and it saves most of the work: the depth of a wave is known as soon
- * as its dependencies are read, so nothing needs to be turned around.
+/* Sorts waves into layers if dependencies are in order: sorted by their later
+ * wave, each on an earlier wave. A graph that is built wave by wave has this
+ * order. It saves most of the work: the depth of a wave is known once its
+ * dependencies are read.
  *
- * The order inside a layer is that of the general planner: a wave is
- * discovered when the last of the waves it depends on is visited, so waves are
- * sorted by the greatest position among those, and among equals by number,
- * which is the order of the dependencies. */
+ * The order inside a layer equals that of the general planner. There, a wave
+ * is discovered when the last wave that it depends on is visited. So waves
+ * are sorted by the largest position among those, then by number, which is
+ * the order of the dependencies. */
 #include <string.h>
 
 #include "plan/barrier.h"
 
-/* Depth of every wave, and offsets[d + 1] = how many have depth d. False if
- * the graph is not in order, or wrong in any way: the general planner then
- * finds out how. */
+/* Computes the depth of every wave, and offsets[d + 1] = number of waves of
+ * depth d. Returns false if the graph is not in order or contains an error,
+ * which the general planner then reports. */
 static bool find_depths(size_t wave_count,
                         const vyre_wave_dependency *dependencies,
                         size_t dependency_count, uint32_t *starts,
@@ -40,7 +40,8 @@ static bool find_depths(size_t wave_count,
   return at == dependency_count;
 }
 
-/* Waves by depth, then by number; offsets[d + 1] becomes where layer d ends. */
+/* Sorts waves by depth, then by number; offsets[d + 1] becomes the end of
+ * layer d. */
 static void sort_by_depth(size_t wave_count, const uint32_t *depths,
                           uint32_t *offsets, size_t layer_count,
                           uint32_t *waves) {
@@ -55,9 +56,9 @@ static void sort_by_depth(size_t wave_count, const uint32_t *depths,
   }
 }
 
-/* One layer, waves[from .. to), by the last position that each depends on;
- * those are all in the layer before, which starts at @p before. A counting
- * sort. */
+/* Sorts one layer, waves[from .. to), by the last position that each wave
+ * depends on. These positions are all in the previous layer, which starts at
+ * @p before. A counting sort. */
 static void sort_layer(const vyre_wave_dependency *dependencies,
                        const uint32_t *starts, uint32_t before, uint32_t from,
                        uint32_t to, uint32_t *positions, uint32_t *waves,

@@ -4,7 +4,7 @@
 #include "support/check.h"
 #include "support/text.h"
 
-/* What a case plans with; released by end(). */
+/* Memory of a test case; end() releases it. */
 typedef struct fixture {
   vyre_barrier_scratch scratch;
   vyre_arena arena;
@@ -25,7 +25,7 @@ static vyre_code plan(fixture *f, size_t waves,
                                  &f->arena, &f->plan, &f->st);
 }
 
-/* "0|1 2|3" for groups {0}, {1, 2}, {3}. */
+/* Formats groups: "0|1 2|3" for {0}, {1, 2}, {3}. */
 static const char *groups_text(const vyre_barrier_plan *p, char *out,
                                size_t size) {
   size_t at = 0;
@@ -50,9 +50,12 @@ TEST(vectors) {
       {4, 0, {{0, 0}}, "0 1 2 3"},
       {4, 3, {{0, 1}, {1, 2}, {2, 3}}, "0|1|2|3"},
       {4, 4, {{0, 1}, {0, 2}, {1, 3}, {2, 3}}, "0|1 2|3"},
-      {4, 4, {{0, 2}, {0, 1}, {1, 3}, {2, 3}}, "0|2 1|3"}, /* as discovered */
+      {4,
+       4,
+       {{0, 2}, {0, 1}, {1, 3}, {2, 3}},
+       "0|2 1|3"}, /* in order of discovery */
       {4, 3, {{3, 2}, {2, 1}, {1, 0}}, "3|2|1|0"},
-      {3, 2, {{0, 2}, {0, 2}}, "0 1|2"}, /* given twice, met twice */
+      {3, 2, {{0, 2}, {0, 2}}, "0 1|2"}, /* given twice, counted twice */
       {5, 4, {{4, 0}, {4, 1}, {3, 1}, {3, 0}}, "2 3 4|0 1"},
       {4, 3, {{0, 3}, {1, 3}, {0, 1}}, "0 2|1|3"}};
   fixture f = {0};
@@ -68,8 +71,8 @@ TEST(vectors) {
   end(&f);
 }
 
-/* Faults, and which wins: the first bad dependency, its waves before its loop.
- */
+/* Errors and their precedence: the first bad dependency, and unknown waves
+ * before self-dependencies. */
 TEST(bad_dependencies_are_refused) {
   static const struct {
     size_t waves, count;
@@ -89,7 +92,7 @@ TEST(bad_dependencies_are_refused) {
       {3, 2, {{2, 2}, {0, 9}}, VYRE_KIND_SELF_DEPENDENCY, "wave", 2},
       {3, 2, {{0, 9}, {2, 2}}, VYRE_KIND_INVALID_WAVE, "after", 9},
       {2, 2, {{0, 1}, {1, 0}}, VYRE_KIND_CYCLE, "unscheduled_waves", 2},
-      /* 0 -> 1 -> 2 -> 1 and 2 -> 3: wave 3 waits behind the cycle. */
+      /* 0 -> 1 -> 2 -> 1 and 2 -> 3: wave 3 waits for the cycle. */
       {4,
        4,
        {{0, 1}, {1, 2}, {2, 1}, {2, 3}},
@@ -115,7 +118,7 @@ TEST(bad_dependencies_are_refused) {
   end(&f);
 }
 
-/* Counts that 32 bits cannot hold are refused before anything is read. */
+/* Counts that exceed 32 bits are rejected before anything is read. */
 TEST(too_many_waves_or_dependencies_are_refused) {
   static const struct {
     size_t waves, count;
@@ -179,10 +182,10 @@ TEST(scratch_keeps_its_capacity_for_smaller_plans) {
 
 enum { MOST = 200 };
 
-/* Layers by repeated scans over all dependencies, as plainly as can be: a wave
- * is found when the last dependency into it comes up, in order of the layer
- * before and then of the dependencies as given. Returns the number of layers,
- * or 0 for a cycle. */
+/* Computes layers by repeated scans over all dependencies, as simply as
+ * possible. A wave is discovered with its last dependency, in the order of
+ * the previous layer and then of the dependencies. Returns the number of
+ * layers, or 0 for a cycle. */
 static size_t slow_layers(size_t waves, const vyre_wave_dependency *deps,
                           size_t count, uint32_t layers[MOST][MOST],
                           size_t widths[MOST]) {
@@ -208,8 +211,8 @@ static size_t slow_layers(size_t waves, const vyre_wave_dependency *deps,
   return done == waves ? layer : 0;
 }
 
-/* Random graphs of every density; some of them with cycles, some presented in
- * order of their waves, some shuffled. */
+/* Builds random graphs of every density; some have cycles, some are in wave
+ * order, some shuffled. */
 static size_t random_graph(uint64_t *state, size_t waves,
                            vyre_wave_dependency *deps) {
   size_t count = 0, wanted = random_below(state, waves * 4 + 1);
@@ -222,7 +225,7 @@ static size_t random_graph(uint64_t *state, size_t waves,
         swap ? (vyre_wave_dependency){b, a} : (vyre_wave_dependency){a, b};
   }
   if (shape != 1) return count;
-  for (size_t i = 1; i < count; i++) { /* in order of their later wave */
+  for (size_t i = 1; i < count; i++) { /* sorted by the later wave */
     vyre_wave_dependency moved = deps[i];
     size_t at = i;
     for (; at > 0 && deps[at - 1].after > moved.after; at--) {
@@ -264,8 +267,8 @@ TEST(random_graphs_agree_with_the_slow_planner) {
   end(&f);
 }
 
-/* A wave on the cycle is really on one: following dependencies from it comes
- * back to it. */
+/* The reported wave is on a cycle: following dependencies from it leads back
+ * to it. */
 TEST(the_wave_named_in_a_cycle_is_on_one) {
   static vyre_wave_dependency deps[MOST * 4];
   fixture f = {0};
@@ -291,7 +294,7 @@ TEST(the_wave_named_in_a_cycle_is_on_one) {
   end(&f);
 }
 
-/* Rows longer than what the planner copies at once, and rows at the very end of
+/* Rows longer than the planner copies at once, and rows at the very end of
  * the array of successors. */
 TEST(long_rows_are_walked_whole) {
   enum { FAN = 1000 };
@@ -356,7 +359,7 @@ TEST(reservation_failures_name_what_was_reserved) {
   }
 }
 
-/* Many dependencies: the rows are what is reserved last. */
+/* With many dependencies, the rows are reserved last. */
 TEST(reservation_failures_name_the_rows_of_a_dense_graph) {
   vyre_wave_dependency deps[9];
   for (int i = 0; i < 9; i++) deps[i] = (vyre_wave_dependency){0, 1};
@@ -371,7 +374,8 @@ TEST(reservation_failures_name_the_rows_of_a_dense_graph) {
   end(&f);
 }
 
-/* What the capacities say fits, fits: in order, turned, or without any. */
+/* Graphs that fit the stated capacities need no allocation: in order,
+ * reversed, or without dependencies. */
 TEST(graphs_within_the_capacities_allocate_nothing) {
   test_heap heap = {.left = -1};
   fixture f = {0};
@@ -394,7 +398,7 @@ TEST(graphs_within_the_capacities_allocate_nothing) {
   end(&f);
 }
 
-/* A result keeps the memory it needs, and gives the rest back. */
+/* A result keeps the memory it needs and returns the rest. */
 TEST(results_take_no_more_of_the_arena_than_they_need) {
   static vyre_wave_dependency deps[999];
   for (uint64_t i = 0; i < 999; i++) {
@@ -457,7 +461,7 @@ TEST(the_printer_lists_groups_and_cuts_long_ones) {
   text = (text_buffer){0};
   CHECK(vyre_barrier_plan_print(&f.plan, text_writer(&text)));
   CHECK_HAS(text.bytes, "(60 more groups)\n          92");
-  CHECK_OK(plan(&f, 41, chain, 40), f.st); /* one line more than is shown */
+  CHECK_OK(plan(&f, 41, chain, 40), f.st); /* one line more than shown */
   text = (text_buffer){0};
   CHECK(vyre_barrier_plan_print(&f.plan, text_writer(&text)));
   CHECK(!strstr(text.bytes, "more groups"));

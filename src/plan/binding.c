@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "base/utf8.h"
 
-/* First match decides. */
+/* The first match decides. */
 static vyre_role role_of(const vyre_buffer_decl *buffer) {
   if (buffer->kind == VYRE_MEMORY_SHARED) return VYRE_ROLE_SHARED;
   if (buffer->access == VYRE_ACCESS_WORKGROUP) return VYRE_ROLE_SHARED;
@@ -40,7 +40,9 @@ static vyre_code check_hint(const vyre_buffer_decl *buffer, vyre_status *st) {
   char shown[VYRE__NAME_TEXT];
   return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
                    "use 0 for the default, or a power of two",
-                   "binding '%s': preferred_alignment=%u is no power of two",
+                   /* The words of docs/contract.md. */
+                   "binding '%s': preferred_alignment=%u is no "
+                   "power of two",
                    vyre__name(buffer->name, shown), hint);
 }
 
@@ -56,7 +58,7 @@ static vyre_code check_count(const vyre_buffer_decl *buffer, vyre_status *st) {
                    vyre_element_name(buffer->element));
 }
 
-/* Everything but the indices, which depend on the other buffers. */
+/* Fills all fields but the indices, which depend on the other buffers. */
 static vyre_binding describe(const vyre_buffer_decl *buffer, uint32_t index) {
   uint32_t size = vyre_element_size(buffer->element);
   uint32_t alignment = size > 1 ? size : 1;
@@ -81,7 +83,7 @@ static vyre_binding describe(const vyre_buffer_decl *buffer, uint32_t index) {
                         .cache_locality = buffer->hints.cache_locality};
 }
 
-/* Where a plan is put together: the arrays have room for every buffer. */
+/* Plan under construction; the arrays have space for every buffer. */
 typedef struct draft {
   vyre_binding *bindings;
   uint32_t *inputs, *outputs, *shared;
@@ -118,8 +120,8 @@ static void draft_add(draft *d, const vyre_buffer_decl *buffer,
   d->bindings[plan->binding_count++] = binding;
 }
 
-/* Two bound buffers on one number would be one buffer to the device. Shared
- * ones are not bound, and stand between others without harm. */
+/* Rejects two bound buffers with one number: for the device they would be one
+ * buffer. Shared buffers are not bound and may have any number. */
 static vyre_code check_unique(const vyre_binding_plan *plan, vyre_status *st) {
   const vyre_binding *last = NULL;
   for (size_t i = 0; i < plan->binding_count; i++) {
@@ -130,7 +132,7 @@ static vyre_code check_unique(const vyre_binding_plan *plan, vyre_status *st) {
       return VYRE_FAIL_WITH(
           st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM, NULL,
           VYRE_NUMBERS({"binding", binding->binding}),
-          "give each buffer that is not shared a binding number of its own",
+          "use a different binding number for each buffer that is not shared",
           "buffers '%s' and '%s' both have binding %u",
           vyre__name(last->name, first), vyre__name(binding->name, second),
           binding->binding);
@@ -159,7 +161,7 @@ static vyre_code fill(draft *d, const vyre_buffer_decl *buffers, size_t count,
   return check_unique(&d->plan, st);
 }
 
-/* Elements that an input of this length has. */
+/* Returns the number of elements of an input of this length. */
 static uint64_t elements_of(const vyre_binding *binding, uint64_t byte_len) {
   /* `bytes` is indexed as u8. */
   return binding->element_size > 1 ? byte_len / binding->element_size
@@ -186,24 +188,25 @@ static vyre_code bad_length(const vyre_binding *binding,
 static vyre_code ragged_length(const vyre_binding *binding, uint64_t byte_len,
                                vyre_status *st) {
   char shown[VYRE__NAME_TEXT];
-  return VYRE_FAIL_WITH(
-      st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM, NULL,
-      VYRE_NUMBERS({"input_index", binding->input_index},
-                   {"element_bytes", binding->element_size},
-                   {"received_bytes", byte_len}),
-      "pass whole elements",
-      "input '%s' has %llu bytes, which is no multiple of its %u-byte element",
-      vyre__name(binding->name, shown), (unsigned long long)byte_len,
-      binding->element_size);
+  return VYRE_FAIL_WITH(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
+                        NULL,
+                        VYRE_NUMBERS({"input_index", binding->input_index},
+                                     {"element_bytes", binding->element_size},
+                                     {"received_bytes", byte_len}),
+                        "pass a length that is a multiple of the element size",
+                        "input '%s' has %llu bytes, which is not a multiple of "
+                        "its %u-byte element",
+                        vyre__name(binding->name, shown),
+                        (unsigned long long)byte_len, binding->element_size);
 }
 
 static vyre_code check_input(const vyre_binding *binding,
                              const vyre_input_extent *input, vyre_status *st) {
   uint64_t length = input->byte_len;
   bool fixed = binding->has_static_byte_len;
-  /* A resident buffer may be longer than what is declared, by any amount. */
-  bool whole = !(fixed && input->resident);
-  if (whole && binding->element_size > 1 && length % binding->element_size) {
+  /* A device buffer may be longer than declared. */
+  bool is_exact = !(fixed && input->resident);
+  if (is_exact && binding->element_size > 1 && length % binding->element_size) {
     return ragged_length(binding, length, st);
   }
   if (fixed) {
@@ -219,7 +222,7 @@ static vyre_code check_input(const vyre_binding *binding,
       VYRE_NUMBERS({"input_index", binding->input_index},
                    {"elements", elements}, {"most_elements", UINT32_MAX}),
       "split the input: a kernel counts elements in 32 bits",
-      "input '%s' has %llu elements, the most is 4294967295",
+      "input '%s' has %llu elements; the maximum is 4294967295",
       vyre__name(binding->name, shown), (unsigned long long)elements);
 }
 
@@ -243,10 +246,11 @@ vyre_code vyre_binding_plan_validate(const vyre_binding_plan *plan,
   for (size_t i = 0; i < plan->binding_count; i++) {
     const vyre_binding *binding = &plan->bindings[i];
     if (binding->input_index == VYRE_NO_INDEX) continue;
-    if (binding->input_index >= input_count) { /* only in a plan made by hand */
+    /* only in a plan that the caller filled in */
+    if (binding->input_index >= input_count) {
       char shown[VYRE__NAME_TEXT];
       return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
-                       "use a plan that vyre_binding_plan_build made",
+                       "use a plan of vyre_binding_plan_build",
                        "binding '%s' is input %u of a plan with %zu inputs",
                        vyre__name(binding->name, shown), binding->input_index,
                        input_count);
@@ -256,7 +260,7 @@ vyre_code vyre_binding_plan_validate(const vyre_binding_plan *plan,
   return VYRE_OK;
 }
 
-/* Lengths into element counts, where no count is declared. */
+/* Computes element counts from lengths, where no count is declared. */
 static void derive_counts(draft *d, const vyre_input_extent *inputs) {
   for (size_t i = 0; i < d->plan.binding_count; i++) {
     vyre_binding *binding = &d->bindings[i];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What of a binding plan decides whether two can share a descriptor layout. */
+/* Fingerprint of a binding plan: two plans with equal fingerprints can share
+ * a descriptor layout. */
 #include <string.h>
 
 #include "vyre/binding.h"
@@ -137,7 +138,7 @@ vyre_code vyre_layout_fingerprint_from_plan(const vyre_binding_plan *plan,
                             .element_size = binding->element_size};
   }
   vyre__arena_trim(arena, slots, count, used, sizeof *slots);
-  /* One group, in the plan's order: sorted already. */
+  /* One group, in the order of the plan, which is sorted. */
   *out = (vyre_layout_fingerprint){slots, used, layout_hash(slots, used)};
   return VYRE_OK;
 }

@@ -6,14 +6,14 @@
 
 #include "base/print.h"
 
-/* A number, or a dash for one that is not there. */
+/* Formats a number, or a dash if it is absent. */
 static const char *or_dash(bool there, uint64_t value,
                            char buffer[VYRE__FIGURE_TEXT]) {
   return there ? vyre__figure(value, buffer) : "-";
 }
 
-/* Columns on a terminal: bytes that do not continue a character. Wide
- * characters count as one; their rows are off by a little, and nothing else. */
+/* Returns columns on a terminal: bytes that do not continue a character. Wide
+ * characters count as one, which only misaligns their rows. */
 static int columns_of(const char *text) {
   int columns = 0;
   for (; *text; text++) columns += ((unsigned char)*text & 0xC0) != 0x80;
@@ -26,7 +26,7 @@ static void print_row(vyre__printer *out, const vyre_binding *binding,
   char input[VYRE__FIGURE_TEXT], output[VYRE__FIGURE_TEXT];
   char alignment[VYRE__FIGURE_TEXT], number[16];
   snprintf(number, sizeof number, "%u", (unsigned)binding->binding);
-  /* Shared memory is bound nowhere. */
+  /* Shared memory has no binding. */
   vyre__print(out, "  %7s  %s%*s  %-12s",
               binding->role == VYRE_ROLE_SHARED ? "-" : number, binding->name,
               name_width - columns_of(binding->name), "",
@@ -54,7 +54,7 @@ bool vyre_binding_plan_print(const vyre_binding_plan *plan,
   vyre__print(&out, "bindings\n  %7s  %-*s  %-12s %5s %13s %14s %9s %5s %6s\n",
               "binding", name_width, "name", "role", "size", "elements",
               "static bytes", "alignment", "input", "output");
-  /* Shared buffers last: their number says nothing. */
+  /* Shared buffers come last, because their number has no meaning. */
   for (int shared = 0; shared < 2; shared++) {
     for (size_t i = 0; i < plan->binding_count; i++) {
       bool is_shared = plan->bindings[i].role == VYRE_ROLE_SHARED;

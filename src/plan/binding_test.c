@@ -6,7 +6,7 @@
 
 #define NONE VYRE_NO_INDEX
 
-/* A buffer as most cases want it: bound, u32. */
+/* Returns a typical buffer: bound, u32. */
 static vyre_buffer_decl buffer(const char *name, uint32_t binding,
                                vyre_access access, uint32_t count) {
   return (vyre_buffer_decl){.name = name,
@@ -31,7 +31,7 @@ static vyre_program *program_of(const vyre_buffer_decl *buffers, size_t count) {
   return program;
 }
 
-/* What a case plans with; released by end(). */
+/* Memory of a test case; end() releases it. */
 typedef struct fixture {
   vyre_program *program;
   vyre_arena arena;
@@ -67,8 +67,8 @@ static void check_refused(const vyre_buffer_decl *buffers, size_t count,
 
 /* --- roles -----------------------------------------------------------------*/
 
-/* Every combination of kind, access and is_output against the rule, written out
- * again as a table: rows are kinds, columns accesses. */
+/* Compares every combination of kind, access and is_output with a table: rows
+ * are kinds, columns accesses. */
 TEST(role_precedence_over_every_combination) {
   static const vyre_role plain[VYRE_MEMORY_COUNT][VYRE_ACCESS_COUNT] = {
       {VYRE_ROLE_INPUT, VYRE_ROLE_OUTPUT, VYRE_ROLE_INPUT_OUTPUT,
@@ -337,7 +337,7 @@ TEST(input_errors_are_told_in_binding_order) {
 
 /* --- fingerprints ----------------------------------------------------------*/
 
-/* The programs of the seed's tests: one layout, other counts, other layout. */
+/* Programs of the seed's tests: one layout, other counts, another layout. */
 static size_t add_one(vyre_buffer_decl *buffers, uint32_t count) {
   buffers[0] = buffer("input", 0, VYRE_ACCESS_READ, count);
   buffers[1] = output("out", 1, count);
@@ -368,7 +368,8 @@ TEST(layouts_are_shared_whatever_the_counts_and_names) {
   end(&fb);
 }
 
-/* Changing any part of a slot changes slots and hash; nothing else does. */
+/* Changing any field of an entry changes entries and hash; nothing else does.
+ */
 TEST(layouts_differ_in_every_part_of_a_slot) {
   vyre_buffer_decl base[3];
   size_t count = add_one(base, 16);
@@ -405,7 +406,7 @@ TEST(layouts_differ_in_every_part_of_a_slot) {
   end(&f);
 }
 
-/* Published: caches on disk are named by them. */
+/* Published: caches on disk use these hashes as names. */
 TEST(hashes_are_the_same_on_every_machine) {
   vyre_buffer_decl b[2];
   fixture f = planned(b, add_one(b, 16));
@@ -464,9 +465,10 @@ TEST(device_layout_slots_are_sorted_by_group_and_binding) {
   vyre_arena_deinit(&arena);
 }
 
-/* --- the rest --------------------------------------------------------------*/
+/* --- random programs -------------------------------------------------------*/
 
-/* A random program against a plain second reading of the rules. */
+/* Compares a random program with a second, simple implementation of the
+ * rules. */
 TEST(random_programs_keep_their_order_and_counts) {
   uint64_t state = 99;
   static char names[300][8];
@@ -475,7 +477,7 @@ TEST(random_programs_keep_their_order_and_counts) {
     uint32_t count = (uint32_t)random_below(&state, 300);
     for (uint32_t i = 0; i < count; i++) {
       snprintf(names[i], sizeof names[i], "b%u", i);
-      /* Odd multiples modulo 2^32 are all different. */
+      /* Odd multiples modulo 2^32 are all distinct. */
       uint32_t number = (i * 2654435761u) ^ 0x5bd1e995u;
       vyre_access access = (vyre_access)random_below(&state, VYRE_ACCESS_COUNT);
       buffers[i] = buffer(names[i], number, access, 1);

@@ -10,7 +10,7 @@ vyre_code vyre__capture_count(size_t *capacity, const char *label,
   if (vyre__add(*capacity, 1, capacity)) return VYRE_OK;
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM, label, NULL,
-      "record a smaller graph shape: fewer bindings a dispatch",
+      "record a smaller graph shape with fewer bindings per dispatch",
       "graph capture binding plan: the %s would need %zu + 1 "
       "entries, more than can be counted",
       label, *capacity);
@@ -33,7 +33,7 @@ static vyre_code count_binding(const vyre_binding *binding,
     VYRE_TRY(vyre__capture_count(&plan->output_readback_capacity,
                                  "output readback table", st));
   }
-  /* A replay starts from what the last one left in it. */
+  /* Each replay starts from the result of the previous one. */
   if (in && out) plan->resident_input_replay_safe = false;
   return VYRE_OK;
 }

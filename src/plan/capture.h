@@ -4,9 +4,9 @@
 
 #include "vyre/capture.h"
 
-/* *capacity += 1 for the table @p label. A plan in memory has fewer bindings
- * than size_t can count, so this fails in tests only; it stays checked because
- * the sizes it gives are allocated as they are. */
+/* Increments *capacity for the table @p label. A plan in memory has fewer
+ * bindings than size_t can count, so this fails in tests only. It stays
+ * checked, because the result is used as an allocation size. */
 vyre_code vyre__capture_count(size_t *capacity, const char *label,
                               vyre_status *st);
 

@@ -53,14 +53,14 @@ TEST(persistent_buffers_are_device_buffers_without_input) {
   check_plan(bindings, 2, (vyre_capture_plan){1, 1, 0, 2, 3, true});
 }
 
-/* A live-out input is observed but not written: replay would be safe only if
- * nobody wrote it, which the plan cannot know. */
+/* A live-out input is observed but not written by the kernel. Replay is safe
+ * only if nothing else writes it, which the plan cannot know. */
 TEST(an_input_that_is_observed_is_not_safe_to_replay) {
   vyre_binding bindings[] = {binding(0, VYRE_ROLE_INPUT, 0, 0)};
   check_plan(bindings, 1, (vyre_capture_plan){1, 0, 1, 1, 2, false});
 }
 
-/* The seed's generated plans, with its generator and its start. */
+/* The seed's generated plans, with its generator and its first state. */
 TEST(generated_plans_count_in_any_order) {
   uint64_t state = 0x9e3779b97f4a7c15u;
   for (int i = 0; i < 768; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Layers of waves, split so that what runs between two barriers keeps a byte
- * budget. Splitting never reorders: it only puts further boundaries into the
- * array of waves that the barrier planner made. */
+/* Splits layers of waves into groups, so that each group between two barriers
+ * stays within a byte budget. Splitting never reorders waves: it only adds
+ * boundaries to the order of the barrier planner. */
 #include "vyre/frontier.h"
 
 #include "base/checked_math.h"
@@ -19,7 +19,8 @@ static vyre_code overflow(const char *field, vyre_status *st) {
                         "frontier plan: %s do not fit 64 bits", field);
 }
 
-/* NULL if it fits, else what did not. */
+/* Adds up the bytes of a wave. Returns NULL, or the name of the part that
+ * overflows. */
 static const char *fused_bytes(const vyre_frontier_wave *wave, uint64_t *out) {
   uint64_t bytes;
   if (!vyre__mul_u64(wave->scratch_bytes, VYRE_FUSED_SCRATCH_FACTOR, &bytes)) {
@@ -43,10 +44,10 @@ vyre_code vyre_frontier_wave_bytes(const vyre_frontier_wave *wave,
   return too_large ? overflow(too_large, st) : VYRE_OK;
 }
 
-/* How many waves ahead memory is asked for. */
-enum { AHEAD = 16 };
+/* Prefetch distance in waves. */
+enum { PREFETCH_DISTANCE = 16 };
 
-/* The bytes of a group, by part. */
+/* Bytes of a group, by part. */
 typedef struct sums {
   uint64_t fused, frontier, scratch, output;
 } sums;
@@ -54,17 +55,17 @@ typedef struct sums {
 typedef struct splitter {
   const vyre_frontier_wave *waves;
   const uint32_t *order; /* waves, layer by layer */
-  uint64_t budget;       /* of a group */
-  uint32_t *offsets;     /* of groups; room for every wave and one more */
+  uint64_t budget;       /* bytes per group */
+  uint32_t *offsets;     /* of groups; space for every wave and one more */
   size_t group_count;
   size_t widest;
   sums peak;
 } splitter;
 
-/* What a layer weighs, for the lower bound. */
+/* Load of a layer, for the lower bound. */
 typedef struct layer_load {
-  uint64_t bytes; /* of all its waves; the most that fits if it does not */
-  uint64_t large; /* waves above half the budget: no two share a group */
+  uint64_t bytes; /* of all its waves; saturates */
+  uint64_t large; /* waves above half the budget: no two fit in one group */
 } layer_load;
 
 static uint64_t largest(uint64_t a, uint64_t b) {
@@ -85,14 +86,14 @@ static void close_group(splitter *s, uint32_t end, const sums *group) {
   s->peak.output = largest(s->peak.output, group->output);
 }
 
-/* A wave that no group can hold. The caller completes the failure. */
+/* A wave that fits in no group. The caller completes the failure. */
 typedef struct too_large {
-  const char *overflow; /* what did not fit 64 bits, or NULL */
-  uint64_t bytes;       /* else: what the wave needs */
+  const char *overflow; /* part that overflows 64 bits, or NULL */
+  uint64_t bytes;       /* otherwise: bytes of the wave */
 } too_large;
 
-/* Puts order[from .. to) into groups. The sums of a group's parts need no
- * checks of their own: each part is at most the fused sum, which keeps the
+/* Splits order[from .. to) into groups. The sums of a group's parts need no
+ * overflow checks: each part is at most the fused sum, which is within the
  * budget. */
 static bool split_layer(splitter *s, uint32_t from, uint32_t to,
                         layer_load *load, too_large *why) {
@@ -100,7 +101,8 @@ static bool split_layer(splitter *s, uint32_t from, uint32_t to,
   sums group = {0};
   layer_load all = {0};
   for (uint32_t i = from; i < to; i++) {
-    if (to - i > AHEAD) __builtin_prefetch(&s->waves[s->order[i + AHEAD]]);
+    if (to - i > PREFETCH_DISTANCE)
+      __builtin_prefetch(&s->waves[s->order[i + PREFETCH_DISTANCE]]);
     const vyre_frontier_wave *wave = &s->waves[s->order[i]];
     uint64_t bytes, combined;
     why->overflow = fused_bytes(wave, &bytes);
@@ -141,8 +143,9 @@ static bool split_all(splitter *s, const uint32_t *layers, size_t layer_count,
   return true;
 }
 
-/* The waves of layer d and below come no earlier than group d, and need groups
- * for their bytes and one for each large wave. */
+/* Returns a lower bound for the number of groups. Waves of layer d and below
+ * come no earlier than group d. They need groups for their bytes, and one for
+ * each large wave. */
 static size_t minimum_groups(const layer_load *loads, size_t layer_count,
                              uint64_t budget) {
   size_t bound = 0;
@@ -161,15 +164,16 @@ static size_t minimum_groups(const layer_load *loads, size_t layer_count,
   return bound;
 }
 
-/* What can be said about the least budget that would do. */
+/* Kinds of answers to the question for the smallest sufficient budget. */
 typedef enum budget_answer {
   BUDGET_KNOWN,
-  BUDGET_TOO_LARGE, /* no budget of 64 bits is enough */
-  BUDGET_UNKNOWN    /* with room for the largest wave, a group's sum overflows
-                       while it is formed; with more room it might not */
+  BUDGET_TOO_LARGE, /* no 64-bit budget is enough */
+  /* with the budget of the largest wave, the sum of a group overflows while it
+   * is formed; with a larger one it might not */
+  BUDGET_UNKNOWN
 } budget_answer;
 
-/* Room for the graph and for the largest wave. */
+/* Computes the budget that holds the graph and the largest wave. */
 static budget_answer smallest_budget(const vyre_frontier_desc *desc,
                                      const splitter *s, const uint32_t *layers,
                                      size_t layer_count, layer_load *loads,
@@ -192,7 +196,7 @@ static budget_answer smallest_budget(const vyre_frontier_desc *desc,
                                                              : BUDGET_UNKNOWN;
 }
 
-/* What is too large, for which budget. */
+/* The part that is too large, and the budget that it exceeds. */
 typedef struct excess {
   const char *field;
   uint64_t required, budget;
@@ -221,15 +225,15 @@ static vyre_code over_budget(excess e, budget_answer answer, uint64_t smallest,
         "frontier plan: %s are %llu, the budget leaves %llu", e.field, required,
         budget);
   }
-  return VYRE_FAIL_WITH(
-      st, VYRE_PLAN_REJECTED, VYRE_KIND_GROUP_OVER_BUDGET, e.field, numbers,
-      "split the waves: sums of a group come close to 64 bits, and which "
-      "budget would do is not known",
-      "frontier plan: %s are %llu, the budget leaves %llu", e.field, required,
-      budget);
+  return VYRE_FAIL_WITH(st, VYRE_PLAN_REJECTED, VYRE_KIND_GROUP_OVER_BUDGET,
+                        e.field, numbers,
+                        "split the waves: the sums of a group come close to 64 "
+                        "bits, so the required budget is unknown",
+                        "frontier plan: %s are %llu, the budget leaves %llu",
+                        e.field, required, budget);
 }
 
-/* Memory of one planning: results first, so that the rest can be given back. */
+/* Memory of one planner call: results first, so that the rest can be freed. */
 typedef struct draft {
   uint32_t *waves, *offsets;
   vyre__arena_mark results_end;
@@ -334,13 +338,14 @@ vyre_code vyre_frontier_plan_build(const vyre_frontier_desc *desc,
 }
 
 static vyre_code foreign_plan(vyre_status *st) {
-  return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
-                   "pass a plan as it was built, and what it was built from",
-                   "the plan's groups do not hold each wave once");
+  return VYRE_FAIL(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+      "pass an unmodified plan, and the description that it was built from",
+      "the plan's groups do not hold each wave once");
 }
 
-/* Groups one after the other, every wave among those there are. */
-static bool is_whole(const vyre_barrier_plan *plan) {
+/* Returns true if the groups are contiguous and every wave number is valid. */
+static bool is_consistent(const vyre_barrier_plan *plan) {
   if (plan->wave_count > 0 && (!plan->group_offsets || !plan->waves)) {
     return false;
   }
@@ -357,8 +362,8 @@ static bool is_whole(const vyre_barrier_plan *plan) {
   return end == plan->wave_count;
 }
 
-/* last[w]: the last group that needs wave w, or its own group if none does
- * yet. */
+/* Computes last[w]: the last group that needs wave w, or its own group if
+ * none does. */
 static vyre_code last_uses(const vyre_frontier_plan *plan,
                            const vyre_frontier_desc *desc, uint32_t *group_of,
                            uint32_t *last, vyre_status *st) {
@@ -428,7 +433,7 @@ vyre_code vyre_frontier_intervals(const vyre_frontier_plan *plan,
   if (!desc->dependencies && desc->dependency_count > 0) {
     return vyre__null_argument(st, who, "desc->dependencies");
   }
-  if (!is_whole(&plan->barriers)) return foreign_plan(st);
+  if (!is_consistent(&plan->barriers)) return foreign_plan(st);
   if (plan->barriers.wave_count != desc->wave_count) {
     return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
                      "pass the description that the plan was built from",

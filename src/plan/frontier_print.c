@@ -4,7 +4,7 @@
 #include "base/bps.h"
 #include "plan/wave_print.h"
 
-enum { BAR = 32 }; /* columns that stand for the whole budget */
+enum { BAR = 32 }; /* columns for the full budget */
 
 static void print_figures(vyre__printer *out, const vyre_frontier_plan *plan,
                           const vyre_frontier_desc *desc) {
@@ -34,7 +34,7 @@ static void print_figures(vyre__printer *out, const vyre_frontier_plan *plan,
 
 static uint64_t group_bytes(const vyre_frontier_desc *desc,
                             const uint32_t *waves, uint32_t count) {
-  uint64_t bytes = 0; /* cannot overflow: the plan keeps a 64-bit budget */
+  uint64_t bytes = 0; /* no overflow: the plan has a 64-bit budget */
   for (uint32_t i = 0; i < count; i++) {
     const vyre_frontier_wave *wave = &desc->waves[waves[i]];
     bytes += wave->frontier_bytes + wave->output_bytes +
@@ -43,14 +43,15 @@ static uint64_t group_bytes(const vyre_frontier_desc *desc,
   return bytes;
 }
 
-/* Columns of the bar for @p bytes of @p budget; something is never nothing. */
+/* Returns the columns of the bar for @p bytes of @p budget; at least one
+ * unless @p bytes is 0. */
 static unsigned columns_for(uint64_t bytes, uint64_t budget) {
   unsigned columns =
       (unsigned)(vyre__ratio_bps_u64(bytes, budget, 0) * BAR / VYRE__BPS_ONE);
   return columns == 0 && bytes > 0 ? 1 : columns;
 }
 
-/* |===#######          | for graph, group and what is left of the budget. */
+/* Prints |===#######          | for graph, group and the unused budget. */
 static void print_bar(vyre__printer *out, uint64_t graph, uint64_t group,
                       uint64_t budget) {
   unsigned held = columns_for(graph, budget);

@@ -6,7 +6,7 @@
 
 #define MAX64 UINT64_MAX
 
-/* What a case plans with; released by end(). */
+/* Memory of a test case; end() releases it. */
 typedef struct fixture {
   vyre_barrier_scratch scratch;
   vyre_arena arena;
@@ -142,8 +142,7 @@ TEST(over_budget_names_region_and_numbers) {
        499,
        650,
        "single fused frontier wave bytes"},
-      /* The second wave of a group does not fit either; the seed let it pass.
-       */
+      /* The second wave does not fit either; the seed accepted it. */
       {{{10, 0, 0}, {600, 0, 0}},
        2,
        0,
@@ -152,7 +151,7 @@ TEST(over_budget_names_region_and_numbers) {
        500,
        600,
        "single fused frontier wave bytes"},
-      /* The first in order is named, the largest decides the budget. */
+      /* The first in order is named; the largest decides the budget. */
       {{{600, 0, 0}, {10, 0, 0}, {900, 0, 0}},
        3,
        7,
@@ -182,7 +181,7 @@ TEST(over_budget_names_region_and_numbers) {
   end(&f);
 }
 
-/* Where 64 bits cannot say a budget that works, none is said. */
+/* If no 64-bit budget works, none is named. */
 TEST(no_smallest_budget_is_claimed_where_there_is_none) {
   static const struct {
     vyre_frontier_wave waves[2];
@@ -203,8 +202,8 @@ TEST(no_smallest_budget_is_claimed_where_there_is_none) {
   end(&f);
 }
 
-/* At room for the largest wave a sum overflows, with more room it does not: no
- * budget is named, and none is said to be impossible. */
+/* With the budget of the largest wave a sum overflows, with a larger one it
+ * does not: no budget is named, and none is called impossible. */
 TEST(an_unknown_smallest_budget_is_not_called_impossible) {
   uint64_t q = (uint64_t)1 << 62;
   vyre_frontier_wave waves[] = {
@@ -215,7 +214,7 @@ TEST(an_unknown_smallest_budget_is_not_called_impossible) {
               VYRE_KIND_GROUP_OVER_BUDGET);
   uint64_t value;
   CHECK(!vyre_status_number_get(&f.st, "smallest_budget_bytes", &value));
-  CHECK_HAS(f.st.fix, "not known");
+  CHECK_HAS(f.st.fix, "unknown");
   desc.budget_bytes = 3 * q + 1;
   CHECK_OK(plan(&f, &desc), f.st);
   end(&f);
@@ -265,7 +264,7 @@ TEST(faults_are_told_in_a_fixed_order) {
   desc.budget_bytes = 5;
   CHECK_FAILS(plan(&f, &desc), f.st, VYRE_PLAN_REJECTED,
               VYRE_KIND_BYTE_COUNT_OVERFLOW);
-  /* A sum that overflows is told before a wave that is too large. */
+  /* An overflowing sum is reported before a wave that is too large. */
   vyre_frontier_wave both[] = {{5, 0, 0}, {MAX64, 0, 0}};
   vyre_frontier_desc sum = {both, 2, NULL, 0, 0, 10, 0};
   CHECK_FAILS(plan(&f, &sum), f.st, VYRE_PLAN_REJECTED,
@@ -274,7 +273,7 @@ TEST(faults_are_told_in_a_fixed_order) {
   end(&f);
 }
 
-/* Layers whose bytes together pass 64 bits: the bound stays a bound. */
+/* Layers whose total exceeds 64 bits: the bound stays valid. */
 TEST(minimum_groups_holds_beyond_64_bits) {
   uint64_t half = MAX64 / 2;
   vyre_frontier_wave waves[6];
@@ -300,7 +299,7 @@ TEST(results_take_no_more_of_the_arena_than_they_need) {
   static vyre_frontier_wave waves[1000];
   vyre_frontier_desc desc = {waves, 1000, NULL, 0, 0, 10, 0};
   fixture f = {0};
-  CHECK(vyre_arena_alloc(&f.arena, 1 << 20, 0)); /* one block for all of it */
+  CHECK(vyre_arena_alloc(&f.arena, 1 << 20, 0)); /* one block for everything */
   CHECK_OK(plan(&f, &desc), f.st);
   uint32_t *next = vyre_arena_alloc(&f.arena, 4, 4);
   const uint32_t *offsets = f.plan.barriers.group_offsets;
@@ -340,7 +339,7 @@ TEST(waves_of_no_bytes_fit_a_budget_of_nothing) {
   end(&f);
 }
 
-/* --- properties, against plain second computations -------------------------*/
+/* --- properties, compared with simple second computations ------------------*/
 
 enum { WAVES = 40 };
 
@@ -383,7 +382,7 @@ static uint64_t largest_of(uint64_t a, uint64_t b) {
   return a > b ? a : b;
 }
 
-/* All that a plan claims, computed again from its groups. */
+/* Checks all claims of a plan by computing them again from its groups. */
 static void check_claims(const vyre_frontier_plan *p,
                          const vyre_frontier_desc *d) {
   size_t group_of[WAVES], seen = 0, widest = 0;
@@ -443,8 +442,8 @@ TEST(random_plans_keep_what_they_claim) {
   end(&f);
 }
 
-/* The fewest groups of any grouping, by trying every set of waves that may come
- * next: best[done] over all sets of waves. */
+/* Finds the minimum number of groups by trying every set of waves that may
+ * come next: best[done] over all sets. */
 static int fewest_groups(const vyre_frontier_desc *d) {
   uint32_t all = (1u << d->wave_count) - 1, needs[16] = {0};
   static int best[1 << 10];
@@ -547,7 +546,7 @@ TEST(intervals_of_another_graph_are_refused) {
   end(&f);
 }
 
-/* Plans are public structs: one that was made or changed by hand is refused. */
+/* Plans are public structs: a modified one is rejected. */
 TEST(intervals_of_a_broken_plan_are_refused) {
   vyre_frontier_wave waves[4] = {{0}};
   vyre_frontier_desc desc = {waves, 4, diamond, 4, 0, 10, 0};
@@ -572,7 +571,7 @@ TEST(intervals_of_a_broken_plan_are_refused) {
   }
   fixture f = {0};
   CHECK_OK(plan(&f, &desc), f.st);
-  waves[2].scratch_bytes = MAX64; /* not what was planned */
+  waves[2].scratch_bytes = MAX64; /* differs from the plan */
   const vyre_interval *got;
   vyre_status st = {0};
   CHECK_FAILS(vyre_frontier_intervals(&f.plan, &desc, 1, &f.arena, &got, &st),
@@ -593,7 +592,8 @@ static vyre_code plan_diamond(vyre_allocator allocator, vyre_status *st) {
   const vyre_interval *intervals;
   vyre_code code = vyre_frontier_plan_build(&desc, &scratch, &arena, &got, st);
   if (code == VYRE_OK) {
-    void *fill = vyre_arena_alloc(&arena, 3600, 0); /* so that more is needed */
+    /* so that another block is needed */
+    void *fill = vyre_arena_alloc(&arena, 3600, 0);
     code = vyre_frontier_intervals(&got, &desc, 1, &arena, &intervals, st);
     (void)fill;
   }

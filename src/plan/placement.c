@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The placement planner from end to end: checks, sections and units, parts that
- * can be placed on their own, and then three methods of rising cost, each only
- * for the parts that still stand out above what is known to be needed. */
+/* Placement planner: checks its input, converts it to sections and units,
+ * splits it into independent parts, and runs three methods of increasing
+ * cost. Each method works only on parts that are still above the known lower
+ * bound. */
 #include "vyre/placement.h"
 
 #include <assert.h>
@@ -12,26 +13,26 @@
 #include "base/status.h"
 #include "plan/placement_internal.h"
 
-/* What the defaults buy on a machine of our days: some 15 ms of orders, some
- * 40 ms of search where there is a gap. */
+/* Default limits: about 15 ms of orders, and about 40 ms of search if a gap
+ * is left, on a current machine. */
 #define DEFAULT_STEPS UINT64_C(6000000)
 #define DEFAULT_NODES UINT64_C(40000)
 
-/* Above, one skyline is enough. */
+/* Above this, one skyline is enough. */
 enum { MANY_ITEMS = 500000 };
 
 typedef struct planner {
-  vyre_arena *arena; /* the scratch */
+  vyre_arena *arena; /* scratch */
   const vyre_interval *intervals;
   size_t interval_count;
-  vyre__place_item *items; /* those that need a place, by first section */
-  uint32_t *origin;        /* the interval of each item */
+  vyre__place_item *items; /* those that need an offset, by first section */
+  uint32_t *origin;        /* interval of each item */
   uint64_t *offsets;       /* of each item, in units */
   uint64_t *live;          /* units (bytes at first) alive in each section */
   vyre__place_part *parts;
   uint32_t count, sections, part_count;
   uint64_t unit;   /* bytes */
-  uint64_t target; /* units: no placement of all is lower */
+  uint64_t target; /* units: no placement of all items is lower */
   uint64_t nodes;  /* visited by the exact search */
   vyre_placement_method method;
   vyre_status *st;
@@ -60,7 +61,8 @@ static vyre_code overflow(const planner *p, const char *field, size_t index) {
   return VYRE_FAIL_WITH(
       p->st, VYRE_PLAN_REJECTED, VYRE_KIND_BYTE_COUNT_OVERFLOW, field,
       VYRE_NUMBERS({"interval", index}),
-      "use smaller intervals or alignments, or fewer that live at once",
+      "use smaller intervals or alignments, or fewer intervals that are alive "
+      "at once",
       "%s do not fit in 64 bits at interval %zu (%llu bytes, alignment %llu)",
       field, index, (unsigned long long)interval->size,
       (unsigned long long)interval->alignment);
@@ -72,13 +74,13 @@ static vyre_code ends_early(const planner *p, size_t index) {
       p->st, VYRE_PLAN_REJECTED, VYRE_KIND_INVALID_INTERVAL, NULL,
       VYRE_NUMBERS({"interval", index}, {"first_group", interval->first_group},
                    {"last_group", interval->last_group}),
-      "let the last group be the first group or a later one",
-      "interval %zu lives from group %llu to group %llu, which is before",
+      "set the last group to the first group or a later one",
+      "interval %zu ends before it starts: first group %llu, last group %llu",
       index, (unsigned long long)interval->first_group,
       (unsigned long long)interval->last_group);
 }
 
-/* Checks every interval and counts those that need a place. */
+/* Checks every interval and counts those that need an offset. */
 static vyre_code check_intervals(planner *p) {
   uint32_t count = 0;
   for (size_t i = 0; i < p->interval_count; i++) {
@@ -113,10 +115,10 @@ static void gather_items(planner *p, const uint32_t *by_start) {
   }
 }
 
-/* Walks through the starts and the ends (both sorted) in time. Starts share a
- * section until something has ended: what lives at an earlier one of them lives
- * at the latest too, which so has the whole of every crowd. Bytes alive at a
- * start are exact, hence so is their overflow. */
+/* Walks the starts and ends (both sorted) in time. Starts share a section
+ * until an interval ends: everything that is alive at an earlier start is
+ * alive at the last one too. So the last start has the maximum of live bytes.
+ * Bytes alive at a start are exact, and so is their overflow check. */
 static vyre_code number_sections(planner *p, const uint64_t *starts,
                                  const uint64_t *ends, const uint32_t *by_end) {
   uint64_t live = 0;
@@ -130,7 +132,7 @@ static vyre_code number_sections(planner *p, const uint64_t *starts,
       }
       section++;
     }
-    p->part_count += ended == i; /* nothing lives on from before */
+    p->part_count += ended == i; /* no interval is alive across this start */
     p->items[i].first = section;
     if (!vyre__add_u64(live, p->items[i].size, &live)) {
       return overflow(p, "live interval bytes", p->origin[i]);
@@ -142,7 +144,7 @@ static vyre_code number_sections(planner *p, const uint64_t *starts,
   return VYRE_OK;
 }
 
-/* Makes items and sections, and counts the parts. */
+/* Builds items and sections, and counts the parts. */
 static vyre_code build_items(planner *p) {
   if (!take_arrays(p)) return no_scratch(p);
   vyre__arena_mark mark = vyre__arena_here(p->arena);
@@ -170,7 +172,7 @@ static vyre_code build_items(planner *p) {
   return code;
 }
 
-/* A part ends where the next item starts after all before it have ended. */
+/* A part ends where the next item starts after all earlier ones have ended. */
 static vyre_code build_parts(planner *p) {
   p->parts = vyre__arena_array(p->arena, p->part_count, sizeof *p->parts);
   if (!p->parts) return no_scratch(p);
@@ -204,9 +206,9 @@ static uint64_t gcd(uint64_t a, uint64_t b) {
   return a;
 }
 
-/* Goes over to units. Every offset we give is 0, or some tops of others raised
- * to an alignment: if all alignments divide all sizes, sums of sizes are
- * aligned as they are, and no alignment needs to be looked at again. */
+/* Converts bytes to units. Every offset is 0 or a sum of sizes rounded up to
+ * an alignment. If all alignments divide all sizes, such sums are aligned
+ * already, and alignments can be ignored. */
 static void scale_to_units(planner *p) {
   uint64_t unit = 0, sizes = 0;
   for (uint32_t i = 0; i < p->count && unit != 1; i++) {
@@ -215,7 +217,7 @@ static void scale_to_units(planner *p) {
   for (uint32_t i = 0; i < p->count; i++) {
     sizes = gcd(p->items[i].size, sizes);
   }
-  if (unit == 0 || sizes == 0) return; /* there are no items */
+  if (unit == 0 || sizes == 0) return; /* no items */
   bool aligned = true;
   for (uint32_t i = 0; i < p->count && aligned; i++) {
     aligned = sizes % p->items[i].alignment == 0;
@@ -239,13 +241,13 @@ static void bound_parts(planner *p) {
   }
 }
 
-/* The height of a part if its items had these offsets. False if one has no
- * place. */
+/* Returns the height of a part with these offsets in *out; false if an item
+ * has no offset. */
 static bool height_of(const vyre__place_part *part, const uint64_t *offsets,
                       uint64_t *out) {
   uint64_t height = 0;
   for (uint32_t i = 0; i < part->count; i++) {
-    if (offsets[i] == VYRE__NO_SOURCE_LOC) return false;
+    if (offsets[i] == VYRE__NO_OFFSET) return false;
     uint64_t top = offsets[i] + part->items[i].size;
     if (top > height) height = top;
   }
@@ -253,9 +255,9 @@ static bool height_of(const vyre__place_part *part, const uint64_t *offsets,
   return true;
 }
 
-/* Takes over the parts that these offsets make lower. Returns whether one of
- * them was higher than it needs to be. */
-static bool keep_better(planner *p, const uint64_t *offsets) {
+/* Updates the parts that these offsets make lower. Returns true if one of
+ * them is still above its lower bound. */
+static bool update_parts(planner *p, const uint64_t *offsets) {
   bool any = false;
   for (uint32_t i = 0; i < p->part_count; i++) {
     vyre__place_part *part = &p->parts[i];
@@ -274,7 +276,7 @@ static bool keep_better(planner *p, const uint64_t *offsets) {
 typedef bool (*place_order)(vyre_arena *, const vyre__place_part *,
                             const uint32_t *, uint64_t, uint64_t *);
 
-/* The fast placements, over all parts at once. */
+/* Runs the fast placements over all parts at once. */
 static bool place_fast(planner *p, uint64_t capacity) {
   static const struct {
     place_order place;
@@ -291,24 +293,24 @@ static bool place_fast(planner *p, uint64_t capacity) {
        VYRE_PLACED_BY_SWEEP,
        {{VYRE__KEY_START, VYRE__KEY_SIZE}}},
   };
-  vyre__place_part whole = {.items = p->items,
-                            .count = p->count,
-                            .sections = p->sections,
-                            .live = p->live};
+  vyre__place_part all = {.items = p->items,
+                          .count = p->count,
+                          .sections = p->sections,
+                          .live = p->live};
   vyre__place_sorter sorter;
   vyre__arena_mark start = vyre__arena_here(p->arena);
   uint64_t *offsets = vyre__arena_array(p->arena, p->count, sizeof *offsets);
-  if (!offsets || !vyre__place_sorter_take(p->arena, &whole, &sorter)) {
+  if (!offsets || !vyre__place_sorter_take(p->arena, &all, &sorter)) {
     return false;
   }
   size_t from = p->count > MANY_ITEMS ? 1 : 0;
   for (size_t w = from; w < sizeof ways / sizeof ways[0]; w++) {
     vyre__arena_mark mark = vyre__arena_here(p->arena);
-    vyre__place_order(&sorter, &whole, ways[w].rule);
-    if (!ways[w].place(p->arena, &whole, sorter.order, capacity, offsets)) {
+    vyre__place_order(&sorter, &all, ways[w].rule);
+    if (!ways[w].place(p->arena, &all, sorter.order, capacity, offsets)) {
       return false;
     }
-    if (keep_better(p, offsets)) p->method = ways[w].name;
+    if (update_parts(p, offsets)) p->method = ways[w].name;
     vyre__arena_rewind(p->arena, mark);
   }
   vyre__arena_rewind(p->arena, start);
@@ -318,9 +320,9 @@ static bool place_fast(planner *p, uint64_t capacity) {
 typedef bool (*place_method)(vyre_arena *, vyre__place_part *,
                              vyre__place_limits *);
 
-/* Runs a method on every part that is higher than the target; each gets an
- * equal share of the steps that are left. A part whose proven bound is higher
- * than the target raises it, since the others need not be lower. */
+/* Runs a method on every part above the target; each gets an equal share of
+ * the remaining steps. A part whose proven bound is above the target raises
+ * it, because the other parts need not be lower. */
 static bool improve(planner *p, place_method method, uint64_t *steps,
                     vyre_placement_method name, uint64_t capacity) {
   uint32_t waiting = 0;
@@ -367,12 +369,12 @@ static vyre_code place_items(planner *p,
 static vyre_code no_place(const planner *p) {
   return VYRE_FAIL_WITH(
       p->st, VYRE_PLAN_REJECTED, VYRE_KIND_BYTE_COUNT_OVERFLOW, "placed bytes",
-      NULL, "make the intervals smaller, or their alignments more alike",
-      "no placement of %zu intervals within 64-bit offsets was found",
+      NULL, "use smaller intervals, or alignments that divide each other",
+      "found no placement of %zu intervals within 64-bit offsets",
       p->interval_count);
 }
 
-/* Writes offsets (zeroed before) and figures in bytes. */
+/* Writes offsets (zeroed before) and statistics in bytes. */
 static vyre_code write_plan(const planner *p, uint64_t *offsets,
                             vyre_placement_plan *out) {
   uint64_t height = 0, bound = 0;
@@ -398,11 +400,11 @@ static vyre_code write_plan(const planner *p, uint64_t *offsets,
 static vyre_code build(planner *p, const vyre_placement_options *options,
                        vyre_arena *arena, vyre_placement_plan *out) {
   if (p->interval_count > VYRE_MAX_INTERVALS) {
-    return VYRE_FAIL_WITH(
-        p->st, VYRE_PLAN_REJECTED, VYRE_KIND_BYTE_COUNT_OVERFLOW,
-        "interval count", NULL, "place the intervals in several plans",
-        "%zu intervals are more than the %u that one plan can hold",
-        p->interval_count, VYRE_MAX_INTERVALS);
+    return VYRE_FAIL_WITH(p->st, VYRE_PLAN_REJECTED,
+                          VYRE_KIND_BYTE_COUNT_OVERFLOW, "interval count", NULL,
+                          "split the intervals over several plans",
+                          "%zu intervals exceed the %u of one plan",
+                          p->interval_count, VYRE_MAX_INTERVALS);
   }
   VYRE_TRY(check_intervals(p));
   uint64_t *offsets =

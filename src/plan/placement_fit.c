@@ -1,52 +1,53 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Lowest-fit placements: take the items in some order and put each as low as
- * it goes, below what is there already if there is room. Every placement that
- * cannot be pushed down is the lowest fit of some order, an optimal one too, so
- * orders are all that has to be searched. */
+/* Lowest-fit placements: items are taken in some order and put at the lowest
+ * free offset. Every placement in which no item can move down is the lowest
+ * fit of some order, and some optimal placement is one of these. So it is
+ * enough to search orders. */
 #include <string.h>
 
 #include "base/memory.h"
 #include "plan/placement_internal.h"
 
 enum {
-  LANES = 64,          /* entries of a chunk */
-  NO_CHUNK = -1,       /* the end of a list */
-  MAX_WIDTH = 32767,   /* sections of a window, so that they fit in 16 bits */
-  MUST_FINISH = 20000, /* items up to which the first order always ends */
-  PROBES = 16          /* one for each stretch of the timeline */
+  LANES = 64,        /* entries of a chunk */
+  NO_CHUNK = -1,     /* end of a list */
+  MAX_WIDTH = 32767, /* sections per window, so that they fit in 16 bits */
+  /* number of items up to which the first order always completes */
+  MUST_FINISH = 20000,
+  PROBES = 16 /* one per range of the timeline */
 };
 
-/* Part of a list of placed items, by rising offset. Sections count from the
- * start of the window; what reaches beyond is cut off. Empty lanes live never.
- * Narrow arrays, so that the overlap test takes many lanes at a time. */
+/* Part of a list of placed items, by rising offset. Sections are relative to
+ * the start of the window and clipped to it. Unused lanes overlap nothing.
+ * Narrow types let the overlap test process many lanes at a time. */
 typedef struct chunk {
   int16_t first[LANES], last[LANES];
   uint64_t offset[LANES], top[LANES];
 } chunk;
 
-/* What a walk along a list needs of a chunk; apart, since most are passed by.
- */
+/* Data of a chunk that a walk along the list needs. Stored separately,
+ * because most chunks are skipped. */
 typedef struct chunk_link {
   uint64_t max_top;
   uint64_t min_offset;
   int32_t count, next, previous;
 } chunk_link;
 
-/* The timeline is cut into windows of equal width, and every window has a list
- * of what lives in it: short lives then look at few others. */
+/* Window: a part of the timeline of fixed width, with a list of the items
+ * alive in it. Items with short lives then meet few others. */
 typedef struct window {
   int32_t head;
-  int32_t reached; /* the chunk where the current item found its gap */
-  uint32_t lives;  /* items that live in the window */
+  int32_t reached; /* chunk where the current item found its gap */
+  uint32_t lives;  /* items alive in the window */
 } window;
 
 typedef struct gap {
-  uint64_t start, end; /* the last of a list is open upwards */
+  uint64_t start, end; /* the last gap of a list has no upper end */
 } gap;
 
-/* A crowded section with all of its gaps, upwards. An item that lives there has
- * to go into one of them, and a crowd leaves few: most of what is placed need
- * not be looked at. */
+/* Probe: a crowded section with all of its gaps, upwards. An item alive there
+ * must go into one of them. There are few gaps, so most placed items need no
+ * look. */
 typedef struct probe {
   gap *gaps;
   uint32_t count, section;
@@ -57,18 +58,18 @@ typedef struct fitter {
   probe probes[PROBES];
   window *windows;
   chunk *chunks;
-  chunk_link *links; /* one a chunk */
+  chunk_link *links; /* one per chunk */
   int32_t chunk_count;
-  uint32_t width; /* sections of a window */
+  uint32_t width; /* sections per window */
   uint32_t window_count;
-  uint64_t steps; /* entries looked at */
+  uint64_t steps; /* entries visited */
 } fitter;
 
-/* An item as one window sees it. */
+/* An item relative to one window. */
 typedef struct visitor {
   int16_t first, last;
   uint64_t size, alignment, limit;
-  const gap *gaps; /* of the item's probe; NULL if it has none */
+  const gap *gaps; /* of the item's probe; NULL without one */
 } visitor;
 
 /* --- lists -----------------------------------------------------------------*/
@@ -91,8 +92,9 @@ static uint64_t overlap_mask(const chunk *c, int16_t first, int16_t last) {
   return mask;
 }
 
-/* Raises *at to where the item fits above what its probe says. False if that
- * is above the limit. The gaps before stay behind for good. */
+/* Raises *at to the next offset where the item fits a gap of its probe.
+ * Returns false if that is above the limit. Earlier gaps are never tried
+ * again. */
 static bool raise_item(visitor *v, uint64_t *at) {
   for (;;) {
     if (!vyre__place_raise(at, v->alignment, v->size, v->limit)) return false;
@@ -103,9 +105,9 @@ static bool raise_item(visitor *v, uint64_t *at) {
   }
 }
 
-/* Raises *at until the item fits in this window. False if that is above the
- * limit. Goes on where the last call for this item ended: nothing before is in
- * the way any more. */
+/* Raises *at until the item fits in this window. Returns false if that is
+ * above the limit. Continues where the last call for this item ended, because
+ * nothing before can conflict. */
 static bool find_gap(fitter *f, window *w, visitor *v, uint64_t *at) {
   uint64_t offset = *at, looked = 0;
   int32_t index = w->reached;
@@ -164,7 +166,7 @@ static void summarise(fitter *f, int32_t index, int32_t count) {
   }
 }
 
-/* Moves the upper half of a full chunk to a new one behind it. */
+/* Moves the upper half of a full chunk to a new one after it. */
 static void split_chunk(fitter *f, window *w, int32_t index) {
   enum { HALF = LANES / 2 };
   int32_t behind = new_chunk(f, w, index);
@@ -178,7 +180,7 @@ static void split_chunk(fitter *f, window *w, int32_t index) {
   summarise(f, behind, HALF);
 }
 
-/* Makes room at @p lane of a chunk that has @p count entries. */
+/* Frees lane @p lane of a chunk that has @p count entries. */
 static void shift_lanes(chunk *c, int lane, int count) {
   size_t moved = (size_t)(count - lane);
   memmove(c->first + lane + 1, c->first + lane, moved * sizeof c->first[0]);
@@ -187,8 +189,8 @@ static void shift_lanes(chunk *c, int lane, int count) {
   memmove(c->top + lane + 1, c->top + lane, moved * sizeof c->top[0]);
 }
 
-/* The chunk that an item at @p offset goes into: the one where the scan ended,
- * or one before it. It has a free lane. */
+/* Returns the chunk for an item at @p offset: the one where the scan ended,
+ * or an earlier one. It has a free lane. */
 static int32_t chunk_for(fitter *f, window *w, uint64_t offset) {
   int32_t index = w->reached;
   if (index == NO_CHUNK) return new_chunk(f, w, NO_CHUNK);
@@ -220,7 +222,7 @@ static void insert(fitter *f, window *w, const visitor *v, uint64_t offset) {
 
 /* --- one order -------------------------------------------------------------*/
 
-/* The item as window @p number sees it. */
+/* Computes the item relative to window @p number. */
 static void look(const fitter *f, const vyre__place_item *item, uint32_t number,
                  visitor *v) {
   uint32_t base = f->part->section_base + number * f->width;
@@ -229,24 +231,24 @@ static void look(const fitter *f, const vyre__place_item *item, uint32_t number,
   v->last = (int16_t)((item->last < end ? item->last : end) - base);
 }
 
-/* The most crowded probe of the item's life. */
+/* Returns the gaps of the most crowded probe in the item's life. */
 static const gap *item_gaps(const fitter *f, const vyre__place_item *item) {
   const probe *best = NULL;
-  uint64_t most = 0;
+  uint64_t max = 0;
   for (int i = 0; i < PROBES; i++) {
     const probe *p = &f->probes[i];
     if (!p->gaps || p->section < item->first || p->section > item->last) {
       continue;
     }
     uint64_t live = f->part->live[p->section - f->part->section_base];
-    if (live <= most) continue;
-    most = live;
+    if (live <= max) continue;
+    max = live;
     best = p;
   }
   return best ? best->gaps : NULL;
 }
 
-/* Takes the item's bytes out of the gap that they are in. */
+/* Removes the item's bytes from the gap that contains them. */
 static void fill_gap(probe *p, uint64_t start, uint64_t end) {
   uint32_t low = 0, high = p->count - 1;
   while (low < high) {
@@ -263,7 +265,7 @@ static void fill_gap(probe *p, uint64_t start, uint64_t end) {
     memmove(g, g + 1, after * sizeof *g);
     p->count--;
   } else if (g->start == start) {
-    g->start = end; /* the open gap stays, empty if need be */
+    g->start = end; /* the open gap stays, even if empty */
   } else if (g->end == end && after > 0) {
     g->end = start;
   } else {
@@ -284,8 +286,8 @@ static void fill_probes(fitter *f, const vyre__place_item *item, uint64_t at) {
   }
 }
 
-/* The lowest offset that is free in all windows of the item: each raises it
- * until all agree. */
+/* Finds the lowest offset that is free in all windows of the item: each
+ * window raises it until all agree. */
 static bool place_item(fitter *f, const vyre__place_item *item, uint64_t limit,
                        uint64_t *out) {
   uint32_t from = (item->first - f->part->section_base) / f->width;
@@ -313,8 +315,8 @@ static bool place_item(fitter *f, const vyre__place_item *item, uint64_t limit,
   return true;
 }
 
-/* Places all items in an order. False if that would be above the limit or takes
- * too many steps. */
+/* Places all items in an order. Returns false above the limit, or after too
+ * many steps. */
 static bool place_order(fitter *f, const uint32_t *order, uint64_t limit,
                         uint64_t steps, uint64_t *offsets, uint64_t *height) {
   f->chunk_count = 0;
@@ -337,18 +339,18 @@ static bool place_order(fitter *f, const uint32_t *order, uint64_t limit,
   return true;
 }
 
-/* --- many orders -----------------------------------------------------------*/
+/* --- local search over orders ----------------------------------------------*/
 
-/* A walk over orders. */
+/* State of the local search. */
 typedef struct climb {
   fitter fit;
   vyre__place_part *part;
   vyre__place_limits *limits;
   vyre__place_sorter sorter;
-  uint32_t *order, *trial; /* the present order, and a changed one */
+  uint32_t *order, *trial; /* current order, and a modified one */
   uint64_t *offsets, *trial_offsets;
-  uint32_t *spot;  /* where each item stands in the order */
-  bool started;    /* there is a present order */
+  uint32_t *spot;  /* position of each item in the order */
+  bool started;    /* a current order exists */
   uint64_t height; /* of its placement */
   uint64_t random;
 } climb;
@@ -364,8 +366,8 @@ static uint32_t random_below(climb *c, uint32_t bound) {
   return (uint32_t)(((next_random(c) >> 32) * bound) >> 32);
 }
 
-/* Wide enough that an item is in two windows on the average, and that a list
- * fills some chunks. */
+/* Chooses a width such that an item is in two windows on average and a list
+ * fills several chunks. */
 static uint32_t window_width(const vyre__place_part *part) {
   enum { LIST = 4 * LANES };
   uint64_t lives = 0;
@@ -380,8 +382,8 @@ static uint32_t window_width(const vyre__place_part *part) {
   return width > MAX_WIDTH ? MAX_WIDTH : (uint32_t)width;
 }
 
-/* Puts a probe on the fullest section of each stretch. It has a gap more than
- * items at most. */
+/* Puts a probe on the fullest section of each range. It has at most one gap
+ * more than items. */
 static bool take_probes(vyre_arena *arena, const vyre__place_part *part,
                         fitter *f) {
   for (uint32_t i = 0; i < PROBES; i++) {
@@ -405,7 +407,7 @@ static bool take_probes(vyre_arena *arena, const vyre__place_part *part,
   return true;
 }
 
-/* Cuts the timeline and counts what lives in each window. */
+/* Divides the timeline into windows and counts the items alive in each. */
 static bool take_windows(vyre_arena *arena, const vyre__place_part *part,
                          fitter *f) {
   f->part = part;
@@ -422,10 +424,10 @@ static bool take_windows(vyre_arena *arena, const vyre__place_part *part,
   return true;
 }
 
-/* Whether one order is cheap enough. It is worth much more than the sweep, so
- * it may cost more than all the steps; but not any time at all. */
-static bool worth_it(const fitter *f, const vyre__place_limits *limits) {
-  const uint64_t most_steps = 300000000, pairs_per_step = 4;
+/* Returns true if one order is cheap enough. It is much better than the
+ * sweep, so it may exceed the step limit to some degree. */
+static bool is_affordable(const fitter *f, const vyre__place_limits *limits) {
+  const uint64_t max_steps = 300000000, pairs_per_step = 4;
   uint64_t pairs = 0;
   if (f->part->count <= MUST_FINISH) return true;
   for (uint32_t w = 0; w < f->window_count; w++) {
@@ -433,7 +435,7 @@ static bool worth_it(const fitter *f, const vyre__place_limits *limits) {
     if (pairs >> 62 != 0) return false;
   }
   uint64_t steps = pairs / pairs_per_step;
-  return steps <= most_steps || steps <= limits->steps;
+  return steps <= max_steps || steps <= limits->steps;
 }
 
 static bool take_fitter(vyre_arena *arena, const vyre__place_part *part,
@@ -462,8 +464,9 @@ static bool climbing(const climb *c) {
   return vyre__place_wanted(c->part, c->limits->target) && c->limits->steps > 0;
 }
 
-/* Places the trial order and pays for it, a step an item for making the order
- * included; the part takes over what is better. False as place_order. */
+/* Places the trial order and pays for it, including one step per item for
+ * building the order. The part keeps the better result. Returns false like
+ * place_order. */
 static bool try_order(climb *c, uint64_t limit, uint64_t steps,
                       uint64_t *height) {
   vyre__place_part *part = c->part;
@@ -480,7 +483,7 @@ static bool try_order(climb *c, uint64_t limit, uint64_t steps,
   return ok;
 }
 
-/* Makes the trial order the present one. */
+/* Makes the trial order the current one. */
 static void take_over(climb *c, uint64_t height) {
   uint64_t *offsets = c->offsets;
   uint32_t *order = c->order;
@@ -493,8 +496,8 @@ static void take_over(climb *c, uint64_t height) {
   for (uint32_t i = 0; i < c->part->count; i++) c->spot[c->order[i]] = i;
 }
 
-/* The orders that people have found good, the best first. Of equal sizes, the
- * earliest first: that alone is optimal where all sizes are equal. */
+/* Tries orders that are known to work well, the best first. Equal sizes are
+ * ordered by start: this alone is optimal if all sizes are equal. */
 static void try_rules(climb *c) {
   static const vyre__place_rule rules[] = {
       {{VYRE__KEY_SIZE, VYRE__KEY_START}},
@@ -521,7 +524,8 @@ static void try_rules(climb *c) {
   }
 }
 
-/* Some item that the one at the peak lives with, or itself. */
+/* Picks an item that is alive together with the one at the peak, or that
+ * item. */
 static uint32_t pick_item(climb *c) {
   uint32_t count = c->part->count;
   uint32_t peak = 0, from = random_below(c, count);
@@ -541,7 +545,7 @@ static uint32_t pick_item(climb *c) {
   return peak;
 }
 
-/* Takes an item out of the trial order and puts it elsewhere. */
+/* Moves an item of the trial order to another position. */
 static void move_item(uint32_t *order, uint32_t from, uint32_t to) {
   uint32_t item = order[from];
   if (to < from) {
@@ -552,8 +556,8 @@ static void move_item(uint32_t *order, uint32_t from, uint32_t to) {
   order[to] = item;
 }
 
-/* Changes the present order a little and keeps the change if the placement is
- * not higher. */
+/* Modifies the current order slightly and keeps the change if the placement
+ * is not higher. */
 static void try_changes(climb *c) {
   uint32_t count = c->part->count;
   while (c->started && climbing(c)) {
@@ -562,7 +566,7 @@ static void try_changes(climb *c) {
     for (uint32_t m = 0; m < moves; m++) {
       uint32_t item = pick_item(c);
       uint32_t from = c->spot[item];
-      /* Earlier moves may have pushed it on by a few. */
+      /* Earlier moves may have shifted it a little. */
       while (c->trial[from] != item) from = from + 1 < count ? from + 1 : 0;
       uint32_t to = random_below(c, from + 1);
       move_item(c->trial, from, to);
@@ -578,7 +582,7 @@ bool vyre__place_fit(vyre_arena *arena, vyre__place_part *part,
                      vyre__place_limits *limits) {
   climb c = {.part = part, .limits = limits};
   if (!take_windows(arena, part, &c.fit)) return false;
-  if (!worth_it(&c.fit, limits)) return true;
+  if (!is_affordable(&c.fit, limits)) return true;
   if (!take_climb(arena, &c)) return false;
   try_rules(&c);
   try_changes(&c);

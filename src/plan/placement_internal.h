@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the files of the placement planner share.
+/* Declarations shared by the files of the placement planner.
  *
- * Inside, time is sections and bytes are units. Sections are the numbered
- * moments that matter: two intervals live at once if and only if they share a
- * section. A unit is the largest number that divides every alignment (and so
- * every rounded size); offsets are multiples of it anyway. */
+ * Internally, time is measured in sections and memory in units. Sections are
+ * the numbered moments that matter: two intervals are alive at once if and
+ * only if they share a section. A unit is the largest number that divides
+ * every alignment, and therefore every rounded size; all offsets are
+ * multiples of it. */
 #ifndef VYRE_PLAN_PLACEMENT_INTERNAL_H
 #define VYRE_PLAN_PLACEMENT_INTERNAL_H
 
@@ -13,70 +14,69 @@
 
 #include "vyre/memory.h"
 
-#define VYRE__NO_SOURCE_LOC \
-  UINT64_MAX /* the offset of what could not be placed */
+#define VYRE__NO_OFFSET UINT64_MAX /* offset of an item without a placement */
 
 typedef struct vyre__place_item {
   uint64_t size;        /* in units, never 0 */
-  uint64_t alignment;   /* in units; 1 where it can be left out of account */
+  uint64_t alignment;   /* in units; 1 where it can be ignored */
   uint32_t first, last; /* sections, both included */
 } vyre__place_item;
 
-/* Intervals that no moment separates: a part of the timeline that can be
- * placed on its own. Sorted by first section, then by input order. */
+/* Part: intervals that no moment separates, placed independently of other
+ * parts. Sorted by first section, then by input order. */
 typedef struct vyre__place_part {
   const vyre__place_item *items;
-  uint64_t *offsets; /* the best placement so far, in units */
+  uint64_t *offsets; /* best placement so far, in units */
   uint32_t count;
   uint32_t section_base; /* its first section */
   uint32_t sections;     /* how many it has */
-  bool placed;           /* there is a placement; else height means nothing */
-  uint64_t height;       /* of the best placement */
-  uint64_t bound;        /* proven: no placement is lower */
-  const uint64_t *live;  /* units alive, by section of this part */
+  bool placed;     /* a placement exists; otherwise `height` has no meaning */
+  uint64_t height; /* of the best placement */
+  uint64_t bound;  /* proven: no placement is lower */
+  const uint64_t *live; /* units alive, by section of this part */
 } vyre__place_part;
 
-/* Where a placement may reach, and what work is left. */
+/* Limits of a placement, and remaining work. */
 typedef struct vyre__place_limits {
-  uint64_t capacity; /* no top may be above it: the rest would not fit in u64 */
+  uint64_t capacity; /* highest allowed top, so that byte offsets fit in u64 */
   uint64_t target;   /* a height that is good enough */
-  uint64_t steps;    /* left to spend; counts down */
+  uint64_t steps;    /* remaining; counts down */
   uint64_t nodes;    /* visited by the exact search; counts up */
 } vyre__place_limits;
 
-/* Whether a method has to work on the part. */
+/* Returns true if a method should work on the part. */
 static inline bool vyre__place_wanted(const vyre__place_part *part,
                                       uint64_t target) {
   return !part->placed || part->height > target;
 }
 
-/* Whether a placement of this height would be better than what there is. */
+/* Returns true if a placement of this height would be an improvement. */
 static inline bool vyre__place_better(const vyre__place_part *part,
                                       uint64_t height) {
   return !part->placed || part->height > height;
 }
 
-/* Sorts keys upwards with their indices, stably. The spare arrays are as long
- * and hold nothing afterwards. */
+/* Sorts keys upwards together with their indices; stable. The spare arrays
+ * have the same length and undefined contents afterwards. */
 void vyre__place_sort(uint64_t *keys, uint32_t *indices, uint64_t *spare_keys,
                       uint32_t *spare_indices, uint32_t count);
 
-/* What items are ordered by; always the greatest first, but for the start. */
+/* Sort keys of items; largest first, except for the start. */
 typedef enum vyre__place_key {
   VYRE__KEY_NONE,
   VYRE__KEY_SIZE,
   VYRE__KEY_AREA, /* size times lifetime */
   VYRE__KEY_LIFETIME,
-  VYRE__KEY_START, /* the earliest first */
+  VYRE__KEY_START, /* earliest first */
   VYRE__KEY_END,
   VYRE__KEY_ALIGNMENT,
-  VYRE__KEY_CONFLICT, /* the sizes of all that the item ever lives with */
-  VYRE__KEY_CROWD     /* the fullest section of its life */
+  VYRE__KEY_CONFLICT, /* sum of the sizes of all items alive together with it */
+  VYRE__KEY_CROWD     /* units alive in the fullest section of its life */
 } vyre__place_key;
 
 enum { VYRE__RULE_KEYS = 3 };
 
-/* Keys, the most important first. Where all are equal, the index decides. */
+/* Sort keys, the most important first. If all are equal, the index decides. */
 typedef struct vyre__place_rule {
   vyre__place_key keys[VYRE__RULE_KEYS];
 } vyre__place_rule;
@@ -89,12 +89,12 @@ typedef struct vyre__place_sorter {
 bool vyre__place_sorter_take(vyre_arena *arena, const vyre__place_part *part,
                              vyre__place_sorter *out);
 
-/* Leaves the order in sorter->order. */
+/* Stores the order in sorter->order. */
 void vyre__place_order(vyre__place_sorter *sorter, const vyre__place_part *part,
                        vyre__place_rule rule);
 
 /* Raises @p offset to a multiple of @p alignment such that @p size fits below
- * @p limit. False if it does not. */
+ * @p limit. Returns false if it does not. */
 static inline bool vyre__place_raise(uint64_t *offset, uint64_t alignment,
                                      uint64_t size, uint64_t limit) {
   uint64_t at = *offset;
@@ -115,28 +115,28 @@ static inline bool vyre__place_meet(const vyre__place_item *a,
   return a->first <= b->last && b->first <= a->last;
 }
 
-/* These return false only if the arena has no more memory. */
+/* These functions return false only if the arena is out of memory. */
 
-/* Places the items of @p whole in an order, each on top of all that lives in
- * its sections. An item that would end above the capacity gets VYRE__NO_SOURCE_LOC.
- * Linear but for a logarithm. */
-bool vyre__place_skyline(vyre_arena *arena, const vyre__place_part *whole,
+/* Places the items of @p all in an order, each on top of all items in its
+ * sections. An item that would end above the capacity gets
+ * VYRE__NO_OFFSET. Takes n log n time. */
+bool vyre__place_skyline(vyre_arena *arena, const vyre__place_part *all,
                          const uint32_t *order, uint64_t capacity,
                          uint64_t *offsets);
 
-/* The same, in an order by first section: each item goes into a hole that
- * others have left, of about its size. */
-bool vyre__place_sweep(vyre_arena *arena, const vyre__place_part *whole,
+/* Like vyre__place_skyline, for an order by first section: each item goes
+ * into a hole of about its size that earlier items left. */
+bool vyre__place_sweep(vyre_arena *arena, const vyre__place_part *all,
                        const uint32_t *order, uint64_t capacity,
                        uint64_t *offsets);
 
-/* Lowest-fit placements of many orders, then of changes to the best of them,
- * while steps are left and the part is higher than the target. */
+/* Computes lowest-fit placements of many orders, then of changes to the best
+ * of them, while steps are left and the part is above the target. */
 bool vyre__place_fit(vyre_arena *arena, vyre__place_part *part,
                      vyre__place_limits *limits);
 
-/* Exact search for a lower placement. Raises part->bound to what it proved;
- * limits->steps counts nodes here, or what they cost where they are large. */
+/* Searches exactly for a lower placement. Raises part->bound to what it
+ * proved. limits->steps counts nodes here; a large node counts as several. */
 bool vyre__place_search(vyre_arena *arena, vyre__place_part *part,
                         vyre__place_limits *limits);
 

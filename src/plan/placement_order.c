@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Orders in which items are placed, and the skyline, which is the cheapest way
- * to place an order. */
+/* Orders in which items are placed, and the skyline, the cheapest way to
+ * place an order. */
 #include <string.h>
 
 #include "base/memory.h"
 #include "plan/placement_internal.h"
 
-/* One byte of the keys, by counting. False if all are equal there. */
+/* Counting sort by one byte of the keys. Returns false if all keys are equal
+ * there. */
 static bool sort_byte(const uint64_t *keys, const uint32_t *indices,
                       uint64_t *to_keys, uint32_t *to_indices, uint32_t count,
                       unsigned shift) {
@@ -80,7 +81,7 @@ static uint64_t lifetime(const vyre__place_item *item) {
   return (uint64_t)item->last - item->first + 1;
 }
 
-/* How far sizes are shifted so that size times lifetime fits in 64 bits. */
+/* Returns the shift of sizes so that size times lifetime fits in 64 bits. */
 static unsigned area_shift(const vyre__place_part *part) {
   uint64_t all = 0;
   for (uint32_t i = 0; i < part->count; i++) all |= part->items[i].size;
@@ -89,8 +90,9 @@ static unsigned area_shift(const vyre__place_part *part) {
   return shift;
 }
 
-/* Sizes of all that lives with the item: what started up to its end, less what
- * ended before its start. Sums may wrap; an order is all we want. */
+/* Computes the size of all items alive together with each item: those started
+ * up to its end, minus those ended before its start. Sums may wrap, because
+ * only the order matters. */
 static void conflict_keys(const vyre__place_part *part, uint64_t *keys,
                           uint64_t *sums) {
   uint64_t *started = sums, *ended = sums + part->sections;
@@ -111,7 +113,7 @@ static void conflict_keys(const vyre__place_part *part, uint64_t *keys,
   }
 }
 
-/* The units alive in the fullest section of each item's life. */
+/* Computes the units alive in the fullest section of each item's life. */
 static void crowd_keys(const vyre__place_part *part, uint64_t *keys,
                        uint64_t *tree) {
   size_t leaves = part->sections;
@@ -123,18 +125,18 @@ static void crowd_keys(const vyre__place_part *part, uint64_t *keys,
   for (uint32_t i = 0; i < part->count; i++) {
     size_t from = leaves + part->items[i].first - part->section_base;
     size_t to = leaves + part->items[i].last - part->section_base + 1;
-    uint64_t most = 0;
+    uint64_t max = 0;
     for (; from < to; from /= 2, to /= 2) {
       if (from & 1) {
-        if (tree[from] > most) most = tree[from];
+        if (tree[from] > max) max = tree[from];
         from++;
       }
       if (to & 1) {
         to--;
-        if (tree[to] > most) most = tree[to];
+        if (tree[to] > max) max = tree[to];
       }
     }
-    keys[i] = most;
+    keys[i] = max;
   }
 }
 
@@ -157,7 +159,7 @@ static void fill_keys(vyre__place_sorter *sorter, const vyre__place_part *part,
   }
 }
 
-/* Sorting is stable: the less important key goes first. */
+/* Sorting is stable: sort by the less important key first. */
 static void sort_by(vyre__place_sorter *sorter, const vyre__place_part *part,
                     vyre__place_key key) {
   fill_keys(sorter, part, key);
@@ -179,10 +181,11 @@ void vyre__place_order(vyre__place_sorter *sorter, const vyre__place_part *part,
 
 /* --- skyline ---------------------------------------------------------------*/
 
-/* The height of every section, as a tree of maxima. An item's top is above all
- * that was in its sections, so setting them means raising them, and a raise of
- * a whole node can wait there: top[] holds maxima, floor[] what the whole node
- * was raised to. Leaves are nodes leaves.. and need no floor. */
+/* Height of every section, as a tree of maxima. The top of an item is above
+ * everything in its sections, so setting them means raising them. A raise of
+ * a full node can be deferred: top[] holds maxima, floor[] the height that
+ * the full node was raised to. Leaves start at node `leaves` and need no
+ * floor. */
 typedef struct skyline {
   uint64_t *top, *floor;
   size_t leaves;
@@ -191,23 +194,23 @@ typedef struct skyline {
 static uint64_t skyline_height(const skyline *sky, uint32_t first,
                                uint32_t last) {
   size_t from = sky->leaves + first, to = sky->leaves + last + 1;
-  uint64_t most = 0;
+  uint64_t max = 0;
   for (; from < to; from /= 2, to /= 2) {
     if (from & 1) {
-      if (sky->top[from] > most) most = sky->top[from];
+      if (sky->top[from] > max) max = sky->top[from];
       from++;
     }
     if (to & 1) {
       to--;
-      if (sky->top[to] > most) most = sky->top[to];
+      if (sky->top[to] > max) max = sky->top[to];
     }
   }
   size_t a = (sky->leaves + first) / 2, b = (sky->leaves + last) / 2;
   for (; a > 0; a /= 2, b /= 2) {
-    if (sky->floor[a] > most) most = sky->floor[a];
-    if (sky->floor[b] > most) most = sky->floor[b];
+    if (sky->floor[a] > max) max = sky->floor[a];
+    if (sky->floor[b] > max) max = sky->floor[b];
   }
-  return most;
+  return max;
 }
 
 static void raise_node(const skyline *sky, size_t node, uint64_t height) {
@@ -227,21 +230,21 @@ static void skyline_raise(const skyline *sky, uint32_t first, uint32_t last,
   for (; b > 0 && sky->top[b] <= height; b /= 2) sky->top[b] = height;
 }
 
-bool vyre__place_skyline(vyre_arena *arena, const vyre__place_part *whole,
+bool vyre__place_skyline(vyre_arena *arena, const vyre__place_part *all,
                          const uint32_t *order, uint64_t capacity,
                          uint64_t *offsets) {
   size_t leaves = 1;
-  while (leaves < whole->sections) leaves *= 2;
+  while (leaves < all->sections) leaves *= 2;
   skyline sky = {vyre__arena_array(arena, 2 * leaves, sizeof(uint64_t)),
                  vyre__arena_array(arena, leaves, sizeof(uint64_t)), leaves};
   if (!sky.top || !sky.floor) return false;
   memset(sky.top, 0, 2 * leaves * sizeof(uint64_t));
   memset(sky.floor, 0, leaves * sizeof(uint64_t));
-  for (uint32_t k = 0; k < whole->count; k++) {
-    const vyre__place_item *item = &whole->items[order[k]];
+  for (uint32_t k = 0; k < all->count; k++) {
+    const vyre__place_item *item = &all->items[order[k]];
     uint64_t at = skyline_height(&sky, item->first, item->last);
     bool fits = vyre__place_raise(&at, item->alignment, item->size, capacity);
-    offsets[order[k]] = fits ? at : VYRE__NO_SOURCE_LOC;
+    offsets[order[k]] = fits ? at : VYRE__NO_OFFSET;
     if (fits) skyline_raise(&sky, item->first, item->last, at + item->size);
   }
   return true;

@@ -3,7 +3,7 @@
 
 #include "base/print.h"
 
-/* Intervals that are listed from the start and from the end; those between are
+/* Number of intervals listed at the start and at the end; those between are
  * counted in one line. */
 enum { LISTED_HEAD = 32, LISTED_TAIL = 8 };
 
@@ -20,7 +20,7 @@ const char *vyre_placement_method_name(vyre_placement_method method) {
   return "?";
 }
 
-/* How many intervals to pass over at @p index; 0 if it is to be shown. */
+/* Returns the number of intervals to skip at @p index; 0 to show it. */
 static size_t skip(size_t count, size_t index) {
   if (index != LISTED_HEAD || count <= LISTED_HEAD + LISTED_TAIL + 1) return 0;
   return count - (LISTED_HEAD + LISTED_TAIL);
@@ -32,7 +32,7 @@ static int digits(uint64_t value) {
   return count;
 }
 
-/* The widths of the columns, from the rows that are shown. */
+/* Column widths of the rows that are shown. */
 typedef struct widths {
   int first, last, size, offset;
 } widths;

@@ -1,53 +1,53 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Exact search: is there a placement of at most a given height? If the whole
- * tree was seen and there is none, the height above it is proven optimal.
+/* Searches exactly for a placement of at most a given height. If the full
+ * tree was searched without success, the next height is proven optimal.
  *
- * Only some placements need to be looked at. Take, of all that fit below the
- * height, one with the least sum of offsets. Three things hold of it:
+ * Only some placements need to be searched. Of all that fit below the height,
+ * take one with the smallest sum of offsets. It has three properties:
  *
- *  (a) No item can be moved down while the others stay, or the sum would be
- *      smaller. So every item stands at 0 or as low as its alignment allows on
- *      top of one that it lives with; sorted by offset, it stands at the
- *      greatest top of the items before it that it lives with, rounded up to
- *      its alignment. Alignments may be any numbers: nothing here needs more
- *      than that the rounded-up place is the lowest aligned one above a top.
- *  (b) If items are put down in the order of their offsets (equal offsets by
- *      rank), then no item j that is put down after i could stand wholly below
- *      i's offset: nothing put down later reaches down there, so j would have
- *      been moved down.
- *  (c) Items that are equal in size, alignment and life can change places, so
- *      of these the one of lower index may stand lower.
+ * (a) No item can move down while the others stay, or the sum would be
+ * smaller. So every item is at 0, or as low as its alignment allows on top of
+ * another item that is alive with it. Sorted by offset, it is at the largest
+ * top of earlier items alive with it, rounded up to its alignment. Alignments
+ * may be any numbers: only the lowest aligned offset above a top matters.
  *
- * Hence the search puts items down by rising (offset, rank), each at the
- * rounded-up floor of its sections, leaves out choices that break (b) or (c),
- * and gives up where a section cannot hold what is still to come. When what is
- * left falls apart in time, the pieces are searched one after the other, each
- * in its own order of offsets (the argument holds for each piece): if one
- * cannot be placed, the choice before the split is wrong, whatever the other
- * pieces did. */
+ * (b) Place items in the order of their offsets (equal offsets by rank). Then
+ * no item j placed after i could fit completely below i's offset: nothing
+ * placed later reaches down there, so j would have moved down.
+ *
+ * (c) Items of equal size, alignment and life are interchangeable, so the one
+ * with the lower index may be the lower one.
+ *
+ * So the search places items by rising (offset, rank), each at the rounded-up
+ * floor of its sections. It skips choices that break (b) or (c), and
+ * backtracks where a section cannot hold the remaining items. If the
+ * remaining items fall into groups that are disjoint in time, the groups are
+ * searched one after the other, each in its own order of offsets; the
+ * argument holds for each. If one group cannot be placed, the choice before
+ * the split is wrong, whatever the other groups did. */
 #include <string.h>
 
 #include "base/memory.h"
 #include "plan/placement_internal.h"
 
 enum {
-  MAX_ITEMS = 2000,   /* above, a tree of any use is out of reach */
-  WORK_PER_NODE = 512 /* items and sections looked at, on the average */
+  MAX_ITEMS = 2000,   /* more items make the tree too large */
+  WORK_PER_NODE = 512 /* items and sections visited, on average */
 };
 
-/* A choice of the next item to put down, among the items from..to-1 (by first
- * section) that are not placed yet; they fill sections first..last. */
+/* Choice of the next item among the items from..to-1 (by first section) that
+ * are not placed yet; they fill sections first..last. */
 typedef struct frame {
   uint32_t from, to;
   uint32_t first, last;
   uint64_t after_offset; /* the next item comes after this (offset, rank) */
   uint32_t after_rank;
-  bool any; /* an item was put down before: after_* counts */
+  bool any; /* an item was placed before: after_* are valid */
   bool tried_any;
-  uint32_t tried_rank; /* the choice in hand */
+  uint32_t tried_rank; /* current choice */
   uint64_t tried_offset;
   uint32_t item;
-  uint32_t piece; /* where the next piece starts, of what the choice left */
+  uint32_t group; /* start of the next group of remaining items */
   size_t low_mark, floor_mark, placed_mark;
 } frame;
 
@@ -61,15 +61,15 @@ typedef enum outcome { FOUND, EXHAUSTED, OUT_OF_STEPS } outcome;
 typedef struct searcher {
   const vyre__place_item *items;
   uint32_t count, base, sections;
-  uint64_t capacity; /* no top may be higher */
-  uint64_t *low;     /* the lowest offset of an item that is not placed */
+  uint64_t capacity; /* highest allowed top */
+  uint64_t *low;     /* lowest possible offset of an unplaced item */
   uint64_t *offsets;
   uint32_t *rank;
-  uint32_t *twin; /* the equal item that has to be placed before, or NONE */
+  uint32_t *equal_before; /* equal item that must be placed before, or NONE */
   bool *placed;
-  uint64_t *floor;  /* by section: the top of what is there */
-  uint64_t *rest;   /* by section: units still to be placed */
-  uint64_t *lowest; /* by section: the lowest start of what is to come */
+  uint64_t *floor;  /* by section: top of the placed items */
+  uint64_t *rest;   /* by section: units left to place */
+  uint64_t *lowest; /* by section: lowest start of the remaining items */
   frame *frames;
   saved *low_trail, *floor_trail;
   uint32_t *placed_trail;
@@ -79,7 +79,7 @@ typedef struct searcher {
 
 #define NONE UINT32_MAX
 
-/* --- putting down and taking back ------------------------------------------*/
+/* --- placing and undoing ---------------------------------------------------*/
 
 static void put_down(searcher *s, const frame *f, uint32_t index) {
   const vyre__place_item *item = &s->items[index];
@@ -100,7 +100,7 @@ static void put_down(searcher *s, const frame *f, uint32_t index) {
     uint64_t low = top;
     bool fits =
         vyre__place_raise(&low, other->alignment, other->size, s->capacity);
-    s->low[j] = fits ? low : VYRE__NO_SOURCE_LOC;
+    s->low[j] = fits ? low : VYRE__NO_OFFSET;
   }
 }
 
@@ -125,15 +125,15 @@ static void take_back(searcher *s, const frame *f) {
 
 /* --- bounds ----------------------------------------------------------------*/
 
-/* Whether item j may come next as far as the order of offsets goes. */
+/* Returns true if the order of offsets allows item j next. */
 static bool in_order(const searcher *s, const frame *f, uint32_t j) {
   if (!f->any || s->low[j] > f->after_offset) return true;
   return s->low[j] == f->after_offset && s->rank[j] > f->after_rank;
 }
 
-/* False if some section cannot hold what is to come. An item whose low offset
- * is already passed has to be lifted by another one first, which itself stands
- * at the passed offset or above. */
+/* Returns false if a section cannot hold the remaining items. An item whose
+ * low offset has been passed must first be lifted by another one, which is
+ * itself at the passed offset or above. */
 static bool sections_hold(searcher *s, const frame *f) {
   uint32_t first = f->first - s->base, last = f->last - s->base;
   for (uint32_t t = first; t <= last; t++) s->lowest[t] = UINT64_MAX;
@@ -141,7 +141,7 @@ static bool sections_hold(searcher *s, const frame *f) {
     if (s->placed[j]) continue;
     const vyre__place_item *item = &s->items[j];
     uint64_t low = s->low[j];
-    if (low == VYRE__NO_SOURCE_LOC) return false;
+    if (low == VYRE__NO_OFFSET) return false;
     if (!in_order(s, f, j)) {
       low = f->after_offset + 1;
       if (!vyre__place_raise(&low, item->alignment, item->size, s->capacity)) {
@@ -164,7 +164,7 @@ static bool sections_hold(searcher *s, const frame *f) {
   return true;
 }
 
-/* The next choice of a frame by (offset, rank), or NONE. */
+/* Returns the next choice of a frame by (offset, rank), or NONE. */
 static uint32_t next_choice(searcher *s, const frame *f) {
   uint64_t lowest_top = UINT64_MAX;
   for (uint32_t j = f->from; j < f->to; j++) {
@@ -181,7 +181,7 @@ static uint32_t next_choice(searcher *s, const frame *f) {
          (low == f->tried_offset && s->rank[j] <= f->tried_rank))) {
       continue;
     }
-    if (s->twin[j] != NONE && !s->placed[s->twin[j]]) continue;
+    if (s->equal_before[j] != NONE && !s->placed[s->equal_before[j]]) continue;
     if (best == NONE || low < s->low[best] ||
         (low == s->low[best] && s->rank[j] < s->rank[best])) {
       best = j;
@@ -193,17 +193,17 @@ static uint32_t next_choice(searcher *s, const frame *f) {
 
 /* --- the tree --------------------------------------------------------------*/
 
-/* Opens a frame for the next piece of what @p f's choice has left. False if
- * nothing is left. */
-static bool open_piece(searcher *s, frame *f) {
-  uint32_t from = f->piece;
+/* Opens a frame for the next group of items that the choice of @p f left.
+ * Returns false if none is left. */
+static bool open_group(searcher *s, frame *f) {
+  uint32_t from = f->group;
   while (from < f->to && s->placed[from]) from++;
   if (from == f->to) return false;
   uint32_t last = s->items[from].last, to = from;
   for (; to < f->to && s->items[to].first <= last; to++) {
     if (!s->placed[to] && s->items[to].last > last) last = s->items[to].last;
   }
-  f->piece = to;
+  f->group = to;
   s->frames[s->depth++] = (frame){.from = from,
                                   .to = to,
                                   .first = s->items[from].first,
@@ -214,15 +214,15 @@ static bool open_piece(searcher *s, frame *f) {
   return true;
 }
 
-/* Puts down the next choice of the frame on top of the stack. False if there
- * is none. */
+/* Places the next choice of the topmost frame. Returns false if there is
+ * none. */
 static bool choose(searcher *s, frame *f) {
   uint32_t item = next_choice(s, f);
   if (item == NONE) return false;
   f->tried_any = true;
   f->tried_offset = s->low[item];
   f->tried_rank = s->rank[item];
-  f->piece = f->from;
+  f->group = f->from;
   f->low_mark = s->low_count;
   f->floor_mark = s->floor_count;
   f->placed_mark = s->placed_count;
@@ -232,9 +232,9 @@ static bool choose(searcher *s, frame *f) {
   return true;
 }
 
-/* Depth first, without recursion: the frames are the stack. A frame is either
- * new (bounds are looked at once), going on (its piece below was placed), or
- * failed below (another choice is due). */
+/* Depth-first search without recursion: the frames are the stack. A frame is
+ * new (bounds are checked once), continuing (its group below was placed), or
+ * failed below (needs another choice). */
 static outcome search(searcher *s, uint64_t node_limit) {
   enum { NEW, GO_ON, FAILED } state = NEW;
   uint64_t work_limit = UINT64_MAX;
@@ -244,7 +244,7 @@ static outcome search(searcher *s, uint64_t node_limit) {
   frame root = {.to = s->count};
   s->depth = 0;
   s->nodes = s->work = 0;
-  (void)open_piece(s, &root);
+  (void)open_group(s, &root);
   while (s->depth > 0) {
     frame *f = &s->frames[s->depth - 1];
     if (s->nodes >= node_limit || s->work >= work_limit) return OUT_OF_STEPS;
@@ -257,7 +257,7 @@ static outcome search(searcher *s, uint64_t node_limit) {
         continue;
       }
     }
-    if (open_piece(s, f)) {
+    if (open_group(s, f)) {
       state = NEW;
     } else {
       s->depth--;
@@ -267,10 +267,10 @@ static outcome search(searcher *s, uint64_t node_limit) {
   return state == GO_ON ? FOUND : EXHAUSTED;
 }
 
-/* --- rounds ----------------------------------------------------------------*/
+/* --- repeated searches -----------------------------------------------------*/
 
-/* Sum of lives (the most that the floor trail can hold) and number of pairs
- * that live together (the same for the low trail). */
+/* Computes the sum of lives (the maximum length of the floor trail) and the
+ * number of pairs alive together (the same for the low trail). */
 static void trail_sizes(const vyre__place_part *part, size_t *floors,
                         size_t *lows) {
   *floors = *lows = 0;
@@ -294,7 +294,7 @@ static bool take_searcher(vyre_arena *arena, const vyre__place_part *part,
   s->low = vyre__arena_array(arena, count, sizeof *s->low);
   s->offsets = vyre__arena_array(arena, count, sizeof *s->offsets);
   s->rank = vyre__arena_array(arena, count, sizeof *s->rank);
-  s->twin = vyre__arena_array(arena, count, sizeof *s->twin);
+  s->equal_before = vyre__arena_array(arena, count, sizeof *s->equal_before);
   s->placed = vyre__arena_array(arena, count, sizeof *s->placed);
   s->placed_trail = vyre__arena_array(arena, count, sizeof *s->placed_trail);
   s->floor = vyre__arena_array(arena, sections, sizeof *s->floor);
@@ -303,7 +303,7 @@ static bool take_searcher(vyre_arena *arena, const vyre__place_part *part,
   s->frames = vyre__arena_array(arena, count + 1, sizeof *s->frames);
   s->low_trail = vyre__arena_array(arena, lows, sizeof *s->low_trail);
   s->floor_trail = vyre__arena_array(arena, floors, sizeof *s->floor_trail);
-  return s->low && s->offsets && s->rank && s->twin && s->placed &&
+  return s->low && s->offsets && s->rank && s->equal_before && s->placed &&
          s->placed_trail && s->floor && s->rest && s->lowest && s->frames &&
          s->low_trail && s->floor_trail;
 }
@@ -314,15 +314,15 @@ static bool equal_items(const vyre__place_item *a, const vyre__place_item *b) {
 }
 
 /* Links every item to the nearest equal one before it. */
-static void find_twins(searcher *s) {
+static void find_equal_items(searcher *s) {
   for (uint32_t i = 0; i < s->count; i++) {
     const vyre__place_item *items = s->items;
     uint32_t j = i;
-    s->twin[i] = NONE;
+    s->equal_before[i] = NONE;
     while (j > 0 && items[j - 1].first == items[i].first) {
       j--;
       if (!equal_items(&items[i], &items[j])) continue;
-      s->twin[i] = j;
+      s->equal_before[i] = j;
       break;
     }
   }
@@ -339,8 +339,8 @@ static void start_search(searcher *s, const vyre__place_part *part,
   s->capacity = capacity;
 }
 
-/* Takes the placement over. */
-static void keep_found(const searcher *s, vyre__place_part *part) {
+/* Copies the placement to the part. */
+static void copy_found(const searcher *s, vyre__place_part *part) {
   uint64_t height = 0;
   for (uint32_t i = 0; i < s->count; i++) {
     uint64_t top = s->offsets[i] + s->items[i].size;
@@ -351,7 +351,7 @@ static void keep_found(const searcher *s, vyre__place_part *part) {
   memcpy(part->offsets, s->offsets, s->count * sizeof *s->offsets);
 }
 
-/* Large nodes count as several. */
+/* Pays for visited nodes; large nodes count as several. */
 static void pay(vyre__place_limits *limits, const searcher *s) {
   uint64_t cost = s->work / WORK_PER_NODE;
   if (cost < s->nodes) cost = s->nodes;
@@ -359,18 +359,18 @@ static void pay(vyre__place_limits *limits, const searcher *s) {
   limits->nodes += s->nodes;
 }
 
-/* How high the next search may go: some way down to the bound, where the tree
- * is smaller and a find is worth more. The last step down is one unit, so what
- * is proven in the end is the height itself. */
+/* Returns the height limit of the next search: some way down to the bound,
+ * where the tree is smaller and a success is worth more. The last step is one
+ * unit, so the final proof is about the height itself. */
 static uint64_t next_capacity(const vyre__place_part *part,
                               const vyre__place_limits *limits, size_t turn) {
   if (!part->placed) return limits->capacity;
-  uint64_t most = part->height - 1;
-  return most - (most - part->bound) / (turn % 2 == 0 ? 2 : 4);
+  uint64_t max = part->height - 1;
+  return max - (max - part->bound) / (turn % 2 == 0 ? 2 : 4);
 }
 
-/* Searches below the present height with one ranking after the other, and for
- * longer each time round: a bad first choice costs one slice, not all. */
+/* Searches below the current height with one ranking after the other, longer
+ * in each iteration: a bad first choice costs one slice, not everything. */
 bool vyre__place_search(vyre_arena *arena, vyre__place_part *part,
                         vyre__place_limits *limits) {
   static const vyre__place_rule rules[] = {
@@ -385,19 +385,19 @@ bool vyre__place_search(vyre_arena *arena, vyre__place_part *part,
   vyre__place_sorter sorter;
   if (!take_searcher(arena, part, &s)) return false;
   if (!vyre__place_sorter_take(arena, part, &sorter)) return false;
-  find_twins(&s);
+  find_equal_items(&s);
   uint64_t slice = FIRST_SLICE;
-  for (size_t round = 0; limits->steps > 0; round++) {
+  for (size_t iteration = 0; limits->steps > 0; iteration++) {
     if (!vyre__place_wanted(part, limits->target)) break;
     if (!vyre__place_wanted(part, part->bound)) break;
-    if (round > 0 && round % RULES == 0) slice *= 2;
+    if (iteration > 0 && iteration % RULES == 0) slice *= 2;
     if (slice > limits->steps) slice = limits->steps;
-    vyre__place_order(&sorter, part, rules[round % RULES]);
-    uint64_t capacity = next_capacity(part, limits, round / RULES);
+    vyre__place_order(&sorter, part, rules[iteration % RULES]);
+    uint64_t capacity = next_capacity(part, limits, iteration / RULES);
     start_search(&s, part, sorter.order, capacity);
     outcome end = search(&s, slice);
     pay(limits, &s);
-    if (end == FOUND) keep_found(&s, part);
+    if (end == FOUND) copy_found(&s, part);
     if (end != EXHAUSTED) continue;
     if (!part->placed) break;
     part->bound = capacity + 1;

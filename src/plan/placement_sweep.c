@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The sweep: goes through time like an allocator at run time, which frees what
- * has ended and takes a hole of about the right size for what starts. Knows
- * nothing of the future, but costs next to nothing an item, however many there
- * are and however long they live. */
+/* Sweep: walks through time like a run-time allocator, which frees items that
+ * have ended and puts new ones into a hole of about the right size. It does
+ * not know the future, but costs little per item, whatever their number and
+ * lifetime. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -11,33 +11,33 @@
 #define NONE UINT32_MAX
 
 enum {
-  SPLIT_BITS = 4, /* bins for every power of two: 1 << SPLIT_BITS */
+  SPLIT_BITS = 4, /* bins per power of two: 1 << SPLIT_BITS */
   BINS = 64 << SPLIT_BITS,
-  LOOKED_AT = 8 /* holes tried of a bin */
+  LOOKED_AT = 8 /* holes tried per bin */
 };
 
-/* A stretch of offsets, taken or free. Neighbours are linked, so that a freed
- * stretch can be joined with them; free ones are also in the list of a bin. */
-typedef struct stretch {
+/* Range of offsets, allocated or free. Neighbours are linked, so that a freed
+ * range can be merged with them. Free ranges are also in the list of a bin. */
+typedef struct range {
   uint64_t offset, size;
   uint32_t below, above;
   uint32_t bin_previous, bin_next;
   bool free;
-} stretch;
+} range;
 
 typedef struct sweep {
-  stretch *stretches;
-  uint32_t unused;  /* stretches without use, linked by bin_next */
-  uint32_t highest; /* the one that ends at the top */
+  range *stretches;
+  uint32_t unused;  /* unused entries, linked by bin_next */
+  uint32_t highest; /* the range at the top */
   uint64_t top;
   uint32_t bins[BINS];
   uint64_t filled[BINS / 64]; /* bins that are not empty */
-  uint32_t *ending;           /* by section: the first item that ends there */
+  uint32_t *ending;           /* by section: first item that ends there */
   uint32_t *ending_next;      /* by item */
-  uint32_t *taken;            /* the stretch of each item */
+  uint32_t *taken;            /* range of each item */
 } sweep;
 
-/* The bin of a size: its highest bit and the bits that follow. */
+/* Returns the bin of a size: its highest bit and the bits that follow. */
 static unsigned bin_of(uint64_t size) {
   unsigned high = 63 - (unsigned)__builtin_clzll(size);
   uint64_t rest = high > SPLIT_BITS ? size >> (high - SPLIT_BITS)
@@ -46,7 +46,7 @@ static unsigned bin_of(uint64_t size) {
 }
 
 static void put_in_bin(sweep *s, uint32_t index) {
-  stretch *hole = &s->stretches[index];
+  range *hole = &s->stretches[index];
   unsigned bin = bin_of(hole->size);
   hole->free = true;
   hole->bin_previous = NONE;
@@ -59,7 +59,7 @@ static void put_in_bin(sweep *s, uint32_t index) {
 }
 
 static void take_from_bin(sweep *s, uint32_t index) {
-  stretch *hole = &s->stretches[index];
+  range *hole = &s->stretches[index];
   unsigned bin = bin_of(hole->size);
   hole->free = false;
   if (hole->bin_next != NONE) {
@@ -75,7 +75,7 @@ static void take_from_bin(sweep *s, uint32_t index) {
   }
 }
 
-/* The first bin from @p bin on that has a hole, or BINS. */
+/* Returns the first bin from @p bin on that has a hole, or BINS. */
 static unsigned next_filled(const sweep *s, unsigned bin) {
   if (bin >= BINS) return BINS;
   uint64_t word = s->filled[bin / 64] & (UINT64_MAX << bin % 64);
@@ -97,12 +97,12 @@ static void drop_stretch(sweep *s, uint32_t index) {
   s->unused = index;
 }
 
-/* Cuts the lower @p size off a stretch (in no bin) and returns it as a new one
- * below it. */
+/* Splits the lower @p size off a range (in no bin) and returns it as a new
+ * range below. */
 static uint32_t cut_below(sweep *s, uint32_t index, uint64_t size) {
   uint32_t lower = new_stretch(s);
-  stretch *a = &s->stretches[lower], *b = &s->stretches[index];
-  *a = (stretch){b->offset, size, b->below, index, NONE, NONE, false};
+  range *a = &s->stretches[lower], *b = &s->stretches[index];
+  *a = (range){b->offset, size, b->below, index, NONE, NONE, false};
   if (b->below != NONE) s->stretches[b->below].above = lower;
   b->below = lower;
   b->offset += size;
@@ -110,16 +110,18 @@ static uint32_t cut_below(sweep *s, uint32_t index, uint64_t size) {
   return lower;
 }
 
-/* Where the item would start in a hole; false if it does not fit. */
-static bool fits_hole(const stretch *hole, const vyre__place_item *item,
+/* Computes where the item would start in a hole; returns false if it does not
+ * fit. */
+static bool fits_hole(const range *hole, const vyre__place_item *item,
                       uint64_t *at) {
   *at = hole->offset;
   return vyre__place_raise(at, item->alignment, item->size,
                            hole->offset + hole->size);
 }
 
-/* A hole of about the size of the item, or NONE. Holes of the item's own bin
- * may be too small, and alignment may spoil those of the next few. */
+/* Finds a hole of about the size of the item, or NONE. Holes of the item's
+ * own bin may be too small, and those of the next bins may fail by alignment.
+ */
 static uint32_t find_hole(const sweep *s, const vyre__place_item *item,
                           uint64_t *at) {
   unsigned bin = next_filled(s, bin_of(item->size));
@@ -133,7 +135,7 @@ static uint32_t find_hole(const sweep *s, const vyre__place_item *item,
   return NONE;
 }
 
-/* Makes room on top; the hole there, if there is one, becomes part of it. */
+/* Extends the top; a hole there becomes part of the new range. */
 static uint32_t grow_top(sweep *s, const vyre__place_item *item,
                          uint64_t capacity, uint64_t *at) {
   uint32_t index = s->highest;
@@ -146,7 +148,7 @@ static uint32_t grow_top(sweep *s, const vyre__place_item *item,
   } else {
     index = new_stretch(s);
     s->stretches[index] =
-        (stretch){s->top, 0, s->highest, NONE, NONE, NONE, false};
+        (range){s->top, 0, s->highest, NONE, NONE, NONE, false};
     if (s->highest != NONE) s->stretches[s->highest].above = index;
     s->highest = index;
   }
@@ -155,9 +157,9 @@ static uint32_t grow_top(sweep *s, const vyre__place_item *item,
   return index;
 }
 
-/* Gives the item a stretch of just its size. */
-static bool take(sweep *s, const vyre__place_item *item, uint64_t capacity,
-                 uint32_t *taken, uint64_t *at) {
+/* Allocates a range of exactly the item's size. */
+static bool allocate(sweep *s, const vyre__place_item *item, uint64_t capacity,
+                     uint32_t *taken, uint64_t *at) {
   uint32_t index = find_hole(s, item, at);
   if (index != NONE) {
     take_from_bin(s, index);
@@ -176,9 +178,9 @@ static bool take(sweep *s, const vyre__place_item *item, uint64_t capacity,
   return true;
 }
 
-/* Joins a stretch (in no bin) with the one above it, which goes. */
+/* Merges a range (in no bin) with the one above it. */
 static void join_above(sweep *s, uint32_t index) {
-  stretch *a = &s->stretches[index];
+  range *a = &s->stretches[index];
   uint32_t upper = a->above;
   a->size += s->stretches[upper].size;
   a->above = s->stretches[upper].above;
@@ -202,62 +204,63 @@ static void give_back(sweep *s, uint32_t index) {
   put_in_bin(s, index);
 }
 
-/* The most items that live at once. Leaves counts in @p change. */
-static size_t most_at_once(const vyre__place_part *whole, uint32_t *change) {
-  uint32_t live = 0, most = 0;
-  memset(change, 0, whole->sections * sizeof *change);
-  for (uint32_t i = 0; i < whole->count; i++) {
-    uint32_t after = whole->items[i].last + 1;
-    change[whole->items[i].first]++;
-    if (after < whole->sections)
-      change[after]--; /* may wrap; the sum does not */
+/* Returns the maximum number of items alive at once. Leaves counts in @p
+ * change. */
+static size_t max_alive(const vyre__place_part *all, uint32_t *change) {
+  uint32_t live = 0, max = 0;
+  memset(change, 0, all->sections * sizeof *change);
+  for (uint32_t i = 0; i < all->count; i++) {
+    uint32_t after = all->items[i].last + 1;
+    change[all->items[i].first]++;
+    if (after < all->sections) change[after]--; /* may wrap; the sum does not */
   }
-  for (uint32_t t = 0; t < whole->sections; t++) {
+  for (uint32_t t = 0; t < all->sections; t++) {
     live += change[t];
-    if (live > most) most = live;
+    if (live > max) max = live;
   }
-  return most;
+  return max;
 }
 
-/* Holes never touch, so there is at most one more of them than of items. */
-static bool take_sweep(vyre_arena *arena, const vyre__place_part *whole,
+/* Holes are never adjacent, so there is at most one more of them than of
+ * items. */
+static bool take_sweep(vyre_arena *arena, const vyre__place_part *all,
                        sweep *s) {
-  size_t count = whole->count;
-  s->ending = vyre__arena_array(arena, whole->sections, sizeof *s->ending);
+  size_t count = all->count;
+  s->ending = vyre__arena_array(arena, all->sections, sizeof *s->ending);
   s->ending_next = vyre__arena_array(arena, count, sizeof *s->ending_next);
   s->taken = vyre__arena_array(arena, count, sizeof *s->taken);
   if (!s->ending || !s->ending_next || !s->taken) return false;
-  size_t most = 2 * most_at_once(whole, s->ending) + 2;
-  s->stretches = vyre__arena_array(arena, most, sizeof *s->stretches);
+  size_t max = 2 * max_alive(all, s->ending) + 2;
+  s->stretches = vyre__arena_array(arena, max, sizeof *s->stretches);
   if (!s->stretches) return false;
-  memset(s->ending, 0xFF, whole->sections * sizeof *s->ending);
+  memset(s->ending, 0xFF, all->sections * sizeof *s->ending);
   memset(s->bins, 0xFF, sizeof s->bins);
   memset(s->filled, 0, sizeof s->filled);
   s->highest = NONE;
   s->unused = NONE;
   s->top = 0;
-  for (size_t i = most; i-- > 0;) drop_stretch(s, (uint32_t)i);
+  for (size_t i = max; i-- > 0;) drop_stretch(s, (uint32_t)i);
   return true;
 }
 
-bool vyre__place_sweep(vyre_arena *arena, const vyre__place_part *whole,
+bool vyre__place_sweep(vyre_arena *arena, const vyre__place_part *all,
                        const uint32_t *order, uint64_t capacity,
                        uint64_t *offsets) {
   sweep s;
-  if (!take_sweep(arena, whole, &s)) return false;
+  if (!take_sweep(arena, all, &s)) return false;
   uint32_t section = 0;
-  for (uint32_t k = 0; k < whole->count; k++) {
+  for (uint32_t k = 0; k < all->count; k++) {
     uint32_t i = order[k];
-    const vyre__place_item *item = &whole->items[i];
+    const vyre__place_item *item = &all->items[i];
     for (; section < item->first; section++) {
       uint32_t ended = s.ending[section];
       for (; ended != NONE; ended = s.ending_next[ended]) {
         give_back(&s, s.taken[ended]);
       }
     }
-    offsets[i] = VYRE__NO_SOURCE_LOC;
-    if (!take(&s, item, capacity, &s.taken[i], &offsets[i])) {
-      offsets[i] = VYRE__NO_SOURCE_LOC;
+    offsets[i] = VYRE__NO_OFFSET;
+    if (!allocate(&s, item, capacity, &s.taken[i], &offsets[i])) {
+      offsets[i] = VYRE__NO_OFFSET;
       continue;
     }
     s.ending_next[i] = s.ending[item->last];

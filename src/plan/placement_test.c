@@ -11,7 +11,7 @@ enum { MANY = 300 };
 
 /* --- a plan and its checker ------------------------------------------------*/
 
-/* What every case needs; static, so that a failed case leaks nothing. */
+/* Memory of all cases; static, so that a failed case leaks nothing. */
 static vyre_placement_scratch scratch;
 static vyre_arena results;
 
@@ -25,9 +25,10 @@ static bool together(const vyre_interval *a, const vyre_interval *b) {
   return a->first_group <= b->last_group && b->first_group <= a->last_group;
 }
 
-/* Most bytes alive at once: some interval has just started then. */
+/* Returns the maximum of live bytes; it occurs at the start of some interval.
+ */
 static uint64_t most_alive(const vyre_interval *v, size_t count) {
-  uint64_t most = 0;
+  uint64_t max = 0;
   for (size_t i = 0; i < count; i++) {
     uint64_t live = 0;
     for (size_t j = 0; j < count; j++) {
@@ -36,9 +37,9 @@ static uint64_t most_alive(const vyre_interval *v, size_t count) {
         live += rounded(&v[j]);
       }
     }
-    if (live > most) most = live;
+    if (live > max) max = live;
   }
-  return most;
+  return max;
 }
 
 static void check_figures(const vyre_interval *v, size_t count,
@@ -60,7 +61,7 @@ static void check_figures(const vyre_interval *v, size_t count,
   CHECK(plan->method < VYRE_PLACEMENT_METHOD_COUNT);
 }
 
-/* Everything that must hold of any plan, pair by pair. */
+/* Checks all properties of a plan, pair by pair. */
 static void check_plan(const vyre_interval *v, size_t count,
                        const vyre_placement_plan *plan) {
   check_figures(v, count, plan);
@@ -184,7 +185,7 @@ typedef struct refusal {
   size_t count;
   vyre_kind kind;
   const char *field;
-  uint64_t interval; /* BIG: the status names none */
+  uint64_t interval; /* BIG: the status names no interval */
 } refusal;
 
 #define HALF (UINT64_C(1) << 63)
@@ -323,7 +324,7 @@ static uint64_t make_size(sizes kind, uint64_t *random) {
   }
 }
 
-/* alignments: 0..2 one of 1, 64, 256 for all; 3 a mix of them. */
+/* @p alignments: 0..2 one of 1, 64, 256 for all; 3 a mix of them. */
 static void make_instance(vyre_interval *v, size_t count, lives life,
                           sizes size, unsigned alignments, uint64_t *random) {
   static const uint64_t choices[] = {1, 64, 256};
@@ -336,7 +337,7 @@ static void make_instance(vyre_interval *v, size_t count, lives life,
   }
 }
 
-/* Instance number @p number of the thousand; returns how many intervals. */
+/* Makes instance @p number of the thousand; returns the number of intervals. */
 static size_t make_numbered(vyre_interval *v, uint64_t number) {
   uint64_t random = UINT64_C(0x9E3779B97F4A7C15) * (number + 1) | 1;
   (void)random_next(&random);
@@ -351,7 +352,7 @@ static size_t make_numbered(vyre_interval *v, uint64_t number) {
 
 enum { SMALL_MOST = 7 };
 
-/* The lowest place of v[k] above nothing or one of the placed ones. */
+/* Returns the lowest offset of v[k] at 0 or on top of a placed interval. */
 static uint64_t lowest_place(const vyre_interval *v, const uint64_t *offsets,
                              const size_t *order, size_t placed, size_t k) {
   uint64_t alignment = v[k].alignment ? v[k].alignment : 1;
@@ -370,7 +371,7 @@ static uint64_t lowest_place(const vyre_interval *v, const uint64_t *offsets,
   return at;
 }
 
-/* The least height over all orders; order[0..placed) is fixed. */
+/* Returns the smallest height over all orders; order[0..placed) is fixed. */
 static uint64_t best_of_orders(const vyre_interval *v, size_t count,
                                size_t *order, uint64_t *offsets, size_t placed,
                                uint64_t height) {
@@ -391,7 +392,7 @@ static uint64_t best_of_orders(const vyre_interval *v, size_t count,
   return best;
 }
 
-/* Whether v[k..] fit below @p height, trying every aligned offset. */
+/* Returns true if v[k..] fit below @p height, trying every aligned offset. */
 static bool some_offsets_fit(const vyre_interval *v, size_t count,
                              uint64_t *offsets, size_t k, uint64_t height) {
   if (k == count) return true;
@@ -411,10 +412,10 @@ static bool some_offsets_fit(const vyre_interval *v, size_t count,
   return false;
 }
 
-static size_t make_small(vyre_interval *v, size_t most, uint64_t largest,
+static size_t make_small(vyre_interval *v, size_t max, uint64_t largest,
                          uint64_t *random) {
   static const uint64_t alignments[] = {0, 1, 1, 2, 3, 4, 5, 6, 8};
-  size_t count = 1 + (size_t)random_below(random, most);
+  size_t count = 1 + (size_t)random_below(random, max);
   for (size_t i = 0; i < count; i++) {
     uint64_t first = random_below(random, 6);
     v[i].size =
@@ -446,8 +447,8 @@ TEST(trying_orders_is_as_good_as_trying_all_offsets) {
   }
 }
 
-/* Fewer than the cases beside it have: planning and searching all orders of up to
- * SMALL_MOST values takes over 2 ms each, and is most of the time of this file. */
+/* Fewer instances than in the other cases: searching all orders of up to
+ * SMALL_MOST values takes over 2 ms each, most of the time of this file. */
 TEST(small_instances_get_the_optimum_of_exhaustive_search) {
   uint64_t random = 4242;
   int gaps = 0;
@@ -467,7 +468,7 @@ TEST(the_search_alone_finds_the_optimum) {
   for (int n = 0; n < (SANITIZED ? 60 : 2000); n++) {
     vyre_interval v[SMALL_MOST];
     size_t count = make_small(v, SMALL_MOST, 12, &random);
-    /* Orders that end after a step leave the first order, no more. */
+    /* With one step, only the first order is tried. */
     vyre_placement_options few = {.heuristic_steps = 1};
     vyre_placement_plan plan = plan_with(v, count, &few);
     check_plan(v, count, &plan);
@@ -516,7 +517,7 @@ TEST(ten_thousand_intervals_come_near_the_bound) {
   }
 }
 
-/* By offset, then by index. */
+/* Sorted by offset, then by index. */
 typedef struct spot {
   uint64_t offset, end;
 } spot;
@@ -551,7 +552,7 @@ TEST(three_hundred_thousand_intervals_do_not_overlap) {
   CHECK(plan.gap_bytes < plan.lower_bound_bytes / 20);
 }
 
-/* --- the fast methods by themselves ----------------------------------------*/
+/* --- the fast methods ------------------------------------------------------*/
 
 enum { FAST_ITEMS = 200, FAST_SECTIONS = 61 };
 
@@ -573,17 +574,17 @@ TEST(the_skyline_stands_on_the_highest_of_its_sections) {
     vyre__place_item items[FAST_ITEMS];
     uint32_t order[FAST_ITEMS];
     uint64_t offsets[FAST_ITEMS], heights[FAST_SECTIONS] = {0};
-    vyre__place_part whole = {.items = items, .sections = FAST_SECTIONS};
-    whole.count = make_items(items, &random);
-    for (uint32_t i = 0; i < whole.count; i++) {
+    vyre__place_part all = {.items = items, .sections = FAST_SECTIONS};
+    all.count = make_items(items, &random);
+    for (uint32_t i = 0; i < all.count; i++) {
       uint32_t j = (uint32_t)random_below(&random, i + 1);
       order[i] = i;
       order[i] = order[j];
       order[j] = i;
     }
     vyre_arena_reset(&results);
-    CHECK(vyre__place_skyline(&results, &whole, order, UINT64_MAX, offsets));
-    for (uint32_t k = 0; k < whole.count; k++) {
+    CHECK(vyre__place_skyline(&results, &all, order, UINT64_MAX, offsets));
+    for (uint32_t k = 0; k < all.count; k++) {
       const vyre__place_item *item = &items[order[k]];
       uint64_t at = 0;
       for (uint32_t t = item->first; t <= item->last; t++) {
@@ -604,12 +605,12 @@ TEST(the_sweep_reuses_what_has_ended_and_overlaps_nothing) {
     vyre__place_item items[FAST_ITEMS];
     uint32_t order[FAST_ITEMS];
     uint64_t offsets[FAST_ITEMS], sum = 0, top = 0;
-    vyre__place_part whole = {.items = items, .sections = FAST_SECTIONS};
-    whole.count = make_items(items, &random);
-    for (uint32_t i = 0; i < whole.count; i++) order[i] = i;
+    vyre__place_part all = {.items = items, .sections = FAST_SECTIONS};
+    all.count = make_items(items, &random);
+    for (uint32_t i = 0; i < all.count; i++) order[i] = i;
     vyre_arena_reset(&results);
-    CHECK(vyre__place_sweep(&results, &whole, order, UINT64_MAX, offsets));
-    for (uint32_t i = 0; i < whole.count; i++) {
+    CHECK(vyre__place_sweep(&results, &all, order, UINT64_MAX, offsets));
+    for (uint32_t i = 0; i < all.count; i++) {
       uint64_t end = offsets[i] + items[i].size;
       CHECK_U64(offsets[i] % items[i].alignment, 0);
       for (uint32_t j = 0; j < i; j++) {
@@ -619,7 +620,7 @@ TEST(the_sweep_reuses_what_has_ended_and_overlaps_nothing) {
       sum += items[i].size;
       if (end > top) top = end;
     }
-    if (whole.count > 150) CHECK(top < sum / 2);
+    if (all.count > 150) CHECK(top < sum / 2);
   }
 }
 
@@ -720,7 +721,7 @@ TEST(a_second_plan_of_the_same_input_allocates_nothing) {
   }
 }
 
-/* A plan that goes through all methods and leaves a gap. */
+/* A plan that uses all methods and leaves a gap. */
 static vyre_code plan_once(vyre_allocator allocator, vyre_status *st) {
   vyre_interval v[MANY];
   vyre_placement_scratch mine;
@@ -753,7 +754,7 @@ TEST(finishing_nothing_is_fine) {
 
 typedef struct page {
   char text[16384];
-  size_t used, refuse_at; /* refuses from this byte on; 0 never */
+  size_t used, refuse_at; /* fails from this byte on; 0: never */
 } page;
 
 static bool page_write(void *self, const char *text, size_t length) {

@@ -15,12 +15,12 @@ static vyre_code overflow(vyre_status *st, const char *field, uint64_t a,
       (unsigned long long)a, operation, (unsigned long long)b);
 }
 
-/* What can be wrong with a profile before any arithmetic, in a fixed order. */
+/* Checks a profile before any arithmetic, in a fixed order. */
 static vyre_code check_profile(const vyre_queue_profile *profile,
                                vyre_status *st) {
   if (profile->queue_capacity == 0) {
     return VYRE_FAIL(st, VYRE_PLAN_REJECTED, VYRE_KIND_ZERO_CAPACITY,
-                     "give the queue room for at least one item",
+                     "set queue_capacity to 1 or more",
                      "work queue: queue_capacity is 0");
   }
   if (profile->entry_bytes == 0) {
@@ -41,14 +41,14 @@ static vyre_code check_profile(const vyre_queue_profile *profile,
   if (profile->host_sync != VYRE_HOST_SYNC_FINAL_ONLY &&
       profile->host_sync != VYRE_HOST_SYNC_PARTICIPATES) {
     return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
-                     "use a value that vyre/queue.h names",
-                     "work queue: host_sync %d is none",
+                     "use a value of vyre/queue.h",
+                     "work queue: unknown host_sync value %d",
                      (int)profile->host_sync);
   }
   if (profile->host_sync != VYRE_HOST_SYNC_FINAL_ONLY) {
     return VYRE_FAIL(
         st, VYRE_PLAN_REJECTED, VYRE_KIND_HOST_PARTICIPATION_REJECTED,
-        "let the host wait once, at the end (final-only synchronisation)",
+        "use final-only synchronisation: the host waits once, at the end",
         "work queue: the host may not take part while the device drains");
   }
   return VYRE_OK;
@@ -79,7 +79,7 @@ vyre_code vyre_queue_plan_build(const vyre_queue_profile *profile,
         VYRE_NUMBERS({"required_bytes", resident_bytes},
                      {"budget_bytes", profile->budget_bytes}),
         "raise the budget, lower the capacity, or split the work",
-        "work queue: %llu bytes are needed, the budget is %llu",
+        "work queue: needs %llu bytes, but the budget is %llu",
         (unsigned long long)resident_bytes,
         (unsigned long long)profile->budget_bytes);
   }
@@ -109,8 +109,8 @@ vyre_code vyre_queue_drain_plan_build(const vyre_queue_profile *profile,
   if (!vyre__ceil_div_u64(profile->queue_capacity, max_items_per_drain,
                           &chunks)) {
     return VYRE_FAIL(st, VYRE_PLAN_REJECTED, VYRE_KIND_ZERO_DRAIN_CHUNK,
-                     "let a drain window take at least one item",
-                     "work queue: a drain window of 0 items never ends");
+                     "set the drain window to 1 item or more",
+                     "work queue: a drain window of 0 items would never end");
   }
   vyre_queue_plan queue;
   VYRE_TRY(vyre_queue_plan_build(profile, &queue, vyre__status_open(st)));
@@ -126,12 +126,12 @@ vyre_code vyre_queue_drain_plan_build(const vyre_queue_profile *profile,
   return VYRE_OK;
 }
 
-/* What was wanted, cut to what the budget holds, but never below what the queue
- * starts with. */
+/* Returns the desired capacity, limited to the budget, but at least the
+ * initial capacity. */
 static uint64_t expanded_capacity(const vyre_queue_expansion_profile *profile,
                                   uint64_t desired) {
-  /* Without an entry size nothing can be cut; the planner says what is wrong.
-   */
+  /* Without an entry size nothing can be limited; the planner reports the
+   * error. */
   if (profile->entry_bytes == 0) return desired;
   uint64_t room = profile->budget_bytes > profile->control_bytes
                       ? profile->budget_bytes - profile->control_bytes

@@ -23,7 +23,7 @@ TEST(plans_bytes_and_occupancy) {
        {16384, 128, 16512, 2500, true}},
       {{MAX64, MAX64, 1, 0, MAX64, VYRE_HOST_SYNC_FINAL_ONLY},
        {MAX64, 0, MAX64, 10000, true}},
-      {{0, 8, 16, 64, 192, VYRE_HOST_SYNC_FINAL_ONLY}, /* budget met exactly */
+      {{0, 8, 16, 64, 192, VYRE_HOST_SYNC_FINAL_ONLY}, /* exactly the budget */
        {128, 64, 192, 0, true}},
       {{1, 3, 1, 0, 3, VYRE_HOST_SYNC_FINAL_ONLY}, {3, 0, 3, 3333, true}}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -34,8 +34,8 @@ TEST(plans_bytes_and_occupancy) {
   }
 }
 
-/* Every kind, and which wins when several apply: rows are in order of
- * precedence, each with the faults of all below it. */
+/* Every kind of error, and its precedence: rows are in order of precedence,
+ * each with the errors of all rows below it. */
 TEST(refuses_in_a_fixed_order) {
   static const struct {
     vyre_queue_profile profile;
@@ -196,7 +196,7 @@ TEST(expansion_refusals) {
   }
 }
 
-/* The seed's generated profiles, with its generator and its start. */
+/* The seed's generated profiles, with its generator and its first state. */
 TEST(generated_profiles_keep_budget_and_sync) {
   uint64_t state = 0xa4093822299f31d0u;
   for (int i = 0; i < 2048; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the headers call safe is used from many threads at once: one program,
- * one graph, each thread with its own arena and scratch. Under ThreadSanitizer
- * this finds shared state; everywhere it checks that the plans are the same. */
+/* Uses functions that headers call thread-safe from many threads at once: one
+ * program, one graph, and an arena and scratch per thread. ThreadSanitizer
+ * finds shared state; all builds check that the plans are equal. */
 #include <pthread.h>
 
 #include "vyre/vyre.h"

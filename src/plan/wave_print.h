@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the printers of the barrier and the frontier plan share. */
+/* Declarations shared by the printers of barrier and frontier plans. */
 #ifndef VYRE_PLAN_WAVE_PRINT_H
 #define VYRE_PLAN_WAVE_PRINT_H
 
@@ -8,21 +8,21 @@
 
 #include "base/print.h"
 
-/* Groups that a listing shows from the start and from the end; those between
- * are counted in one line. */
+/* Number of groups listed at the start and at the end; those between are
+ * counted in one line. */
 enum { VYRE__GROUPS_HEAD = 32, VYRE__GROUPS_TAIL = 8 };
 
-/* How many groups to pass over at @p group; 0 if it is to be shown. */
+/* Returns the number of groups to skip at @p group; 0 to show it. */
 static inline size_t vyre__skip_groups(size_t group_count, size_t group) {
   if (group != VYRE__GROUPS_HEAD) return 0;
   size_t shown = VYRE__GROUPS_HEAD + VYRE__GROUPS_TAIL;
   return group_count > shown + 1 ? group_count - shown : 0;
 }
 
-/* "3 4 5", or "3 4 5 ... (97 more)" if there are more than @p most. */
+/* Prints "3 4 5", or "3 4 5 ... (97 more)" if there are more than @p max. */
 static inline void vyre__print_waves(vyre__printer *out, const uint32_t *waves,
-                                     uint32_t count, uint32_t most) {
-  uint32_t shown = count > most ? most : count;
+                                     uint32_t count, uint32_t max) {
+  uint32_t shown = count > max ? max : count;
   for (uint32_t i = 0; i < shown; i++) {
     vyre__print(out, "%s%u", i > 0 ? " " : "", waves[i]);
   }

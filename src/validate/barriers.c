@@ -25,7 +25,7 @@ static const char *at_line(const vyre__validation *v, vyre__id id,
   return out;
 }
 
-/* Describes the origin of a value that is not uniform: "local_id.x at line 7". */
+/* Describes the origin of a non-uniform value: "local_id.x at line 7". */
 static void name_origin(const vyre__validation *v, vyre__origin origin,
                         char out[ORIGIN_TEXT]) {
   const vyre__node *node = node_at(v, origin.node);
@@ -152,9 +152,9 @@ static divergence explain(const vyre__validation *v, vyre__id id,
 
 /* Statements around a node. */
 typedef struct surroundings {
-  vyre__id
-      no_grid_barrier; /* innermost one that allows no grid_barrier, or 0 */
-  vyre__id loop;       /* outermost loop, or 0 */
+  /* innermost one that allows no grid_barrier, or 0 */
+  vyre__id no_grid_barrier;
+  vyre__id loop; /* outermost loop, or 0 */
 } surroundings;
 
 static bool contains(const vyre__validation *v, vyre__id root, vyre__id id) {
@@ -265,9 +265,9 @@ static void check_queue(vyre__validation *v, vyre__id id) {
              vyre__ops[node_at(v, id)->op].text, v->program->name);
 }
 
-/* Returns true if the host can compute a value before the launch: operations on
- * constants, uniforms, len() and immutable locals. At most @p lookups locals are
- * followed. */
+/* Returns true if the host can compute a value before the launch: operations
+ * on constants, uniforms, len() and immutable locals. Follows at most
+ * @p lookups locals. */
 static bool host_can_compute(const vyre__validation *v, vyre__id id,
                              int *lookups) {
   const vyre__node *node = node_at(v, id);

@@ -12,8 +12,7 @@
 #include "base/status.h"
 #include "diag/diagnostics.h"
 
-/* --- diagnostics
- * ------------------------------------------------------------ */
+/* --- diagnostics -----------------------------------------------------------*/
 
 /* Returns the length for a caret: the word at the start of the node. */
 static uint32_t length_of(const vyre_program *program, vyre__id id) {
@@ -27,7 +26,7 @@ static uint32_t length_of(const vyre_program *program, vyre__id id) {
     case VYRE__FORM_SET:
     case VYRE__FORM_LITERAL: /* its spelling is not known any more */
       return 1;
-    case VYRE__FORM_LOCAL: /* of the kernel: diagnostics are about its nodes only */
+    case VYRE__FORM_LOCAL: /* of the kernel: no other has diagnostics */
       return (uint32_t)strlen(program->functions[0].locals[node->a].name);
     case VYRE__FORM_CALL:
       return (uint32_t)strlen(program->functions[node->a].name);
@@ -95,7 +94,7 @@ static void find_buffer(vyre__validation *v, const char *rule, size_t buffer,
   va_end(args);
 }
 
-/* --- limits -----------------------------------------------------------------*/
+/* --- limits ----------------------------------------------------------------*/
 
 static void check_workgroup(vyre__validation *v) {
   const uint32_t *size = v->program->workgroup;
@@ -153,7 +152,7 @@ static void check_inlined(vyre__validation *v) {
   }
 }
 
-/* --- buffers ----------------------------------------------------------------*/
+/* --- buffers ---------------------------------------------------------------*/
 
 static void check_outputs(vyre__validation *v) {
   for (uint32_t i = 0; i < v->program->buffer_count; i++) {
@@ -213,8 +212,8 @@ static bool is_suspect(const vyre_program *program, const vyre__node *node) {
   bool is_signed = index->type == VYRE_TYPE_I32 || index->type == VYRE_TYPE_I64;
   if (index->op == VYRE__OP_LITERAL) {
     vyre__wide at = vyre__interval_value(index->type, vyre__literal(index));
-    if (at >= 0 && at < count)
-      return false; /* in bounds; mostly scalar uniforms */
+    /* in bounds; mostly scalar uniforms */
+    if (at >= 0 && at < count) return false;
   }
   return is_signed || count > 0;
 }
@@ -223,9 +222,9 @@ static bool is_suspect(const vyre_program *program, const vyre__node *node) {
  * after a jump may be guarded, and an out-of-bounds access is harmless. */
 static void note_certain(vyre__validation *v, vyre__id id) {
   const vyre__node *node = &v->program->nodes[id];
-  vyre__id room[3];
+  vyre__id storage[3];
   const vyre__id *ids;
-  uint32_t count = vyre__children(v->program, node, room, &ids);
+  uint32_t count = vyre__children(v->program, node, storage, &ids);
   if (is_suspect(v->program, node)) v->suspects[v->suspect_count++] = id;
   switch ((vyre__op)node->op) {
     case VYRE__OP_FOR:
@@ -234,7 +233,7 @@ static void note_certain(vyre__validation *v, vyre__id id) {
     case VYRE__OP_IF:
     case VYRE__OP_LAND:
     case VYRE__OP_LOR:
-    case VYRE__OP_SELECT: /* often used as a guard, although it evaluates both values */
+    case VYRE__OP_SELECT: /* often used as a guard */
       count = 1;
       break;
     default:
@@ -247,9 +246,9 @@ static bool may_jump(const vyre_program *program, vyre__id id) {
   const vyre__node *node = &program->nodes[id];
   if (vyre__ops[node->op].flags & VYRE__OPF_JUMPS) return true;
   if (!vyre__is_statement(node)) return false;
-  vyre__id room[3];
+  vyre__id storage[3];
   const vyre__id *ids;
-  uint32_t count = vyre__children(program, node, room, &ids);
+  uint32_t count = vyre__children(program, node, storage, &ids);
   for (uint32_t i = 0; i < count; i++) {
     if (may_jump(program, ids[i])) return true;
   }
@@ -282,8 +281,7 @@ static void check_accesses(vyre__validation *v) {
   }
 }
 
-/* --- unreachable statements
- * ------------------------------------------------- */
+/* --- unreachable statements ------------------------------------------------*/
 
 static bool walk_ends(vyre__validation *v, vyre__id id);
 
@@ -310,8 +308,8 @@ static bool block_ends(vyre__validation *v, vyre__id id) {
   return stop == 0;
 }
 
-/* Jumps count; a `while (true)` does not: a fn must end with a return even after
- * one (V077). */
+/* Returns true if control reaches the end of a statement. `while (true)`
+ * counts as reaching it, as in V077. */
 static bool walk_ends(vyre__validation *v, vyre__id id) {
   const vyre__node *node = &v->program->nodes[id];
   switch ((vyre__op)node->op) {
@@ -344,17 +342,17 @@ static void check_reachable(vyre__validation *v) {
   }
 }
 
-/* --- the whole --------------------------------------------------------------*/
+/* --- entry point -----------------------------------------------------------*/
 
-/* Over the kernel's own statements: functions have locals of their own. */
+/* Walks the statements of the kernel only: functions have other locals. */
 static void note_definitions(const vyre_program *program, vyre__id id,
                              vyre__id *definitions) {
   const vyre__node *node = &program->nodes[id];
   if (node->op == VYRE__OP_LET) definitions[node->a] = node->b;
   if (!vyre__is_statement(node)) return;
-  vyre__id room[3];
+  vyre__id storage[3];
   const vyre__id *ids;
-  uint32_t count = vyre__children(program, node, room, &ids);
+  uint32_t count = vyre__children(program, node, storage, &ids);
   for (uint32_t i = 0; i < count; i++) {
     note_definitions(program, ids[i], definitions);
   }
@@ -372,7 +370,7 @@ static vyre_code find_definitions(vyre__validation *v, vyre_arena *arena,
   return VYRE_OK;
 }
 
-/* The last node of the kernel at which invocations meet. */
+/* Returns the last node of the kernel where invocations wait for each other. */
 static vyre__id last_barrier(const vyre_program *program) {
   const uint8_t meets = VYRE__OPF_BARRIER | VYRE__OPF_GRID_BARRIER;
   vyre__id id = program->functions[0].body;
@@ -380,7 +378,7 @@ static vyre__id last_barrier(const vyre_program *program) {
   return id;
 }
 
-/* The last of the suspects; they are not in the order of their nodes. */
+/* Returns the last suspect; suspects are not in node order. */
 static vyre__id last_suspect(const vyre__validation *v) {
   vyre__id last = 0;
   for (size_t i = 0; i < v->suspect_count; i++) {
@@ -389,9 +387,9 @@ static vyre__id last_suspect(const vyre__validation *v) {
   return last;
 }
 
-/* Facts that no check asks for are not looked for, which most kernels have most
- * of: those behind the last barrier, and behind the last access that is made in
- * any case. */
+/* Runs the analyses only as far as a check needs them: up to the last
+ * barrier, and up to the last unconditional access. Most kernels need little.
+ */
 static vyre_code analyze(vyre__validation *v, vyre_arena *arena,
                          vyre_status *st) {
   VYRE_TRY(vyre__effects_build(v->program, arena, &v->effects, st));
@@ -420,7 +418,7 @@ static void check_all(vyre__validation *v) {
   vyre__check_barriers(v);
 }
 
-/* Hands the findings over; the first of them becomes the status. */
+/* Passes the diagnostics on; the first becomes the status. */
 static vyre_code conclude(vyre__validation *v, vyre_diagnostics *diagnostics,
                           vyre_status *st) {
   for (size_t i = 0; diagnostics && i < v->found.count; i++) {
@@ -440,7 +438,8 @@ static vyre_code conclude(vyre__validation *v, vyre_diagnostics *diagnostics,
   return vyre__diagnostics_fail(&v->found, *file ? file : name, st);
 }
 
-/* Also what kernels from text cannot get wrong, but bare lists of buffers can. */
+/* Checks rules that only lists of buffers can break; the parser enforces them
+ * for text. */
 static vyre_code check_plan(const vyre_program *program, vyre_arena *arena,
                             vyre_status *st) {
   vyre_binding_plan plan;
@@ -451,15 +450,14 @@ static vyre_code check_plan(const vyre_program *program, vyre_arena *arena,
   return code;
 }
 
-/* Who parses a file and then checks its kernels comes back to nodes that have
- * left the near caches meanwhile: asks for them all at once, before the plan is
- * looked at, so that the first walk does not wait for them one by one. */
+/* Prefetches all nodes before the plan is checked. After parsing a file, they
+ * have left the near caches, and the first walk would wait for them one by
+ * one. */
 static void fetch_nodes(const vyre_program *program) {
   enum { LINE = 64, MAX_BYTES = 1 << 13 };
   const char *nodes = (const char *)program->nodes;
   size_t bytes = program->node_count * sizeof *program->nodes;
-  if (bytes > MAX_BYTES)
-    bytes = MAX_BYTES; /* what the processor can keep in mind */
+  if (bytes > MAX_BYTES) bytes = MAX_BYTES; /* limit of what the caches hold */
   for (size_t i = 0; i < bytes; i += LINE) __builtin_prefetch(nodes + i);
 }
 

@@ -17,8 +17,9 @@ typedef struct vyre__validation {
   vyre__effects effects;
   vyre__uniformity uniformity;
   vyre__ranges ranges;
-  const vyre__id *
-      definitions; /* per local: its value if it is set once, otherwise 0; computed only for kernels with grid barriers */
+  /* per local: its value if it is set once, otherwise 0; computed only for
+   * kernels with grid barriers */
+  const vyre__id *definitions;
   vyre__id *suspects; /* unconditional accesses that may be out of bounds */
   size_t suspect_count;
   vyre_diagnostics found;

@@ -42,7 +42,7 @@ static size_t bytes_of(const vyre_binding *binding) {
              : (size_t)binding->static_byte_len;
 }
 
-static void run(vyre_pipeline *pipeline) {
+static void children(vyre_pipeline *pipeline) {
   static uint8_t input[MAX_BYTES], output[MAX_BINDINGS][MAX_BYTES];
   const vyre_binding_plan *plan = vyre_pipeline_bindings(pipeline);
   vyre_input inputs[MAX_BINDINGS];
@@ -81,7 +81,7 @@ static void compile_and_run(vyre_program *program) {
   vyre_code code =
       vyre_pipeline_compile(device, program, NULL, &pipeline, NULL, &st);
   require(code == VYRE_OK || (code == VYRE_UNSUPPORTED_FEATURE && st.fix[0]));
-  if (code == VYRE_OK) run(pipeline);
+  if (code == VYRE_OK) children(pipeline);
   vyre_pipeline_release(pipeline);
   vyre_device_release(device);
 }

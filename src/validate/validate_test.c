@@ -7,7 +7,7 @@
 #include "support/analysis.h"
 #include "support/check.h"
 
-/* Parses and validates all kernels; gives the findings. */
+/* Parses and validates all kernels of a text and collects the diagnostics. */
 static vyre_code check_text(const char *text, vyre_diagnostics *found,
                             vyre_status *st) {
   vyre_module *module = NULL;
@@ -57,7 +57,7 @@ TEST(every_rule_has_examples_that_are_right) {
   size_t count = 0, seen = 0;
   const vyre_rule *rules = vyre_rules(&count);
   for (size_t i = 0; i < count; i++) {
-    /* The rules of validation; behind them come the findings of runs. */
+    /* Rules of validation only; findings of runs follow them. */
     if (rules[i].id[0] != 'V' || strcmp(rules[i].id, "V100") < 0) continue;
     CHECK(breaks_rule(&rules[i]));
     CHECK(keeps_rules(&rules[i]));
@@ -66,8 +66,8 @@ TEST(every_rule_has_examples_that_are_right) {
   CHECK_U64(seen, 11);
 }
 
-/* A body in HEAD, the rule it breaks (NULL: none), where, and words of the
- * message. */
+/* A body for HEAD, the rule that it breaks (NULL: none), the line, and a part
+ * of the message. */
 typedef struct body_case {
   const char *body, *rule;
   uint32_t line;
@@ -88,7 +88,7 @@ static const body_case bodies[] = {
     {"atomic_add(tile[70], 1);", "V105", 9, "'tile'"},
     {"{ tile[70] = 1; }", "V105", 9, "'tile'"},
     {"if (tile[70] > 1) y[i] = 1;", "V105", 9, "'tile'"},
-    /* what may be guarded is left alone */
+    /* possibly guarded accesses are not reported */
     {"if (l > 63) tile[l + 64] = 1;", NULL, 0, NULL},
     {"if (false) tile[70] = 1;", NULL, 0, NULL},
     {"if (l + 64 < len(tile)) tile[l + 64] = 1;", NULL, 0, NULL},
@@ -97,7 +97,7 @@ static const body_case bodies[] = {
     {"if (n > 3) return;\ntile[70] = 1;", NULL, 0, NULL},
     {"for (let k = 64u; k < 128; k++) tile[k] = 1;", NULL, 0, NULL},
     {"for (let k = 0u; k < 128; k++) tile[k] = 1;", NULL, 0, NULL},
-    /* statements that are never run */
+    /* unreachable statements */
     {"y[i] = 1;\nreturn;", NULL, 0, NULL},
     {"return;\ny[i] = 1;", "V106", 10, "'return' at line 9"},
     {"if (n > 2) { return; } else { return; }\ny[i] = 1;", "V106", 10,
@@ -137,7 +137,7 @@ TEST(judges_bodies) {
   }
 }
 
-/* Whole files. */
+/* Full files. */
 static const body_case files[] = {
     {"kernel k workgroup(1024) buffer y : write u32[] @0; { y[0] = 1; }", NULL,
      0, NULL},
@@ -278,9 +278,9 @@ TEST(fixes_for_uniform_work_to_the_letter) {
   }
 }
 
-/* Guards that stand for very many others, by definitions or by nesting, and jumps
- * out of a loop that changes much: without bounds on the work, each of these
- * takes longer than anybody would wait, or all memory. */
+/* Conditions that stand for very many others, by definitions or by nesting,
+ * and jumps out of a loop with many changes. Without limits on the work, each
+ * of these would take very long or all memory. */
 TEST(hostile_guards_are_judged_in_bounded_work) {
   enum { SIZE = 4 << 20 };
   char *text = malloc(SIZE);
@@ -323,7 +323,7 @@ TEST(hostile_guards_are_judged_in_bounded_work) {
   free(text);
 }
 
-/* A chain of functions is fine; one that multiplies, or nests too deep, is
+/* A chain of functions is valid; one that multiplies or nests too deep is
  * not. */
 TEST(limits_what_inlining_makes) {
   char text[32768];
@@ -413,7 +413,7 @@ static const char sweep_text[] =
     "        if (l == k) break;\n        tile[99] = a;\n    }\n"
     "    if (a < len(y)) y[a] = tile[l];\n}\n";
 
-/* Parsing and validating, with findings, under a failing allocator. */
+/* Parses and validates, with diagnostics, under a failing allocator. */
 static vyre_code sweep_scenario(vyre_allocator allocator, vyre_status *st) {
   vyre_module *module = NULL;
   vyre_diagnostics found = {.arena.allocator = allocator};
