@@ -69,7 +69,7 @@ static inline void look(survey *s, vyre__function_effects *now, vyre__id id) {
   const vyre__node *node = &s->program->nodes[id];
   const uint8_t flags = vyre__ops[node->op].flags;
   depths at = s->depths[id];
-  vyre__id room[3];
+  vyre__id storage[3];
   const vyre__id *ids;
   now->own_flags |= flags;
   if (flags & touches) s->buffers[node->a] |= flags;
@@ -80,7 +80,7 @@ static inline void look(survey *s, vyre__function_effects *now, vyre__id id) {
   }
   if (at.nodes > now->depth) now->depth = at.nodes;
   note_rare(s, now, node, at);
-  uint32_t count = vyre__children(s->program, node, room, &ids);
+  uint32_t count = vyre__children(s->program, node, storage, &ids);
   if (count == 0) return;
   if (at.nodes == now->depth) now->depth++; /* leaves; see below */
   depths inside = {block_of(node, at), (uint8_t)(at.nodes + 1), at.loops};
@@ -115,8 +115,8 @@ static void sum_up(vyre__function_effects *all, uint32_t function,
                    const edge *edges, size_t count) {
   vyre__function_effects *own = &all[function];
   own->inlined_nodes = own->nodes;
-  own->inlined_depth =
-      own->depth + (count ? 4 : 0); /* statements around an inlined body */
+  /* statements around an inlined body */
+  own->inlined_depth = own->depth + (count ? 4 : 0);
   for (size_t i = 0; i < count; i++) {
     const vyre__function_effects *callee = &all[edges[i].callee];
     own->flags |= callee->flags;
@@ -145,7 +145,7 @@ typedef struct order_walk {
   uint32_t count;
 } order_walk;
 
-/* Visits functions in post-order. There are no cycles, because programs with
+/* Visits functions in post-order. Cycles are impossible, because programs with
  * recursion are rejected. */
 static void visit_calls(order_walk *w, uint32_t root,
                         vyre__function_effects *all) {
@@ -181,61 +181,65 @@ typedef struct effects_room {
   depths *depths;
 } effects_room;
 
-static bool make_room(effects_room *room, const vyre_program *program,
+static bool make_room(effects_room *storage, const vyre_program *program,
                       vyre_arena *arena) {
   size_t functions = program->function_count;
   size_t calls = functions > 1 ? program->node_count : 0; /* upper limit */
-  room->functions =
-      vyre__arena_array(arena, functions, sizeof *room->functions);
-  room->order = vyre__arena_array(arena, functions, sizeof *room->order);
-  room->buffers = vyre__arena_array(arena, program->buffer_count, 1);
-  room->end = vyre__arena_here(arena);
-  room->edges = vyre__arena_array(arena, calls, sizeof *room->edges);
-  room->first = vyre__arena_array(arena, functions + 1, sizeof *room->first);
-  room->stack = vyre__arena_array(arena, functions, sizeof *room->stack);
-  room->seen = vyre__arena_array(arena, functions, sizeof *room->seen);
-  room->depths =
-      vyre__arena_array(arena, program->node_count, sizeof *room->depths);
-  if (!room->functions || !room->order || !room->buffers || !room->edges ||
-      !room->first || !room->stack || !room->seen || !room->depths) {
+  storage->functions =
+      vyre__arena_array(arena, functions, sizeof *storage->functions);
+  storage->order = vyre__arena_array(arena, functions, sizeof *storage->order);
+  storage->buffers = vyre__arena_array(arena, program->buffer_count, 1);
+  storage->end = vyre__arena_here(arena);
+  storage->edges = vyre__arena_array(arena, calls, sizeof *storage->edges);
+  storage->first =
+      vyre__arena_array(arena, functions + 1, sizeof *storage->first);
+  storage->stack = vyre__arena_array(arena, functions, sizeof *storage->stack);
+  storage->seen = vyre__arena_array(arena, functions, sizeof *storage->seen);
+  storage->depths =
+      vyre__arena_array(arena, program->node_count, sizeof *storage->depths);
+  if (!storage->functions || !storage->order || !storage->buffers ||
+      !storage->edges || !storage->first || !storage->stack || !storage->seen ||
+      !storage->depths) {
     return false;
   }
-  memset(room->functions, 0, functions * sizeof *room->functions);
-  memset(room->seen, 0, functions * sizeof *room->seen);
-  memset(room->buffers, 0, program->buffer_count);
+  memset(storage->functions, 0, functions * sizeof *storage->functions);
+  memset(storage->seen, 0, functions * sizeof *storage->seen);
+  memset(storage->buffers, 0, program->buffer_count);
   return true;
 }
 
 vyre_code vyre__effects_build(const vyre_program *program, vyre_arena *arena,
                               vyre__effects *out, vyre_status *st) {
   vyre__arena_mark start = vyre__arena_here(arena);
-  effects_room room;
+  effects_room storage;
   *out = (vyre__effects){0};
-  if (!make_room(&room, program, arena)) {
+  if (!make_room(&storage, program, arena)) {
     vyre__arena_rewind(arena, start);
     return vyre__no_memory(st, "vyre__effects_build", "program effects",
                            program->node_count);
   }
   survey s = {.program = program,
-              .buffers = room.buffers,
-              .depths = room.depths,
-              .edges = room.edges};
+              .buffers = storage.buffers,
+              .depths = storage.depths,
+              .edges = storage.edges};
   vyre__id before = 0;
   for (uint32_t f = 0; f < program->function_count; f++) {
     const vyre__function *function = &program->functions[f];
-    room.first[f] = s.edge_count;
+    storage.first[f] = s.edge_count;
     if (f > 0) { /* the kernel is never inlined */
-      room.functions[f].around = vyre__inline_shape_of(program, function).depth;
+      storage.functions[f].around =
+          vyre__inline_shape_of(program, function).depth;
     }
-    look_at_function(&s, &room.functions[f], function->body, before);
+    look_at_function(&s, &storage.functions[f], function->body, before);
     before = function->body;
   }
-  room.first[program->function_count] = s.edge_count;
-  order_walk w = {room.edges, room.first, room.stack, room.seen, room.order, 0};
+  storage.first[program->function_count] = s.edge_count;
+  order_walk w = {storage.edges, storage.first, storage.stack,
+                  storage.seen,  storage.order, 0};
   for (uint32_t f = 0; f < program->function_count; f++) {
-    visit_calls(&w, f, room.functions);
+    visit_calls(&w, f, storage.functions);
   }
-  vyre__arena_rewind(arena, room.end);
-  *out = (vyre__effects){room.functions, room.order, room.buffers};
+  vyre__arena_rewind(arena, storage.end);
+  *out = (vyre__effects){storage.functions, storage.order, storage.buffers};
   return VYRE_OK;
 }

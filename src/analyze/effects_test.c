@@ -65,7 +65,7 @@ TEST(orders_callees_before_callers) {
   uint32_t place[4] = {0};
   CHECK_U64(program->function_count, 4);
   for (uint32_t i = 0; i < 4; i++) place[s.effects.order[i]] = i;
-  CHECK_U64(place[0], 3); /* the kernel calls, nobody calls it */
+  CHECK_U64(place[0], 3); /* the kernel comes last */
   uint64_t whole = 0;
   for (uint32_t f = 0; f < 4; f++) {
     const vyre__function_effects *e = &s.effects.functions[f];

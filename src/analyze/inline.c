@@ -12,14 +12,13 @@
 enum {
   HAS_CALL = 1,
   HAS_RETURN = 2,
-  HAS_EFFECT =
-      4, /* has or observes an effect: a load, an atomic, a uniform() */
+  /* has or observes an effect: a load, an atomic, a uniform() */
+  HAS_EFFECT = 4,
 };
 
 enum { MAX_GUARDS = 4 };
 
-/* --- form of a function
- * ----------------------------------------------------- */
+/* --- form of a function ----------------------------------------------------*/
 
 /* Returns true if a statement contains a return, or with @p only_in_loops one
  * inside a loop. */
@@ -104,7 +103,7 @@ vyre__inline_shape vyre__inline_shape_of(const vyre_program *program,
   return shape;
 }
 
-/* --- the inliner ------------------------------------------------------------*/
+/* --- the inliner -----------------------------------------------------------*/
 
 /* Function whose statements are being copied. */
 typedef struct frame {
@@ -177,7 +176,7 @@ static vyre__id copy_operand(inliner *in, frame *f, vyre__id id,
   return store_in_let(in, value);
 }
 
-/* --- calls ------------------------------------------------------------------*/
+/* --- calls -----------------------------------------------------------------*/
 
 static void copy_tail(inliner *in, frame *f, vyre__id id);
 
@@ -308,7 +307,7 @@ static vyre__id copy_call(inliner *in, frame *f, vyre__id id) {
   return value;
 }
 
-/* --- values -----------------------------------------------------------------*/
+/* --- values ----------------------------------------------------------------*/
 
 /* Copies a && b with a call in b as `var t = a; if (t) t = b;`. */
 static vyre__id copy_short_circuit(inliner *in, frame *f, vyre__id id) {
@@ -399,7 +398,7 @@ static vyre__id copy_value(inliner *in, frame *f, vyre__id id) {
   return make_value(&in->maker, node, v);
 }
 
-/* --- statements -------------------------------------------------------------*/
+/* --- statements ------------------------------------------------------------*/
 
 static vyre__id copy_block(inliner *in, frame *f, vyre__id id) {
   vyre__mark mark = vyre__block_begin(&in->maker);
@@ -575,8 +574,7 @@ static void copy_statement(inliner *in, frame *f, vyre__id id) {
   }
 }
 
-/* --- program
- * ---------------------------------------------------------------- */
+/* --- program ---------------------------------------------------------------*/
 
 /* Children come before their parents, so one pass is enough. */
 static void mark_nodes(inliner *in) {

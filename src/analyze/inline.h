@@ -28,7 +28,7 @@ vyre__inline_shape vyre__inline_shape_of(const vyre_program *program,
                                          const vyre__function *function);
 
 /* Inlines all calls. *out is a new program (vyre_program_release), also if
- * there are no calls. Errors: VYRE_INVALID_PROGRAM if the result is too large
+ * it has no calls. Errors: VYRE_INVALID_PROGRAM if the result is too large
  * or nested too deep, which vyre_program_validate reports before;
  * VYRE_OUT_OF_MEMORY. */
 VYRE_NODISCARD vyre_code vyre__inline(const vyre_program *program,

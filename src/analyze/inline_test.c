@@ -13,9 +13,10 @@
 
 enum { ELEMENTS = 64 };
 
-/* Runs a program on the reference; false if it ran out of fuel. */
-static bool run(vyre_device *device, vyre_program *program, uint64_t seed,
-                uint32_t y[ELEMENTS]) {
+/* Runs a program on the reference backend; returns false if it exhausts its
+ * fuel. */
+static bool run_program(vyre_device *device, vyre_program *program,
+                        uint64_t seed, uint32_t y[ELEMENTS]) {
   uint8_t x[ELEMENTS];
   uint32_t n = (uint32_t)random_below(&seed, 100);
   for (int i = 0; i < ELEMENTS; i++) {
@@ -41,7 +42,8 @@ static bool run(vyre_device *device, vyre_program *program, uint64_t seed,
   return code == VYRE_OK;
 }
 
-/* Inlines, and compares what both do. False if there was nothing to compare. */
+/* Inlines a program and compares the results of both. Returns false if there
+ * was nothing to compare. */
 static bool check_same(vyre_device *device, vyre_program *program) {
   vyre_program *flat = NULL;
   vyre_status st = {0};
@@ -50,8 +52,8 @@ static bool check_same(vyre_device *device, vyre_program *program) {
   CHECK_U64(flat->function_count, 1);
   for (uint64_t seed = 1; seed < 4; seed++) {
     uint32_t want[ELEMENTS], got[ELEMENTS];
-    if (!run(device, program, seed, want)) continue;
-    CHECK(run(device, flat, seed, got));
+    if (!run_program(device, program, seed, want)) continue;
+    CHECK(run_program(device, flat, seed, got));
     CHECK(memcmp(want, got, sizeof want) == 0);
     compared = true;
   }
@@ -93,7 +95,7 @@ static const char *const files[] = {
     "return "
     "k; } return 0; }\n" SMALL_HEAD
     "for (let i = 0u; i < 8; i++) y[i] = f(i); }",
-    /* order of what a call stands beside */
+    /* evaluation order around a call */
     "fn f(a: u32) -> u32 { return a * 2; }\n" SMALL_HEAD
     "y[0] = y[1] + f(atomic_add(y[1], 5)) + y[1]; y[2] = atomic_add(y[3], 1) * "
     "100 + f(atomic_add(y[3], 1)); y[y[3]] = f(atomic_exchange(y[3], 9)); }",
@@ -144,7 +146,7 @@ TEST(inlined_random_kernels_do_the_same) {
   CHECK(made > 300 && compared * 10 > made * 9);
 }
 
-/* What the validator says of size and depth is not below what comes out. */
+/* Size and depth computed by the validator are upper limits of the result. */
 TEST(effects_foresee_the_result) {
   static author a;
   for (uint64_t seed = 1; seed <= 300; seed++) {

@@ -56,7 +56,7 @@ static int bits_of(wide a) {
   return magnitude ? 64 - __builtin_clzll(magnitude) : 0;
 }
 
-/* --- one operand ------------------------------------------------------------*/
+/* --- one operand -----------------------------------------------------------*/
 
 static interval absolute(vyre_type type, interval a) {
   if (a.lo >= 0) return a;
@@ -127,7 +127,7 @@ interval vyre__interval_unary(vyre__op op, vyre_type from, vyre_type type,
   }
 }
 
-/* --- two operands -----------------------------------------------------------*/
+/* --- two operands ----------------------------------------------------------*/
 
 static interval product(vyre_type type, interval a, interval b) {
   int a_bits = (int)most(bits_of(a.lo), bits_of(a.hi));

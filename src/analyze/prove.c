@@ -30,7 +30,7 @@ static bool has_room(const vyre__terms *t, term id, term b) {
   return range_of(t, b).hi <= full.hi;
 }
 
-/* --- rows of a matrix -------------------------------------------------------*/
+/* --- rows of a matrix ------------------------------------------------------*/
 
 /* Proves (y + 1) * w <= b for w >= 1: y is below some h with h * w <= b. That
  * holds for the quotient by w of b or of something smaller, and for a guard
@@ -117,7 +117,7 @@ static bool rows_of_sum(vyre__terms *t, term sum, wide by, term b, int depth) {
   return false;
 }
 
-/* --- the left side is an operation ------------------------------------------*/
+/* --- the left side is an operation -----------------------------------------*/
 
 /* Handles p + q. If the sum of two natural numbers is proven to be at most b
  * - by, it fits its type and did not wrap. */
@@ -198,7 +198,7 @@ static bool left_at_most(vyre__terms *t, term a, wide by, term b, int depth) {
   }
 }
 
-/* --- the right side is an operation -----------------------------------------*/
+/* --- the right side is an operation ----------------------------------------*/
 
 static bool at_most_right(vyre__terms *t, term a, wide by, term b, int depth) {
   const info i = t->items[b];
@@ -224,7 +224,7 @@ static bool at_most_right(vyre__terms *t, term a, wide by, term b, int depth) {
   }
 }
 
-/* --- the search -------------------------------------------------------------*/
+/* --- the search ------------------------------------------------------------*/
 
 /* Uses a guard: a + f.by <= q, then the rest from q; or from p, with p + f.by
  * <= b. */

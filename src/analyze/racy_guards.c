@@ -55,9 +55,9 @@ static void mark_guard(marker *m, vyre__id id) {
  * statement around it. */
 static bool mark(marker *m, vyre__id id) {
   const vyre__node *node = &m->program->nodes[id];
-  vyre__id room[3];
+  vyre__id storage[3];
   const vyre__id *ids;
-  uint32_t count = vyre__children(m->program, node, room, &ids);
+  uint32_t count = vyre__children(m->program, node, storage, &ids);
   bool gathers =
       vyre__ops[node->op].flags & (VYRE__OPF_BARRIER | VYRE__OPF_JUMPS);
   for (uint32_t i = 0; i < count; i++) gathers |= mark(m, ids[i]);

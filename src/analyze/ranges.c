@@ -81,7 +81,7 @@ static uint32_t subject_of(const walker *w, vyre__id id) {
   }
 }
 
-/* --- values -----------------------------------------------------------------*/
+/* --- values ----------------------------------------------------------------*/
 
 static fact anything(vyre_type type) {
   return (fact){vyre__interval_full(type), 0, 0};
@@ -267,9 +267,9 @@ static fact walk_both(walker *w, vyre__id id) {
 
 static fact walk_atomic(walker *w, vyre__id id) {
   const vyre__node *node = &w->program->nodes[id];
-  vyre__id room[3];
+  vyre__id storage[3];
   const vyre__id *ids;
-  uint32_t count = vyre__children(w->program, node, room, &ids);
+  uint32_t count = vyre__children(w->program, node, storage, &ids);
   fact index = walk_value(w, node->b);
   for (uint32_t i = 1; i < count; i++) walk_value(w, ids[i]);
   check_access(w, id, node->a, index);
@@ -278,9 +278,9 @@ static fact walk_atomic(walker *w, vyre__id id) {
 
 static fact walk_other(walker *w, vyre__id id) {
   const vyre__node *node = &w->program->nodes[id];
-  vyre__id room[3];
+  vyre__id storage[3];
   const vyre__id *ids;
-  uint32_t count = vyre__children(w->program, node, room, &ids);
+  uint32_t count = vyre__children(w->program, node, storage, &ids);
   fact f[3] = {{{0, 0}, 0, 0}};
   for (uint32_t i = 0; i < count; i++) {
     fact operand = walk_value(w, ids[i]);
@@ -339,7 +339,7 @@ static fact walk_value(walker *w, vyre__id id) {
   return f;
 }
 
-/* --- guards -----------------------------------------------------------------*/
+/* --- guards ----------------------------------------------------------------*/
 
 /* Evaluates a value again without recording anything. */
 static fact again(walker *w, vyre__id id) {
@@ -499,7 +499,7 @@ static void suppose(walker *w, vyre__id condition, bool holds) {
   assume(w, condition, holds);
 }
 
-/* --- statements -------------------------------------------------------------*/
+/* --- statements ------------------------------------------------------------*/
 
 static void walk_statement(walker *w, vyre__id id);
 
@@ -550,9 +550,9 @@ static unsigned forget_assigned(walker *w, vyre__id id, bool is_own) {
   }
   if (!vyre__is_statement(node)) return 0;
   bool is_loop = node->op == VYRE__OP_FOR || node->op == VYRE__OP_WHILE;
-  vyre__id room[3];
+  vyre__id storage[3];
   const vyre__id *ids;
-  uint32_t count = vyre__children(w->program, node, room, &ids);
+  uint32_t count = vyre__children(w->program, node, storage, &ids);
   for (uint32_t i = 0; i < count; i++) {
     left |= forget_assigned(w, ids[i], is_own && !is_loop);
   }
@@ -618,7 +618,7 @@ static void walk_for(walker *w, vyre__id id) {
   w->reachable = true;
 }
 
-/* --- while ------------------------------------------------------------------*/
+/* --- while -----------------------------------------------------------------*/
 
 /* Locals that a loop assigns, as changes [begin, end) of the log. `at_end` of
  * these changes holds the facts at the start of an iteration; it is unused
@@ -669,14 +669,15 @@ static bool end_iteration(walker *w, loop l) {
  * times, the last time without facts. The last walk records the results.
  * Returns false if nothing was learnt. */
 static bool resolve_loop(walker *w, vyre__id id, loop l) {
-  enum { ROUNDS = 3 };
+  enum { MAX_WALKS = 3 };
   for (size_t i = l.begin; i < l.end; i++) {
     w->env.changes[i].at_end = w->env.changes[i].before;
   }
   w->loops++;
   bool is_stable = false;
-  for (int round = 1; !is_stable && round <= ROUNDS; round++) {
-    for (size_t i = l.begin; round == ROUNDS && i < l.end; i++) {
+  for (int walk_number = 1; !is_stable && walk_number <= MAX_WALKS;
+       walk_number++) {
+    for (size_t i = l.begin; walk_number == MAX_WALKS && i < l.end; i++) {
       change *c = &w->env.changes[i];
       c->at_end = anything(w->program->functions[0].locals[c->local].type);
     }
@@ -725,8 +726,7 @@ static void walk_set(walker *w, const vyre__node *node) {
 
 #include "analyze/statement_walk.h"
 
-/* --- program
- * ---------------------------------------------------------------- */
+/* --- program ---------------------------------------------------------------*/
 
 static void init_subjects(walker *w) {
   static const vyre__op ids[] = {VYRE__OP_GLOBAL_ID, VYRE__OP_LOCAL_ID,

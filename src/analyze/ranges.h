@@ -31,8 +31,8 @@ typedef struct vyre__ranges {
   const vyre__range
       *nodes;           /* expressions; FOR: min and max number of iterations */
   const uint8_t *flags; /* VYRE__RANGE_* */
-  const uint8_t *
-      unsteady; /* racy guards, which prove nothing (analyze/racy_guards.h), or NULL */
+  /* racy guards, which prove nothing (analyze/racy_guards.h), or NULL */
+  const uint8_t *unsteady;
 } vyre__ranges;
 
 /* Runs the analysis. @p workgroup has the sizes of its axes; NULL for those

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Ranges hold whatever happens: operations on random numbers, and random kernels that
- * are run by hand. */
+/* Tests that ranges are sound: operations on random numbers, and random
+ * kernels that a simple interpreter runs. */
 #include "analyze/ranges.h"
 #include "analyze/walk.h"
 #include "ir/scalar.h"
@@ -9,9 +9,9 @@
 #include "support/check.h"
 #include "support/sanitized.h"
 
-/* --- intervals, operation by operation --------------------------------------*/
+/* --- intervals, operation by operation -------------------------------------*/
 
-/* A value of the type, near its edges more often than not. */
+/* Returns a value of the type, mostly near its limits. */
 static uint64_t edge_value(uint64_t *seed, vyre_type type) {
   static const uint64_t edges[] = {
       0, 1, 2, 31, 32, 63, 64, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0xFFFFFFFE};
@@ -25,7 +25,7 @@ static uint64_t edge_value(uint64_t *seed, vyre_type type) {
   return is_narrow ? (uint32_t)value : value;
 }
 
-/* An interval from a value up, of a few values or many; and values inside. */
+/* Returns an interval of few or many values. */
 static vyre__interval some_interval(uint64_t *seed, vyre_type type) {
   vyre__wide a = vyre__interval_value(type, edge_value(seed, type));
   vyre__wide b = vyre__interval_value(type, edge_value(seed, type));
@@ -102,9 +102,9 @@ TEST(intervals_hold_what_operations_give) {
   }
 }
 
-/* --- random kernels, run by hand --------------------------------------------*/
+/* --- random kernels --------------------------------------------------------*/
 
-/* One invocation of a kernel, simply; and the facts that must hold. */
+/* Simple interpreter for one invocation, and the facts that must hold. */
 typedef struct runner {
   const vyre_program *program;
   const vyre__ranges *ranges;
@@ -119,7 +119,8 @@ typedef enum outcome { GOES_ON, BREAKS, CONTINUES, ENDS } outcome;
 
 static uint64_t run_value(runner *r, vyre__id id);
 
-/* The element, or NULL outside; the facts about the access must hold. */
+/* Returns the element, or NULL if out of bounds; checks the facts about the
+ * access. */
 static uint32_t *element_at(runner *r, vyre__id id, uint32_t buffer,
                             vyre__id index) {
   vyre__wide i =
@@ -264,7 +265,7 @@ static outcome run_statement(runner *r, vyre__id id) {
   }
 }
 
-/* @p is_small: most of what is in memory is below 13. */
+/* @p is_small: most values in memory are below 13. */
 static void run_once(const vyre__ranges *ranges, uint64_t *seed,
                      bool is_small) {
   static const uint32_t lengths[] = {0, 1, 2, 7, 8, 16, 100, UINT32_MAX};
@@ -293,7 +294,7 @@ typedef struct tally {
   uint64_t accesses, inside;
 } tally;
 
-/* Runs what the author wrote a few times. */
+/* Runs a generated kernel a few times. */
 static void run_kernel(author *a, int times, bool is_small, tally *sum) {
   vyre_module *module = parse_module(a->text);
   const vyre_program *program = vyre_module_kernel(module, 0);
@@ -318,13 +319,13 @@ TEST(ranges_hold_in_random_kernels) {
     write_kernel(&a, seed * 0x9E3779B97F4A7C15u, 8, false);
     run_kernel(&a, 10, false, &sum);
   }
-  CHECK(sum.inside * 20 > sum.accesses); /* it does find some */
+  CHECK(sum.inside * 20 > sum.accesses); /* some accesses are proven */
 }
 
-/* --- random guards, run by hand ---------------------------------------------*/
+/* --- random guards ---------------------------------------------------------*/
 
-/* Guards and indices that have to do with each other: P, Q, W are some values, L
- * is the length of a buffer. Many kernels prove something, more nearly do. */
+/* Related guards and indices: P, Q, W are values, L is the length of a
+ * buffer. Many kernels prove an access, more nearly do. */
 static const char *const guard_forms[] = {
     "P < L",
     "P <= L",
@@ -569,7 +570,7 @@ static void write_guarded(author *a, uint64_t seed) {
   say(a, "}\n");
 }
 
-/* VYRE_RANGES_SEEDS=100000 for more of them. */
+/* Set VYRE_RANGES_SEEDS=100000 for more kernels. */
 TEST(proofs_hold_in_guarded_kernels) {
   static author a;
   tally sum = {0};

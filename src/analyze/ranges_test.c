@@ -4,9 +4,9 @@
 #include "support/analysis.h"
 #include "support/check.h"
 
-/* --- guards that people write -----------------------------------------------*/
+/* --- typical guards --------------------------------------------------------*/
 
-/* How many accesses of a body are not proven. */
+/* Returns the number of accesses of a body that are not proven. */
 static unsigned unproven(const char *body) {
   vyre_module *module = parse_module(kernel_text(body));
   const vyre_program *program = vyre_module_kernel(module, 0);
@@ -78,8 +78,8 @@ TEST(guards_prove_accesses) {
   }
 }
 
-/* What intervals alone do not prove: what is just provable, and what is not by a
- * little. */
+/* Accesses that need more than intervals: just provable ones, and near
+ * misses. */
 static const struct {
   const char *body;
   unsigned unproven;
@@ -154,7 +154,7 @@ static const struct {
     {"if (i <= len(y) && i > 0) y[len(y) - i] = 1;", 0},
     {"var d = n;\nif (l >= d) tile[l - d] = 1;", 0},
     {"var d = n;\nif (l >= d) { d += 1; tile[l - d] = 1; }", 1},
-    /* rests and quotients */
+    /* remainders and quotients */
     {"if (len(y) > 0) y[i % len(y)] = 1;", 0},
     {"y[i % len(y)] = 1;", 1},
     {"if (n > 0 && n <= len(y)) y[i % n] = 1;", 0},
@@ -176,7 +176,7 @@ static const struct {
     {"var k = n;\nif (k * 2 < len(y)) while (i > k) { y[k * 2] = 1; k++; }", 1},
     {"let ok = l < n && i < len(y) / n;\nif (ok) y[i * n + l] = 1;", 0},
     {"var ok = i * 2 < len(y);\nok = ok || n > 3;\nif (ok) y[i * 2] = 1;", 1},
-    /* memory that is written may change between guard and use */
+    /* written memory may change between guard and use */
     {"if (tile[0] < 64) tile[tile[0]] = 1;", 1},
     {"let a = tile[0];\nif (a < 64) tile[a] = 1;", 0},
     {"if (n * 2 < len(y)) y[n * 2] = 1;", 0},
@@ -186,7 +186,7 @@ static const struct {
     {"let k = i32(i);\nif (k < i32(n) && n < len(y)) y[k] = 1;", 1},
     {"let k = i32(l) - 1;\nif (k >= 0) tile[k] = 1;", 0},
     {"let k = i32(l) - i32(n);\nif (k <= 0) tile[k] = 1;", 1},
-    /* below the least i32 it goes on with the largest */
+    /* below the smallest i32 it wraps to the largest */
     {"let s = as_i32(i);\nlet t = as_i32(n);\n"
      "if (s < 0 && t < 0) tile[max(s + t, 0)] = 1;",
      1},
@@ -208,8 +208,8 @@ TEST(guards_of_values_prove_accesses) {
   }
 }
 
-/* What a `while` assigns: bounds that hold when a round begins and when it
- * ends. */
+/* Variables that a `while` assigns: bounds that hold at the start and the end
+ * of an iteration. */
 TEST(rounds_of_a_while_prove_accesses) {
   static const struct {
     const char *body;
@@ -261,9 +261,9 @@ TEST(rounds_of_a_while_prove_accesses) {
   }
 }
 
-/* --- loops ------------------------------------------------------------------*/
+/* --- loops -----------------------------------------------------------------*/
 
-/* Trips of the first loop of a body. */
+/* Returns the trip count of the first loop of a body. */
 static vyre__range trips_of(const char *body) {
   vyre_module *module = parse_module(kernel_text(body));
   const vyre_program *program = vyre_module_kernel(module, 0);
@@ -276,7 +276,7 @@ static vyre__range trips_of(const char *body) {
     if (program->nodes[id].op != VYRE__OP_FOR) continue;
     CHECK(ranges.flags[id] & VYRE__RANGE_BOUNDED);
     trips = ranges.nodes[id];
-    break; /* a loop comes behind those inside of it */
+    break; /* a loop comes after the loops inside it */
   }
   vyre_arena_deinit(&arena);
   vyre_module_release(module);
@@ -304,9 +304,9 @@ TEST(loops_may_be_left_early) {
   }
 }
 
-/* --- other workgroups -------------------------------------------------------*/
+/* --- other workgroups ------------------------------------------------------*/
 
-/* Accesses of `tile[local_id.x + 32]`, proven or not, for a workgroup. */
+/* Returns the flags of `tile[local_id.x + 32]` for a workgroup. */
 static uint8_t flags_for(const uint32_t workgroup[3], vyre__id last) {
   vyre_module *module =
       parse_module(kernel_text("tile[l + 32] = 1;\ny[0] = workgroup_size.x;"));
@@ -334,11 +334,11 @@ TEST(facts_hold_for_the_workgroup_that_is_asked_for) {
   CHECK_U64(flags_for(NULL, UINT32_MAX), 0);
   CHECK_U64(flags_for((uint32_t[]){32, 1, 1}, UINT32_MAX), VYRE__RANGE_INSIDE);
   CHECK_U64(flags_for((uint32_t[]){33, 1, 1}, UINT32_MAX), 0);
-  /* The store is the third statement, of nodes 5 to 9. */
+  /* The store is the third statement, with nodes 5 to 9. */
   CHECK_U64(flags_for((uint32_t[]){32, 1, 1}, 7), VYRE__RANGE_INSIDE);
 }
 
-/* --- memory -----------------------------------------------------------------*/
+/* --- memory ----------------------------------------------------------------*/
 
 static vyre_code sweep_scenario(vyre_allocator allocator, vyre_status *st) {
   vyre_module *module = parse_module(kernel_text(

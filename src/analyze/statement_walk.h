@@ -13,9 +13,9 @@
 /* Walks a statement that contains only values. */
 static void walk_parts(walker *w, vyre__id id) {
   const vyre__node *node = &w->program->nodes[id];
-  vyre__id room[3];
+  vyre__id storage[3];
   const vyre__id *ids;
-  uint32_t count = vyre__children(w->program, node, room, &ids);
+  uint32_t count = vyre__children(w->program, node, storage, &ids);
   for (uint32_t i = 0; i < count; i++) {
     fact f = walk_value(w, ids[i]);
     if (node->op == VYRE__OP_STORE && i == 0) check_access(w, id, node->a, f);

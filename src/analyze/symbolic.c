@@ -29,7 +29,7 @@ typedef struct walker {
   bool reachable; /* control reaches the end of the last statement */
 } walker;
 
-/* --- values -----------------------------------------------------------------*/
+/* --- values ----------------------------------------------------------------*/
 
 static vyre__term walk_value(walker *w, vyre__id id);
 
@@ -122,9 +122,9 @@ static vyre__term shifted_left(walker *w, const vyre__node *node,
  * operand has no term (a float), the result is a new value. */
 static vyre__term walk_operation(walker *w, vyre__id id) {
   const vyre__node *node = &w->program->nodes[id];
-  vyre__id room[3];
+  vyre__id storage[3];
   const vyre__id *ids;
-  uint32_t count = vyre__children(w->program, node, room, &ids);
+  uint32_t count = vyre__children(w->program, node, storage, &ids);
   uint32_t operands[3] = {0, 0, 0};
   bool known = count >= 1 && count <= 3 && vyre__ops[node->op].flags == 0 &&
                node->op != VYRE__OP_CALL;
@@ -142,9 +142,9 @@ static vyre__term walk_operation(walker *w, vyre__id id) {
 
 static vyre__term walk_atomic(walker *w, vyre__id id) {
   const vyre__node *node = &w->program->nodes[id];
-  vyre__id room[3];
+  vyre__id storage[3];
   const vyre__id *ids;
-  uint32_t count = vyre__children(w->program, node, room, &ids);
+  uint32_t count = vyre__children(w->program, node, storage, &ids);
   vyre__term index = walk_value(w, node->b);
   for (uint32_t i = 1; i < count; i++) walk_value(w, ids[i]);
   check_access(w, id, node->a, index);
@@ -203,7 +203,7 @@ static vyre__term walk_value(walker *w, vyre__id id) {
   return term;
 }
 
-/* --- statements -------------------------------------------------------------*/
+/* --- statements ------------------------------------------------------------*/
 
 static void walk_statement(walker *w, vyre__id id);
 
@@ -246,9 +246,9 @@ static bool forget_assigned(walker *w, vyre__id id, bool is_own) {
               node->op == VYRE__OP_FOR;
   if (!vyre__is_statement(node)) return false;
   if (sets && w->env.locals[node->a]) env_set(&w->env, node->a, 0);
-  vyre__id room[3];
+  vyre__id storage[3];
   const vyre__id *ids;
-  uint32_t count = vyre__children(w->program, node, room, &ids);
+  uint32_t count = vyre__children(w->program, node, storage, &ids);
   for (uint32_t i = 0; i < count; i++) {
     breaks |= forget_assigned(w, ids[i], is_own && !is_loop);
   }
@@ -319,8 +319,7 @@ static void walk_set(walker *w, const vyre__node *node) {
 
 #include "analyze/statement_walk.h"
 
-/* --- program
- * ---------------------------------------------------------------- */
+/* --- program ---------------------------------------------------------------*/
 
 vyre_code vyre__symbolic_prove(const vyre__ranges *ranges,
                                vyre_allocator allocator, uint8_t *flags,

@@ -10,7 +10,7 @@ typedef vyre__term_info info;
 
 enum { FIRST_BUCKETS = 64 };
 
-/* --- the table --------------------------------------------------------------*/
+/* --- the table -------------------------------------------------------------*/
 
 bool vyre__terms_init(vyre__terms *t, vyre_allocator allocator) {
   *t = (vyre__terms){.allocator = allocator};
@@ -152,8 +152,7 @@ term vyre__terms_make(vyre__terms *t, vyre__op op, vyre_type type,
   return id ? id : add(t, &item);
 }
 
-/* --- facts
- * ------------------------------------------------------------------ */
+/* --- facts -----------------------------------------------------------------*/
 
 vyre__terms_mark vyre__terms_here(const vyre__terms *t) {
   return (vyre__terms_mark){t->fact_count, t->undo_count};

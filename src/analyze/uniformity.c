@@ -46,8 +46,8 @@ typedef struct loop_frame {
   loop_facts *facts;
   size_t changes;    /* env.change_count at the start of the walk */
   uint32_t birthday; /* locals declared later belong to the body */
-  fact
-      skipped; /* set after a divergent `continue`, until the end of the iteration */
+  /* set after a divergent `continue`, until the end of the iteration */
+  fact skipped;
 } loop_frame;
 
 typedef struct walker {
@@ -76,7 +76,7 @@ static fact raise_to(fact control, uint8_t level, vyre__id cause) {
   return level > control.level ? (fact){cause, level} : control;
 }
 
-/* --- expressions ------------------------------------------------------------*/
+/* --- expressions -----------------------------------------------------------*/
 
 static uint8_t load_level(const walker *w, const vyre__node *node,
                           uint8_t index) {
@@ -148,9 +148,9 @@ static uint8_t walk_value(walker *w, vyre__id id, fact control) {
     w->control[id] = control.level;
     return w->value[id] = VYRE__LEVEL_GRID;
   }
-  vyre__id room[3];
+  vyre__id storage[3];
   const vyre__id *ids;
-  uint32_t count = vyre__children(w->program, node, room, &ids);
+  uint32_t count = vyre__children(w->program, node, storage, &ids);
   uint8_t operands = VYRE__LEVEL_GRID;
   bool may_skip = node->op == VYRE__OP_LAND || node->op == VYRE__OP_LOR;
   fact inside = control;
@@ -166,7 +166,7 @@ static uint8_t walk_value(walker *w, vyre__id id, fact control) {
   return w->value[id];
 }
 
-/* --- statements -------------------------------------------------------------*/
+/* --- statements ------------------------------------------------------------*/
 
 static void walk_statement(walker *w, vyre__id id, fact control);
 
@@ -205,8 +205,8 @@ static void walk_if(walker *w, vyre__id id, fact control) {
 /* Records the facts of the changed locals where a jump leaves the body. */
 static void note_leaving(walker *w, bool continues) {
   const loop_frame *loop = w->loop;
-  if (gives_up(w))
-    return; /* everything that can change counts as varying then */
+  /* everything that can change counts as varying then */
+  if (gives_up(w)) return;
   size_t count = w->env.change_count - loop->changes;
   if (!vyre__reserve(w->env.allocator, &w->leavings, &w->leaving_capacity,
                      w->leaving_count + count, sizeof *w->leavings, false)) {
@@ -405,17 +405,16 @@ static void walk_statement(walker *w, vyre__id id, fact control) {
     case VYRE__OP_TEXT:
       break;
     default: { /* stores, atomics, prints, barriers */
-      vyre__id room[3];
+      vyre__id storage[3];
       const vyre__id *ids;
       uint32_t count =
-          vyre__children(w->program, &w->program->nodes[id], room, &ids);
+          vyre__children(w->program, &w->program->nodes[id], storage, &ids);
       for (uint32_t i = 0; i < count; i++) walk_value(w, ids[i], now);
     }
   }
 }
 
-/* --- program
- * ---------------------------------------------------------------- */
+/* --- program ---------------------------------------------------------------*/
 
 /* Walks the kernel up to the statement with node @p last. Later statements do
  * not affect earlier ones. */
@@ -517,8 +516,7 @@ vyre_code vyre__uniformity_build_to(const vyre_program *program,
   return build(program, effects, last, false, arena, out, st);
 }
 
-/* --- origins
- * ---------------------------------------------------------------- */
+/* --- origins ---------------------------------------------------------------*/
 
 /* Search for the origin of a value, first operands first. Facts of a loop can
  * depend on each other in a cycle, so visited statements are recorded;

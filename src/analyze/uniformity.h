@@ -15,19 +15,21 @@
 #include "ir/ir.h"
 
 typedef enum vyre__level {
-  VYRE__LEVEL_GRID, /* same in the full dispatch, and computable by the host: constants, uniforms, len, sizes */
+  /* same in the full dispatch, and computable by the host: constants, uniforms,
+   * len, sizes */
+  VYRE__LEVEL_GRID,
   VYRE__LEVEL_GROUP,   /* same in a workgroup */
   VYRE__LEVEL_VARYING, /* not known to be the same */
 } vyre__level;
 
 typedef struct vyre__uniformity {
   const uint8_t *value; /* per expression: vyre__level of its value */
-  const uint8_t
-      *control; /* per node: level at which invocations reach it together */
+  /* per node: level at which invocations reach it together */
+  const uint8_t *control;
   /* Reason for a level. Of a LOCAL that is not grid-uniform: the statement
    * that assigned it. Of a statement or UNIFORM under such control: the IF,
-   * FOR, WHILE, && or || with a non-uniform condition, or the jump. 0 if
-   * there is no reason. */
+   * FOR, WHILE, && or || with a non-uniform condition, or the jump. 0 without
+   * a reason. */
   const vyre__id *cause;
 } vyre__uniformity;
 
@@ -56,8 +58,8 @@ vyre_code vyre__uniformity_build_to(const vyre_program *program,
 /* Origin of a value or of control flow that is not uniform. */
 typedef struct vyre__origin {
   vyre__id node; /* an id, a load, an atomic ...; or a divergent condition */
-  bool
-      by_control; /* the value is assigned under the divergent control flow of `node` */
+  /* the value is assigned under the divergent control flow of `node` */
+  bool by_control;
 } vyre__origin;
 
 /* Follows an expression to the first operand that is above @p level. */

@@ -6,7 +6,7 @@
 #include "support/analysis.h"
 #include "support/check.h"
 
-/* A body, and where its fault is; rule NULL: it has none. */
+/* A body, and the location of its error; rule NULL: no error. */
 typedef struct flow_case {
   const char *body;
   const char *rule;
@@ -71,7 +71,7 @@ static const flow_case cases[] = {
      "V100", 10, 11},
     {"for (let k = 0u; k < n; k++) {\n if (l == k) break;\n}\nbarrier();", OK},
     {"for (let k = 0u; k < n; k++) {\n if (k == 3) break;\n barrier();\n}", OK},
-    /* who continues is back for the next round */
+    /* a lane that continues takes part in the next iteration */
     {"for (let k = 0u; k < n; k++) {\n barrier();\n if (l == k) continue;\n"
      " y[i] = k;\n}",
      OK},
@@ -207,7 +207,7 @@ TEST(finds_the_divergent_barriers_and_no_others) {
   }
 }
 
-/* The message of the first finding of a body. */
+/* Returns the message of the first diagnostic of a body. */
 static void first_message(const char *text, char out[512]) {
   vyre_module *module = parse_module(text);
   vyre_diagnostics found = {0};
@@ -235,7 +235,8 @@ TEST(says_why_a_value_varies) {
       {"var a = 1u;\nif (l > 3) a = 2;\nif (a > 1) { barrier(); }",
        "depends on which invocations take the 'if' at line 10"},
       {"for (let k = 0u; k < n; k++) {\nif (l == k) break;\nbarrier();\n}",
-       "leave at the 'break' at line 10, because its 'if' depends on local_id.x at "
+       "leave at the 'break' at line 10, because its 'if' depends on "
+       "local_id.x at "
        "line 8"},
       {"for (let k = 0u; k < l; k++) { barrier(); }",
        "the 'for' at line 9 depends on local_id.x at line 8"},
@@ -272,8 +273,8 @@ TEST(sees_through_calls) {
   CHECK_HAS(message, "where()");
 }
 
-/* A chain that each round moves by one link, and nests that each round walks
- * again: both must end soon, and err on the safe side. */
+/* A chain that each iteration shifts by one link, and nested loops that are
+ * walked again and again: both must end soon, with a safe result. */
 TEST(gives_up_in_time) {
   enum { LINKS = 2000 };
   char *text = malloc(LINKS * 64 + 4096);

@@ -8,44 +8,50 @@
 /* Position of the children of an operation: @p count operands from a, b or c
  * on, or a list. */
 typedef struct vyre__child_run {
-  uint8_t first; /* 0, 1, 2: a, b, c; in lists: VYRE__RUN_* */
-  uint8_t count; /* or VYRE__PREPARED_IN_LIST */
+  uint8_t first; /* 0, 1, 2: a, b, c; in lists: VYRE__CHILDREN_* */
+  uint8_t count; /* or VYRE__CHILDREN_IN_LIST */
 } vyre__child_run;
 
-enum { VYRE__PREPARED_IN_LIST = 4 };
-enum { VYRE__RUN_CALL, VYRE__RUN_LIST, VYRE__RUN_FOR, VYRE__RUN_ATOMIC2 };
+enum { VYRE__CHILDREN_IN_LIST = 4 };
+enum {
+  VYRE__CHILDREN_CALL,
+  VYRE__CHILDREN_LIST,
+  VYRE__CHILDREN_FOR,
+  VYRE__CHILDREN_ATOMIC2
+};
 
 extern const vyre__child_run vyre__child_runs[VYRE__OP_COUNT];
 
 /* Returns the number of children and sets *ids to them; absent children do
- * not count. @p room is storage for children that are not adjacent. Analyses
+ * not count. @p storage is used for children that are not adjacent. Analyses
  * spend most time here, so it is inline and nearly free of branches. */
 static inline uint32_t vyre__children(const vyre_program *program,
-                                      const vyre__node *node, vyre__id room[3],
+                                      const vyre__node *node,
+                                      vyre__id storage[3],
                                       const vyre__id **ids) {
-  const vyre__child_run run = vyre__child_runs[node->op];
-  if (run.count != VYRE__PREPARED_IN_LIST) {
-    const uint32_t count = run.count;
-    *ids = node->abc + run.first;
+  const vyre__child_run children = vyre__child_runs[node->op];
+  if (children.count != VYRE__CHILDREN_IN_LIST) {
+    const uint32_t count = children.count;
+    *ids = node->abc + children.first;
     /* Only the last child may be absent: an else, the value of a return. */
     return count - (uint32_t)(count > 0 && (*ids)[count - 1] == 0);
   }
   const uint32_t *lists = program->lists;
-  switch (run.first) {
-    case VYRE__RUN_CALL:
+  switch (children.first) {
+    case VYRE__CHILDREN_CALL:
       *ids = lists + node->b;
       return node->c;
-    case VYRE__RUN_LIST:
+    case VYRE__CHILDREN_LIST:
       *ids = lists + node->a;
       return node->b;
-    case VYRE__RUN_FOR:
+    case VYRE__CHILDREN_FOR:
       *ids = lists + node->b;
       return 4;
     default: /* ATOMIC2 */
-      room[0] = node->b;
-      room[1] = lists[node->c];
-      room[2] = lists[node->c + 1];
-      *ids = room;
+      storage[0] = node->b;
+      storage[1] = lists[node->c];
+      storage[2] = lists[node->c + 1];
+      *ids = storage;
       return 3;
   }
 }
@@ -53,17 +59,17 @@ static inline uint32_t vyre__children(const vyre_program *program,
 /* Returns the number of children. */
 static inline uint32_t vyre__child_count(const vyre_program *program,
                                          vyre__id id) {
-  vyre__id room[3];
+  vyre__id storage[3];
   const vyre__id *ids;
-  return vyre__children(program, &program->nodes[id], room, &ids);
+  return vyre__children(program, &program->nodes[id], storage, &ids);
 }
 
 /* Returns child @p index, which is below vyre__child_count. */
 static inline vyre__id vyre__child(const vyre_program *program, vyre__id id,
                                    uint32_t index) {
-  vyre__id room[3] = {0, 0, 0};
+  vyre__id storage[3] = {0, 0, 0};
   const vyre__id *ids;
-  uint32_t count = vyre__children(program, &program->nodes[id], room, &ids);
+  uint32_t count = vyre__children(program, &program->nodes[id], storage, &ids);
   return index < count ? ids[index] : 0;
 }
 

@@ -114,7 +114,7 @@ TEST(version_agrees_with_its_macros) {
 
 /* --- arithmetic ------------------------------------------------------------*/
 
-/* Limits and their neighbours, and primes between. */
+/* Limits, their neighbours, and primes in between. */
 static const uint64_t edges[] = {0,           1,
                                  2,           3,
                                  7,           255,
@@ -210,7 +210,7 @@ TEST(arena_gives_aligned_memory_that_does_not_overlap) {
       taken[count++].size = size;
     }
   }
-  for (int i = 0; i < count; i++) { /* nobody wrote over another */
+  for (int i = 0; i < count; i++) { /* no block overlaps another */
     for (size_t k = 0; k < taken[i].size; k++) {
       CHECK(taken[i].start[k] == (i & 0xFF));
     }
@@ -242,7 +242,7 @@ TEST(arena_is_as_before_when_it_has_no_more) {
   vyre_arena_reset(&arena);
   CHECK(vyre_arena_alloc(&arena, 100, 0));
   vyre_arena before = arena;
-  CHECK(!vyre_arena_alloc(&arena, 50000, 0)); /* behind the kept block */
+  CHECK(!vyre_arena_alloc(&arena, 50000, 0)); /* after the kept block */
   CHECK(arena.current == before.current && arena.used == before.used);
   vyre_arena_deinit(&arena);
   CHECK_U64(heap.live_bytes, 0);
@@ -391,14 +391,14 @@ TEST(utf8_names_are_accepted_and_everything_else_refused) {
                {"\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80", true},
                {"\x1F", false},
                {"\x7F", false},
-               {"\xC2\x85", false},         /* a C1 control */
-               {"\x80", false},             /* a tail alone */
-               {"\xC3", false},             /* a lead alone */
+               {"\xC2\x85", false},         /* C1 control */
+               {"\x80", false},             /* continuation byte alone */
+               {"\xC3", false},             /* lead byte alone */
                {"\xC0\xAF", false},         /* not the shortest form */
                {"\xE0\x80\x80", false},     /* not the shortest form */
                {"\xED\xA0\x80", false},     /* a surrogate */
                {"\xF4\x90\x80\x80", false}, /* above U+10FFFF */
-               {"\xE2\x80\xAE", false},     /* turns the text around */
+               {"\xE2\x80\xAE", false},     /* right-to-left override */
                {"\xE2\x81\xA6", false},     /* isolates a direction */
                {"\xE2\x81\xA9", false},     /* and ends it */
                {"\xE2\x81\xAA", true},
@@ -417,12 +417,12 @@ TEST(names_in_messages_are_cut_between_characters) {
   CHECK_TEXT(vyre__name(NULL, out), "");
   CHECK_TEXT(vyre__name("a\x1b[31m\xC3", out), "a?[31m?");
   for (int i = 0; i < 64; i++) longer[i] = 'n';
-  CHECK_TEXT(vyre__name(longer, out), longer); /* 64 bytes: whole */
+  CHECK_TEXT(vyre__name(longer, out), longer); /* 64 bytes: unchanged */
   longer[64] = 'n';
   vyre__name(longer, out);
   CHECK_U64(strlen(out), 67);
   CHECK_TEXT(out + 63, "n...");
-  memcpy(longer + 63, "\xC3\xA9z", 4); /* a character over the edge */
+  memcpy(longer + 63, "\xC3\xA9z", 4); /* a character across the limit */
   vyre__name(longer, out);
   CHECK_U64(strlen(out), 66);
   CHECK_TEXT(out + 62, "n...");

@@ -20,17 +20,17 @@ static inline uint32_t vyre__clamp_u32(uint64_t value) {
   return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
 }
 
-/* Returns part / whole in basis points, rounded down, or @p if_zero if @p
- * whole is 0. */
-static inline uint64_t vyre__ratio_bps_u64(uint64_t part, uint64_t whole,
+/* Returns part / total in basis points, rounded down, or @p if_zero if @p
+ * total is 0. */
+static inline uint64_t vyre__ratio_bps_u64(uint64_t part, uint64_t total,
                                            uint64_t if_zero) {
-  if (whole == 0) return if_zero;
-  return vyre__clamp_u64((vyre__u128)part * VYRE__BPS_ONE / whole);
+  if (total == 0) return if_zero;
+  return vyre__clamp_u64((vyre__u128)part * VYRE__BPS_ONE / total);
 }
 
-static inline uint32_t vyre__ratio_bps(uint64_t part, uint64_t whole,
+static inline uint32_t vyre__ratio_bps(uint64_t part, uint64_t total,
                                        uint32_t if_zero) {
-  return vyre__clamp_u32(vyre__ratio_bps_u64(part, whole, if_zero));
+  return vyre__clamp_u32(vyre__ratio_bps_u64(part, total, if_zero));
 }
 
 /* Multiplies two ratios. */

@@ -29,8 +29,8 @@ void vyre__hash_bytes(vyre__hasher *hasher, const void *bytes, size_t count);
 void vyre__hash_text(vyre__hasher *hasher, const char *text);
 vyre_hash128 vyre__hash_end(vyre__hasher *hasher);
 
-void vyre__hash_hand_on(
-    vyre__hasher *hasher); /* passes pending bytes to xxhash */
+/* passes pending bytes to xxhash */
+void vyre__hash_hand_on(vyre__hasher *hasher);
 
 /* Returns space for @p count more bytes, at most sizeof hasher->pending. */
 static inline unsigned char *vyre__hash_room(vyre__hasher *hasher,

@@ -47,7 +47,7 @@ const char *vyre__duration(uint64_t ns, char buffer[VYRE__DURATION_TEXT]) {
   } units[] = {{1000000000, "s"}, {1000000, "ms"}, {1000, "us"}, {1, "ns"}};
   size_t i = 0;
   while (units[i].ns > 1 && ns < units[i].ns) i++;
-  unsigned long long whole = ns / units[i].ns;
+  unsigned long long integer = ns / units[i].ns;
   unsigned part = units[i].ns == 1
                       ? 0
                       : (unsigned)(ns % units[i].ns / (units[i].ns / 1000));
@@ -57,10 +57,10 @@ const char *vyre__duration(uint64_t ns, char buffer[VYRE__DURATION_TEXT]) {
     digits--;
   }
   if (part == 0) {
-    (void)snprintf(buffer, VYRE__DURATION_TEXT, "%llu %s", whole,
+    (void)snprintf(buffer, VYRE__DURATION_TEXT, "%llu %s", integer,
                    units[i].name);
   } else {
-    (void)snprintf(buffer, VYRE__DURATION_TEXT, "%llu.%0*u %s", whole, digits,
+    (void)snprintf(buffer, VYRE__DURATION_TEXT, "%llu.%0*u %s", integer, digits,
                    part, units[i].name);
   }
   return buffer;

@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "base/utf8.h"
 
-/* --- collecting -------------------------------------------------------------*/
+/* --- collecting ------------------------------------------------------------*/
 
 static int compare_places(uint32_t line_a, uint32_t column_a, uint32_t line_b,
                           uint32_t column_b) {
@@ -110,7 +110,7 @@ vyre_code vyre__diagnostics_fail(const vyre_diagnostics *diagnostics,
   return VYRE_INVALID_PROGRAM;
 }
 
-/* --- printing ---------------------------------------------------------------*/
+/* --- printing --------------------------------------------------------------*/
 
 enum {
   WINDOW = 100, /* bytes of a source line that are shown */

@@ -89,12 +89,12 @@ TEST(what_a_terminal_would_obey_is_not_shown) {
 TEST(findings_without_a_source_have_no_line) {
   vyre_diagnostics found = {0};
   vyre_diagnostic one = {
-      .rule = "V060", .message = "wrong", .fix = "mend it", .length = 0};
+      .rule = "V060", .message = "wrong", .fix = "correct it", .length = 0};
   text_buffer out = {.length = 0};
   CHECK(vyre__diagnostics_add(&found, &one));
   CHECK_U64(found.items[0].length, 1);
   CHECK(vyre_diagnostics_print(&found, "", NULL, 0, text_writer(&out)));
-  CHECK_TEXT(out.bytes, "kernel: error: wrong [V060]\n  Fix: mend it\n");
+  CHECK_TEXT(out.bytes, "kernel: error: wrong [V060]\n  Fix: correct it\n");
   vyre_diagnostics_deinit(&found);
   vyre_diagnostics_deinit(&found);
   vyre_diagnostics_deinit(NULL);
@@ -112,7 +112,8 @@ TEST(the_first_twenty_places_are_kept_in_order) {
                           .fix = "f",
                           .note = i % 2 ? "there" : NULL};
     CHECK(vyre__diagnostics_add(&found, &it));
-    CHECK(vyre__diagnostics_add(&found, &it)); /* twice is once, or dropped */
+    /* a duplicate is ignored, or dropped */
+    CHECK(vyre__diagnostics_add(&found, &it));
   }
   CHECK_U64(found.count, 20);
   CHECK(found.dropped >= 180);
@@ -158,7 +159,8 @@ TEST(near_names_are_suggested_and_far_ones_not) {
   CHECK_TEXT(guess(""), "");
 }
 
-/* Neither a file's name nor its text may move the cursor or turn text around. */
+/* Neither file name nor text may move the cursor or change the text
+ * direction. */
 TEST(nothing_that_a_terminal_obeys_is_shown) {
   static const char source[] = "ab\x1b[31m\xC2\x9B\xE2\x80\xAE\xFF\xC3\xA9\n";
   vyre_diagnostic item = {.rule = "V001",

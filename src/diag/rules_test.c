@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Every rule of the language: its bad example breaks it and nothing else, its
- * good example breaks nothing. What only shows in a run (check_test.c) breaks
- * no rule in either example. */
+/* Tests every rule of the language: its bad example breaks this rule only,
+ * its good example breaks none. Faults that only show in a run (check_test.c)
+ * break no rule in either example. */
 #include "vyre/diagnostic.h"
 #include "vyre/module.h"
 #include "vyre/validate.h"
 
 #include "support/check.h"
 
-/* Findings of a file: the parser's, or if it has none the validation's. */
+/* Collects the diagnostics of a file: those of the parser, or if there are
+ * none, those of validation. */
 static void examine(const char *text, vyre_diagnostics *found) {
   vyre_status st = {0};
   vyre_module *module;

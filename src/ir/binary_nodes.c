@@ -10,9 +10,9 @@
 
 /* --- values ----------------------------------------------------------------*/
 
-static void keep_report(void *self, const char *rule, vyre__source_loc place,
-                        uint32_t length, const char *message, const char *fix,
-                        vyre__source_loc other, const char *other_text) {
+static void record_report(void *self, const char *rule, vyre__source_loc place,
+                          uint32_t length, const char *message, const char *fix,
+                          vyre__source_loc other, const char *other_text) {
   (void)length;
   (void)fix;
   (void)other;
@@ -365,8 +365,7 @@ static vyre__id statement(vyre__reader *r, uint32_t id) {
   return leave(r, id, made);
 }
 
-/* --- functions and program
- * -------------------------------------------------- */
+/* --- functions and program -------------------------------------------------*/
 
 static void open_locals(vyre__reader *r, const vyre__file_function *f) {
   r->locals = (vyre__byte_reader){f->locals, f->local_bytes, false};
@@ -489,7 +488,7 @@ static vyre_code make_program(vyre__reader *r, vyre_allocator allocator,
 vyre_code vyre__binary_make(vyre__reader *r, vyre_allocator allocator,
                             vyre_program **out) {
   vyre__ir_builder_init(&r->m, allocator,
-                        (vyre__reporter){keep_report, &r->failure});
+                        (vyre__reporter){record_report, &r->failure});
   vyre_code code = make_program(r, allocator, out);
   vyre__ir_builder_build(&r->m);
   return code;

@@ -179,11 +179,11 @@ static vyre_code check_head(const uint8_t *bytes, size_t length,
         "the program has binary version %u; this library reads version %d",
         version, VYRE__BINARY_VERSION);
   }
-  uint64_t whole = vyre__load_u64(bytes + VYRE__BINARY_LENGTH_AT);
-  if (whole != length) {
+  uint64_t stated_length = vyre__load_u64(bytes + VYRE__BINARY_LENGTH_AT);
+  if (stated_length != length) {
     return VYRE__CORRUPT(st,
                          "the program should have %llu bytes; %zu were passed",
-                         (unsigned long long)whole, length);
+                         (unsigned long long)stated_length, length);
   }
   vyre_hash128 checksum = vyre__binary_checksum(bytes + VYRE__BINARY_HEAD,
                                                 length - VYRE__BINARY_HEAD);

@@ -39,7 +39,8 @@ static vyre_program *random_one(uint64_t seed) {
   return program;
 }
 
-/* Equal, and the second writing has the same bytes: names and places too. */
+/* Checks that a program survives writing and reading, and that writing it
+ * again gives the same bytes, including names and locations. */
 static void round_trip(const vyre_program *program) {
   written once = write_program(program);
   vyre_program *again = read_program(once.bytes, once.length);
@@ -103,7 +104,7 @@ TEST(names_and_places_survive) {
   vyre_arena_deinit(&bytes.arena);
 }
 
-/* Those that do not fit into the few bytes that most take. */
+/* Locations that do not fit into 4 bytes. */
 TEST(places_far_away_survive) {
   enum { BLANKS = 5000, LINES = 1100000 };
   static char text[LINES + BLANKS + 200];
@@ -176,8 +177,8 @@ static void put_u64(uint8_t *to, uint64_t value) {
   for (int i = 0; i < 8; i++) to[i] = (uint8_t)(value >> (8 * i));
 }
 
-/* Someone who knows the checksum. */
-static void mend_head(uint8_t *bytes, size_t length) {
+/* Corrects length and checksum, as an attacker could. */
+static void correct_header(uint8_t *bytes, size_t length) {
   put_u64(bytes + VYRE__BINARY_LENGTH_AT, length);
   vyre_hash128 sum = vyre__binary_checksum(bytes + VYRE__BINARY_HEAD,
                                            length - VYRE__BINARY_HEAD);
@@ -185,7 +186,8 @@ static void mend_head(uint8_t *bytes, size_t length) {
   put_u64(bytes + VYRE__BINARY_CHECKSUM_AT + 8, sum.high);
 }
 
-/* Refused with a remedy, or a program that is written to the same bytes. */
+/* Returns true if the bytes are rejected with a fix, or are a program that is
+ * written as the same bytes. */
 static bool survives(const uint8_t *bytes, size_t length) {
   vyre_status st = {0};
   vyre_program *program;
@@ -215,13 +217,13 @@ TEST(a_change_with_a_right_checksum_is_refused_or_a_program) {
       copy[i] = (uint8_t)(random_below(&state, 2)
                               ? copy[i] ^ (1u << random_below(&state, 8))
                               : random_below(&state, 256));
-      mend_head(copy, bytes.length);
+      correct_header(copy, bytes.length);
       accepted += survives(copy, bytes.length);
       tries++;
     }
     for (size_t cut = VYRE__BINARY_HEAD; cut < bytes.length; cut++) {
       memcpy(copy, bytes.bytes, bytes.length);
-      mend_head(copy, cut);
+      correct_header(copy, cut);
       refused(copy, cut);
     }
     free(copy);
@@ -238,7 +240,7 @@ TEST(a_lie_about_a_count_takes_no_memory) {
   for (size_t at = VYRE__BINARY_HEAD; at + 4 <= bytes.length; at++) {
     memcpy(copy, bytes.bytes, bytes.length);
     memset(copy + at, 0xFF, 4);
-    mend_head(copy, bytes.length);
+    correct_header(copy, bytes.length);
     test_heap heap = {.left = -1};
     vyre_status st = {0};
     vyre_program *got;

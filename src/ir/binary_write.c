@@ -66,8 +66,8 @@ static void put_buffer(sink *s, const vyre_buffer_decl *buffer) {
 }
 
 static void put_function(sink *s, const vyre__function *f, bool is_kernel) {
-  put_text(
-      s, is_kernel ? "" : f->name); /* the header has the name of the kernel */
+  /* the header has the name of the kernel */
+  put_text(s, is_kernel ? "" : f->name);
   put_u8(s, f->result);
   put_u32(s, f->parameter_count);
   put_u32(s, f->local_count);

@@ -28,9 +28,9 @@ void vyre__builder_fail(vyre_builder *b, const char *fix, const char *format,
 }
 
 /* Keeps the first error of the IR builder. */
-static void keep_report(void *self, const char *rule, vyre__source_loc place,
-                        uint32_t length, const char *message, const char *fix,
-                        vyre__source_loc other, const char *other_text) {
+static void record_report(void *self, const char *rule, vyre__source_loc place,
+                          uint32_t length, const char *message, const char *fix,
+                          vyre__source_loc other, const char *other_text) {
   (void)place;
   (void)length;
   (void)other;
@@ -42,8 +42,7 @@ static void keep_report(void *self, const char *rule, vyre__source_loc place,
   }
 }
 
-/* --- creation and release
- * --------------------------------------------------- */
+/* --- creation and release --------------------------------------------------*/
 
 /* Returns a number that marks the handles of one builder, so that another
  * builder can reject them. */
@@ -68,7 +67,7 @@ vyre_code vyre_builder_create(vyre_allocator allocator, const char *name,
                                  .file = "",
                                  .workgroup = {1, 1, 1},
                                  .over = VYRE_NO_INDEX}};
-  vyre__ir_builder_init(&b->ir, allocator, (vyre__reporter){keep_report, b});
+  vyre__ir_builder_init(&b->ir, allocator, (vyre__reporter){record_report, b});
   size_t size = strlen(name) + 1;
   char *copy = vyre_arena_alloc(&b->ir.names, size, 1);
   if (!copy || b->ir.out_of_memory) {
@@ -97,8 +96,7 @@ const vyre_status *vyre_builder_status(const vyre_builder *b) {
   return b ? &b->failure : &fine;
 }
 
-/* --- kernel and buffers
- * ----------------------------------------------------- */
+/* --- kernel and buffers ----------------------------------------------------*/
 
 static bool is_usable(const vyre_builder *b) {
   return b && !b->finished && b->failure.code == VYRE_OK &&
@@ -491,8 +489,7 @@ void vyre_build_block(vyre_builder *b) {
   if (vyre__builder_ready(b)) begin_body(b, VYRE__SCOPE_BLOCK, 0);
 }
 
-/* --- building the program
- * --------------------------------------------------- */
+/* --- building the program --------------------------------------------------*/
 
 /* Reports an atomic or push whose result was never used: it would be dropped
  * without a trace. */

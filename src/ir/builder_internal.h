@@ -33,8 +33,8 @@ struct vyre_builder {
   vyre_status failure; /* the first error */
   vyre__ir_builder ir;
   vyre__kernel kernel;
-  uint32_t
-      function; /* index of the kernel; VYRE_NO_INDEX before its first statement */
+  /* index of the kernel; VYRE_NO_INDEX before its first statement */
+  uint32_t function;
   vyre_buffer_decl *buffers;
   size_t buffer_capacity;
   vyre__scope *scopes;

@@ -31,7 +31,7 @@ static vyre_value add(vyre_builder *b, vyre_value x, vyre_value y) {
   return vyre_build_binary(b, VYRE_OP_ADD, x, y);
 }
 
-/* Parses one kernel and holds it against the built one; releases both. */
+/* Parses one kernel, compares it with the built one and releases both. */
 static void check_same(const char *text, vyre_program *built) {
   vyre_status st = {0};
   vyre_module *module;
@@ -128,7 +128,7 @@ TEST(functions_loops_and_atomics_are_the_same_too) {
       finish(b));
 }
 
-/* --- what counts -----------------------------------------------------------*/
+/* --- fingerprints ----------------------------------------------------------*/
 
 typedef struct variant {
   const char *kernel, *buffer, *local;
@@ -385,7 +385,7 @@ TEST(the_first_mistake_is_told_with_a_remedy) {
   static const struct {
     void (*make)(vyre_builder *, vyre_build_buffer_ref);
     const char *says;
-    bool at_end; /* found there, so that a later mistake would come first */
+    bool at_end; /* found at the end, so that a later error is reported first */
   } cases[] = {
       {wrong_types, "u32 and f32", false},
       {assign_to_let, "cannot be assigned", false},
@@ -427,7 +427,8 @@ TEST(the_first_mistake_is_told_with_a_remedy) {
     vyre_builder *b = begin("k");
     vyre_build_buffer_ref y = buffer(b, "y", VYRE_ELEMENT_U32, 0);
     cases[i].make(b, y);
-    if (!cases[i].at_end) wrong_types(b, y); /* changes nothing */
+    /* changes nothing: the first error wins */
+    if (!cases[i].at_end) wrong_types(b, y);
     vyre_status st = {0};
     vyre_program *program = (vyre_program *)&st;
     vyre_code code = vyre_builder_build(b, &program, &st);

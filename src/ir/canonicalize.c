@@ -15,8 +15,7 @@
 #include "ir/ir_builder_internal.h"
 #include "ir/program.h"
 
-/* --- checks of the kernel's header -----------------------------------------
- */
+/* --- checks of the kernel's header -----------------------------------------*/
 
 enum { MAX_BUFFERS = 1024 };
 
@@ -432,10 +431,9 @@ static vyre_code check_calls(canonicalizer *s, vyre_status *st) {
   return VYRE_OK;
 }
 
-/* --- memory of the program
- * -------------------------------------------------- Each program is one
- * block of exactly its size. Arrays of larger alignment come first, so that
- * no padding is needed. */
+/* --- memory of the program --------------------------------------------------
+ * Each program is one block of exactly its size. Arrays of larger alignment
+ * come first, so that no padding is needed. */
 
 static void *copy_array(vyre_arena *arena, const void *from, size_t count,
                         size_t size, size_t alignment) {

@@ -66,10 +66,11 @@ typedef enum vyre__loop {
 
 /* Marks on loops that inlining creates; 0 in all other loops. */
 enum {
-  VYRE__FOR_ONCE =
-      1, /* FOR, c: body of an inlined function; not counted as an iteration */
-  VYRE__WHILE_TESTS_INSIDE =
-      1, /* WHILE, aux: the test is the first `if (..) break;` of the body; an iteration is counted after it */
+  /* FOR, c: body of an inlined function; not counted as an iteration */
+  VYRE__FOR_ONCE = 1,
+  /* WHILE, aux: the test is the first `if (..) break;` of the body; an
+   * iteration is counted after it */
+  VYRE__WHILE_TESTS_INSIDE = 1,
 };
 
 /* Operand types and result type. "Same": all operands and the result have one
@@ -156,8 +157,8 @@ struct vyre_program {
   const char *name; /* of the kernel; "" for a list of buffers without a body */
   const char *file; /* as passed to the parser; "" without a source */
   const vyre_buffer_decl *buffers;
-  const vyre__source_loc
-      *buffer_places; /* locations of the names; NULL without a source */
+  /* locations of the names; NULL without a source */
+  const vyre__source_loc *buffer_places;
   size_t buffer_count;
   uint32_t workgroup[3];
   uint32_t over; /* index of the buffer that sizes the grid, or VYRE_NO_INDEX */
@@ -167,8 +168,8 @@ struct vyre_program {
   uint32_t function_count;         /* 0: no body */
   const vyre__node *nodes;
   const uint32_t *places; /* per node; see vyre__source_loc_of */
-  const vyre__source_loc *
-      wide_places; /* replaces `places` if a location does not fit in 4 bytes */
+  /* replaces `places` if a location does not fit in 4 bytes */
+  const vyre__source_loc *wide_places;
   uint32_t node_count;
   const uint32_t *lists;
   uint32_t list_count;

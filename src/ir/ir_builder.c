@@ -55,8 +55,7 @@ static bool grow(vyre__ir_builder *m, void *array, size_t *capacity,
 #define GROW(m, array, capacity, count, more) \
   grow((m), &(m)->array, &(m)->capacity, (m)->count, (more), sizeof *(m)->array)
 
-/* --- error reports
- * ---------------------------------------------------------- */
+/* --- error reports ---------------------------------------------------------*/
 
 static void report(vyre__ir_builder *m, vyre__source_span span,
                    const char *rule, vyre__source_span other,
@@ -191,7 +190,7 @@ vyre__id vyre__ir_build_text(vyre__ir_builder *m, const char *text,
 
 /* --- functions -------------------------------------------------------------*/
 
-static const char *keep_name(vyre__ir_builder *m, const char *name,
+static const char *copy_name(vyre__ir_builder *m, const char *name,
                              size_t length) {
   if (!name || length == 0) return "";
   char *copy = vyre_arena_alloc(&m->names, length + 1, 1);
@@ -211,7 +210,7 @@ uint32_t vyre__function_declare(vyre__ir_builder *m, const char *name,
   }
   uint32_t index = (uint32_t)m->function_count++;
   m->functions[index] =
-      (vyre__ir_function){.name = keep_name(m, name, length),
+      (vyre__ir_function){.name = copy_name(m, name, length),
                           .span = {m->place, m->length},
                           .result = (uint8_t)result,
                           .first_parameter = (uint32_t)m->parameter_count};
@@ -223,7 +222,7 @@ void vyre__function_parameter(vyre__ir_builder *m, uint32_t function,
   if (function >= m->function_count) return;
   if (!GROW(m, parameters, parameter_capacity, parameter_count, 1)) return;
   m->parameters[m->parameter_count++] =
-      (vyre__ir_parameter){.name = keep_name(m, name, length),
+      (vyre__ir_parameter){.name = copy_name(m, name, length),
                            .span = {m->place, m->length},
                            .type = (uint8_t)type};
   m->functions[function].parameter_count++;
@@ -321,7 +320,7 @@ uint32_t vyre__local_add(vyre__ir_builder *m, const char *name, size_t length,
       !GROW(m, locals, local_capacity, local_count, 1)) {
     return VYRE_NO_INDEX;
   }
-  local.name = keep_name(m, name, length);
+  local.name = copy_name(m, name, length);
   local.span = (vyre__source_span){m->place, m->length};
   local.is_open = true;
   m->locals[m->local_count++] = local;

@@ -40,9 +40,9 @@
 #include "ir/ir.h"
 
 enum {
-  VYRE__TYPE_INT =
-      VYRE_TYPE_COUNT, /* integer literal; may become any integer type */
-  VYRE__TYPE_FLOAT,    /* float literal; may become f32 or f64 */
+  /* integer literal; may become any integer type */
+  VYRE__TYPE_INT = VYRE_TYPE_COUNT,
+  VYRE__TYPE_FLOAT, /* float literal; may become f32 or f64 */
 };
 
 /* Returns "u32" and so on, "an integer literal" for VYRE__TYPE_INT, "?" for
@@ -90,12 +90,12 @@ typedef struct vyre__source_span {
 typedef struct vyre__ir_local {
   const char *name;       /* in the builder's arena; "" without a name */
   vyre__source_span span; /* of the declaration */
-  uint8_t
-      type; /* VOID: its value had an error; uses return 0 without a report */
+  /* VOID: its value had an error; uses return 0 without a report */
+  uint8_t type;
   bool is_mutable : 1;
   bool is_parameter : 1;
   bool is_loop : 1;
-  bool is_open : 1; /* its block has not ended */
+  bool is_open : 1; /* its block is still open */
   uint32_t program_number,
       program_index; /* canonicalisation: number of the program, index in it */
 } vyre__ir_local;
@@ -144,8 +144,8 @@ typedef struct vyre__ir_builder {
   bool has_nested_calls; /* a function other than a kernel contains a call */
   size_t error_count;    /* reports so far */
 
-  vyre__node
-      *nodes; /* [0] is unused; during construction `reserved` is the height */
+  /* [0] is unused; during construction `reserved` is the height */
+  vyre__node *nodes;
   vyre__source_span *spans; /* per node */
   size_t node_count, node_capacity, span_capacity;
   uint32_t *lists;
@@ -173,8 +173,8 @@ typedef struct vyre__ir_builder {
 
 void vyre__ir_builder_init(vyre__ir_builder *m, vyre_allocator allocator,
                            vyre__reporter reporter);
-void vyre__ir_builder_build(
-    vyre__ir_builder *m); /* frees everything; accepts a zeroed builder */
+/* frees everything; accepts a zeroed builder */
+void vyre__ir_builder_build(vyre__ir_builder *m);
 
 /* Reports an error at m->place, or at the location of a node. Counts it and
  * returns 0. Messages have up to 511 bytes. @p fix may be a temporary. */
@@ -285,8 +285,8 @@ vyre__id vyre__resolve_literal_type(vyre__ir_builder *m, vyre__id id,
                                     vyre_type type);
 static inline vyre__id vyre__resolve_type(vyre__ir_builder *m, vyre__id id,
                                           vyre_type type) {
-  if (!vyre__type_is_untyped(vyre__type_of(m, id)))
-    return id; /* the common case */
+  /* the common case */
+  if (!vyre__type_is_untyped(vyre__type_of(m, id))) return id;
   return vyre__resolve_literal_type(m, id, type);
 }
 /* Resolves an untyped index to u32. */

@@ -23,8 +23,7 @@ unsigned vyre__type_bits(unsigned type) {
   return type <= VYRE__TYPE_FLOAT ? types[type].bits : 0;
 }
 
-/* --- resolving literal types -----------------------------------------------
- */
+/* --- resolving literal types -----------------------------------------------*/
 
 static bool integer_fits(uint64_t magnitude, bool negative, vyre_type type) {
   switch (type) {

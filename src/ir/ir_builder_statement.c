@@ -87,8 +87,8 @@ static vyre__id not_mutable(vyre__ir_builder *m, const vyre__ir_local *it) {
 
 vyre__id vyre__ir_build_assign(vyre__ir_builder *m, uint32_t local,
                                vyre__id value) {
-  vyre__id target =
-      vyre__ir_build_local(m, local); /* does all checks of a use */
+  /* does all checks of a use */
+  vyre__id target = vyre__ir_build_local(m, local);
   if (!target) return 0;
   const vyre__ir_local *it =
       &m->locals[m->functions[m->function].first_local + local];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What operations take, what literals become, and the canonical order. */
+/* Tests operand types, types of literals, and the canonical order. */
 #include "ir/ir_builder.h"
 
 #include "vyre/module.h"
 
 #include "support/check.h"
 
-/* --- a maker inside a kernel -----------------------------------------------*/
+/* --- an IR builder inside a kernel -----------------------------------------*/
 
 typedef struct fixture {
   vyre__ir_builder m;
@@ -52,8 +52,8 @@ static vyre__id untyped(fixture *f, int64_t value) {
 
 /* --- types -----------------------------------------------------------------*/
 
-/* For each operation, the types it takes, spelled out: b u U i I f F for bool
- * u32 u64 i32 i64 f32 f64. */
+/* Types that each operation accepts: b u U i I f F for bool u32 u64 i32 i64
+ * f32 f64. */
 static const struct {
   vyre__op op;
   const char *takes;
@@ -194,7 +194,7 @@ TEST(a_tree_of_literals_settles_as_one) {
   uint64_t bits;
   CHECK(vyre__const_eval(m, all, &bits));
   CHECK_U64(bits, 3 * ((UINT64_C(1) << 40) + 2));
-  /* The minus of a tree that becomes unsigned. */
+  /* Negation of an expression that becomes unsigned. */
   vyre__id negative = vyre__ir_build_unary(
       m, VYRE__OP_NEG,
       vyre__ir_build_binary(m, VYRE__OP_ADD, untyped(&f, 1), untyped(&f, 2)));
@@ -211,7 +211,7 @@ TEST(a_float_is_rounded_once_for_each_type) {
   fixture f;
   begin(&f);
   vyre__ir_builder *m = &f.m;
-  /* Not the f32 nearest to the f64, to see which one is taken. */
+  /* Two unrelated values, to see which one is used. */
   vyre__id id = vyre__ir_build_float(m, 1.0, 2.0f, VYRE_TYPE_VOID);
   CHECK(vyre__resolve_type(m, id, VYRE_TYPE_VOID) == id);
   CHECK_U64(vyre__literal(&m->nodes[id]), 0x40000000);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Words of the language that a program must not use as names. The list is here
- * and not in src/lang, because programs that never had a text obey it too: every
- * program can be printed as text. */
+ * and not in src/lang, because programs that never had a text obey it too:
+ * every program can be printed as text. */
 #ifndef VYRE_IR_KEYWORDS_H
 #define VYRE_IR_KEYWORDS_H
 
@@ -47,7 +47,8 @@ extern const size_t vyre__reserved_word_count;
  * others are operators and operations that only exist as nodes. */
 bool vyre__is_word(const vyre__reserved_word *row);
 
-/* Returns true if a name is a word of the language: no declaration may use it. */
+/* Returns true if a name is a word of the language, which no declaration may
+ * use. */
 bool vyre__is_reserved(const char *name, size_t length);
 
 #endif

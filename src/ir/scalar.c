@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "ir/scalar.h"
 
-/* --- 16-bit floats ---------------------------------------------------------- */
+/* --- 16-bit floats ---------------------------------------------------------*/
 
 uint32_t vyre__f16_to_f32(uint16_t bits) {
   uint32_t sign = (uint32_t)(bits & 0x8000) << 16;
@@ -30,8 +30,8 @@ uint16_t vyre__f32_to_f16(uint32_t bits) {
   uint32_t magnitude = bits & 0x7FFFFFFF;
   if (magnitude > 0x7F800000) return VYRE__NAN_F16;
   if (magnitude >= 0x47800000) return (uint16_t)(sign | 0x7C00); /* 2^16 */
-  if (magnitude >=
-      0x38800000) { /* 2^-14: normal; a carry into the exponent is correct */
+  /* 2^-14: normal; a carry into the exponent is correct */
+  if (magnitude >= 0x38800000) {
     return (uint16_t)(sign | shift_even(magnitude - 0x38000000, 13));
   }
   if (magnitude < 0x33000000) return (uint16_t)sign; /* below 2^-25 */
@@ -39,7 +39,7 @@ uint16_t vyre__f32_to_f16(uint32_t bits) {
   return (uint16_t)(sign | shift_even(fraction, 126 - (magnitude >> 23)));
 }
 
-/* --- elements --------------------------------------------------------------- */
+/* --- elements --------------------------------------------------------------*/
 
 uint64_t vyre__element_load(vyre_element element, const void *memory) {
   const unsigned char *byte = memory;
@@ -89,8 +89,7 @@ void vyre__element_store(vyre_element element, void *memory, uint64_t value) {
   }
 }
 
-/* --- single operations
- * ------------------------------------------------------ */
+/* --- single operations -----------------------------------------------------*/
 
 static bool eval_bool(vyre__op op, uint64_t a, uint64_t b, uint64_t *out) {
   switch (op) {
@@ -278,7 +277,7 @@ static bool is_wide(vyre_type type) {
          type == VYRE_TYPE_F64;
 }
 
-/* --- casts ------------------------------------------------------------------ */
+/* --- casts -----------------------------------------------------------------*/
 
 #define CAST_FLOAT_CASES(f)                     \
   case VYRE_TYPE_BOOL:                          \

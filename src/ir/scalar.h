@@ -46,7 +46,7 @@ void vyre__element_store(vyre_element element, void *memory, uint64_t value);
 void vyre__float_begin(fenv_t *saved);
 void vyre__float_end(const fenv_t *saved);
 
-/* --- values and their C types ---------------------------------------------- */
+/* --- values and their C types ----------------------------------------------*/
 
 static inline float vyre__f32(uint64_t value) {
   uint32_t bits = (uint32_t)value;
@@ -91,7 +91,7 @@ static inline uint64_t vyre__of_i64(int64_t value) {
   return (uint64_t)value;
 }
 
-/* --- integers --------------------------------------------------------------- */
+/* --- integers --------------------------------------------------------------*/
 
 /* One set per width: U unsigned, I signed. Signed sums and products use
  * unsigned arithmetic, which wraps. >> of a signed value is arithmetic in
@@ -141,7 +141,7 @@ VYRE__INTEGERS(uint32_t, int32_t, u32, i32, 32)
 VYRE__INTEGERS(uint64_t, int64_t, u64, i64, 64)
 #undef VYRE__INTEGERS
 
-/* --- floats ----------------------------------------------------------------- */
+/* --- floats ----------------------------------------------------------------*/
 
 #define VYRE__NAN_F32  UINT32_C(0x7FC00000)
 #define VYRE__NAN_F64  UINT64_C(0x7FF8000000000000)
@@ -166,65 +166,65 @@ static inline uint64_t vyre__canonical(vyre_type type, uint64_t value) {
 
 /* min and max ignore a NaN operand. Of two operands that compare equal, only
  * zeros differ in bits: the sign bit decides, so -0 is the smaller one. */
-#define VYRE__FLOATS(F, f, suffix)                                              \
-  static inline F vyre__min_##f(F a, F b) {                                     \
-    if (a != a) return b;                                                       \
-    if (b != b || a < b) return a;                                              \
-    if (b < a) return b;                                                        \
-    return vyre__##f(vyre__of_##f(a) | vyre__of_##f(b));                        \
-  }                                                                             \
-  static inline F vyre__max_##f(F a, F b) {                                     \
-    if (a != a) return b;                                                       \
-    if (b != b || a > b) return a;                                              \
-    if (b > a) return b;                                                        \
-    return vyre__##f(vyre__of_##f(a) & vyre__of_##f(b));                        \
-  }                                                                             \
-  static inline F vyre__sign_##f(F a) {                                         \
-    if (a != a) return a;                                                       \
-    return (F)((a > 0) - (a < 0));                                              \
-  }                                                                             \
-  static inline F vyre__floor_##f(F a) {                                        \
-    return floor##suffix(a);                                                    \
-  }                                                                             \
-  static inline F vyre__ceil_##f(F a) {                                         \
-    return ceil##suffix(a);                                                     \
-  }                                                                             \
-  static inline F vyre__trunc_##f(F a) {                                        \
-    return trunc##suffix(a);                                                    \
-  }                                                                             \
-  static inline F vyre__round_##f(F a) {                                        \
-    return round##suffix(a);                                                    \
-  }                                                                             \
-  static inline F vyre__rint_##f(F a) {                                         \
-    return rint##suffix(a);                                                     \
-  }                                                                             \
-  static inline F vyre__sqrt_##f(F a) {                                         \
-    return sqrt##suffix(a);                                                     \
-  }                                                                             \
-  /* Correctly rounded: without the instruction, the C library computes it in \
-   * software. */ \
-  static inline F vyre__fma_##f(F a, F b, F c) {                                \
-    return fma##suffix(a, b, c);                                                \
-  }                                                                             \
-  /* Truncates and saturates; NaN becomes 0. The bounds are powers of two and \
-   * therefore exact; values below them fit after truncation. */ \
-  static inline uint32_t vyre__##f##_to_u32(F a) {                              \
-    if (!(a > 0)) return 0;                                                     \
-    return a >= (F)4294967296.0 ? UINT32_MAX : (uint32_t)a;                     \
-  }                                                                             \
-  static inline int32_t vyre__##f##_to_i32(F a) {                               \
-    if (a != a) return 0;                                                       \
-    if (a <= (F) - 2147483648.0) return INT32_MIN;                              \
-    return a >= (F)2147483648.0 ? INT32_MAX : (int32_t)a;                       \
-  }                                                                             \
-  static inline uint64_t vyre__##f##_to_u64(F a) {                              \
-    if (!(a > 0)) return 0;                                                     \
-    return a >= (F)18446744073709551616.0 ? UINT64_MAX : (uint64_t)a;           \
-  }                                                                             \
-  static inline int64_t vyre__##f##_to_i64(F a) {                               \
-    if (a != a) return 0;                                                       \
-    if (a <= (F) - 9223372036854775808.0) return INT64_MIN;                     \
-    return a >= (F)9223372036854775808.0 ? INT64_MAX : (int64_t)a;              \
+#define VYRE__FLOATS(F, f, suffix)                                      \
+  static inline F vyre__min_##f(F a, F b) {                             \
+    if (a != a) return b;                                               \
+    if (b != b || a < b) return a;                                      \
+    if (b < a) return b;                                                \
+    return vyre__##f(vyre__of_##f(a) | vyre__of_##f(b));                \
+  }                                                                     \
+  static inline F vyre__max_##f(F a, F b) {                             \
+    if (a != a) return b;                                               \
+    if (b != b || a > b) return a;                                      \
+    if (b > a) return b;                                                \
+    return vyre__##f(vyre__of_##f(a) & vyre__of_##f(b));                \
+  }                                                                     \
+  static inline F vyre__sign_##f(F a) {                                 \
+    if (a != a) return a;                                               \
+    return (F)((a > 0) - (a < 0));                                      \
+  }                                                                     \
+  static inline F vyre__floor_##f(F a) {                                \
+    return floor##suffix(a);                                            \
+  }                                                                     \
+  static inline F vyre__ceil_##f(F a) {                                 \
+    return ceil##suffix(a);                                             \
+  }                                                                     \
+  static inline F vyre__trunc_##f(F a) {                                \
+    return trunc##suffix(a);                                            \
+  }                                                                     \
+  static inline F vyre__round_##f(F a) {                                \
+    return round##suffix(a);                                            \
+  }                                                                     \
+  static inline F vyre__rint_##f(F a) {                                 \
+    return rint##suffix(a);                                             \
+  }                                                                     \
+  static inline F vyre__sqrt_##f(F a) {                                 \
+    return sqrt##suffix(a);                                             \
+  }                                                                     \
+  /* Correctly rounded: the C library uses software if the processor \
+   * lacks the instruction. */  \
+  static inline F vyre__fma_##f(F a, F b, F c) {                        \
+    return fma##suffix(a, b, c);                                        \
+  }                                                                     \
+  /* Truncates and saturates; NaN becomes 0. The bounds are powers of \
+   * two and therefore exact; values below fit after truncation. */ \
+  static inline uint32_t vyre__##f##_to_u32(F a) {                      \
+    if (!(a > 0)) return 0;                                             \
+    return a >= (F)4294967296.0 ? UINT32_MAX : (uint32_t)a;             \
+  }                                                                     \
+  static inline int32_t vyre__##f##_to_i32(F a) {                       \
+    if (a != a) return 0;                                               \
+    if (a <= (F) - 2147483648.0) return INT32_MIN;                      \
+    return a >= (F)2147483648.0 ? INT32_MAX : (int32_t)a;               \
+  }                                                                     \
+  static inline uint64_t vyre__##f##_to_u64(F a) {                      \
+    if (!(a > 0)) return 0;                                             \
+    return a >= (F)18446744073709551616.0 ? UINT64_MAX : (uint64_t)a;   \
+  }                                                                     \
+  static inline int64_t vyre__##f##_to_i64(F a) {                       \
+    if (a != a) return 0;                                               \
+    if (a <= (F) - 9223372036854775808.0) return INT64_MIN;             \
+    return a >= (F)9223372036854775808.0 ? INT64_MAX : (int64_t)a;      \
   }
 
 VYRE__FLOATS(float, f32, f)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Every pure operation on every type, against oracles that share no formula with
- * it: integers as numbers of 128 bits, floats as exact numbers of 4,608 bits that
- * are rounded once, or as the host's hardware has them. */
+/* Tests every pure operation on every type against independent oracles:
+ * integers as 128-bit numbers, floats as exact numbers of 4,608 bits that are
+ * rounded once, or as computed by the host's hardware. */
 #include "ir/scalar.h"
 
 #include "support/check.h"
@@ -37,7 +37,7 @@ static void expect(vyre__op op, vyre_type from, vyre_type to, const uint64_t *x,
   test_fail(__FILE__, __LINE__);
 }
 
-/* --- integers --------------------------------------------------------------- */
+/* --- integers --------------------------------------------------------------*/
 
 static const vyre_type integers[] = {VYRE_TYPE_U32, VYRE_TYPE_I32,
                                      VYRE_TYPE_U64, VYRE_TYPE_I64};
@@ -52,7 +52,7 @@ static bool is_signed(vyre_type type) {
   return type == VYRE_TYPE_I32 || type == VYRE_TYPE_I64;
 }
 
-/* A value as the number it stands for, and the value of a number. */
+/* Conversions between a value and its number. */
 static wide number(vyre_type type, uint64_t value) {
   int bits = bits_of(type);
   wide out = (wide)value;
@@ -226,9 +226,9 @@ TEST(bool_tables) {
   }
 }
 
-/* --- floats, exactly -------------------------------------------------------- */
+/* --- floats, exactly -------------------------------------------------------*/
 
-/* A float format: bits of the significand and of the exponent. */
+/* Float format: bits of the significand and of the exponent. */
 typedef struct format {
   int precision, exponent_bits;
   uint64_t nan;
@@ -238,7 +238,7 @@ static const format f16 = {11, 5, 0x7E00}, bf16 = {8, 8, 0x7FC0},
                     f32 = {24, 8, 0x7FC00000},
                     f64 = {53, 11, 0x7FF8000000000000};
 
-/* value = magnitude * 2^exponent, from the bits of a finite number. */
+/* Number magnitude * 2^exponent, from the bits of a finite float. */
 typedef struct unpacked {
   bool negative;
   uint64_t magnitude;
@@ -268,7 +268,7 @@ static unpacked unpack(const format *f, uint64_t bits) {
   return out;
 }
 
-/* Fixed point, 4,608 bits; bit 0 stands for 2^-2304. */
+/* Fixed point with 4,608 bits; bit 0 is 2^-2304. */
 enum { WORDS = 72, POINT = 2304 };
 typedef struct exact {
   uint64_t word[WORDS];
@@ -313,7 +313,7 @@ static bool exact_bit(const exact *x, int at) {
   return at >= 0 && (x->word[at / 64] >> (at % 64) & 1);
 }
 
-/* The nearest number of the format, ties to even, without its sign. */
+/* Returns the nearest number of the format, ties to even, without its sign. */
 static uint64_t exact_round(const exact *x, const format *f) {
   int top = WORDS - 1;
   while (top >= 0 && x->word[top] == 0) top--;
@@ -351,7 +351,7 @@ static bool is_infinite(const format *f, uint64_t bits) {
   return (bits & ~sign_of(f)) == infinity_of(f);
 }
 
-/* a * b + c, rounded once. */
+/* Computes a * b + c, rounded once. */
 static uint64_t exact_fma(const format *f, uint64_t a, uint64_t b, uint64_t c) {
   uint64_t sign = (a ^ b) & sign_of(f);
   bool product_infinite = is_infinite(f, a) || is_infinite(f, b);
@@ -373,7 +373,7 @@ static uint64_t exact_fma(const format *f, uint64_t a, uint64_t b, uint64_t c) {
     return exact_round(&product, f) | sign;
   }
   int order = exact_compare(&product, &addend);
-  if (order == 0) return 0; /* +0, and two zeros of unlike sign too */
+  if (order == 0) return 0; /* +0, also for two zeros of different sign */
   if (order > 0) {
     exact_subtract(&product, &addend);
     return exact_round(&product, f) | sign;
@@ -382,7 +382,7 @@ static uint64_t exact_fma(const format *f, uint64_t a, uint64_t b, uint64_t c) {
   return exact_round(&addend, f) | addend_sign;
 }
 
-/* Any format to any other. */
+/* Converts between any two formats. */
 static uint64_t exact_convert(const format *from, const format *to,
                               uint64_t bits) {
   uint64_t sign = bits & sign_of(from) ? sign_of(to) : 0;
@@ -394,7 +394,7 @@ static uint64_t exact_convert(const format *from, const format *to,
   return exact_round(&value, to) | sign;
 }
 
-/* --- float operations ------------------------------------------------------- */
+/* --- float operations ------------------------------------------------------*/
 
 static const uint64_t edges_32[] = {
     0,          0x80000000, 1,          0x80000001, 2,          0x007FFFFF,
@@ -407,7 +407,7 @@ static const uint64_t edges_32[] = {
     0x7FFFFFFF, 0xFFABCDEF};
 enum { EDGES = sizeof edges_32 / sizeof edges_32[0] };
 
-/* The same kinds of places for f64: near a power of two, a half, an end. */
+/* The same kinds of values for f64: near a power of two, a half, a limit. */
 static uint64_t edge(const format *f, int i) {
   if (f->precision == 24) return edges_32[i];
   static const uint64_t special[] = {
@@ -420,7 +420,7 @@ static uint64_t edge(const format *f, int i) {
   return exact_convert(&f32, &f64, edges_32[i]);
 }
 
-/* Random, but often near another number, so that sums cancel. */
+/* Returns a random float, often near another number, so that sums cancel. */
 static uint64_t random_float(const format *f, uint64_t *seed) {
   int bits = f->precision + f->exponent_bits;
   uint64_t raw = random_next(seed) & ((sign_of(f) << 1) - 1);
@@ -443,7 +443,7 @@ static uint64_t one_of(const format *f) {
   return (uint64_t)bias(f) << (f->precision - 1);
 }
 
-/* The host's own division and root. */
+/* Division and square root of the host. */
 static uint64_t hardware(vyre__op op, const format *f, uint64_t a, uint64_t b) {
   uint64_t out;
   if (f->precision == 24) {
@@ -458,7 +458,7 @@ static uint64_t hardware(vyre__op op, const format *f, uint64_t a, uint64_t b) {
   return is_nan(f, out) ? f->nan : out;
 }
 
-/* A number that orders floats that are not NaN, -0 below +0. */
+/* Returns a number that orders floats except NaN, -0 below +0. */
 static wide order_key(const format *f, uint64_t bits) {
   wide magnitude = (wide)(bits & ~sign_of(f));
   return bits & sign_of(f) ? -magnitude - 1 : magnitude;
@@ -507,7 +507,7 @@ static void check_pair(const format *f, uint64_t a, uint64_t b) {
   }
 }
 
-/* Roundings, from the integer part and what is behind the point. */
+/* Rounds with the integer part and the fraction. */
 static uint64_t round_oracle(vyre__op op, const format *f, uint64_t a) {
   uint64_t sign = a & sign_of(f);
   if (is_nan(f, a)) return f->nan;
@@ -574,8 +574,8 @@ TEST(f64_against_exact_numbers) {
   check_format(&f64, 3);
 }
 
-/* c is often the rounded product with the other sign, or half an ulp of it: where
- * a second rounding, or a lost bit, shows. */
+/* Returns a summand for fma: often the negated rounded product or half an ulp
+ * of it, which reveals a second rounding or a lost bit. */
 static uint64_t near_product(const format *f, uint64_t a, uint64_t b,
                              uint64_t *seed) {
   uint64_t product = eval(VYRE__OP_MUL, type_of(f), type_of(f), a, b, 0);
@@ -597,7 +597,7 @@ TEST(fma_is_rounded_once) {
   }
 }
 
-/* --- casts ------------------------------------------------------------------ */
+/* --- casts -----------------------------------------------------------------*/
 
 static const vyre_type types[] = {VYRE_TYPE_BOOL, VYRE_TYPE_U32, VYRE_TYPE_I32,
                                   VYRE_TYPE_U64,  VYRE_TYPE_I64, VYRE_TYPE_F32,
@@ -688,7 +688,7 @@ TEST(casts_at_their_edges) {
   CHECK_U64(eval(VYRE__OP_SELECT, VYRE_TYPE_BOOL, VYRE_TYPE_F64, 0, 7, 8), 8);
 }
 
-/* u64 to f32: rounding to f64 first would be wrong for these. */
+/* u64 to f32: these values are wrong if rounded to f64 first. */
 TEST(casts_round_once) {
   CHECK_U64(eval(VYRE__OP_CAST, VYRE_TYPE_U64, VYRE_TYPE_F32,
                  0x8000008000000001, 0, 0),
@@ -698,10 +698,10 @@ TEST(casts_round_once) {
             0x5E800001);
 }
 
-/* --- elements --------------------------------------------------------------- */
+/* --- elements --------------------------------------------------------------*/
 
 static uint64_t store(vyre_element element, uint64_t value) {
-  unsigned char memory[10]; /* odd on purpose, and guarded */
+  unsigned char memory[10]; /* misaligned on purpose, with guard bytes */
   memset(memory, 0xA5, sizeof memory);
   vyre__element_store(element, memory + 1, value);
   uint32_t size = vyre_element_size(element);
@@ -719,7 +719,8 @@ static void check_half(vyre_element element, const format *f) {
     uint64_t loaded = vyre__element_load(element, &half);
     CHECK_U64(vyre__canonical_f32(loaded), exact_convert(f, &f32, bits));
     CHECK_U64(store(element, loaded), is_nan(f, bits) ? f->nan : bits);
-    for (int off = -2; off <= 2; off++) { /* around it, and half way up */
+    for (int off = -2; off <= 2;
+         off++) { /* neighbours, and the middle between two values */
       uint64_t middle = loaded + ((uint64_t)1 << (23 - f->precision));
       uint64_t near = (uint32_t)(loaded + (uint64_t)off);
       CHECK_U64(store(element, near), exact_convert(&f32, f, near));
@@ -769,11 +770,11 @@ TEST(elements_widen_and_narrow) {
     CHECK_U64(stored, rows[i].stored);
     CHECK_U64(vyre__element_load(rows[i].element, &stored), rows[i].loaded);
   }
-  unsigned char seven = 7; /* a bool from elsewhere */
+  unsigned char seven = 7; /* a bool that is neither 0 nor 1 */
   CHECK_U64(vyre__element_load(VYRE_ELEMENT_BOOL, &seven), 1);
 }
 
-/* --- the whole table -------------------------------------------------------- */
+/* --- coverage --------------------------------------------------------------*/
 
 static bool takes(vyre__op op, vyre_type from, vyre_type to) {
   bool is_bool = from == VYRE_TYPE_BOOL, is_float = format_of(from) != NULL;
@@ -790,7 +791,7 @@ static bool takes(vyre__op op, vyre_type from, vyre_type to) {
       return !is_float && same;
     case VYRE__RULE_FLOAT_SAME:
       return is_float && same;
-    case VYRE__RULE_F32_SAME: /* the library's, not a scalar operation */
+    case VYRE__RULE_F32_SAME: /* done by the math library */
       return false;
     case VYRE__RULE_SIGNED_SAME:
       return (is_float || is_signed(from)) && same;
@@ -811,8 +812,8 @@ static bool takes(vyre__op op, vyre_type from, vyre_type to) {
   }
 }
 
-/* Runs last: every operation that the language has was held against an oracle on
- * every type that it takes, and no other pair is taken for one. */
+/* Runs last: every operation was compared with an oracle on every type that
+ * it accepts, and scalar.c accepts no other pair. */
 TEST(nothing_was_left_out) {
   int count = 0;
   for (vyre__op op = 0; op < VYRE__OP_COUNT; op++) {
@@ -845,7 +846,7 @@ TEST(refuses_what_is_no_operation) {
   CHECK_U64(out, 42);
 }
 
-/* A program may have told the processor to flush subnormals or to round up. */
+/* The caller may have set the processor to flush subnormals or to round up. */
 TEST(the_callers_environment_does_not_matter) {
   fesetround(FE_UPWARD);
   uint64_t sum =

@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-/* --- texts ------------------------------------------------------------------ */
+/* --- texts -----------------------------------------------------------------*/
 
 /* Parsed libraries, kept for the life of the process; written once, under the
  * lock. */
@@ -120,7 +120,7 @@ const vyre__function *vyre__builtins_find(const vyre_program *library,
   return NULL;
 }
 
-/* --- linking ---------------------------------------------------------------- */
+/* --- linking ---------------------------------------------------------------*/
 
 /* Merge of two programs: the parts of the library move behind those of the
  * user's program. */

@@ -29,7 +29,7 @@ typedef struct formatter {
   bool out_of_memory;
 } formatter;
 
-/* --- output -----------------------------------------------------------------*/
+/* --- output ----------------------------------------------------------------*/
 
 static void put(formatter *f, const char *text, size_t length) {
   void *out = f->out;
@@ -55,7 +55,7 @@ static void put_line(formatter *f, bool blank, unsigned level) {
   }
 }
 
-/* --- comments ---------------------------------------------------------------*/
+/* --- comments --------------------------------------------------------------*/
 
 /* Text between two tokens. */
 typedef struct between {
@@ -112,7 +112,7 @@ static bool put_comments(formatter *f, unsigned level, bool opened,
   return must_break;
 }
 
-/* --- tokens -----------------------------------------------------------------*/
+/* --- tokens ----------------------------------------------------------------*/
 
 static bool is_value_end(unsigned kind) {
   return kind == VYRE__T_NAME || kind == VYRE__T_NUMBER ||
@@ -209,7 +209,7 @@ static void put_inside(formatter *f) {
   }
 }
 
-/* --- statements -------------------------------------------------------------*/
+/* --- statements ------------------------------------------------------------*/
 
 static void put_statement(formatter *f, gap before);
 
@@ -342,7 +342,7 @@ static void put_statement(formatter *f, gap before) {
   }
 }
 
-/* --- items ------------------------------------------------------------------*/
+/* --- items -----------------------------------------------------------------*/
 
 static void put_kernel(formatter *f) {
   put_token(f, GAP_LINE, 0, 0);

@@ -59,8 +59,8 @@ typedef struct vyre__symbol {
   uint8_t word;  /* vyre__word */
   uint16_t value;
   uint32_t item; /* declaration at file level: index + 1; 0 if absent */
-  uint32_t
-      local; /* declaration in the kernel or function: index + 1; 0 if absent */
+  /* declaration in the kernel or function: index + 1; 0 if absent */
+  uint32_t local;
 } vyre__symbol;
 
 /* Symbol table. Symbol 0 is the empty name. A table that is zeroed except for

@@ -4,7 +4,7 @@
 #include "lang/literal.h"
 #include "support/check.h"
 
-/* The kinds of a text's tokens, as text: "let NAME = NUMBER ;" */
+/* Returns the kinds of a text's tokens, as text: "let NAME = NUMBER ;" */
 static const char *kinds_of(const char *text, char *out, size_t size) {
   vyre__symbols symbols;
   vyre__lexer lexer;
@@ -84,7 +84,8 @@ TEST(equal_names_have_one_symbol) {
   vyre__lexer lexer;
   char text[64 * 1024];
   size_t length = 0;
-  for (int round = 0; round < 2; round++) { /* enough to grow the table */
+  for (int iteration = 0; iteration < 2;
+       iteration++) { /* enough to grow the table */
     for (int i = 0; i < 3000; i++) {
       length +=
           (size_t)snprintf(text + length, sizeof text - length, "name%d ", i);
@@ -143,7 +144,7 @@ TEST(sources_are_checked) {
   }
 }
 
-/* A character whose bytes lie in two of the blocks that are looked at. */
+/* A character whose bytes are in two blocks of the check. */
 TEST(characters_may_cross_blocks) {
   static char text[8192];
   for (size_t at = 4090; at < 4100; at++) {
@@ -171,7 +172,7 @@ static void check_float(const char *text) {
   vyre__number_fault fault;
   CHECK(vyre__number_read(text, strlen(text), &number, &fault));
   CHECK(number.is_float);
-  /* The C library rounds correctly, in the C locale that tests run in. */
+  /* The C library rounds correctly in the C locale of the tests. */
   bool good = bits_f64(number.f64) == bits_f64(strtod(text, NULL)) &&
               bits_f32(number.f32) == bits_f32(strtof(text, NULL));
   if (!good) printf("    %s: %a %a\n", text, number.f64, (double)number.f32);
@@ -187,7 +188,7 @@ TEST(floats_are_rounded_once) {
       "2.4703282292062328e-324", "2.2250738585072011e-308", "1.4e-45",
       "7.006492321624085e-46", "7.0064923216240854e-46", "1.17549435e-38",
       "1.1754942807573643e-38",
-      /* halfway between two floats, and a bit more: a double cannot see it */
+      /* halfway between two floats, and slightly more: a double cannot tell */
       "1.00000005960464477539062500", "1.00000005960464477539062501",
       "1.0000001788139343261718750", "1.0000001788139343261718749999999999",
       "9007199254740993.0", "9007199254740992.999", "0x1p0", "0x1.8p3",
@@ -200,7 +201,7 @@ TEST(floats_are_rounded_once) {
   }
 }
 
-/* Just above half of the smallest number: the C library here gives 0. */
+/* Just above half of the smallest number: this C library returns 0. */
 TEST(the_smallest_numbers_are_rounded_up) {
   vyre__number_token number;
   vyre__number_fault fault;
@@ -232,7 +233,7 @@ TEST(random_floats_are_rounded_once) {
 TEST(numbers_have_types_and_limits) {
   static const struct {
     const char *text;
-    int type; /* -1: no number */
+    int type; /* -1: not a number */
     uint64_t value;
   } cases[] = {
       {"0", VYRE_TYPE_VOID, 0},

@@ -5,7 +5,7 @@
 
 #include "lang/lex.h"
 
-/* --- rounding ---------------------------------------------------------------*/
+/* --- rounding --------------------------------------------------------------*/
 
 typedef struct float_format {
   int bits; /* of the significand, including the implicit one */
@@ -27,16 +27,16 @@ static uint64_t round_to(const float_format *format, uint64_t q, int exponent,
   int drop = 64 - format->bits;
   if (top < format->min) drop += format->min - top;
   if (drop > 64) return 0;
-  uint64_t kept = drop == 64 ? 0 : q >> drop;
+  uint64_t remaining = drop == 64 ? 0 : q >> drop;
   uint64_t rest = drop == 64 ? q : q & ((UINT64_C(1) << drop) - 1);
   uint64_t half = UINT64_C(1) << (drop - 1);
-  if (rest > half || (rest == half && (sticky || (kept & 1)))) kept++;
+  if (rest > half || (rest == half && (sticky || (remaining & 1)))) remaining++;
   if (top > -format->min + 1) return format->infinity;
   if (top > format->min) {
     /* adding the implicit bit increments the exponent; so does a carry */
-    kept += (uint64_t)(top - format->min) << (format->bits - 1);
+    remaining += (uint64_t)(top - format->min) << (format->bits - 1);
   }
-  return kept >= format->infinity ? format->infinity : kept;
+  return remaining >= format->infinity ? format->infinity : remaining;
 }
 
 static void set_both(vyre__number_token *out, uint64_t q, int exponent,
@@ -47,8 +47,7 @@ static void set_both(vyre__number_token *out, uint64_t q, int exponent,
   memcpy(&out->f32, &narrow, sizeof narrow);
 }
 
-/* --- big numbers: for decimals that double arithmetic cannot round exactly
- * --- */
+/* --- big numbers: for decimals that double arithmetic cannot round exactly -*/
 
 enum {
   LIMBS = 144,        /* 4608 bits: 10^912 and 64 bits of quotient fit */
@@ -160,7 +159,7 @@ static bool convert_fast(const char *digits, int count, int exponent,
   return true;
 }
 
-/* --- reading ----------------------------------------------------------------*/
+/* --- reading ---------------------------------------------------------------*/
 
 typedef struct cursor {
   const char *at, *end;

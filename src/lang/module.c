@@ -13,8 +13,7 @@ struct vyre_module {
   size_t count, capacity;
 };
 
-/* --- source text
- * ------------------------------------------------------------ */
+/* --- source text -----------------------------------------------------------*/
 
 vyre_code vyre__source_accept(const char *text, size_t length,
                               vyre_diagnostics *diagnostics) {
@@ -42,7 +41,7 @@ vyre_code vyre__source_accept(const char *text, size_t length,
   return VYRE_INVALID_PROGRAM;
 }
 
-/* --- parsing ----------------------------------------------------------------*/
+/* --- parsing ---------------------------------------------------------------*/
 
 static void collect(void *self, const char *rule, vyre__source_loc place,
                     uint32_t length, const char *message, const char *fix,
@@ -85,8 +84,8 @@ static vyre_code read_file(vyre__parser *p, vyre_status *st) {
   if (!vyre__symbols_init(&p->symbols, p->allocator)) return no_memory(st);
   vyre__ir_builder_init(&p->ir, p->allocator, (vyre__reporter){collect, p});
   if (is_full(p)) return no_memory(st);
-  vyre__push(&p->ir,
-             0); /* allocates the stack, so that empty blocks need no check */
+  /* allocates the stack, so that empty blocks need no check */
+  vyre__push(&p->ir, 0);
   vyre__stack_drop(&p->ir, 0);
   vyre__lexer_init(&p->now.lexer, p->text, p->length, &p->symbols);
   vyre__p_index(p);
@@ -184,7 +183,7 @@ vyre_code vyre_module_parse(const char *text, size_t length, const char *file,
   return VYRE_OK;
 }
 
-/* --- the module -------------------------------------------------------------*/
+/* --- the module ------------------------------------------------------------*/
 
 void vyre_module_release(vyre_module *module) {
   if (!module) return;

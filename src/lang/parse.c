@@ -8,8 +8,7 @@
 
 enum { MESSAGE = 512, MAX_FINDINGS = 1000 };
 
-/* --- diagnostics
- * ------------------------------------------------------------ */
+/* --- diagnostics -----------------------------------------------------------*/
 
 static void stop(vyre__parser *p) {
   p->stopped = true;
@@ -94,7 +93,7 @@ vyre__id vyre__p_expected(vyre__parser *p, const char *subject,
                         vyre__p_found(p, token, found));
 }
 
-/* --- tokens -----------------------------------------------------------------*/
+/* --- tokens ----------------------------------------------------------------*/
 
 static void report_bad_character(vyre__parser *p, const vyre__token *token) {
   char found[VYRE__FOUND_TEXT];
@@ -129,13 +128,13 @@ static void report_bad_token(vyre__parser *p, const vyre__token *token) {
       vyre__p_error(p, span, "V008",
                     "write the character code (65 for A), or a string in "
                     "double quotes for print",
-                    "there are no character literals in single quotes");
+                    "the language has no character literals in single quotes");
       break;
     case VYRE__LEX_HASH:
       vyre__p_error(p, span, "V009",
                     "write const NAME = value; instead of #define, and remove "
                     "other directives",
-                    "there is no preprocessor");
+                    "the language has no preprocessor");
       break;
     case VYRE__LEX_LONG:
       vyre__p_error(p, span, "V010", "shorten it",
@@ -306,7 +305,7 @@ bool vyre__p_too_deep(vyre__parser *p) {
                        "under another if, or read the values from a buffer"
                      : "store an inner expression with let, or move it to a fn",
                  "nested more than %d levels deep", VYRE__MAX_DEPTH);
-  /* The rest, up to the next declaration of the file, counts as its contents. */
+  /* The rest, up to the next declaration, counts as its contents. */
   p->lost = true;
   while (!vyre__p_is(p, VYRE__T_END) && !vyre__p_is_item(vyre__p_kind(p))) {
     vyre__p_advance(p);
@@ -370,7 +369,7 @@ void vyre__p_recover(vyre__parser *p, uint32_t start) {
   p->now.panic = p->lost;
 }
 
-/* --- types ------------------------------------------------------------------*/
+/* --- types -----------------------------------------------------------------*/
 
 static vyre_type report_bad_type(vyre__parser *p, const vyre__token *token) {
   static const char *const types[] = {"bool", "u32", "i32", "u64",

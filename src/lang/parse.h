@@ -126,7 +126,7 @@ typedef struct vyre__parser {
   size_t kernel_count, kernel_capacity;
 } vyre__parser;
 
-/* --- parse.c ----------------------------------------------------------------*/
+/* --- parse.c ---------------------------------------------------------------*/
 
 void vyre__p_advance(vyre__parser *p);
 /* Returns the token after the next one. */
@@ -240,7 +240,7 @@ vyre_type vyre__p_type(vyre__parser *p);
  * missing or a word of the language. */
 bool vyre__p_new_name(vyre__parser *p, const char *subject, vyre__token *name);
 
-/* --- parse_name.c -----------------------------------------------------------*/
+/* --- parse_name.c ----------------------------------------------------------*/
 
 void vyre__p_bind(vyre__parser *p, const vyre__token *name, unsigned kind,
                   uint32_t index);
@@ -261,23 +261,23 @@ const char *vyre__p_did_you_mean(const vyre__guess *guess,
 /* Reports a declaration whose name is already in use. */
 void vyre__p_check_free(vyre__parser *p, const vyre__token *name);
 
-/* --- parse_item.c -----------------------------------------------------------*/
+/* --- parse_item.c ----------------------------------------------------------*/
 
 void vyre__p_index(vyre__parser *p);
 void vyre__p_file(vyre__parser *p);
 /* Evaluates a const or reads the header of a fn, if not done yet. */
 void vyre__p_need(vyre__parser *p, vyre__item *item);
 
-/* --- parse_kernel.c ---------------------------------------------------------*/
+/* --- parse_kernel.c --------------------------------------------------------*/
 
 void vyre__p_kernel(vyre__parser *p, vyre__item *item);
 
-/* --- parse_statement.c ------------------------------------------------------*/
+/* --- parse_statement.c -----------------------------------------------------*/
 
 /* Reads the { ... } of a kernel or fn. */
 vyre__id vyre__p_body(vyre__parser *p);
 
-/* --- parse_assign.c ---------------------------------------------------------*/
+/* --- parse_assign.c --------------------------------------------------------*/
 
 /* Returns the operation of += and the like; NONE for =; COUNT if the token is
  * not an assignment. */
@@ -290,7 +290,7 @@ vyre__id vyre__p_assign_element(vyre__parser *p, uint32_t buffer);
 /* Reports an assignment to something that cannot be assigned. */
 vyre__id vyre__p_report_assignment(vyre__parser *p);
 
-/* --- parse_value.c, parse_call.c ---------------------------------------------*/
+/* --- parse_value.c, parse_call.c -------------------------------------------*/
 
 enum {
   VYRE__ABOVE_COMPARE = 8

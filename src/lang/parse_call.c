@@ -6,7 +6,7 @@
 
 #include "lang/parse.h"
 
-/* --- arguments --------------------------------------------------------------*/
+/* --- arguments -------------------------------------------------------------*/
 
 bool vyre__p_arguments(vyre__parser *p, uint32_t *count) {
   vyre__token open = p->now.token;
@@ -52,14 +52,14 @@ static bool read_arguments(vyre__parser *p, const vyre__token *name,
                   count);
     good = false;
   }
-  good = good &&
-         m->stack_count == mark + wanted; /* fails if memory is exhausted */
+  /* fails if memory is exhausted */
+  good = good && m->stack_count == mark + wanted;
   for (uint32_t i = 0; good && i < wanted; i++) ids[i] = m->stack[mark + i];
   vyre__stack_drop(m, mark);
   return good;
 }
 
-/* --- buffers ----------------------------------------------------------------*/
+/* --- buffers ---------------------------------------------------------------*/
 
 vyre__id vyre__p_index_of(vyre__parser *p) {
   vyre__token open = p->now.token;
@@ -149,14 +149,14 @@ static vyre__id read_len(vyre__parser *p, const vyre__token *first) {
   return vyre__ir_build_len(&p->ir, buffer);
 }
 
-/* --- atomics ----------------------------------------------------------------*/
+/* --- atomics ---------------------------------------------------------------*/
 
 /* Reads the start of ( buffer[i] , values ), up to the index. */
 static bool read_element(vyre__parser *p, uint32_t *buffer, vyre__id *index) {
   if (vyre__p_is(p, VYRE__T_AMP)) {
     vyre__p_error(p, vyre__p_span(&p->now.token), "V025",
                   "remove '&': atomics take buffer[i]",
-                  "there are no pointers");
+                  "the language has no pointers");
     vyre__p_advance(p);
   }
   vyre__token name = p->now.token;
@@ -211,7 +211,7 @@ static vyre__id read_atomic(vyre__parser *p, const vyre__token *name,
   return vyre__ir_build_atomic_cas(m, buffer, index, values[0], values[1]);
 }
 
-/* --- everything built in ----------------------------------------------------*/
+/* --- everything built in ---------------------------------------------------*/
 
 static vyre__id report_axis(vyre__parser *p, const vyre__token *at, vyre__op op,
                             bool is_missing) {
@@ -332,7 +332,7 @@ static vyre__id read_word(vyre__parser *p, const vyre__token *name,
   }
 }
 
-/* --- names of the file ------------------------------------------------------*/
+/* --- names of the file -----------------------------------------------------*/
 
 static vyre__id read_call(vyre__parser *p, const vyre__token *name,
                           const vyre__item *item) {
@@ -403,7 +403,7 @@ vyre__id vyre__p_name(vyre__parser *p) {
   return skip_wrong(p);
 }
 
-/* --- print ------------------------------------------------------------------*/
+/* --- print -----------------------------------------------------------------*/
 
 /* Removes quotes and escapes of a string; @p to has space for the result.
  * Returns false after reporting an invalid escape. */

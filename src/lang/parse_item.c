@@ -10,7 +10,7 @@
 
 enum { MOST_CONSTS_DEEP = 100 }; /* depth of consts that use later consts */
 
-/* --- the index --------------------------------------------------------------*/
+/* --- the index -------------------------------------------------------------*/
 
 static void add_item(vyre__parser *p, const vyre__lexer *at, unsigned kind,
                      bool nested) {
@@ -180,7 +180,7 @@ void vyre__p_index(vyre__parser *p) {
   }
 }
 
-/* --- consts -----------------------------------------------------------------*/
+/* --- consts ----------------------------------------------------------------*/
 
 /* Reads the name of a declaration. Returns true if it is the first of that
  * name. */
@@ -243,7 +243,7 @@ static void need_const(vyre__parser *p, uint32_t index) {
   p->const_depth--;
 }
 
-/* --- fns --------------------------------------------------------------------*/
+/* --- fns -------------------------------------------------------------------*/
 
 static void add_parameter(vyre__parser *p, vyre__item *item,
                           const vyre__token *name, vyre_type type) {
@@ -275,7 +275,7 @@ static bool read_parameter(vyre__parser *p, vyre__item *item) {
   if (vyre__p_is(p, VYRE__T_STAR) || vyre__p_is(p, VYRE__T_AMP)) {
     vyre__p_syntax(p, vyre__p_span(&p->now.token), "V025",
                    "use the buffer in the kernel, and pass its element",
-                   "there are no pointers");
+                   "the language has no pointers");
     return false;
   }
   vyre_type type = vyre__p_type(p);
@@ -393,7 +393,7 @@ void vyre__p_need(vyre__parser *p, vyre__item *item) {
   if (!p->stopped) p->now = before;
 }
 
-/* --- the file ---------------------------------------------------------------*/
+/* --- the file --------------------------------------------------------------*/
 
 static vyre__item *item_here(vyre__parser *p) {
   uint32_t at = p->now.token.start;

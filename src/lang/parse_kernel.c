@@ -22,7 +22,7 @@ static inline bool text_is(const vyre__parser *p, const vyre__token *token,
          memcmp(p->text + token->start, text, token->length) == 0;
 }
 
-/* --- clauses ----------------------------------------------------------------*/
+/* --- clauses ---------------------------------------------------------------*/
 
 static bool read_workgroup(vyre__parser *p, kernel_head *head) {
   uint32_t count = 0;
@@ -96,7 +96,7 @@ static bool read_clause(vyre__parser *p, kernel_head *head) {
   return vyre__p_close(p, VYRE__T_RPAREN, &open);
 }
 
-/* --- buffers ----------------------------------------------------------------*/
+/* --- buffers ---------------------------------------------------------------*/
 
 /* Returns the element type with the name of a value type. */
 static vyre_element element_of_type(vyre_type type) {
@@ -213,7 +213,7 @@ static bool read_access(vyre__parser *p, vyre_buffer_decl *buffer) {
   return false;
 }
 
-/* --- attributes -------------------------------------------------------------*/
+/* --- attributes ------------------------------------------------------------*/
 
 typedef struct attributes_seen {
   bool output, live_out, align, coalesce, locality;
@@ -307,9 +307,9 @@ static bool read_attribute(vyre__parser *p, vyre_buffer_decl *buffer,
   return false;
 }
 
-/* --- declarations -----------------------------------------------------------*/
+/* --- declarations ----------------------------------------------------------*/
 
-static const char *keep_name(vyre__parser *p, const vyre__token *name) {
+static const char *copy_name(vyre__parser *p, const vyre__token *name) {
   char *copy = vyre_arena_alloc(&p->arena, name->length + 1, 1);
   if (!copy) {
     p->out_of_memory = true;
@@ -391,7 +391,7 @@ static void read_declaration(vyre__parser *p) {
   vyre__p_advance(p);
   if (vyre__p_new_name(p, "a buffer", &name)) {
     vyre__p_check_free(p, &name);
-    buffer.name = keep_name(p, &name);
+    buffer.name = copy_name(p, &name);
     bool good =
         vyre__p_expect(p, VYRE__T_COLON, "after the name of a buffer") &&
         read_rest(p, keyword, &buffer);
@@ -409,8 +409,7 @@ static void read_declaration(vyre__parser *p) {
   if (p->now.panic) vyre__p_recover(p, start);
 }
 
-/* --- kernels
- * ---------------------------------------------------------------- */
+/* --- kernels ---------------------------------------------------------------*/
 
 /* Reports two buffers with one binding number. Index in bindings is the index
  * in the symbol table, which has the source locations of the declarations. */
@@ -545,7 +544,7 @@ static bool make_kernel(vyre__parser *p, const vyre__token *name,
     memcpy(buffers, p->buffers, p->buffer_count * sizeof *buffers);
   }
   *kernel =
-      (vyre__parsed_kernel){.head = {.name = keep_name(p, name),
+      (vyre__parsed_kernel){.head = {.name = copy_name(p, name),
                                      .file = p->file,
                                      .buffers = buffers,
                                      .buffer_places = places,

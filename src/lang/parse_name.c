@@ -117,7 +117,7 @@ vyre__id vyre__p_unknown(vyre__parser *p, const vyre__token *name,
     }
     vyre__p_error(
         p, vyre__p_span(name), "V030", fix,
-        is_call ? "there is no function '%.*s'" : "'%.*s' is not declared",
+        is_call ? "function '%.*s' is not declared" : "'%.*s' is not declared",
         (int)symbol->length, symbol->text);
   }
   /* Report each name once. */

@@ -7,7 +7,7 @@
 
 static void read_statement(vyre__parser *p);
 
-/* --- blocks -----------------------------------------------------------------*/
+/* --- blocks ----------------------------------------------------------------*/
 
 /* Returns true if the next token cannot be part of a block. A const at the
  * start of a line belongs to the file; an indented one is a mistake of C
@@ -72,7 +72,7 @@ static vyre__id read_inner(vyre__parser *p) {
   return vyre__block_end(m, mark);
 }
 
-/* --- declarations -----------------------------------------------------------*/
+/* --- declarations ----------------------------------------------------------*/
 
 /* Reads the value and the end of a declaration, after its name. */
 static vyre__id finish_declaration(vyre__parser *p, const vyre__token *name,
@@ -155,7 +155,7 @@ static bool report_c_declaration(vyre__parser *p, const char *word,
   if (vyre__p_is(p, VYRE__T_STAR)) {
     vyre__p_syntax(p, vyre__p_span(&p->now.token), "V025",
                    "use an index into a buffer: buffer[i]",
-                   "there are no pointers");
+                   "the language has no pointers");
     return false;
   }
   snprintf(fix, sizeof fix, "write %s %.*s : %s = value;", word,
@@ -167,7 +167,7 @@ static bool report_c_declaration(vyre__parser *p, const char *word,
   return true;
 }
 
-/* --- statements that begin with a name --------------------------------------*/
+/* --- statements that begin with a name -------------------------------------*/
 
 static vyre__id read_expression(vyre__parser *p) {
   vyre__token first = p->now.token;
@@ -190,7 +190,7 @@ static bool report_do(vyre__parser *p) {
   if (!is_word(vyre__p_symbol(p, &p->now.token), "do")) return false;
   vyre__p_syntax(p, vyre__p_span(&p->now.token), "V029",
                  "write while (true) { ... if (!again) break; }",
-                 "there is no do-while in this language");
+                 "the language has no do-while");
   vyre__p_advance(p);
   if (vyre__p_is(p, VYRE__T_LBRACE)) vyre__p_skip_group(p);
   if (!vyre__p_accept(p, VYRE__T_WHILE)) return true;
@@ -215,7 +215,7 @@ static bool report_foreign_statement(vyre__parser *p) {
     return false;
   }
   vyre__p_syntax(p, vyre__p_span(token), "V029", fix,
-                 "there is no '%.*s' in this language", (int)symbol->length,
+                 "the language has no '%.*s'", (int)symbol->length,
                  symbol->text);
   return true;
 }
@@ -274,7 +274,7 @@ static vyre__id read_named(vyre__parser *p) {
   return read_expression(p);
 }
 
-/* --- control ----------------------------------------------------------------*/
+/* --- control ---------------------------------------------------------------*/
 
 /* Reads ( condition ) after if and while. */
 static vyre__id read_condition(vyre__parser *p, const char *word) {
@@ -309,7 +309,7 @@ static void skip_head(vyre__parser *p) {
     vyre__p_advance(p);
     if (closes && level-- == 0) break;
   }
-  p->now.panic = ends_block(p); /* otherwise there is no body to read */
+  p->now.panic = ends_block(p); /* the body is missing */
 }
 
 static vyre__id read_if(vyre__parser *p) {
@@ -342,7 +342,7 @@ static vyre__id read_while(vyre__parser *p) {
   return vyre__while_end(&p->ir, condition, body);
 }
 
-/* --- for --------------------------------------------------------------------*/
+/* --- for -------------------------------------------------------------------*/
 
 typedef struct for_head {
   vyre__token name;
@@ -507,8 +507,7 @@ static vyre__id read_for(vyre__parser *p) {
   return vyre__for_end(m, &loop, body);
 }
 
-/* --- other statements
- * ------------------------------------------------------- */
+/* --- other statements ------------------------------------------------------*/
 
 static vyre__id read_simple(vyre__parser *p, vyre__op op, bool is_call) {
   vyre__token first = p->now.token;
@@ -579,7 +578,7 @@ static vyre__id report_statement(vyre__parser *p) {
     case VYRE__T_STAR:
       return vyre__p_syntax(p, span, "V025",
                             "use an index into a buffer: buffer[i] = value;",
-                            "there are no pointers");
+                            "the language has no pointers");
     default:
       return read_expression(p);
   }

@@ -13,7 +13,8 @@ static vyre_code parse(const char *text, size_t length, vyre_module **module,
   return code;
 }
 
-/* The findings of a text: "V030@3:13 V014@4:1", or "" if it is fine. */
+/* Returns the diagnostics of a text: "V030@3:13 V014@4:1", or "" if it is
+ * valid. */
 static const char *findings_of(const char *text, char *out, size_t size) {
   vyre_diagnostics found = {0};
   vyre_module *module;
@@ -280,7 +281,7 @@ TEST(several_mistakes_are_told_in_one_run) {
   CHECK_CASES(cases, HEAD, "\n}\nkernel l { let v = w; }\nconst W = ;\n");
 }
 
-/* --- the programs ------------------------------------------------------------*/
+/* --- programs --------------------------------------------------------------*/
 
 TEST(kernels_are_found_by_name_and_in_order) {
   static const char text[] =
@@ -343,7 +344,7 @@ TEST(short_forms_are_the_long_ones) {
   CHECK(!same_program("kernel k { let a = 1; }", "kernel k { let a = 2; }"));
 }
 
-/* --- limits -------------------------------------------------------------------*/
+/* --- limits ----------------------------------------------------------------*/
 
 static char *repeat(const char *before, const char *part, size_t count,
                     const char *after, size_t *length) {
@@ -359,7 +360,7 @@ static char *repeat(const char *before, const char *part, size_t count,
   return text;
 }
 
-/* The rule of the first finding. */
+/* Checks the rule of the first diagnostic. */
 static void check_first(char *text, size_t length, const char *rule) {
   vyre_diagnostics found = {0};
   vyre_module *module;
@@ -433,8 +434,8 @@ TEST(many_names_do_not_take_forever) {
   check_first(text, length, "V030");
 }
 
-/* More names than the table of symbols holds at first, each seen first by the
- * look ahead behind a name: what is remembered of a symbol must not move. */
+/* More names than the symbol table holds at first, each seen first by
+ * lookahead: pointers to symbols must not be kept across it. */
 TEST(symbols_may_move_at_any_token) {
   size_t length = 0;
   char *text = malloc((size_t)64 * 5000);
@@ -480,7 +481,7 @@ TEST(running_out_of_memory_is_told) {
   CHECK(sweep_allocations(parse_scenario) > 10);
 }
 
-/* Mistakes allocate, too; whichever failure comes first is told. */
+/* Diagnostics allocate too; the first failure is reported. */
 TEST(running_out_of_memory_among_mistakes_is_told) {
   static const char text[] = HEAD "let p = q; let r = ; int i = 2; x = 3; }";
   for (long n = 0; n < 1000; n++) {

@@ -34,7 +34,7 @@ static const binary_row binaries[VYRE__T_COUNT] = {
     [VYRE__T_PERCENT] = {10, VYRE__OP_REM, PLAIN},
 };
 
-/* --- primary values ---------------------------------------------------------*/
+/* --- primary values --------------------------------------------------------*/
 
 /* Reads a number; @p minus is the sign directly before it, or NULL. */
 static vyre__id read_number(vyre__parser *p, const vyre__token *minus) {
@@ -178,7 +178,7 @@ static vyre__id report_postfix(vyre__parser *p) {
       return 0;
     case VYRE__T_ARROW:
       return vyre__p_syntax(p, span, "V025", "use an index into a buffer",
-                            "there are no pointers");
+                            "the language has no pointers");
     default:
       vyre__p_error(p, span, "V021", "write it as a separate statement: i++;",
                     "'%s' is a statement, not a value",
@@ -203,20 +203,21 @@ static vyre__id read_postfix(vyre__parser *p) {
   return id;
 }
 
-/* --- operators --------------------------------------------------------------*/
+/* --- operators -------------------------------------------------------------*/
 
 static vyre__id report_prefix(vyre__parser *p) {
   vyre__token token = p->now.token;
   vyre__source_span span = vyre__p_span(&token);
   if (token.kind == VYRE__T_PLUS) {
-    vyre__p_error(p, span, "V013", "remove it",
-                  "expected a value, found '+': there is no unary plus");
+    vyre__p_error(
+        p, span, "V013", "remove it",
+        "expected a value, found '+': the language has no unary plus");
   } else if (token.kind == VYRE__T_STAR || token.kind == VYRE__T_AMP) {
     vyre__p_error(p, span, "V025",
                   token.kind == VYRE__T_AMP
                       ? "remove '&'; atomics take buffer[i]"
                       : "use an index into a buffer: buffer[i]",
-                  "there are no pointers");
+                  "the language has no pointers");
   } else {
     vyre__p_error(p, span, "V021", "write it as a separate statement: i++;",
                   "'%s' is a statement, not a value",
@@ -322,7 +323,7 @@ vyre__id vyre__p_value(vyre__parser *p) {
   if (!vyre__p_is(p, VYRE__T_QUESTION) || p->now.panic) return id;
   vyre__p_error(p, vyre__p_span(&p->now.token), "V017",
                 "write select(condition, a, b); both values are computed",
-                "there is no '?' operator");
+                "the language has no '?' operator");
   if (!vyre__p_enter(p)) return 0;
   vyre__p_advance(p);
   (void)vyre__p_value(p);

@@ -49,15 +49,15 @@ static void print_decimal(vyre__printer *out, const decimal *d) {
     vyre__print(out, "%.*s", d->count, d->digits);
     return;
   }
-  int whole = d->exponent + 1;
-  if (whole >= d->count) {
+  int integer = d->exponent + 1;
+  if (integer >= d->count) {
     vyre__print(out, "%.*s", d->count, d->digits);
-    vyre__print_repeat(out, "0", (unsigned)(whole - d->count));
+    vyre__print_repeat(out, "0", (unsigned)(integer - d->count));
     vyre__print(out, ".0");
     return;
   }
-  vyre__print(out, "%.*s.%.*s", whole, d->digits, d->count - whole,
-              d->digits + whole);
+  vyre__print(out, "%.*s.%.*s", integer, d->digits, d->count - integer,
+              d->digits + integer);
 }
 
 static void print_float(vyre__printer *out, double value, bool negative,

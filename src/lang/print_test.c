@@ -44,7 +44,7 @@ static vyre_module *parse(const char *text, size_t length) {
   return module;
 }
 
-/* Prints, parses, and compares; prints again, which must give the same text. */
+/* Prints, parses and compares a program; printing again gives the same text. */
 static void round_trip(const vyre_program *program) {
   long_text once = {0}, twice = {0};
   CHECK(vyre_program_print(program, (vyre_writer){long_append, &once}));
@@ -119,7 +119,7 @@ TEST(random_programs_survive_printing) {
   }
 }
 
-/* One kernel with a store of each literal. */
+/* Builds a kernel with a store of each literal. */
 static vyre_program *literals(const uint32_t *bits, size_t count, bool wide) {
   vyre_status st = {0};
   vyre_builder *b;

@@ -112,7 +112,7 @@ const char *vyre__foreign_word(const char *name, size_t length) {
       {"extern", "remove it: a program is one file"},
       {"void", "remove the result"},
       {"sizeof", "use len(buffer) for the number of elements"},
-      {"NULL", "use an index: there are no pointers"},
+      {"NULL", "use an index; the language has no pointers"},
       {"printf", "use print(...) with strings and values"},
       {"function", "write fn name(a: f32) -> f32 { ... }"},
       {"def", "write fn name(a: f32) -> f32 { ... }"},
