@@ -278,8 +278,8 @@ static void walk_iteration(walker *w, vyre__id id, fact base) {
   fact head = join(join(base, w->loop->facts->divergence), w->returned);
   vyre__id body = node->b;
   w->reachable = true;
-  w->loop->skipped = (fact){
-      0}; /* all invocations that continued take part in the next iteration */
+  /* All invocations that continued take part in the next iteration. */
+  w->loop->skipped = (fact){0};
   if (node->op == VYRE__OP_FOR) {
     vyre__for_parts parts = vyre__for_of(w->program, id);
     fact first = {id, w->value[parts.first]};

@@ -178,7 +178,25 @@ static void move_later_jump(const vyre__validation *v, const divergence *d,
            and_this, op_text(v, d->source), at_line(v, d->source, line));
 }
 
-static void check_barrier(vyre__validation *v, vyre__id id) {
+/* Returns true if invocations diverge by leaving a loop around the node. */
+static bool leaves_loop(const vyre__validation *v, const divergence *d,
+                        surroundings at) {
+  const vyre__node *source = node_at(v, d->source);
+  return is_jump(source) && source->op != VYRE__OP_CONTINUE && at.loop &&
+         contains(v, at.loop, d->source);
+}
+
+/* Writes the fix for a jump out of a loop that must be uniform. */
+static void stay_in_loop(const vyre__validation *v, const divergence *d,
+                         const char *operation, char out[FIX_TEXT]) {
+  char line[24];
+  snprintf(out, FIX_TEXT,
+           "keep all invocations in the loop: set a variable instead of the "
+           "'%s'%s, and make the work, but not the %s, depend on it",
+           op_text(v, d->source), at_line(v, d->source, line), operation);
+}
+
+static void check_barrier(vyre__validation *v, vyre__id id, surroundings at) {
   if (v->uniformity.control[id] <= VYRE__LEVEL_GROUP) return;
   divergence d = explain(v, id, VYRE__LEVEL_GROUP);
   char fix[FIX_TEXT] =
@@ -186,6 +204,8 @@ static void check_barrier(vyre__validation *v, vyre__id id) {
       "with uniform(...)";
   if (d.later_jump && node_at(v, d.source)->op == VYRE__OP_CONTINUE) {
     move_later_jump(v, &d, "", fix);
+  } else if (leaves_loop(v, &d, at)) {
+    stay_in_loop(v, &d, "barrier", fix);
   } else if (is_jump(node_at(v, d.source))) {
     snprintf(fix, sizeof fix,
              "instead of the jump, put the work between it and the barrier "
@@ -206,12 +226,8 @@ static void uniform_fix(const vyre__validation *v, vyre__id id,
   const bool continues = source->op == VYRE__OP_CONTINUE;
   if (continues && d->later_jump) {
     move_later_jump(v, d, id > d->source ? ", and this uniform()," : "", out);
-  } else if (is_jump(source) && !continues && at.loop &&
-             contains(v, at.loop, d->source)) {
-    snprintf(out, FIX_TEXT,
-             "keep all invocations in the loop: set a variable instead of the "
-             "'%s'%s, and make the work, but not the uniform(), depend on it",
-             op_text(v, d->source), at_line(v, d->source, line));
+  } else if (leaves_loop(v, d, at)) {
+    stay_in_loop(v, d, "uniform()", out);
   } else {
     snprintf(out, FIX_TEXT,
              "compute the uniform() before the '%s'%s, and keep the result in "
@@ -317,7 +333,7 @@ static void check(vyre__validation *v, vyre__id id, surroundings at) {
     if (v->program->item_type != VYRE_TYPE_VOID) {
       check_queue(v, id);
     } else if (node->op == VYRE__OP_BARRIER) {
-      check_barrier(v, id);
+      check_barrier(v, id, at);
     } else if (node->op == VYRE__OP_UNIFORM) {
       check_uniform(v, id, at);
     } else {
