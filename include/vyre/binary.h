@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /** @file vyre/binary.h
- *  Programs as bytes, to keep and to send.
+ *  Binary form of programs, for storage and transfer.
  *
- *  The bytes begin with a magic number, a version, their length and a checksum;
- *  all numbers are little endian. They hold everything of a program, its names
- *  and places in the source too. Equal programs with equal names and places give
- *  equal bytes, on every machine. */
+ *  The bytes start with a magic number, a version, their length and a
+ *  checksum. All numbers are little endian. The binary form holds the complete
+ *  program, with its names and source positions. Equal programs with equal
+ *  names and positions give equal bytes on every machine. */
 #ifndef VYRE_BINARY_H
 #define VYRE_BINARY_H
 
@@ -20,33 +20,34 @@
 
 VYRE_BEGIN
 
-/** Writes @p program, with or without a body.
+/** Encodes @p program, with or without a body.
  *  Ownership: *bytes lives in @p arena; NULL on failure.
- *  Lifetime:  until the arena is reset or finished.
+ *  Lifetime:  *bytes is valid until the arena is reset or deinitialised.
  *  Threads:   safe; the arena is compatible.
  *  Blocks:    on the allocator only.
- *  Errors:    VYRE_OUT_OF_MEMORY; VYRE_INVALID_ARGUMENT for a NULL. */
+ *  Errors:    VYRE_OUT_OF_MEMORY; VYRE_INVALID_ARGUMENT for a NULL argument. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_program_write_binary(
     const vyre_program *program, vyre_arena *arena, const uint8_t **bytes,
     size_t *length, vyre_status *st);
 
-/** Whether @p bytes begin as the binary form does, and no text can: which of
- *  vyre_program_read_binary and vyre_module_parse to call. It looks at the first
- *  bytes only; reading finds out whether the rest is right. False for NULL.
+/** Returns true when @p bytes start with the magic number of the binary form,
+ *  which no text can start with. Use it to choose between
+ *  vyre_program_read_binary and vyre_module_parse. Checks the first bytes
+ *  only. Returns false for NULL.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API bool vyre_program_is_binary(const void *bytes, size_t length);
 
-/** Reads what vyre_program_write_binary wrote. Nothing in the bytes is trusted:
- *  the program is made and checked again, and takes memory in proportion to
- *  @p length only.
+/** Decodes bytes from vyre_program_write_binary. The input is not trusted: the
+ *  program is rebuilt and checked, and memory use is proportional to @p
+ *  length.
  *  Ownership: on VYRE_OK the caller owns *out (vyre_program_release). On
  *             failure *out is NULL.
  *  Lifetime:  @p bytes is borrowed for the call.
  *  Threads:   safe.
  *  Blocks:    on the allocator only.
- *  Errors:    VYRE_INVALID_PROGRAM if the bytes are no program, are damaged or
- *             cut, or were written by a newer version; VYRE_OUT_OF_MEMORY;
- *             VYRE_INVALID_ARGUMENT for a NULL. */
+ *  Errors:    VYRE_INVALID_PROGRAM if the bytes are not a program, are corrupt
+ *             or truncated, or come from a newer version; VYRE_OUT_OF_MEMORY;
+ *             VYRE_INVALID_ARGUMENT for a NULL argument. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_program_read_binary(
     const uint8_t *bytes, size_t length, vyre_allocator allocator,
     vyre_program **out, vyre_status *st);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /** @file vyre/builder.h
- *  Programs from functions: the same programs as the text form's.
+ *  Builder: creates programs by function calls instead of from text.
  *
  *      vyre_builder *b;
  *      vyre_builder_create((vyre_allocator){0}, "twice", &b, &st);
@@ -15,18 +15,22 @@
  *      if (vyre_builder_build(b, &program, &st) != VYRE_OK) ... st.fix ...
  *      vyre_builder_release(b);
  *
- *  The first mistake is kept, with a Fix; every later call does nothing and
- *  gives an empty handle, so that only vyre_builder_build needs a check. Handles
- *  know their builder: one of another builder, or one that is used where it has
- *  no meaning, is a mistake like any other and never a crash.
+ *  A builder keeps its first error. Every later call does nothing and returns
+ *  an empty handle, so only vyre_builder_build needs a check. A handle of
+ *  another builder, or a handle in a scope where it is not valid, is an error
+ *  like any other.
  *
- *  A value is an expression, as in the text: it is computed where it is used,
- *  in the statement that takes it. So a value is used once; to use one several
- *  times, or to compute it now, give it a name with vyre_build_let, and get it
- *  with vyre_build_get as often as you like. Literals, ids, len(), item and
- *  what vyre_build_get gives may be used any number of times.
+ *  A value is an expression. It is evaluated in the statement that uses it,
+ *  and can be used once. To evaluate a value now, or to use it several times,
+ *  name it with vyre_build_let and read the variable with vyre_build_get.
+ *  Literals, ids, len(), the queue item and results of vyre_build_get can be
+ *  used any number of times.
  *
- *  Threads: a builder is compatible (one thread at a time). */
+ *  Common to all vyre_build_* functions:
+ *  Ownership: nothing changes hands; strings and arrays are copied.
+ *  Threads:   a builder is compatible (one thread at a time).
+ *  Blocks:    on the allocator only.
+ *  Errors:    reported by vyre_builder_build. */
 #ifndef VYRE_BUILDER_H
 #define VYRE_BUILDER_H
 
@@ -40,102 +44,121 @@
 #include "vyre/program.h"
 #include "vyre/status.h"
 
+/** Program under construction. Threads: compatible. */
 typedef struct vyre_builder vyre_builder;
 
-/** Handles. Plain values; a zeroed one is empty. */
+/** Handle of an expression. A zeroed handle is empty. */
 typedef struct vyre_value {
-  uint32_t id, builder;
+  uint32_t id, builder; /* index, and number of the builder */
 } vyre_value;
+
+/** Handle of a variable or parameter. A zeroed handle is empty. */
 typedef struct vyre_variable {
-  uint32_t id, builder;
+  uint32_t id, builder; /* index, and number of the builder */
 } vyre_variable;
+
+/** Handle of a declared buffer. A zeroed handle is empty. */
 typedef struct vyre_build_buffer_ref {
-  uint32_t id, builder;
+  uint32_t id, builder; /* index, and number of the builder */
 } vyre_build_buffer_ref;
+
+/** Handle of a function. A zeroed handle is empty. */
 typedef struct vyre_build_function_ref {
-  uint32_t id, builder;
+  uint32_t id, builder; /* index, and number of the builder */
 } vyre_build_function_ref;
 
-/** One parameter of vyre_build_function. The name is for people and may be
- *  NULL. */
+/** Parameter of vyre_build_function. */
 typedef struct vyre_parameter {
-  const char *name;
-  vyre_type type;
+  const char *name; /* shown when the program is printed; may be NULL */
+  vyre_type type;   /* type of the argument */
 } vyre_parameter;
 
-/** One argument of vyre_build_print: the text, or if that is NULL the value. */
+/** Argument of vyre_build_print. */
 typedef struct vyre_print_part {
-  const char *text;
-  vyre_value value;
+  const char *text; /* text to print, or NULL to print `value` */
+  vyre_value value; /* value to print if `text` is NULL */
 } vyre_print_part;
 
 VYRE_BEGIN
 
-/** Begins a kernel called @p name: workgroup 1 x 1 x 1, no buffers.
+/** Creates a builder for a kernel called @p name with a workgroup of 1 x 1 x 1
+ *  and no buffers.
  *  Ownership: on VYRE_OK the caller owns *out (vyre_builder_release). On
  *             failure *out is NULL.
- *  Lifetime:  all strings given to a builder are copied.
- *  Threads:   safe.          Blocks: on the allocator only.
- *  Errors:    VYRE_OUT_OF_MEMORY; VYRE_INVALID_ARGUMENT for a NULL. */
+ *  Lifetime:  @p name is copied.
+ *  Threads:   safe.
+ *  Blocks:    on the allocator only.
+ *  Errors:    VYRE_OUT_OF_MEMORY; VYRE_INVALID_ARGUMENT for a NULL argument. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_builder_create(vyre_allocator allocator,
                                                       const char *name,
                                                       vyre_builder **out,
                                                       vyre_status *st);
 
-/** Frees a builder; programs it gave live on. NULL is fine.
+/** Frees a builder. Programs that it built stay valid. Accepts NULL.
  *  Threads: compatible.  Blocks: never.  Errors: none. */
 VYRE_API void vyre_builder_release(vyre_builder *builder);
 
-/** The first mistake, or a zeroed status. The builder's, until it is released.
+/** Returns the first error, or a zeroed status. Owned by the builder.
  *  Threads: compatible.  Blocks: never.  Errors: none. */
 VYRE_API const vyre_status *vyre_builder_status(const vyre_builder *builder);
 
-/** Ends the kernel and gives the program. The builder can only be released then.
+/** Completes the kernel and returns the program. Afterwards the builder can
+ *  only be released.
  *  Ownership: on VYRE_OK the caller owns *out (vyre_program_release). On
  *             failure *out is NULL.
- *  Threads:   compatible.    Blocks: on the allocator only.
- *  Errors:    the first mistake: VYRE_INVALID_PROGRAM, also for a block that is
- *             still open, or an atomic that was never used;
- *             VYRE_INVALID_ARGUMENT if it was finished before or for a NULL;
+ *  Threads:   compatible.
+ *  Blocks:    on the allocator only.
+ *  Errors:    the first error of the builder; VYRE_INVALID_PROGRAM for a block
+ *             that is still open or an atomic operation that was never used;
+ *             VYRE_INVALID_ARGUMENT for a NULL argument or a second call;
  *             VYRE_OUT_OF_MEMORY. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_builder_build(vyre_builder *builder,
                                                      vyre_program **out,
                                                      vyre_status *st);
 
-/** The kernel's head. In all functions below: Ownership: nothing changes hands.
- *  Threads: compatible.  Blocks: on the allocator only.  Errors: as the first
- *  mistake, at vyre_builder_build. */
+/** Sets the number of invocations of a workgroup in x, y and z. */
 VYRE_API void vyre_builder_workgroup(vyre_builder *builder, uint32_t x,
                                      uint32_t y, uint32_t z);
+
+/** Makes the grid cover @p buffer by default, like over(...) in the language.
+ */
 VYRE_API void vyre_builder_over(vyre_builder *builder,
                                 vyre_build_buffer_ref buffer);
-/** Makes it a queue kernel whose items have that type. */
+
+/** Declares a queue kernel with items of type @p item. */
 VYRE_API void vyre_builder_queue(vyre_builder *builder, vyre_type item);
 
-/** Declares a buffer. _declare takes everything, the others the usual. */
+/** Declares a buffer with all its properties. */
 VYRE_API vyre_build_buffer_ref vyre_build_declare(vyre_builder *builder,
                                                   const vyre_buffer_decl *decl);
+
+/** Declares a global buffer. A @p count of 0 means: sized by the memory bound
+ *  to it. */
 VYRE_API vyre_build_buffer_ref
 vyre_build_buffer(vyre_builder *builder, const char *name, vyre_access access,
                   vyre_element element, uint32_t count, uint32_t binding);
+
+/** Declares a uniform buffer. */
 VYRE_API vyre_build_buffer_ref vyre_build_uniform(vyre_builder *builder,
                                                   const char *name,
                                                   vyre_element element,
                                                   uint32_t count,
                                                   uint32_t binding);
+
+/** Declares a shared buffer: memory of one workgroup. */
 VYRE_API vyre_build_buffer_ref vyre_build_shared(vyre_builder *builder,
                                                  const char *name,
                                                  vyre_element element,
                                                  uint32_t count);
 
-/** Begins a function; vyre_build_end ends it. All functions come before the
- *  first value or statement of the kernel. @p variables gets one for each of
- *  @p count @p parameters. */
+/** Begins a function; vyre_build_end ends it. Functions must come before the
+ *  first value or statement of the kernel. @p variables receives one handle
+ *  for each of the @p count @p parameters. */
 VYRE_API vyre_build_function_ref vyre_build_function(
     vyre_builder *builder, const char *name, vyre_type result,
     const vyre_parameter *parameters, size_t count, vyre_variable *variables);
 
-/** Values. */
+/** Return literals. */
 VYRE_API vyre_value vyre_build_bool(vyre_builder *builder, bool value);
 VYRE_API vyre_value vyre_build_u32(vyre_builder *builder, uint32_t value);
 VYRE_API vyre_value vyre_build_i32(vyre_builder *builder, int32_t value);
@@ -143,20 +166,34 @@ VYRE_API vyre_value vyre_build_u64(vyre_builder *builder, uint64_t value);
 VYRE_API vyre_value vyre_build_i64(vyre_builder *builder, int64_t value);
 VYRE_API vyre_value vyre_build_f32(vyre_builder *builder, float value);
 VYRE_API vyre_value vyre_build_f64(vyre_builder *builder, double value);
+
+/** Returns the current value of a variable. */
 VYRE_API vyre_value vyre_build_get(vyre_builder *builder,
                                    vyre_variable variable);
+
+/** Returns element @p index of a buffer. */
 VYRE_API vyre_value vyre_build_load(vyre_builder *builder,
                                     vyre_build_buffer_ref buffer,
                                     vyre_value index);
-/** Element 0: the value of a uniform that is one. */
+
+/** Returns element 0 of a buffer: the value of a scalar uniform. */
 VYRE_API vyre_value vyre_build_scalar(vyre_builder *builder,
                                       vyre_build_buffer_ref buffer);
+
+/** Returns the number of elements of a buffer as u32. */
 VYRE_API vyre_value vyre_build_len(vyre_builder *builder,
                                    vyre_build_buffer_ref buffer);
-/** An operation of VYRE_OP_ID_MAP; axis 0, 1, 2 is x, y, z. */
+
+/** Returns an id: @p op is from VYRE_OP_ID_MAP, and @p axis is 0, 1 or 2 for
+ *  x, y or z. */
 VYRE_API vyre_value vyre_build_id(vyre_builder *builder, vyre_op op,
                                   unsigned axis);
+
+/** Returns the item that an invocation of a queue kernel processes. */
 VYRE_API vyre_value vyre_build_item(vyre_builder *builder);
+
+/** Return the result of an operation from VYRE_OP_UNARY_MAP,
+ *  VYRE_OP_BINARY_MAP or VYRE_OP_TERNARY_MAP. */
 VYRE_API vyre_value vyre_build_unary(vyre_builder *builder, vyre_op op,
                                      vyre_value a);
 VYRE_API vyre_value vyre_build_binary(vyre_builder *builder, vyre_op op,
@@ -164,59 +201,100 @@ VYRE_API vyre_value vyre_build_binary(vyre_builder *builder, vyre_op op,
 VYRE_API vyre_value vyre_build_ternary(vyre_builder *builder, vyre_op op,
                                        vyre_value a, vyre_value b,
                                        vyre_value c);
+
+/** Converts a value to another type. */
 VYRE_API vyre_value vyre_build_cast(vyre_builder *builder, vyre_type type,
                                     vyre_value a);
+
+/** Reinterprets the bits of a value as another type of the same width. */
 VYRE_API vyre_value vyre_build_bitcast(vyre_builder *builder, vyre_type type,
                                        vyre_value a);
+
+/** Calls a function with @p count arguments. */
 VYRE_API vyre_value vyre_build_call(vyre_builder *builder,
                                     vyre_build_function_ref function,
                                     const vyre_value *values, size_t count);
+
+/** Applies an operation from VYRE_OP_ATOMIC_MAP to an element and returns its
+ *  old value. */
 VYRE_API vyre_value vyre_build_atomic(vyre_builder *builder, vyre_op op,
                                       vyre_build_buffer_ref buffer,
                                       vyre_value index, vyre_value value);
+
+/** Stores @p desired in an element if it equals @p expected. Returns the old
+ *  value. Atomic. */
 VYRE_API vyre_value vyre_build_compare_exchange(vyre_builder *builder,
                                                 vyre_build_buffer_ref buffer,
                                                 vyre_value index,
                                                 vyre_value expected,
                                                 vyre_value desired);
+
+/** Appends an item to the queue of a queue kernel. Returns a bool: true when
+ *  the queue had space for it. */
 VYRE_API vyre_value vyre_build_push(vyre_builder *builder, vyre_value value);
 
-/** The type of a value; VYRE_TYPE_VOID for an empty handle. */
+/** Returns the type of a value; VYRE_TYPE_VOID for an empty handle. */
 VYRE_API vyre_type vyre_build_type(const vyre_builder *builder,
                                    vyre_value value);
 
-/** Statements. @p name is for people and may be NULL. */
+/** Declares a constant (let) or a variable (var) and initialises it. @p name
+ *  is shown when the program is printed and may be NULL. */
 VYRE_API vyre_variable vyre_build_let(vyre_builder *builder, const char *name,
                                       vyre_value value);
 VYRE_API vyre_variable vyre_build_var(vyre_builder *builder, const char *name,
                                       vyre_value value);
+
+/** Assigns a value to a variable. */
 VYRE_API void vyre_build_assign(vyre_builder *builder, vyre_variable variable,
                                 vyre_value value);
+
+/** Stores a value in element @p index of a buffer. */
 VYRE_API void vyre_build_store(vyre_builder *builder,
                                vyre_build_buffer_ref buffer, vyre_value index,
                                vyre_value value);
-/** An atomic or push whose value nobody wants. */
+
+/** Evaluates an atomic operation or a push and drops its result. */
 VYRE_API void vyre_build_eval(vyre_builder *builder, vyre_value value);
+
+/** Prints @p count texts and values, like print(...) in the language. */
 VYRE_API void vyre_build_print(vyre_builder *builder,
                                const vyre_print_part *parts, size_t count);
+
+/** Add a workgroup barrier or a grid barrier. */
 VYRE_API void vyre_build_barrier(vyre_builder *builder);
 VYRE_API void vyre_build_grid_barrier(vyre_builder *builder);
+
+/** Leave the innermost loop, or start its next iteration. */
 VYRE_API void vyre_build_break(vyre_builder *builder);
 VYRE_API void vyre_build_continue(vyre_builder *builder);
-/** Leaves the kernel; _return_value leaves a function. */
+
+/** Ends the invocation. */
 VYRE_API void vyre_build_return(vyre_builder *builder);
+
+/** Returns a value from a function. */
 VYRE_API void vyre_build_return_value(vyre_builder *builder, vyre_value value);
 
-/** Statements with a body: what follows is in it, until vyre_build_end. */
+/** Begin the branches of a conditional. Statements go into the branch until
+ *  vyre_build_else or vyre_build_end. */
 VYRE_API void vyre_build_if(vyre_builder *builder, vyre_value condition);
 VYRE_API void vyre_build_else(vyre_builder *builder);
+
+/** Begins a loop that runs while @p condition is true; vyre_build_end ends it.
+ */
 VYRE_API void vyre_build_while(vyre_builder *builder, vyre_value condition);
-/** Counts from @p first while the variable is @p op (VYRE_OP_LT, _LE: up; _GT,
- *  _GE: down) @p bound, by @p step, a constant above 0. */
+
+/** Begins a counted loop and returns its variable; vyre_build_end ends it. The
+ *  variable starts at @p first and moves by @p step while "variable @p op @p
+ *  bound" is true. VYRE_OP_LT and VYRE_OP_LE count up, VYRE_OP_GT and
+ *  VYRE_OP_GE count down. The step is a constant above 0. */
 VYRE_API vyre_variable vyre_build_for(vyre_builder *builder, const char *name,
                                       vyre_value first, vyre_op op,
                                       vyre_value bound, vyre_value step);
+
+/** Begins a block with its own scope; vyre_build_end ends it. */
 VYRE_API void vyre_build_block(vyre_builder *builder);
+
+/** Ends the innermost function, conditional, loop or block. */
 VYRE_API void vyre_build_end(vyre_builder *builder);
 
 VYRE_END

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /** @file vyre/device.h
- *  Devices: what compiles and runs kernels. */
+ *  Devices: compile and run kernels. */
 #ifndef VYRE_DEVICE_H
 #define VYRE_DEVICE_H
 
@@ -14,167 +14,198 @@
 #include "vyre/memory.h"
 #include "vyre/status.h"
 
-/** An opened device. Threads: safe. */
+/** Open device. Reference counted. Threads: safe. */
 typedef struct vyre_device vyre_device;
 
-/** How a device does one operation on floats. All forms give the same bits; an
- *  operation of f64 that is not native is wrong there, and not used. */
+/** Probe result for one floating-point operation of a device. All float modes
+ *  give the same bits. An f64 operation that is not native is wrong on the
+ *  device, and kernels that need it are rejected. */
 typedef struct vyre_float_op_info {
-  const char *operation; /* "f32 fma", "u32 to f32", ...; static storage */
-  vyre_float_mode mode;  /* VYRE_FLOAT_MODE_NATIVE: right as it is */
-  uint64_t tested; /* vectors that went through it; 0: it was not tested, as the
-                      device is exact by definition or does not have it */
-  uint64_t wrong;  /* of them, with the device's own operation */
+  const char *operation; /* "f32 fma", "u32 to f32"; static storage */
+  vyre_float_mode mode;  /* VYRE_FLOAT_MODE_NATIVE: the device is exact */
+  /* Number of tested inputs; 0 if the device is exact by definition or does
+   * not have the operation. */
+  uint64_t tested;
+  uint64_t wrong; /* inputs for which the native operation is wrong */
 } vyre_float_op_info;
 
-/** What a device can do. */
+/** Capabilities and limits of a device. */
 typedef struct vyre_device_caps {
-  uint32_t max_workgroup[3];
-  uint32_t max_workgroup_invocations;
-  uint64_t max_shared_bytes; /* of a workgroup */
-  uint64_t max_buffer_bytes;
-  uint64_t host_alignment;  /* of memory that it takes without a copy; 1: any */
-  bool borrows_host_memory; /* host bytes are bound where they are */
-  bool has_device_time;     /* vyre_timing.device_ns */
-  bool has_checks;          /* vyre_check_options, and fuel round by round */
-  bool has_print;           /* print(...) in kernels */
-  bool has_f64;
-  bool has_u64;
-  bool has_atomics64; /* atomics on u64 and i64, in buffers and shared memory;
-                         without, a kernel may have atomic_add whose result is
-                         not used, and other ones are refused */
-  const vyre_float_op_info *float_ops; /* of every operation; the device's */
-  size_t float_op_count;
-  bool is_stub;        /* a stand-in: a dispatch succeeds, and no kernel ran */
-  bool has_disk_cache; /* the cache on disk has files of it */
-  bool imports_host_memory; /* vyre_buffer_import takes it, though dispatches
-                               do not bind it where it is */
-  const char *details; /* for people: lines of "what: ...", such as limits and
-                           features of its API. NULL: none; the device's */
+  uint32_t max_workgroup[3];          /* maximum workgroup size in x, y and z */
+  uint32_t max_workgroup_invocations; /* maximum of x * y * z */
+  uint64_t max_shared_bytes;          /* maximum shared memory of a workgroup */
+  uint64_t max_buffer_bytes;          /* maximum size of one buffer */
+  /* Alignment of host memory that is used without a copy; 1: any. */
+  uint64_t host_alignment;
+  bool borrows_host_memory; /* dispatches use host memory directly */
+  bool has_device_time;     /* vyre_timing.device_ns is measured */
+  /* Supports vyre_check_options, and counts fuel in every loop iteration. */
+  bool has_checks;
+  bool has_print; /* supports print(...) in kernels */
+  bool has_f64;   /* supports f64 */
+  bool has_u64;   /* supports u64 and i64 */
+  /* Supports all atomics on u64 and i64. Without it, only atomic_add with an
+   * unused result is accepted. */
+  bool has_atomics64;
+  /* One entry per operation; owned by the device. */
+  const vyre_float_op_info *float_ops;
+  size_t float_op_count; /* entries of `float_ops` */
+  bool is_stub;          /* dispatches succeed without running the kernel */
+  bool has_disk_cache;   /* compiled code can be stored in the disk cache */
+  /* vyre_buffer_import works, although dispatches do not use host memory
+   * directly. */
+  bool imports_host_memory;
+  /* More limits and features, one "name: value" per line, for display; owned
+   * by the device; may be NULL. */
+  const char *details;
 } vyre_device_caps;
 
+/** Size of vyre_device_info.name, with the terminator. */
 enum { VYRE_DEVICE_NAME = 48 };
 
-/** A device that is there, or a backend that has none and why. Texts that are
- *  pointers are static storage. */
+/** Device that can be opened, or a backend without a device and the reason.
+ *  Pointers refer to static storage. */
 typedef struct vyre_device_info {
-  char name
-      [VYRE_DEVICE_NAME];  /* opens it: "ref", "vulkan:1"; the same as long as
-                                  the machine is */
-  const char *backend;     /* "ref" */
-  uint32_t index;          /* among those of its backend */
-  bool is_available;       /* else `note` says what was looked for */
-  const char *description; /* "interpreter", the maker's name of the device */
-  const char *driver;      /* and its version; part of the cache's key */
-  const char *note; /* for people: what it is good for; why it is missing,
-                              and what to install */
-  const char *fix;  /* what to do about what `note` says; "": nothing */
+  /* Name to open the device with: "ref", "vulkan:1". Stable while the
+   * hardware and its drivers do not change. */
+  char name[VYRE_DEVICE_NAME];
+  const char *backend; /* "ref" */
+  uint32_t index;      /* index among the devices of the backend */
+  bool is_available;   /* false: `note` states what is missing */
+  /* "interpreter", or the product name of the device. */
+  const char *description;
+  const char *driver; /* driver and its version; part of the cache key */
+  /* Purpose of the device, or the reason why it is not available. */
+  const char *note;
+  /* Instruction that makes it available; "" if none is needed. */
+  const char *fix;
 } vyre_device_info;
 
-/** What can be chosen of a backend's devices when they are opened: in
- *  vyre_context_options.backend_options, or $VYRE_OPTIONS, "BACKEND.NAME=NUMBER",
- *  or "=auto", which is as if it were not there. Texts are static storage. */
+/** Option of a backend, read when one of its devices is opened. Set it with
+ *  vyre_context_options.backend_options or $VYRE_OPTIONS, as
+ *  "BACKEND.NAME=NUMBER". "BACKEND.NAME=auto" selects the default. Strings are
+ *  static storage. */
 typedef struct vyre_device_option {
   const char *name;  /* "threads" */
-  uint64_t min, max; /* numbers that it takes */
-  const char *help;  /* for people */
+  uint64_t min, max; /* range of valid values */
+  const char *help;  /* description */
 } vyre_device_option;
 
 VYRE_BEGIN
 
-/** Opens a device: "auto" takes the best there is, a name takes that one or fails,
- *  "name:index" one of several of a backend. "cpu" compiles for this machine.
- *  "ref", the reference, is an interpreter: always available, and slow. What
- *  "auto" takes does not change while the process lives.
+/** Opens a device. @p name is "auto" for the best available device, a backend
+ *  ("cpu", "vulkan", "ref"), or "backend:index" for one of several. "cpu"
+ *  compiles for the host CPU. "ref" is the reference interpreter: always
+ *  available, and slow. The choice of "auto" does not change during the life
+ *  of the process.
  *
- *  "auto" falls back to "ref" if nothing better can be used, for instance if
- *  "cpu" finds no LLVM 19 to compile with. A program that depends on speed finds
- *  out in one of three ways: vyre_device_name and vyre_device_selection_reason say what was
- *  chosen and why; on success the message of @p st says the same; and the option
- *  "ref.fallback=0" (vyre_context_options.backend_options, $VYRE_OPTIONS) makes
- *  "auto" fail instead.
- *  @p context may be NULL: the process's own.
- *  Ownership: on VYRE_OK the caller owns *out (vyre_device_release). On failure
- *             *out is NULL. Retains the context.
+ *  "auto" falls back to "ref" if no other device can be used, for example if
+ *  "cpu" finds no LLVM 19. A program that depends on speed can detect this in
+ *  three ways. vyre_device_name and vyre_device_selection_reason return the
+ *  choice and its reason. On success the message of @p st states both. The
+ *  option "ref.fallback=0" makes "auto" fail instead.
+ *
+ *  @p context may be NULL for the default context.
+ *  Ownership: on VYRE_OK the caller owns *out (vyre_device_release). On
+ *             failure *out is NULL. Retains the context.
  *  Lifetime:  @p name is borrowed for the call.
- *  Threads:   safe.          Blocks: on the allocator and the device's driver.
- *  Errors:    VYRE_UNSUPPORTED_FEATURE (device_unavailable) for a name that is
- *             not there, and for "auto" if only "ref" is left and may not be
- *             taken; VYRE_OUT_OF_MEMORY; those of vyre_context_create. */
+ *  Threads:   safe.
+ *  Blocks:    on the allocator and the driver of the device.
+ *  Errors:    VYRE_UNSUPPORTED_FEATURE (device_unavailable) if the device does
+ *             not exist, or for "auto" if only "ref" is left and
+ *             "ref.fallback" is 0; VYRE_OUT_OF_MEMORY; those of
+ *             vyre_context_create. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_device_open(vyre_context *context,
                                                    const char *name,
                                                    vyre_device **out,
                                                    vyre_status *st);
 
-/** Loads what the device @p name needs to compile and run, as far as that can be
- *  without opening it: for "cpu", LLVM. No thread is started, so that a process
- *  that is about to fork() can have its children find it loaded. It stays until
- *  the process ends. A device that needs nothing is fine as it is.
- *  @p context may be NULL: the process's own.
- *  Ownership: borrows all.  Threads: safe.  Blocks: on files.
- *  Errors:    VYRE_UNSUPPORTED_FEATURE (device_unavailable) for a name, or a
- *             library, that is not there; those of vyre_context_create. */
+/** Loads the libraries that device @p name needs, without opening it: LLVM for
+ *  "cpu". Starts no thread, so a process can call it before fork() and share
+ *  the loaded libraries with its children. They stay loaded until the process
+ *  exits. Succeeds for devices that need no library. @p context may be NULL
+ *  for the default context.
+ *  Ownership: borrows all arguments.
+ *  Threads:   safe.
+ *  Blocks:    on files.
+ *  Errors:    VYRE_UNSUPPORTED_FEATURE (device_unavailable) if the device or a
+ *             library does not exist; those of vyre_context_create. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_device_preload(vyre_context *context,
                                                       const char *name,
                                                       vyre_status *st);
 
-/** Keeps a device: one more vyre_device_release is due. Returns it.
+/** Adds a reference, which needs one more vyre_device_release. Returns @p
+ *  device.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API vyre_device *vyre_device_retain(vyre_device *device);
 
-/** Lets go of a device; the last one closes it. Pipelines and fences keep
- *  theirs; resident buffers do not, and end with it. NULL is fine.
- *  Threads: safe.  Blocks: until work that was submitted is over.
- *  Errors: none. */
+/** Drops a reference. The last release closes the device and frees its
+ *  buffers. Pipelines and fences hold a reference to their device; device
+ *  buffers do not. Accepts NULL.
+ *  Threads:   safe.
+ *  Blocks:    until submitted work has finished.
+ *  Errors:    none. */
 VYRE_API void vyre_device_release(vyre_device *device);
 
-/** The name that opens this device ("ref"), also if "auto" chose it. The
- *  device's.  Threads: safe.  Blocks: never.  Errors: none. */
+/** Returns the name that opens this device ("ref"), even if "auto" chose it.
+ *  Owned by the device.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API const char *vyre_device_name(const vyre_device *device);
 
-/** Returns why this device was opened: "asked for by name", with the number of
- *  devices if the name stands for the first of several, or the reason for the
- *  choice of "auto", such as "auto: 'cpu' has no LLVM 19 to compile with;
- *  apt-get install libllvm19". The device's.
+/** Returns the reason why this device was opened: "asked for by name", with
+ *  the number of devices if the name stands for the first of several; or the
+ *  reason for the choice of "auto", such as "auto: 'cpu' has no LLVM 19 to
+ *  compile with; apt-get install libllvm19". Owned by the device.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API const char *vyre_device_selection_reason(const vyre_device *device);
 
-/** What it can do; the device's.
+/** Returns the capabilities and limits of @p device. Owned by the device.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API const vyre_device_caps *vyre_device_get_caps(
     const vyre_device *device);
 
-/** A number of its own in this process; the owner of its resident buffers. From
- *  1, never used again.  Threads: safe.  Blocks: never.  Errors: none. */
+/** Returns a number that identifies the device in this process, and is the
+ *  owner of its buffers. Starts at 1 and is never reused.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API uint64_t vyre_device_id(const vyre_device *device);
 
-/** Whether it is lost: all it is asked fails with VYRE_DEVICE_LOST, until it is
- *  opened anew.  Threads: safe.  Blocks: never.  Errors: none. */
+/** Returns true when the device is lost. All operations on it then fail with
+ *  VYRE_DEVICE_LOST until it is opened again.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API bool vyre_device_is_lost(const vyre_device *device);
 
-/** Tests every operation on floats now: a million edges and random numbers
- *  each, against exact arithmetic. A device that is not exact by definition is
- *  tested when it is opened first, and vyre_device_get_caps has the result;
- *  this does it again and changes nothing. The first @p room classes are put to
- *  @p out; *count says how many there are.
- *  Ownership: borrows all.  Threads: safe.  Blocks: until it is over: a second.
- *  Errors:    VYRE_INVALID_ARGUMENT for a NULL; VYRE_UNSUPPORTED_FEATURE if an
- *             operation is wrong in every form; those of compiling and
- *             dispatching. */
+/** Tests every floating-point operation against exact arithmetic, with a
+ *  million edge cases and random inputs each. A device that is not exact by
+ *  definition is probed when it is opened for the first time, and
+ *  vyre_device_get_caps has the results. This function repeats the probe and
+ *  does not change them. Stores the first @p capacity results in @p out and the
+ *  number of all results in *count.
+ *  Ownership: borrows all arguments.
+ *  Threads:   safe.
+ *  Blocks:    for about a second.
+ *  Errors:    VYRE_INVALID_ARGUMENT for a NULL argument;
+ *             VYRE_UNSUPPORTED_FEATURE if an operation is wrong in every float
+ *             mode; those of vyre_pipeline_compile and vyre_dispatch. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_device_probe(vyre_device *device,
                                                     vyre_float_op_info *out,
-                                                    size_t room, size_t *count,
+                                                    size_t capacity,
+                                                    size_t *count,
                                                     vyre_status *st);
 
-/** Describes device @p index of all there are, best first, and after them the
- *  backends without one. False beyond the last.
- *  Ownership: fills *out.  Threads: safe.
- *  Blocks: on drivers, the first time.  Errors: none. */
+/** Fills *out with entry @p index of the device list: available devices, best
+ *  first, then backends without a device. Returns false after the last entry.
+ *  Ownership: fills *out.
+ *  Threads:   safe.
+ *  Blocks:    on drivers, in the first call.
+ *  Errors:    none. */
 VYRE_API bool vyre_device_info_at(size_t index, vyre_device_info *out);
 
-/** Describes option @p index of backend @p backend ("cpu"). False beyond the last,
- *  and for a backend that is none.
- *  Ownership: fills *out.  Threads: safe.  Blocks: never.  Errors: none. */
+/** Fills *out with option @p index of @p backend ("cpu"). Returns false after
+ *  the last option and for an unknown backend.
+ *  Ownership: fills *out.
+ *  Threads:   safe.
+ *  Blocks:    never.
+ *  Errors:    none. */
 VYRE_API bool vyre_device_option_at(const char *backend, size_t index,
                                     vyre_device_option *out);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /** @file vyre/diagnostic.h
- *  What is wrong with a kernel, where, and what to do about it. */
+ *  Diagnostics: errors in kernels with their position and a fix, and the rules
+ *  of the language behind them. */
 #ifndef VYRE_DIAGNOSTIC_H
 #define VYRE_DIAGNOSTIC_H
 
@@ -12,58 +13,64 @@
 #include "vyre/memory.h"
 #include "vyre/writer.h"
 
-/** One finding. Lines and columns count from 1; 0 means that there is no source
- *  (a program made by functions). Columns count bytes. */
+/** One error in a kernel. Lines and columns start at 1; 0 means that the
+ *  program has no source text. Columns count bytes. */
 typedef struct vyre_diagnostic {
-  const char *rule; /* "V012": vyre_rule_find explains it; static storage */
-  uint32_t line, column;
-  uint32_t length; /* bytes from the column on; at least 1 */
-  const char *message;
-  const char *fix;
-  const char *note; /* what a second place says ("declared here"), or NULL */
-  uint32_t note_line, note_column;
+  const char *rule; /* "V012"; vyre_rule_find explains it; static storage */
+  uint32_t line, column; /* start of the marked source text */
+  uint32_t length;       /* bytes of the marked source text; at least 1 */
+  const char *message;   /* description of the error */
+  const char *fix;       /* instruction that resolves it */
+  /* Description of a second position ("declared here"), or NULL. */
+  const char *note;
+  uint32_t note_line, note_column; /* second position */
 } vyre_diagnostic;
 
-/** Findings of one file in the order of their places. Zeroed, it is empty, ready
- *  for use and takes the C library's heap. After 20 findings the rest are only
- *  counted.
- *  Threads: compatible. */
+/** Diagnostics of one file, sorted by position. After 20 diagnostics the rest
+ *  is only counted. A zeroed struct is empty, ready for use and allocates from
+ *  the C heap.
+ *  Threads:   compatible. */
 typedef struct vyre_diagnostics {
-  vyre_arena arena; /* holds the items and their texts */
-  vyre_diagnostic *items;
-  size_t count, capacity;
-  size_t dropped; /* findings that were not kept */
+  vyre_arena arena;       /* memory of the items and their strings */
+  vyre_diagnostic *items; /* diagnostics */
+  size_t count, capacity; /* used and allocated entries of `items` */
+  size_t dropped;         /* diagnostics that were only counted */
 } vyre_diagnostics;
 
-/** A rule of the language, or what a check of a run may find. Static storage. */
+/** Rule of the language, or kind of finding of a checked run. Static storage.
+ */
 typedef struct vyre_rule {
-  const char *id;           /* "V012"; "race", as vyre_finding_name has it */
+  const char *id;           /* "V012", or "race" as in vyre_finding_name */
   const char *title;        /* one line */
-  const char *explanation;  /* a paragraph */
-  const char *bad_example;  /* a file that breaks it, and no other rule */
-  const char *good_example; /* one that just does not */
+  const char *explanation;  /* one paragraph */
+  const char *bad_example;  /* source that breaks this rule and no other */
+  const char *good_example; /* similar source that does not */
 } vyre_rule;
 
 VYRE_BEGIN
 
-/** Frees all findings. NULL or zeroed is fine; may be used again afterwards.
+/** Frees all diagnostics. The struct can be used again. Accepts NULL and a
+ *  zeroed struct.
  *  Threads: compatible.  Blocks: never.  Errors: none. */
 VYRE_API void vyre_diagnostics_deinit(vyre_diagnostics *diagnostics);
 
-/** Prints the findings as people like them: file:line:column, the source line
- *  with a caret below, the fix, the rule. @p source may be NULL.
- *  Returns false if @p writer refused.
- *  Threads: safe.  Blocks: on the writer. */
+/** Prints the diagnostics with file:line:column, the source line and a caret,
+ *  the fix and the rule. @p source may be NULL. Returns false if @p writer
+ *  fails.
+ *  Threads:   safe.
+ *  Blocks:    on the writer.
+ *  Errors:    none. */
 VYRE_API bool vyre_diagnostics_print(const vyre_diagnostics *diagnostics,
                                      const char *file, const char *source,
                                      size_t source_length, vyre_writer writer);
 
-/** The rule with that id ("V012", "race"; its first letter in either case), or
- *  NULL.
+/** Returns the rule with this id ("V012", "race"), or NULL. The first letter
+ *  can be in either case.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API const vyre_rule *vyre_rule_find(const char *id);
 
-/** All rules in the order of their ids, then the findings of checks.
+/** Returns all rules, sorted by id, followed by the kinds of findings. Stores
+ *  their number in *count.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API const vyre_rule *vyre_rules(size_t *count);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /** @file vyre/dispatch.h
- *  Running a pipeline once, and checking what it does.
+ *  Dispatches: run a pipeline, wait for it or submit it with a fence, and
+ *  check memory accesses and races while it runs.
  *
  *      vyre_input inputs[] = {vyre_input_bytes(x, sizeof x),
  *                             vyre_input_bytes(y, sizeof y),
@@ -8,8 +9,7 @@
  *      vyre_output outputs[] = {vyre_output_bytes(y, sizeof y)};
  *      vyre_dispatch_desc desc = {.inputs = inputs, .input_count = 3,
  *                                 .outputs = outputs, .output_count = 1};
- *      vyre_code code = vyre_dispatch(pipeline, &desc, &st);
- */
+ *      vyre_code code = vyre_dispatch(pipeline, &desc, &st); */
 #ifndef VYRE_DISPATCH_H
 #define VYRE_DISPATCH_H
 
@@ -25,82 +25,90 @@
 #include "vyre/status.h"
 #include "vyre/writer.h"
 
-/** What a dispatch reads: bytes of the host, or of a resident buffer. */
+/** Input of a dispatch: host memory or a range of a device buffer. */
 typedef struct vyre_input {
-  const void *data;   /* host bytes; no alignment is needed */
-  size_t size;        /* of them; resident: 0 means up to its end */
-  vyre_buffer buffer; /* instead of data, if not zeroed */
-  uint64_t offset;    /* in the resident buffer; a multiple of the element */
+  const void *data;   /* host memory, of any alignment */
+  size_t size;        /* bytes; for a device buffer, 0 means up to its end */
+  vyre_buffer buffer; /* device buffer instead of `data`, if not zeroed */
+  /* Start in the device buffer; a multiple of the element size. */
+  uint64_t offset;
 } vyre_input;
 
-/** Memory for one output that is kept from dispatch to dispatch: it grows when
- *  it must and never shrinks. Zeroed, it is empty and takes the C library's
- *  heap. Threads: compatible. */
+/** Host memory for one output, reused between dispatches. It grows on demand
+ *  and never shrinks. A zeroed struct is empty and allocates from the C heap.
+ *  Threads:   compatible. */
 typedef struct vyre_host_buffer {
-  void *data;
-  size_t size;     /* bytes of the last result */
-  size_t capacity; /* bytes there are */
-  vyre_allocator allocator;
-  size_t lead; /* bytes before data that were allocated with it, so that data is
-                  aligned for the device; 0 for memory of your own */
-  uint64_t device; /* whose dispatch allocated it, and counts its capacity; 0
-                      for memory of your own */
+  void *data;               /* first byte of the result */
+  size_t size;              /* bytes of the last result */
+  size_t capacity;          /* bytes allocated from `data` on */
+  vyre_allocator allocator; /* source of the memory */
+  /* Bytes allocated in front of `data` to align it for the device; 0 for
+   * memory that the caller provides. */
+  size_t lead;
+  /* Id of the device that allocated the memory and counts it; 0 for memory
+   * that the caller provides. */
+  uint64_t device;
 } vyre_host_buffer;
 
-/** Where an output goes: exactly one of these.
- *    data, size      the caller's memory
- *    slot            a slot; size only for outputs that are sized at run time
- *    resident        a resident buffer, in place
- *    kept            a new resident buffer of `size`: the handle is put there */
+/** Destination of one output. Set exactly one of
+ *  - data and size: memory of the caller;
+ *  - host_buffer: a host buffer; `size` only for outputs that are sized at run
+ *    time;
+ *  - buffer: an existing device buffer, written in place;
+ *  - new_buffer: a new device buffer of `size` bytes; its handle is stored
+ *    there. */
 typedef struct vyre_output {
-  void *data; /* no alignment is needed */
-  size_t size;
-  vyre_host_buffer *host_buffer;
-  vyre_buffer buffer;
-  uint64_t offset; /* in the resident buffer */
-  vyre_buffer *new_buffer;
+  void *data;                    /* memory of the caller, of any alignment */
+  size_t size;                   /* bytes */
+  vyre_host_buffer *host_buffer; /* host buffer */
+  vyre_buffer buffer;            /* device buffer, if not zeroed */
+  uint64_t offset;               /* start in the device buffer */
+  vyre_buffer *new_buffer; /* receives the handle of a new device buffer */
 } vyre_output;
 
-/** Ways to say them, for those who do not write {.data = x, .size = n}.
+/** Return an input or output of one kind, for code without designated
+ *  initialisers.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 static inline vyre_input vyre_input_bytes(const void *data, size_t size) {
-  vyre_input made = {data, size, {0, 0}, 0};
-  return made;
+  vyre_input result = {data, size, {0, 0}, 0};
+  return result;
 }
 static inline vyre_input vyre_input_buffer(vyre_buffer buffer) {
-  vyre_input made = {NULL, 0, {buffer.owner, buffer.id}, 0};
-  return made;
+  vyre_input result = {NULL, 0, {buffer.owner, buffer.id}, 0};
+  return result;
 }
 static inline vyre_output vyre_output_bytes(void *data, size_t size) {
-  vyre_output made = {data, size, NULL, {0, 0}, 0, NULL};
-  return made;
+  vyre_output result = {data, size, NULL, {0, 0}, 0, NULL};
+  return result;
 }
-static inline vyre_output vyre_output_host_buffer(vyre_host_buffer *slot,
+static inline vyre_output vyre_output_host_buffer(vyre_host_buffer *host_buffer,
                                                   size_t size) {
-  vyre_output made = {NULL, size, slot, {0, 0}, 0, NULL};
-  return made;
+  vyre_output result = {NULL, size, host_buffer, {0, 0}, 0, NULL};
+  return result;
 }
 static inline vyre_output vyre_output_buffer(vyre_buffer buffer) {
-  vyre_output made = {NULL, 0, NULL, {buffer.owner, buffer.id}, 0, NULL};
-  return made;
+  vyre_output result = {NULL, 0, NULL, {buffer.owner, buffer.id}, 0, NULL};
+  return result;
 }
-static inline vyre_output vyre_output_new_buffer(vyre_buffer *kept,
+static inline vyre_output vyre_output_new_buffer(vyre_buffer *new_buffer,
                                                  size_t size) {
-  vyre_output made = {NULL, size, NULL, {0, 0}, 0, kept};
-  return made;
+  vyre_output result = {NULL, size, NULL, {0, 0}, 0, new_buffer};
+  return result;
 }
 
-/** How long it took. What was not measured is absent, never 0. */
+/** Time that a dispatch took. A value that was not measured is absent, not 0.
+ */
 typedef struct vyre_timing {
-  uint64_t wall_ns; /* from the call to the result */
-  bool has_device, has_enqueue, has_wait;
-  uint64_t device_ns;  /* of the device's own clock */
-  uint64_t enqueue_ns; /* from the call to the launch: checks, work that was
-                          submitted before, memory */
-  uint64_t wait_ns;    /* from the launch to the result */
+  uint64_t wall_ns;                       /* from the call to the result */
+  bool has_device, has_enqueue, has_wait; /* the value below is present */
+  uint64_t device_ns; /* run time by the clock of the device */
+  /* From the call to the launch: checks, waits for earlier work, memory
+   * allocation. */
+  uint64_t enqueue_ns;
+  uint64_t wait_ns; /* from the launch to the result */
 } vyre_timing;
 
-/** Why bytes were copied: X(enumerator, name). */
+/** Reasons for a copy: X(enumerator, name). */
 #define VYRE_COPY_MAP(X)                    \
   X(VYRE_COPY_NONE, "none")                 \
   X(VYRE_COPY_OWNED, "owned_input")         \
@@ -108,255 +116,289 @@ typedef struct vyre_timing {
   X(VYRE_COPY_ALIGNMENT, "alignment")       \
   X(VYRE_COPY_DEVICE_MEMORY, "device_memory")
 
+/** Reason for a copy. */
 typedef enum vyre_copy_reason {
 #define VYRE_X2(name, text) name,
   VYRE_COPY_MAP(VYRE_X2) VYRE_COPY_COUNT
 #undef VYRE_X2
 } vyre_copy_reason;
 
-/** What became of the bytes of a dispatch. Zero bytes that outputs begin with
- *  are no copy. */
+/** Bytes that a dispatch bound and copied. Zero-filling an output is not a
+ *  copy. */
 typedef struct vyre_copy_report {
-  uint64_t borrowed_bytes;      /* bound where they are: host memory */
-  uint64_t device_buffer_bytes; /* on the device already */
-  uint64_t mapped_bytes; /* of these, memory of the caller that it maps */
-  uint64_t copied_bytes;
-  uint32_t copies;          /* how many bindings were copied */
-  const char *first_copied; /* name of the first; the program's. NULL: none */
-  vyre_copy_reason first_reason; /* and why */
+  uint64_t borrowed_bytes;      /* host memory that was used directly */
+  uint64_t device_buffer_bytes; /* memory of device buffers */
+  /* Part of device_buffer_bytes that is imported host memory. */
+  uint64_t mapped_bytes;
+  uint64_t copied_bytes; /* host memory that was copied */
+  uint32_t copies;       /* number of bindings that were copied */
+  /* Name of the first one; owned by the program; NULL if none. */
+  const char *first_copied;
+  vyre_copy_reason first_reason; /* reason for the first copy */
 } vyre_copy_report;
 
-/** What became of output slots. Sums, over all that it was passed to. */
+/** Statistics of host buffers, accumulated over all dispatches that receive
+ *  this struct. */
 typedef struct vyre_output_stats {
-  uint64_t slots, reused, moved, appended;
-  uint64_t incoming_bytes, copied_bytes, moved_bytes, appended_bytes;
-  uint64_t retained_capacity_bytes;
+  uint64_t slots;          /* host buffers that were filled. Of these: */
+  uint64_t reused;         /* buffers whose memory was large enough */
+  uint64_t moved;          /* buffers that got new memory */
+  uint64_t appended;       /* buffers that were empty and got memory */
+  uint64_t incoming_bytes; /* bytes of all results */
+  uint64_t copied_bytes;   /* bytes copied by vyre_host_buffers_replace */
+  uint64_t moved_bytes;    /* bytes of `moved` buffers */
+  uint64_t appended_bytes; /* bytes of `appended` buffers */
+  uint64_t retained_capacity_bytes; /* capacity of the filled host buffers */
 } vyre_output_stats;
 
-/** What to look for while the kernel runs; all of it makes the run slower.
- *  Zeroed: nothing. */
+/** Checks to run with the kernel. Every check makes the dispatch slower.
+ *  Zeroed: no checks. */
 typedef struct vyre_check_options {
-  bool out_of_bounds;
-  bool races;
-  uint32_t schedules; /* further runs in other orders, to see whether an output
-                         depends on the order; 0: none */
-  uint64_t seed;      /* of those orders */
+  bool out_of_bounds; /* report accesses outside buffers */
+  bool races;         /* report data races */
+  /* Additional runs in other invocation orders, to find outputs that depend
+   * on the order; 0: none. */
+  uint32_t schedules;
+  uint64_t seed; /* seed of these orders */
 } vyre_check_options;
 
-/** What a check can find: X(enumerator, name). */
+/** Kinds of findings: X(enumerator, name). */
 #define VYRE_FINDING_MAP(X)                      \
   X(VYRE_FINDING_OUT_OF_BOUNDS, "out_of_bounds") \
   X(VYRE_FINDING_RACE, "race")                   \
   X(VYRE_FINDING_ORDER_DEPENDENCE, "order_dependence")
 
+/** Kind of a finding. */
 typedef enum vyre_finding_kind {
 #define VYRE_X2(name, text) name,
   VYRE_FINDING_MAP(VYRE_X2) VYRE_FINDING_COUNT
 #undef VYRE_X2
 } vyre_finding_kind;
 
-/** One fault, told once for each pair of places, with its first occurrence. Lines
- *  and columns count from 1; 0 means that there is no source or no such place. */
+/** Fault in a kernel, found by a checked run. Every pair of source positions
+ *  is reported once, with its first occurrence. Lines and columns start at 1;
+ *  0 stands for a program without source or a missing second position. */
 typedef struct vyre_finding {
-  vyre_finding_kind kind;
-  uint32_t line, column;
-  uint32_t other_line, other_column; /* race: the access that came before */
-  const char *buffer; /* order dependence: the output that differs */
-  uint64_t index;     /* of the element; its absolute value if below 0 */
-  bool index_is_negative;
+  vyre_finding_kind kind;            /* kind of the fault */
+  uint32_t line, column;             /* position of the access */
+  uint32_t other_line, other_column; /* race: position of the earlier access */
+  /* Buffer accessed; order dependence: output that differs. */
+  const char *buffer;
+  uint64_t index; /* element index, as an absolute value if it is negative */
+  bool index_is_negative;       /* the index is below 0 */
   uint32_t length;              /* elements of the buffer */
-  uint32_t invocation[3];       /* global id */
-  uint32_t other_invocation[3]; /* race */
-  bool in_workgroup;   /* race: both are in one workgroup: a barrier would do */
-  uint64_t count;      /* how often it was seen */
+  uint32_t invocation[3];       /* global id of the invocation */
+  uint32_t other_invocation[3]; /* race: global id of the other invocation */
+  /* Race: both are in one workgroup, so that a barrier can order them. */
+  bool in_workgroup;
+  uint64_t count;      /* number of occurrences */
   const char *message; /* one sentence */
-  const char *fix;     /* what to do */
+  const char *fix;     /* instruction that resolves the fault */
 } vyre_finding;
 
-/** What a check found, in the order it was seen. Zeroed, it is empty, ready for
- *  use and takes the C library's heap. Every dispatch begins it anew.
- *  Threads: compatible. */
+/** Findings of a checked run, in order of occurrence. Every dispatch clears
+ *  the report first. A zeroed struct is empty, ready for use and allocates
+ *  from the C heap.
+ *  Threads:   compatible. */
 typedef struct vyre_check_report {
-  vyre_arena arena; /* holds the findings and their texts */
-  vyre_finding *findings;
-  size_t count, capacity;
-  size_t dropped;     /* findings beyond the first 100 */
-  uint32_t schedules; /* runs that were compared with the first one: fewer than
-                         asked for if one of them differed, which says enough */
+  vyre_arena arena;       /* memory of the findings and their strings */
+  vyre_finding *findings; /* findings */
+  size_t count, capacity; /* used and allocated entries of `findings` */
+  size_t dropped;         /* findings beyond the first 100 */
+  /* Additional runs that were compared with the first one; the checker stops
+   * at the first difference. */
+  uint32_t schedules;
 } vyre_check_report;
 
-/** How far a dispatch has come: zeroed, and asked by vyre_progress_read while it
- *  runs. It costs a little where it is asked for, and nothing elsewhere.
- *  Threads: safe for who reads it; one dispatch at a time writes it. */
+/** Progress of a running dispatch. Zero the struct, pass it to a dispatch, and
+ *  read it with vyre_progress_read while the dispatch runs.
+ *  Threads:   safe to read; only one dispatch at a time may write it. */
 typedef struct vyre_progress {
-  uint64_t completed, total; /* the library's: others change them meanwhile */
+  uint64_t completed, total; /* private: updated concurrently by the library */
 } vyre_progress;
 
-/** One run. Zeroed: no bindings, everything else by default. */
+/** Description of one dispatch. Zeroed: no bindings, and the default for
+ *  everything else. */
 typedef struct vyre_dispatch_desc {
-  const vyre_input *inputs; /* in input order of the binding plan */
-  size_t input_count;
-  const vyre_output *outputs; /* in output order */
-  size_t output_count;
-  uint32_t grid[3]; /* workgroups; all 0: inferred along x, and an error
-                       (grid_required) if the workgroup has more axes. An axis
-                       of 0 together with others counts as 1 */
-  const vyre_compile_options *variant; /* one that was prepared; NULL: as
-                                          compiled */
-  bool is_borrowed;       /* inputs stay unchanged until the fence: they need
-                              not be copied when the work is submitted */
-  bool has_fresh_outputs; /* slots take new memory, once all is checked, and
-                              free what they had */
-  bool require_zero_copy; /* fail rather than copy */
-  bool has_repeat_count;  /* else 1 */
-  uint32_t repeat_count;  /* launches back to back on the same buffers; 0 is an
-                              error */
-  uint64_t
-      max_loop_iterations; /* of all loops of an invocation together; 0: 2^32-1.
-                              A limit has the same outcome on every device,
-                              unless a loop exceeds what the driver can run. A
-                              compiled kernel that is proven to need at most
-                              2^20 iterations does not count them: a limit below
-                              its bound needs code that does
-                              (vyre_compile_options.counts_iterations). Devices
-                              other than "ref" count at most 2^32-1: they refuse
-                              a larger limit (not_supported), unless the kernel
-                              is proven to need at most 2^32-1 */
-  uint64_t timeout_ns;     /* 0: none. Of its launches together, from the first
-                              one on: what it waits for before does not count */
-  uint64_t max_output_bytes; /* of all outputs that come back; 0: no limit */
-  const char *profile; /* names of your own for this kind of run and for */
-  const char *label;   /* this one, in the trace; NULL: none */
-  vyre_writer print;   /* for print(...); without one nothing is printed */
-  vyre_check_options check;
-  vyre_check_report
-      *report; /* where findings go; needed if check asks for any */
+  const vyre_input *inputs;   /* in input order of the binding plan */
+  size_t input_count;         /* entries of `inputs` */
+  const vyre_output *outputs; /* in output order of the binding plan */
+  size_t output_count;        /* entries of `outputs` */
+  /* Number of workgroups. All 0: computed along x (vyre_dispatch_grid),
+   * which needs a one-dimensional workgroup. A single 0 counts as 1. */
+  uint32_t grid[3];
+  /* Variant to run, added with vyre_pipeline_add_variant; NULL: as compiled. */
+  const vyre_compile_options *variant;
+  /* Inputs do not change until the fence signals, so they need not be copied
+   * on submission. */
+  bool is_borrowed;
+  /* Host buffers get new memory after all checks; their old memory is freed. */
+  bool has_fresh_outputs;
+  bool require_zero_copy; /* fail instead of copying */
+  bool has_repeat_count;  /* `repeat_count` is set; otherwise 1 */
+  /* Launches back to back on the same buffers; must not be 0. */
+  uint32_t repeat_count;
+  /* Fuel: maximum iterations of all loops of one invocation; 0: 2^32-1. The
+   * outcome is the same on every device, unless a loop exceeds what the
+   * driver can run. Compiled code does not count iterations if the kernel is
+   * proven to need at most 2^20. A limit below the proven number needs
+   * vyre_compile_options.counts_iterations. Devices other than "ref" support
+   * at most 2^32-1. */
+  uint64_t max_loop_iterations;
+  /* Maximum time of all launches together, from the first launch on; waits
+   * before it do not count; 0: none. */
+  uint64_t timeout_ns;
+  uint64_t max_output_bytes; /* maximum size of all outputs together; 0: none */
+  /* Name of this kind of dispatch in the trace; may be NULL. */
+  const char *profile;
+  const char *label; /* name of this dispatch in the trace; may be NULL */
+  vyre_writer print; /* output of print(...); zeroed: discarded */
+  vyre_check_options check;  /* checks to run */
+  vyre_check_report *report; /* receives findings; required if `check` is set */
 
-  /* What comes back, where not NULL; valid when the work is over. */
-  vyre_timing *timing;
-  vyre_copy_report *copies;
-  vyre_output_stats *output_stats;
-  vyre_code *result; /* of this item. VYRE_UNKNOWN: it was not reached */
+  /* Results; each may be NULL. Valid when the dispatch has finished. */
+  vyre_timing *timing;             /* time taken */
+  vyre_copy_report *copies;        /* bytes bound and copied */
+  vyre_output_stats *output_stats; /* host buffer statistics; added to */
+  vyre_code *result; /* result of this item; VYRE_UNKNOWN if it did not run */
 
-  /* What it tells meanwhile; must live until the work is over. NULL: nothing */
+  /* Progress, updated while the dispatch runs; may be NULL; must live until
+   * the dispatch has finished. */
   vyre_progress *progress;
 } vyre_dispatch_desc;
 
 VYRE_BEGIN
 
-/** Runs @p pipeline once and waits for it: on the calling thread where the
- *  device has no queue of its own.
+/** Runs @p pipeline once and waits for it. A device without a queue runs it on
+ *  the calling thread.
  *
- *  Outputs begin as zero, input_outputs as their input; what the kernel does not
- *  write stays so. A buffer with a declared count takes exactly its bytes; an
- *  output that is sized at run time has the size of the memory given. The input
- *  and the output of an input_output may be the same pointer; nothing else may
- *  overlap unless all of it is only read.
- *  Findings of a check are no failure: the report has them.
- *  Ownership: borrows everything.
- *  Lifetime:  the memory may be changed or freed when the call returns.
+ *  Outputs start as zero bytes and input_outputs as their input; elements that
+ *  the kernel does not write keep this value. A buffer with a declared count
+ *  takes exactly its bytes. An output that is sized at run time has the size
+ *  of the memory given. Input and output of an input_output may use the same
+ *  memory; other memory may only overlap if nothing writes it. Findings of a
+ *  check are not a failure; they go to the report.
+ *  Ownership: borrows all arguments.
+ *  Lifetime:  the memory can be changed or freed when the call returns.
  *  Threads:   safe; the report is compatible.
- *  Blocks:    until the run is over; with resident buffers, after all work that
- *             was submitted before (vyre_submit).
- *  Errors:    VYRE_INVALID_PROGRAM for inputs that do not fit the program (as
- *             vyre_binding_plan_validate), VYRE_INVALID_ARGUMENT
- *             (binding_mismatch) for outputs that do not, or memory that
- *             overlaps; VYRE_INVALID_ARGUMENT (grid_required) for a workgroup
- *             of two or three axes without a grid; VYRE_INVALID_ARGUMENT
- *             (grid_too_large) if an id would not fit in 32 bits;
- *             VYRE_INVALID_ARGUMENT (variant_not_compiled) for a variant, or a small
- *             max_loop_iterations, that the pipeline was not compiled for;
- *             VYRE_UNSUPPORTED_FEATURE (not_supported) for a max_loop_iterations
- *             that the device cannot count up to;
- *             VYRE_DISPATCH_FAILED: out_of_fuel, timed_out, writer_refused
- *             (outputs are then unspecified);
- *             VYRE_UNSUPPORTED_FEATURE (not_supported) for a check of races
- *             with more than 2^32-1 workgroups;
+ *  Blocks:    until the dispatch has finished; with device buffers, also until
+ *             all work submitted before has finished (vyre_submit).
+ *  Errors:    VYRE_INVALID_PROGRAM for inputs that do not fit the program
+ *             (vyre_binding_plan_validate). VYRE_INVALID_ARGUMENT:
+ *             binding_mismatch for outputs that do not fit or memory that
+ *             overlaps; grid_required for a workgroup of two or three
+ *             dimensions without a grid; grid_too_large if an id exceeds 32
+ *             bits; variant_not_compiled for a variant or a low
+ *             max_loop_iterations that the pipeline was not compiled for.
+ *             VYRE_DISPATCH_FAILED: out_of_fuel, timed_out, writer_refused;
+ *             outputs are unspecified then. VYRE_UNSUPPORTED_FEATURE
+ *             (not_supported) for a race check of more than 2^32-1 workgroups.
  *             VYRE_OUT_OF_MEMORY. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_dispatch(vyre_pipeline *pipeline,
                                                 const vyre_dispatch_desc *desc,
                                                 vyre_status *st);
 
-/** Runs one dispatch or more, the whole batch before the one wait. @p items are
- *  done in their order: a resident buffer that one writes the next may read;
- *  bytes of the host, slots and places for `kept` they must not share, unless
- *  all only read them. All are checked before the first runs. If one fails, those
- *  after it are not run; the status has the number `item`, its message says which
- *  ran, and each has its `result`.
+/** Submits a batch of dispatches of one pipeline. Every dispatch form uses
+ *  this function.
  *
- *  Work of a device that uses resident buffers is done in the order it was
- *  submitted in: without a fence, the call waits first for all that was submitted
- *  with one before (but not in a callback, on the device's own thread).
+ *  Items run in array order: an item can read a device buffer that an earlier
+ *  item wrote. Items must not share host memory, host buffers or new_buffer
+ *  destinations, unless all of them only read it. All items are checked before
+ *  the first one runs. If an item fails, later items do not run. The status
+ *  number `item` is its index, the message lists the items that ran, and each
+ *  item has its `result`.
  *
- *  With @p fence, the call returns when the work is submitted: inputs are then
- *  copied unless they are borrowed, and outputs must live until the fence says
- *  that it is over; slots, `kept` and what comes back are untouched until then.
- *  Without (NULL), it waits, and nothing is copied that the device can borrow.
- *  Ownership: borrows everything but resident buffers and the pipeline, which it
- *             keeps alive. On VYRE_OK the caller owns *fence
+ *  With @p fence, the call returns after submission. Inputs are copied first
+ *  unless they are borrowed. Outputs must live until the fence signals; the
+ *  library writes host buffers, new_buffer handles and results only then.
+ *  Without a fence (NULL), the call waits, and copies only what the device
+ *  cannot use directly.
+ *
+ *  Work on device buffers runs in submission order. A call without a fence
+ *  first waits for all work submitted with a fence, except in a fence
+ *  callback, which runs on a thread of the device.
+ *  Ownership: borrows all arguments, but retains device buffers and the
+ *             pipeline. On VYRE_OK the caller owns *fence
  *             (vyre_fence_release). On failure *fence is NULL.
- *  Lifetime:  @p items and the arrays they point to are read during the call
- *             only.
- *  Threads:   safe.   Blocks: without a fence, until it is over.
- *  Errors:    those of vyre_dispatch; with a fence those of the run come from
- *             vyre_fence_wait. */
+ *  Lifetime:  @p items and their arrays are read during the call only.
+ *  Threads:   safe.
+ *  Blocks:    without a fence, until the batch has finished.
+ *  Errors:    those of vyre_dispatch. With a fence, vyre_fence_wait reports
+ *             failures of the run. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_submit(vyre_pipeline *pipeline,
                                               const vyre_dispatch_desc *items,
                                               size_t item_count,
                                               vyre_fence **fence,
                                               vyre_status *st);
 
-/** Compiles @p program, runs it once and forgets it: what every other way must
- *  give the same bits as.
- *  All else as vyre_pipeline_compile and vyre_dispatch. */
+/** Compiles @p program, runs it once and releases the pipeline. This is the
+ *  reference run: every other dispatch form gives the same bits. Ownership,
+ *  lifetime, threads, blocks, errors: as vyre_pipeline_compile and
+ *  vyre_dispatch. */
 VYRE_API VYRE_NODISCARD vyre_code
 vyre_device_run_program(vyre_device *device, vyre_program *program,
                         const vyre_dispatch_desc *desc, vyre_status *st);
 
-/** Computes the grid that vyre_dispatch would run for @p desc: the given one; else
- *  as many workgroups on x as cover the buffer of the kernel's over(...), or
- *  without over(...) the largest binding that is neither uniform nor shared; at
- *  least 1. A workgroup of two or three axes needs a given grid. Reads sizes
- *  only: pointers may be NULL.
- *  Ownership: borrows everything.   Threads: safe.   Blocks: never.
- *  Errors:    as vyre_dispatch, before it runs. */
+/** Computes the grid that vyre_dispatch uses for @p desc. A given grid is
+ *  returned unchanged. Otherwise the grid covers, along x, the buffer of the
+ *  kernel's over(...); without over(...), the longest binding that is neither
+ *  uniform nor shared. It has at least one workgroup. Workgroups of two or
+ *  three dimensions need a given grid. Reads sizes only: data pointers may be
+ *  NULL.
+ *  Ownership: borrows all arguments.
+ *  Threads:   safe.
+ *  Blocks:    never.
+ *  Errors:    those that vyre_dispatch reports before it runs. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_dispatch_grid(
     const vyre_pipeline *pipeline, const vyre_dispatch_desc *desc,
     uint32_t out[3], vyre_status *st);
 
-/** How many workgroups of how many are done, of all launches of a dispatch and of
- *  all parts between grid barriers. *all is 0 as long as it is not known: before
- *  the dispatch begins, and where a device cannot tell. After one that ended well
- *  both are the same. May be called while the dispatch runs, and before and after.
- *  Ownership: borrows everything.  Threads: safe.  Blocks: never.  Errors: none. */
-VYRE_API void vyre_progress_read(const vyre_progress *progress, uint64_t *done,
-                                 uint64_t *all);
+/** Reads the number of completed workgroups and their total, over all launches
+ *  and all phases between grid barriers of a dispatch. *total is 0 while the
+ *  total is unknown: before the dispatch starts, and on devices that do not
+ *  report progress. Both are equal after a successful dispatch. Can be called
+ *  at any time.
+ *  Ownership: borrows all arguments.
+ *  Threads:   safe.
+ *  Blocks:    never.
+ *  Errors:    none. */
+VYRE_API void vyre_progress_read(const vyre_progress *progress,
+                                 uint64_t *completed, uint64_t *total);
 
-/** Frees a slot's memory and empties it. NULL is fine.
- *  Threads: compatible.  Blocks: on devices that open or close.  Errors: none. */
-VYRE_API void vyre_host_buffer_deinit(vyre_host_buffer *slot);
+/** Frees the memory of a host buffer and zeroes its size. Accepts NULL.
+ *  Threads:   compatible.
+ *  Blocks:    while a device opens or closes.
+ *  Errors:    none. */
+VYRE_API void vyre_host_buffer_deinit(vyre_host_buffer *buffer);
 
-/** Puts @p incoming results into the slots of a caller, one by one: bytes that
- *  fit a slot's capacity are copied there (reused), else the allocations change
- *  places (moved); slots that are too many are emptied, results that are too
- *  many go to slots[slot_count] and after (appended), which must be zeroed and
- *  there: @p slots has room for the larger of both. Every incoming slot is empty
- *  afterwards. Adds to @p stats.
- *  Ownership: as it says.  Threads: compatible.  Blocks: never.
- *  Errors:    VYRE_INVALID_ARGUMENT for a NULL. */
-VYRE_API VYRE_NODISCARD vyre_code vyre_host_buffers_replace(
-    vyre_host_buffer *incoming, size_t incoming_count, vyre_host_buffer *slots,
-    size_t slot_count, vyre_output_stats *stats, vyre_status *st);
+/** Moves @p incoming results into the host buffers of a caller, one by one. A
+ *  result that fits into the capacity of its buffer is copied (reused);
+ *  otherwise the two allocations are swapped (moved). Surplus buffers are
+ *  emptied. Surplus results go to buffers[buffer_count] and after (appended):
+ *  @p buffers has space for the larger number, and these entries are zeroed.
+ *  All incoming buffers are empty afterwards. Adds to @p stats, which may be
+ *  NULL.
+ *  Ownership: moves allocations from @p incoming to @p buffers.
+ *  Threads:   compatible.
+ *  Blocks:    never.
+ *  Errors:    VYRE_INVALID_ARGUMENT for a NULL argument. */
+VYRE_API VYRE_NODISCARD vyre_code
+vyre_host_buffers_replace(vyre_host_buffer *incoming, size_t incoming_count,
+                          vyre_host_buffer *buffers, size_t buffer_count,
+                          vyre_output_stats *stats, vyre_status *st);
 
-/** "owned_input", ...; "?" for a number that is none. Static storage.
+/** Returns the name of a reason ("alignment"), or "?" for an unknown value.
+ *  Static storage.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API const char *vyre_copy_reason_name(vyre_copy_reason reason);
 
-/** Frees all findings. NULL or zeroed is fine; may be used again afterwards.
+/** Frees all findings. The struct can be used again. Accepts NULL and a zeroed
+ *  struct.
  *  Threads: compatible.  Blocks: never.  Errors: none. */
 VYRE_API void vyre_check_report_deinit(vyre_check_report *report);
 
-/** "race", "out_of_bounds", ...; "?" for a number that is none. Static storage.
+/** Returns the name of a kind of finding ("race"), or "?" for an unknown
+ *  value. Static storage.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API const char *vyre_finding_name(vyre_finding_kind kind);
 

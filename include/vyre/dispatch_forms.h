@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/** @file vyre/forms.h
- *  The forms of dispatch, each a thin wrapper of vyre_submit: it sets what the
- *  form promises and leaves the rest to the descriptor.
+/** @file vyre/dispatch_forms.h
+ *  Dispatch forms: inline wrappers of vyre_submit. Each form sets the fields
+ *  that it stands for and takes the rest from a descriptor.
  *
  *      vyre_host_buffer y = {0};
  *      vyre_output outputs[] = {vyre_output_host_buffer(&y, 0)};
- *      vyre_code code = vyre_dispatch_borrowed_into(pipeline, inputs, 3, outputs,
- *                                                   1, NULL, &st);
+ *      vyre_code code = vyre_dispatch_borrowed_into(pipeline, inputs, 3,
+ *                                                   outputs, 1, NULL, &st);
  *
- *  They differ in what becomes of memory, never in the bits: each gives those of
- *  vyre_device_run_program.
- *
- *  What holds for all of them:
- *    config    everything but the bindings (grid, variant, timeout, label ...);
- *              NULL: zeroed. Its inputs and outputs are not looked at.
- *    inputs    in input order of the binding plan; outputs in output order.
- *    fresh     forms without `into` give the slots of their outputs memory that
- *              nobody had before; what the slots had is freed, and no input may
- *              be there. If they fail, slots are emptied: there is then no
- *              output. Outputs in the caller's own memory are unspecified then.
- *    into      slots keep their allocations: a warm dispatch allocates nothing.
- *    Ownership, lifetime, errors: as vyre_submit without a fence; memory may be
- *              changed or freed when the call returns.
- *    Threads:  safe; slots are compatible.
- *    Blocks:   until it is over.
- *  To be told later, use vyre_submit with a fence. */
+ *  Forms differ in how they handle memory. All give the bits of
+ *  vyre_device_run_program. Common to all forms:
+ *  - config: every field except the bindings (grid, variant, timeout, label
+ *    and so on). NULL: zeroed. Its inputs and outputs are ignored.
+ *  - inputs, outputs: in input and output order of the binding plan.
+ *  - Forms without `into` give host buffers new memory and free the old. No
+ *    input may use the old memory. On failure the host buffers are empty, and
+ *    outputs in memory of the caller are unspecified.
+ *  - Forms with `into` reuse the memory of host buffers: a repeated dispatch
+ *    allocates nothing.
+ *  Ownership: borrows all arguments.
+ *  Lifetime:  the memory can be changed or freed when the call returns.
+ *  Threads:   safe; host buffers are compatible.
+ *  Blocks:    until the dispatch has finished. Use vyre_submit with a fence to
+ *             return earlier.
+ *  Errors:    those of vyre_submit. */
 #ifndef VYRE_DISPATCH_FORMS_H
 #define VYRE_DISPATCH_FORMS_H
 
@@ -40,28 +39,27 @@
 
 VYRE_BEGIN
 
-/* --- what they are made of ---------------------------------------------------*/
+/* --- Helpers ----------------------------------------------------------------*/
 
-/** The descriptor of @p config with these bindings.
- *  Ownership: borrows everything.  Threads: safe.  Blocks: never.
- *  Errors: none. */
+/** Private: returns @p config with these bindings.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
 static inline vyre_dispatch_desc vyre_detail_form_desc(
     const vyre_input *inputs, size_t input_count, const vyre_output *outputs,
     size_t output_count, const vyre_dispatch_desc *config) {
-  vyre_dispatch_desc made;
+  vyre_dispatch_desc result;
   if (config) {
-    made = *config;
+    result = *config;
   } else {
-    memset(&made, 0, sizeof made);
+    memset(&result, 0, sizeof result);
   }
-  made.inputs = inputs;
-  made.input_count = input_count;
-  made.outputs = outputs;
-  made.output_count = output_count;
-  return made;
+  result.inputs = inputs;
+  result.input_count = input_count;
+  result.outputs = outputs;
+  result.output_count = output_count;
+  return result;
 }
 
-/** Frees the memory of all slots among @p outputs.
+/** Private: frees the memory of all host buffers in @p outputs.
  *  Threads: compatible.  Blocks: never.  Errors: none. */
 static inline void vyre_detail_form_empty(const vyre_output *outputs,
                                           size_t count) {
@@ -70,8 +68,7 @@ static inline void vyre_detail_form_empty(const vyre_output *outputs,
   }
 }
 
-/** Submits a batch whose outputs are fresh: sets has_fresh_outputs in all @p
- *  items. All else as vyre_submit without a fence. */
+/** Private: submits a batch with has_fresh_outputs set in all @p items. */
 static inline VYRE_NODISCARD vyre_code
 vyre_detail_form_fresh(vyre_pipeline *pipeline, vyre_dispatch_desc *items,
                        size_t count, vyre_status *st) {
@@ -86,10 +83,10 @@ vyre_detail_form_fresh(vyre_pipeline *pipeline, vyre_dispatch_desc *items,
   return code;
 }
 
-/* --- owned and borrowed ------------------------------------------------------*/
+/* --- Owned and borrowed inputs ----------------------------------------------*/
 
-/** Owned inputs, fresh outputs. (The seed's dispatch; vyre_dispatch is the same
- *  by a descriptor, and keeps the allocations of slots.) */
+/** Dispatches with owned inputs and fresh outputs. vyre_dispatch does the
+ *  same, but reuses the memory of host buffers. */
 static inline VYRE_NODISCARD vyre_code vyre_dispatch_owned(
     vyre_pipeline *pipeline, const vyre_input *inputs, size_t input_count,
     const vyre_output *outputs, size_t output_count,
@@ -100,8 +97,9 @@ static inline VYRE_NODISCARD vyre_code vyre_dispatch_owned(
   return vyre_detail_form_fresh(pipeline, &desc, 1, st);
 }
 
-/** Borrowed inputs: bound where they are if the device can, else copied, as
- *  config->copies tells. Fresh outputs. */
+/** Dispatches with borrowed inputs and fresh outputs. The device uses the
+ *  inputs directly if it can; otherwise they are copied, which config->copies
+ *  reports. */
 static inline VYRE_NODISCARD vyre_code vyre_dispatch_borrowed(
     vyre_pipeline *pipeline, const vyre_input *inputs, size_t input_count,
     const vyre_output *outputs, size_t output_count,
@@ -112,8 +110,7 @@ static inline VYRE_NODISCARD vyre_code vyre_dispatch_borrowed(
   return vyre_detail_form_fresh(pipeline, &desc, 1, st);
 }
 
-/** As vyre_dispatch_borrowed, and how long it took; what is not measured is
- *  absent, never 0. */
+/** Dispatches like vyre_dispatch_borrowed and measures the time. */
 static inline VYRE_NODISCARD vyre_code vyre_dispatch_borrowed_timed(
     vyre_pipeline *pipeline, const vyre_input *inputs, size_t input_count,
     const vyre_output *outputs, size_t output_count,
@@ -125,7 +122,7 @@ static inline VYRE_NODISCARD vyre_code vyre_dispatch_borrowed_timed(
   return vyre_detail_form_fresh(pipeline, &desc, 1, st);
 }
 
-/** Borrowed inputs, outputs into the caller's slots. */
+/** Dispatches with borrowed inputs into existing host buffers. */
 static inline VYRE_NODISCARD vyre_code vyre_dispatch_borrowed_into(
     vyre_pipeline *pipeline, const vyre_input *inputs, size_t input_count,
     const vyre_output *outputs, size_t output_count,
@@ -137,9 +134,10 @@ static inline VYRE_NODISCARD vyre_code vyre_dispatch_borrowed_into(
   return vyre_submit(pipeline, &desc, 1, NULL, st);
 }
 
-/** A batch of borrowed inputs, all of it before the one wait; fresh outputs. An
- *  item that fails is told by the number `item`, what became of the others by
- *  their `result`. Sets is_borrowed and has_fresh_outputs in all @p items. */
+/** Dispatches a batch with borrowed inputs and fresh outputs, and waits once.
+ *  On failure the status number `item` is the index of the item that failed,
+ *  and each item has its `result`. Sets is_borrowed and has_fresh_outputs in
+ *  all @p items. */
 static inline VYRE_NODISCARD vyre_code vyre_dispatch_borrowed_batched(
     vyre_pipeline *pipeline, vyre_dispatch_desc *items, size_t item_count,
     vyre_status *st) {
@@ -147,7 +145,8 @@ static inline VYRE_NODISCARD vyre_code vyre_dispatch_borrowed_batched(
   return vyre_detail_form_fresh(pipeline, items, item_count, st);
 }
 
-/** As vyre_dispatch_borrowed_batched, into the caller's slots. */
+/** Dispatches like vyre_dispatch_borrowed_batched, into existing host buffers.
+ */
 static inline VYRE_NODISCARD vyre_code vyre_dispatch_borrowed_batched_into(
     vyre_pipeline *pipeline, vyre_dispatch_desc *items, size_t item_count,
     vyre_status *st) {
@@ -158,9 +157,10 @@ static inline VYRE_NODISCARD vyre_code vyre_dispatch_borrowed_batched_into(
   return vyre_submit(pipeline, items, item_count, NULL, st);
 }
 
-/* --- resident ----------------------------------------------------------------*/
+/* --- Device buffers ---------------------------------------------------------*/
 
-/** Host bytes and resident buffers mixed; fresh outputs. */
+/** Dispatches with any mix of host memory and device buffers, and fresh
+ *  outputs. */
 static inline VYRE_NODISCARD vyre_code vyre_dispatch_resident(
     vyre_pipeline *pipeline, const vyre_input *inputs, size_t input_count,
     const vyre_output *outputs, size_t output_count,
@@ -169,7 +169,7 @@ static inline VYRE_NODISCARD vyre_code vyre_dispatch_resident(
                                 output_count, config, st);
 }
 
-/** As vyre_dispatch_resident, and how long it took. */
+/** Dispatches like vyre_dispatch_resident and measures the time. */
 static inline VYRE_NODISCARD vyre_code vyre_dispatch_resident_timed(
     vyre_pipeline *pipeline, const vyre_input *inputs, size_t input_count,
     const vyre_output *outputs, size_t output_count,
@@ -178,7 +178,7 @@ static inline VYRE_NODISCARD vyre_code vyre_dispatch_resident_timed(
                                       output_count, config, timing, st);
 }
 
-/** As vyre_dispatch_resident, into the caller's slots. */
+/** Dispatches like vyre_dispatch_resident, into existing host buffers. */
 static inline VYRE_NODISCARD vyre_code vyre_dispatch_resident_into(
     vyre_pipeline *pipeline, const vyre_input *inputs, size_t input_count,
     const vyre_output *outputs, size_t output_count,
@@ -187,11 +187,11 @@ static inline VYRE_NODISCARD vyre_code vyre_dispatch_resident_into(
                                      output_count, config, st);
 }
 
-/** Outputs stay on the device: @p handles[i] is where output i is. An output that
- *  names a resident buffer goes there; every other is a new buffer, of `size`
- *  bytes where the kernel does not say how many, which the caller frees
- *  (vyre_buffer_destroy). Changes @p outputs. On failure handles are zeroed, and
- *  no buffer was made. */
+/** Dispatches and leaves the outputs on the device. @p handles[i] receives the
+ *  buffer of output i: the one that the output names, or else a new one, which
+ *  the caller destroys (vyre_buffer_destroy). `size` gives the bytes of a new
+ *  buffer if the kernel does not declare them. Changes @p outputs. On failure
+ *  all handles are zeroed and no buffer exists. */
 static inline VYRE_NODISCARD vyre_code vyre_dispatch_resident_outputs(
     vyre_pipeline *pipeline, const vyre_input *inputs, size_t input_count,
     vyre_output *outputs, vyre_buffer *handles, size_t output_count,
@@ -199,11 +199,11 @@ static inline VYRE_NODISCARD vyre_code vyre_dispatch_resident_outputs(
   vyre_dispatch_desc desc;
   vyre_code code;
   for (size_t i = 0; outputs && handles && i < output_count; i++) {
-    bool is_there = outputs[i].buffer.owner != 0 || outputs[i].buffer.id != 0;
+    bool is_given = outputs[i].buffer.owner != 0 || outputs[i].buffer.id != 0;
     handles[i].owner = handles[i].id = 0;
     outputs[i].data = NULL;
     outputs[i].host_buffer = NULL;
-    outputs[i].new_buffer = is_there ? NULL : &handles[i];
+    outputs[i].new_buffer = is_given ? NULL : &handles[i];
   }
   desc = vyre_detail_form_desc(inputs, input_count, handles ? outputs : NULL,
                                output_count, config);
@@ -216,21 +216,23 @@ static inline VYRE_NODISCARD vyre_code vyre_dispatch_resident_outputs(
   return code;
 }
 
-/** A batch of mixed resources as one submission; fresh outputs. */
+/** Dispatches a batch with any mix of host memory and device buffers in one
+ *  submission, with fresh outputs. */
 static inline VYRE_NODISCARD vyre_code vyre_dispatch_resident_batched(
     vyre_pipeline *pipeline, vyre_dispatch_desc *items, size_t item_count,
     vyre_status *st) {
   return vyre_dispatch_borrowed_batched(pipeline, items, item_count, st);
 }
 
-/** As vyre_dispatch_resident_batched, into the caller's slots. */
+/** Dispatches like vyre_dispatch_resident_batched, into existing host buffers.
+ */
 static inline VYRE_NODISCARD vyre_code vyre_dispatch_resident_batched_into(
     vyre_pipeline *pipeline, vyre_dispatch_desc *items, size_t item_count,
     vyre_status *st) {
   return vyre_dispatch_borrowed_batched_into(pipeline, items, item_count, st);
 }
 
-/** The four resources of a megakernel, in the order of its bindings. */
+/** Inputs of a megakernel, in the order of its bindings. */
 enum {
   VYRE_ROW_CONTROL,
   VYRE_ROW_RING,
@@ -239,14 +241,15 @@ enum {
   VYRE_ROW_RESOURCES
 };
 
+/** Inputs of one megakernel dispatch, indexed by VYRE_ROW_*. */
 typedef struct vyre_buffer_row {
   vyre_input resources[VYRE_ROW_RESOURCES];
 } vyre_buffer_row;
 
-/** A batch of rows: row i is the inputs of item i, bound where it stands, and its
- *  outputs are the @p output_count from outputs[i * output_count] on. @p items is
- *  room for @p row_count descriptors, which is written: kept from batch to batch,
- *  nothing is built anew around the rows. */
+/** Dispatches a batch of rows. Row i holds the inputs of item i, and its
+ *  outputs are the @p output_count entries from outputs[i * output_count] on.
+ *  @p items is working memory for @p row_count descriptors. Keep it between
+ *  batches, so that a repeated batch allocates nothing. */
 static inline VYRE_NODISCARD vyre_code vyre_dispatch_resident_rows_into(
     vyre_pipeline *pipeline, const vyre_buffer_row *rows, size_t row_count,
     const vyre_output *outputs, size_t output_count,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /** @file vyre/dlpack.h
- *  Tensors of other libraries (NumPy, PyTorch, JAX ...) as resident buffers, and
- *  resident buffers as tensors of theirs, without a copy, by DLPack 1.
+ *  DLPack 1: exchange of tensors with NumPy, PyTorch, JAX and other libraries,
+ *  without a copy.
  *
- *  The structs are the published, stable binary interface. If you include
- *  dlpack.h of your own, include it first, or define VYRE_NO_DLPACK_TYPES. */
+ *  The structs are the published, stable binary interface of DLPack. To use
+ *  another copy of dlpack.h, include it first or define VYRE_NO_DLPACK_TYPES.
+ */
 #ifndef VYRE_DLPACK_H
 #define VYRE_DLPACK_H
 
@@ -28,13 +29,13 @@ VYRE_BEGIN
 #define DLPACK_FLAG_BITMASK_READ_ONLY (1UL << 0UL)
 #define DLPACK_FLAG_BITMASK_IS_COPIED (1UL << 1UL)
 
-/** Minor versions only add numbers; another major version has another layout
- *  behind `flags`. */
+/** Version of a tensor. Minor versions only add enumerators; the layout after
+ *  `flags` depends on the major version. */
 typedef struct {
   uint32_t major, minor;
 } DLPackVersion;
 
-/** Where a tensor is; vyre takes and gives those of the CPU. */
+/** Device of a tensor. vyre supports kDLCPU only. */
 typedef enum {
   kDLCPU = 1,
   kDLCUDA = 2,
@@ -76,17 +77,18 @@ typedef struct {
   int32_t ndim;
   DLDataType dtype;
   int64_t *shape;
-  int64_t *strides; /* in elements; NULL: rows one after the other */
+  int64_t *strides; /* in elements; NULL: contiguous rows */
   uint64_t byte_offset;
 } DLTensor;
 
-/** Before version 1. */
+/** Tensor of DLPack 0. */
 typedef struct DLManagedTensor {
   DLTensor dl_tensor;
   void *manager_ctx;
   void (*deleter)(struct DLManagedTensor *self); /* NULL: nothing to do */
 } DLManagedTensor;
 
+/** Tensor of DLPack 1. */
 typedef struct DLManagedTensorVersioned {
   DLPackVersion version;
   void *manager_ctx;
@@ -100,58 +102,60 @@ typedef struct DLManagedTensorVersioned {
 struct DLManagedTensor;
 struct DLManagedTensorVersioned;
 
-/** What a tensor turned out to be. */
+/** Properties of an imported tensor. */
 typedef struct vyre_dlpack_info {
-  vyre_element element;
-  uint64_t count;    /* of elements, over all dimensions */
-  bool is_read_only; /* dispatches, uploads and recordings that would write it
-                        are refused */
+  vyre_element element; /* element type */
+  uint64_t count;       /* number of elements, over all dimensions */
+  /* Uploads, and dispatches and recordings that write to it, are rejected. */
+  bool is_read_only;
 } vyre_dlpack_info;
 
-/** Makes a resident buffer of a tensor's memory, without a copy.
- *  Ownership: on VYRE_OK the tensor is the buffer's: its deleter is called once,
- *             on whatever thread, when the buffer was freed and no dispatch uses
- *             it any more, at the latest when the device ends. *out is the
- *             caller's (vyre_buffer_destroy). On failure the tensor stays the
- *             caller's, and is not touched.
- *  Lifetime:  fills *info, if not NULL.
- *  Threads:   safe.  Blocks: on the device.
- *  Errors:    VYRE_INVALID_ARGUMENT: tensor_refused for another major version, a
- *             place that is not the CPU, elements that vyre has none like, a
- *             shape that cannot be; copy_needed for rows that do not follow each
- *             other, or memory that is not aligned to its elements or to the
- *             device's host_alignment. VYRE_UNSUPPORTED_FEATURE if the device
- *             cannot use memory of the host. As vyre_buffer_create. */
+/** Creates a device buffer from the memory of a tensor, without a copy. Fills
+ *  *info, if not NULL.
+ *  Ownership: on VYRE_OK the buffer owns the tensor, and the caller owns *out
+ *             (vyre_buffer_destroy). The deleter of the tensor is called once,
+ *             on any thread, when the buffer is destroyed and no dispatch uses
+ *             it, at the latest when the device closes. On failure the caller
+ *             keeps the tensor, unchanged.
+ *  Threads:   safe.
+ *  Blocks:    on the device.
+ *  Errors:    VYRE_INVALID_ARGUMENT: tensor_refused for another major version,
+ *             a device other than the CPU, an element type without equivalent,
+ *             or an invalid shape; copy_needed for rows that are not
+ *             contiguous, or memory that is not aligned to its elements or to
+ *             host_alignment. VYRE_UNSUPPORTED_FEATURE if the device cannot
+ *             use host memory. Those of vyre_buffer_create. */
 VYRE_API VYRE_NODISCARD vyre_code
 vyre_dlpack_import(vyre_device *device, struct DLManagedTensorVersioned *tensor,
                    vyre_dlpack_info *info, vyre_buffer *out, vyre_status *st);
 
-/** The same for a tensor from before version 1, which is never read-only. */
+/** Imports a tensor of DLPack 0, which is never read-only; otherwise as
+ *  vyre_dlpack_import. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_dlpack_import_unversioned(
     vyre_device *device, struct DLManagedTensor *tensor, vyre_dlpack_info *info,
     vyre_buffer *out, vyre_status *st);
 
-/** Makes a tensor of the CPU from a resident buffer, without a copy: the first
- *  bytes of it, as @p shape has elements, row after row. @p flags may be 0 or
- *  DLPACK_FLAG_BITMASK_READ_ONLY, which a buffer that is read-only always gets.
- *  Ownership: on VYRE_OK *out is the caller's, and ends by its deleter. The
- *             tensor keeps the buffer's memory and the device: the handle may be
- *             freed before. On failure *out is NULL.
+/** Creates a CPU tensor from the first bytes of a device buffer, without a
+ *  copy. The tensor has @p shape in row-major order. @p flags is 0 or
+ *  DLPACK_FLAG_BITMASK_READ_ONLY, which read-only buffers always get.
+ *  Ownership: on VYRE_OK the caller owns *out and ends it with its deleter.
+ *             The tensor keeps the memory and the device alive; the buffer can
+ *             be destroyed earlier. On failure *out is NULL.
  *  Lifetime:  @p shape is copied.
- *  Threads:   safe; the deleter too, on any thread. Who writes to the tensor
- *             while a dispatch uses the buffer races with it.
+ *  Threads:   safe; the deleter can run on any thread. Writing to the tensor
+ *             while a dispatch uses the buffer is a data race.
  *  Blocks:    on the allocator.
- *  Errors:    VYRE_INVALID_ARGUMENT: a dead handle, a shape that is larger than
- *             the buffer or cannot be, other flags (tensor_refused);
- *             VYRE_UNSUPPORTED_FEATURE for memory that only the device sees;
- *             VYRE_OUT_OF_MEMORY. */
+ *  Errors:    VYRE_INVALID_ARGUMENT for an invalid handle, and tensor_refused
+ *             for a shape that is invalid or larger than the buffer, or for
+ *             other flags; VYRE_UNSUPPORTED_FEATURE for memory that the host
+ *             cannot access; VYRE_OUT_OF_MEMORY. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_dlpack_export(
     vyre_device *device, vyre_buffer buffer, vyre_element element,
     const int64_t *shape, int32_t ndim, uint64_t flags,
     struct DLManagedTensorVersioned **out, vyre_status *st);
 
-/** The same for libraries from before version 1; such a tensor cannot say that
- *  it is read-only, so that buffers which are one are refused (read_only). */
+/** Exports a tensor of DLPack 0; otherwise as vyre_dlpack_export. DLPack 0 has
+ *  no read-only flag, so read-only buffers are rejected (read_only). */
 VYRE_API VYRE_NODISCARD vyre_code vyre_dlpack_export_unversioned(
     vyre_device *device, vyre_buffer buffer, vyre_element element,
     const int64_t *shape, int32_t ndim, struct DLManagedTensor **out,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /** @file vyre/export.h
- *  Linkage and attribute macros that every public header uses. */
+ *  Linkage and attribute macros, used by all public headers. */
 #ifndef VYRE_EXPORT_H
 #define VYRE_EXPORT_H
 
@@ -10,8 +10,8 @@
 #define VYRE_API
 #endif
 
-/* A result that must be looked at: ignoring it is a compiler warning. The
- * attribute comes first, because clang wants no [[...]] after a GNU one. */
+/* Makes the compiler warn when a result is ignored. The GNU attribute is
+ * preferred, because clang rejects [[...]] after a GNU attribute. */
 #if defined(__GNUC__) || defined(__clang__)
 #define VYRE_NODISCARD __attribute__((warn_unused_result))
 #elif defined(__cplusplus) && __cplusplus >= 201703L

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/** @file vyre/kernel.h
- *  Types of values in a kernel, and the operations on them. */
+/** @file vyre/ops.h
+ *  Value types of kernels and the operations on them. */
 #ifndef VYRE_OPS_H
 #define VYRE_OPS_H
 
@@ -8,8 +8,8 @@
 
 #include "vyre/export.h"
 
-/** Register types: X(enumerator, name, bits). Narrower elements of buffers widen
- *  to one of these when they are loaded. */
+/** Value types: X(enumerator, name, bits). Narrower buffer elements are
+ *  widened to one of these types when loaded. */
 #define VYRE_TYPE_MAP(X)       \
   X(VYRE_TYPE_VOID, "void", 0) \
   X(VYRE_TYPE_BOOL, "bool", 1) \
@@ -20,14 +20,15 @@
   X(VYRE_TYPE_F32, "f32", 32)  \
   X(VYRE_TYPE_F64, "f64", 64)
 
+/** Type of a value. */
 typedef enum vyre_type {
 #define VYRE_X3(name, text, bits) name,
   VYRE_TYPE_MAP(VYRE_X3) VYRE_TYPE_COUNT
 #undef VYRE_X3
 } vyre_type;
 
-/** Operations by what they take: X(name). Their meaning and their types are in
- *  docs/language.md, under the way the text form spells them. */
+/** Unary operations: X(name). docs/language.md defines all operations, under
+ *  their spelling in the text form (vyre_op_text). */
 #define VYRE_OP_UNARY_MAP(X) \
   X(NEG)                     \
   X(NOT)                     \
@@ -64,6 +65,7 @@ typedef enum vyre_type {
   X(RSQRT)                   \
   X(CBRT)
 
+/** Binary operations: X(name). */
 #define VYRE_OP_BINARY_MAP(X) \
   X(ADD)                      \
   X(SUB)                      \
@@ -89,11 +91,13 @@ typedef enum vyre_type {
   X(ATAN2)                    \
   X(HYPOT)
 
+/** Ternary operations: X(name). */
 #define VYRE_OP_TERNARY_MAP(X) \
   X(FMA)                       \
   X(SELECT)
 
-/** All give the old value. Compare-exchange has a function of its own. */
+/** Atomic operations: X(name). All return the old value. Compare-exchange is
+ *  vyre_build_compare_exchange. */
 #define VYRE_OP_ATOMIC_MAP(X) \
   X(ATOMIC_ADD)               \
   X(ATOMIC_MIN)               \
@@ -103,6 +107,7 @@ typedef enum vyre_type {
   X(ATOMIC_XOR)               \
   X(ATOMIC_EXCHANGE)
 
+/** Invocation ids and sizes, with an axis: X(name). */
 #define VYRE_OP_ID_MAP(X) \
   X(GLOBAL_ID)            \
   X(LOCAL_ID)             \
@@ -110,6 +115,7 @@ typedef enum vyre_type {
   X(WORKGROUP_SIZE)       \
   X(GRID_SIZE)
 
+/** Operation. */
 typedef enum vyre_op {
 #define VYRE_X1(name) VYRE_OP_##name,
   VYRE_OP_UNARY_MAP(VYRE_X1)   /**/
@@ -123,18 +129,19 @@ typedef enum vyre_op {
 
 VYRE_BEGIN
 
-/** The name of a type ("u32"); "?" for a number that is none. Static storage.
+/** Returns the name of a type ("u32"), or "?" for an unknown value. Static
+ *  storage.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API const char *vyre_type_name(vyre_type type);
 
-/** How the text form spells an operation ("+", "abs", "atomic_add",
- *  "global_id"); "?" for a number that is none. Static storage.
+/** Returns the spelling of an operation in the text form ("+", "abs",
+ *  "atomic_add", "global_id"), or "?" for an unknown value. Static storage.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API const char *vyre_op_text(vyre_op op);
 
-/** Whether an operation takes operands of @p type. A shift: as what is shifted,
- *  select: as what it chooses from. False for ids, which take none, for void and
- *  for numbers that are none.
+/** Returns true when @p op accepts operands of @p type: for a shift, the
+ *  shifted operand; for select, the operands to choose from. Returns false for
+ *  ids, void and unknown values.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API bool vyre_op_accepts(vyre_op op, vyre_type type);
 

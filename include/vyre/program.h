@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /** @file vyre/program.h
- *  A program: its buffers and its workgroup size. */
+ *  Programs: a kernel, or a bare list of buffers for the planners.
+ *
+ *  Programs come from vyre_module_parse, vyre_builder_build,
+ *  vyre_program_read_binary or vyre_program_create. */
 #ifndef VYRE_PROGRAM_H
 #define VYRE_PROGRAM_H
 
@@ -13,8 +16,8 @@
 #include "vyre/status.h"
 #include "vyre/writer.h"
 
-/** Element types: X(enumerator, name, bytes). `bytes` has no fixed element: its
- *  size is 0 here, and a kernel indexes it as u8. */
+/** Element types: X(enumerator, name, bytes). `bytes` has no element size;
+ *  kernels access it as u8. */
 #define VYRE_ELEMENT_MAP(X)       \
   X(VYRE_ELEMENT_BOOL, "bool", 1) \
   X(VYRE_ELEMENT_U8, "u8", 1)     \
@@ -31,14 +34,14 @@
   X(VYRE_ELEMENT_F64, "f64", 8)   \
   X(VYRE_ELEMENT_BYTES, "bytes", 0)
 
-/** Where a buffer lives: X(enumerator, name). */
+/** Memory kinds of a buffer: X(enumerator, name). */
 #define VYRE_MEMORY_MAP(X)          \
   X(VYRE_MEMORY_GLOBAL, "global")   \
   X(VYRE_MEMORY_SHARED, "shared")   \
   X(VYRE_MEMORY_UNIFORM, "uniform") \
   X(VYRE_MEMORY_PERSISTENT, "persistent")
 
-/** What a kernel may do with a buffer: X(enumerator, name). */
+/** Accesses that a kernel may make to a buffer: X(enumerator, name). */
 #define VYRE_ACCESS_MAP(X)                \
   X(VYRE_ACCESS_READ, "read")             \
   X(VYRE_ACCESS_WRITE, "write")           \
@@ -46,7 +49,8 @@
   X(VYRE_ACCESS_UNIFORM, "uniform")       \
   X(VYRE_ACCESS_WORKGROUP, "workgroup")
 
-/** How a kernel goes over a buffer; a hint, it never changes a result. */
+/** Access patterns of a buffer: X(enumerator, name). A hint that never changes
+ *  a result. */
 #define VYRE_LOCALITY_MAP(X)              \
   X(VYRE_LOCALITY_TEMPORAL, "temporal")   \
   X(VYRE_LOCALITY_STREAMING, "streaming") \
@@ -54,126 +58,139 @@
 
 #define VYRE_X3(name, text, bytes) name,
 #define VYRE_X2(name, text)        name,
+/** Element type. */
 typedef enum vyre_element {
   VYRE_ELEMENT_MAP(VYRE_X3) VYRE_ELEMENT_COUNT
 } vyre_element;
+
+/** Memory kind. */
 typedef enum vyre_memory {
   VYRE_MEMORY_MAP(VYRE_X2) VYRE_MEMORY_COUNT
 } vyre_memory;
+
+/** Access to a buffer. */
 typedef enum vyre_access {
   VYRE_ACCESS_MAP(VYRE_X2) VYRE_ACCESS_COUNT
 } vyre_access;
+
+/** Access pattern. */
 typedef enum vyre_locality {
   VYRE_LOCALITY_MAP(VYRE_X2) VYRE_LOCALITY_COUNT
 } vyre_locality;
 #undef VYRE_X3
 #undef VYRE_X2
 
-/** An index that is not there. */
+/** Index value that means "none". */
 #define VYRE_NO_INDEX UINT32_MAX
 
-/** Wishes about a buffer's memory. Zeroed: no wishes. */
+/** Hints about the memory of a buffer. Zeroed: no hints. */
 typedef struct vyre_memory_hints {
   uint32_t preferred_alignment; /* bytes, a power of two; 0: the element size */
-  bool has_coalesce_axis;
-  uint8_t coalesce_axis; /* 0, 1 or 2: neighbours in x, y or z touch
-                            neighbouring elements */
-  vyre_locality cache_locality;
+  bool has_coalesce_axis;       /* `coalesce_axis` is set */
+  /* 0, 1 or 2: invocations that are neighbours in x, y or z access
+   * neighbouring elements. */
+  uint8_t coalesce_axis;
+  vyre_locality cache_locality; /* access pattern */
 } vyre_memory_hints;
 
-/** One buffer of a program. */
+/** Declaration of one buffer. */
 typedef struct vyre_buffer_decl {
-  const char *name; /* 1 to 255 bytes of UTF-8 without control characters */
-  uint32_t binding; /* unique among the buffers that are not shared */
-  vyre_memory kind;
-  vyre_access access;
-  vyre_element element;
-  uint32_t count;         /* elements; 0: sized by what is bound */
-  bool is_output;         /* read back after a dispatch */
-  bool pipeline_live_out; /* observed by a later stage of the pipeline */
-  vyre_memory_hints hints;
+  const char *name;     /* 1 to 255 bytes of UTF-8 without control characters */
+  uint32_t binding;     /* binding number; unique except for shared buffers */
+  vyre_memory kind;     /* memory kind */
+  vyre_access access;   /* access by the kernel */
+  vyre_element element; /* element type */
+  uint32_t count; /* number of elements; 0: sized by the memory bound to it */
+  bool is_output; /* read back after a dispatch */
+  bool pipeline_live_out;  /* read by a later stage of the pipeline */
+  vyre_memory_hints hints; /* hints */
 } vyre_buffer_decl;
 
-/** What a program is made from. Borrowed for the call: nothing is kept. */
+/** Buffers and workgroup size of a program without a body. Borrowed for the
+ *  call. */
 typedef struct vyre_program_desc {
-  const vyre_buffer_decl *buffers;
-  size_t buffer_count;
-  uint32_t workgroup[3]; /* invocations in x, y, z; each at least 1 */
+  const vyre_buffer_decl *buffers; /* declarations */
+  size_t buffer_count;             /* entries of `buffers` */
+  uint32_t workgroup[3]; /* invocations in x, y and z; each at least 1 */
 } vyre_program_desc;
 
-/** An immutable program. Threads: safe. */
+/** Program. Immutable and reference counted. Threads: safe. */
 typedef struct vyre_program vyre_program;
 
 VYRE_BEGIN
 
-/** Makes a program from @p desc: copies the buffers and their names.
+/** Creates a program without a body from @p desc. Copies the declarations and
+ *  names.
  *  Ownership: on VYRE_OK the caller owns *out (vyre_program_release). On
  *             failure *out is NULL.
  *  Lifetime:  @p desc is borrowed for the call.
  *  Threads:   safe.
  *  Blocks:    on the allocator only.
- *  Errors:    VYRE_INVALID_PROGRAM for a bad name, an unknown kind, access,
- *             element or locality, a coalesce axis above 2, a workgroup axis
- *             of 0; VYRE_OUT_OF_MEMORY. */
+ *  Errors:    VYRE_INVALID_PROGRAM for an invalid name, an unknown kind,
+ *             access, element or locality, a coalesce axis above 2, or a
+ *             workgroup size of 0; VYRE_OUT_OF_MEMORY. */
 VYRE_API VYRE_NODISCARD vyre_code
 vyre_program_create(const vyre_program_desc *desc, vyre_allocator allocator,
                     vyre_program **out, vyre_status *st);
 
-/** Keeps a program: one more vyre_program_release is due. Returns it.
+/** Adds a reference, which needs one more vyre_program_release. Returns @p
+ *  program.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API vyre_program *vyre_program_retain(vyre_program *program);
 
-/** Lets go of a program; the last one frees it. Plans point into it. NULL is
- *  fine.  Threads: safe.  Blocks: never.  Errors: none. */
+/** Drops a reference. The last release frees the program, which plans point
+ *  into. Accepts NULL.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API void vyre_program_release(vyre_program *program);
 
-/** The kernel's name; "" for a bare list of buffers.
+/** Returns the name of the kernel; "" for a program without a body.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API const char *vyre_program_name(const vyre_program *program);
 
-/** Whether it has a body, and so can be compiled.
+/** Returns true when the program has a body and can be compiled.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API bool vyre_program_has_body(const vyre_program *program);
 
-/** The content hash: equal programs have equal ones, whatever their locals and
- *  functions are called and however they were made.
+/** Returns the content hash. Equal programs have equal hashes, no matter how
+ *  they were made and what their local variables and functions are called.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API vyre_hash128 vyre_program_fingerprint(const vyre_program *program);
 
-/** Whether two programs are the same; compares content, not hashes.
+/** Returns true when two programs are equal. Compares contents, not hashes.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API bool vyre_program_equal(const vyre_program *a, const vyre_program *b);
 
-/** Prints the program in the text form: parsing it gives an equal program.
- *  Takes memory from the program's allocator while it prints, to keep names
- *  apart.
- *  Returns false if @p writer refused, the program has no body, or there is no
- *  memory.
- *  Threads: safe.  Blocks: on the writer and the allocator. */
+/** Prints the program in the text form; parsing the text gives an equal
+ *  program. Allocates temporarily from the allocator of the program. Returns
+ *  false if @p writer fails, the program has no body, or memory runs out.
+ *  Threads:   safe.
+ *  Blocks:    on the writer and the allocator.
+ *  Errors:    none. */
 VYRE_API bool vyre_program_print(const vyre_program *program,
                                  vyre_writer writer);
 
-/** The buffers in the order they were declared; *count is their number.
- *  Ownership: the program's.  Threads: safe.  Blocks: never.  Errors: none. */
+/** Returns the buffers in declaration order and stores their number in *count.
+ *  Ownership: owned by the program.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API const vyre_buffer_decl *vyre_program_buffers(
     const vyre_program *program, size_t *count);
 
-/** The index of the buffer that over(...) names, in vyre_program_buffers: a
- *  dispatch covers it unless its grid says otherwise. VYRE_NO_INDEX without one,
- *  or if @p program is NULL.
+/** Returns the index in vyre_program_buffers of the buffer of over(...), which
+ *  the grid covers by default; VYRE_NO_INDEX without one, or if @p program is
+ *  NULL.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API uint32_t vyre_program_grid_buffer(const vyre_program *program);
 
-/** The workgroup size in x, y, z: three numbers, the program's.
+/** Returns the declared workgroup size in x, y and z. Owned by the program.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API const uint32_t *vyre_program_workgroup(const vyre_program *program);
 
-/** Bytes of one element; 0 for `bytes` and for a number that is no element.
+/** Returns the bytes of one element; 0 for `bytes` and for an unknown value.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API uint32_t vyre_element_size(vyre_element element);
 
-/** Names as JSON and the text form spell them ("u32", "read_write"); "?" for a
- *  number that is none. Static storage.
+/** Return the name ("u32", "global", "read_write", "streaming") as used in
+ *  JSON and in the text form, or "?" for an unknown value. Static storage.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API const char *vyre_element_name(vyre_element element);
 VYRE_API const char *vyre_memory_name(vyre_memory kind);

@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /** @file vyre/recording.h
- *  Recordings: dispatches, copies and loops that are checked once and run again
- *  and again.
+ *  Recordings: dispatches, copies and loops that are checked once and replayed
+ *  many times.
  *
  *      vyre_recording *rec;
  *      uint32_t x, y;
  *      vyre_recording_create(device, &rec, &st);
  *      vyre_recording_add_slot(rec, "x", 0, &x, &st);
  *      vyre_recording_add_slot(rec, "y", 0, &y, &st);
- *      vyre_slot_range in[] = {vyre_slot_range_all(x)}, out[] = {vyre_slot_range_all(y)};
+ *      vyre_slot_range in[] = {vyre_slot_range_all(x)};
+ *      vyre_slot_range out[] = {vyre_slot_range_all(y)};
  *      vyre_recorded_dispatch d = {.inputs = in, .input_count = 1,
  *                                  .outputs = out, .output_count = 1};
  *      vyre_recording_add_dispatch(rec, pipeline, &d, &st);
  *      vyre_recording_seal(rec, &st);
- *      vyre_recording_bind_slot(rec, x, &(vyre_slot_binding){.resident = a}, &st);
- *      vyre_recording_bind_slot(rec, y, &(vyre_slot_binding){.resident = b}, &st);
+ *      vyre_slot_binding binding_x = {.buffer = a}, binding_y = {.buffer = b};
+ *      vyre_recording_bind_slot(rec, x, &binding_x, &st);
+ *      vyre_recording_bind_slot(rec, y, &binding_y, &st);
  *      vyre_recording_replay(rec, NULL, NULL, &st);
  *
- *  A recording names slots, not memory. What is bound to a slot can be changed
- *  between replays; only the dispatches that use the slot are looked at again.
- *  What was freed, moved or resized since it was bound is refused before
- *  anything runs. */
+ *  A recording refers to slots, not to memory. Memory bound to a slot can be
+ *  changed between replays; only dispatches that use the slot are checked
+ *  again. A replay is rejected before anything runs if bound memory was freed,
+ *  moved or resized. */
 #ifndef VYRE_RECORDING_H
 #define VYRE_RECORDING_H
 
@@ -38,254 +40,290 @@
 #include "vyre/status.h"
 #include "vyre/writer.h"
 
-/** Until vyre_recording_seal, compatible: one thread records. After it, safe:
- *  replays with a fence are done in the order in which they were asked for; of
- *  two without, on two threads, that use the same bytes, which one of them
- *  writes, the later is refused, or waits (takes_turns). */
+/** Sequence of commands. Reference counted.
+ *
+ *  Threads:   compatible before vyre_recording_seal, safe afterwards. Replays
+ *             with a fence run in the order of their calls. If two replays
+ *             without a fence on two threads use the same bytes, and one of
+ *             them writes, the later one is rejected; with wait_for_conflicts
+ *             it waits. */
 typedef struct vyre_recording vyre_recording;
 
-/** What is bound to a slot: exactly one of
- *    data, size    bytes of the host, which must stay until they are no longer
- *                  bound and no replay uses them
- *    resident      a resident buffer, or size bytes of it from offset on
- *    slot          the bytes that an output slot holds now; it must not move or
- *                  change its size while it is bound, and is refused if it did */
+/** Memory bound to a slot. Set exactly one of
+ *  - data and size: host memory, which must live while it is bound or used by
+ *    a replay;
+ *  - buffer: a device buffer, or `size` bytes of it from `offset` on;
+ *  - host_buffer: the current bytes of a host buffer. A replay is rejected if
+ *    it was moved or resized since it was bound. */
 typedef struct vyre_slot_binding {
-  void *data;
-  size_t size;        /* resident: 0 means up to its end */
-  vyre_buffer buffer; /* if not zeroed */
-  uint64_t offset;    /* in the resident buffer */
-  vyre_host_buffer *host_buffer;
-  bool is_read_only; /* refused where the recording writes */
+  void *data;         /* host memory */
+  size_t size;        /* bytes; for a device buffer, 0 means up to its end */
+  vyre_buffer buffer; /* device buffer, if not zeroed */
+  uint64_t offset;    /* start in the device buffer */
+  vyre_host_buffer *host_buffer; /* host buffer */
+  bool is_read_only;             /* reject recordings that write to the slot */
 } vyre_slot_binding;
 
-/** A part of what is bound to a slot. */
+/** Range of the memory bound to a slot. */
 typedef struct vyre_slot_range {
-  uint32_t slot;
-  uint64_t offset; /* bytes; for a dispatch a multiple of the element */
-  uint64_t size;   /* 0: what the kernel declares, else up to the end */
+  uint32_t slot;   /* number of the slot */
+  uint64_t offset; /* bytes; for a dispatch, a multiple of the element size */
+  /* Bytes; 0: the size that the kernel declares, or else up to the end. */
+  uint64_t size;
 } vyre_slot_range;
 
-/** All of a slot.  Threads: safe.  Blocks: never.  Errors: none. */
+/** Returns the range of all memory bound to a slot.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
 static inline vyre_slot_range vyre_slot_range_all(uint32_t slot) {
-  vyre_slot_range made = {slot, 0, 0};
-  return made;
+  vyre_slot_range result = {slot, 0, 0};
+  return result;
 }
 
-/** One dispatch of a recording: as vyre_dispatch_desc, with places. */
+/** Dispatch of a recording: like vyre_dispatch_desc, with slot ranges instead
+ *  of memory. */
 typedef struct vyre_recorded_dispatch {
   const vyre_slot_range *inputs; /* in input order of the binding plan */
-  size_t input_count;
-  const vyre_slot_range *outputs; /* in output order; an input_output whose two
-                                places are the same stays where it is */
-  size_t output_count;
-  uint32_t grid[3];                    /* as vyre_dispatch_desc */
-  const vyre_compile_options *variant; /* one that was prepared; NULL: as
-                                          compiled */
-  bool has_repeat_count;               /* else 1 */
+  size_t input_count;            /* entries of `inputs` */
+  /* In output order of the binding plan; an input_output with two equal
+   * ranges is updated in place. */
+  const vyre_slot_range *outputs;
+  size_t output_count; /* entries of `outputs` */
+  uint32_t grid[3];    /* as in vyre_dispatch_desc */
+  /* Variant to run, added with vyre_pipeline_add_variant; NULL: as compiled. */
+  const vyre_compile_options *variant;
+  bool has_repeat_count; /* `repeat_count` is set; otherwise 1 */
+  /* Launches back to back on the same buffers; must not be 0. */
   uint32_t repeat_count;
-  uint64_t max_loop_iterations; /* as vyre_dispatch_desc */
-  uint64_t timeout_ns;          /* 0: none */
-  bool require_zero_copy;       /* fail rather than copy */
-  const char *label; /* for the print and the trace; NULL: the kernel's
-                              name */
-  vyre_writer print; /* for print(...); must live as long as it. Called
-                              by replays: by two at once, where two run at
-                              once. Must not wait for work that is queued */
+  uint64_t max_loop_iterations; /* as in vyre_dispatch_desc */
+  uint64_t timeout_ns;          /* maximum time of its launches; 0: none */
+  bool require_zero_copy;       /* fail instead of copying */
+  /* Name in vyre_recording_print and in the trace; NULL: the name of the
+   * kernel. */
+  const char *label;
+  /* Output of print(...). Must live as long as the recording. Concurrent
+   * replays call it concurrently. Must not wait for submitted work. */
+  vyre_writer print;
 } vyre_recorded_dispatch;
 
-/** What one replay did. */
+/** Statistics of one replay. */
 typedef struct vyre_replay_result {
-  uint64_t dispatches;      /* that ran */
-  uint64_t skipped;         /* dispatches whose predicate was 0 */
-  uint64_t copies;          /* that were made */
-  uint64_t skipped_uploads; /* uploads that keep_inputs left out */
-  uint64_t iterations;      /* of all loops */
-  uint64_t flag_reads;      /* at predicates, by the host */
-  uint64_t rebuilt; /* dispatches that were made anew, as a slot was bound */
-  bool reached_max; /* a loop ended by its maximum, with its flag not 0 */
-  uint64_t wall_ns;
+  uint64_t dispatches;      /* dispatches that ran */
+  uint64_t skipped;         /* dispatches skipped because the loop flag was 0 */
+  uint64_t copies;          /* copies that ran */
+  uint64_t skipped_uploads; /* uploads left out because of skip_uploads */
+  uint64_t iterations;      /* iterations of all loops */
+  uint64_t flag_reads;      /* times that the host read a loop flag */
+  uint64_t rebuilt; /* dispatches rebuilt because another memory was bound */
+  bool reached_max; /* a loop ended at max_iterations with its flag not 0 */
+  uint64_t wall_ns; /* from the call to the result */
 } vyre_replay_result;
 
-/** How to replay. Zeroed: all of it, no limit of time. */
+/** Options of a replay. Zeroed: run all commands without a time limit. */
 typedef struct vyre_replay_options {
-  bool skip_uploads; /* leave out copies from the host to resident buffers: what
-                       the last replay uploaded is still there. Refused where
-                       the capture plan does not call that safe */
-  bool fail_at_max;  /* a loop that ends by its maximum is a failure */
-  bool
-      wait_for_conflicts; /* a replay on another thread that uses the same bytes, which
-                        one of both writes, is waited for, and not refused */
-  uint64_t timeout_ns;        /* of its commands together: what it waits for
-                                 before does not count; 0: none */
-  vyre_replay_result *result; /* NULL: nobody asks. Filled when it is over,
-                                 also after a failure */
+  /* Leave out copies from the host to device buffers, whose contents are
+   * still there from the last replay; rejected if the capture plan does not
+   * allow it. */
+  bool skip_uploads;
+  bool fail_at_max; /* fail if a loop ends at its max_iterations */
+  /* Wait for a replay on another thread that uses the same bytes, if one of
+   * both writes; otherwise the replay is rejected. */
+  bool wait_for_conflicts;
+  /* Maximum time of all commands together; waits before the first one do not
+   * count; 0: none. */
+  uint64_t timeout_ns;
+  /* Receives statistics when the replay has finished, also after a failure;
+   * may be NULL. */
+  vyre_replay_result *result;
 } vyre_replay_options;
 
-/** No slot. */
+/** Slot number that means "none". */
 #define VYRE_NO_SLOT UINT32_MAX
 
-enum { VYRE_RECORDING_DEPTH = 8 }; /* loops in loops */
+/** Maximum nesting depth of loops. */
+enum { VYRE_RECORDING_DEPTH = 8 };
 
 VYRE_BEGIN
 
-/** Makes an empty recording for @p device.
+/** Creates an empty recording for @p device.
  *  Ownership: on VYRE_OK the caller owns *out (vyre_recording_release). On
  *             failure *out is NULL. Retains the device.
- *  Threads:   safe.  Blocks: on the allocator.
+ *  Threads:   safe.
+ *  Blocks:    on the allocator.
  *  Errors:    VYRE_DEVICE_LOST; VYRE_OUT_OF_MEMORY. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_recording_create(vyre_device *device,
                                                         vyre_recording **out,
                                                         vyre_status *st);
 
-/** Keeps a recording: one more vyre_recording_release is due. Returns it.
+/** Adds a reference, which needs one more vyre_recording_release. Returns @p
+ *  recording.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API vyre_recording *vyre_recording_retain(vyre_recording *recording);
 
-/** Lets go of a recording; the last one frees it, and a replay that goes on
- *  keeps it. NULL is fine.  Threads: safe.  Blocks: if it is the last that holds
- *  the device, as vyre_device_release.  Errors: none. */
+/** Drops a reference. The last release frees the recording; an active replay
+ *  holds a reference. Accepts NULL.
+ *  Threads:   safe.
+ *  Blocks:    as vyre_device_release, if the recording holds the last
+ *             reference to the device.
+ *  Errors:    none. */
 VYRE_API void vyre_recording_release(vyre_recording *recording);
 
-/** Adds a slot. With @p size, exactly so many bytes must be bound to it; 0: as
- *  many as there are.
- *  Ownership: the name is copied; *out is its number, from 0, VYRE_NO_SLOT on
- *             failure.
- *  Threads:   compatible.  Blocks: on the allocator.
+/** Adds a named slot. If @p size is not 0, exactly that many bytes must be
+ *  bound to it.
+ *  Ownership: the name is copied. *out receives the number of the slot, from
+ *             0; VYRE_NO_SLOT on failure.
+ *  Threads:   compatible.
+ *  Blocks:    on the allocator.
  *  Errors:    VYRE_INVALID_ARGUMENT for a name that is empty, longer than 63
- *             bytes or there already, or a recording that is finished;
+ *             bytes or already in use, or a sealed recording;
  *             VYRE_OUT_OF_MEMORY. */
 VYRE_API VYRE_NODISCARD vyre_code
 vyre_recording_add_slot(vyre_recording *recording, const char *name,
                         uint64_t size, uint32_t *out, vyre_status *st);
 
-/** Adds a slot without a name that is bound now and for good.
- *  All else as vyre_recording_add_slot and vyre_recording_bind_slot. */
+/** Adds a slot without a name and binds it permanently. Ownership, threads,
+ *  blocks, errors: as vyre_recording_add_slot and vyre_recording_bind_slot. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_recording_add_fixed_slot(
-    vyre_recording *recording, const vyre_slot_binding *resource, uint32_t *out,
+    vyre_recording *recording, const vyre_slot_binding *binding, uint32_t *out,
     vyre_status *st);
 
-/** The slot of that name, or VYRE_NO_SLOT.
- *  Threads: as the recording.  Blocks: never.  Errors: none. */
+/** Returns the number of the slot called @p name, or VYRE_NO_SLOT.
+ *  Threads:   as the recording.
+ *  Blocks:    never.
+ *  Errors:    none. */
 VYRE_API uint32_t vyre_recording_find_slot(const vyre_recording *recording,
                                            const char *name);
 
 /** Adds a dispatch.
  *  Ownership: retains the pipeline; copies @p desc and its arrays.
- *  Threads:   compatible.  Blocks: on the allocator.
- *  Errors:    VYRE_INVALID_ARGUMENT for places that are not as many as the
- *             kernel's bindings or name no slot, a pipeline of another device,
- *             a variant that was not prepared, 0 iterations, or a recording
- *             that is finished; VYRE_OUT_OF_MEMORY. */
+ *  Threads:   compatible.
+ *  Blocks:    on the allocator.
+ *  Errors:    VYRE_INVALID_ARGUMENT for a number of ranges that differs from
+ *             the bindings of the kernel, an unknown slot, a pipeline of
+ *             another device, a variant that was not compiled, a repeat count
+ *             of 0, or a sealed recording; VYRE_OUT_OF_MEMORY. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_recording_add_dispatch(
     vyre_recording *recording, vyre_pipeline *pipeline,
     const vyre_recorded_dispatch *desc, vyre_status *st);
 
-/** Adds a copy: bytes of @p from become those of @p to. One of them may leave
- *  its size to the other, or both to what is bound, which must then be equal.
- *  From the host to a resident buffer it is an upload, the other way round a
+/** Adds a copy of the bytes of @p from to @p to. If one size is 0, the other
+ *  one counts; if both are 0, the sizes of the bound memory must be equal. A
+ *  copy from host memory to a device buffer is an upload, the reverse a
  *  download.
- *  Threads: compatible.  Blocks: on the allocator.
- *  Errors:  as vyre_recording_add_dispatch. */
+ *  Threads:   compatible.
+ *  Blocks:    on the allocator.
+ *  Errors:    as vyre_recording_add_dispatch. */
 VYRE_API VYRE_NODISCARD vyre_code
 vyre_recording_add_copy(vyre_recording *recording, vyre_slot_range from,
                         vyre_slot_range to, vyre_status *st);
 
-/** All before it is over before anything behind it begins. Where one command
- *  needs what another writes, that is so without being asked for: finish puts
- *  barriers there, and the print shows them.
- *  Threads: compatible.  Blocks: on the allocator.  Errors: as above. */
+/** Adds a barrier: all commands before it finish before any command after it
+ *  starts. Barriers between commands that depend on each other are inserted by
+ *  vyre_recording_seal; vyre_recording_print shows them.
+ *  Threads:   compatible.
+ *  Blocks:    on the allocator.
+ *  Errors:    as vyre_recording_add_dispatch. */
 VYRE_API VYRE_NODISCARD vyre_code
 vyre_recording_add_barrier(vyre_recording *recording, vyre_status *st);
 
-/** Begins a loop: what follows up to vyre_recording_end_while is done while the
- *  u32 at @p flag is not 0, at most @p max_rounds times. The flag is copied to a
- *  predicate before every round, which every dispatch of the round tests. The
- *  host looks at it once in @p stretch rounds (0: every round): a larger stretch
- *  means fewer waits, and rounds that are only skipped after the flag fell.
- *  Threads: compatible.  Blocks: on the allocator.
- *  Errors:  VYRE_INVALID_ARGUMENT for a maximum of 0, more than
- *           VYRE_RECORDING_DEPTH loops in each other, a flag whose offset is no
- *           multiple of 4; as above. */
+/** Begins a loop. The commands up to vyre_recording_end_while repeat while the
+ *  u32 at @p flag is not 0, at most @p max_iterations times. Before every
+ *  iteration the flag is copied to a predicate, which every dispatch of the
+ *  iteration tests. The host reads the flag once in @p check_interval
+ *  iterations (0: in every iteration). A larger interval means fewer waits,
+ *  but more skipped iterations after the flag has become 0.
+ *  Threads:   compatible.
+ *  Blocks:    on the allocator.
+ *  Errors:    VYRE_INVALID_ARGUMENT for a maximum of 0, more than
+ *             VYRE_RECORDING_DEPTH nested loops, or a flag offset that is not
+ *             a multiple of 4; those of vyre_recording_add_dispatch. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_recording_begin_while(
-    vyre_recording *recording, vyre_slot_range flag, uint64_t max_rounds,
-    uint32_t stretch, vyre_status *st);
+    vyre_recording *recording, vyre_slot_range flag, uint64_t max_iterations,
+    uint32_t check_interval, vyre_status *st);
 
 /** Ends the innermost loop.
- *  Threads: compatible.  Blocks: on the allocator.
- *  Errors:  VYRE_INVALID_ARGUMENT if none is open; as above. */
+ *  Threads:   compatible.
+ *  Blocks:    on the allocator.
+ *  Errors:    VYRE_INVALID_ARGUMENT if no loop is open; those of
+ *             vyre_recording_add_dispatch. */
 VYRE_API VYRE_NODISCARD vyre_code
 vyre_recording_end_while(vyre_recording *recording, vyre_status *st);
 
-/** Ends the recording: checks all that can be without what is bound, plans the
- *  capture of every dispatch, and takes memory for exactly that. From now on it
- *  is bound and replayed, and not changed.
- *  Threads: compatible.  Blocks: on the allocator.
- *  Errors:  VYRE_INVALID_ARGUMENT for a loop that is open, or a place beyond its
- *           slot's size; VYRE_OUT_OF_MEMORY. It can then be tried again. */
+/** Makes the recording immutable and ready for replay. Checks everything that
+ *  does not depend on bound memory, plans the capture of every dispatch and
+ *  allocates its tables. A failed seal can be repeated.
+ *  Threads:   compatible.
+ *  Blocks:    on the allocator.
+ *  Errors:    VYRE_INVALID_ARGUMENT for an open loop or a range that exceeds
+ *             the size of its slot; VYRE_OUT_OF_MEMORY. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_recording_seal(vyre_recording *recording,
                                                       vyre_status *st);
 
-/** Binds @p resource to a slot, instead of what was there; NULL unbinds it. May
- *  be done before or after vyre_recording_seal, also while replays are on
- *  their way: those go on with what was bound when they were asked for, up to
- *  eight sets of bindings at once. What is not resident must live until it is
- *  bound no more and no replay uses it.
- *  Ownership: copies *resource; does not keep a resident buffer from being
- *             freed: a replay then refuses to run.
+/** Binds memory to a slot and replaces the previous binding; NULL unbinds the
+ *  slot. Can be called before and after vyre_recording_seal, also during
+ *  replays. Active replays continue with the bindings that they started with,
+ *  up to eight sets of bindings at once. Host memory must live while it is
+ *  bound or used by a replay.
+ *  Ownership: copies *binding. Does not retain a device buffer: once it is
+ *             destroyed, replays are rejected.
  *  Threads:   as the recording.
  *  Blocks:    on the allocator.
- *  Errors:    VYRE_INVALID_ARGUMENT, with the slot's name: a handle that is dead
- *             or of another device, a range outside, another size than the
- *             slot's (binding_mismatch), replays with eight sets of bindings
- *             that are not over, a slot of vyre_recording_add_fixed_slot;
- *             VYRE_OUT_OF_MEMORY. What was bound then stays. */
+ *  Errors:    VYRE_INVALID_ARGUMENT, with the name of the slot: an invalid
+ *             handle, a range outside the buffer, another size than the slot
+ *             requires (binding_mismatch), active replays with eight sets of
+ *             bindings, a fixed slot. VYRE_OUT_OF_MEMORY. The previous binding
+ *             stays on failure. */
 VYRE_API VYRE_NODISCARD vyre_code
 vyre_recording_bind_slot(vyre_recording *recording, uint32_t slot,
-                         const vyre_slot_binding *resource, vyre_status *st);
+                         const vyre_slot_binding *binding, vyre_status *st);
 
-/** Runs the recording as it is bound. All is checked before anything runs. If a
- *  command fails, those after it are not run, and the status has the number
- *  `command`; the recording can be replayed again.
+/** Runs the recording with its current bindings. Everything is checked before
+ *  the first command runs. If a command fails, later commands do not run, and
+ *  the status number `command` is its index. The recording can be replayed
+ *  again.
  *
- *  With @p fence it returns when the replay is in the device's queue; resident
- *  buffers are kept until it is over, and bytes of the host must live so long.
- *  Without, a replay of resident buffers, or of a recording that has replays in
- *  the queue, waits first for all that was submitted before (but not in a
- *  callback of a replay, or on the device's own thread). Replays of one recording
- *  with different memory bound run at the same time.
- *  A replay without a fence, of a recording that ran before and was not bound
- *  anew, allocates nothing.
- *  Ownership: on VYRE_OK the caller owns *fence (vyre_fence_release). On failure
- *             *fence is NULL. Borrows @p options (NULL: zeroed) for the call.
+ *  With @p fence, the call returns when the replay is queued. Device buffers
+ *  are retained until it has finished; host memory must live as long. Without
+ *  a fence, a replay that uses device buffers, or of a recording with queued
+ *  replays, first waits for all work submitted before, except in a fence
+ *  callback, which runs on a thread of the device. Replays of one recording
+ *  with different bindings can run at the same time. A repeated replay without
+ *  a fence and without new bindings allocates nothing.
+ *  Ownership: on VYRE_OK the caller owns *fence (vyre_fence_release). On
+ *             failure *fence is NULL. Borrows @p options (NULL: zeroed) for
+ *             the call.
  *  Threads:   safe.
- *  Blocks:    without a fence, until it is over; with one, never on queued work.
- *  Errors:    VYRE_INVALID_ARGUMENT, with the slot's name: unbound_slot,
- *             stale_handle (freed, moved or resized since it was bound),
- *             binding_mismatch, read_only, or two slots that overlap, of which
- *             one is written; unsafe_replay (behind replays that are not over,
- *             the fence tells of uploads that were not done); resource_busy
- *             (without a fence: what it uses is used by a replay on another
- *             thread, and one of both writes it); a replay without a fence
- *             that a callback of this one asks for; VYRE_DISPATCH_FAILED
- *             (max_iterations_reached); those of vyre_dispatch. */
+ *  Blocks:    without a fence, until the replay has finished; with one, never
+ *             on queued work.
+ *  Errors:    VYRE_INVALID_ARGUMENT, with the name of the slot: unbound_slot;
+ *             stale_handle for memory that was freed, moved or resized since
+ *             it was bound; binding_mismatch; read_only; two slots that
+ *             overlap, one of which is written; unsafe_replay for skip_uploads
+ *             where it is not allowed (reported by the fence if it depends on
+ *             queued replays); resource_busy without a fence, if a replay on
+ *             another thread uses the same memory and one of both writes; a
+ *             replay without a fence from a callback of this recording.
+ *             VYRE_DISPATCH_FAILED (max_iterations_reached). Those of
+ *             vyre_dispatch. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_recording_replay(
     vyre_recording *recording, const vyre_replay_options *options,
     vyre_fence **fence, vyre_status *st);
 
-/** The sums of the capture plans of all dispatches: what finish took memory for.
- *  Whether it is safe to keep inputs is so only if it is for each. Zeroed before
- *  vyre_recording_seal.
- *  Ownership: fills *out.  Threads: as the recording.  Blocks: never.
- *  Errors: none. */
+/** Fills *out with the sums of the capture plans of all dispatches;
+ *  resident_input_replay_safe is true only if it is true for all. Zeroed
+ *  before vyre_recording_seal.
+ *  Ownership: fills *out.
+ *  Threads:   as the recording.
+ *  Blocks:    never.
+ *  Errors:    none. */
 VYRE_API void vyre_recording_capacities(const vyre_recording *recording,
                                         vyre_capture_plan *out);
 
-/** Prints what will run, line by line: slots and what is bound, then commands,
- *  with the barriers that finish put in and, once known, the grids. Returns
- *  false if @p writer refused or @p recording is NULL. The writer must not use
- *  the recording.
- *  Threads: as the recording.  Blocks: on the writer. */
+/** Prints the slots with their bindings, then the commands with inserted
+ *  barriers and, once known, their grids. Returns false if @p writer fails or
+ *  @p recording is NULL. The writer must not use the recording.
+ *  Threads:   as the recording.
+ *  Blocks:    on the writer.
+ *  Errors:    none. */
 VYRE_API bool vyre_recording_print(vyre_recording *recording,
                                    vyre_writer writer);
 

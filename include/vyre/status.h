@@ -1,27 +1,24 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /** @file vyre/status.h
- *  Failure codes, and the status that describes a failure.
+ *  Status codes, and the status that describes a failure.
  *
  *  A function that can fail returns a vyre_code and takes a vyre_status as its
- *  last argument. The code says which class of failure it is; the status, which
- *  the caller owns, says the rest: what went wrong, with which numbers, and
- *  what to do about it. The pointer may be NULL when the code is enough. A
- *  status holds no heap memory: it needs no freeing, and running out of memory
- *  can be reported in it.
+ *  last argument. The code is the class of the failure. The status, which the
+ *  caller owns, describes the cause, the numbers involved and a fix. It may be
+ *  NULL if the code is enough. A status holds no heap memory: it needs no
+ *  cleanup, and it can report that memory has run out.
  *
- *  Every call starts the status afresh. After a failure it describes the first
- *  cause of that call; after a success its code is VYRE_OK and its message and
- *  fix are empty. So one status serves any number of calls in turn, and need
- *  not be set before the first. A caller that goes on after a failure and needs
- *  the message later copies the status. One exception: vyre_device_open of
- *  "auto" succeeds with a note in `message`, which says what was chosen and
- *  why.
+ *  Every call resets the status. After a failure it describes the first cause.
+ *  After a success its code is VYRE_OK, and its message and fix are empty. One
+ *  status can be used for any number of calls and need not be initialised.
+ *  Copy it to keep a message. One exception: vyre_device_open of "auto"
+ *  succeeds with the chosen device and the reason in `message`.
  *
  *      vyre_status st = {0};
  *      if (vyre_queue_plan_build(&profile, &plan, &st) != VYRE_OK)
  *        fprintf(stderr, "%s\nFix: %s\n", st.message, st.fix);
  *
- *  Threads: a status is a plain value; one thread at a time may touch it. */
+ *  Threads:   a status is compatible (one thread at a time). */
 #ifndef VYRE_STATUS_H
 #define VYRE_STATUS_H
 
@@ -31,7 +28,7 @@
 
 #include "vyre/export.h"
 
-/** Every code: X(enumerator, stable number, name). Numbers never change and are
+/** All codes: X(enumerator, stable number, name). Numbers never change and are
  *  never reused; new ones are appended to their block. */
 #define VYRE_CODE_MAP(X)                                       \
   X(VYRE_OK, 0, "ok")                                          \
@@ -49,8 +46,9 @@
   X(VYRE_INVALID_ARGUMENT, 1103, "invalid_argument")           \
   X(VYRE_UNKNOWN, 1999, "unknown")
 
-/** Every kind: X(enumerator, stable number, name). A kind is the exact reason
- *  inside a code, and its name is what JSON output prints. */
+/** All kinds: X(enumerator, stable number, name). A kind is the exact reason
+ *  within a code. JSON output uses its name. Numbers never change and are
+ *  never reused. */
 #define VYRE_KIND_MAP(X)                                                      \
   X(VYRE_KIND_NONE, 0, "none")                                                \
   X(VYRE_KIND_INVALID_ARGUMENT, 1, "invalid_argument")                        \
@@ -92,56 +90,65 @@
   X(VYRE_KIND_RESOURCE_BUSY, 100, "resource_busy")                            \
   X(VYRE_KIND_GRID_REQUIRED, 101, "grid_required")
 
+/** Class of a failure. */
 typedef enum vyre_code {
 #define VYRE_X(name, number, text) name = (number),
   VYRE_CODE_MAP(VYRE_X)
 #undef VYRE_X
 } vyre_code;
 
+/** Exact reason of a failure. */
 typedef enum vyre_kind {
 #define VYRE_X(name, number, text) name = (number),
   VYRE_KIND_MAP(VYRE_X)
 #undef VYRE_X
 } vyre_kind;
 
-/** A number that belongs to a failure, under the name JSON output gives it. */
+/** Named number of a failure. JSON output uses the name. */
 typedef struct vyre_status_number {
   const char *name; /* static storage */
-  uint64_t value;
+  uint64_t value;   /* value */
 } vyre_status_number;
 
-/* Up to four of the cause, the rest for where it was: `item`, `command`. */
+/** Maximum number of numbers of a failure: four describe the cause, two its
+ *  position (`item`, `command`). */
 enum { VYRE_STATUS_MAX_NUMBERS = 6 };
 
+/** Description of a failure. */
 typedef struct vyre_status {
-  vyre_code code;
-  vyre_kind kind;
-  int32_t native;        /* the device API's own code; 0 if there is none */
-  uint32_t number_count; /* how many of numbers[] are set */
-  vyre_status_number numbers[VYRE_STATUS_MAX_NUMBERS];
-  const char *field; /* which quantity was computed or reserved, or NULL;
-                        static storage */
-  const char *file;  /* where in vyre the failure was found; static storage */
-  int line;
-  char message[320]; /* one sentence: what, which, both numbers; with VYRE_OK,
-                        empty or a note */
-  char fix[192];     /* what the user can do; never empty on failure */
+  vyre_code code;        /* class of the failure */
+  vyre_kind kind;        /* exact reason */
+  int32_t native;        /* error code of the device API; 0 if not applicable */
+  uint32_t number_count; /* entries of `numbers` in use */
+  vyre_status_number numbers[VYRE_STATUS_MAX_NUMBERS]; /* named numbers */
+  /* Quantity or argument at fault, or NULL; static storage. */
+  const char *field;
+  const char *file; /* source file of vyre that reported it; static storage */
+  int line;         /* line in `file` */
+  /* One sentence with names and numbers; after a success, empty or a note. */
+  char message[320];
+  /* Instruction that resolves the failure; never empty on failure. */
+  char fix[192];
 } vyre_status;
 
 VYRE_BEGIN
 
-/** The name of a code ("invalid_program"), or "?" for a number that is none.
- *  Static storage.  Threads: safe.  Blocks: never.  Errors: none. */
+/** Returns the name of a code ("invalid_program"), or "?" for an unknown
+ *  value. Static storage.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API const char *vyre_code_name(vyre_code code);
 
-/** The name of a kind ("zero_capacity"), or "?" for a number that is none.
- *  Static storage.  Threads: safe.  Blocks: never.  Errors: none. */
+/** Returns the name of a kind ("zero_capacity"), or "?" for an unknown value.
+ *  Static storage.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API const char *vyre_kind_name(vyre_kind kind);
 
-/** Looks up one of the named numbers of a failure. Returns true and sets *out
- *  if @p st has it, else returns false and leaves it.
- *  Ownership: borrows everything.
- *  Threads: as the status.  Blocks: never.  Errors: none. */
+/** Looks up a named number of a failure. Stores it in *out and returns true,
+ *  or returns false and leaves *out unchanged.
+ *  Ownership: borrows all arguments.
+ *  Threads:   as the status.
+ *  Blocks:    never.
+ *  Errors:    none. */
 VYRE_API bool vyre_status_number_get(const vyre_status *st, const char *name,
                                      uint64_t *out);
 

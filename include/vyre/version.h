@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /** @file vyre/version.h
- *  Which vyre this is. docs/compatibility.md says what the numbers promise. */
+ *  Version of vyre. docs/compatibility.md explains what the numbers promise. */
 #ifndef VYRE_VERSION_H
 #define VYRE_VERSION_H
 
@@ -15,12 +15,13 @@
 
 VYRE_BEGIN
 
-/** The version of the library that is loaded, as major * 1000000 + minor *
- *  1000 + patch. It may differ from the macros, which are those of the header.
+/** Returns the version of the loaded library as major * 1000000 + minor * 1000
+ *  + patch. The macros give the version of the headers, which may differ.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API uint32_t vyre_version(void);
 
-/** The same as text, "0.1.0". Static storage.
+/** Returns the version of the loaded library as text ("0.1.0"). Static
+ *  storage.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API const char *vyre_version_string(void);
 

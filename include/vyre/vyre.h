@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /** @file vyre/vyre.h
- *  All of vyre. Each header also stands alone.
+ *  Includes all public headers of vyre. Each header can also be included
+ *  alone.
  *
- *  What holds in every header, unless it says otherwise:
- *  - Threads: *safe* means any threads at once; *compatible* means one thread
- *    at a time per object. Functions are safe; arenas, scratch and statuses are
- *    compatible.
- *  - Blocks: a call waits for nothing but the allocator it was given.
- *  - Lifetime: what is passed in is borrowed for the call.
+ *  Conventions of all headers, unless noted otherwise:
+ *  - Threads: *safe* means that any number of threads can call at the same
+ *    time. *Compatible* means one thread at a time per object. Functions are
+ *    safe; arenas, scratch, builders and statuses are compatible.
+ *  - Blocks: a call waits for nothing but the allocator.
+ *  - Lifetime: arguments are borrowed for the call.
  *  - NULL: a status may be NULL, and so may an array of no elements. Where a
- *    function returns a code, any other NULL is VYRE_INVALID_ARGUMENT. Enders
- *    (finish, release) and resets take NULL and do nothing; printers and
- *    comparisons return false. What is asked of an object that is NULL gives
- *    NULL, 0, false or an empty text.
- *  - Status: every call starts the status it is given afresh (vyre/status.h).
- *  - Failure: *out is zeroed or NULL, the arena is as before.
- *  docs/ownership.md shows how it goes together. */
+ *    function returns a code, any other NULL is VYRE_INVALID_ARGUMENT.
+ *    Release, destroy, deinit and reset functions accept NULL and do nothing.
+ *    Printers and comparisons return false. Accessors return NULL, 0, false or
+ *    "".
+ *  - Zero: {0} initialises every struct; zero is the default of every field.
+ *  - Pairs: create/release for reference-counted objects (devices:
+ *    open/release), create/destroy for handles, init/deinit for storage of the
+ *    caller, alloc/free for memory.
+ *  - Status: every call resets its status (vyre/status.h).
+ *  - Failure: *out is zeroed or NULL, and the arena is unchanged.
+ *
+ *  docs/ownership.md shows how the objects work together. */
 #ifndef VYRE_VYRE_H
 #define VYRE_VYRE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/** @file vyre/text.h
- *  Where printers print to, and the 128-bit hash they name things with. */
+/** @file vyre/writer.h
+ *  Writer: destination of printed text. */
 #ifndef VYRE_WRITER_H
 #define VYRE_WRITER_H
 
@@ -10,11 +10,11 @@
 
 #include "vyre/export.h"
 
-/** A place for text. write() takes @p length bytes (no terminator) and returns
- *  false if it cannot; the printer then stops and returns false as well. */
+/** Destination of text. write() takes @p length bytes without a terminator and
+ *  returns false if it fails; the printer then stops and returns false too. */
 typedef struct vyre_writer {
-  bool (*write)(void *self, const char *text, size_t length);
-  void *self;
+  bool (*write)(void *self, const char *text, size_t length); /* writes text */
+  void *self; /* first argument of `write` */
 } vyre_writer;
 
 /** A 128-bit content hash (XXH3-128). Equal content gives equal hashes on every
