@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "vyre/export.h"
+#include "vyre/hash.h"
 #include "vyre/memory.h"
 #include "vyre/program.h"
 #include "vyre/status.h"

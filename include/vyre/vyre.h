@@ -43,6 +43,7 @@
 #include "vyre/export.h"
 #include "vyre/fence.h"
 #include "vyre/frontier.h"
+#include "vyre/hash.h"
 #include "vyre/memory.h"
 #include "vyre/module.h"
 #include "vyre/ops.h"

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "vyre/writer.h"
+#include "vyre/hash.h"
 
 enum { VYRE__HASHER_BYTES = 576, VYRE__HASHER_PENDING = 256 };
 

@@ -4,6 +4,8 @@
 #ifndef VYRE_BASE_PRINT_H
 #define VYRE_BASE_PRINT_H
 
+#include <stdint.h>
+
 #include "vyre/writer.h"
 
 #include "base/attributes.h"

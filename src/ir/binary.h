@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "vyre/writer.h"
+#include "vyre/hash.h"
 
 enum {
   VYRE__BINARY_MAGIC = 8,

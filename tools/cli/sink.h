@@ -4,6 +4,8 @@
 #ifndef VYRE_TOOLS_CLI_SINK_H
 #define VYRE_TOOLS_CLI_SINK_H
 
+#include <stdint.h>
+
 #include "vyre/writer.h"
 
 /* Makes the compiler check format arguments. */
