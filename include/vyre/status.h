@@ -29,12 +29,11 @@
 #include "vyre/export.h"
 
 /** All codes: X(enumerator, stable number, name). Numbers never change and are
- *  never reused; new ones are appended to their block. */
+ *  never reused; new ones are appended to their block. 1003 is reserved. */
 #define VYRE_CODE_MAP(X)                                       \
   X(VYRE_OK, 0, "ok")                                          \
   X(VYRE_DEVICE_OUT_OF_MEMORY, 1001, "device_out_of_memory")   \
   X(VYRE_UNSUPPORTED_FEATURE, 1002, "unsupported_feature")     \
-  X(VYRE_POISONED_LOCK, 1003, "poisoned_lock")                 \
   X(VYRE_KERNEL_COMPILE_FAILED, 1004, "kernel_compile_failed") \
   X(VYRE_DISPATCH_FAILED, 1005, "dispatch_failed")             \
   X(VYRE_INVALID_PROGRAM, 1006, "invalid_program")             \
