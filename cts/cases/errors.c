@@ -333,7 +333,7 @@ static vyre_code in_batch(cts *c, call *b,
   for (int i = 0; i < 2; i++) items[i].result = &results[i];
   vyre_code code = form(b->pipeline, items, 2, &c->st);
   CTS_CHECK(c, vyre_status_number_get(&c->st, "item", &item) && item == 1);
-  CTS_CHECK(c, results[0] == VYRE_UNKNOWN && results[1] == VYRE_UNKNOWN);
+  CTS_CHECK(c, results[0] == VYRE_NOT_RUN && results[1] == VYRE_NOT_RUN);
   return code;
 }
 

@@ -232,7 +232,7 @@ static void failure_in_a_batch(cts *c) {
   CTS_FAILS(c, code, VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT);
   CTS_CHECK(c, results[0] == VYRE_OK && results[1] == VYRE_OK);
   CTS_CHECK(c, results[2] == VYRE_DISPATCH_FAILED);
-  CTS_CHECK(c, results[3] == VYRE_UNKNOWN && jobs[3].r == 0);
+  CTS_CHECK(c, results[3] == VYRE_NOT_RUN && jobs[3].r == 0);
   CTS_U64(c, jobs[1].r, rounds_of(SHORT) + 1);
   vyre_fence_release(fence);
   CTS_LAUNCHED(c, BAD);

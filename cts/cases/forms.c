@@ -58,7 +58,7 @@ static void dispatch(cts *c) {
 static void submit_one(cts *c) {
   rig r;
   begin(c, &r);
-  vyre_code result = VYRE_UNKNOWN;
+  vyre_code result = VYRE_NOT_RUN;
   r.d.desc.result = &result;
   CTS_OK(c, vyre_submit(r.pipeline, &r.d.desc, 1, NULL, &c->st));
   CTS_CHECK(c, result == VYRE_OK);

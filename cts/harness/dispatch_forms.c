@@ -116,7 +116,7 @@ static vyre_dispatch_desc with(const cts_run *r, const vyre_input *in,
   desc.inputs = in;
   desc.outputs = out;
   desc.result = result;
-  *result = VYRE_UNKNOWN;
+  *result = VYRE_NOT_RUN;
   return desc;
 }
 

@@ -260,7 +260,7 @@ typedef struct vyre_dispatch_desc {
   vyre_timing *timing;             /* time taken */
   vyre_copy_report *copies;        /* bytes bound and copied */
   vyre_output_stats *output_stats; /* host buffer statistics; added to */
-  vyre_code *result; /* result of this item; VYRE_UNKNOWN if it did not run */
+  vyre_code *result; /* result of this item; VYRE_NOT_RUN if it did not run */
 
   /* Progress, updated while the dispatch runs; may be NULL; must live until
    * the dispatch has finished. */

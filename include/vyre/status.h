@@ -43,6 +43,7 @@
   X(VYRE_PLAN_REJECTED, 1101, "plan_rejected")                 \
   X(VYRE_OUT_OF_MEMORY, 1102, "out_of_memory")                 \
   X(VYRE_INVALID_ARGUMENT, 1103, "invalid_argument")           \
+  X(VYRE_NOT_RUN, 1104, "not_run")                             \
   X(VYRE_UNKNOWN, 1999, "unknown")
 
 /** All kinds: X(enumerator, stable number, name). A kind is the exact reason

@@ -90,6 +90,7 @@ TEST(codes_and_kinds_have_names_and_published_numbers) {
                {VYRE_PLAN_REJECTED, 1101, "plan_rejected"},
                {VYRE_OUT_OF_MEMORY, 1102, "out_of_memory"},
                {VYRE_INVALID_ARGUMENT, 1103, "invalid_argument"},
+               {VYRE_NOT_RUN, 1104, "not_run"},
                {VYRE_UNKNOWN, 1999, "unknown"}};
   for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
     CHECK_U64(codes[i].code, codes[i].number);

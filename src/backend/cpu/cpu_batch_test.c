@@ -248,7 +248,7 @@ TEST(a_failure_in_the_middle_leaves_those_after_it_alone) {
       if (i > bad) CHECK_U64(y[i][5], 0xeeeeeeee);
       CHECK(b.results[i] == (i < bad    ? VYRE_OK
                              : i == bad ? VYRE_DISPATCH_FAILED
-                                        : VYRE_UNKNOWN));
+                                        : VYRE_NOT_RUN));
     }
   }
   rig_close(&r);
@@ -475,7 +475,7 @@ TEST(an_item_that_never_ends_ends_at_its_timeout) {
     CHECK_FAILS(code, st, VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT);
     CHECK_U64(status_number(&st, "item"), 5);
     CHECK_U64(y[4][1], 3);
-    CHECK(b.results[6] == VYRE_UNKNOWN);
+    CHECK(b.results[6] == VYRE_NOT_RUN);
     check_usable(&r);
   }
   rig_close(&r);

@@ -268,7 +268,7 @@ static void trace_submit(const vyre_pipeline *pipeline, uint64_t start,
 /* Runs one dispatch on the calling thread. This is the most frequent case. */
 static vyre_code submit_one(vyre_pipeline *pipeline,
                             const vyre_dispatch_desc *desc, vyre_status *st) {
-  if (desc->result) *desc->result = VYRE_UNKNOWN;
+  if (desc->result) *desc->result = VYRE_NOT_RUN;
   VYRE_TRY(vyre__device_check(pipeline->device, st));
   uint64_t start = vyre__trace_begin(pipeline->device->context);
   uint64_t called = desc->timing ? vyre__clock_ns() : 0;
@@ -322,7 +322,7 @@ vyre_code vyre_submit(vyre_pipeline *pipeline, const vyre_dispatch_desc *items,
   }
   if (count == 1 && !fence) return submit_one(pipeline, items, st);
   for (size_t i = 0; i < count; i++) {
-    if (items[i].result) *items[i].result = VYRE_UNKNOWN;
+    if (items[i].result) *items[i].result = VYRE_NOT_RUN;
   }
   VYRE_TRY(vyre__device_check(pipeline->device, st));
   uint64_t start = vyre__trace_begin(pipeline->device->context);

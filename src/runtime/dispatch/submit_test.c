@@ -476,7 +476,7 @@ TEST(a_batch_runs_in_order_and_names_what_failed) {
   CHECK(vyre_submit(r.pipeline, items, ITEMS, NULL, &st) != VYRE_OK);
   CHECK_U64(status_number(&st, "item"), 7);
   CHECK_HAS(st.message, "items[7] of 20 (none of them ran): ");
-  CHECK(results[0] == VYRE_UNKNOWN && got[0].y[0] == 0xabababab);
+  CHECK(results[0] == VYRE_NOT_RUN && got[0].y[0] == 0xabababab);
   in[7][0].size = BYTES;
   st = (vyre_status){0};
   CHECK_OK(vyre_context_inject_faults(r.context, "submit:4", &st), st);
@@ -486,7 +486,7 @@ TEST(a_batch_runs_in_order_and_names_what_failed) {
   CHECK_HAS(st.message,
             "items[3] of 20 (3 before it ran, 16 after it did not)");
   CHECK(results[2] == VYRE_OK && results[3] == VYRE_DISPATCH_FAILED);
-  CHECK(results[4] == VYRE_UNKNOWN);
+  CHECK(results[4] == VYRE_NOT_RUN);
   rig_close(&r);
 }
 
