@@ -3,7 +3,7 @@
  *  Builder: creates programs by function calls instead of from text.
  *
  *      vyre_builder *b;
- *      vyre_builder_create((vyre_allocator){0}, "twice", &b, &st);
+ *      vyre_builder_create("twice", (vyre_allocator){0}, &b, &st);
  *      vyre_build_buffer_ref y = vyre_build_buffer(
  *          b, "y", VYRE_ACCESS_READ_WRITE, VYRE_ELEMENT_F32, 0, 0);
  *      vyre_value i = vyre_build_id(b, VYRE_OP_GLOBAL_ID, 0);
@@ -89,8 +89,8 @@ VYRE_BEGIN
  *  Threads:   safe.
  *  Blocks:    on the allocator only.
  *  Errors:    VYRE_OUT_OF_MEMORY; VYRE_INVALID_ARGUMENT for a NULL argument. */
-VYRE_API VYRE_NODISCARD vyre_code vyre_builder_create(vyre_allocator allocator,
-                                                      const char *name,
+VYRE_API VYRE_NODISCARD vyre_code vyre_builder_create(const char *name,
+                                                      vyre_allocator allocator,
                                                       vyre_builder **out,
                                                       vyre_status *st);
 

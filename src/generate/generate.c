@@ -74,7 +74,7 @@ void vyre_random_program_options_fit(vyre_random_program_options *options,
 
 static vyre_code make_program(gen *g, vyre_allocator allocator,
                               vyre_program **out, vyre_status *st) {
-  VYRE_TRY(vyre_builder_create(allocator, "generated", &g->b,
+  VYRE_TRY(vyre_builder_create("generated", allocator, &g->b,
                                vyre__status_open(st)));
   gen_kernel(g);
   vyre_code code = vyre_builder_build(g->b, out, vyre__status_open(st));

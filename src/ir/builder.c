@@ -52,7 +52,7 @@ static uint32_t next_number(void) {
   return number + 1 ? number + 1 : 1;
 }
 
-vyre_code vyre_builder_create(vyre_allocator allocator, const char *name,
+vyre_code vyre_builder_create(const char *name, vyre_allocator allocator,
                               vyre_builder **out, vyre_status *st) {
   vyre__status_begin(st);
   if (!out) return vyre__null_argument(st, "vyre_builder_create", "out");

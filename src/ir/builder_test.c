@@ -9,7 +9,7 @@
 static vyre_builder *begin(const char *name) {
   vyre_status st = {0};
   vyre_builder *b;
-  CHECK_OK(vyre_builder_create((vyre_allocator){0}, name, &b, &st), st);
+  CHECK_OK(vyre_builder_create(name, (vyre_allocator){0}, &b, &st), st);
   return b;
 }
 
@@ -470,7 +470,7 @@ TEST(no_builder_is_no_crash) {
   vyre_builder_release(NULL);
   CHECK(vyre_builder_status(NULL)->code == VYRE_OK);
   vyre_builder *b;
-  CHECK(vyre_builder_create((vyre_allocator){0}, NULL, &b, NULL) ==
+  CHECK(vyre_builder_create(NULL, (vyre_allocator){0}, &b, NULL) ==
         VYRE_INVALID_ARGUMENT);
 }
 

@@ -124,7 +124,7 @@ static vyre_program *literals(const uint32_t *bits, size_t count, bool wide) {
   vyre_status st = {0};
   vyre_builder *b;
   vyre_program *program;
-  CHECK_OK(vyre_builder_create((vyre_allocator){0}, "k", &b, &st), st);
+  CHECK_OK(vyre_builder_create("k", (vyre_allocator){0}, &b, &st), st);
   vyre_build_buffer_ref y =
       vyre_build_buffer(b, "y", VYRE_ACCESS_WRITE,
                         wide ? VYRE_ELEMENT_F64 : VYRE_ELEMENT_F32, 0, 0);
@@ -163,7 +163,7 @@ TEST(floats_read_back_as_the_same_bits) {
 TEST(names_that_clash_are_changed_and_nothing_else_is) {
   vyre_status st = {0};
   vyre_builder *b;
-  CHECK_OK(vyre_builder_create((vyre_allocator){0}, "y", &b, &st), st);
+  CHECK_OK(vyre_builder_create("y", (vyre_allocator){0}, &b, &st), st);
   vyre_build_buffer_ref y =
       vyre_build_buffer(b, "y", VYRE_ACCESS_WRITE, VYRE_ELEMENT_U32, 0, 0);
   vyre_variable a = vyre_build_let(b, "a", vyre_build_u32(b, 1));

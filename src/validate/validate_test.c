@@ -370,7 +370,7 @@ TEST(names_the_kernel_where_there_is_no_source) {
   vyre_status st = {0};
   vyre_builder *b;
   vyre_program *program;
-  CHECK_OK(vyre_builder_create((vyre_allocator){0}, "k", &b, &st), st);
+  CHECK_OK(vyre_builder_create("k", (vyre_allocator){0}, &b, &st), st);
   vyre_build_if(
       b, vyre_build_binary(b, VYRE_OP_GT, vyre_build_id(b, VYRE_OP_LOCAL_ID, 0),
                            vyre_build_u32(b, 2)));

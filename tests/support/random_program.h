@@ -390,7 +390,7 @@ static inline vyre_code random_program_make(uint64_t seed,
       "b0", "b1", "b2", "b3", "b4", "b5", "b6", "b7", "b8"};
   random_program r = {.state = seed * 2654435761u + 88172645463325252u};
   *out = NULL;
-  vyre_code made = vyre_builder_create(allocator, "k", &r.b, st);
+  vyre_code made = vyre_builder_create("k", allocator, &r.b, st);
   if (made != VYRE_OK) return made;
   vyre_builder_workgroup(r.b, 1 + random_pick(&r, 4), 1 + random_pick(&r, 2),
                          1 + random_pick(&r, 2));

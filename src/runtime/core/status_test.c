@@ -156,14 +156,14 @@ OK(vyre_layout_fingerprint_build) {
 }
 OK(vyre_builder_create) {
   vyre_builder *out;
-  vyre_code code = vyre_builder_create((vyre_allocator){0}, "k", &out, st);
+  vyre_code code = vyre_builder_create("k", (vyre_allocator){0}, &out, st);
   vyre_builder_release(out);
   return code;
 }
 OK(vyre_builder_build) {
   vyre_builder *b;
   vyre_program *out;
-  CHECK(vyre_builder_create((vyre_allocator){0}, "k", &b, NULL) == VYRE_OK);
+  CHECK(vyre_builder_create("k", (vyre_allocator){0}, &b, NULL) == VYRE_OK);
   vyre_code code = vyre_builder_build(b, &out, st);
   vyre_program_release(out);
   vyre_builder_release(b);
@@ -574,7 +574,7 @@ OK(vyre_program_validate) {
   CALL(vyre_binding_fingerprint_build, NULL, NULL, NULL, st)                   \
   CALL(vyre_layout_fingerprint_from_plan, NULL, NULL, NULL, st)                \
   CALL(vyre_layout_fingerprint_build, NULL, 1, NULL, NULL, st)                 \
-  CALL(vyre_builder_create, HEAP, NULL, NULL, st)                              \
+  CALL(vyre_builder_create, NULL, HEAP, NULL, st)                              \
   CALL(vyre_builder_build, NULL, NULL, st)                                     \
   CALL(vyre_cache_explain, NULL, NULL, NULL, NULL, NULL, st)                   \
   CALL(vyre_cache_get_location, NULL, NULL, NULL, st)                          \
