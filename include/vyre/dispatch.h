@@ -242,8 +242,9 @@ typedef struct vyre_dispatch_desc {
    * outcome is the same on every device, unless a loop exceeds what the
    * driver can run. Compiled code does not count iterations if the kernel is
    * proven to need at most 2^20. A limit below the proven number needs
-   * vyre_compile_options.counts_iterations. Devices other than "ref" support
-   * at most 2^32-1. */
+   * vyre_compile_options.counts_iterations. Devices other than "ref" count
+   * at most 2^32-1 iterations. They refuse a larger limit (not_supported),
+   * unless the kernel is proven to need at most 2^32-1. */
   uint64_t max_loop_iterations;
   /* Maximum time of all launches together, from the first launch on; waits
    * before it do not count; 0: none. */

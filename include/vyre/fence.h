@@ -61,14 +61,14 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_fence_wait_any(vyre_fence *const *fences,
 /** Sets a callback that is called once when the work has finished: on a thread
  *  of the library, or immediately if it has already finished. The callback
  *  must not wait for other work of the device.
- *  Lifetime:  @p self must live until the callback has returned.
+ *  Lifetime:  @p user_data must live until the callback has returned.
  *  Threads:   safe.
  *  Blocks:    never.
  *  Errors:    VYRE_INVALID_ARGUMENT for a NULL argument or a second callback.
  */
 VYRE_API VYRE_NODISCARD vyre_code vyre_fence_set_callback(
-    vyre_fence *fence, void (*done)(void *self, vyre_fence *fence), void *self,
-    vyre_status *st);
+    vyre_fence *fence, void (*done)(void *user_data, vyre_fence *fence),
+    void *user_data, vyre_status *st);
 
 /** Returns a file descriptor for event loops that becomes readable when the
  *  work has finished. Created on the first call.

@@ -33,8 +33,9 @@ typedef struct vyre_vulkan_handles {
   size_t extension_count;        /* entries of `extensions` */
   /* Called before each use of the queue, if the caller uses it too; may be
    * NULL together with unlock_queue. */
-  void (*lock_queue)(void *self);
-  void (*unlock_queue)(void *self); /* called after each use of the queue */
+  void (*lock_queue)(void *user_data);
+  void (*unlock_queue)(
+      void *user_data);  /* called after each use of the queue */
   void *queue_user_data; /* argument of lock_queue and unlock_queue */
 } vyre_vulkan_handles;
 

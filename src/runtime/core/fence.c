@@ -205,8 +205,9 @@ vyre_code vyre_fence_wait_any(vyre_fence *const *fences, size_t count,
 }
 
 vyre_code vyre_fence_set_callback(vyre_fence *fence,
-                                  void (*done)(void *self, vyre_fence *fence),
-                                  void *self, vyre_status *st) {
+                                  void (*done)(void *user_data,
+                                               vyre_fence *fence),
+                                  void *user_data, vyre_status *st) {
   vyre__status_begin(st);
   static const char function[] = "vyre_fence_set_callback";
   if (!fence) return vyre__null_argument(st, function, "fence");
@@ -216,7 +217,7 @@ vyre_code vyre_fence_set_callback(vyre_fence *fence,
   bool is_done = atomic_load(&fence->is_done);
   if (!has_callback) {
     fence->callback = done;
-    fence->callback_user_data = self;
+    fence->callback_user_data = user_data;
   }
   pthread_mutex_unlock(&fence->lock);
   if (has_callback) {
@@ -224,7 +225,7 @@ vyre_code vyre_fence_set_callback(vyre_fence *fence,
                      "set one callback that calls the others",
                      "the fence already has a callback");
   }
-  if (is_done) done(self, fence);
+  if (is_done) done(user_data, fence);
   return VYRE_OK;
 }
 
