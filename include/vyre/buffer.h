@@ -71,9 +71,8 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_buffer_import(vyre_device *device,
  *  Threads:   safe.
  *  Blocks:    never.
  *  Errors:    VYRE_INVALID_ARGUMENT (stale_handle, foreign_handle). */
-VYRE_API VYRE_NODISCARD vyre_code vyre_buffer_destroy(vyre_device *device,
-                                                      vyre_buffer buffer,
-                                                      vyre_status *st);
+VYRE_API vyre_code vyre_buffer_destroy(vyre_device *device, vyre_buffer buffer,
+                                       vyre_status *st);
 
 /** Stores the size of a device buffer, in bytes, in *out.
  *  Threads:   safe.
