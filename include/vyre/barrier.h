@@ -33,6 +33,7 @@ typedef struct vyre_barrier_plan {
   size_t group_count;     /* number of groups */
   size_t wave_count;      /* number of waves */
   size_t global_barriers; /* barriers between groups: group_count - 1, or 0 */
+  uint64_t reserved[2];   /* zero; for future fields */
 } vyre_barrier_plan;
 
 /** Working memory of the barrier and frontier planners. Keep it between calls:
@@ -49,6 +50,7 @@ typedef struct vyre_barrier_scratch {
   size_t indegree_capacity; /* entries of `indegree` */
   uint32_t *targets;        /* successors of all waves, row by row */
   size_t target_capacity;   /* entries of `targets` */
+  uint64_t reserved[4];     /* zero; for future fields */
 } vyre_barrier_scratch;
 
 /** Maximum number of waves and of dependencies in one plan. The planner

@@ -58,6 +58,7 @@ typedef struct vyre_binding {
   bool has_coalesce_axis;       /* `coalesce_axis` is set */
   uint8_t coalesce_axis;        /* hint, as in vyre_memory_hints */
   vyre_locality cache_locality; /* hint, as in vyre_memory_hints */
+  uint64_t reserved[2];         /* zero; for future fields */
 } vyre_binding;
 
 /** Binding plan of a program. Bindings are sorted by binding number; shared
@@ -73,6 +74,7 @@ typedef struct vyre_binding_plan {
   size_t output_count;            /* entries of `output_indices` */
   const uint32_t *shared_indices; /* shared buffers */
   size_t shared_count;            /* entries of `shared_indices` */
+  uint64_t reserved[4];           /* zero; for future fields */
 } vyre_binding_plan;
 
 /** Size and location of one input. */
@@ -97,6 +99,7 @@ typedef struct vyre_binding_fingerprint {
   const vyre_binding_entry *slots; /* entries */
   size_t slot_count;               /* number of entries */
   vyre_hash128 hash;               /* hash of the entries */
+  uint64_t reserved[2];            /* zero; for future fields */
 } vyre_binding_fingerprint;
 
 /** Memory classes of a descriptor: X(enumerator, name). */
@@ -126,6 +129,7 @@ typedef struct vyre_layout_fingerprint {
   const vyre_layout_entry *slots; /* entries */
   size_t slot_count;              /* number of entries */
   vyre_hash128 hash;              /* hash of the entries */
+  uint64_t reserved[2];           /* zero; for future fields */
 } vyre_layout_fingerprint;
 
 VYRE_BEGIN

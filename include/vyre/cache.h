@@ -60,14 +60,16 @@ typedef struct vyre_cache_info {
   bool is_stored;   /* this compile wrote a file */
   /* Reason why no file was written; "" if one was written or existed. */
   const char *not_stored;
+  uint64_t reserved[4]; /* zero; for future fields */
 } vyre_cache_info;
 
 /** One field of a cache key. */
 typedef struct vyre_cache_field {
-  const char *name;  /* "driver" */
-  const char *text;  /* value as text; for binary data, its size and hash */
-  const void *value; /* raw value */
-  size_t size;       /* bytes of `value` */
+  const char *name;     /* "driver" */
+  const char *text;     /* value as text; for binary data, its size and hash */
+  const void *value;    /* raw value */
+  size_t size;          /* bytes of `value` */
+  uint64_t reserved[2]; /* zero; for future fields */
 } vyre_cache_field;
 
 /** Prediction of a cache lookup. */
@@ -75,6 +77,7 @@ typedef struct vyre_cache_explanation {
   vyre_cache_info info; /* expected result; nothing is stored or counted */
   const vyre_cache_field *fields; /* complete key */
   size_t field_count;             /* entries of `fields` */
+  uint64_t reserved[2];           /* zero; for future fields */
 } vyre_cache_explanation;
 
 /** One file of the cache. */
@@ -87,6 +90,7 @@ typedef struct vyre_cache_entry {
   uint64_t artifact_bytes; /* size of the compiled code */
   const vyre_cache_field *fields; /* key; NULL if not valid */
   size_t field_count;             /* entries of `fields` */
+  uint64_t reserved[4];           /* zero; for future fields */
 } vyre_cache_entry;
 
 /** Location and state of the cache directory. */
@@ -99,8 +103,9 @@ typedef struct vyre_cache_location {
   const char *reason;
   /* Instruction that removes the cause; "" without a `reason`. */
   const char *fix;
-  uint64_t max_bytes; /* size limit of all files */
-  bool is_read_only;  /* entries are read, but none are added */
+  uint64_t max_bytes;   /* size limit of all files */
+  bool is_read_only;    /* entries are read, but none are added */
+  uint64_t reserved[4]; /* zero; for future fields */
 } vyre_cache_location;
 
 /** Contents of the cache directory. */
@@ -117,6 +122,7 @@ typedef struct vyre_cache_listing {
   size_t corrupt_count;            /* entries that are not valid */
   size_t leftover_count; /* temporary files of writers that did not finish */
   size_t probe_count;    /* files with probe results of devices */
+  uint64_t reserved[4];  /* zero; for future fields */
 } vyre_cache_listing;
 
 /** Options of vyre_cache_prune. Corrupt entries, and leftover files older than
@@ -127,12 +133,14 @@ typedef struct vyre_cache_prune_options {
   /* Keep the most recently used entries up to this size; 0: the limit of the
    * context. */
   uint64_t max_bytes;
+  uint64_t reserved[4]; /* must be zero */
 } vyre_cache_prune_options;
 
 /** Result of vyre_cache_prune. */
 typedef struct vyre_cache_pruned {
   size_t removed_count, left_count;   /* files removed; files that remain */
   uint64_t removed_bytes, left_bytes; /* their sizes */
+  uint64_t reserved[2];               /* zero; for future fields */
 } vyre_cache_pruned;
 
 VYRE_BEGIN

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "vyre/binding.h"
 #include "vyre/export.h"
@@ -22,6 +23,7 @@ typedef struct vyre_capture_plan {
   size_t kernel_argument_capacity; /* these bindings and the launch block */
   /* Uploads can be skipped on replay: no binding is both input and output. */
   bool resident_input_replay_safe;
+  uint64_t reserved[4]; /* zero; for future fields */
 } vyre_capture_plan;
 
 VYRE_BEGIN

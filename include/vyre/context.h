@@ -44,6 +44,7 @@ typedef struct vyre_context_options {
   /* LLVM 19 library of the device "cpu"; NULL: $VYRE_LLVM, else the
    * system's; "none": no LLVM, so that only cached kernels run. */
   const char *llvm;
+  uint64_t reserved[4]; /* must be zero */
 } vyre_context_options;
 
 /** Operations that fault injection can make fail: X(enumerator, name). */
@@ -69,6 +70,7 @@ typedef struct vyre_trace_info {
   const char *file;
   uint64_t event_count;   /* events so far */
   uint64_t dropped_count; /* events that could not be written */
+  uint64_t reserved[4];   /* zero; for future fields */
 } vyre_trace_info;
 
 VYRE_BEGIN

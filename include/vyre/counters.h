@@ -67,11 +67,18 @@
   X(recaptures, "recording_recaptures_total", "",                              \
     "dispatches of recordings rebuilt after a slot was bound")
 
-/** Values of all counters, one field for each entry of VYRE_COUNTER_MAP. */
+/** Number of counters. */
+#define VYRE_X4(field, metric, labels, help) +1
+enum { VYRE_COUNTER_COUNT = 0 VYRE_COUNTER_MAP(VYRE_X4) };
+#undef VYRE_X4
+
+/** Values of all counters, one field for each entry of VYRE_COUNTER_MAP. Always
+ *  64 words large. */
 typedef struct vyre_counters {
 #define VYRE_X4(field, metric, labels, help) uint64_t field;
   VYRE_COUNTER_MAP(VYRE_X4)
 #undef VYRE_X4
+  uint64_t reserved[64 - VYRE_COUNTER_COUNT]; /* zero; for future counters */
 } vyre_counters;
 
 VYRE_BEGIN

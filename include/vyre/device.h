@@ -26,7 +26,8 @@ typedef struct vyre_float_op_info {
   /* Number of tested inputs; 0 if the device is exact by definition or does
    * not have the operation. */
   uint64_t tested;
-  uint64_t wrong; /* inputs for which the native operation is wrong */
+  uint64_t wrong;       /* inputs for which the native operation is wrong */
+  uint64_t reserved[2]; /* zero; for future fields */
 } vyre_float_op_info;
 
 /** Capabilities and limits of a device. */
@@ -58,6 +59,7 @@ typedef struct vyre_device_caps {
   /* More limits and features, one "name: value" per line, for display; owned
    * by the device; may be NULL. */
   const char *details;
+  uint64_t reserved[4]; /* zero; for future fields */
 } vyre_device_caps;
 
 /** Size of vyre_device_info.name, with the terminator. */
@@ -79,6 +81,7 @@ typedef struct vyre_device_info {
   const char *note;
   /* Instruction that makes it available; "" if none is needed. */
   const char *fix;
+  uint64_t reserved[4]; /* zero; for future fields */
 } vyre_device_info;
 
 /** Option of a backend, read when one of its devices is opened. Set it with
@@ -86,9 +89,10 @@ typedef struct vyre_device_info {
  *  "BACKEND.NAME=NUMBER". "BACKEND.NAME=auto" selects the default. Strings are
  *  static storage. */
 typedef struct vyre_device_option {
-  const char *name;  /* "threads" */
-  uint64_t min, max; /* range of valid values */
-  const char *help;  /* description */
+  const char *name;     /* "threads" */
+  uint64_t min, max;    /* range of valid values */
+  const char *help;     /* description */
+  uint64_t reserved[4]; /* zero; for future fields */
 } vyre_device_option;
 
 VYRE_BEGIN

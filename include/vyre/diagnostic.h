@@ -24,6 +24,7 @@ typedef struct vyre_diagnostic {
   /* Description of a second position ("declared here"), or NULL. */
   const char *note;
   uint32_t note_line, note_column; /* second position */
+  uint64_t reserved[2];            /* zero; for future fields */
 } vyre_diagnostic;
 
 /** Diagnostics of one file, sorted by position. After 20 diagnostics the rest
@@ -35,6 +36,7 @@ typedef struct vyre_diagnostics {
   vyre_diagnostic *items; /* diagnostics */
   size_t count, capacity; /* used and allocated entries of `items` */
   size_t dropped;         /* diagnostics that were only counted */
+  uint64_t reserved[4];   /* zero; for future fields */
 } vyre_diagnostics;
 
 /** Rule of the language, or kind of finding of a checked run. Static storage.
@@ -45,6 +47,7 @@ typedef struct vyre_rule {
   const char *explanation;  /* one paragraph */
   const char *bad_example;  /* source that breaks this rule and no other */
   const char *good_example; /* similar source that does not */
+  uint64_t reserved[2];     /* zero; for future fields */
 } vyre_rule;
 
 VYRE_BEGIN

@@ -48,6 +48,7 @@ typedef struct vyre_host_buffer {
   /* Id of the device that allocated the memory and counts it; 0 for memory
    * that the caller provides. */
   uint64_t device;
+  uint64_t reserved[2]; /* zero; for future fields */
 } vyre_host_buffer;
 
 /** Destination of one output. Set exactly one of
@@ -105,7 +106,8 @@ typedef struct vyre_timing {
   /* From the call to the launch: checks, waits for earlier work, memory
    * allocation. */
   uint64_t enqueue_ns;
-  uint64_t wait_ns; /* from the launch to the result */
+  uint64_t wait_ns;     /* from the launch to the result */
+  uint64_t reserved[4]; /* zero; for future fields */
 } vyre_timing;
 
 /** Reasons for a copy: X(enumerator, name). */
@@ -135,6 +137,7 @@ typedef struct vyre_copy_report {
   /* Name of the first one; owned by the program; NULL if none. */
   const char *first_copied;
   vyre_copy_reason first_reason; /* reason for the first copy */
+  uint64_t reserved[4];          /* zero; for future fields */
 } vyre_copy_report;
 
 /** Statistics of host buffers, accumulated over all dispatches that receive
@@ -149,6 +152,7 @@ typedef struct vyre_output_stats {
   uint64_t moved_bytes;    /* bytes of `moved` buffers */
   uint64_t appended_bytes; /* bytes of `appended` buffers */
   uint64_t retained_capacity_bytes; /* capacity of the filled host buffers */
+  uint64_t reserved[4];             /* zero; for future fields */
 } vyre_output_stats;
 
 /** Checks to run with the kernel. Every check makes the dispatch slower.
@@ -191,9 +195,10 @@ typedef struct vyre_finding {
   uint32_t other_invocation[3]; /* race: global id of the other invocation */
   /* Race: both are in one workgroup, so that a barrier can order them. */
   bool in_workgroup;
-  uint64_t count;      /* number of occurrences */
-  const char *message; /* one sentence */
-  const char *fix;     /* instruction that resolves the fault */
+  uint64_t count;       /* number of occurrences */
+  const char *message;  /* one sentence */
+  const char *fix;      /* instruction that resolves the fault */
+  uint64_t reserved[4]; /* zero; for future fields */
 } vyre_finding;
 
 /** Findings of a checked run, in order of occurrence. Every dispatch clears
@@ -208,6 +213,7 @@ typedef struct vyre_check_report {
   /* Additional runs that were compared with the first one; the checker stops
    * at the first difference. */
   uint32_t schedules;
+  uint64_t reserved[4]; /* zero; for future fields */
 } vyre_check_report;
 
 /** Progress of a running dispatch. Zero the struct, pass it to a dispatch, and
@@ -215,6 +221,7 @@ typedef struct vyre_check_report {
  *  Threads:   safe to read; only one dispatch at a time may write it. */
 typedef struct vyre_progress {
   uint64_t completed, total; /* private: updated concurrently by the library */
+  uint64_t reserved[2];      /* zero; for future fields */
 } vyre_progress;
 
 /** Description of one dispatch. Zeroed: no bindings, and the default for

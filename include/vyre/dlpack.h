@@ -108,6 +108,7 @@ typedef struct vyre_dlpack_info {
   uint64_t count;       /* number of elements, over all dimensions */
   /* Uploads, and dispatches and recordings that write to it, are rejected. */
   bool is_read_only;
+  uint64_t reserved[4]; /* zero; for future fields */
 } vyre_dlpack_info;
 
 /** Creates a device buffer from the memory of a tensor, without a copy. Fills

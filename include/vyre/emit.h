@@ -71,6 +71,7 @@ typedef struct vyre_emit_options {
   uint32_t width;
   /* LLVM: 32-bit lanes of a vector register: 4, 8 or 16; 0: 8. */
   uint32_t lanes;
+  uint64_t reserved[4]; /* must be zero */
 } vyre_emit_options;
 
 /** Statistics of a lowered kernel. */
@@ -83,6 +84,7 @@ typedef struct vyre_emit_report {
   /* Bytes per invocation that live across grid barriers. Reject a dispatch
    * that needs more than UINT32_MAX words for all invocations. */
   uint32_t spill_bytes;
+  uint64_t reserved[4]; /* zero; for future fields */
 } vyre_emit_report;
 
 /** Buffer access of a kernel. */
@@ -95,7 +97,8 @@ typedef struct vyre_access_info {
   const char *index;     /* range of the index: "[0, 4294967295]" */
   /* Length that the index is compared with: "64" or "len(x)". */
   const char *length;
-  const char *reason; /* reason why it is not proven; NULL if it is */
+  const char *reason;   /* reason why it is not proven; NULL if it is */
+  uint64_t reserved[2]; /* zero; for future fields */
 } vyre_access_info;
 
 VYRE_BEGIN

@@ -51,6 +51,7 @@ typedef struct vyre_frontier_desc {
   uint64_t resident_graph_bytes;
   uint64_t budget_bytes;   /* memory limit */
   uint64_t readback_bytes; /* readback pressure measured at run time */
+  uint64_t reserved[4];    /* must be zero */
 } vyre_frontier_desc;
 
 /** Result of the frontier planner. */
@@ -65,6 +66,7 @@ typedef struct vyre_frontier_plan {
   size_t max_group_width; /* maximum number of waves in a group */
   /* Lower bound of the number of groups; see vyre_frontier_plan_build. */
   size_t minimum_groups;
+  uint64_t reserved[4]; /* zero; for future fields */
 } vyre_frontier_plan;
 
 VYRE_BEGIN

@@ -8,6 +8,7 @@
 #define VYRE_MEMORY_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "vyre/export.h"
 
@@ -37,6 +38,7 @@ typedef struct vyre_arena {
   struct vyre_arena_block *first;   /* all blocks, oldest first */
   struct vyre_arena_block *current; /* block in use */
   size_t used;                      /* bytes used in `current` */
+  uint64_t reserved[2];             /* zero; for future fields */
 } vyre_arena;
 
 VYRE_BEGIN

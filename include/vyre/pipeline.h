@@ -38,6 +38,7 @@ typedef struct vyre_compile_options {
    * need. Only these dispatches use it. Not a variant; ignored in
    * vyre_dispatch_desc.variant. */
   bool counts_iterations;
+  uint64_t reserved[4]; /* must be zero */
 } vyre_compile_options;
 
 /** Resources of a pipeline. Values that the device does not report are absent,
@@ -68,6 +69,7 @@ typedef struct vyre_pipeline_resources {
   /* Code of the baseline tier: the kernel is very large, or is_baseline was
    * requested and the optimised code is not ready yet. */
   bool is_baseline;
+  uint64_t reserved[4]; /* zero; for future fields */
 } vyre_pipeline_resources;
 
 VYRE_BEGIN

@@ -33,6 +33,7 @@ typedef struct vyre_placement_options {
   uint64_t heuristic_steps;
   uint64_t search_nodes; /* node limit of the exact search; 0: the default */
   bool no_search;        /* stop after the best-fit orders */
+  uint64_t reserved[4];  /* must be zero */
 } vyre_placement_options;
 
 /** Placement methods, cheapest first: X(enumerator, name). The first two
@@ -60,13 +61,15 @@ typedef struct vyre_placement_plan {
   bool optimal; /* proven minimal: the gap is 0, or the search was complete */
   vyre_placement_method method; /* most expensive method that was needed */
   uint64_t search_nodes;        /* nodes that the exact search visited */
+  uint64_t reserved[4];         /* zero; for future fields */
 } vyre_placement_plan;
 
 /** Working memory of the planner. Keep it between calls. Zeroed scratch is
  *  ready for use and allocates from the C heap. The fields are private.
  *  Threads:   compatible. */
 typedef struct vyre_placement_scratch {
-  vyre_arena arena; /* all working memory */
+  vyre_arena arena;     /* all working memory */
+  uint64_t reserved[2]; /* zero; for future fields */
 } vyre_placement_scratch;
 
 /** Maximum number of intervals in one plan. The planner indexes interval ends

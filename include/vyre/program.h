@@ -105,6 +105,7 @@ typedef struct vyre_buffer_decl {
   bool is_output; /* read back after a dispatch */
   bool pipeline_live_out;  /* read by a later stage of the pipeline */
   vyre_memory_hints hints; /* hints */
+  uint64_t reserved[4];    /* must be zero */
 } vyre_buffer_decl;
 
 /** Buffers and workgroup size of a program without a body. Borrowed for the
@@ -113,6 +114,7 @@ typedef struct vyre_program_desc {
   const vyre_buffer_decl *buffers; /* declarations */
   size_t buffer_count;             /* entries of `buffers` */
   uint32_t workgroup[3]; /* invocations in x, y and z; each at least 1 */
+  uint64_t reserved[4];  /* must be zero */
 } vyre_program_desc;
 
 /** Program. Immutable and reference counted. Threads: safe. */

@@ -26,6 +26,7 @@ typedef struct vyre_queue_profile {
   uint64_t control_bytes;   /* bytes of head, tail and flags */
   uint64_t budget_bytes;    /* device memory limit */
   vyre_host_sync host_sync; /* host synchronisation */
+  uint64_t reserved[4];     /* must be zero */
 } vyre_queue_profile;
 
 /** Memory of a queue. */
@@ -36,6 +37,7 @@ typedef struct vyre_queue_plan {
   /* Initial items / capacity; 10000 means full. */
   uint32_t initial_occupancy_bps;
   bool final_only_host_sync; /* always true: planners reject anything else */
+  uint64_t reserved[2];      /* zero; for future fields */
 } vyre_queue_plan;
 
 /** Drain strategies: X(enumerator, name). */
@@ -57,6 +59,7 @@ typedef struct vyre_queue_drain_plan {
   uint64_t items_per_chunk;     /* maximum number of items per launch */
   uint64_t chunks;              /* launches that cover the full capacity */
   bool final_only_host_sync;    /* as in `queue` */
+  uint64_t reserved[2];         /* zero; for future fields */
 } vyre_queue_drain_plan;
 
 /** Input of the expansion planner: a queue with space for items that the
@@ -68,6 +71,7 @@ typedef struct vyre_queue_expansion_profile {
   uint64_t control_bytes;   /* bytes of head, tail and flags */
   uint64_t budget_bytes;    /* device memory limit */
   vyre_host_sync host_sync; /* host synchronisation */
+  uint64_t reserved[4];     /* must be zero */
 } vyre_queue_expansion_profile;
 
 /** Queue with space for expansion. The capacity is the desired one, reduced to
@@ -76,6 +80,7 @@ typedef struct vyre_queue_expansion_plan {
   vyre_queue_plan queue;     /* memory of the queue */
   uint64_t desired_capacity; /* initial_items + expansion_items */
   uint64_t queue_capacity;   /* capacity that fits */
+  uint64_t reserved[2];      /* zero; for future fields */
 } vyre_queue_expansion_plan;
 
 VYRE_BEGIN

@@ -53,6 +53,7 @@ typedef struct vyre_random_program_options {
   /* Atomics on u64 and i64 are limited to atomic_add with an unused result,
    * which devices without 64-bit atomics support. */
   bool only_add64;
+  uint64_t reserved[4]; /* must be zero */
 } vyre_random_program_options;
 
 /** Random program with its data. Immutable. Threads: safe. */

@@ -62,6 +62,7 @@ typedef struct vyre_slot_binding {
   uint64_t offset;    /* start in the device buffer */
   vyre_host_buffer *host_buffer; /* host buffer */
   bool is_read_only;             /* reject recordings that write to the slot */
+  uint64_t reserved[2];          /* must be zero */
 } vyre_slot_binding;
 
 /** Range of the memory bound to a slot. */
@@ -103,6 +104,7 @@ typedef struct vyre_recorded_dispatch {
   /* Output of print(...). Must live as long as the recording. Concurrent
    * replays call it concurrently. Must not wait for submitted work. */
   vyre_writer print;
+  uint64_t reserved[4]; /* must be zero */
 } vyre_recorded_dispatch;
 
 /** Statistics of one replay. */
@@ -116,6 +118,7 @@ typedef struct vyre_replay_result {
   uint64_t rebuilt; /* dispatches rebuilt because another memory was bound */
   bool reached_max; /* a loop ended at max_iterations with its flag not 0 */
   uint64_t wall_ns; /* from the call to the result */
+  uint64_t reserved[4]; /* zero; for future fields */
 } vyre_replay_result;
 
 /** Options of a replay. Zeroed: run all commands without a time limit. */
@@ -134,6 +137,7 @@ typedef struct vyre_replay_options {
   /* Receives statistics when the replay has finished, also after a failure;
    * may be NULL. */
   vyre_replay_result *result;
+  uint64_t reserved[4]; /* must be zero */
 } vyre_replay_options;
 
 /** Slot number that means "none". */

@@ -129,6 +129,7 @@ typedef struct vyre_status {
   char message[320];
   /* Instruction that resolves the failure; never empty on failure. */
   char fix[192];
+  uint64_t reserved[2]; /* zero; for future fields */
 } vyre_status;
 
 VYRE_BEGIN

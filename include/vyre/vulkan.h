@@ -37,6 +37,7 @@ typedef struct vyre_vulkan_handles {
   void (*unlock_queue)(
       void *user_data);  /* called after each use of the queue */
   void *queue_user_data; /* argument of lock_queue and unlock_queue */
+  uint64_t reserved[4];  /* must be zero */
 } vyre_vulkan_handles;
 
 VYRE_BEGIN

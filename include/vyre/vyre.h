@@ -15,6 +15,10 @@
  *    Printers and comparisons return false. Accessors return NULL, 0, false or
  *    "".
  *  - Zero: {0} initialises every struct; zero is the default of every field.
+ *  - Growth: a struct that may gain fields ends with `reserved` words. They must
+ *    be zero; functions reject descriptors with other values
+ *    (VYRE_INVALID_ARGUMENT, field "reserved"). A later version puts new fields
+ *    there, so that sizes and offsets stay.
  *  - Pairs: create/release for reference-counted objects (devices:
  *    open/release), create/destroy for handles, init/deinit for storage of the
  *    caller, alloc/free for memory.

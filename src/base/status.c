@@ -58,8 +58,17 @@ void vyre__fail_null(vyre_status *st, const char *function,
                   "%s: argument '%s' is NULL", function, argument);
 }
 
-/* Thread-local in the initial-exec model: the loader allocates it at
- * start-up, so that the first access of a thread does not. */
+void vyre__fail_reserved(vyre_status *st, const char *function, size_t index,
+                         uint64_t value) {
+  (void)VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, "reserved",
+      VYRE_NUMBERS({"index", index}, {"value", value}),
+      "initialise the struct with {0}, or install a newer version of vyre",
+      "%s: reserved word %zu is %llu; expected 0", function, index,
+      (unsigned long long)value);
+}
+
+/* Where the loader puts it at the start: nothing of it is needed later. */
 static _Thread_local bool is_injected
     __attribute__((tls_model("initial-exec")));
 

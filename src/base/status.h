@@ -72,6 +72,7 @@ static inline void vyre__status_begin(vyre_status *st) {
   st->line = 0;
   st->message[0] = '\0';
   st->fix[0] = '\0';
+  st->reserved[0] = st->reserved[1] = 0;
 }
 
 /* Returns @p st if it holds no failure yet, otherwise NULL. The library
@@ -87,6 +88,8 @@ void vyre__status_where(vyre_status *st, const char *name, uint64_t value,
 
 void vyre__fail_null(vyre_status *st, const char *function,
                      const char *argument);
+void vyre__fail_reserved(vyre_status *st, const char *function, size_t index,
+                         uint64_t value);
 void vyre__fail_memory(vyre_status *st, const char *function, const char *field,
                        uint64_t requested);
 
@@ -103,7 +106,27 @@ static inline vyre_code vyre__null_argument(vyre_status *st,
   return VYRE_INVALID_ARGUMENT;
 }
 
-/* Fails because memory for @p requested entries of @p field is exhausted. */
+/* Fails if one of the @p count reserved words of a descriptor is not zero: the
+ * caller then sets a field that this version of the library does not have. */
+static inline vyre_code vyre__check_reserved(vyre_status *st,
+                                             const char *function,
+                                             const uint64_t *words,
+                                             size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (words[i]) {
+      vyre__fail_reserved(st, function, i, words[i]);
+      return VYRE_INVALID_ARGUMENT;
+    }
+  }
+  return VYRE_OK;
+}
+
+/* Returns from the calling function if a reserved word of @p object is set. */
+#define VYRE_CHECK_RESERVED(st, function, object)                     \
+  VYRE_TRY(vyre__check_reserved((st), (function), (object)->reserved, \
+                                sizeof(object)->reserved / sizeof(uint64_t)))
+
+/* @p requested entries of @p field could not be had. */
 static inline vyre_code vyre__no_memory(vyre_status *st, const char *function,
                                         const char *field, uint64_t requested) {
   vyre__fail_memory(st, function, field, requested);

@@ -158,6 +158,7 @@ vyre_code vyre_random_program_create(const vyre_random_program_options *options,
                                      vyre_random_program **out,
                                      vyre_status *st) {
   vyre__status_begin(st);
+  if (options) VYRE_CHECK_RESERVED(st, "vyre_random_program_create", options);
   return vyre__generate(options, VYRE__FAULT_NONE, allocator, out, st);
 }
 

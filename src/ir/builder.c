@@ -133,6 +133,11 @@ vyre_build_buffer_ref vyre_build_declare(vyre_builder *b,
                        "a buffer without a %s", decl ? "name" : "declaration");
     return (vyre_build_buffer_ref){0};
   }
+  if (vyre__check_reserved(&b->failure, "vyre_build_declare", decl->reserved,
+                           sizeof decl->reserved / sizeof decl->reserved[0]) !=
+      VYRE_OK) {
+    return (vyre_build_buffer_ref){0};
+  }
   uint32_t index = b->kernel.buffer_count;
   size_t size = strlen(decl->name) + 1;
   char *name = vyre_arena_alloc(&b->ir.names, size, 1);

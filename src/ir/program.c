@@ -145,7 +145,11 @@ vyre_code vyre_program_create(const vyre_program_desc *desc,
   if (!desc->buffers && desc->buffer_count > 0) {
     return vyre__null_argument(st, "vyre_program_create", "desc->buffers");
   }
+  VYRE_CHECK_RESERVED(st, "vyre_program_create", desc);
   VYRE_TRY(vyre__program_check(desc, st));
+  for (size_t i = 0; i < desc->buffer_count; i++) {
+    VYRE_CHECK_RESERVED(st, "vyre_program_create", &desc->buffers[i]);
+  }
   vyre_arena arena;
   vyre_arena_init(&arena, allocator);
   vyre_program *program = new_with_names(&arena, desc);

@@ -312,6 +312,7 @@ vyre_code vyre_frontier_plan_build(const vyre_frontier_desc *desc,
   if (!desc) return vyre__null_argument(st, who, "desc");
   if (!scratch) return vyre__null_argument(st, who, "scratch");
   if (!arena) return vyre__null_argument(st, who, "arena");
+  VYRE_CHECK_RESERVED(st, who, desc);
   if (!desc->waves && desc->wave_count > 0) {
     return vyre__null_argument(st, who, "desc->waves");
   }
@@ -427,6 +428,7 @@ vyre_code vyre_frontier_intervals(const vyre_frontier_plan *plan,
   if (!plan) return vyre__null_argument(st, who, "plan");
   if (!desc) return vyre__null_argument(st, who, "desc");
   if (!arena) return vyre__null_argument(st, who, "arena");
+  VYRE_CHECK_RESERVED(st, who, desc);
   if (!desc->waves && desc->wave_count > 0) {
     return vyre__null_argument(st, who, "desc->waves");
   }

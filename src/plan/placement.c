@@ -442,6 +442,7 @@ vyre_code vyre_placement_plan_build(const vyre_interval *intervals,
   if (missing) {
     return vyre__null_argument(st, "vyre_placement_plan_build", missing);
   }
+  if (options) VYRE_CHECK_RESERVED(st, "vyre_placement_plan_build", options);
   const vyre_placement_options defaults = {0};
   vyre_arena_reset(&scratch->arena);
   vyre__arena_mark mark = vyre__arena_here(arena);

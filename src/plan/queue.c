@@ -62,6 +62,7 @@ vyre_code vyre_queue_plan_build(const vyre_queue_profile *profile,
   if (!profile) {
     return vyre__null_argument(st, "vyre_queue_plan_build", "profile");
   }
+  VYRE_CHECK_RESERVED(st, "vyre_queue_plan_build", profile);
   VYRE_TRY(check_profile(profile, st));
   uint64_t queue_bytes, resident_bytes;
   if (!vyre__mul_u64(profile->queue_capacity, profile->entry_bytes,
@@ -105,6 +106,7 @@ vyre_code vyre_queue_drain_plan_build(const vyre_queue_profile *profile,
   if (!profile) {
     return vyre__null_argument(st, "vyre_queue_drain_plan_build", "profile");
   }
+  VYRE_CHECK_RESERVED(st, "vyre_queue_drain_plan_build", profile);
   uint64_t chunks;
   if (!vyre__ceil_div_u64(profile->queue_capacity, max_items_per_drain,
                           &chunks)) {
@@ -152,6 +154,7 @@ vyre_code vyre_queue_expansion_plan_build(
     return vyre__null_argument(st, "vyre_queue_expansion_plan_build",
                                "profile");
   }
+  VYRE_CHECK_RESERVED(st, "vyre_queue_expansion_plan_build", profile);
   uint64_t desired;
   if (!vyre__add_u64(profile->initial_items, profile->expansion_items,
                      &desired)) {

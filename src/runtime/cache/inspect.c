@@ -64,6 +64,7 @@ vyre_code vyre_cache_explain(vyre_device *device, vyre_program *program,
   if (!program) return vyre__null_argument(st, function, "program");
   if (!arena) return vyre__null_argument(st, function, "arena");
   if (!options) options = &defaults;
+  VYRE_CHECK_RESERVED(st, function, options);
   uint32_t size[3];
   vyre__workgroup_resolve(options->workgroup, program->workgroup, size);
   vyre__cache_subject subject = {device, program, size, options->ulp_budget,
@@ -282,9 +283,10 @@ vyre_code vyre_cache_prune(vyre_context *context,
   static const vyre_cache_prune_options defaults = {false, 0};
   if (!out) return vyre__null_argument(st, function, "out");
   *out = (vyre_cache_pruned){0};
+  if (!options) options = &defaults;
+  VYRE_CHECK_RESERVED(st, function, options);
   VYRE_TRY(context_of(context, &context, st));
-  bool is_ok = prune(&context->cache, context->allocator,
-                     options ? options : &defaults, out);
+  bool is_ok = prune(&context->cache, context->allocator, options, out);
   vyre_context_release(context);
   return is_ok ? VYRE_OK : vyre__no_memory(st, function, "entries", 1);
 }

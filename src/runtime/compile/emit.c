@@ -207,6 +207,7 @@ vyre_code vyre_program_emit(const vyre_program *program,
   if (!writer.write) {
     return vyre__null_argument(st, "vyre_program_emit", "writer.write");
   }
+  VYRE_CHECK_RESERVED(st, "vyre_program_emit", options);
   vyre__target target;
   vyre__pass last;
   VYRE_TRY(read_options(options, &target, &last, st));

@@ -361,6 +361,7 @@ vyre_code vyre_pipeline_compile(vyre_device *device, vyre_program *program,
   if (!program) return vyre__null_argument(st, function, "program");
   VYRE_TRY(vyre__device_check(device, st));
   if (!options) options = &defaults;
+  VYRE_CHECK_RESERVED(st, function, options);
   VYRE_TRY(compile_or_share(device, program, options, out, diagnostics, st));
   if (!options->counts_iterations) return VYRE_OK;
   vyre_code code = vyre__pipeline_count(*out, 1, st);
@@ -449,6 +450,7 @@ vyre_code vyre_pipeline_compile_async(vyre_device *device,
   *out = NULL;
   if (!device) return vyre__null_argument(st, function, "device");
   if (!program) return vyre__null_argument(st, function, "program");
+  if (options) VYRE_CHECK_RESERVED(st, function, options);
   vyre_fence *fence;
   VYRE_TRY(vyre__fence_make(device->context, sizeof(compile_work), &fence, st));
   compile_work *work = (compile_work *)fence;
@@ -640,6 +642,7 @@ vyre_code vyre_pipeline_add_variant(vyre_pipeline *pipeline,
   static const char function[] = "vyre_pipeline_add_variant";
   if (!pipeline) return vyre__null_argument(st, function, "pipeline");
   if (!options) return vyre__null_argument(st, function, "options");
+  VYRE_CHECK_RESERVED(st, function, options);
   VYRE_TRY(vyre__device_check(pipeline->device, st));
   vyre_compile_options wanted = *options;
   wanted.is_baseline = false; /* a variant always has the optimised tier */

@@ -53,6 +53,7 @@ vyre_code vyre_context_create(const vyre_context_options *options,
   *out = NULL;
   vyre_context_options given = {0};
   if (options) given = *options;
+  VYRE_CHECK_RESERVED(st, "vyre_context_create", &given);
   vyre_context *context =
       vyre__resize(given.allocator, NULL, 0, sizeof *context);
   if (!context) {

@@ -147,8 +147,9 @@ vyre_code vyre_recording_add_fixed_slot(vyre_recording *rec,
   if (!out) return vyre__null_argument(st, function, "out");
   *out = VYRE_NO_SLOT;
   if (!rec) return vyre__null_argument(st, function, "recording");
-  if (!binding) return vyre__null_argument(st, function, "resource");
-  if (rec->is_sealed) return already_sealed(st);
+  if (!resource) return vyre__null_argument(st, function, "resource");
+  VYRE_CHECK_RESERVED(st, function, resource);
+  if (rec->is_sealed) return finished(st);
   uint32_t slot;
   vyre__device_buffer *held = NULL;
   VYRE_TRY(add_slot(rec, "", 0, &slot, st));
@@ -299,6 +300,7 @@ vyre_code vyre_recording_add_dispatch(vyre_recording *rec,
   vyre__command *c;
   if (!pipeline) return vyre__null_argument(st, function, "pipeline");
   if (!d) return vyre__null_argument(st, function, "desc");
+  VYRE_CHECK_RESERVED(st, function, d);
   VYRE_TRY(next_command(rec, function, &c, st));
   VYRE_TRY(check_dispatch(rec, pipeline, d, st));
   c->kind = VYRE__COMMAND_DISPATCH;

@@ -213,6 +213,7 @@ vyre_code vyre_device_open_external_vulkan(vyre_context *context,
   if (!out) return vyre__null_argument(st, function, "out");
   *out = NULL;
   if (!vulkan) return vyre__null_argument(st, function, "vulkan");
+  VYRE_CHECK_RESERVED(st, function, vulkan);
   if (!vulkan->instance) return vyre__null_argument(st, function, "instance");
   if (!vulkan->physical_device) {
     return vyre__null_argument(st, function, "physical_device");
