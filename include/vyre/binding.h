@@ -82,7 +82,7 @@ typedef struct vyre_input_extent {
   uint64_t byte_len; /* bytes */
   /* True for a device buffer, which may be longer than needed; host memory
    * must match exactly. */
-  bool resident;
+  bool is_device_buffer;
 } vyre_input_extent;
 
 /** One entry of a binding-set fingerprint. Element counts and names do not
@@ -96,10 +96,10 @@ typedef struct vyre_binding_entry {
 /** Fingerprint of a binding set: its entries, sorted by binding number, and
  *  their hash. Plans with equal entries can share one descriptor layout. */
 typedef struct vyre_binding_fingerprint {
-  const vyre_binding_entry *slots; /* entries */
-  size_t slot_count;               /* number of entries */
-  vyre_hash128 hash;               /* hash of the entries */
-  uint64_t reserved[2];            /* zero; for future fields */
+  const vyre_binding_entry *entries; /* entries */
+  size_t entry_count;                /* number of entries */
+  vyre_hash128 hash;                 /* hash of the entries */
+  uint64_t reserved[2];              /* zero; for future fields */
 } vyre_binding_fingerprint;
 
 /** Memory classes of a descriptor: X(enumerator, name). */
@@ -126,10 +126,10 @@ typedef struct vyre_layout_entry {
 /** Fingerprint of a device layout: its entries, sorted by group and binding,
  *  and their hash. */
 typedef struct vyre_layout_fingerprint {
-  const vyre_layout_entry *slots; /* entries */
-  size_t slot_count;              /* number of entries */
-  vyre_hash128 hash;              /* hash of the entries */
-  uint64_t reserved[2];           /* zero; for future fields */
+  const vyre_layout_entry *entries; /* entries */
+  size_t entry_count;               /* number of entries */
+  vyre_hash128 hash;                /* hash of the entries */
+  uint64_t reserved[2];             /* zero; for future fields */
 } vyre_layout_fingerprint;
 
 VYRE_BEGIN
@@ -201,10 +201,10 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_layout_fingerprint_from_plan(
     vyre_layout_fingerprint *out, vyre_status *st);
 
 /** Computes a device layout from entries in any order. Sorts a copy by group
- *  and binding; the sort is stable. @p slots is borrowed for the call.
+ *  and binding; the sort is stable. @p entries is borrowed for the call.
  *  Ownership, threads, blocks, errors: as vyre_binding_fingerprint_build. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_layout_fingerprint_build(
-    const vyre_layout_entry *slots, size_t slot_count, vyre_arena *arena,
+    const vyre_layout_entry *entries, size_t entry_count, vyre_arena *arena,
     vyre_layout_fingerprint *out, vyre_status *st);
 
 /** Returns true when the entries are equal. Compares entries, not hashes.

@@ -58,7 +58,8 @@ typedef struct vyre_placement_plan {
   uint64_t placed_bytes;      /* size of the allocation */
   uint64_t lower_bound_bytes; /* maximum (rounded) bytes alive at once */
   uint64_t gap_bytes;         /* placed_bytes - lower_bound_bytes */
-  bool optimal; /* proven minimal: the gap is 0, or the search was complete */
+  bool
+      is_optimal; /* proven minimal: the gap is 0, or the search was complete */
   vyre_placement_method method; /* most expensive method that was needed */
   uint64_t search_nodes;        /* nodes that the exact search visited */
   uint64_t reserved[4];         /* zero; for future fields */

@@ -118,7 +118,7 @@ enum { VYRE_STATUS_MAX_NUMBERS = 6 };
 typedef struct vyre_status {
   vyre_code code;        /* class of the failure */
   vyre_kind kind;        /* exact reason */
-  int32_t native;        /* error code of the device API; 0 if not applicable */
+  int32_t native_code;   /* error code of the device API; 0 if not applicable */
   uint32_t number_count; /* entries of `numbers` in use */
   vyre_status_number numbers[VYRE_STATUS_MAX_NUMBERS]; /* named numbers */
   /* Quantity or argument at fault, or NULL; static storage. */

@@ -65,7 +65,7 @@ static inline void vyre__status_begin(vyre_status *st) {
   if (!st) return;
   st->code = VYRE_OK;
   st->kind = VYRE_KIND_NONE;
-  st->native = 0;
+  st->native_code = 0;
   st->number_count = 0;
   st->field = NULL;
   st->file = NULL;

@@ -171,7 +171,7 @@ static uint64_t elements_of(const vyre_binding *binding, uint64_t byte_len) {
 static vyre_code bad_length(const vyre_binding *binding,
                             const vyre_input_extent *input, vyre_status *st) {
   uint64_t expected = binding->static_byte_len;
-  const char *rule = input->resident ? "at least " : "";
+  const char *rule = input->is_device_buffer ? "at least " : "";
   char shown[VYRE__NAME_TEXT];
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM, NULL,
@@ -180,9 +180,10 @@ static vyre_code bad_length(const vyre_binding *binding,
                    {"received_bytes", input->byte_len}),
       "bind the declared size, or declare the buffer without a count",
       "%sinput '%s' must have %s%llu bytes (%u elements of %u), got %llu",
-      input->resident ? "resident " : "", vyre__name(binding->name, shown),
-      rule, (unsigned long long)expected, binding->element_count,
-      binding->element_size, (unsigned long long)input->byte_len);
+      input->is_device_buffer ? "resident " : "",
+      vyre__name(binding->name, shown), rule, (unsigned long long)expected,
+      binding->element_count, binding->element_size,
+      (unsigned long long)input->byte_len);
 }
 
 static vyre_code ragged_length(const vyre_binding *binding, uint64_t byte_len,
@@ -205,13 +206,13 @@ static vyre_code check_input(const vyre_binding *binding,
   uint64_t length = input->byte_len;
   bool fixed = binding->has_static_byte_len;
   /* A device buffer may be longer than declared. */
-  bool is_exact = !(fixed && input->resident);
+  bool is_exact = !(fixed && input->is_device_buffer);
   if (is_exact && binding->element_size > 1 && length % binding->element_size) {
     return ragged_length(binding, length, st);
   }
   if (fixed) {
-    bool fits = input->resident ? length >= binding->static_byte_len
-                                : length == binding->static_byte_len;
+    bool fits = input->is_device_buffer ? length >= binding->static_byte_len
+                                        : length == binding->static_byte_len;
     return fits ? VYRE_OK : bad_length(binding, input, st);
   }
   uint64_t elements = elements_of(binding, length);

@@ -48,9 +48,9 @@ vyre_code vyre_binding_fingerprint_build(const vyre_binding_plan *plan,
 
 bool vyre_binding_fingerprint_equal(const vyre_binding_fingerprint *a,
                                     const vyre_binding_fingerprint *b) {
-  if (!a || !b || a->slot_count != b->slot_count) return false;
-  for (size_t i = 0; i < a->slot_count; i++) {
-    if (!same_slot(a->slots[i], b->slots[i])) return false;
+  if (!a || !b || a->entry_count != b->entry_count) return false;
+  for (size_t i = 0; i < a->entry_count; i++) {
+    if (!same_slot(a->entries[i], b->entries[i])) return false;
   }
   return true;
 }
@@ -145,9 +145,9 @@ vyre_code vyre_layout_fingerprint_from_plan(const vyre_binding_plan *plan,
 
 bool vyre_layout_fingerprint_equal(const vyre_layout_fingerprint *a,
                                    const vyre_layout_fingerprint *b) {
-  if (!a || !b || a->slot_count != b->slot_count) return false;
-  for (size_t i = 0; i < a->slot_count; i++) {
-    const vyre_layout_entry *x = &a->slots[i], *y = &b->slots[i];
+  if (!a || !b || a->entry_count != b->entry_count) return false;
+  for (size_t i = 0; i < a->entry_count; i++) {
+    const vyre_layout_entry *x = &a->entries[i], *y = &b->entries[i];
     if (x->group != y->group || x->binding != y->binding ||
         x->memory_class != y->memory_class || x->read_only != y->read_only ||
         x->element_size != y->element_size) {

@@ -362,8 +362,8 @@ TEST(layouts_are_shared_whatever_the_counts_and_names) {
            fb.st);
   CHECK(vyre_binding_fingerprint_equal(&pa, &pb));
   CHECK(same_hash(pa.hash, pb.hash));
-  CHECK_U64(pa.slot_count, 2);
-  CHECK(pa.slots[0].binding == 0 && pa.slots[1].binding == 1);
+  CHECK_U64(pa.entry_count, 2);
+  CHECK(pa.entries[0].binding == 0 && pa.entries[1].binding == 1);
   end(&fa);
   end(&fb);
 }
@@ -460,8 +460,8 @@ TEST(device_layout_slots_are_sorted_by_group_and_binding) {
   CHECK_OK(vyre_layout_fingerprint_build(turned, 3, &arena, &b, &st), st);
   CHECK(vyre_layout_fingerprint_equal(&a, &b));
   CHECK(same_hash(a.hash, b.hash));
-  CHECK(a.slots[0].binding == 1 && a.slots[1].binding == 9);
-  CHECK(a.slots[2].group == 1);
+  CHECK(a.entries[0].binding == 1 && a.entries[1].binding == 9);
+  CHECK(a.entries[2].group == 1);
   vyre_arena_deinit(&arena);
 }
 
@@ -528,7 +528,7 @@ static vyre_code plan_everything(vyre_allocator allocator, vyre_status *st) {
     code = vyre_layout_fingerprint_from_plan(&plan, &arena, &layout, st);
   }
   if (code == VYRE_OK) {
-    code = vyre_layout_fingerprint_build(layout.slots, layout.slot_count,
+    code = vyre_layout_fingerprint_build(layout.entries, layout.entry_count,
                                          &arena, &again, st);
   }
   vyre_arena_deinit(&arena);

@@ -391,7 +391,7 @@ static vyre_code write_plan(const planner *p, uint64_t *offsets,
   out->placed_bytes = height * p->unit;
   out->lower_bound_bytes = bound * p->unit;
   out->gap_bytes = out->placed_bytes - out->lower_bound_bytes;
-  out->optimal = height <= p->target;
+  out->is_optimal = height <= p->target;
   out->method = p->method;
   out->search_nodes = p->nodes;
   return VYRE_OK;
@@ -416,7 +416,7 @@ static vyre_code build(planner *p, const vyre_placement_options *options,
   memset(offsets, 0, p->interval_count * sizeof *offsets);
   out->offsets = offsets;
   out->interval_count = p->interval_count;
-  out->optimal = true;
+  out->is_optimal = true;
   if (p->count == 0) return VYRE_OK;
   VYRE_TRY(build_items(p));
   VYRE_TRY(build_parts(p));

@@ -86,7 +86,7 @@ bool vyre_placement_plan_print(const vyre_placement_plan *plan,
   vyre__print_figure(&out, "lower_bound_bytes", plan->lower_bound_bytes,
                      "bytes");
   vyre__print_figure(&out, "gap_bytes", plan->gap_bytes, "bytes");
-  vyre__print_word(&out, "optimal", plan->optimal ? "yes" : "not proven");
+  vyre__print_word(&out, "optimal", plan->is_optimal ? "yes" : "not proven");
   vyre__print_word(&out, "method", vyre_placement_method_name(plan->method));
   vyre__print_figure(&out, "search_nodes", plan->search_nodes, "");
   if (plan->interval_count > 0) print_rows(&out, plan, intervals);

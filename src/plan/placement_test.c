@@ -57,7 +57,7 @@ static void check_figures(const vyre_interval *v, size_t count,
   CHECK_U64(plan->placed_bytes, top);
   CHECK(plan->placed_bytes >= plan->lower_bound_bytes);
   CHECK_U64(plan->gap_bytes, plan->placed_bytes - plan->lower_bound_bytes);
-  if (plan->gap_bytes == 0) CHECK(plan->optimal);
+  if (plan->gap_bytes == 0) CHECK(plan->is_optimal);
   CHECK(plan->method < VYRE_PLACEMENT_METHOD_COUNT);
 }
 
@@ -152,22 +152,22 @@ TEST(vectors_by_hand_have_their_optimum) {
     if (plan.placed_bytes != v->placed) printf("    %s\n", v->what);
     CHECK_U64(plan.placed_bytes, v->placed);
     CHECK_U64(plan.lower_bound_bytes, v->bound);
-    CHECK(plan.optimal);
+    CHECK(plan.is_optimal);
   }
 }
 
 TEST(no_intervals_need_no_pointer) {
   vyre_placement_plan plan = plan_with(NULL, 0, NULL);
-  CHECK(plan.offsets && plan.interval_count == 0 && plan.optimal);
+  CHECK(plan.offsets && plan.interval_count == 0 && plan.is_optimal);
   CHECK_U64(plan.placed_bytes, 0);
 }
 
 TEST(a_gap_can_be_proven_optimal) {
   const vyre_interval v[] = {{4, 4, 0, 0}, {3, 3, 0, 0}};
   vyre_placement_plan plan = plan_checked(v, 2);
-  CHECK(plan.gap_bytes == 1 && plan.optimal && plan.search_nodes > 0);
+  CHECK(plan.gap_bytes == 1 && plan.is_optimal && plan.search_nodes > 0);
   plan = plan_with(v, 2, &(vyre_placement_options){.no_search = true});
-  CHECK(plan.gap_bytes == 1 && !plan.optimal && plan.search_nodes == 0);
+  CHECK(plan.gap_bytes == 1 && !plan.is_optimal && plan.search_nodes == 0);
 }
 
 TEST(methods_have_names) {
@@ -457,7 +457,7 @@ TEST(small_instances_get_the_optimum_of_exhaustive_search) {
     size_t count = make_small(v, SMALL_MOST, 12, &random);
     vyre_placement_plan plan = plan_checked(v, count);
     CHECK_U64(plan.placed_bytes, optimum(v, count));
-    CHECK(plan.optimal);
+    CHECK(plan.is_optimal);
     gaps += plan.gap_bytes > 0;
   }
   CHECK(gaps > 10);
@@ -492,7 +492,7 @@ TEST(a_thousand_instances_have_median_gap_0_and_worst_below_5_percent) {
     size_t count = make_numbered(v, (uint64_t)n);
     vyre_placement_plan plan = plan_checked(v, count);
     gaps[n] = 100.0 * (double)plan.gap_bytes / (double)plan.lower_bound_bytes;
-    proven += plan.optimal;
+    proven += plan.is_optimal;
   }
   qsort(gaps, INSTANCES, sizeof gaps[0], compare_gaps);
   double median = gaps[INSTANCES / 2], worst = gaps[INSTANCES - 1];
@@ -648,7 +648,7 @@ static void check_same(const vyre_placement_plan *a,
                        const vyre_placement_plan *b) {
   CHECK_U64(a->placed_bytes, b->placed_bytes);
   CHECK_U64(a->search_nodes, b->search_nodes);
-  CHECK(a->method == b->method && a->optimal == b->optimal);
+  CHECK(a->method == b->method && a->is_optimal == b->is_optimal);
   CHECK_U64(a->interval_count, b->interval_count);
   CHECK(memcmp(a->offsets, b->offsets,
                a->interval_count * sizeof a->offsets[0]) == 0);

@@ -105,11 +105,11 @@ static void put_fingerprint(json_out *json, const vyre_binding_fingerprint *f) {
   json_open(json, "fingerprint", '{');
   put_hash(json, f->hash);
   json_open(json, "slots", '[');
-  for (size_t i = 0; i < f->slot_count; i++) {
+  for (size_t i = 0; i < f->entry_count; i++) {
     json_open(json, NULL, '{');
-    json_u64(json, "binding", f->slots[i].binding);
-    json_text(json, "role", vyre_role_name(f->slots[i].role));
-    json_u64(json, "element_size", f->slots[i].element_size);
+    json_u64(json, "binding", f->entries[i].binding);
+    json_text(json, "role", vyre_role_name(f->entries[i].role));
+    json_u64(json, "element_size", f->entries[i].element_size);
     json_close(json, '}');
   }
   json_close(json, ']');
@@ -120,8 +120,8 @@ static void put_layout(json_out *json, const vyre_layout_fingerprint *f) {
   json_open(json, "layout_fingerprint", '{');
   put_hash(json, f->hash);
   json_open(json, "slots", '[');
-  for (size_t i = 0; i < f->slot_count; i++) {
-    const vyre_layout_entry *slot = &f->slots[i];
+  for (size_t i = 0; i < f->entry_count; i++) {
+    const vyre_layout_entry *slot = &f->entries[i];
     json_open(json, NULL, '{');
     json_u64(json, "group", slot->group);
     json_u64(json, "binding", slot->binding);

@@ -29,7 +29,7 @@ void json_placement_fields(json_out *json, const vyre_placement_plan *plan) {
   json_u64(json, "placed_bytes", plan->placed_bytes);
   json_u64(json, "lower_bound_bytes", plan->lower_bound_bytes);
   json_u64(json, "gap_bytes", plan->gap_bytes);
-  json_bool(json, "optimal", plan->optimal);
+  json_bool(json, "optimal", plan->is_optimal);
   json_text(json, "method", vyre_placement_method_name(plan->method));
   json_u64(json, "search_nodes", plan->search_nodes);
 }

@@ -169,7 +169,7 @@ static bool at_value(bindings_reader *b, const token *t) {
   }
   place_name(b, length_names[b->key], name);
   if (b->key == KEY_RESIDENT) {
-    return json_truth(&b->json, t, name, &b->length.resident);
+    return json_truth(&b->json, t, name, &b->length.is_device_buffer);
   }
   return json_number(&b->json, t, name, UINT64_MAX, &b->length.byte_len);
 }

@@ -143,7 +143,7 @@ static void draw_headings(const svg_plot *plot, const vyre_placement_plan *plan,
   snprintf(
       subtitle, sizeof subtitle, "gap to the lower bound %s; %s; found by %s",
       svg_size(plan->gap_bytes, gap),
-      plan->optimal ? "no placement is smaller" : "a smaller one may exist",
+      plan->is_optimal ? "no placement is smaller" : "a smaller one may exist",
       vyre_placement_method_name(plan->method));
   svg_heading(out, plot->top - SVG_HEADING - 16, title, subtitle);
   if (!waves) return;

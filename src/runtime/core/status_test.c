@@ -679,7 +679,7 @@ static vyre_status old_failure(void) {
   memset(&st, '#', sizeof st);
   st.code = VYRE_OUT_OF_MEMORY;
   st.kind = VYRE_KIND_STORAGE_RESERVE_FAILED;
-  st.native = -7;
+  st.native_code = -7;
   st.number_count = VYRE_STATUS_MAX_NUMBERS;
   for (int i = 0; i < VYRE_STATUS_MAX_NUMBERS; i++) {
     st.numbers[i] = (vyre_status_number){"#old", 7};
@@ -695,14 +695,14 @@ static bool has_old(const vyre_status *st) {
   for (uint32_t i = 0; i < st->number_count; i++) {
     found = found || strcmp(st->numbers[i].name, "#old") == 0;
   }
-  return found || st->native == -7 || (st->field && st->field[0] == '#') ||
+  return found || st->native_code == -7 || (st->field && st->field[0] == '#') ||
          (st->file && st->file[0] == '#');
 }
 
 static bool is_empty(const vyre_status *st) {
-  return st->code == VYRE_OK && st->kind == VYRE_KIND_NONE && st->native == 0 &&
-         st->number_count == 0 && !st->field && !st->file && st->line == 0 &&
-         !st->message[0] && !st->fix[0];
+  return st->code == VYRE_OK && st->kind == VYRE_KIND_NONE &&
+         st->native_code == 0 && st->number_count == 0 && !st->field &&
+         !st->file && st->line == 0 && !st->message[0] && !st->fix[0];
 }
 
 enum { CALLS_COUNT = sizeof calls / sizeof calls[0] };

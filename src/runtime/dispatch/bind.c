@@ -162,7 +162,7 @@ static vyre_code input_mismatch(vyre__prepared *prepared, vyre_status *st) {
     const vyre__binding_info *info = prepared->pipeline->state->inputs[i];
     const vyre__bound_buffer *bound = &prepared->bound[info->index];
     prepared->extents[i] = (vyre_input_extent){
-        .byte_len = bound->in_size, .resident = bound->in_buffer != NULL};
+        .byte_len = bound->in_size, .is_device_buffer = bound->in_buffer != NULL};
   }
   return vyre_binding_plan_validate(plan, prepared->extents, plan->input_count,
                                     vyre__status_open(st));

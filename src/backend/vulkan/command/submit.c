@@ -55,7 +55,7 @@ vyre_code vk_failed(vk_device *device, VkResult result, const char *operation,
           "device '%s': %s failed with VkResult %d",
           vyre_device_name(&device->base), operation, (int)result);
   }
-  if (st && st->native == 0) st->native = (int)result;
+  if (st && st->native_code == 0) st->native_code = (int)result;
   return code;
 }
 

@@ -256,7 +256,7 @@ static vyre_code block_failed(vk_device *device, VkResult result,
       "%d",
       vyre_device_name(&device->base), (unsigned long long)size,
       (unsigned long long)heap, (int)result);
-  if (st) st->native = (int)result;
+  if (st) st->native_code = (int)result;
   return code;
 }
 
@@ -273,7 +273,7 @@ static vyre_code import_failed(vk_device *device, VkResult result,
       "the driver of device '%s' cannot import these %llu bytes of host "
       "memory: VkResult %d",
       vyre_device_name(&device->base), (unsigned long long)size, (int)result);
-  if (st) st->native = (int)result;
+  if (st) st->native_code = (int)result;
   return code;
 }
 
