@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Barriers of workgroups and of the whole grid, and shared memory. */
+/* Cases: workgroup barriers, grid barriers and shared memory. */
 #include "cts/harness/small_kernels.h"
 
 static void reverse(uint32_t *want, uint32_t count) {
@@ -8,7 +8,7 @@ static void reverse(uint32_t *want, uint32_t count) {
   }
 }
 
-/* Inclusive sums of 1, 2, ... in each workgroup of 64. */
+/* Computes inclusive sums of 1, 2, ... in each workgroup of 64. */
 static void scan(uint32_t *want, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     want[i] = (i % 64 ? want[i - 1] : 0) + i + 1;
@@ -41,7 +41,7 @@ static void grid_twice(uint32_t *want, uint32_t count) {
   }
 }
 
-/* Values that live across grid barriers, in a loop of them. */
+/* Keeps values alive across grid barriers in a loop. */
 static void grid_loop(uint32_t *want, uint32_t count) {
   uint32_t now[256], next[256];
   for (uint32_t i = 0; i < count; i++) now[i] = i * i;
@@ -72,7 +72,8 @@ static void grid_shared(uint32_t *want, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) want[i] = i + 1;
 }
 
-/* 0, 3, 4 ... of one round for the next, and the last one behind the loop. */
+/* Passes values from one iteration to the next, and the last one out of the
+ * loop. */
 static void lives_on(uint32_t *want, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     uint32_t other = i / 16 * 16 + 15 - i % 16;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What a pipeline from the cache on disk gives is what a compiled one gives. A
- * backend that keeps nothing on disk says why, and is compiled each time. */
+/* Cases: pipelines from the disk cache give the same results as compiled ones.
+ * A backend without a disk cache states so and compiles every time. */
 #include <dirent.h>
 #include <pthread.h>
 #include <spawn.h>
@@ -36,8 +36,9 @@ static void remove_folder(const char *path) {
   (void)rmdir(path);
 }
 
-/* A context of its own that keeps files in @p path, on the case's allocator; its
- * device takes the place of the case's, which @p before has. */
+/* Opens a context with the cache directory @p path, on the allocator of the
+ * case. Its device replaces the device of the case, which is saved in @p
+ * before. */
 typedef struct place {
   vyre_context *context;
   vyre_device *before;
@@ -59,7 +60,7 @@ static void leave(cts *c, place *p) {
   vyre_context_release(p->context);
 }
 
-/* Compiled in one context, loaded in the next two. */
+/* Compiles in one context and loads in the next two. */
 static void from_disk(cts *c) {
   char path[PATH];
   make_folder(c, path);
@@ -84,10 +85,10 @@ static void from_disk(cts *c) {
     leave(c, &p);
   }
   remove_folder(path);
-  CTS_LAUNCHED(c, 0); /* on the case's own device */
+  CTS_LAUNCHED(c, 0); /* none on the device of the case */
 }
 
-/* Every fault, while the cache is written and read. */
+/* Injects every fault while the cache is written and read. */
 static void faults(cts *c) {
   char path[PATH];
   make_folder(c, path);
@@ -129,9 +130,10 @@ static void faults(cts *c) {
   CTS_LAUNCHED(c, 0);
 }
 
-/* --- two processes, eight threads each ---------------------------------------*/
+/* --- Two processes with eight threads each
+ * ------------------------------------ */
 
-/* Where processes that a case starts share a cache. */
+/* Environment variable with the cache directory that the processes share. */
 #define SHARED_FOLDER   "VYRE_CTS_CACHE"
 #define BY_THREADS      "shared_by_threads"
 #define CASE_BY_THREADS "cache." BY_THREADS
@@ -186,8 +188,8 @@ static void *share(void *self) {
   return NULL;
 }
 
-/* Eight threads, each with devices of its own, and one of them removes what the
- * others write; in a folder of their own, or in that of the case that started
+/* Runs eight threads, each with its own devices; one of them removes entries
+ * that the others write. The directory is new, or that of the case that started
  * this process. */
 static void by_threads(cts *c) {
   static sharer all[THREADS];
@@ -211,7 +213,7 @@ static void by_threads(cts *c) {
   }
   leave(c, &p);
   if (!path) remove_folder(own);
-  CTS_LAUNCHED(c, 0); /* all were on devices of the threads */
+  CTS_LAUNCHED(c, 0); /* all launches were on devices of the threads */
 }
 
 static pid_t start(const cts *c, const char *path) {
@@ -242,8 +244,8 @@ static void by_processes(cts *c) {
     if (waitpid(children[i], &status, 0) < 0 || status != 0) fine = false;
   }
   CTS_CHECK(c, fine);
-  /* What is left is whole, and nothing is half written; what is not there can
-   * still be put there, each once. */
+  /* Remaining entries are valid and none is half written; missing entries can
+   * be stored again, each once. */
   place p;
   vyre_arena arena = {0};
   vyre_cache_listing list;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Control flow: each kernel gives one number an invocation, which C gives as
- * well. */
+/* Cases: control flow. Each kernel gives one number per invocation, which C
+ * code computes too. */
 #include "cts/harness/small_kernels.h"
 
 #define KERNEL(body)                \
@@ -43,7 +43,8 @@ static void for_down(uint32_t *want, uint32_t count) {
   }
 }
 
-/* The variable never wraps: the loop ends where the next value would not fit. */
+/* The loop variable never wraps: the loop ends before a value that does not
+ * fit. */
 static void for_to_the_end(uint32_t *want, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) want[i] = 5 + i % 3;
 }
@@ -86,7 +87,7 @@ static void early_return(uint32_t *want, uint32_t count) {
 
 static void short_circuit(uint32_t *want, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
-    /* The right side counts, each time that it is evaluated. */
+    /* The right-hand side counts how often it is evaluated. */
     want[i] = (i % 2 ? 0 : 1) + (i % 3 ? 0 : 10);
   }
 }
@@ -117,7 +118,7 @@ static void outside_a_signed_window(uint32_t *want, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) want[i] = i < 16 || i >= 24 ? i + 1 : 0;
 }
 
-/* 19 * 7 is 5 more than a multiple of 64. */
+/* 19 * 7 = 133 invocations leave 5 in the last workgroup of 64. */
 static void one_for_all(uint32_t *want, uint32_t count) {
   static const uint32_t kept[] = {0, 20, 57, 361};
   for (uint32_t i = 0; i < count; i++) want[i] = kept[i % 4];
@@ -127,7 +128,7 @@ static void nothing_written(uint32_t *want, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) want[i] = i == 3 ? 1 : 0;
 }
 
-/* All lanes of a workgroup return, from loops that single lanes continue. */
+/* All lanes of a workgroup return from loops in which single lanes continue. */
 static void uniform_return(uint32_t *want, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) want[i] = i / 8 % 3 == 1 ? 0 : 7;
 }
@@ -151,13 +152,14 @@ static void uniform_return_in_divergent_if(uint32_t *want, uint32_t count) {
   }
 }
 
-/* All elements count for the workgroup: 7 iterations of 7 invocations, 3 times each. */
+/* Every element has the sum of its workgroup: 7 iterations of 7 invocations, 3
+ * times each. */
 static void atomics_after_continue(uint32_t *want, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) want[i] = i % 8 == 0 ? 147 : 0;
 }
 
-/* Of lanes that leave the inner loop at different times, each keeps its own value
- * until the next iteration of the outer loop. */
+/* Lanes leave the inner loop at different times. Each keeps its value until the
+ * next iteration of the outer loop. */
 static void value_kept_for_the_next_iteration(uint32_t *want, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) want[i] = i % 4 == 0 ? 507 : 9;
 }
@@ -348,7 +350,7 @@ static const small_case cases[] = {
      20,
      {0},
      nothing_written},
-    /* What is compared wraps: it holds on both sides. */
+    /* The compared value wraps: the condition is true on both sides. */
     {"a_guard_that_holds_on_both_sides",
      KERNEL("    if (i - len(r) / 10 >= 5) r[i] = i + 1;\n"),
      100,
@@ -359,7 +361,8 @@ static const small_case cases[] = {
      100,
      {0},
      outside_a_signed_window},
-    /* One invocation stores to a place that all have, and it is not the first. */
+    /* One invocation, not the first, stores to an element that all of them use.
+     */
     {"one_invocation_stores_for_all",
      "kernel k workgroup(64) over(r)\nbuffer r : write u32[] @0;\n"
      "shared s : u32[4];\n"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Buffers that stay on the device. */
+/* Cases: device buffers. */
 #include <stdio.h>
 
 #include "cts/harness/saxpy.h"
 
-/* Bytes come back as they went, in parts and in many at once; no kernel runs. */
+/* Uploads and downloads whole buffers, ranges and many ranges at once; no
+ * kernel runs. */
 static void transfers(cts *c) {
   enum { SIZE = 1003 };
   unsigned char *in = cts_memory(c, SIZE), *out = cts_memory(c, SIZE);
@@ -17,7 +18,8 @@ static void transfers(cts *c) {
   CTS_U64(c, size, SIZE);
   memset(out, 7, SIZE);
   CTS_OK(c, vyre_buffer_download(c->device, a, 0, out, SIZE, &c->st));
-  for (int i = 0; i < SIZE; i++) CTS_CHECK(c, out[i] == 0); /* zeroed */
+  /* New buffers are zeroed. */
+  for (int i = 0; i < SIZE; i++) CTS_CHECK(c, out[i] == 0);
   CTS_OK(c, vyre_buffer_upload(c->device, a, 0, in, SIZE, &c->st));
   CTS_OK(c, vyre_buffer_upload(c->device, a, 501, in, 2, &c->st));
   CTS_OK(c, vyre_buffer_upload(c->device, a, SIZE, NULL, 0, &c->st));
@@ -55,7 +57,7 @@ static void empty(cts *c) {
   CTS_LAUNCHED(c, 0);
 }
 
-/* A place that is used again is another buffer, and zero. */
+/* A reused allocation is a different buffer and starts as zeros. */
 static void used_again(cts *c) {
   vyre_buffer first, second;
   uint32_t word = 0xffffffff;
@@ -80,9 +82,9 @@ static void make(cts *c, vyre_buffer *out, const void *data, uint64_t offset,
                                &c->st));
 }
 
-/* Every mixture of what is resident and what is not: x in bit 0, the input y in
- * bit 1, the output y in bits 2 and 3 (host, resident, in place, kept), z in bit
- * 4 (host, resident). */
+/* Runs every mix of host memory and device buffers: input x in bit 0, input y
+ * in bit 1, output y in bits 2 and 3 (host, device, in place, new buffer),
+ * output z in bit 4 (host, device). */
 static void mixture(cts *c, unsigned mix, vyre_pipeline *pipeline) {
   saxpy_data d;
   saxpy_result got;
@@ -90,7 +92,8 @@ static void mixture(cts *c, unsigned mix, vyre_pipeline *pipeline) {
   saxpy_result want = saxpy_expect(&d, 1);
   vyre_buffer x = {0}, y = {0}, to = {0}, z = {0};
   unsigned where = mix >> 2 & 3;
-  if (where == 2 && !(mix & 2)) return; /* in place of a host input: forms */
+  /* In place needs a device buffer as input. */
+  if (where == 2 && !(mix & 2)) return;
   if (mix & 1) {
     make(c, &x, d.x, 8, 4);
     d.in[0] = (vyre_input){.buffer = x, .offset = 8, .size = SAXPY_BYTES};
@@ -101,11 +104,11 @@ static void mixture(cts *c, unsigned mix, vyre_pipeline *pipeline) {
   }
   if (where == 1) {
     uint32_t old[SAXPY_COUNT];
-    memset(old, 0xee, sizeof old); /* first contents are the input's */
+    memset(old, 0xee, sizeof old); /* its contents must come from the input */
     make(c, &to, old, 0, 0);
     d.out[0] = vyre_output_buffer(to);
   } else if (where == 2) {
-    d.out[0] = (vyre_output){.data = NULL}; /* where it comes from */
+    d.out[0] = (vyre_output){.data = NULL}; /* in place */
   } else if (where == 3) {
     d.out[0] = vyre_output_new_buffer(&to, 0);
   }
@@ -126,12 +129,12 @@ static void mixture(cts *c, unsigned mix, vyre_pipeline *pipeline) {
     unsigned char all[100];
     CTS_OK(c, vyre_buffer_download(c->device, z, 0, all, 100, &c->st));
     memcpy(got.z, all + 40, SAXPY_SUMS);
-    for (int i = 0; i < 100; i++) { /* only that part of it is touched */
+    for (int i = 0; i < 100; i++) { /* only the bound range is written */
       CTS_CHECK(c, (i >= 40 && i < 56) || all[i] == 0xff);
     }
   }
   CTS_SAME(c, "a mixture", &got, &want, sizeof want);
-  if (where != 2 && mix & 2) { /* the input is as before */
+  if (where != 2 && mix & 2) { /* the input is unchanged */
     uint32_t still[SAXPY_COUNT];
     CTS_OK(c,
            vyre_buffer_download(c->device, y, 0, still, SAXPY_BYTES, &c->st));
@@ -153,7 +156,7 @@ static void mixtures(cts *c) {
   CTS_LAUNCHED(c, count);
 }
 
-/* What one pipeline keeps, another one reads. */
+/* One pipeline creates a buffer that another one reads. */
 static void kept_feeds_the_next(cts *c) {
   saxpy_data d;
   saxpy_result got;
@@ -179,7 +182,7 @@ static void kept_feeds_the_next(cts *c) {
   CTS_OK(c, vyre_buffer_destroy(c->device, y, &c->st));
 }
 
-/* Memory of the caller as a buffer: kernels and the host see the same bytes. */
+/* Imports host memory as a buffer: kernels and the host see the same bytes. */
 static void imported(cts *c) {
   saxpy_data d;
   saxpy_result got;
@@ -210,7 +213,8 @@ static void imported(cts *c) {
   vyre_host_free(c->device, memory, SAXPY_BYTES);
 }
 
-/* Freed while a dispatch uses it: the handle is dead, the work goes on. */
+/* Destroys a buffer while a dispatch uses it: the handle is invalid, the work
+ * continues. */
 static void freed_in_use(cts *c) {
   saxpy_data d;
   saxpy_result got;
@@ -246,7 +250,7 @@ static void many(cts *c) {
     CTS_OK(c, vyre_buffer_download(c->device, all[i], 0, &got, 4, &c->st));
     CTS_U64(c, got, i);
   }
-  CTS_LAUNCHED(c, 0); /* the device's end frees the rest */
+  CTS_LAUNCHED(c, 0); /* closing the device frees the rest */
 }
 
 static const cts_entry entries[] = {
@@ -260,4 +264,4 @@ static const cts_entry entries[] = {
     {"many", many},
 };
 
-CTS_LIST(residents, "buffers that stay on the device");
+CTS_LIST(residents, "device buffers");

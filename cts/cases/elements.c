@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Every element type: what a load makes of bytes and what a store leaves, at odd
- * lengths, by neighbours that write at once, and outside of the buffer. */
+/* Cases: loads and stores of every element type, at odd lengths, by neighbours
+ * that write at the same time, and outside the buffer. */
 #include <stdio.h>
 #include <string.h>
 
 #include "cts/harness/test_values.h"
 
-enum { LENGTH = 101, MOST_TEXT = 1024 };
+enum { LENGTH = 101, MAX_TEXT = 1024 };
 
 static const struct {
   const char *element;
-  vyre_type type; /* that it loads as */
+  vyre_type type; /* type of a loaded value */
   size_t size;
 } kinds[] = {{"bool", VYRE_TYPE_BOOL, 1}, {"u8", VYRE_TYPE_U32, 1},
              {"i8", VYRE_TYPE_I32, 1},    {"u16", VYRE_TYPE_U32, 2},
@@ -22,7 +22,8 @@ static const struct {
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-/* --- what elements are, in plain C ------------------------------------------------*/
+/* --- Elements in plain C
+ * ------------------------------------------------------ */
 
 static uint32_t half_to_float(uint32_t half) {
   uint32_t sign = (half & 0x8000) << 16, exponent = half >> 10 & 31;
@@ -38,7 +39,7 @@ static uint32_t half_to_float(uint32_t half) {
   return sign | (113 - shift) << 23 | (mantissa & 0x3FF) << 13;
 }
 
-/* The nearest of all finite halves and infinity, by looking at every one. */
+/* Finds the nearest half-precision value by searching all of them. */
 static uint32_t float_to_half(uint32_t bits) {
   float value, one;
   memcpy(&value, &bits, sizeof value);
@@ -66,7 +67,7 @@ static uint32_t float_to_bfloat(uint32_t bits) {
   return kept;
 }
 
-/* What a load of these bits gives, as bits of the type. */
+/* Returns the value that a load of these bits gives, as bits of its type. */
 static uint64_t expect_load(size_t kind, uint64_t bits) {
   const char *name = kinds[kind].element;
   if (strcmp(name, "bool") == 0) return bits != 0;
@@ -79,7 +80,7 @@ static uint64_t expect_load(size_t kind, uint64_t bits) {
   return cts_seen(kinds[kind].type, bits);
 }
 
-/* The bits that a store of a value leaves. */
+/* Returns the bits that a store of a value writes. */
 static uint64_t expect_store(size_t kind, uint64_t value) {
   const char *name = kinds[kind].element;
   if (strcmp(name, "f16") == 0) return float_to_half((uint32_t)value);
@@ -101,7 +102,8 @@ static uint64_t get(const void *from, size_t index, size_t size) {
   return bits;
 }
 
-/* --- cases ----------------------------------------------------------------------*/
+/* --- Cases
+ * -------------------------------------------------------------------- */
 
 static void dispatch(cts *c, size_t kind, const char *text,
                      const vyre_dispatch_desc *desc) {
@@ -111,9 +113,9 @@ static void dispatch(cts *c, size_t kind, const char *text,
   CTS_LAUNCHED(c, 1);
 }
 
-/* Loads of random bytes, and of two elements outside. */
+/* Loads random bytes, and two elements outside the buffer. */
 static void load(cts *c, size_t kind) {
-  char text[MOST_TEXT];
+  char text[MAX_TEXT];
   size_t size = kinds[kind].size, wide = cts_type_size(kinds[kind].type);
   unsigned char *in = cts_memory(c, LENGTH * size);
   void *got = cts_memory(c, (LENGTH + 2) * wide);
@@ -141,9 +143,10 @@ static void load(cts *c, size_t kind) {
   CTS_SAME(c, "loads", got, want, (LENGTH + 2) * wide);
 }
 
-/* Stores of edge and random values; those outside are dropped. */
+/* Stores edge cases and random values; stores outside the buffer are dropped.
+ */
 static void store(cts *c, size_t kind) {
-  char text[MOST_TEXT];
+  char text[MAX_TEXT];
   vyre_type type = kinds[kind].type;
   size_t size = kinds[kind].size, wide = cts_type_size(type), edges;
   const uint64_t *values = cts_edges(type, &edges);
@@ -175,9 +178,10 @@ static void store(cts *c, size_t kind) {
   CTS_SAME(c, "stores, and what is behind them", got, want, LENGTH * size + 8);
 }
 
-/* Reads its own element, writes that of a neighbour: words are not torn. */
+/* Every invocation reads its element and writes that of a neighbour: narrow
+ * stores must not tear words. */
 static void in_out(cts *c, size_t kind) {
-  char text[MOST_TEXT];
+  char text[MAX_TEXT];
   size_t size = kinds[kind].size;
   unsigned char *bytes = cts_memory(c, LENGTH * size);
   unsigned char *want = cts_memory(c, LENGTH * size);
@@ -186,7 +190,7 @@ static void in_out(cts *c, size_t kind) {
     uint64_t value =
         expect_store(kind, cts_random_value(&state, kinds[kind].type));
     put(bytes, i, size, value);
-    /* Only odd ones are written, with what they hold. */
+    /* Only odd elements are written, with their own value. */
     put(want, i, size,
         i % 2 ? value : expect_store(kind, expect_load(kind, value)));
   }
@@ -206,9 +210,10 @@ static void in_out(cts *c, size_t kind) {
   CTS_SAME(c, "neighbours", bytes, want, LENGTH * size);
 }
 
-/* Through shared memory, in reverse; all bits set are a NaN that is not the one. */
+/* Copies through shared memory in reverse. All bits set is a NaN that is not
+ * the canonical one. */
 static void shared(cts *c, size_t kind) {
-  char text[MOST_TEXT];
+  char text[MAX_TEXT];
   enum { GROUP = 31 };
   size_t size = kinds[kind].size;
   unsigned char *in = cts_memory(c, GROUP * size);
@@ -243,9 +248,9 @@ static void shared(cts *c, size_t kind) {
   CTS_SAME(c, "shared memory", got, want, GROUP * size);
 }
 
-/* As a uniform: one value, and four. */
+/* Reads uniforms of one value and of four. */
 static void uniforms(cts *c, size_t kind) {
-  char text[MOST_TEXT];
+  char text[MAX_TEXT];
   size_t size = kinds[kind].size, wide = cts_type_size(kinds[kind].type);
   unsigned char *one = cts_memory(c, size), *four = cts_memory(c, 4 * size);
   void *got = cts_memory(c, 6 * wide), *want = cts_memory(c, 6 * wide);
@@ -256,7 +261,7 @@ static void uniforms(cts *c, size_t kind) {
     put(i ? four : one, i ? i - 1 : 0, size, bits);
     put(want, i, wide, expect_load(kind, bits));
   }
-  (void)snprintf(text, sizeof text, /* the last load is outside */
+  (void)snprintf(text, sizeof text, /* the last load is out of bounds */
                  "kernel k workgroup(1)\n"
                  "uniform one : %1$s @0;\n"
                  "uniform four : %1$s[4] @1;\n"
@@ -287,7 +292,7 @@ static const struct {
 
 enum { WAYS = sizeof ways / sizeof *ways };
 
-/* `bytes` has no fixed element: a shared buffer or a uniform needs one. */
+/* `bytes` has no element size; shared buffers and uniforms need one. */
 static bool is_case(size_t index) {
   return index % WAYS < 3 || strcmp(kinds[index / WAYS].element, "bytes") != 0;
 }

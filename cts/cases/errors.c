@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Bad calls: each ends in a status that has names and numbers, before anything
- * ran. */
+/* Cases: invalid calls. Each fails before anything runs, with a status that has
+ * names and numbers. */
 #include <stdio.h>
 #include <string.h>
 
 #include "cts/harness/saxpy.h"
 
-/* What a bad call is made from: all that is right, to be spoilt. */
+/* Valid arguments, one of which each case makes invalid. */
 typedef struct call {
   saxpy_data d;
   saxpy_result got;
@@ -154,8 +154,8 @@ static const struct {
   void (*spoil)(call *b);
   vyre_code code;
   vyre_kind kind;
-  const char *numbers[3]; /* that the status has */
-  const char *word;       /* in its message */
+  const char *numbers[3]; /* numbers that the status must have */
+  const char *word;       /* word that the message must contain */
 } bad[] = {
 #define MISMATCH VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH
 #define PROGRAM  VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM
@@ -299,7 +299,8 @@ static const struct {
 
 enum { BAD = sizeof bad / sizeof *bad };
 
-/* --- doors: the same call through every form there is -----------------------------*/
+/* --- The same invalid call through every dispatch form
+ * ------------------------ */
 
 static vyre_code by_dispatch(cts *c, call *b) {
   return vyre_dispatch(b->pipeline, &b->d.desc, &c->st);
@@ -317,7 +318,8 @@ static vyre_code by_fence(cts *c, call *b) {
   return code;
 }
 
-/* The bad one is the second of a batch: the first does not run either. */
+/* Submits the invalid item second in a batch: the first one must not run
+ * either. */
 static vyre_code in_batch(cts *c, call *b,
                           vyre_code (*form)(vyre_pipeline *,
                                             vyre_dispatch_desc *, size_t,
@@ -383,7 +385,7 @@ SINGLE(resident)
 TIMED(resident_timed)
 SINGLE(resident_into)
 
-/* Makes places for outputs of its own. */
+/* Replaces the outputs by new device buffers. */
 static vyre_code by_resident_outputs(cts *c, call *b) {
   const vyre_dispatch_desc *d = &b->d.desc;
   vyre_buffer handles[4] = {{1, 1}, {1, 1}, {1, 1}, {1, 1}};
@@ -398,7 +400,7 @@ static vyre_code by_resident_outputs(cts *c, call *b) {
   return code;
 }
 
-/* Four inputs make a row: one more than saxpy has. */
+/* Adds a fourth input, because a row has four and saxpy has three. */
 static vyre_code by_rows(cts *c, call *b) {
   char text[sizeof saxpy_text + 64];
   const char *body = strstr(saxpy_text, "{\n");
@@ -413,7 +415,7 @@ static vyre_code by_rows(cts *c, call *b) {
       &b->d.desc, items, &c->st);
 }
 
-/* The same bindings, bound for good to a recording. */
+/* Records the same bindings with fixed slots. */
 static vyre_code record(cts *c, const call *b, vyre_recording *rec) {
   vyre_slot_range in[4] = {{0}}, out[4] = {{0}};
   const vyre_dispatch_desc *d = &b->d.desc;
@@ -459,23 +461,24 @@ static vyre_code by_recording(cts *c, call *b) {
   return code;
 }
 
-/* What a call that is bad in some way cannot be said with: that form. */
+/* Errors that a dispatch form cannot express. */
 enum {
-  COUNT = 1 << 0,   /* of inputs, or there are none */
-  OUTPUT = 1 << 1,  /* where an output goes */
-  VARIANT = 1 << 2, /* that was not prepared */
-  EXTRAS = 1 << 3 /* what recordings do not have: a limit, a check, outputs that
-                       are kept; and of a slot that is longer they take a part */
+  COUNT = 1 << 0,   /* a wrong or zero number of inputs */
+  OUTPUT = 1 << 1,  /* an invalid destination of an output */
+  VARIANT = 1 << 2, /* a variant that was not compiled */
+  /* Features that recordings lack: output limits, checks, new buffers; they
+   * also accept slots that are too long. */
+  EXTRAS = 1 << 3
 };
 
 static const struct {
   const char *name;
   vyre_code (*knock)(cts *c, call *b);
   unsigned without;
-  bool is_recording; /* tells by slots, not by bindings */
+  bool is_recording; /* reports slot names instead of bindings */
 } doors[] = {
     {"vyre_dispatch", by_dispatch, 0, false},
-    /* Compiles what it is asked for, so that it is prepared. */
+    /* This form compiles the variant, so that it exists. */
     {"vyre_device_run_program", by_device, VARIANT, false},
     {"vyre_submit, fence", by_fence, 0, false},
     {"vyre_submit, batch", by_batch, 0, false},
@@ -498,21 +501,21 @@ static const struct {
 
 enum { DOORS = sizeof doors / sizeof *doors };
 
-/* In what way a call is bad. */
+/* Returns the kind of error of a call. */
 static unsigned how(const call *b, const call *good) {
   const vyre_dispatch_desc *d = &b->d.desc;
-  unsigned way = 0;
-  if (d->input_count != 3 || !d->inputs) way |= COUNT;
-  if (d->output_count != 2 || !d->outputs) way |= OUTPUT;
-  if (memcmp(b->d.out, good->d.out, sizeof b->d.out) != 0) way |= OUTPUT;
-  if (d->variant) way |= VARIANT;
+  unsigned form = 0;
+  if (d->input_count != 3 || !d->inputs) form |= COUNT;
+  if (d->output_count != 2 || !d->outputs) form |= OUTPUT;
+  if (memcmp(b->d.out, good->d.out, sizeof b->d.out) != 0) form |= OUTPUT;
+  if (d->variant) form |= VARIANT;
   if (d->max_output_bytes || d->check.out_of_bounds || b->d.out[1].new_buffer) {
-    way |= EXTRAS;
+    form |= EXTRAS;
   }
-  if (b->d.in[2].size > 4 || b->d.out[1].size > SAXPY_SUMS) way |= EXTRAS;
-  /* Where outputs stay on the device, none of them comes back or is copied. */
-  if (d->max_output_bytes || d->require_zero_copy) way |= OUTPUT;
-  return way;
+  if (b->d.in[2].size > 4 || b->d.out[1].size > SAXPY_SUMS) form |= EXTRAS;
+  /* Outputs that stay on the device are neither read back nor copied. */
+  if (d->max_output_bytes || d->require_zero_copy) form |= OUTPUT;
+  return form;
 }
 
 static void make_call(cts *c, call *b, vyre_device *other) {
@@ -526,10 +529,10 @@ static void make_call(cts *c, call *b, vyre_device *other) {
   CTS_OK(c, vyre_buffer_create(other, 1024, &b->foreign, &c->st));
 }
 
-/* Names and numbers, code and kind. */
+/* Checks code, kind, message and numbers. */
 static void check_refusal(cts *c, size_t index, vyre_code code,
                           bool is_recording) {
-  if (is_recording) { /* has words of its own, which recordings.c looks at */
+  if (is_recording) { /* recordings.c checks the messages of recordings */
     CTS_CHECK(c, code == VYRE_INVALID_ARGUMENT || code == VYRE_INVALID_PROGRAM);
     CTS_FAILS(c, code, c->st.code, c->st.kind);
     return;
@@ -547,7 +550,7 @@ static void check_refusal(cts *c, size_t index, vyre_code code,
   CTS_FAILS(c, code, bad[index].code, bad[index].kind);
 }
 
-/* False: that form cannot say it. */
+/* Returns false if the form cannot express the error. */
 static bool try_door(cts *c, size_t index, unsigned door) {
   call *b = cts_memory(c, sizeof *b), *before = cts_memory(c, sizeof *b);
   vyre_device *other;
@@ -561,7 +564,7 @@ static bool try_door(cts *c, size_t index, unsigned door) {
   if (says) {
     vyre_code code = doors[door].knock(c, b);
     if (code == VYRE_OK) {
-      cts_fail(c, __FILE__, __LINE__, "%s takes it", doors[door].name);
+      cts_fail(c, __FILE__, __LINE__, "%s accepts it", doors[door].name);
     }
     check_refusal(c, index, code, doors[door].is_recording);
     CTS_SAME(c, "what the call was made from", b, before, sizeof *b);
@@ -583,7 +586,8 @@ static void run_bad(cts *c, size_t index) {
   CTS_LAUNCHED(c, 0);
 }
 
-/* --- other calls ------------------------------------------------------------------*/
+/* --- Other calls
+ * -------------------------------------------------------------- */
 
 static void null_arguments(cts *c) {
   vyre_device *device;
@@ -679,7 +683,7 @@ static void handles(cts *c) {
             VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
   CTS_FAILS(c, vyre_buffer_upload(c->device, a, 0, NULL, 4, &c->st),
             VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
-  /* One of many is wrong: none is done, and it is named. */
+  /* One transfer of many is invalid: none runs, and the status names it. */
   uint32_t words[2] = {1, 2};
   uint64_t item = 0;
   vyre_transfer up[] = {{a, 0, &words[0], 4}, {a, 8, &words[1], 4}};
@@ -699,7 +703,7 @@ static void handles(cts *c) {
   CTS_LAUNCHED(c, 0);
 }
 
-/* Every call starts its status afresh, after a failure and after a success. */
+/* Every call resets its status, after a failure and after a success. */
 static void status_starts_afresh(cts *c) {
   vyre_status st = {0};
   vyre_device *device;
@@ -713,11 +717,11 @@ static void status_starts_afresh(cts *c) {
   CTS_CHECK(c, vyre_device_preload(c->context, "ref", &st) == VYRE_OK);
   CTS_CHECK(c, st.code == VYRE_OK && !st.message[0] && !st.fix[0]);
   CTS_CHECK(c, vyre_device_open(c->context, NULL, &device, NULL) ==
-                   VYRE_INVALID_ARGUMENT); /* and it may be NULL */
+                   VYRE_INVALID_ARGUMENT); /* the status may be NULL */
   CTS_LAUNCHED(c, 0);
 }
 
-/* Without a grid, only workgroups along x cover the data. */
+/* Without a grid, only one-dimensional workgroups can cover the data. */
 static void grid_required(cts *c) {
   uint32_t y[16] = {0};
   vyre_output output = vyre_output_bytes(y, sizeof y);
@@ -764,5 +768,5 @@ static void errors_run(cts *c, size_t index) {
   }
 }
 
-const cts_area area_errors = {"errors", "bad calls are refused", errors_count,
-                              errors_label, errors_run};
+const cts_area area_errors = {"errors", "invalid calls are rejected",
+                              errors_count, errors_label, errors_run};

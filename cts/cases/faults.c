@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Every form of work under every fault: it ends in a status, and the device works
- * afterwards or says that it is lost. The end of the case sees that nothing
- * leaks. */
+/* Cases: every dispatch form with every injected fault. The form fails with a
+ * status; afterwards the device works, or reports that it is lost. The suite
+ * checks for leaks. */
 #include <stdio.h>
 #include <string.h>
 
 #include "cts/harness/dispatch_forms.h"
 
-/* A sweep ends where nothing is hit any more; this many is no end. */
+/* Upper bound of a sweep, which normally stops at the first run without a
+ * fault. */
 enum { DENSE = 256, MOST = 1000000 };
 
 static void check_status(cts *c, const vyre_status *st, vyre_code code,
@@ -32,14 +33,14 @@ static void check_status(cts *c, const vyre_status *st, vyre_code code,
   }
 }
 
-/* What a lost device says, and another one in its place. */
-static void check_lost(cts *c, cts_job *job, const cts_way *way) {
+/* Checks a lost device and opens another one in its place. */
+static void check_lost(cts *c, cts_job *job, const cts_form *form) {
   vyre_buffer unused;
   vyre_counters counters;
   vyre_status st = {0};
   CTS_CHECK(c, vyre_device_is_lost(c->device));
   cts_job_reset(job);
-  CTS_CHECK(c, way->run(&job->run, &st) == VYRE_DEVICE_LOST);
+  CTS_CHECK(c, form->run(&job->run, &st) == VYRE_DEVICE_LOST);
   CTS_CHECK(c, st.code == VYRE_DEVICE_LOST && st.fix[0]);
   CTS_FAILS(c, vyre_buffer_create(c->device, 4, &unused, &c->st),
             VYRE_DEVICE_LOST, VYRE_KIND_DEVICE_LOST);
@@ -53,9 +54,9 @@ static void check_lost(cts *c, cts_job *job, const cts_way *way) {
   job->run.pipeline = cts_compile(c, job->run.program, 0);
 }
 
-/* Lets the nth fail, for every n up to the end; beyond 256 in steps of an eighth, where a
- * backend allocates that often. Returns how often it was hit. */
-static unsigned sweep(cts *c, cts_job *job, const cts_way *way,
+/* Makes the nth operation fail, for every n until no fault is hit; above 256 in
+ * steps of one eighth. Returns the number of faults hit. */
+static unsigned sweep(cts *c, cts_job *job, const cts_form *form,
                       vyre_fault fault) {
   unsigned hits = 0;
   for (unsigned n = 1; n < MOST; n += n < DENSE ? 1 : n / 8, hits++) {
@@ -64,7 +65,7 @@ static unsigned sweep(cts *c, cts_job *job, const cts_way *way,
     (void)snprintf(text, sizeof text, "%s:%u", vyre_fault_name(fault), n);
     cts_job_reset(job);
     CTS_OK(c, vyre_context_inject_faults(c->context, text, &c->st));
-    vyre_code code = way->run(&job->run, &st);
+    vyre_code code = form->run(&job->run, &st);
     CTS_OK(c, vyre_context_inject_faults(c->context, "", &c->st));
     if (code == VYRE_OK) {
       cts_job_check(c, job, "a result");
@@ -73,41 +74,42 @@ static unsigned sweep(cts *c, cts_job *job, const cts_way *way,
     }
     check_status(c, &st, code, fault);
     if (fault == VYRE_FAULT_DEVICE_LOST) {
-      check_lost(c, job, way);
+      check_lost(c, job, form);
       continue;
     }
-    /* The device works as before. */
+    /* The device still works. */
     CTS_CHECK(c, !vyre_device_is_lost(c->device));
     cts_job_reset(job);
-    CTS_OK(c, way->run(&job->run, &c->st));
+    CTS_OK(c, form->run(&job->run, &c->st));
     cts_job_check(c, job, "a result after a failure");
   }
   cts_fail(c, __FILE__, __LINE__, "fault '%s' has no end: it was met at %d",
            vyre_fault_name(fault), MOST);
 }
 
-/* --- the area ---------------------------------------------------------------------*/
+/* --- Area
+ * --------------------------------------------------------------------- */
 
 static size_t faults_count(void) {
-  return cts_way_count * VYRE_FAULT_COUNT;
+  return cts_form_count * VYRE_FAULT_COUNT;
 }
 
 static void faults_label(size_t index, char *out, size_t size) {
-  (void)snprintf(out, size, "%s.%s", cts_ways[index / VYRE_FAULT_COUNT].name,
+  (void)snprintf(out, size, "%s.%s", cts_forms[index / VYRE_FAULT_COUNT].name,
                  vyre_fault_name((vyre_fault)(index % VYRE_FAULT_COUNT)));
 }
 
 static void faults_run(cts *c, size_t index) {
-  const cts_way *way = &cts_ways[index / VYRE_FAULT_COUNT];
+  const cts_form *form = &cts_forms[index / VYRE_FAULT_COUNT];
   vyre_fault fault = (vyre_fault)(index % VYRE_FAULT_COUNT);
   cts_job *job = cts_memory(c, sizeof *job);
-  cts_job_make(c, cts_job_for(way), true, job);
-  unsigned hits = sweep(c, job, way, fault);
-  if (hits == 0 && way->traits & 1u << fault) {
-    cts_fail(c, __FILE__, __LINE__, "'%s' never met the fault '%s'", way->name,
+  cts_job_make(c, cts_job_for(form), true, job);
+  unsigned hits = sweep(c, job, form, fault);
+  if (hits == 0 && form->traits & 1u << fault) {
+    cts_fail(c, __FILE__, __LINE__, "'%s' never met the fault '%s'", form->name,
              vyre_fault_name(fault));
   }
 }
 
-const cts_area area_faults = {"faults", "every form under every fault",
+const cts_area area_faults = {"faults", "every dispatch form with every fault",
                               faults_count, faults_label, faults_run};

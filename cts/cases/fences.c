@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Work that outlives the call that submitted it. */
+/* Cases: fences and asynchronous work. */
 #include <poll.h>
 #include <stdio.h>
 
 #include "cts/harness/saxpy.h"
 
-/* Counts as long as one likes: a[0] rounds a workgroup, and tells a[1] more. There
- * are devices that end or kill an invocation that takes very long, so that what is
- * to take long has many of them. */
+/* Kernel of adjustable duration: every workgroup runs a[0] iterations and adds
+ * a[1]. Some devices kill an invocation that runs too long, so long work uses
+ * many workgroups. */
 static const char count_text[] =
     "kernel count workgroup(1)\n"
     "buffer a : read u32[] @0;\n"
@@ -15,7 +15,7 @@ static const char count_text[] =
     "{\n    var n = 0u;\n    while (n < a[0]) n += 1;\n"
     "    r[global_id.x] = n + a[1];\n}\n";
 
-/* Workgroups of ROUNDS, but for SHORT. */
+/* Numbers of workgroups; each runs ROUNDS iterations, except for SHORT. */
 enum { ROUNDS = 50000, SHORT = 0, LONG = 40, ENDLESS = 100000 };
 
 typedef struct job {
@@ -51,7 +51,8 @@ static void wait_and_poll(cts *c) {
   CTS_OK(c, vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &c->st));
   CTS_CHECK(c, vyre_fence_is_done(fence));
   CTS_U64(c, j.r, rounds_of(LONG) + 3);
-  CTS_OK(c, vyre_fence_wait(fence, 0, &c->st)); /* the same every time */
+  /* A second wait gives the same result. */
+  CTS_OK(c, vyre_fence_wait(fence, 0, &c->st));
   vyre_fence_retain(fence);
   vyre_fence_release(fence);
   CTS_OK(c, vyre_fence_wait(fence, 0, &c->st));
@@ -59,7 +60,7 @@ static void wait_and_poll(cts *c) {
   CTS_LAUNCHED(c, 1);
 }
 
-/* A device that is quicker than a microsecond is not waited for. */
+/* Skips devices that finish within a microsecond. */
 static void wait_with_timeout(cts *c) {
   vyre_pipeline *pipeline = cts_kernel(c, count_text);
   job j;
@@ -72,13 +73,13 @@ static void wait_with_timeout(cts *c) {
   CTS_CHECK(c, vyre_status_number_get(&c->st, "timeout_ns", &timeout));
   CTS_U64(c, timeout, 1000);
   CTS_FAILS(c, code, VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT);
-  /* It goes on, and ends by the limit of its own. */
+  /* The work continues and ends by its own limit. */
   CTS_FAILS(c, vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &c->st),
             VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT);
   CTS_FAILS(c, vyre_fence_wait(fence, 0, &c->st), VYRE_DISPATCH_FAILED,
             VYRE_KIND_TIMED_OUT);
   vyre_fence_release(fence);
-  make(&j, SHORT, 1); /* and the device works as before */
+  make(&j, SHORT, 1); /* the device still works */
   CTS_OK(c, vyre_dispatch(pipeline, &j.desc, &c->st));
   CTS_U64(c, j.r, rounds_of(SHORT) + 1);
   CTS_LAUNCHED(c, 1);
@@ -118,7 +119,7 @@ static void any_of_several(cts *c) {
   CTS_CHECK(c, which == 1 || vyre_fence_is_done(fences[0]));
   CTS_OK(c, vyre_fence_wait(fences[0], VYRE_WAIT_FOREVER, &c->st));
   CTS_OK(c, vyre_fence_wait_any(fences, 2, 0, &which, &c->st));
-  CTS_U64(c, which, 0); /* the first of those that are over */
+  CTS_U64(c, which, 0); /* the first fence that is done */
   for (int i = 0; i < 2; i++) vyre_fence_release(fences[i]);
   CTS_LAUNCHED(c, 2);
 }
@@ -133,7 +134,7 @@ static void any_times_out(cts *c) {
   CTS_OK(c, vyre_submit(pipeline, &j.desc, 1, &fence, &c->st));
   CTS_FAILS(c, vyre_fence_wait_any(&fence, 1, 1000, &which, &c->st),
             VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT);
-  /* That it failed is for vyre_fence_wait to say. */
+  /* vyre_fence_wait reports the failure. */
   CTS_OK(c, vyre_fence_wait_any(&fence, 1, VYRE_WAIT_FOREVER, &which, &c->st));
   CTS_FAILS(c, vyre_fence_wait(fence, 0, &c->st), VYRE_DISPATCH_FAILED,
             VYRE_KIND_TIMED_OUT);
@@ -159,7 +160,7 @@ static void callback(cts *c) {
     CTS_OK(c, vyre_fence_set_callback(fence, count_call, &calls, &c->st));
     CTS_FAILS(c, vyre_fence_set_callback(fence, count_call, &calls, &c->st),
               VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
-    /* What was submitted later is over later: the callback has been called. */
+    /* Later work finishes later, so the callback has been called. */
     CTS_OK(c, vyre_submit(pipeline, &last.desc, 1, &after, &c->st));
     CTS_OK(c, vyre_fence_wait(after, VYRE_WAIT_FOREVER, &c->st));
     CTS_U64(c, (uint64_t)atomic_load(&calls), 1);
@@ -189,7 +190,7 @@ static void descriptor(cts *c) {
   CTS_LAUNCHED(c, 2);
 }
 
-/* Everything goes before the work is over, and the results are there. */
+/* Releases everything before the work has finished; the results must arrive. */
 static void handles_go_first(cts *c) {
   job j;
   vyre_fence *fence;
@@ -208,7 +209,7 @@ static void handles_go_first(cts *c) {
   CTS_U64(c, j.r, rounds_of(LONG) + 4);
   make(&j, SHORT, 4);
   CTS_OK(c, vyre_dispatch(cts_compile(c, program, 0), &j.desc, &c->st));
-  CTS_LAUNCHED(c, 1); /* on the device that is still there */
+  CTS_LAUNCHED(c, 1); /* on the device that is still open */
 }
 
 static void failure_in_a_batch(cts *c) {
@@ -250,4 +251,4 @@ static const cts_entry entries[] = {
     {"failure_in_a_batch", failure_in_a_batch},
 };
 
-CTS_LIST(fences, "work that outlives the call");
+CTS_LIST(fences, "fences and asynchronous work");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Every way to dispatch gives the bits of vyre_device_run_program, and those are
- * right. */
+/* Cases: every dispatch form gives the bits of vyre_device_run_program, which
+ * are checked too. */
 #include <stdio.h>
 
 #include "cts/harness/saxpy.h"
@@ -10,11 +10,11 @@ typedef struct rig {
   vyre_pipeline *pipeline;
   saxpy_data d;
   saxpy_result got;
-  saxpy_result want; /* what the yardstick gave, which was looked at */
-  uint64_t launches; /* so far */
+  saxpy_result want; /* result of the reference run, which is checked */
+  uint64_t launches; /* launches so far */
 } rig;
 
-/* The yardstick on data of the case's seed: one launch. */
+/* Performs the reference run on random data: one launch. */
 static void begin(cts *c, rig *r) {
   memset(r, 0, sizeof *r);
   r->program = cts_program(c, saxpy_text);
@@ -23,7 +23,7 @@ static void begin(cts *c, rig *r) {
   CTS_OK(c, vyre_device_run_program(c->device, r->program, &r->d.desc, &c->st));
   CTS_LAUNCHED(c, 1);
   r->launches = 1;
-  CTS_SAME(c, "the yardstick", &r->want, &right, sizeof right);
+  CTS_SAME(c, "the reference run", &r->want, &right, sizeof right);
   saxpy_make(&r->d, c->seed, &r->got);
   r->pipeline = cts_compile(c, r->program, 0);
 }
@@ -123,7 +123,7 @@ static void host_memory(cts *c) {
   r.d.out[1].data = z;
   vyre_copy_report copies;
   r.d.desc.copies = &copies;
-  /* What this memory is for: nothing is copied, where the device can at all. */
+  /* Nothing may be copied, if the device can use host memory at all. */
   r.d.desc.require_zero_copy = c->caps->borrows_host_memory;
   CTS_OK(c, vyre_dispatch(r.pipeline, &r.d.desc, &c->st));
   launched(c, &r, 1);
@@ -166,7 +166,7 @@ static void slots(cts *c) {
   vyre_host_buffer_deinit(&z);
 }
 
-/* Each dispatch is like the yardstick's, on data of its own. */
+/* Each dispatch has its own data and must match the reference run. */
 enum { ITEMS = 20 };
 
 typedef struct batch {
@@ -209,7 +209,8 @@ static void batch_fence(cts *c) {
   batch *b = make_batch(c);
   vyre_fence *fence;
   CTS_OK(c, vyre_submit(r.pipeline, b->items, ITEMS, &fence, &c->st));
-  /* The descriptors and what they point to were read; the inputs are copied. */
+  /* The descriptors have been read and the inputs copied, so both may change.
+   */
   memset(b->items, 0xff, sizeof b->items);
   saxpy_data *kept = cts_memory(c, sizeof b->d);
   memcpy(kept, b->d, sizeof b->d);
@@ -252,7 +253,7 @@ static void fence(cts *c) {
   same(c, &r, "vyre_submit with a fence");
 }
 
-/* A batch whose items feed each other through a resident buffer. */
+/* Runs a batch whose items pass data through a device buffer. */
 static void batch_chain(cts *c) {
   rig r;
   begin(c, &r);
@@ -345,4 +346,4 @@ static const cts_entry entries[] = {
     {"compile_async", compile_async},
 };
 
-CTS_LIST(forms, "every way to dispatch");
+CTS_LIST(forms, "dispatch forms");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Workgroups and grids of every shape: each invocation runs once. */
+/* Cases: workgroups and grids of every shape. Each invocation runs once. */
 #include "cts/harness/small_kernels.h"
 
 static const struct {
@@ -36,7 +36,7 @@ static void shapes_label(size_t index, char *out, size_t size) {
                  w[1], w[2]);
 }
 
-/* Counts each invocation at its own place, and tells its workgroup's number. */
+/* Counts each invocation in its own element and stores its workgroup number. */
 static void run_shape(cts *c, const uint32_t w[3], const uint32_t g[3]) {
   char text[768];
   uint32_t size[3], count = 1;
@@ -64,8 +64,8 @@ static void run_shape(cts *c, const uint32_t w[3], const uint32_t g[3]) {
   small_run(c, text, NULL, 0, want, count, g[0], g[1], g[2]);
 }
 
-/* Ends the case if a workgroup is larger than the limits of the device, which has
- * to refuse it. */
+/* Ends the case if a workgroup exceeds the limits of the device, which must
+ * reject it. */
 static void check_limits(cts *c, const uint32_t w[3]) {
   vyre_pipeline *none;
   const vyre_device_caps *caps = c->caps;
@@ -97,7 +97,7 @@ static void shapes_run(cts *c, size_t index) {
   size_t which = index - SHAPES;
   if (which < 3) {
     w[which] = most[which] < all ? most[which] : all;
-  } else { /* as near to the most as two axes come */
+  } else { /* the largest size that two axes can reach */
     while ((w[0] + 1) * (w[0] + 1) <= all && w[0] < most[0]) w[0]++;
     w[1] = all / w[0] < most[1] ? all / w[0] : most[1];
   }

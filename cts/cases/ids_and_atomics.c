@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Who an invocation is, and atomics on every type, in buffers and in shared
+/* Cases: invocation ids, and atomics on every type in buffers and shared
  * memory. */
 #include <ctype.h>
 #include <stdio.h>
@@ -7,9 +7,10 @@
 
 #include "cts/harness/test_values.h"
 
-enum { MOST_TEXT = 2048 };
+enum { MAX_TEXT = 2048 };
 
-/* --- ids ------------------------------------------------------------------------*/
+/* --- Ids
+ * ---------------------------------------------------------------------- */
 
 static const char *const id_names[] = {
 #define VYRE_X1(name) #name,
@@ -53,7 +54,7 @@ static void ids_run(cts *c, size_t index) {
   int axis = (int)(index % 3);
   uint32_t size[3], count = 1;
   for (int i = 0; i < 3; i++) count *= size[i] = group[i] * grid[i];
-  char text[MOST_TEXT];
+  char text[MAX_TEXT];
   (void)snprintf(text, sizeof text,
                  "kernel ids workgroup(%u, %u, %u)\n"
                  "buffer r : write u32[] @0;\n"
@@ -80,13 +81,15 @@ static void ids_run(cts *c, size_t index) {
   CTS_SAME(c, vyre_op_text(op), got, want, bytes);
 }
 
-const cts_area area_ids = {"ids", "who an invocation is", ids_count, ids_label,
+const cts_area area_ids = {"ids", "invocation ids", ids_count, ids_label,
                            ids_run};
 
-/* --- atomics --------------------------------------------------------------------*/
+/* --- Atomics
+ * ------------------------------------------------------------------ */
 
-/* Each one alone on its element, whose old value is told; then all on few
- * elements, where the order must not matter. In a buffer or in shared memory. */
+/* First every invocation uses its own element and returns the old value; then
+ * many use the same few elements, where the order must not matter. In a buffer
+ * or in shared memory. */
 
 static const char *const atomic_names[] = {
 #define VYRE_X1(name) #name,
@@ -104,7 +107,7 @@ enum {
   ATOMICS = sizeof atomic_ops / sizeof *atomic_ops,
   PLACES = 2,
   TYPES = 4,
-  MANY = 256, /* invocations: four workgroups of 64 */
+  MANY = 256, /* invocations in four workgroups of 64 */
   GROUP = 64,
   FEW = 5
 };
@@ -112,7 +115,7 @@ enum {
 static const vyre_type atomic_types[TYPES] = {VYRE_TYPE_U32, VYRE_TYPE_I32,
                                               VYRE_TYPE_U64, VYRE_TYPE_I64};
 
-/* After the cases of each operation, those of sums (below). */
+/* The cases of sums (below) follow the cases of each operation. */
 enum { OPERATIONS = (ATOMICS + 1) * TYPES * PLACES, SUMS = 2 * PLACES };
 
 static vyre_type sum_type(size_t which) {
@@ -137,7 +140,7 @@ static void atomics_label(size_t index, char *out, size_t size) {
   for (; *out; out++) *out = (char)tolower((unsigned char)*out);
 }
 
-/* What @p op makes of an element. */
+/* Returns the new value of an element after @p op. */
 static uint64_t apply(vyre_op op, vyre_type type, uint64_t old,
                       uint64_t value) {
   vyre_op plain;
@@ -167,8 +170,8 @@ static uint64_t apply(vyre_op op, vyre_type type, uint64_t old,
   return cts_expect_op(plain, type, args, &out) ? out : 0;
 }
 
-/* Alone: element i of `b`. Together: elements of `f`, with one value for those
- * whose last writer would else be seen. */
+/* Separate: element i of `b`. Contended: elements of `f`; operations whose last
+ * writer would be visible all use one value. */
 static const char buffer_text[] =
     "kernel a workgroup(64)\n"
     "buffer v : read %1$s[] @0;\n"
@@ -181,8 +184,8 @@ static const char buffer_text[] =
     "    %2$s(f[i %% 5]%4$s, v[%5$s]);\n"
     "}\n";
 
-/* The same in shared memory, which begins as zeros: each workgroup has its own,
- * and its elements are added up in the buffers. */
+/* The same in shared memory, which starts as zeros. Each workgroup adds its
+ * elements to the buffers. */
 static const char shared_text[] =
     "kernel a workgroup(64)\n"
     "buffer v : read %1$s[] @0;\n"
@@ -208,7 +211,7 @@ typedef struct atomic_data {
   vyre_type type;
   vyre_op op; /* VYRE_OP_COUNT: compare-exchange */
   bool is_shared;
-  size_t few; /* elements that are shared by many */
+  size_t few; /* contended elements */
   void *v, *b, *f, *want_b, *want_f, *want_old;
 } atomic_data;
 
@@ -219,7 +222,7 @@ static void expect_atomics(atomic_data *d) {
     uint64_t value = cts_get(d->v, i, d->type);
     uint64_t old = cts_get(d->b, i, d->type);
     uint64_t made = apply(d->op, d->type, old, value);
-    /* Every second compare finds what it expects. */
+    /* Every second comparison succeeds. */
     if (is_cas) made = i % 2 ? value : old;
     cts_put(d->want_old, i, d->type, old);
     cts_put(d->want_b, i, d->type, made);
@@ -241,7 +244,7 @@ static void make_atomics(cts *c, atomic_data *d) {
   for (size_t i = 0; i < MANY; i++) {
     cts_put(d->v, i, d->type, cts_random_value(&state, d->type));
     uint64_t before = cts_random_value(&state, d->type);
-    /* Compare-exchange expects an odd place to hold its number. */
+    /* Compare-exchange expects odd elements to hold their index. */
     if (d->op == VYRE_OP_COUNT) before = i % 2 ? i : i + 1;
     cts_put(d->b, i, d->type, before);
   }
@@ -254,10 +257,10 @@ static void make_atomics(cts *c, atomic_data *d) {
   expect_atomics(d);
 }
 
-/* Sums of 64 bits, of which every device is capable: the results of atomic_add are
- * not used. Nearly every add carries out of the low half, and those of the wide
- * values out of the whole. Elements are loaded behind a barrier, a grid barrier and
- * the end of the dispatch. */
+/* 64-bit sums by atomic_add with unused results, which every device supports.
+ * Nearly every addition carries out of the low half, and large values overflow.
+ * Elements are loaded after a barrier, after a grid barrier and after the
+ * dispatch. */
 enum { ADDERS = 4096, SUM_GROUP = 64, SUM_TURNS = 5, SUM_FEW = 3 };
 
 static const char sum_text[] =
@@ -271,7 +274,7 @@ static const char sum_text[] =
     "    let l = local_id.x;\n"
     "    for (let k = 0u; k < 5; k++) {\n"
     "        atomic_add(%2$s[(i + k) %% 3], v[i] + %1$s(k));\n"
-    "        atomic_add(%2$s[i + 3], v[i]);\n" /* mostly outside */
+    "        atomic_add(%2$s[i + 3], v[i]);\n" /* mostly out of bounds */
     "    }\n"
     "    barrier();\n"
     "    if (%3$u != 0 && l < 3) atomic_add(f[l], s[l]);\n"
@@ -280,7 +283,7 @@ static const char sum_text[] =
     "}\n";
 
 static void sums_run(cts *c, vyre_type type, bool is_shared) {
-  char text[MOST_TEXT];
+  char text[MAX_TEXT];
   size_t bytes = (size_t)ADDERS * 8;
   uint64_t *v = cts_memory(c, bytes), *seen = cts_memory(c, bytes);
   uint64_t *want = cts_memory(c, bytes);
@@ -289,7 +292,7 @@ static void sums_run(cts *c, vyre_type type, bool is_shared) {
   memcpy(sums, f, sizeof f);
   for (size_t i = 0; i < ADDERS; i++) {
     v[i] = cts_random(&state) >> (i % 2 ? 0 : 20);
-    v[i] |= UINT64_C(0xF0000000); /* the low half carries */
+    v[i] |= UINT64_C(0xF0000000); /* so that the low half carries */
     for (size_t k = 0; k < SUM_TURNS; k++) sums[(i + k) % SUM_FEW] += v[i] + k;
   }
   for (size_t i = 0; i < ADDERS; i++) want[i] = sums[i % SUM_FEW];
@@ -323,7 +326,7 @@ static void atomics_run(cts *c, size_t index) {
   bool is_cas = d.op == VYRE_OP_COUNT;
   d.few = d.is_shared ? FEW * MANY / GROUP : FEW;
   make_atomics(c, &d);
-  char text[MOST_TEXT], expected[40], nine[40];
+  char text[MAX_TEXT], expected[40], nine[40];
   const char *type = vyre_type_name(d.type);
   (void)snprintf(expected, sizeof expected, ", %s(i)", type);
   (void)snprintf(nine, sizeof nine, ", %s(9)", type);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Nothing leaves a buffer; kinds of buffers; sizes that are odd. */
+/* Cases: accesses outside buffers, kinds of buffers, odd sizes. */
 #include "cts/harness/small_kernels.h"
 
-/* --- indices that lead outside ----------------------------------------------------*/
+/* --- Out-of-bounds indices
+ * ---------------------------------------------------- */
 
 static void loads_outside(cts *c) {
   static const uint32_t in[] = {11, 12, 13};
@@ -12,7 +13,7 @@ static void loads_outside(cts *c) {
             "buffer r : write u32[] @0;\n"
             "buffer a : read u32[] @1;\n"
             "{\n"
-            "    let n = len(a);\n" /* values that no compiler knows */
+            "    let n = len(a);\n" /* not known at compile time */
             "    let m = -i32(n);\n"
             "    r[0] = a[n - 2];\n"
             "    r[1] = a[n];\n"
@@ -32,7 +33,7 @@ static void wide_indices(cts *c) {
   static const uint32_t in[] = {21, 22, 23};
   static const uint32_t want[] = {22, 0, 0, 0, 23};
   if (!c->caps->has_u64) {
-    cts_lacks(c, "u64"); /* ops.add.u64 checks that it is refused */
+    cts_lacks(c, "u64"); /* ops.add.u64 checks that it is rejected */
   }
   small_run(c,
             "kernel k workgroup(1)\n"
@@ -94,16 +95,17 @@ static void shared_outside(cts *c) {
             "shared t : u32[4];\n"
             "{\n"
             "    let l = local_id.x;\n"
-            "    s[l] = l + 1;\n" /* those from 4 on must not reach t */
+            "    s[l] = l + 1;\n" /* stores from index 4 on must not reach t */
             "    barrier();\n"
             "    r[l] = s[l] + t[l % 4];\n"
             "}\n",
             NULL, 0, want, 16, 1, 1, 1);
 }
 
-/* --- buffers ----------------------------------------------------------------------*/
+/* --- Buffers
+ * ------------------------------------------------------------------ */
 
-/* Everything bound at once, in an order other than that of their numbers. */
+/* Binds all kinds of buffers at once, in another order than their numbers. */
 static void binding_order(cts *c) {
   vyre_pipeline *pipeline =
       cts_kernel(c,
@@ -168,7 +170,7 @@ static void no_elements(cts *c) {
   CTS_SAME(c, "r", r, want, sizeof want);
 }
 
-/* Inputs are const: also a kernel that writes all over what it may. */
+/* Inputs do not change, even if the kernel writes everywhere it may. */
 static void inputs_stay(cts *c) {
   vyre_pipeline *pipeline =
       cts_kernel(c,
@@ -195,7 +197,7 @@ static void inputs_stay(cts *c) {
   CTS_SAME(c, "the output", to, kept, bytes);
 }
 
-/* Inputs may overlap as long as nobody writes them. */
+/* Inputs may overlap if nothing writes them. */
 static void overlapping_inputs(cts *c) {
   vyre_pipeline *pipeline = cts_kernel(c,
                                        "kernel k workgroup(4) over(r)\n"
@@ -216,7 +218,7 @@ static void overlapping_inputs(cts *c) {
   CTS_SAME(c, "r", r, want, sizeof want);
 }
 
-/* More than a page, an odd number of bytes. */
+/* Uses more than a page and an odd number of bytes. */
 static void large(cts *c) {
   enum { N = 300007 };
   uint8_t *a = cts_memory(c, N), *r = cts_memory(c, N), *w = cts_memory(c, N);
@@ -270,4 +272,4 @@ static const cts_entry entries[] = {
     {"live_out", live_out},
 };
 
-CTS_LIST(memory, "nothing leaves a buffer");
+CTS_LIST(memory, "out-of-bounds accesses and buffer kinds");

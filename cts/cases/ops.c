@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Every operation on every type it takes, every cast between two types: edge
- * values and random ones, against plain C where there is such, and against ref. */
+/* Cases: every operation on every type that it accepts, and every cast, with
+ * edge cases and random values. Compares with plain C where possible, and with
+ * the reference device. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cts/harness/test_values.h"
 
-enum { RANDOM_ROWS = 700, MOST_TEXT = 1024 };
+enum { RANDOM_ROWS = 700, MAX_TEXT = 1024 };
 
 static const char *const op_names[] = {
 #define VYRE_X1(name) [VYRE_OP_##name] = #name,
@@ -16,7 +17,7 @@ static const char *const op_names[] = {
 #undef VYRE_X1
 };
 
-/* They are numbered by how many operands they take: these are the first. */
+/* First operation of each arity; the enumeration is sorted by arity. */
 enum { BINARY = VYRE_OP_ADD, TERNARY = VYRE_OP_FMA, OPS = VYRE_OP_ATOMIC_ADD };
 
 static unsigned operands(vyre_op op) {
@@ -24,16 +25,17 @@ static unsigned operands(vyre_op op) {
   return number < BINARY ? 1 : number < TERNARY ? 2 : 3;
 }
 
-/* What a case computes: an operation, or a conversion of `types[0]`. */
+/* Subject of a case: an operation, or a conversion of `types[0]`. */
 typedef struct subject {
-  unsigned count; /* operands */
+  unsigned count; /* number of operands */
   vyre_type types[3], result;
   vyre_op op;
   bool is_cast, is_bits;
-  char value[128]; /* the expression */
+  char value[128]; /* source text of the expression */
 } subject;
 
-/* --- the cases of an area -------------------------------------------------------*/
+/* --- Cases of an area
+ * --------------------------------------------------------- */
 
 typedef struct op_case {
   vyre_op op;
@@ -45,7 +47,7 @@ typedef struct cast_case {
   bool is_bits;
 } cast_case;
 
-/* Every operation with each type that it takes; made once. */
+/* Lists every operation with each type that it accepts; built once. */
 static size_t list_ops(const op_case **out) {
   static op_case list[OPS * VYRE_TYPE_COUNT];
   static size_t count;
@@ -73,7 +75,7 @@ static void ops_label(size_t index, char *out, size_t size) {
   for (; *out; out++) *out = (char)tolower((unsigned char)*out);
 }
 
-/* Casts of every pair, then as_T between types of one width. */
+/* Lists casts between all types, then as_T between types of one width. */
 static size_t list_casts(const cast_case **out) {
   static cast_case list[2 * VYRE_TYPE_COUNT * VYRE_TYPE_COUNT];
   static size_t count;
@@ -106,7 +108,8 @@ static void casts_label(size_t index, char *out, size_t size) {
                  vyre_type_name(list[index].to));
 }
 
-/* --- subjects -------------------------------------------------------------------*/
+/* --- Subjects
+ * ----------------------------------------------------------------- */
 
 static bool is_comparison(vyre_op op) {
   return op >= VYRE_OP_EQ && op <= VYRE_OP_GE;
@@ -142,31 +145,34 @@ static subject subject_of_cast(vyre_type from, vyre_type to, bool is_bits) {
   return s;
 }
 
-/* No guard: nothing leaves a buffer, and uniform() must be reached by all. */
-static void write_kernel(const subject *s, char text[MOST_TEXT]) {
+/* The kernel has no guard: stores outside the buffer are dropped, and all
+ * invocations must reach uniform(). */
+static void write_kernel(const subject *s, char text[MAX_TEXT]) {
   size_t at =
-      (size_t)snprintf(text, MOST_TEXT, "kernel op workgroup(32) over(r)\n");
+      (size_t)snprintf(text, MAX_TEXT, "kernel op workgroup(32) over(r)\n");
   for (unsigned i = 0; i < s->count; i++) {
-    at += (size_t)snprintf(text + at, MOST_TEXT - at,
+    at += (size_t)snprintf(text + at, MAX_TEXT - at,
                            "buffer %c : read %s[] @%u;\n", 'a' + (int)i,
                            vyre_type_name(s->types[i]), i);
   }
-  (void)snprintf(text + at, MOST_TEXT - at,
+  (void)snprintf(text + at, MAX_TEXT - at,
                  "buffer r : write %s[] @%u;\n"
                  "{\n    let i = global_id.x;\n    r[i] = %s;\n}\n",
                  vyre_type_name(s->result), s->count, s->value);
 }
 
-/* --- data -----------------------------------------------------------------------*/
+/* --- Data
+ * --------------------------------------------------------------------- */
 
-/* All combinations of edge values, then random rows. */
+/* Fills rows with all combinations of edge cases, then with random values. */
 static size_t make_rows(cts *c, const subject *s, void *columns[3]) {
   const uint64_t *edges[3] = {NULL};
   size_t counts[3] = {1, 1, 1}, step[3] = {1, 1, 1}, total;
   for (unsigned i = 0; i < s->count; i++) {
     edges[i] = cts_edges(s->types[i], &counts[i]);
   }
-  if (s->count == 3) { /* all triples would be many: every second of two */
+  /* Too many triples: every second value of two operands. */
+  if (s->count == 3) {
     for (unsigned i = 1; i < 3; i++) {
       if (counts[i] > 20) step[i] = 2;
     }
@@ -190,7 +196,8 @@ static size_t make_rows(cts *c, const subject *s, void *columns[3]) {
   return total;
 }
 
-/* What the row must give. uniform() gives the value of the workgroup's first. */
+/* Returns the expected result of a row. uniform() gives the value of the first
+ * invocation of the workgroup. */
 static bool expect(const subject *s, void *const columns[3], size_t row,
                    uint64_t *out) {
   uint64_t args[3] = {0};
@@ -201,7 +208,8 @@ static bool expect(const subject *s, void *const columns[3], size_t row,
   if (s->is_cast) {
     return cts_expect_cast(s->types[0], s->result, args[0], out);
   }
-  if (s->is_bits || s->op == VYRE_OP_UNIFORM) { /* seen on both sides */
+  /* Input and output are canonicalised. */
+  if (s->is_bits || s->op == VYRE_OP_UNIFORM) {
     *out = cts_seen(s->result, cts_seen(s->types[0], args[0]));
     return true;
   }
@@ -229,7 +237,7 @@ static void check_rows(cts *c, const subject *s, void *const columns[3],
 }
 
 static void run_subject(cts *c, const subject *s) {
-  char text[MOST_TEXT];
+  char text[MAX_TEXT];
   void *columns[3] = {NULL};
   size_t rows = make_rows(c, s, columns);
   size_t bytes = rows * cts_type_size(s->result);

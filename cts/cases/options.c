@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Every option of a dispatch and of a compile. */
+/* Cases: options of dispatches and of compiles. */
 #include <stdio.h>
 
 #include "cts/harness/saxpy.h"
@@ -37,9 +37,9 @@ static void grid(cts *c) {
   uint32_t got[3];
   CTS_OK(c, vyre_dispatch_grid(r.pipeline, &r.d.desc, got, &c->st));
   CTS_CHECK(c, got[0] == 5 && got[1] == 1 && got[2] == 1);
-  r.d.desc.grid[0] = 9; /* more than it needs */
+  r.d.desc.grid[0] = 9; /* more workgroups than needed */
   run(c, &r, 1);
-  r.d.desc.grid[0] = 2; /* 16 elements of 37 */
+  r.d.desc.grid[0] = 2; /* covers 16 of 37 elements */
   memset(r.want.z, 0, sizeof r.want.z);
   for (uint32_t i = 0; i < SAXPY_COUNT; i++) {
     if (i >= 16) {
@@ -50,7 +50,7 @@ static void grid(cts *c) {
   }
   run(c, &r, 2);
   r.d.desc.grid[0] = 0;
-  r.d.desc.grid[1] = 1; /* an axis of 0 beside others counts as 1 */
+  r.d.desc.grid[1] = 1; /* a single axis of 0 counts as 1 */
   CTS_OK(c, vyre_dispatch_grid(r.pipeline, &r.d.desc, got, &c->st));
   CTS_CHECK(c, got[0] == 1 && got[1] == 1 && got[2] == 1);
 }
@@ -64,7 +64,7 @@ static void iterations(cts *c) {
   r.d.desc.repeat_count = 4;
   r.want = saxpy_expect(&r.d, 4);
   run(c, &r, 5);
-  r.d.desc.has_repeat_count = false; /* then the number says nothing */
+  r.d.desc.has_repeat_count = false; /* the number is ignored then */
   r.d.desc.repeat_count = 0;
   r.want = saxpy_expect(&r.d, 1);
   run(c, &r, 6);
@@ -73,7 +73,7 @@ static void iterations(cts *c) {
 static void max_output_bytes(cts *c) {
   rig r;
   begin(c, &r);
-  r.d.desc.max_output_bytes = SAXPY_BYTES + SAXPY_SUMS; /* exactly */
+  r.d.desc.max_output_bytes = SAXPY_BYTES + SAXPY_SUMS; /* exact limit */
   run(c, &r, 1);
 }
 
@@ -90,7 +90,7 @@ static void timing(cts *c) {
   CTS_CHECK(c, !timing.has_enqueue || timing.enqueue_ns <= timing.wall_ns);
 }
 
-/* Which bytes were copied is by the caps; how many there are is not. */
+/* The capabilities decide which bytes are copied; their total is fixed. */
 static void copy_report(cts *c) {
   rig r;
   begin(c, &r);
@@ -100,7 +100,8 @@ static void copy_report(cts *c) {
   CTS_CHECK(c, copies.copies > 0 && copies.copied_bytes >= SAXPY_BYTES);
   CTS_CHECK(c, copies.first_copied && copies.first_reason != VYRE_COPY_NONE);
   if (c->caps->borrows_host_memory && c->caps->host_alignment <= 1) {
-    CTS_U64(c, copies.copied_bytes, SAXPY_BYTES); /* y, in and out apart */
+    /* Y, whose input and output differ. */
+    CTS_U64(c, copies.copied_bytes, SAXPY_BYTES);
     CTS_U64(c, copies.borrowed_bytes, SAXPY_BYTES + 4 + SAXPY_SUMS);
   }
 }
@@ -159,17 +160,17 @@ static void loops_end(cts *c) {
   CTS_OK(c, vyre_dispatch(pipeline, &desc, &c->st));
   CTS_LAUNCHED(c, 1);
   CTS_SAME(c, "r", r, want, sizeof want);
-  a[1] = 0; /* now it never ends */
+  a[1] = 0; /* endless loop */
   CTS_FAILS(c, vyre_dispatch(pipeline, &desc, &c->st), VYRE_DISPATCH_FAILED,
             VYRE_KIND_OUT_OF_FUEL);
-  a[1] = 1; /* and the device works as before */
+  a[1] = 1; /* the device still works */
   CTS_OK(c, vyre_dispatch(pipeline, &desc, &c->st));
   CTS_LAUNCHED(c, 2);
   CTS_SAME(c, "r", r, want, sizeof want);
 }
 
-/* A loop whose number of iterations is a constant is held against every limit,
- * also by devices that would not have to count it. */
+/* Limits also apply to loops with a constant trip count, even on devices that
+ * need not count them. */
 static void exact_limits(cts *c) {
   vyre_pipeline *pipeline =
       cts_kernel(c,
@@ -216,7 +217,7 @@ static void timeout(cts *c) {
                              .timeout_ns = UINT64_C(30000000000)};
   CTS_OK(c, vyre_dispatch(pipeline, &desc, &c->st));
   CTS_U64(c, r, 10);
-  a = 50000; /* not more of one invocation: some devices end it themselves */
+  a = 50000; /* low enough for devices that kill long invocations */
   desc.grid[0] = 100000;
   desc.timeout_ns = 3000000;
   CTS_FAILS(c, vyre_dispatch(pipeline, &desc, &c->st), VYRE_DISPATCH_FAILED,
@@ -247,7 +248,8 @@ static void workgroup(cts *c) {
   run(c, &r, 1);
 }
 
-/* Exact is the default; a budget allows errors, it does not ask for them. */
+/* Results are exact by default; a budget allows errors but does not require
+ * them. */
 static void ulp_budget(cts *c) {
   static const char text[] =
       "kernel k workgroup(16) over(r)\n"
@@ -272,7 +274,7 @@ static void ulp_budget(cts *c) {
   CTS_SAME(c, "without a budget", loose, exact, sizeof exact);
   desc.variant = &budget;
   CTS_OK(c, vyre_dispatch(pipeline, &desc, &c->st));
-  for (int i = 0; i < N; i++) { /* all are positive, and below 24 */
+  for (int i = 0; i < N; i++) { /* all values are positive and below 24 */
     int32_t x, y;
     memcpy(&x, &exact[i], 4);
     memcpy(&y, &loose[i], 4);
@@ -308,7 +310,7 @@ static void print(cts *c) {
   desc.print = (vyre_writer){add_text, printed};
   CTS_OK(c, vyre_device_run_program(c->device, program, &desc, &c->st));
   CTS_CHECK(c, strcmp(printed, "x is 42\n") == 0);
-  desc.print = (vyre_writer){0}; /* without one, nothing is printed */
+  desc.print = (vyre_writer){0}; /* without a writer, nothing is printed */
   CTS_OK(c, vyre_device_run_program(c->device, program, &desc, &c->st));
   CTS_U64(c, r, 5);
   CTS_LAUNCHED(c, 2);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Random programs against ref. */
+/* Compares random programs with the reference device. */
 #include "cts/cases/random_programs.h"
 
 #include <stdio.h>
@@ -57,7 +57,7 @@ static vyre_random_program_options read_words(cts *c, const char *words) {
     end += 1 + length;
   }
   if (!fine || *end) {
-    cts_fail(c, __FILE__, __LINE__, "'%s' says no program", words);
+    cts_fail(c, __FILE__, __LINE__, "invalid program options '%s'", words);
   }
   vyre_random_program_options_fit(&options, c->caps);
   return options;
@@ -85,11 +85,13 @@ static void check_outputs(cts *c, const vyre_pipeline *pipeline,
   }
 }
 
-/* The next form that takes it, another one for every seed. */
-static const cts_way *choose_way(uint64_t seed, size_t input_count) {
-  for (size_t i = (size_t)(seed % cts_way_count);;
-       i = (i + 1) % cts_way_count) {
-    if (cts_way_takes(&cts_ways[i], input_count, false)) return &cts_ways[i];
+/* Picks a dispatch form that can run the program; each seed picks another one.
+ */
+static const cts_form *choose_way(uint64_t seed, size_t input_count) {
+  for (size_t i = (size_t)(seed % cts_form_count);;
+       i = (i + 1) % cts_form_count) {
+    if (cts_form_accepts(&cts_forms[i], input_count, false))
+      return &cts_forms[i];
   }
 }
 
@@ -111,16 +113,16 @@ void cts_run_program(cts *c, const char *words) {
   CTS_OK(c, vyre_dispatch(pipeline, &desc, &c->st));
   check_outputs(c, pipeline, got, want);
   CTS_LAUNCHED(c, 1);
-  const cts_way *way = choose_way(options.seed, desc.input_count);
+  const cts_form *form = choose_way(options.seed, desc.input_count);
   cts_run run = {.c = c, .program = program, .pipeline = pipeline};
   run.desc = desc;
   for (size_t i = 0; i < desc.output_count; i++) {
     memset(got[i].data, 0xa5, got[i].size);
   }
-  vyre_code code = way->run(&run, &c->st);
-  if (code != VYRE_OK) (void)printf("by the form '%s':\n", way->name);
+  vyre_code code = form->run(&run, &c->st);
+  if (code != VYRE_OK) (void)printf("by the form '%s':\n", form->name);
   CTS_OK(c, code);
   check_outputs(c, pipeline, got, want);
-  CTS_LAUNCHED(c, UINT64_C(1) + way->launches);
+  CTS_LAUNCHED(c, UINT64_C(1) + form->launches);
   vyre_random_program_release(g);
 }

@@ -4,7 +4,8 @@
 
 #include "cts/harness/cts.h"
 
-/* cts_suite.program: the program gives the same bytes as on ref. */
+/* Runs a random program and compares its outputs with the reference device
+ * (cts_suite.program). */
 void cts_run_program(cts *c, const char *words);
 
 #endif

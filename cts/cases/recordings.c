@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Recordings: slots, copies, loops and replays. How a backend replays is its own
- * affair; what comes out is not. */
+/* Cases: recordings with slots, copies, loops and replays. Checks results only;
+ * backends may replay in any way. */
 #include <stdio.h>
 #include <string.h>
 
@@ -53,7 +53,7 @@ static vyre_slot_binding bytes(void *data, size_t size) {
   return (vyre_slot_binding){.data = data, .size = size};
 }
 
-/* upload host -> x; y = a x; sum += y; download sum (or y) -> back. */
+/* Records: upload host to x; y = a x; sum += y; download sum (or y) to back. */
 typedef struct chain {
   vyre_recording *rec;
   uint32_t host, x, a, y, sum, back;
@@ -103,7 +103,8 @@ static void chain_end(cts *c, chain *k) {
   CTS_OK(c, vyre_buffer_destroy(c->device, k->rsum, &c->st));
 }
 
-/* Each replay adds: what was uploaded, computed and kept is all seen. */
+/* Each replay adds to the sum, so that every upload and dispatch has a visible
+ * effect. */
 static void replays_add_up(cts *c) {
   chain k;
   chain_make(c, true, &k);
@@ -129,13 +130,13 @@ static void rebinding(cts *c) {
   uint32_t other[N];
   for (uint32_t i = 0; i < N; i++) other[i] = 100 + i;
   bind(c, k.rec, k.host,
-       bytes(other, BYTES)); /* a copy's: no dispatch is new */
+       bytes(other, BYTES)); /* slot of a copy: no dispatch is rebuilt */
   CTS_OK(c, vyre_recording_replay(k.rec, &options, NULL, &c->st));
   CTS_U64(c, r.rebuilt, 0);
   vyre_buffer sum;
   CTS_OK(c, vyre_buffer_create(c->device, BYTES, &sum, &c->st));
   bind(c, k.rec, k.sum,
-       (vyre_slot_binding){.buffer = sum}); /* of one dispatch */
+       (vyre_slot_binding){.buffer = sum}); /* slot of one dispatch */
   CTS_OK(c, vyre_recording_replay(k.rec, &options, NULL, &c->st));
   CTS_U64(c, r.rebuilt, 1);
   for (uint32_t i = 0; i < N; i++) CTS_CHECK(c, k.got[i] == 3 * (100 + i));
@@ -144,7 +145,8 @@ static void rebinding(cts *c) {
   chain_end(c, &k);
 }
 
-/* What was freed is refused by its slot's name, and nothing runs. */
+/* A destroyed buffer is rejected with the name of its slot, and nothing runs.
+ */
 static void stale(cts *c) {
   chain k;
   uint64_t slot = 99;
@@ -155,7 +157,7 @@ static void stale(cts *c) {
   CTS_CHECK(c, vyre_status_number_get(&c->st, "slot", &slot) && slot == k.y);
   CTS_FAILS(c, code, VYRE_INVALID_ARGUMENT, VYRE_KIND_STALE_HANDLE);
   CTS_CHECK(c, k.got[0] == 0);
-  /* Its place may be taken: that is still another buffer. */
+  /* A new buffer may reuse its memory, but is a different buffer. */
   CTS_OK(c, vyre_buffer_create(c->device, BYTES, &k.ry, &c->st));
   CTS_FAILS(c, vyre_recording_replay(k.rec, NULL, NULL, &c->st),
             VYRE_INVALID_ARGUMENT, VYRE_KIND_STALE_HANDLE);
@@ -185,7 +187,8 @@ static void refusals(cts *c) {
   CTS_OK(c, vyre_recording_bind_slot(k.rec, k.y, NULL, &c->st));
   CTS_FAILS(c, vyre_recording_replay(k.rec, NULL, NULL, &c->st),
             VYRE_INVALID_ARGUMENT, VYRE_KIND_UNBOUND_SLOT);
-  bind(c, k.rec, k.y, (vyre_slot_binding){.buffer = k.rx}); /* x, and written */
+  /* The memory of x, which is now written. */
+  bind(c, k.rec, k.y, (vyre_slot_binding){.buffer = k.rx});
   CTS_FAILS(c, vyre_recording_replay(k.rec, NULL, NULL, &c->st),
             VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH);
   bind(c, k.rec, k.y,
@@ -193,7 +196,7 @@ static void refusals(cts *c) {
   CTS_FAILS(c, vyre_recording_replay(k.rec, NULL, NULL, &c->st),
             VYRE_INVALID_ARGUMENT, VYRE_KIND_READ_ONLY);
   bind(c, k.rec, k.y, (vyre_slot_binding){.buffer = k.ry});
-  bind(c, k.rec, k.back, bytes(k.got, BYTES / 2)); /* a copy of two sizes */
+  bind(c, k.rec, k.back, bytes(k.got, BYTES / 2)); /* sizes of a copy differ */
   CTS_FAILS(c, vyre_recording_replay(k.rec, NULL, NULL, &c->st),
             VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH);
   CTS_LAUNCHED(c, 0);
@@ -201,7 +204,7 @@ static void refusals(cts *c) {
   chain_end(c, &k);
 }
 
-/* Inputs are kept where the plan calls it safe, and nowhere else. */
+/* skip_uploads works only where the capture plan allows it. */
 static void kept_inputs(cts *c) {
   chain safe, unsafe;
   vyre_replay_result r;
@@ -210,7 +213,7 @@ static void kept_inputs(cts *c) {
   chain_make(c, true, &unsafe);
   CTS_FAILS(c, vyre_recording_replay(safe.rec, &keep, NULL, &c->st),
             VYRE_INVALID_ARGUMENT,
-            VYRE_KIND_UNSAFE_REPLAY); /* never uploaded */
+            VYRE_KIND_UNSAFE_REPLAY); /* nothing was uploaded yet */
   CTS_OK(c, vyre_recording_replay(safe.rec, NULL, NULL, &c->st));
   safe.in[0] = 100;
   CTS_OK(c, vyre_recording_replay(safe.rec, &keep, NULL, &c->st));
@@ -226,7 +229,7 @@ static void kept_inputs(cts *c) {
   chain_end(c, &unsafe);
 }
 
-/* Those with a fence run in order, and keep what they use. */
+/* Replays with a fence run in order and retain what they use. */
 static void fences(cts *c) {
   chain k;
   vyre_fence *done[4];
@@ -247,7 +250,7 @@ static void fences(cts *c) {
   chain_end(c, &k);
 }
 
-/* while (n[0]) n[0]--, with the flag on the host and on the device. */
+/* Records while (n[0]) n[0]--, with the flag on the host and on the device. */
 static void loops(cts *c) {
   static const struct {
     uint32_t flag, max, stretch, rounds;
@@ -293,7 +296,7 @@ static void loops(cts *c) {
   CTS_LAUNCHED(c, launches);
 }
 
-/* while (m[0]) { n[0] = 3, m[0]--; while (n[0]) n[0]--; } */
+/* Records while (m[0]) { n[0] = 3, m[0]--; while (n[0]) n[0]--; }. */
 static void loops_in_loops(cts *c) {
   vyre_recording *rec;
   CTS_OK(c, vyre_recording_create(c->device, &rec, &c->st));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Many threads at once. Each looks at its own results; the case counts. */
+/* Cases: many threads at once. Each checks its own results; the case checks the
+ * launch counter. */
 #include <pthread.h>
 #include <stdio.h>
 
@@ -11,10 +12,10 @@ typedef struct thread_work {
   cts *c;
   vyre_pipeline *pipeline;
   vyre_program *program;
-  vyre_recording *recording; /* or NULL */
+  vyre_recording *recording; /* may be NULL */
   uint64_t seed;
   unsigned number;
-  uint64_t refused; /* rounds that were, as they may be */
+  uint64_t refused; /* rejected iterations, which are allowed */
   bool (*run)(struct thread_work *w, unsigned round, vyre_status *st);
   char wrong[400];
 } thread_work;
@@ -81,7 +82,7 @@ static bool residents(thread_work *w, unsigned round, vyre_status *st) {
          vyre_buffer_destroy(device, z, st) == VYRE_OK && is_right(&d, &got);
 }
 
-/* One compiles what another lets go of. */
+/* One thread compiles what another one releases. */
 static bool let_go(thread_work *w, unsigned round, vyre_status *st) {
   saxpy_data d;
   saxpy_result got;
@@ -97,11 +98,11 @@ static bool let_go(thread_work *w, unsigned round, vyre_status *st) {
   return code == VYRE_OK && is_right(&d, &got);
 }
 
-/* Handles of the threads; all of their buffers hold the same. */
+/* Buffer handles of the threads; all buffers have equal contents. */
 static _Atomic uint64_t shared_ids[THREADS];
 
-/* Dispatches with a buffer that its thread may free at any moment: it is the
- * right one, or it is refused. */
+/* Dispatches with a buffer that another thread may destroy at any time: the
+ * result is correct, or the call is rejected. */
 static bool free_in_use(thread_work *w, unsigned round, vyre_status *st) {
   vyre_device *device = w->c->device;
   saxpy_data d;
@@ -127,7 +128,8 @@ static bool free_in_use(thread_work *w, unsigned round, vyre_status *st) {
   return vyre_buffer_destroy(device, own, st) == VYRE_OK && fine;
 }
 
-/* One recording: each replay adds one, so that two at once would lose some. */
+/* Replays one recording on all threads. Each replay adds 1, so that concurrent
+ * replays would lose some. */
 static bool replay(thread_work *w, unsigned round, vyre_status *st) {
   vyre_fence *fence = NULL;
   vyre_code code = vyre_recording_replay(

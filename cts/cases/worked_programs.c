@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Programs for every way to run one, with results worked out by hand. */
+/* Programs for all dispatch forms, with hand-computed results. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,9 +9,9 @@
 static const struct {
   const char *name, *text;
   size_t inputs, outputs;
-  uint32_t in[4], out[4]; /* words */
+  uint32_t in[4], out[4]; /* sizes in words */
 } kernels[CTS_JOBS] = {
-    /* An input, an input_output, an output of a declared size, a uniform. */
+    /* Input, input_output, output of declared size, uniform. */
     {"mixed",
      "kernel mixed workgroup(8) over(y)\n"
      "buffer x : read u32[] @0;\n"
@@ -28,7 +28,7 @@ static const struct {
      2,
      {37, 37, 1},
      {37, 4}},
-    /* An output that is sized at run time. */
+    /* Output that is sized at run time. */
     {"sized",
      "kernel sized workgroup(4) over(y)\n"
      "buffer x : read f32[] @0;\n"
@@ -38,7 +38,7 @@ static const struct {
      1,
      {19},
      {19}},
-    /* The row of a megakernel. */
+    /* Inputs of a megakernel. */
     {"row",
      "kernel row workgroup(1)\n"
      "buffer control : read_write u32[4] @0;\n"
@@ -119,7 +119,8 @@ void cts_job_make(cts *c, size_t which, bool compiles, cts_job *out) {
 }
 
 void cts_job_reset(cts_job *job) {
-  memset(job->got, 0xa5, sizeof job->got); /* not zero by chance */
+  /* So that zeroed outputs are noticed. */
+  memset(job->got, 0xa5, sizeof job->got);
 }
 
 void cts_job_check(cts *c, const cts_job *job, const char *what) {
@@ -132,12 +133,12 @@ const char *cts_job_name(size_t which) {
   return kernels[which].name;
 }
 
-bool cts_job_suits(size_t which, const cts_way *way) {
-  return cts_way_takes(way, kernels[which].inputs, true);
+bool cts_job_fits(size_t which, const cts_form *form) {
+  return cts_form_accepts(form, kernels[which].inputs, true);
 }
 
-size_t cts_job_for(const cts_way *way) {
+size_t cts_job_for(const cts_form *form) {
   size_t which = 0;
-  while (which < CTS_JOBS - 1 && !cts_job_suits(which, way)) which++;
+  while (which < CTS_JOBS - 1 && !cts_job_fits(which, form)) which++;
   return which;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The side of a case. */
+/* Functions that run inside the process of a case: checks, launch counting,
+ * leak detection. */
 #include "cts/harness/cts.h"
 
 #include <stdarg.h>
@@ -11,11 +12,12 @@
 
 #include "cts/harness/runner.h"
 
-/* --- the end of a case ----------------------------------------------------------*/
+/* --- End of a case
+ * ------------------------------------------------------------ */
 
 static _Noreturn void end(int status) {
   fflush(stdout);
-  _exit(status); /* what it still holds is of no interest any more */
+  _exit(status); /* skips clean-up: the process ends anyway */
 }
 
 void cts_fail(cts *c, const char *file, int line, const char *format, ...) {
@@ -55,7 +57,7 @@ void cts_fails(cts *c, vyre_code got, vyre_code code, vyre_kind kind,
              vyre_code_name(code), vyre_kind_name(kind));
   }
   if (!c->st.message[0] || !c->st.fix[0]) {
-    cts_fail(c, file, line, "%s: fails without a message or a remedy", call);
+    cts_fail(c, file, line, "%s: fails without a message or a fix", call);
   }
   c->st = (vyre_status){0};
 }
@@ -74,7 +76,7 @@ void cts_same(cts *c, const char *what, const void *got, const void *want,
   char shown_a[32], shown_b[32];
   for (size_t i = 0; i < size; i++) {
     if (a[i] == b[i]) continue;
-    size_t at = i & ~(size_t)7; /* where an element begins, whatever it is */
+    size_t at = i & ~(size_t)7; /* rounded down to the largest element size */
     cts_fail(c, file, line,
              "%s: byte %zu of %zu differs; from %zu on: %smust be %s", what, i,
              size, at, hex(shown_a, a + at, size - at),
@@ -82,7 +84,8 @@ void cts_same(cts *c, const char *what, const void *got, const void *want,
   }
 }
 
-/* --- what cases are made of -----------------------------------------------------*/
+/* --- Building blocks of cases
+ * ------------------------------------------------- */
 
 void *cts_memory(cts *c, size_t size) {
   void *memory = vyre_arena_alloc(&c->arena, size + 1, 64);
@@ -93,7 +96,7 @@ void *cts_memory(cts *c, size_t size) {
 
 vyre_program *cts_program(cts *c, const char *text) {
   vyre_module *module;
-  CTS_CHECK(c, c->module_count < CTS_MOST_KEPT);
+  CTS_CHECK(c, c->module_count < CTS_MAX_OBJECTS);
   CTS_OK(c, vyre_module_parse(text, strlen(text), "case.vyre",
                               (vyre_allocator){0}, &module, NULL, &c->st));
   c->modules[c->module_count++] = module;
@@ -103,7 +106,7 @@ vyre_program *cts_program(cts *c, const char *text) {
 
 vyre_pipeline *cts_compile(cts *c, vyre_program *program, unsigned needs) {
   vyre_pipeline *pipeline = NULL;
-  CTS_CHECK(c, c->pipeline_count < CTS_MOST_KEPT);
+  CTS_CHECK(c, c->pipeline_count < CTS_MAX_OBJECTS);
   vyre_code code =
       vyre_pipeline_compile(c->device, program, NULL, &pipeline, NULL, &c->st);
   bool lacks_f64 = (needs & CTS_NEEDS_F64) && !c->caps->has_f64;
@@ -165,7 +168,7 @@ void cts_elsewhere(cts *c, const vyre_device *device, uint64_t count,
   c->elsewhere += count;
 }
 
-/* splitmix64 */
+/* splitmix64 generator */
 uint64_t cts_random(uint64_t *state) {
   uint64_t z = *state += UINT64_C(0x9E3779B97F4A7C15);
   z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
@@ -173,7 +176,7 @@ uint64_t cts_random(uint64_t *state) {
   return z ^ z >> 31;
 }
 
-/* --- names ----------------------------------------------------------------------*/
+/* --- Names ---------------------------------------------------------------- */
 
 bool cts_case_name(const cts_suite *suite, size_t index, char out[CTS_NAME]) {
   for (size_t i = 0; i < suite->area_count; i++) {
@@ -209,7 +212,7 @@ static bool find(const cts_suite *suite, const char *name,
   return false;
 }
 
-/* --- one case -------------------------------------------------------------------*/
+/* --- One case ------------------------------------------------------------- */
 
 static void *count_resize(void *self, void *ptr, size_t old_size,
                           size_t new_size) {
@@ -229,8 +232,9 @@ vyre_allocator cts_allocator(cts *c) {
   return (vyre_allocator){count_resize, &c->live_bytes};
 }
 
-/* What the probe found is on disk, and every case is a process: opened once with the
- * cache that the environment has, the device is not probed again. */
+/* Opens the device once with the cache directory of the environment. The probe
+ * results are then on disk, and the device of each case need not be probed
+ * again. */
 static void recall_numbers(cts *c) {
   const vyre_context_options options = {.trace_file = "", .faults = ""};
   vyre_context *context = NULL;
@@ -251,7 +255,7 @@ static void begin(cts *c) {
   CTS_OK(c, vyre_device_open(c->context, c->backend, &c->device, &c->st));
   c->caps = vyre_device_get_caps(c->device);
   const char *name = vyre_device_name(c->device);
-  size_t length = strlen(name); /* the first of several also is "name:0" */
+  size_t length = strlen(name); /* "name" and "name:0" are the same device */
   bool is_asked =
       strncmp(name, c->backend, length) == 0 &&
       (!c->backend[length] || strcmp(c->backend + length, ":0") == 0);
@@ -263,7 +267,7 @@ static void begin(cts *c) {
 
 enum { PATIENCE_MS = 1000 };
 
-/* What no case can forget. */
+/* Checks launches and leaks at the end of every case. */
 static void finish(cts *c, char device[CTS_NAME]) {
   (void)snprintf(device, CTS_NAME, "%s", vyre_device_name(c->device));
   uint64_t launched = launches_of(c->device);
@@ -288,7 +292,7 @@ static void finish(cts *c, char device[CTS_NAME]) {
   vyre_device_release(c->device);
   vyre_context_release(c->context);
   vyre_arena_deinit(&c->arena);
-  /* Work that was submitted may hold the last of it, and end a moment later. */
+  /* Submitted work may hold the last memory and release it a moment later. */
   long long left = atomic_load(&c->live_bytes);
   for (int i = 0; left != 0 && i < PATIENCE_MS; i++) {
     nanosleep(&(struct timespec){0, 1000000}, NULL);
@@ -310,7 +314,7 @@ bool cts_has_case(const cts_suite *suite, const char *name) {
 
 int cts_run_case(const cts_suite *suite, const char *backend, const char *name,
                  uint64_t seed) {
-  static cts c; /* its threads may outlive what a case forgets */
+  static cts c; /* static: threads of a failed case may still use it */
   char device[CTS_NAME];
   const cts_area *area;
   size_t index;
@@ -320,7 +324,7 @@ int cts_run_case(const cts_suite *suite, const char *backend, const char *name,
   c.name = name;
   c.seed = seed;
   if (!is_program && !find(suite, name, &area, &index)) {
-    cts_fail(&c, __FILE__, __LINE__, "there is no case '%s'", name);
+    cts_fail(&c, __FILE__, __LINE__, "unknown case '%s'", name);
   }
   begin(&c);
   if (is_program) {

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The conformance suite: what every backend has to do, as cases.
- *
- * A case runs in a process of its own (run.h), on a device that was opened for
- * it. It ends there if anything is not as it must be, and at its end the suite
- * looks at what no case can forget: that as many kernels ran on that device as
- * the case says, and that all memory came back. */
+/* Conformance suite: checks that every backend behaves the same. Each case runs
+ * in its own process (runner.h) with its own device and stops at the first
+ * failed check. At its end the suite checks the launch counter of the device,
+ * and that all memory was freed. */
 #ifndef VYRE_CTS_HARNESS_CTS_H
 #define VYRE_CTS_HARNESS_CTS_H
 
@@ -17,31 +15,33 @@
 
 #define CTS_PRINTF(text, first) __attribute__((format(printf, text, first)))
 
-enum { CTS_NAME = 192, CTS_MOST_KEPT = 64 };
+enum { CTS_NAME = 192, CTS_MAX_OBJECTS = 64 };
 
-/* What a case works with. */
+/* State of one case. */
 typedef struct cts {
   const char *backend, *name;
-  uint64_t seed;         /* of random data */
-  vyre_context *context; /* counts its memory */
-  vyre_device *device;   /* under test */
+  uint64_t seed;         /* seed of random data */
+  vyre_context *context; /* counts the memory that the case uses */
+  vyre_device *device;   /* device under test */
   const vyre_device_caps *caps;
-  vyre_device *ref; /* the oracle: opened by cts_ref */
-  vyre_arena arena; /* lives as long as the case */
-  vyre_status st;   /* of the last call; CTS_OK and CTS_FAILS see to it */
+  vyre_device *ref; /* reference device, opened by cts_ref */
+  vyre_arena arena; /* freed at the end of the case */
+  vyre_status st;   /* status of the last call; reset by CTS_OK and CTS_FAILS */
 
-  uint64_t launches;   /* that the case says it made */
-  uint64_t elsewhere;  /* on other devices of the backend, see cts_elsewhere */
-  bool launches_are_0; /* it says so: a case that runs nothing is suspicious */
+  uint64_t launches;  /* launches that the case expects */
+  uint64_t elsewhere; /* launches on other devices; see cts_elsewhere */
+  /* The case expects no launch: without this, a case that runs nothing
+   * fails. */
+  bool launches_are_0;
   atomic_llong live_bytes;
 
-  vyre_pipeline *pipelines[CTS_MOST_KEPT]; /* released at the end */
+  vyre_pipeline *pipelines[CTS_MAX_OBJECTS]; /* released at the end */
   size_t pipeline_count;
-  vyre_module *modules[CTS_MOST_KEPT];
+  vyre_module *modules[CTS_MAX_OBJECTS];
   size_t module_count;
 } cts;
 
-/* A part of the suite. Cases are counted from 0. */
+/* Group of cases, which are numbered from 0. */
 typedef struct cts_area {
   const char *name, *about;
   size_t (*count)(void);
@@ -52,21 +52,22 @@ typedef struct cts_area {
 typedef struct cts_suite {
   const cts_area *const *areas;
   size_t area_count;
-  /* Random programs: @p words is "SEED", or "SEED:size=3:no-f64" with words as
-   * `vyre generate` has flags. */
+  /* Runs a random program. @p words is "SEED" or "SEED:size=3:no-f64", with the
+   * flags of `vyre generate`. */
   void (*program)(cts *c, const char *words);
 } cts_suite;
 
 extern const cts_suite cts_all;
 
-/* --- an area that is a list --------------------------------------------------- */
+/* --- Areas that are a table of cases
+ * ------------------------------------------ */
 
 typedef struct cts_entry {
   const char *name;
   void (*run)(cts *c);
 } cts_entry;
 
-/* Defines area_<name> out of `static const cts_entry entries[]`. */
+/* Defines area_<name> from `static const cts_entry entries[]`. */
 #define CTS_LIST(area, text)                                             \
   static size_t area##_count(void) {                                     \
     return sizeof entries / sizeof *entries;                             \
@@ -85,13 +86,14 @@ extern const cts_area area_forms, area_residents, area_ops, area_casts,
     area_barriers, area_shapes, area_options, area_errors, area_fences,
     area_threads, area_faults, area_bits, area_recordings, area_cache;
 
-/* --- checks: a case ends at the first that does not hold ------------------------- */
+/* --- Checks: the first failed check ends the case
+ * ----------------------------- */
 
 _Noreturn void cts_fail(cts *c, const char *file, int line, const char *format,
                         ...) CTS_PRINTF(4, 5);
-/* Ends a case that does not apply to the device, because its capabilities or its
- * limits lack what the text names in a few words: "f64". What the case asked of the
- * device must have been refused before, in the right way. */
+/* Ends a case that does not apply to the device, because the device lacks the
+ * feature named by the text ("f64"). The case must have checked first that the
+ * device rejects the feature correctly. */
 _Noreturn void cts_lacks(cts *c, const char *format, ...) CTS_PRINTF(2, 3);
 
 #define CTS_CHECK(c, condition)                                            \
@@ -114,68 +116,73 @@ _Noreturn void cts_lacks(cts *c, const char *format, ...) CTS_PRINTF(2, 3);
 
 void cts_ok(cts *c, vyre_code code, const char *file, int line,
             const char *call);
-/* With a message and a remedy; makes the status ready for the next call. */
+/* Checks the code and the kind of a failure, and that it has a message and a
+ * fix. Resets the status. */
 void cts_fails(cts *c, vyre_code got, vyre_code code, vyre_kind kind,
                const char *file, int line, const char *call);
 
-/* Byte for byte. */
+/* Compares memory byte by byte. */
 #define CTS_SAME(c, what, got, want, size) \
   cts_same((c), (what), (got), (want), (size), __FILE__, __LINE__)
 void cts_same(cts *c, const char *what, const void *got, const void *want,
               size_t size, const char *file, int line);
 
-/* --- what cases are made of ----------------------------------------------------- */
+/* --- Building blocks of cases
+ * ------------------------------------------------- */
 
-/* The first kernel of a text; the case's. */
+/* Returns the first kernel of a text. Owned by the case. */
 vyre_program *cts_program(cts *c, const char *text);
-/* What a program needs that a device may lack; CTS_NEEDS_ATOMICS64: more than
- * atomic_add whose result is not used. */
+/* Features that a program needs and a device may lack. CTS_NEEDS_ATOMICS64:
+ * more than atomic_add with an unused result. */
 enum {
   CTS_NEEDS_U64 = 1,
   CTS_NEEDS_F64 = 2,
   CTS_NEEDS_ATOMICS64 = 4,
 };
-/* Compiles a program for the device. The pipeline belongs to the case. A device
- * that lacks something of @p needs has to refuse it as unsupported, and the case
- * ends. A device without 64-bit atomics may still have some of them. */
+/* Compiles a program for the device under test. The case owns the pipeline. If
+ * the device lacks a feature of @p needs, it must reject the program as
+ * unsupported, and the case ends. A device without 64-bit atomics may still
+ * support some of them. */
 vyre_pipeline *cts_compile(cts *c, vyre_program *program, unsigned needs);
 vyre_pipeline *cts_kernel(cts *c, const char *text);
-/* The oracle, which the case did not ask how many kernels it ran. */
+/* Returns the reference device. Its launches do not count for the case. */
 vyre_device *cts_ref(cts *c);
-/* Runs @p program on ref. */
+/* Runs @p program on the reference device. */
 void cts_oracle(cts *c, vyre_program *program, const vyre_dispatch_desc *desc);
 
-/* Counts what the case must give back. */
+/* Returns an allocator that counts memory, to find leaks. */
 vyre_allocator cts_allocator(cts *c);
 
-/* Memory of the case, zeroed. */
+/* Returns zeroed memory that is freed at the end of the case. */
 void *cts_memory(cts *c, size_t size);
 
-/* That many kernels were launched, in all, since the case began. */
+/* Checks that exactly @p count kernels were launched since the case began. */
 #define CTS_LAUNCHED(c, count) cts_launched((c), (count), __FILE__, __LINE__)
 void cts_launched(cts *c, uint64_t count, const char *file, int line);
 
-/* That many kernels were launched on @p device, which the case opened and is about
- * to release; they count for the case. Threads: not two at once. */
+/* Checks the launches of @p device, which the case opened and is about to
+ * release, and counts them for the case. Threads: one at a time. */
 #define CTS_ELSEWHERE(c, device, count) \
   cts_elsewhere((c), (device), (count), __FILE__, __LINE__)
 void cts_elsewhere(cts *c, const vyre_device *device, uint64_t count,
                    const char *file, int line);
 
-/* The same numbers for the same seed. */
+/* Returns the next random number; equal seeds give equal numbers. */
 uint64_t cts_random(uint64_t *state);
 
-/* Whether cts_run_case has one of that name. */
+/* Returns true when the suite has a case called @p name. */
 bool cts_has_case(const cts_suite *suite, const char *name);
 
-/* Runs one case in this process: 0 if it is as it must be; else it says on
- * standard output what is not, and ends the process with 1, or with 77 if the
- * device cannot. With "-" for a name it is a server (run.h): it runs none itself,
- * but each that it is asked for in a process of its own. */
+/* Runs one case in this process. Returns 0 if it passes. Otherwise prints the
+ * reason on standard output and exits with CTS_EXIT_FAILED, or with
+ * CTS_EXIT_NOT_APPLICABLE if the device lacks a feature. With the name "-" the
+ * process becomes a server (runner.h), which runs each requested case in a
+ * child process. */
 int cts_run_case(const cts_suite *suite, const char *backend, const char *name,
                  uint64_t seed);
 
-/* Name of case @p index of all areas; false beyond the last. */
+/* Stores the name of case @p index of all areas; returns false after the last.
+ */
 bool cts_case_name(const cts_suite *suite, size_t index, char out[CTS_NAME]);
 
 #endif

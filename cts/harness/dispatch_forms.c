@@ -5,9 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ITEMS = CTS_WAY_ITEMS, MOST = CTS_WAY_MOST };
+enum { ITEMS = CTS_FORM_ITEMS, MOST = CTS_FORM_MAX_BINDINGS };
 
-/* --- memory of further items ---------------------------------------------------*/
+/* --- Memory of additional batch items
+ * ----------------------------------------- */
 
 static size_t total_of(const cts_run *r) {
   size_t total = 0;
@@ -17,7 +18,8 @@ static size_t total_of(const cts_run *r) {
   return total;
 }
 
-/* Outputs of item @p item: those of the descriptor, or room of their own. */
+/* Returns the outputs of item @p item: those of the descriptor for item 0,
+ * separate memory for the others. */
 static void outputs_of(cts_run *r, unsigned item, vyre_output *out) {
   size_t total = total_of(r);
   if (!r->room) r->room = cts_memory(r->c, (ITEMS - 1) * total);
@@ -31,7 +33,8 @@ static void outputs_of(cts_run *r, unsigned item, vyre_output *out) {
   }
 }
 
-/* All items had the same inputs. */
+/* Checks that all items gave the same results, because their inputs are equal.
+ */
 static void same_items(cts_run *r, unsigned items) {
   vyre_output first[MOST], other[MOST];
   memcpy(first, r->desc.outputs, r->desc.output_count * sizeof *first);
@@ -46,7 +49,8 @@ static void same_items(cts_run *r, unsigned items) {
   }
 }
 
-/* --- what is bound -------------------------------------------------------------*/
+/* --- Bindings
+ * ----------------------------------------------------------------- */
 
 typedef struct bound {
   vyre_input in[MOST];
@@ -68,7 +72,7 @@ static void bind_slots(const cts_run *r, bound *b) {
   }
 }
 
-/* Every second input goes to the device, or all of them. */
+/* Moves every second input, or all inputs, to device buffers. */
 static vyre_code bind_residents(const cts_run *r, bound *b, bool all,
                                 vyre_status *st) {
   for (size_t i = 0; i < r->desc.input_count; i++) {
@@ -94,7 +98,7 @@ static void take_slots(const cts_run *r, const bound *b,
   }
 }
 
-/* Fresh outputs are either there or not: a failure leaves none. */
+/* Checks fresh outputs: after a failure the host buffers must be empty. */
 static void no_slots(const cts_run *r, const bound *b) {
   for (size_t i = 0; i < r->desc.output_count; i++) {
     CTS_CHECK(r->c, !b->slots[i].data && b->slots[i].size == 0);
@@ -124,7 +128,8 @@ static void count(cts_run *r, const vyre_code *results, unsigned items) {
   for (unsigned i = 0; i < items; i++) r->launched += results[i] == VYRE_OK;
 }
 
-/* --- descriptors ---------------------------------------------------------------*/
+/* --- Descriptors
+ * -------------------------------------------------------------- */
 
 static vyre_code device_dispatch(cts_run *r, vyre_status *st) {
   vyre_code result;
@@ -149,7 +154,8 @@ static vyre_code dispatch(cts_run *r, vyre_status *st) {
   return dispatch_by(r, r->pipeline, NULL, st);
 }
 
-/* A wait that fails leaves the work alone: it still writes to our memory. */
+/* Waits again after a failed wait, because the work still writes to this
+ * memory. */
 static vyre_code wait_for(vyre_fence *fence, vyre_status *st) {
   vyre_code code = vyre_fence_wait(fence, VYRE_WAIT_FOREVER, st);
   while (!vyre_fence_is_done(fence)) sched_yield();
@@ -189,7 +195,8 @@ static vyre_code fence_batch(cts_run *r, vyre_status *st) {
   return submit(r, ITEMS, true, false, st);
 }
 
-/* --- the forms of dispatch_forms.h ------------------------------------------------------*/
+/* --- Forms of vyre/dispatch_forms.h
+ * ------------------------------------------- */
 
 typedef vyre_code (*single_form)(vyre_pipeline *, const vyre_input *, size_t,
                                  const vyre_output *, size_t,
@@ -275,7 +282,7 @@ FORM(resident_into, single, run_single, true, false)
 FORM(resident_batched, batch, run_batch, true, true)
 FORM(resident_batched_into, batch, run_batch, true, false)
 
-/* The first output goes to a buffer that is there, the others to new ones. */
+/* Writes the first output to an existing buffer, the others to new buffers. */
 static vyre_code resident_outputs(cts_run *r, vyre_status *st) {
   bound b;
   vyre_buffer there = {0}, handles[MOST] = {{0}};
@@ -334,8 +341,8 @@ static vyre_code resident_rows_into(cts_run *r, vyre_status *st) {
     code = vyre_dispatch_resident_rows_into(r->pipeline, rows, ITEMS, outputs,
                                             count_out, &config, items, st);
     vyre_counters_read(r->c->device, &after);
-    /* One result for all rows: if they did not all run, the counter says how
-     * many did. */
+    /* All rows share one result. If not all ran, the launch counter has the
+     * number. */
     r->launched += code == VYRE_OK ? ITEMS : after.launches - before.launches;
   }
   for (unsigned i = 0; i < ITEMS && code == VYRE_OK; i++) {
@@ -348,7 +355,8 @@ static vyre_code resident_rows_into(cts_run *r, vyre_status *st) {
   return code;
 }
 
-/* --- compiles ------------------------------------------------------------------*/
+/* --- Compilation
+ * -------------------------------------------------------------- */
 
 static vyre_code prepare(cts_run *r, vyre_status *st) {
   vyre_compile_options options = {.workgroup = {16}};
@@ -363,7 +371,8 @@ static vyre_code prepare(cts_run *r, vyre_status *st) {
 }
 
 static vyre_code compile_async(cts_run *r, vyre_status *st) {
-  /* Not as the pipeline that is there: the cache would give that one. */
+  /* Uses other options than the existing pipeline, which the cache would
+   * return. */
   static const vyre_compile_options other = {.workgroup = {32, 1, 1}};
   vyre_fence *done;
   vyre_code code =
@@ -377,9 +386,10 @@ static vyre_code compile_async(cts_run *r, vyre_status *st) {
   return code;
 }
 
-/* --- recordings ----------------------------------------------------------------*/
+/* --- Recordings
+ * --------------------------------------------------------------- */
 
-/* Counts as dispatches of replays tell it: they have no result of their own. */
+/* Adds the dispatches of a replay; recorded dispatches have no result field. */
 static vyre_code replay(cts_run *r, vyre_recording *rec, bool has_fence,
                         vyre_status *st) {
   vyre_replay_result result = {0};
@@ -405,7 +415,7 @@ static vyre_code record_dispatch(cts_run *r, vyre_recording *rec,
   return vyre_recording_add_dispatch(rec, r->pipeline, &d, st);
 }
 
-/* Everything bound for good, where it is. */
+/* Records a dispatch on fixed slots in host memory. */
 static vyre_code recording(cts_run *r, vyre_status *st) {
   vyre_recording *rec;
   vyre_slot_range in[MOST] = {{0}}, out[MOST] = {{0}};
@@ -430,7 +440,7 @@ static vyre_code recording(cts_run *r, vyre_status *st) {
   return code;
 }
 
-/* Adds a slot of the host and one of the device. */
+/* Adds a slot for host memory and one for a device buffer. */
 static vyre_code add_pair(vyre_recording *rec, const char *name, size_t index,
                           uint64_t size, uint32_t *host, uint32_t *device,
                           vyre_status *st) {
@@ -444,12 +454,12 @@ static vyre_code add_pair(vyre_recording *rec, const char *name, size_t index,
 
 typedef struct staged {
   vyre_recording *rec;
-  vyre_slot_range in[MOST], out[MOST]; /* on the device */
+  vyre_slot_range in[MOST], out[MOST]; /* ranges of device buffers */
   vyre_slot_range from[MOST], to[MOST];
   vyre_buffer residents[2 * MOST];
 } staged;
 
-/* Uploads, the dispatch on what is resident, downloads. */
+/* Records uploads, a dispatch on device buffers, and downloads. */
 static vyre_code stage_record(cts_run *r, staged *s, vyre_status *st) {
   size_t ins = r->desc.input_count, outs = r->desc.output_count;
   vyre_code code = vyre_recording_create(r->c->device, &s->rec, st);
@@ -491,7 +501,7 @@ static vyre_code stage_bind(cts_run *r, staged *s, size_t index, bool is_input,
                          : code;
 }
 
-/* Bound, replayed, one slot bound to another buffer, replayed with a fence. */
+/* Replays, binds another buffer to one slot, and replays with a fence. */
 static vyre_code recording_staged(cts_run *r, vyre_status *st) {
   staged s = {0};
   vyre_code code = stage_record(r, &s, st);
@@ -517,7 +527,8 @@ static vyre_code recording_staged(cts_run *r, vyre_status *st) {
   return code;
 }
 
-/* --- memory of others ----------------------------------------------------------*/
+/* --- Imported tensors
+ * --------------------------------------------------------- */
 
 typedef struct tensor {
   DLManagedTensorVersioned managed;
@@ -550,8 +561,8 @@ static vyre_code tensor_make(cts_run *r, const vyre_input *from, tensor *out,
   return VYRE_OK;
 }
 
-/* Takes an output out of the device: as a tensor where the host sees its memory,
- * else by a download. */
+/* Reads an output back: as a tensor if the host can access the memory,
+ * otherwise by a download. */
 static vyre_code tensor_take(cts_run *r, vyre_buffer from,
                              const vyre_output *to, vyre_status *st) {
   DLManagedTensorVersioned *made;
@@ -572,7 +583,7 @@ static vyre_code tensor_take(cts_run *r, vyre_buffer from,
   return VYRE_OK;
 }
 
-/* Inputs are tensors of somebody, outputs become tensors. */
+/* Imports inputs as tensors and exports outputs as tensors. */
 static vyre_code dlpack(cts_run *r, vyre_status *st) {
   bound b;
   static tensor tensors[MOST];
@@ -581,7 +592,7 @@ static vyre_code dlpack(cts_run *r, vyre_status *st) {
   bound_begin(r, &b);
   memset(tensors, 0, sizeof tensors);
   for (size_t i = 0; i < r->desc.input_count && code == VYRE_OK; i++) {
-    /* There is no tensor of nothing, and a device may refuse memory of others. */
+    /* Empty tensors do not exist, and a device may reject imported memory. */
     if (r->desc.inputs[i].size == 0 || !r->c->caps->borrows_host_memory) {
       continue;
     }
@@ -610,7 +621,8 @@ static vyre_code dlpack(cts_run *r, vyre_status *st) {
       (void)!vyre_buffer_destroy(r->c->device, b.residents[i], NULL);
       b.residents[i] = (vyre_buffer){0, 0};
     }
-    /* What was imported is given back once; what was refused is still ours. */
+    /* Imported tensors must be released exactly once; rejected ones still
+     * belong to the caller. */
     CTS_U64(r->c, (uint64_t)tensors[i].deleted, was_taken);
     if (tensors[i].memory) {
       vyre_host_free(r->c->device, tensors[i].memory, tensors[i].size);
@@ -620,7 +632,8 @@ static vyre_code dlpack(cts_run *r, vyre_status *st) {
   return code;
 }
 
-/* --- all -----------------------------------------------------------------------*/
+/* --- Table of all forms
+ * ------------------------------------------------------- */
 
 enum {
   A = 1 << VYRE_FAULT_ALLOCATION,
@@ -632,7 +645,7 @@ enum {
   L = 1 << VYRE_FAULT_DEVICE_LOST
 };
 
-const cts_way cts_ways[] = {
+const cts_form cts_forms[] = {
     {"device_dispatch", device_dispatch, 1, A | C | S | L},
     {"dispatch", dispatch, 1, S | L},
     {"batch", submit_batch, ITEMS, S | L},
@@ -652,12 +665,12 @@ const cts_way cts_ways[] = {
     {"resident_batched", resident_batched, ITEMS, A | S | U | L},
     {"resident_batched_into", resident_batched_into, ITEMS, A | S | U | L},
     {"resident_rows_into", resident_rows_into, ITEMS,
-     A | S | U | L | CTS_WAY_ROWS},
-    {"prepare", prepare, 1, A | C | S | L | CTS_WAY_RESIZES},
-    {"compile_async", compile_async, 1, A | C | S | W | L | CTS_WAY_RESIZES},
+     A | S | U | L | CTS_FORM_ROWS},
+    {"prepare", prepare, 1, A | C | S | L | CTS_FORM_RESIZES},
+    {"compile_async", compile_async, 1, A | C | S | W | L | CTS_FORM_RESIZES},
     {"recording", recording, 2, A | S | L},
     {"recording_staged", recording_staged, 2, A | S | U | D | W | L},
     {"dlpack", dlpack, 1, A | S | L},
 };
 
-const size_t cts_way_count = sizeof cts_ways / sizeof *cts_ways;
+const size_t cts_form_count = sizeof cts_forms / sizeof *cts_forms;

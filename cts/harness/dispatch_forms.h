@@ -1,50 +1,57 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Every form there is of running a program, behind one shape: what forms.c holds
- * against the yardstick, faults.c lets fail and random_programs.c picks from. A form
- * that is missing here is one that no backend is judged by. */
+/* Table of all dispatch forms behind one function type. forms.c compares their
+ * results with the reference run, faults.c injects faults into them, and
+ * random_programs.c picks from them. A form that is missing here is not tested
+ * on any backend. */
 #ifndef VYRE_CTS_HARNESS_DISPATCH_FORMS_H
 #define VYRE_CTS_HARNESS_DISPATCH_FORMS_H
 
 #include "cts/harness/cts.h"
 
-enum { CTS_WAY_ITEMS = 3, CTS_WAY_MOST = 64 /* inputs, and outputs */ };
+enum {
+  CTS_FORM_ITEMS = 3,
+  CTS_FORM_MAX_BINDINGS = 64 /* maximum number of inputs, and of outputs */
+};
 
-/* A program and its data. The descriptor binds bytes of the host; a way brings
- * them to where its form wants them, and the results back to desc.outputs. */
+/* Program and its data. The descriptor binds host memory. A form copies it to
+ * where it needs it, and the results back to desc.outputs. */
 typedef struct cts_run {
   cts *c;
   vyre_program *program;
   vyre_pipeline *pipeline;
   vyre_dispatch_desc desc;
-  uint64_t launched; /* kernels that ran well: ways add to it */
+  uint64_t launched; /* successful launches; added to by the form */
   unsigned char
-      *room; /* for results of further items; made when first needed */
+      *room; /* results of additional batch items; allocated on first use */
 } cts_run;
 
 enum {
-  CTS_WAY_ROWS = 1u << 16,   /* takes programs of four inputs */
-  CTS_WAY_RESIZES = 1u << 17 /* compiles for another workgroup */
+  CTS_FORM_ROWS = 1u << 16,   /* needs a program with four inputs */
+  CTS_FORM_RESIZES = 1u << 17 /* compiles for another workgroup size */
 };
 
-typedef struct cts_way {
+typedef struct cts_form {
   const char *name;
   vyre_code (*run)(cts_run *r, vyre_status *st);
-  unsigned launches; /* if all goes well */
-  unsigned traits;   /* 1u << VYRE_FAULT_x: meets it; and those above */
-} cts_way;
+  unsigned launches; /* launches of a successful run */
+  /* 1u << VYRE_FAULT_x for each fault that it can meet, and the flags above. */
+  unsigned traits;
+} cts_form;
 
-extern const cts_way cts_ways[];
-extern const size_t cts_way_count;
+extern const cts_form cts_forms[];
+extern const size_t cts_form_count;
 
-/* Whether the results of a program of that many inputs, which may look at the
- * size of its workgroup, can be held against the yardstick's. */
-static inline bool cts_way_takes(const cts_way *way, size_t input_count,
-                                 bool any_workgroup) {
-  return (!(way->traits & CTS_WAY_ROWS) || input_count == VYRE_ROW_RESOURCES) &&
-         (!(way->traits & CTS_WAY_RESIZES) || any_workgroup);
+/* Returns true when the form can run a program with that many inputs.
+ * any_workgroup: its results do not depend on the workgroup size. */
+static inline bool cts_form_accepts(const cts_form *form, size_t input_count,
+                                    bool any_workgroup) {
+  return (!(form->traits & CTS_FORM_ROWS) ||
+          input_count == VYRE_ROW_RESOURCES) &&
+         (!(form->traits & CTS_FORM_RESIZES) || any_workgroup);
 }
 
-/* --- programs for them, with results that were worked out by hand ------------- */
+/* --- Programs with hand-computed results
+ * -------------------------------------- */
 
 enum { CTS_JOBS = 3, CTS_JOB_WORDS = 40 };
 
@@ -56,14 +63,14 @@ typedef struct cts_job {
       want[4][CTS_JOB_WORDS];
 } cts_job;
 
-/* Program @p which, compiled; without a pipeline if @p compiles is false. */
+/* Initialises program @p which; compiles it if @p compiles is true. */
 void cts_job_make(cts *c, size_t which, bool compiles, cts_job *out);
-/* The same data again, and outputs that hold something else. */
+/* Resets the inputs and fills the outputs with a pattern. */
 void cts_job_reset(cts_job *job);
 void cts_job_check(cts *c, const cts_job *job, const char *what);
 const char *cts_job_name(size_t which);
-bool cts_job_suits(size_t which, const cts_way *way);
-/* The first that @p way takes. */
-size_t cts_job_for(const cts_way *way);
+bool cts_job_fits(size_t which, const cts_form *form);
+/* Returns the first program that the form can run. */
+size_t cts_job_for(const cts_form *form);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What each backend cannot do, and why. An entry for a case that passes, or that
- * does not exist, is an error. */
+/* Built-in expectation lists: cases that a backend cannot pass, with the
+ * reason. An entry for a case that passes or does not exist is an error. */
 #include <string.h>
 
 #include "cts/harness/runner.h"

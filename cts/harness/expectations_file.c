@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Lists of what a backend cannot do. */
+/* Parser of expectation lists. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +20,8 @@ cts_row *cts_list_find(const cts_list *list, const char *name) {
   return NULL;
 }
 
-/* The next word of a line, cut off; false if there is none or it is too long. */
+/* Splits off the next word of a line. Returns false at the end of the line, or
+ * if the word is too long. */
 static bool take(const char **at, const char *end, char *out, size_t size,
                  bool to_the_end) {
   const char *from = *at;
@@ -74,7 +75,7 @@ bool cts_list_read(cts_list *list, const char *text, size_t length,
   return true;
 }
 
-void cts_list_finish(cts_list *list) {
+void cts_list_deinit(cts_list *list) {
   free(list->rows);
   *list = (cts_list){0};
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What docs/language.md says of operations, in plain C: shares nothing with the
- * library, so that ref has somebody to answer to as well. Compiled without
- * contraction: a product and a sum round twice. */
+/* Computes expected results of operations in plain C, as docs/language.md
+ * defines them. Shares no code with the library, so that the reference device
+ * is tested too. Compiled without contraction: a product and a sum round twice.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -32,9 +33,10 @@ static uint64_t of_f64(double value) {
   return isnan(value) ? UINT64_C(0x7FF8000000000000) : bits;
 }
 
-/* --- integers -------------------------------------------------------------------*/
+/* --- Integers
+ * ----------------------------------------------------------------- */
 
-/* A signed value in 64 bits, or the unsigned one. */
+/* Extends a value to 64 bits, by sign or by zero. */
 static int64_t as_signed(uint64_t bits, unsigned width) {
   return width == 32 ? (int64_t)(int32_t)(uint32_t)bits : (int64_t)bits;
 }
@@ -146,7 +148,7 @@ static bool integer_op(vyre_op op, vyre_type type, const uint64_t v[3],
   return true;
 }
 
-/* On any type. */
+/* Computes operations that are defined for every type. */
 static bool bits_op(vyre_op op, const uint64_t v[3], uint64_t *out) {
   switch (op) {
     case VYRE_OP_AND:
@@ -172,9 +174,10 @@ static bool bits_op(vyre_op op, const uint64_t v[3], uint64_t *out) {
   }
 }
 
-/* --- floats ---------------------------------------------------------------------*/
+/* --- Floats
+ * ------------------------------------------------------------------- */
 
-/* Both types alike: only where the rounding is differs, and that is C's. */
+/* Defines the operations of one float type; C rounds as the type requires. */
 #define FLOAT_OP(NAME, TYPE, OF, TO, SUFFIX)                         \
   static TYPE NAME##_smaller(TYPE a, TYPE b) {                       \
     if (isnan(a)) return b;                                          \
@@ -282,9 +285,10 @@ bool cts_expect_op(vyre_op op, vyre_type type, const uint64_t args[3],
          (type != VYRE_TYPE_BOOL && integer_op(op, type, args, out));
 }
 
-/* --- casts ----------------------------------------------------------------------*/
+/* --- Casts
+ * -------------------------------------------------------------------- */
 
-/* Towards zero; the nearest of what is too large. */
+/* Truncates towards zero and saturates values that are out of range. */
 static uint64_t to_integer(double value, vyre_type to) {
   static const struct {
     double least, end;

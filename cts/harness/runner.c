@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The side that has cases run by servers, and waits for them. */
+/* Starts servers, sends them cases, collects the verdicts and shrinks random
+ * programs that fail. */
 #include "cts/harness/runner.h"
 
 #include <errno.h>
@@ -20,13 +21,14 @@ extern char **environ;
 enum {
   MOST_JOBS = 64,
   MOST_WORDS = 24,
-  MOST_TEXT = 16 << 10, /* of what a case prints */
+  MAX_TEXT = 16 << 10, /* bytes kept of the output of a case */
   DEFAULT_TIMEOUT_S = 60,
   DEFAULT_GRACE_S = 10,
   MOST_SHRUNK = 3
 };
 
-/* --- texts ----------------------------------------------------------------------*/
+/* --- Strings
+ * ------------------------------------------------------------------ */
 
 static char *copy_text(const char *text, size_t length) {
   char *copy = malloc(length + 1);
@@ -36,7 +38,7 @@ static char *copy_text(const char *text, size_t length) {
   return copy;
 }
 
-/* "HEAD" or "HEAD; TEXT", without white space at the end. */
+/* Returns "HEAD" or "HEAD; TEXT" without trailing white space. */
 static char *join(const char *head, const char *text, size_t length) {
   while (length > 0 && strchr(" \n\r\t", text[length - 1])) length--;
   size_t before = strlen(head);
@@ -47,16 +49,17 @@ static char *join(const char *head, const char *text, size_t length) {
   return made;
 }
 
-/* --- a server -------------------------------------------------------------------*/
+/* --- One server
+ * --------------------------------------------------------------- */
 
 typedef struct server {
-  pid_t pid;          /* 0: there is none */
-  int from, line;     /* what its cases print; orders and endings */
-  cts_result *result; /* runs now; NULL: it waits for an order */
-  uint64_t deadline;  /* ns: the server itself has to end a case before that */
-  char *text;         /* of the case that runs, its beginning */
+  pid_t pid;          /* 0: not started */
+  int from, line;     /* output of its cases; socket of orders and endings */
+  cts_result *result; /* case that runs now; NULL: idle */
+  uint64_t deadline;  /* ns; the server must report before that time */
+  char *text;         /* first part of the output of the case */
   size_t length;
-  char last[2 * CTS_NAME]; /* line of it */
+  char last[2 * CTS_NAME]; /* last line of the output */
   size_t last_length;
   bool is_last_whole;
 } server;
@@ -65,7 +68,7 @@ typedef struct crew {
   const cts_options *options;
   server servers[MOST_JOBS];
   unsigned count;
-  size_t to_run, given; /* cases; to_run is 0 when they are not to be told */
+  size_t to_run, given; /* cases; to_run is 0 if progress is not reported */
 } crew;
 
 static uint64_t now_ns(void) {
@@ -105,19 +108,19 @@ static int spawn(const cts_options *o, int input, int output, pid_t *pid) {
 
 static bool start(const cts_options *o, server *s) {
   int out[2], line[2];
-  if (!s->text) s->text = malloc(MOST_TEXT);
+  if (!s->text) s->text = malloc(MAX_TEXT);
   if (!s->text || pipe(out) != 0) return false;
   if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, line) != 0) {
     close(out[0]);
     close(out[1]);
     return false;
   }
-  /* Another server must not hold the ends of this one open. */
+  /* Other servers must not inherit these descriptors. */
   for (int i = 0; i < 2; i++) {
     fcntl(out[i], F_SETFD, FD_CLOEXEC);
     fcntl(line[i], F_SETFD, FD_CLOEXEC);
   }
-  fcntl(out[0], F_SETFL, O_NONBLOCK); /* of our end only */
+  fcntl(out[0], F_SETFL, O_NONBLOCK); /* affects this end only */
   int error = spawn(o, line[1], out[1], &s->pid);
   close(out[1]);
   close(line[1]);
@@ -130,7 +133,7 @@ static bool start(const cts_options *o, server *s) {
   return false;
 }
 
-/* The server is gone, or ends as there is nothing more for it. */
+/* Waits for a server that has exited or has no more cases. */
 static int reap(server *s) {
   int status = 0;
   close(s->from);
@@ -141,7 +144,8 @@ static int reap(server *s) {
   return status;
 }
 
-/* Whether it is gone by now is found when it gives no answer. */
+/* Sends an order. A server that has exited is detected when no answer arrives.
+ */
 static void give(const cts_options *o, server *s, cts_result *result) {
   cts_order order = {.timeout_s = timeout_of(o)};
   (void)snprintf(order.name, sizeof order.name, "%s", result->name);
@@ -153,7 +157,7 @@ static void give(const cts_options *o, server *s, cts_result *result) {
   (void)!send(s->line, &order, sizeof order, MSG_NOSIGNAL);
 }
 
-/* Reads all that there is. */
+/* Reads all available output. */
 static void listen_to(server *s) {
   char bytes[4096];
   for (;;) {
@@ -161,7 +165,7 @@ static void listen_to(server *s) {
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return;
     for (ssize_t i = 0; i < got; i++) {
-      if (s->length < MOST_TEXT) s->text[s->length++] = bytes[i];
+      if (s->length < MAX_TEXT) s->text[s->length++] = bytes[i];
       if (s->is_last_whole) s->last_length = 0;
       s->is_last_whole = bytes[i] == '\n';
       if (!s->is_last_whole && s->last_length + 1 < sizeof s->last) {
@@ -171,7 +175,7 @@ static void listen_to(server *s) {
   }
 }
 
-/* The last line, if it is the one that cases print when they passed. */
+/* Parses the last line of a passed case. */
 static bool read_last_line(server *s, cts_result *out) {
   char device[2 * CTS_NAME];
   unsigned long long launches;
@@ -182,7 +186,7 @@ static bool read_last_line(server *s, cts_result *out) {
   return true;
 }
 
-/* The last line, if it is the one of a case that does not apply. */
+/* Parses the last line of a case that does not apply. */
 static bool read_lack(server *s, cts_result *out) {
   size_t head = sizeof CTS_LACKS_LINE - 1;
   s->last[s->last_length] = '\0';
@@ -203,7 +207,7 @@ static bool mentions_sanitizer(const char *text, size_t length) {
   return false;
 }
 
-/* How the case ended, without what the list says. */
+/* Determines the verdict of a case, before the list is applied. */
 static void judge(const cts_options *o, server *s, const cts_ending *ending) {
   cts_result *r = s->result;
   int status = ending->status;
@@ -236,7 +240,7 @@ static void judge(const cts_options *o, server *s, const cts_ending *ending) {
                    "ended before its end, as if all was "
                    "well");
   } else if (WEXITSTATUS(status) == CTS_EXIT_FAILED) {
-    /* A sanitizer may end a process with the same number. */
+    /* A sanitizer may use the same exit code. */
     r->has_broken = mentions_sanitizer(s->text, s->length);
   } else if (WEXITSTATUS(status) != CTS_EXIT_LEAKED) {
     (void)snprintf(head, sizeof head, "ended with status %d",
@@ -245,8 +249,8 @@ static void judge(const cts_options *o, server *s, const cts_ending *ending) {
   r->reason = join(head, s->text, s->length);
 }
 
-/* Takes the ending of the case. One whose server ended has ended so itself: it has
- * broken more than its own process, and the next case gets another server. */
+/* Handles the ending of a case. If the server itself has exited, the case has
+ * damaged more than its own process, and the next case gets a new server. */
 static bool take_ending(const cts_options *o, server *s) {
   cts_ending ending;
   ssize_t got = recv(s->line, &ending, sizeof ending, 0);
@@ -260,15 +264,16 @@ static bool take_ending(const cts_options *o, server *s) {
   return true;
 }
 
-/* The server does not see to its case any more, or cannot load what it must. */
+/* Kills a server that does not report in time, or cannot load its libraries. */
 static void give_up(const cts_options *o, server *s) {
-  kill(s->pid, SIGKILL); /* and with it the case */
+  kill(s->pid, SIGKILL); /* the case dies with it */
   listen_to(s);
   (void)reap(s);
   judge(o, s, &(cts_ending){.is_hung = true});
 }
 
-/* --- many -----------------------------------------------------------------------*/
+/* --- All servers
+ * -------------------------------------------------------------- */
 
 static unsigned job_count(const cts_options *o) {
   long there = sysconf(_SC_NPROCESSORS_ONLN);
@@ -276,7 +281,7 @@ static unsigned job_count(const cts_options *o) {
   return jobs > MOST_JOBS ? MOST_JOBS : jobs;
 }
 
-/* Waits until something happens, and takes it in. */
+/* Waits for output, endings or a deadline and handles them. */
 static bool wait_for_some(crew *c) {
   struct pollfd events[2 * MOST_JOBS];
   uint64_t now = now_ns(), first = UINT64_MAX;
@@ -305,7 +310,7 @@ static bool wait_for_some(crew *c) {
   return true;
 }
 
-/* The next that is to be run; NULL: there is none. */
+/* Returns the next case to run, or NULL. */
 static cts_result *next_case(cts_result *results, size_t count, size_t *next) {
   while (*next < count) {
     cts_result *result = &results[(*next)++];
@@ -328,8 +333,9 @@ static bool run_all(crew *c, cts_result *results, size_t count) {
       }
       running += s->result != NULL;
     }
-    if (c->options->tell && c->to_run > 0) {
-      c->options->tell(c->options->self, c->given - running, c->to_run);
+    if (c->options->on_progress && c->to_run > 0) {
+      c->options->on_progress(c->options->user_data, c->given - running,
+                              c->to_run);
     }
     if (running > 0 && !wait_for_some(c)) return false;
   }
@@ -339,15 +345,16 @@ static bool run_all(crew *c, cts_result *results, size_t count) {
 static void end_crew(crew *c) {
   for (unsigned i = 0; i < c->count; i++) {
     server *s = &c->servers[i];
-    if (s->result) kill(s->pid, SIGKILL); /* nobody waits for that case */
+    if (s->result) kill(s->pid, SIGKILL); /* its verdict is not needed */
     if (s->pid) (void)reap(s);
     free(s->text);
   }
 }
 
-/* --- smaller programs -----------------------------------------------------------*/
+/* --- Shrinking of random programs
+ * --------------------------------------------- */
 
-/* Whether the program of @p name fails too; keeps why. */
+/* Returns true when the program @p name fails too, and keeps the reason. */
 static bool still_fails(crew *c, const char *name, cts_result *smaller) {
   cts_result tried = {.verdict = CTS_NOT_RUN};
   (void)snprintf(tried.name, sizeof tried.name, "%s", name);
@@ -361,7 +368,7 @@ static bool still_fails(crew *c, const char *name, cts_result *smaller) {
   return true;
 }
 
-/* Fewer statements first, then without one thing after the other. */
+/* Tries fewer statements first, then leaves out one feature after the other. */
 static void shrink(crew *c, cts_result *result) {
   static const char *const sizes[] = {"1", "2", "3",  "4",  "5",
                                       "6", "8", "10", "12", "16"};
@@ -388,7 +395,8 @@ static void shrink(crew *c, cts_result *result) {
   }
 }
 
-/* --- reports --------------------------------------------------------------------*/
+/* --- Reports
+ * ------------------------------------------------------------------ */
 
 static cts_result *add(cts_report *report) {
   if (report->count == report->capacity) {
@@ -435,13 +443,13 @@ bool cts_report_begin(const cts_suite *suite, const cts_options *options,
                    (unsigned long long)seed, seed % 4 == 3 ? ":math" : "");
     if (!add_case(out, options, name)) return false;
   }
-  /* Programs are there, also when none of them is asked for. */
+  /* Names of random programs are valid even if none are selected. */
   cts_row *row = cts_list_find(&out->list, "programs.0");
   if (row && suite->program) row->used++;
   return true;
 }
 
-/* What the list says of a case, against how it ended. */
+/* Applies the expectation list to the verdict of a case. */
 static void apply_list(cts_result *r) {
   char text[256];
   if (!r->row || r->verdict == CTS_UNSUPPORTED) return;
@@ -458,7 +466,7 @@ static void apply_list(cts_result *r) {
   r->verdict = CTS_FAILED;
 }
 
-/* Rows that fit nothing are wrong, or out of date. */
+/* Reports rows that match no case: they are wrong or outdated. */
 static bool check_rows(cts_report *report) {
   for (size_t i = 0; i < report->list.count; i++) {
     const cts_row *row = &report->list.rows[i];
@@ -476,7 +484,7 @@ static bool check_rows(cts_report *report) {
   return true;
 }
 
-/* Counts a case that does not apply for what the device lacks. */
+/* Counts a case that does not apply under its missing feature. */
 static bool add_lack(cts_report *report, const char *what) {
   size_t at = 0, count = report->lack_count;
   while (at < count && strcmp(report->lacks[at].what, what) != 0) at++;
@@ -496,7 +504,7 @@ static bool run_report(crew *c, cts_report *report) {
     c->to_run += report->results[i].verdict != CTS_UNSUPPORTED;
   }
   if (!run_all(c, report->results, report->count)) return false;
-  c->to_run = 0; /* what follows makes failures smaller */
+  c->to_run = 0; /* no progress while failures are shrunk */
   size_t shrunk = 0;
   for (size_t i = 0; i < report->count; i++) {
     cts_result *r = &report->results[i];
@@ -535,13 +543,13 @@ bool cts_report_is_good(const cts_report *report) {
   return report->failed == 0 && report->passed > 0;
 }
 
-void cts_report_finish(cts_report *report) {
+void cts_report_deinit(cts_report *report) {
   for (size_t i = 0; i < report->count; i++) {
     free(report->results[i].reason);
     free(report->results[i].shrunk);
   }
   free(report->results);
   free(report->lacks);
-  cts_list_finish(&report->list);
+  cts_list_deinit(&report->list);
   *report = (cts_report){0};
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Running cases, each in a process of its own: one that crashes, hangs or leaks
- * fails alone, and is named. */
+/* Runs each case in its own process, so that a crash, hang or leak fails only
+ * that case. */
 #ifndef VYRE_CTS_HARNESS_RUNNER_H
 #define VYRE_CTS_HARNESS_RUNNER_H
 
@@ -12,49 +12,52 @@ enum {
   CTS_EXIT_NOT_APPLICABLE = 77
 };
 
-/* What a case that passed prints last. */
+/* Last line that a passed case prints. */
 #define CTS_LAST_LINE "passed: %llu kernels on %s"
 
-/* What the last line of a case begins with that does not apply to the device; then
- * what the device lacks. */
+/* Start of the last line of a case that does not apply to the device; the
+ * missing feature follows. */
 #define CTS_LACKS_LINE "not applicable: the device lacks "
 
-/* --- servers ---------------------------------------------------------------------- */
+/* --- Servers
+ * ------------------------------------------------------------------ */
 
-/* In place of a case's name: the process serves. Loading what a case needs (a
- * compiler, a driver) takes many times what the case does, so a server loads it
- * once, and forks for each case a process that finds it loaded and has run nothing
- * before. The server has one thread and opens no device, so that nothing of it can
- * be broken in a child. */
+/* Case name that turns the process into a server. Loading a compiler or a
+ * driver takes much longer than a case, so a server loads them once and forks a
+ * process for each case. The server has one thread and opens no device, so that
+ * its children start in a clean state. */
 #define CTS_SERVE "-"
 
-/* Standard input of a server is a socket of packets: orders come there, and for
- * each an ending goes back. What cases print goes to the server's own output. */
+/* Protocol: standard input of a server is a packet socket. Each order is
+ * answered with an ending. Cases print to the standard output of the server. */
 typedef struct cts_order {
   unsigned timeout_s;
   char name[CTS_NAME];
 } cts_order;
 
 typedef struct cts_ending {
-  int status;      /* as of waitpid */
-  bool is_hung;    /* it was not over in time, and was ended */
-  bool is_no_fork; /* there was no process for it */
+  int status;      /* exit status from waitpid */
+  bool is_hung;    /* it exceeded its timeout and was killed */
+  bool is_no_fork; /* fork failed */
 } cts_ending;
 
-/* Serves until there are no more orders, then gives what the process ends with. */
+/* Serves orders until the socket closes. Returns the exit code of the process.
+ */
 int cts_serve(const cts_suite *suite, const char *backend, uint64_t seed);
 
-/* --- expectations ----------------------------------------------------------------- */
+/* --- Expectations
+ * ------------------------------------------------------------- */
 
-/* Lines of "CASE  unsupported|fails  REASON"; a CASE that ends in * stands for all
- * that begin so, the first line that fits counts, # begins a comment. unsupported:
- * is not run. fails: is run, and must fail by saying so: no list excuses one that
- * crashes, hangs, leaks or just ends. */
+/* Expectation list: lines of "CASE unsupported|fails REASON". A CASE that ends
+ * in * matches all names with that prefix; the first matching line counts; #
+ * starts a comment. unsupported: the case is not run. fails: the case is run
+ * and must report a failure; crashes, hangs, leaks and silent exits still count
+ * as failures. */
 typedef struct cts_row {
   char pattern[CTS_NAME];
   bool is_unsupported;
   char reason[160];
-  size_t used; /* cases that it fits first */
+  size_t used; /* number of cases that this row is the first match of */
 } cts_row;
 
 typedef struct cts_list {
@@ -62,24 +65,27 @@ typedef struct cts_list {
   size_t count, capacity;
 } cts_list;
 
-/* The list that is built in for @p backend; "" without one. */
+/* Returns the built-in list of @p backend; "" if it has none. */
 const char *cts_expectations(const char *backend);
-/* Reads a list. False with the number of the line that is none in *line. */
+/* Parses a list. On failure returns false and stores the invalid line's number
+ * in *line. */
 bool cts_list_read(cts_list *list, const char *text, size_t length,
                    size_t *line);
-void cts_list_finish(cts_list *list);
-/* The row for a case, or NULL. */
+void cts_list_deinit(cts_list *list);
+/* Returns the first row that matches a case, or NULL. */
 cts_row *cts_list_find(const cts_list *list, const char *name);
 
-/* --- runs ------------------------------------------------------------------------- */
+/* --- Runs
+ * --------------------------------------------------------------------- */
 
 typedef enum cts_verdict {
   CTS_NOT_RUN,
   CTS_PASSED,
   CTS_FAILED,
-  CTS_NOT_APPLICABLE,  /* the device lacks what it needs, and refused it */
-  CTS_UNSUPPORTED,     /* by the list */
-  CTS_EXPECTED_FAILURE /* by the list, and it did */
+  /* The device lacks a feature and rejected it correctly. */
+  CTS_NOT_APPLICABLE,
+  CTS_UNSUPPORTED,     /* not run, by the list */
+  CTS_EXPECTED_FAILURE /* failed, as the list expects */
 } cts_verdict;
 
 enum { CTS_LACK = 64 };
@@ -89,30 +95,31 @@ typedef struct cts_result {
   cts_verdict verdict;
   uint64_t launches;
   char device[CTS_NAME];
-  char *reason;         /* why not passed, a line or more; heap; NULL: passed */
-  char lacks[CTS_LACK]; /* NOT_APPLICABLE: what the device lacks */
-  char *shrunk; /* a smaller program that fails as well; heap, or NULL */
+  /* Reason for the verdict, one or more lines; heap; NULL if passed. */
+  char *reason;
+  char lacks[CTS_LACK]; /* NOT_APPLICABLE: missing feature */
+  char *shrunk; /* smaller random program that fails too; heap, or NULL */
   cts_row *row;
-  bool is_row;     /* no case: a line of the list that is wrong */
-  bool has_broken; /* it crashed, hung, leaked, or ended in no way of its own */
+  bool is_row;     /* not a case, but an invalid line of the list */
+  bool has_broken; /* it crashed, hung, leaked or exited without a verdict */
 } cts_result;
 
 typedef struct cts_options {
   const char *backend;
   uint64_t programs, seed;
-  const char *filter;  /* NULL: all; else only names that hold it */
-  unsigned jobs;       /* at once; 0: as many as there are processors */
-  unsigned timeout_s;  /* of a case; 0: 60 */
-  unsigned grace_s;    /* more, for a server to say how it ended; 0: 10 */
-  const char *program; /* what to start as a server; then its first words, */
-  const char *const *words; /* which end with NULL; "--backend B --seed S */
+  const char *filter;  /* run only cases whose name contains this; NULL: all */
+  unsigned jobs;       /* parallel servers; 0: one per processor */
+  unsigned timeout_s;  /* limit per case; 0: 60 */
+  unsigned grace_s;    /* additional time for the server to report; 0: 10 */
+  const char *program; /* executable of the server; then its first arguments, */
+  const char *const *words; /* ended by NULL; "--backend B --seed S */
                             /* --case -" follow */
-  /* Is told how many of the cases to run are over; NULL: not. */
-  void (*tell)(void *self, size_t done, size_t all);
-  void *self;
+  /* Called with the number of finished cases; may be NULL. */
+  void (*on_progress)(void *user_data, size_t completed, size_t total);
+  void *user_data;
 } cts_options;
 
-/* Something that the device lacks, and how many cases do not apply for it. */
+/* Missing feature of the device, and the number of cases that need it. */
 typedef struct cts_lack {
   char what[CTS_LACK];
   size_t cases;
@@ -123,21 +130,21 @@ typedef struct cts_report {
   size_t count, capacity;
   cts_list list;
   size_t passed, failed, not_applicable;
-  size_t skipped;  /* by the list: not run, or expected to fail */
-  cts_lack *lacks; /* in the order of the cases */
+  size_t skipped;  /* cases not run or expected to fail, by the list */
+  cts_lack *lacks; /* missing features, in case order */
   size_t lack_count;
 } cts_report;
 
-/* Whether it shows anything, and all is well: none failed, and one passed. */
+/* Returns true when at least one case passed and none failed. */
 bool cts_report_is_good(const cts_report *report);
 
-/* All cases that the options name, in order, none of them run. */
+/* Initialises a report with all selected cases, none of them run. */
 bool cts_report_begin(const cts_suite *suite, const cts_options *options,
                       const char *list, size_t list_length, size_t *bad_line,
                       cts_report *out);
-/* Runs them, by as many servers as there are jobs. False if the system has no
- * processes or memory left. */
+/* Runs the cases on options->jobs servers. Returns false if the system is out
+ * of processes or memory. */
 bool cts_report_run(const cts_options *options, cts_report *report);
-void cts_report_finish(cts_report *report);
+void cts_report_deinit(cts_report *report);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The runner of the suite, on cases that go wrong in every way there is. The
- * program starts itself as the server of them. */
+/* Tests the runner with cases that fail in every possible way. The program
+ * starts itself as their server. */
 #include "cts/harness/runner.h"
 
 #include <signal.h>
@@ -10,7 +10,7 @@
 
 #include "support/check.h"
 
-/* --- cases ----------------------------------------------------------------------*/
+/* --- Cases ---------------------------------------------------------------- */
 
 static const char text[] =
     "kernel k workgroup(1)\nbuffer r : write u32[] @0;\n{\n    r[0] = 1;\n}\n";
@@ -39,7 +39,7 @@ static void crashes(cts *c) {
   printf("before\n");
   fflush(stdout);
   (void)c;
-  signal(SIGSEGV, SIG_DFL); /* a sanitizer would make an exit of it */
+  signal(SIGSEGV, SIG_DFL); /* a sanitizer would turn it into an exit */
   raise(SIGSEGV);
 }
 
@@ -121,10 +121,11 @@ static const cts_entry entries[] = {
 extern const cts_area area_probe;
 CTS_LIST(probe, "cases for this test");
 
-/* --- cases that have something to do with others --------------------------------*/
+/* --- Cases that depend on other cases ----------------------------------------
+ */
 
-/* Which process this is, and which one made it; the last words of that one, which
- * are between zeros, and how many threads it has. */
+/* Prints its process id, its parent, the last arguments of the parent
+ * (separated by zeros) and the number of threads of the parent. */
 static void tells(cts *c) {
   char path[64], words[512], line[128];
   unsigned threads = 0;
@@ -149,7 +150,8 @@ static void tells(cts *c) {
 
 static bool has_mark;
 
-/* All that a process has: memory, environment, folder, signals, files. */
+/* Changes all state of a process: memory, environment, directory, signals,
+ * files. */
 static void leaves_marks(cts *c) {
   passes(c);
   has_mark = true;
@@ -194,7 +196,8 @@ static void ends_badly(cts *c) {
   passes(c);
 }
 
-/* It holds the output open, and would print into that of the next cases. */
+/* Leaves a child that holds the output open and would print into that of later
+ * cases. */
 static void leaves_a_process(cts *c) {
   pid_t pid = fork();
   if (pid == 0) {
@@ -203,7 +206,7 @@ static void leaves_a_process(cts *c) {
   cts_fail(c, "here.c", 11, "left %ld", (long)pid);
 }
 
-/* What only a leak checker sees. */
+/* Leaks memory that only a leak checker can find. */
 static void loses_memory(cts *c) {
   static void *volatile kept;
   passes(c);
@@ -234,7 +237,8 @@ static const cts_entry together[] = {
     {"prints_and_passes", prints_a_lot_and_passes},
     {"at_last", sees_no_marks}};
 
-/* One that is asked for by name only: a server that does not answer takes long. */
+/* Runs only if selected by name, because a server that does not answer takes
+ * long. */
 static const cts_entry slow[] = {{"stops_its_server", stops_its_server},
                                  {"on_another", sees_no_marks}};
 
@@ -272,7 +276,7 @@ static const cts_area area_together = {"together", "cases one after the other",
 static const cts_area *const areas[] = {&area_probe, &area_together,
                                         &area_slow};
 
-/* A fault of seed 7 that needs four statements, and atomics. */
+/* A fault of seed 7 that needs at least four statements and atomics. */
 static void program(cts *c, const char *name) {
   const char *size = strstr(name, "size=");
   bool is_large = !size || atoi(size + 5) >= 4;
@@ -286,7 +290,7 @@ static void program(cts *c, const char *name) {
 
 static const cts_suite suite = {areas, 3, program};
 
-/* --- running them ---------------------------------------------------------------*/
+/* --- Running them --------------------------------------------------------- */
 
 static const char *const words[] = {NULL};
 
@@ -315,7 +319,7 @@ static cts_report run(const char *filter, const char *list, uint64_t programs) {
 static const struct {
   const char *name;
   cts_verdict verdict;
-  const char *reason; /* part of it */
+  const char *reason; /* part of the reason */
 } wanted[] = {
     {"probe.passes", CTS_PASSED, NULL},
     {"probe.fails", CTS_FAILED, "here.c:7: the answer is 42"},
@@ -350,7 +354,7 @@ TEST(each_case_fails_alone_and_says_why) {
   }
   CHECK_U64(report.results[0].launches, 1);
   CHECK_TEXT(report.results[0].device, "ref");
-  CHECK_HAS(report.results[3].reason, "before"); /* what it had said */
+  CHECK_HAS(report.results[3].reason, "before"); /* output before the crash */
   CHECK_U64(report.passed, 2);
   CHECK_U64(report.failed, 12);
   CHECK_U64(report.not_applicable, 1);
@@ -358,7 +362,7 @@ TEST(each_case_fails_alone_and_says_why) {
   CHECK_U64(report.lack_count, 1);
   CHECK_TEXT(report.lacks[0].what, "such things");
   CHECK_U64(report.lacks[0].cases, 1);
-  cts_report_finish(&report);
+  cts_report_deinit(&report);
 }
 
 TEST(a_list_turns_failures_into_what_was_expected) {
@@ -371,12 +375,12 @@ TEST(a_list_turns_failures_into_what_was_expected) {
   CHECK(report.results[0].verdict == CTS_EXPECTED_FAILURE);
   CHECK_U64(report.failed, 0);
   CHECK_U64(report.skipped, 1);
-  cts_report_finish(&report);
+  cts_report_deinit(&report);
   report = run("hangs", "probe.hangs unsupported it never ends", 0);
   CHECK(report.results[0].verdict == CTS_UNSUPPORTED);
   CHECK_TEXT(report.results[0].reason, "it never ends");
   CHECK_U64(report.failed, 0);
-  cts_report_finish(&report);
+  cts_report_deinit(&report);
 }
 
 TEST(no_list_excuses_what_breaks) {
@@ -389,7 +393,7 @@ TEST(no_list_excuses_what_breaks) {
     CHECK(report.results[0].verdict == CTS_FAILED);
     CHECK_U64(report.failed, 1);
     CHECK(!cts_report_is_good(&report));
-    cts_report_finish(&report);
+    cts_report_deinit(&report);
   }
 }
 
@@ -397,40 +401,40 @@ TEST(a_run_in_which_nothing_passed_is_not_good) {
   cts_report report = run("probe.fails", "probe.fails fails it says 42", 0);
   CHECK_U64(report.failed, 0);
   CHECK(!cts_report_is_good(&report));
-  cts_report_finish(&report);
-  report = run("nobody", "", 0);
+  cts_report_deinit(&report);
+  report = run("absent", "", 0);
   CHECK(!cts_report_is_good(&report));
-  cts_report_finish(&report);
+  cts_report_deinit(&report);
   report = run("probe.passes", "", 0);
   CHECK(cts_report_is_good(&report));
-  cts_report_finish(&report);
+  cts_report_deinit(&report);
 }
 
 TEST(what_passes_although_it_is_on_the_list_fails) {
   cts_report report = run("probe.passes", "probe.passes fails by mistake", 0);
   CHECK_U64(report.failed, 1);
   CHECK_HAS(report.results[0].reason, "and it passed: take it off");
-  cts_report_finish(&report);
+  cts_report_deinit(&report);
   report = run("probe.lacks", "probe.* fails by mistake", 0);
-  CHECK_U64(report.failed, 2); /* and probe.lacks_nothing */
+  CHECK_U64(report.failed, 2); /* the other one is probe.lacks_nothing */
   CHECK_HAS(report.results[0].reason, "does not apply");
-  cts_report_finish(&report);
+  cts_report_deinit(&report);
 }
 
 TEST(lines_that_fit_nothing_fail) {
   static const char *const lists[] = {
-      "probe.nobody fails it does not exist\n",
+      "probe.absent fails it does not exist\n",
       "nothing.* unsupported it does not exist\n",
       "probe.* unsupported all\nprobe.fails fails never comes to it\n"};
   for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
     cts_report report = run("probe.says", lists[i], 0);
     CHECK_U64(report.failed, 1);
     CHECK_HAS(report.results[report.count - 1].reason, "does not exist");
-    cts_report_finish(&report);
+    cts_report_deinit(&report);
   }
   cts_report report = run("probe.says", "programs.* unsupported none\n", 0);
-  CHECK_U64(report.failed, 0); /* programs are there, whether run or not */
-  cts_report_finish(&report);
+  CHECK_U64(report.failed, 0); /* program names are valid even if none run */
+  cts_report_deinit(&report);
 }
 
 TEST(a_list_that_is_none_names_the_line) {
@@ -443,11 +447,11 @@ TEST(a_list_that_is_none_names_the_line) {
     (void)snprintf(list, sizeof list, "# one\nprobe.a fails x\n%s", lists[i]);
     CHECK(!cts_list_read(&read, list, strlen(list), &line));
     CHECK_U64(line, 3);
-    cts_list_finish(&read);
+    cts_list_deinit(&read);
   }
 }
 
-/* gcc says by a macro what clang says by a feature. */
+/* gcc has a macro where clang has a feature test. */
 #if defined(__has_feature)
 #define HAS_FEATURE(name) __has_feature(name)
 #else
@@ -455,9 +459,9 @@ TEST(a_list_that_is_none_names_the_line) {
 #endif
 
 #if defined(__SANITIZE_THREAD__) || HAS_FEATURE(thread_sanitizer)
-enum { MOST_THREADS = 2 }; /* one is the sanitizer's */
+enum { MAX_THREADS = 2 }; /* one may belong to the sanitizer */
 #else
-enum { MOST_THREADS = 1 };
+enum { MAX_THREADS = 1 };
 #endif
 
 TEST(each_case_has_a_process_of_its_own_by_a_server) {
@@ -473,7 +477,7 @@ TEST(each_case_has_a_process_of_its_own_by_a_server) {
                    "here.c:10: pid %ld of %ld, serves %d, %u threads", &pids[i],
                    &parents[i], &serves, &threads) == 4);
       CHECK(serves == 1);
-      CHECK(threads >= 1 && threads <= MOST_THREADS);
+      CHECK(threads >= 1 && threads <= MAX_THREADS);
       CHECK(pids[i] != getpid() && parents[i] != getpid());
       for (size_t k = 0; k < i; k++) {
         CHECK(pids[k] != pids[i]);
@@ -481,11 +485,11 @@ TEST(each_case_has_a_process_of_its_own_by_a_server) {
       }
       CHECK(jobs > 1 || others == 0); /* one job: one server */
     }
-    cts_report_finish(&report);
+    cts_report_deinit(&report);
   }
 }
 
-/* Whether somebody looks for memory that nothing points to. */
+/* Returns true when a leak checker is active. */
 #if defined(__SANITIZE_ADDRESS__) || HAS_FEATURE(address_sanitizer)
 #define LEAK_VERDICT CTS_FAILED
 #define LEAK_REASON  "LeakSanitizer"
@@ -494,7 +498,7 @@ TEST(each_case_has_a_process_of_its_own_by_a_server) {
 #define LEAK_REASON  NULL
 #endif
 
-/* All by one server, but for the one that ends it. */
+/* All cases run on one server, except for the one that kills it. */
 TEST(what_a_case_breaks_is_whole_for_the_next) {
   static const struct {
     const char *name;
@@ -525,10 +529,10 @@ TEST(what_a_case_breaks_is_whole_for_the_next) {
     if (want[i - TELL].reason) CHECK_HAS(r->reason, want[i - TELL].reason);
     if (r->verdict == CTS_PASSED) CHECK_U64(r->launches, 1);
   }
-  cts_report_finish(&report);
+  cts_report_deinit(&report);
 }
 
-/* Gone, or dead and not yet taken in by whoever has to. */
+/* Returns true when a process has exited, even if it was not reaped yet. */
 static bool is_gone(long pid) {
   char path[64], state = '?';
   (void)snprintf(path, sizeof path, "/proc/%ld/stat", pid);
@@ -549,7 +553,7 @@ TEST(what_a_case_started_ends_with_it) {
     if (!gone) nanosleep(&(struct timespec){0, 1000000}, NULL);
   }
   CHECK(gone);
-  cts_report_finish(&report);
+  cts_report_deinit(&report);
 }
 
 TEST(a_server_that_does_not_answer_is_ended) {
@@ -559,7 +563,7 @@ TEST(a_server_that_does_not_answer_is_ended) {
         report.results[0].has_broken);
   CHECK_HAS(report.results[0].reason, "hung: it was not over after 5 s");
   CHECK(report.results[1].verdict == CTS_PASSED);
-  cts_report_finish(&report);
+  cts_report_deinit(&report);
 }
 
 TEST(a_server_takes_orders_from_the_runner_only) {
@@ -582,9 +586,10 @@ TEST(a_program_that_fails_is_made_smaller) {
   CHECK(r->verdict == CTS_FAILED);
   CHECK_HAS(r->reason, "it differs");
   CHECK_HAS(r->shrunk, "programs.7:math:size=4:no-f64");
-  CHECK(!strstr(r->shrunk, "no-atomics:")); /* without, it does not fail */
+  CHECK(
+      !strstr(r->shrunk, "no-atomics:")); /* without atomics it does not fail */
   CHECK_HAS(r->shrunk, ":no-shared");
-  cts_report_finish(&report);
+  cts_report_deinit(&report);
 }
 
 static const test_case all_tests[] = {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The kernel that most cases about dispatches use, its data, and what it must
- * give, worked out by hand. */
+/* Kernel that most dispatch cases use, its data and its expected results. */
 #ifndef VYRE_CTS_HARNESS_SAXPY_H
 #define VYRE_CTS_HARNESS_SAXPY_H
 
@@ -8,7 +7,7 @@
 
 #include "cts/harness/cts.h"
 
-/* y = a x + y, and sums of y in z, which is an output of a declared size. */
+/* Computes y = a x + y, and sums of y in z, an output of declared size. */
 static const char saxpy_text[] =
     "kernel saxpy workgroup(8) over(y)\n"
     "buffer x : read u32[] @0;\n"
@@ -30,12 +29,13 @@ typedef struct saxpy_result {
 
 typedef struct saxpy_data {
   uint32_t x[SAXPY_COUNT], y[SAXPY_COUNT], a;
-  vyre_input in[4]; /* one more than there are, for who counts wrong */
+  /* One more than the kernel has, for tests of wrong counts. */
+  vyre_input in[4];
   vyre_output out[3];
   vyre_dispatch_desc desc;
 } saxpy_data;
 
-/* Data of @p seed, with memory for the results. */
+/* Initialises random data and binds the memory of the results. */
 static inline void saxpy_make(saxpy_data *d, uint64_t seed, saxpy_result *to) {
   uint64_t state = seed + 1;
   memset(d, 0, sizeof *d);
@@ -47,14 +47,14 @@ static inline void saxpy_make(saxpy_data *d, uint64_t seed, saxpy_result *to) {
   d->in[0] = vyre_input_bytes(d->x, SAXPY_BYTES);
   d->in[1] = vyre_input_bytes(d->y, SAXPY_BYTES);
   d->in[2] = vyre_input_bytes(&d->a, 4);
-  memset(to, 0xa5, sizeof *to); /* outputs do not begin as zero by chance */
+  memset(to, 0xa5, sizeof *to); /* so that zeroed outputs are noticed */
   d->out[0] = vyre_output_bytes(to->y, SAXPY_BYTES);
   d->out[1] = vyre_output_bytes(to->z, SAXPY_SUMS);
   d->desc = (vyre_dispatch_desc){
       .inputs = d->in, .input_count = 3, .outputs = d->out, .output_count = 2};
 }
 
-/* What @p rounds on the same buffers give. */
+/* Returns the result of @p launches launches on the same buffers. */
 static inline saxpy_result saxpy_expect(const saxpy_data *d, unsigned rounds) {
   saxpy_result want = {{0}, {0}};
   memcpy(want.y, d->y, SAXPY_BYTES);

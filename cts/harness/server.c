@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The server: a process for each case, made by fork(). */
+/* Server: forks a process for each case. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -13,8 +13,8 @@
 
 #include "cts/harness/runner.h"
 
-/* Takes the socket from standard input: cases find there an input that has ended,
- * and neither they nor what they start have a way to the runner. */
+/* Moves the socket away from standard input. Cases then read an empty input,
+ * and neither they nor their children can reach the runner. */
 static int take_line(void) {
   int type = 0;
   socklen_t size = sizeof type;
@@ -29,7 +29,7 @@ static int take_line(void) {
   return line;
 }
 
-/* What fails here fails in each case too, which says so. */
+/* Errors are ignored here: every case meets the same error and reports it. */
 static void preload(const char *backend) {
   vyre_context *context;
   vyre_context_options options = {
@@ -45,8 +45,8 @@ static uint64_t now_ns(void) {
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Waits until the process is over, or for so long. Its group is what it started
- * itself: nothing of a case goes on when that is over. */
+/* Waits for a process until its timeout, then kills its process group, so that
+ * no child of a case survives it. */
 static cts_ending wait_for(pid_t pid, unsigned timeout_s,
                            const sigset_t *child_ends) {
   cts_ending ending = {.status = 0};
@@ -69,7 +69,7 @@ static cts_ending wait_for(pid_t pid, unsigned timeout_s,
   return ending;
 }
 
-/* Ends with its parent. */
+/* The process must exit with its parent. */
 static bool end_with(pid_t parent) {
   return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent;
 }
@@ -92,7 +92,7 @@ int cts_serve(const cts_suite *suite, const char *backend, uint64_t seed) {
       close(line);
       sigprocmask(SIG_SETMASK, &before, NULL);
       if (setpgid(0, 0) != 0 || !end_with(self)) _exit(CTS_EXIT_FAILED);
-      /* As from main: what the process has for its end looks for leaks. */
+      /* Exits like main(), so that leak checkers run. */
       exit(cts_run_case(suite, backend, order.name, seed));
     }
     cts_ending ending = {.is_no_fork = true};

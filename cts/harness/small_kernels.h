@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Cases that are a kernel over u32, its data, and what it must give. */
+/* Cases that consist of one u32 kernel, its data and its expected result. */
 #ifndef VYRE_CTS_HARNESS_SMALL_KERNELS_H
 #define VYRE_CTS_HARNESS_SMALL_KERNELS_H
 
@@ -8,10 +8,10 @@
 
 #include "cts/harness/cts.h"
 
-/* Runs @p text, which has `buffer r : read_write u32[] @0 output` (or write) and
- * nothing else but, if @p in is given, `buffer a : read u32[] @1`: @p count
- * elements of r must be as @p want, on a grid of @p x, @p y and @p z (all 0:
- * inferred). */
+/* Runs @p text, which declares `buffer r : read_write u32[] @0 output` (or
+ * write) and, if @p in is given, `buffer a : read u32[] @1`. Checks that the
+ * first @p count elements of r equal @p want. The grid is @p x, @p y, @p z (all
+ * 0: inferred). */
 static inline void small_run(cts *c, const char *text, const uint32_t *in,
                              size_t in_count, const uint32_t *want,
                              size_t count, uint32_t x, uint32_t y, uint32_t z) {
@@ -33,12 +33,12 @@ static inline void small_run(cts *c, const char *text, const uint32_t *in,
   CTS_CHECK(c, got[count] == 0x5a5a5a5a);
 }
 
-/* A table of such kernels, with one expectation each, worked out by a function. */
+/* Entry of a table of such kernels; a function computes the expected result. */
 typedef struct small_case {
   const char *name, *text;
   uint32_t count, grid[3];
   void (*expect)(uint32_t *want, uint32_t count);
-  bool needs_u64; /* ops.add.u64 checks that a device without refuses it */
+  bool needs_u64; /* ops.add.u64 checks that devices without u64 reject it */
 } small_case;
 
 #define SMALL_AREA(area, about)                                            \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* All there is, in the order in which it is told. */
+/* List of all areas, in the order of the report. */
 #include "cts/cases/random_programs.h"
 
 static const cts_area *const areas[] = {

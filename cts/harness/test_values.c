@@ -31,7 +31,7 @@ static const uint64_t longs[] = {0,
                                  UINT64_MAX - 1,
                                  UINT64_MAX};
 
-/* Zeros, subnormals, halves, where integers end, infinities, NaNs. */
+/* Zeros, subnormals, halves, limits of integers, infinities, NaNs. */
 static const uint64_t floats[] = {
     0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007FFFFF, 0x00800000,
     0x80800000, 0x33800000, 0x3EFFFFFF, 0x3F000000, 0xBF000000, 0x3F000001,
@@ -98,12 +98,13 @@ uint64_t cts_random_value(uint64_t *state, vyre_type type) {
   uint64_t bits = cts_random(state), how = cts_random(state);
   switch (type) {
     case VYRE_TYPE_U32:
-    case VYRE_TYPE_I32: /* short ones are as likely as long ones */
+    case VYRE_TYPE_I32: /* all bit lengths are equally likely */
       return (uint32_t)bits >> how % 32;
     case VYRE_TYPE_U64:
     case VYRE_TYPE_I64:
       return bits >> how % 64;
-    case VYRE_TYPE_F32: /* half of them near 1, where sums and products meet */
+    /* Half of them near 1, so that sums and products round. */
+    case VYRE_TYPE_F32:
       if (how % 2) return (uint32_t)bits;
       return (bits & 0x807FFFFF) | (120 + how / 2 % 16) << 23;
     case VYRE_TYPE_F64:
@@ -120,7 +121,7 @@ size_t cts_type_size(vyre_type type) {
   return cts_is_wide(type) || type == VYRE_TYPE_F64 ? 8 : 4;
 }
 
-/* Little endian, as memory of kernels is. */
+/* Kernel memory is little endian. */
 void cts_put(void *to, size_t index, vyre_type type, uint64_t bits) {
   size_t size = cts_type_size(type);
   unsigned char *at = (unsigned char *)to + index * size;

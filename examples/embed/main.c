@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* An application that ships its kernels in a header: `make` runs
  *     vyre embed kernels.vyre --prefix heat -o kernels.h
- * and nothing of vyre but the library is needed to run it. */
+ * The program then needs only the vyre library at run time. */
 #include <stdio.h>
 
 #include "kernels.h"
@@ -34,7 +34,7 @@ int main(void) {
   heat[0][5 * WIDTH + 6] = heat[0][4 * WIDTH + 13] = 25;
 
   if (vyre_device_open(NULL, "auto", &device, &st) != VYRE_OK) return fail(&st);
-  /* Often: compiled once. */
+  /* A kernel that runs often: compile it once, then dispatch. */
   if (heat_spread_pipeline(device, &spread, &st) != VYRE_OK) return fail(&st);
   for (int i = 0; i < STEPS; i++) {
     if (heat_spread_dispatch(spread, grid, heat[i % 2], CELLS,
@@ -44,7 +44,7 @@ int main(void) {
     }
   }
   vyre_pipeline_release(spread);
-  /* Once: one call. */
+  /* A kernel that runs once: compile and dispatch in one call. */
   if (heat_total_run(device, heat[STEPS % 2], CELLS, sums,
                      sizeof sums / sizeof *sums, &st) != VYRE_OK) {
     return fail(&st);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Uses headers that `vyre embed` made, and looks at what comes out. */
+/* Calls functions from headers of `vyre embed` and checks their results. */
 #include <errno.h>
 #include <math.h>
 #include <names.h>
 #include <saxpy.h>
-#include <saxpy.h> /* twice is once */
+#include <saxpy.h> /* a second inclusion has no effect */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ static int check_saxpy(vyre_device *device, vyre_status *st) {
   return good;
 }
 
-/* The status of a bad call goes through. */
+/* The status of an invalid call reaches the caller. */
 static int check_failure(vyre_device *device) {
   vyre_status st;
   float y[2] = {1, 2};
@@ -60,7 +60,7 @@ static int check_failure(vyre_device *device) {
          st.kind == VYRE_KIND_BINDING_MISMATCH && y[1] == 2;
 }
 
-/* names.vyre, kernel x: a workgroup of two axes needs a grid. */
+/* names.vyre, kernel x: a two-dimensional workgroup needs a grid. */
 static int check_grid(vyre_device *device) {
   static const vyre_status none;
   static const uint32_t one[3] = {1, 1, 1};
@@ -72,7 +72,7 @@ static int check_grid(vyre_device *device) {
          x_run(device, one, out, 2, in, 1, &st) == VYRE_OK && out[1] != 7;
 }
 
-/* A count whose bytes do not fit is not taken for a few. */
+/* A count whose size in bytes overflows is rejected. */
 static int check_overflow(vyre_device *device) {
   static const vyre_status none;
   const float x[2] = {3, 4};

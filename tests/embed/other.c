@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The same header in a second file, and a kernel too long for text. */
+/* Includes the same header in a second file; has a kernel that is too long for
+ * a string literal. */
 #include <long.h>
 #include <saxpy.h>
 

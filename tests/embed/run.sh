@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Headers of `vyre embed` are clean C11 and C++11, and do what they say.
+# Checks that headers made by `vyre embed` compile as C11 and C++11 and give correct results.
 #   run.sh SOURCE BUILD
 set -uo pipefail
 source_dir=$(cd "$1" && pwd) build_dir=$(cd "$2" && pwd)
@@ -17,8 +17,8 @@ cc=${CC:-cc}
 flags=(-Wall -Wextra -pedantic -Werror -I "$source_dir/include" -I "$work")
 link=(-L "$build_dir" -lvyre "-Wl,-rpath,$build_dir" ${sanitize:+"$sanitize"})
 
-# Every example, and names that clash, alone in a file; for each compiler once, as a
-# sanitizer sees nothing of that.
+# Compiles every example, and a file of clashing names, with each compiler. Sanitizers do
+# not matter here.
 compilers=("$cc -std=c11") seen=" $(readlink -f "$(command -v "$cc")") "
 for compiler in "gcc -std=c11" "clang-19 -std=c11" "g++ -x c++ -std=c++11" "clang++-19 -x c++ -std=c++17"; do
   path=$(command -v "${compiler%% *}") || continue
@@ -42,7 +42,7 @@ expect_same "the same file gives the same header" \
   "$("$vyre" embed "$source_dir/tests/embed/names.vyre" | sha256sum)" \
   "$("$vyre" embed "$source_dir/tests/embed/names.vyre" | sha256sum)"
 
-# They run, and give what plain C gives.
+# Runs the kernels and compares the results with plain C.
 "$vyre" embed "$source_dir/tests/embed/names.vyre" -o "$work/names.h"
 "$vyre" embed "$source_dir/examples/saxpy.vyre" -o "$work/saxpy.h"
 "$vyre" generate --seed 3 --size 200 | "$vyre" embed - -o "$work/long.h" --json >"$work/long.json"
@@ -51,7 +51,7 @@ expect "the functions: build" "$cc" -std=c11 "${flags[@]}" "$source_dir"/tests/e
   -o "$work/check" "${link[@]}"
 expect "the functions: run" "$work/check"
 
-# The example, from the build tree; tests/install builds it from the installed one.
+# Builds the example from the build tree; tests/install builds it from an installation.
 mkdir "$work/heat"
 heat() {
   make -s -C "$source_dir/examples/embed" OUT="$work/heat" VYRE="$vyre" CC="$cc" \

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Every public header compiles alone, as C and as C++.  run.sh SOURCE BUILD
+# Checks that every public header compiles alone, as C and as C++.  run.sh SOURCE BUILD
 set -uo pipefail
 source_dir=$1
 . "$source_dir/tests/support/cases.sh"
@@ -23,7 +23,7 @@ for header in "$source_dir"/include/vyre/*.h; do
   if grep -q "\"vyre/$name\"" "$source_dir/include/vyre/vyre.h" || [ "$name" = vyre.h ]; then
     ok "$name is in vyre.h"
   else
-    fail "$name is in vyre.h" "vyre.h includes all the others"
+    fail "$name is in vyre.h" "add the header to vyre.h, which includes all others"
   fi
 done
 finish

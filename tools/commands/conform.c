@@ -421,8 +421,8 @@ static void show_progress(void *self, size_t done, size_t all) {
 static bool run_cases(const conform_flags *f, cts_report *report) {
   progress_bar bar;
   cts_options options = options_of(f);
-  options.tell = show_progress;
-  options.self = &bar;
+  options.on_progress = show_progress;
+  options.user_data = &bar;
   progress_begin(&bar, "cases", "conform");
   bool fine = cts_report_run(&options, report);
   progress_end(&bar);
@@ -452,7 +452,7 @@ static int run(conform_flags *f, problem *wrong) {
     code = publish(&out, NULL, NULL, f->json);
     if (code == EXIT_FINE && !cts_report_is_good(&report)) code = EXIT_WRONG;
   }
-  cts_report_finish(&report);
+  cts_report_deinit(&report);
   return code;
 }
 
