@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The cache of compiled pipelines, in memory and on disk.
+ *
  *   key.c             all inputs of a compile, as bytes
  *   entry.c           format of a file: head, key, artifact
  *   directory.c       choice of the directory, and checks that it is safe

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Runtime state of a pipeline: its variants, its prepared dispatches and its
- * place in the cache. Also the compile functions that are not public. */
+ * entry in the cache. Also the compile functions that are not public. */
 #ifndef VYRE_RUNTIME_COMPILE_PIPELINE_H
 #define VYRE_RUNTIME_COMPILE_PIPELINE_H
 
@@ -54,9 +54,9 @@ struct vyre__pipeline_state {
   } runs[VYRE__PREPARED_PER_PIPELINE];
   _Atomic(vyre__prepared *) spare; /* list of prepared dispatches for batches */
 
-  atomic_bool
-      needs_optimised;   /* has the baseline tier only, and no thread compiles
-                             the optimised tier yet */
+  /* True: it has the baseline tier only, and no thread compiles the optimised
+   * tier yet. */
+  atomic_bool needs_optimised;
   vyre__cache_note note; /* cache result of the compile */
   vyre_arena texts;      /* texts of the note that were added later */
   /* Position in the device's table of pipelines (pipeline_table.c), guarded by

@@ -18,8 +18,7 @@ struct vyre__device_state {
   atomic_bool is_lost;
   atomic_bool is_forked; /* lost because a parent process opened the device */
   atomic_uint queued;    /* unfinished work on `queue` */
-  _Atomic uint64_t
-      batch_ids; /* last id given to a batch that passed its checks */
+  _Atomic uint64_t batch_ids; /* last id of a checked batch */
   uint64_t id;
   char name[VYRE_DEVICE_NAME];
   char reason[VYRE__DEVICE_REASON];

@@ -2,6 +2,7 @@
 /* A prepared dispatch: checked bindings, ready to launch, and all memory that
  * one dispatch needs. A pipeline reuses its prepared dispatches, so that a
  * repeated dispatch allocates nothing and takes no lock. The steps are
+ *
  *   vyre__prepared_check     checks everything and changes nothing
  *   vyre__prepared_stage     copies inputs, for work that outlives the call
  *   vyre__prepared_execute   allocates and initialises outputs, launches, and
@@ -71,8 +72,8 @@ struct vyre__prepared {
                                  none */
   uint64_t called_ns;         /* time of the call; 0: the start of the launch */
   uint64_t host_in, host_out; /* bytes, for the counters */
-  bool is_plain;         /* needs no work around the launch, so it fits in a
-                                 command list (command_list.h) */
+  bool is_plain;         /* needs no work around its launch, so that it fits
+                            in a command list (command_list.h) */
   bool has_reports;      /* the descriptor asks for results */
   bool grows_outputs;    /* an output is a host buffer or a new buffer */
   bool has_moved_output; /* an output moved to unchecked memory */
