@@ -147,9 +147,9 @@ vyre_code vyre_recording_add_fixed_slot(vyre_recording *rec,
   if (!out) return vyre__null_argument(st, function, "out");
   *out = VYRE_NO_SLOT;
   if (!rec) return vyre__null_argument(st, function, "recording");
-  if (!resource) return vyre__null_argument(st, function, "resource");
-  VYRE_CHECK_RESERVED(st, function, resource);
-  if (rec->is_sealed) return finished(st);
+  if (!binding) return vyre__null_argument(st, function, "binding");
+  VYRE_CHECK_RESERVED(st, function, binding);
+  if (rec->is_sealed) return already_sealed(st);
   uint32_t slot;
   vyre__device_buffer *held = NULL;
   VYRE_TRY(add_slot(rec, "", 0, &slot, st));

@@ -574,10 +574,10 @@ vyre_code vyre_recording_replay(vyre_recording *rec,
                      "the recording is not sealed");
   }
   if (options) VYRE_CHECK_RESERVED(st, "vyre_recording_replay", options);
-  walk w = {.rec = rec};
-  if (options) w.options = *options;
-  if (w.options.result) *w.options.result = (vyre_replay_result){0};
-  if (!fence) return replay_now(&w, st);
+  running_replay replay = {.rec = rec};
+  if (options) replay.options = *options;
+  if (replay.options.result) *replay.options.result = (vyre_replay_result){0};
+  if (!fence) return replay_now(&replay, st);
   uint64_t start = vyre__trace_begin(rec->device->context);
   vyre_code code = replay_later(&replay, fence, st);
   vyre__trace_end(rec->device->context, start, .kind = VYRE__TRACE_SUBMIT,

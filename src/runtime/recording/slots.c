@@ -218,7 +218,7 @@ vyre_code vyre_recording_bind_slot(vyre_recording *rec, uint32_t slot,
   vyre__status_begin(st);
   static const char function[] = "vyre_recording_bind_slot";
   if (!rec) return vyre__null_argument(st, function, "recording");
-  if (resource) VYRE_CHECK_RESERVED(st, function, resource);
+  if (binding) VYRE_CHECK_RESERVED(st, function, binding);
   if (slot >= rec->slot_count) {
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
