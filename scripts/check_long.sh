@@ -14,7 +14,7 @@
 #   WAYS="cpu"       only some of: lowered c cpu vulkan conform flow
 # conform is the whole conformance suite on cpu, at each of these widths, and on vulkan
 # under the validation layer, also as on a GPU, and with floats fixed and soft.
-# flow is control flow (docs/building.md): all small shapes and FLOW_PROGRAMS random
+# flow is control flow (docs/how-to/build-and-test.md): all small shapes and FLOW_PROGRAMS random
 # programs, on cpu at each of these widths and on each Vulkan driver, in pieces of 1000.
 #   FLOW_PROGRAMS=100000   FLOW_SHAPES=N   only the first N shapes
 #   FLOW_DRIVERS="a.json:b.json"   ICD files of Vulkan drivers; default: lavapipe and

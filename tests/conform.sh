@@ -84,7 +84,7 @@ red "an entry for nobody is a failure" errors.handles "$work/unknown" "does not 
 
 # The code in the guide is code that is built and runs here.
 guide=$(awk '/^```c$/ { inside = 1; n++; next } /^```$/ { inside = 0; next }
-  inside { gsub(/[ \t]+/, " "); print n "\t" $0 }' "$source_dir/docs/backend-guide.md")
+  inside { gsub(/[ \t]+/, " "); print n "\t" $0 }' "$source_dir/docs/how-to/write-a-backend.md")
 files=$(cat "$source_dir"/src/{backend/null/null,testing/example_backend}.c "$source_dir"/src/hal/{backend,launch,command_list,device}.h | tr -s ' \t\n' ' ')
 missing=
 for block in $(cut -f1 <<<"$guide" | sort -un); do

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # shellcheck disable=SC2016 # backticks and dollars meant as such
-# Checks docs/contract.md.  contract.sh SOURCE BUILD [DOCUMENT]
+# Checks docs/reference/contract.md.  contract.sh SOURCE BUILD [DOCUMENT]
 # Rows are | item | C name | header | test or reason | state |.
 #  - every item of tests/contract_items.txt has one row, and every row has an item
 #  - a `done` row names C identifiers of its header and existing tests: `file.c:case`, or
@@ -9,7 +9,7 @@
 #  - a `not carried over` row gives a reason
 set -uo pipefail
 source_dir=$1 build_dir=$2
-document=${3:-$source_dir/docs/contract.md}
+document=${3:-$source_dir/docs/reference/contract.md}
 . "$source_dir/tests/support/cases.sh"
 cd "$source_dir" || exit 1
 

@@ -9,8 +9,8 @@
 #    behind the word (```vyre V071) it must break that rule and no other; with
 #    "body" it is the body of the page's kernel named "example"
 #  - docs/vyre.1 is what the build makes
-#  - relative links lead to files
-#  - docs/errors.md lists the codes and kinds of vyre/status.h, all of them
+#  - relative links lead to files, and their anchors to headings
+#  - docs/reference/errors.md lists the codes and kinds of vyre/status.h, all of them
 set -uo pipefail
 source_dir=$1 build_dir=$2
 . "$source_dir/tests/support/cases.sh"
@@ -91,6 +91,26 @@ run_console_block() { # name, transcript
   check "$1"
 }
 
+# Prints the links of a document whose #anchor is not a heading of its target.
+broken_anchors() { # document
+  perl -e '
+    use File::Basename;
+    sub text { open my $in, "<", $_[0] or return ""; local $/; my $t = <$in>;
+               $t =~ s/^```.*?^```$//gms; $t }
+    sub slug { my $h = lc $_[0]; $h =~ s/\[([^\]]*)\]\([^)]*\)/$1/g;
+               $h =~ s/[^\w\- ]//g; $h =~ s/ /-/g; $h }
+    my $document = $ARGV[0];
+    my $text = text($document);
+    while ($text =~ /\]\(([^)#\s]*)#([^)\s]*)\)/g) {
+      my ($link, $anchor) = ($1, $2);
+      next if $link =~ m{://};
+      my $target = $link eq "" ? $document : dirname($document) . "/$link";
+      next if $target !~ /\.md$/;
+      my %known = map { slug($_) => 1 } text($target) =~ /^#+ (.*)$/gm;
+      print "$link#$anchor is missing\n" unless $known{$anchor};
+    }' "$1"
+}
+
 # The kernel that fragments of a page stand in: all of it but the last line, "}".
 example_head() { # folder of blocks
   local block
@@ -126,9 +146,9 @@ check_vyre_block() { # name, file, what stands behind the word, folder of blocks
 }
 
 documents=()
-for document in "$source_dir"/*.md "$source_dir"/docs/*.md; do
-  if [ -f "$document" ]; then documents+=("$document"); fi
-done
+while IFS= read -r document; do
+  documents+=("$document")
+done < <(find "$source_dir"/*.md "$source_dir/docs" -name '*.md' | LC_ALL=C sort)
 for document in "${documents[@]}"; do
   short=${document#"$source_dir"/}
   blocks=$work/blocks
@@ -152,11 +172,12 @@ for document in "${documents[@]}"; do
       case $link in '' | *://* | mailto:*) continue ;; esac
       [ -e "$(dirname "$document")/$link" ] || echo "$link is not there"
     done)
+  broken+=$(broken_anchors "$document")
   expect_nothing "$short: links" "$broken"
   expect_nothing "$short: nothing left to fill in" "$(grep -noE '@[A-Z]{3,}@' "$document")"
 done
 
-# docs/errors.md against the X-macros.
+# docs/reference/errors.md against the X-macros.
 cat >"$work/errors.c" <<'END'
 #include <stdio.h>
 #include <vyre/status.h>
@@ -164,11 +185,11 @@ cat >"$work/errors.c" <<'END'
 int main(void) { VYRE_CODE_MAP(ROW) VYRE_KIND_MAP(ROW) }
 END
 if "$cc" -I "$source_dir/include" "$work/errors.c" -o "$work/errors" 2>"$work/log"; then
-  expect_same "docs/errors.md lists every code and kind" \
-    "$(grep -oE '^\| [0-9]+ \| `VYRE_[A-Z_]+` \| `[a-z_]+` \|' "$source_dir/docs/errors.md")" \
+  expect_same "docs/reference/errors.md lists every code and kind" \
+    "$(grep -oE '^\| [0-9]+ \| `VYRE_[A-Z_]+` \| `[a-z_]+` \|' "$source_dir/docs/reference/errors.md")" \
     "$("$work/errors")"
 else
-  fail "docs/errors.md lists every code and kind" "$(cat "$work/log")"
+  fail "docs/reference/errors.md lists every code and kind" "$(cat "$work/log")"
 fi
 expect_same "docs/vyre.1 is what the build makes" \
   "$(cat "$source_dir/docs/vyre.1")" "$(cat "$build_dir/manual/vyre.1")"

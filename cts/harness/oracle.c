@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Computes expected results of operations in plain C, as docs/language.md
+/* Computes expected results of operations in plain C, as docs/reference/language.md
  * defines them. Shares no code with the library, so that the reference device
  * is tested too. Compiled without contraction: a product and a sum round twice.
  */

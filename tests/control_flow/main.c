@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Tests control flow: runs small shapes or random programs on a device and
- * compares every output with the oracle and with `ref`. docs/building.md says how
- * to run it. */
+ * compares every output with the oracle and with `ref`.
+ * docs/how-to/build-and-test.md says how to run it. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>

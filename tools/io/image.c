@@ -51,7 +51,7 @@ image_format image_format_of(const char *path, size_t length) {
 }
 
 const char *image_unknown_format(const char *path, size_t length) {
-  /* Keep in step with the list in docs/pictures.md. */
+  /* Keep in step with the list in docs/reference/file-formats.md. */
   static const char *const ends[] = {
       ".jpg",  ".jpeg", ".jfif", ".jp2",  ".jxl", ".gif", ".apng",
       ".webp", ".avif", ".heic", ".heif", ".bmp", ".ico", ".tif",

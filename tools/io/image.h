@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Pictures as rows of samples, and how their samples become elements of a
- * buffer. docs/pictures.md is the contract. */
+ * buffer. docs/reference/file-formats.md is the contract. */
 #ifndef VYRE_TOOLS_IO_IMAGE_H
 #define VYRE_TOOLS_IO_IMAGE_H
 

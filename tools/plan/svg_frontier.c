@@ -62,11 +62,13 @@ static void draw_bar(const svg_plot *plot, double left, double width,
     below += bytes;
   }
   if (width < 56) return;
-  char size[SVG_SIZE_TEXT];
+  char size[SVG_SIZE_TEXT], group[SVG_SIZE_TEXT];
   double middle = left + width / 2, above = svg_y(plot, below);
   svg_text(plot->out, middle, above - 20, "middle ink halo", "%s",
-           svg_size(total(sum), size));
-  svg_text(plot->out, middle, above - 6, "tick middle halo", "%zu %s",
+           svg_size(resident + total(sum), size));
+  bool is_wide = width > 96; /* the second label needs about that much */
+  svg_text(plot->out, middle, above - 6, "tick middle halo", "%s%s%zu %s",
+           is_wide ? svg_size(total(sum), group) : "", is_wide ? ", " : "",
            sum->waves, sum->waves == 1 ? "wave" : "waves");
 }
 
@@ -97,13 +99,14 @@ static void draw_headings(sink *out, const vyre_frontier_desc *desc,
            desc->wave_count == 1 ? "wave" : "waves", groups,
            groups == 1 ? "group" : "groups");
   snprintf(subtitle, sizeof subtitle,
-           "largest group %s, with the resident graph's %s, of a budget of "
-           "%s; %zu %s; groups needed: at least %zu",
-           svg_size(plan->peak_group_bytes, peak),
+           "labels: graph and group together, then the group alone. Graph %s, "
+           "largest group %s, budget %s; %zu %s; at least %zu %s needed",
            svg_size(desc->resident_graph_bytes, resident),
+           svg_size(plan->peak_group_bytes, peak),
            svg_size(desc->budget_bytes, budget), plan->barriers.global_barriers,
            plan->barriers.global_barriers == 1 ? "barrier" : "barriers",
-           plan->minimum_groups);
+           plan->minimum_groups,
+           plan->minimum_groups == 1 ? "group is" : "groups are");
   svg_heading(out, 0, title, subtitle);
   double x = svg_legend(out, 32, 80, "resident", "resident graph");
   x = svg_legend(out, x, 80, "frontier", "frontier");
