@@ -4,7 +4,7 @@
 #   abi.sh SOURCE BUILD           checks
 #   abi.sh SOURCE BUILD --update  writes tests/abi.txt
 # The list holds the size of every struct and the offset of every field on x86-64, as the
-# debug information of the compiler has them. docs/compatibility.md explains the growth rule.
+# debug information of the compiler has them. docs/reference/compatibility.md explains the growth rule.
 set -uo pipefail
 source_dir=$1
 . "$source_dir/tests/support/cases.sh"

@@ -10,7 +10,7 @@
  *
  *  Every entry stores its complete key and is used only if all bytes of the
  *  key match. An unusable cache or a corrupt entry never makes a compile fail.
- *  See docs/cache.md. */
+ *  See docs/how-to/cache-in-production.md. */
 #ifndef VYRE_CACHE_H
 #define VYRE_CACHE_H
 

@@ -29,7 +29,7 @@ typedef struct vyre_context_options {
   const char *cache_directory;
   /* Size limit of the disk cache; 0: $VYRE_CACHE_BYTES, else 256 MiB. */
   uint64_t cache_bytes;
-  /* Trace to write (docs/observability.md); %p stands for the process id;
+  /* Trace to write (docs/how-to/trace-with-perfetto.md); %p stands for the process id;
    * NULL: $VYRE_TRACE; "": no trace. */
   const char *trace_file;
   /* Faults to inject, as in vyre_context_inject_faults; NULL: $VYRE_FAULTS;

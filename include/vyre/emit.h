@@ -24,7 +24,7 @@
   X(VYRE_EMIT_SPIRV_TEXT, "spirv-text")
 
 /** Float modes: X(enumerator, name). All modes give the same bits
- *  (docs/numbers.md). NATIVE uses the instruction of the device. CORRECTED
+ *  (docs/explanation/exact-numbers.md). NATIVE uses the instruction of the device. CORRECTED
  *  repairs its result with extra operations. SOFT computes with integers. */
 #define VYRE_FLOAT_MODE_MAP(X)          \
   X(VYRE_FLOAT_MODE_NATIVE, "native")   \

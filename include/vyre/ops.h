@@ -27,7 +27,7 @@ typedef enum vyre_type {
 #undef VYRE_X3
 } vyre_type;
 
-/** Unary operations: X(name). docs/language.md defines all operations, under
+/** Unary operations: X(name). docs/reference/language.md defines all operations, under
  *  their spelling in the text form (vyre_op_text). */
 #define VYRE_OP_UNARY_MAP(X) \
   X(NEG)                     \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /** @file vyre/version.h
- *  Version of vyre. docs/compatibility.md explains what the numbers promise. */
+ *  Version of vyre. docs/reference/compatibility.md explains what the numbers promise. */
 #ifndef VYRE_VERSION_H
 #define VYRE_VERSION_H
 

@@ -25,7 +25,7 @@
  *  - Status: every call resets its status (vyre/status.h).
  *  - Failure: *out is zeroed or NULL, and the arena is unchanged.
  *
- *  docs/ownership.md shows how the objects work together. */
+ *  docs/reference/api.md shows how the objects work together. */
 #ifndef VYRE_VYRE_H
 #define VYRE_VYRE_H
 

@@ -68,7 +68,8 @@ void vyre__fail_reserved(vyre_status *st, const char *function, size_t index,
       (unsigned long long)value);
 }
 
-/* Where the loader puts it at the start: nothing of it is needed later. */
+/* Thread-local in the initial-exec model: the loader allocates it at start-up,
+ * so that the first access of a thread does not. */
 static _Thread_local bool is_injected
     __attribute__((tls_model("initial-exec")));
 

@@ -4,7 +4,7 @@
  * The runtime checks arguments, validates programs, plans bindings and sizes,
  * counts references, manages device buffers, queues work and waits for it. A
  * backend only sees valid calls, and reports failures through a status.
- * docs/backend-guide.md walks through an example. */
+ * docs/how-to/write-a-backend.md walks through an example. */
 #ifndef VYRE_HAL_BACKEND_H
 #define VYRE_HAL_BACKEND_H
 

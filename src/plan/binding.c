@@ -40,7 +40,7 @@ static vyre_code check_hint(const vyre_buffer_decl *buffer, vyre_status *st) {
   char shown[VYRE__NAME_TEXT];
   return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
                    "use 0 for the default, or a power of two",
-                   /* The words of docs/contract.md. */
+                   /* The words of docs/reference/contract.md. */
                    "binding '%s': preferred_alignment=%u is no "
                    "power of two",
                    vyre__name(buffer->name, shown), hint);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Example backend of docs/backend-guide.md: the null backend, extended to
+/* Example backend of docs/how-to/write-a-backend.md: the null backend, extended to
  * lower kernels and interpret the LIR. Only tests use it: they check that the
  * guide works, and that lowered kernels give the results of ref. */
 #include <string.h>

@@ -106,7 +106,7 @@ static void json_entries(json_out *json, const vyre_cache_listing *all) {
     json_close(json, '}');
   }
   json_close(json, ']');
-  json_u64(json, "damaged", all->corrupt_count);
+  json_u64(json, "corrupt", all->corrupt_count);
   json_u64(json, "leftovers", all->leftover_count);
 }
 
@@ -125,12 +125,12 @@ static void put_entry(sink *out, const vyre_cache_entry *entry) {
     sink_text(out, "), workgroup ");
     put_shown(out, field_text(entry, "workgroup"));
   } else {
-    sink_format(out, "damaged: %s", entry->problem);
+    sink_format(out, "corrupt: %s", entry->problem);
   }
   sink_format(out, "\n    %s\n", entry->name);
 }
 
-static void put_damaged(sink *out, const vyre_cache_listing *all) {
+static void put_corrupt(sink *out, const vyre_cache_listing *all) {
   for (size_t i = 0; i < all->entry_count; i++) {
     const vyre_cache_entry *entry = &all->entries[i];
     if (entry->is_valid) continue;
@@ -186,7 +186,7 @@ static int show(const char *command, int count, char **words, bool verifies,
     for (size_t i = 0; !verifies && i < all.entry_count; i++) {
       put_entry(&out, &all.entries[i]);
     }
-    if (verifies) put_damaged(&out, &all);
+    if (verifies) put_corrupt(&out, &all);
   }
   bool is_wrong = verifies && (!all.is_enabled || all.corrupt_count > 0);
   vyre_arena_deinit(&arena);

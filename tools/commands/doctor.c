@@ -145,14 +145,14 @@ static const char *cache_state(const report *r) {
 }
 
 /* Returns the first corrupt entry, or NULL. */
-static const vyre_cache_entry *first_damaged(const vyre_cache_listing *all) {
+static const vyre_cache_entry *first_corrupt(const vyre_cache_listing *all) {
   size_t i = 0;
   while (i < all->entry_count && all->entries[i].is_valid) i++;
   return i < all->entry_count ? &all->entries[i] : NULL;
 }
 
 static void put_damage(const vyre_cache_listing *all, sink *out) {
-  const vyre_cache_entry *entry = first_damaged(all);
+  const vyre_cache_entry *entry = first_corrupt(all);
   if (!entry) return;
   sink_format(
       out,
@@ -258,10 +258,10 @@ static void put_report_json(const report *r, sink *out) {
     json_text(&json, "fix", r->cache.fix);
     json_u64(&json, "max_bytes", r->cache.max_bytes);
     json_u64(&json, "entries", r->kept.entry_count);
-    json_u64(&json, "damaged", r->kept.corrupt_count);
-    const vyre_cache_entry *entry = first_damaged(&r->kept);
+    json_u64(&json, "corrupt", r->kept.corrupt_count);
+    const vyre_cache_entry *entry = first_corrupt(&r->kept);
     if (entry) {
-      json_text(&json, "first_damaged", entry->name);
+      json_text(&json, "first_corrupt", entry->name);
       json_text(&json, "problem", entry->problem);
     }
   }

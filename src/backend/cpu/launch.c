@@ -310,8 +310,8 @@ static vyre_code bind_spill_buffer(cpu_launch *l, vyre_status *st) {
   const cpu_plan *plan = &l->pipeline->plan;
   uint64_t invocations = (uint64_t)plan->workgroup[0] * plan->workgroup[1] *
                          plan->workgroup[2],
-           max = plan->spill_words ? UINT32_MAX / plan->spill_words
-                                    : UINT64_MAX;
+           max =
+               plan->spill_words ? UINT32_MAX / plan->spill_words : UINT64_MAX;
   if (l->groups > max / invocations) {
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_GRID_TOO_LARGE, NULL,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* A complete backend that runs no kernel. A new backend starts as a copy of
- * this file; docs/backend-guide.md explains it step by step, and hal/backend.h
+ * this file; docs/how-to/write-a-backend.md explains it step by step, and hal/backend.h
  * states what each function may rely on.
  *
  * Its memory stands for that of a discrete device: the host has no access to

@@ -15,8 +15,8 @@
 #define _GNU_SOURCE /* SA_ONSTACK; NOLINT(bugprone-reserved-identifier) */
 #include "backend/vulkan/vulkan_testing.h"
 #include "hal/device.h"
-#include "runtime/compile/pipeline.h"
 #include "hal/float_ops.h"
+#include "runtime/compile/pipeline.h"
 #include "support/campaign.h"
 #include "support/sanitized.h"
 

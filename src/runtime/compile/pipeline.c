@@ -39,7 +39,7 @@ static vyre_code check_buffers(const vyre_device *device,
     const vyre_buffer_decl *buffer = &program->buffers[i];
     if (buffer->kind == VYRE_MEMORY_PERSISTENT) {
       /* A pipeline has no state: every dispatch of it gives the same results,
-       * however often it runs (docs/contract.md). */
+       * however often it runs (docs/reference/contract.md). */
       return VYRE_FAIL(
           st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
           "remove `persistent`, and bind one device buffer "
@@ -73,7 +73,7 @@ static vyre_code check_program(const vyre_device *device,
   if (program->item_type != VYRE_TYPE_VOID) {
     return not_supported(
         st, device, program->name,
-        "it is a queue kernel, and queues are not implemented yet");
+        "it is a queue kernel, and this version does not run queues");
   }
   VYRE_TRY(check_buffers(device, program, st));
   return vyre__program_check_caps(device, program, st);

@@ -161,8 +161,9 @@ static vyre_code input_mismatch(vyre__prepared *prepared, vyre_status *st) {
   for (size_t i = 0; i < plan->input_count; i++) {
     const vyre__binding_info *info = prepared->pipeline->state->inputs[i];
     const vyre__bound_buffer *bound = &prepared->bound[info->index];
-    prepared->extents[i] = (vyre_input_extent){
-        .byte_len = bound->in_size, .is_device_buffer = bound->in_buffer != NULL};
+    prepared->extents[i] =
+        (vyre_input_extent){.byte_len = bound->in_size,
+                            .is_device_buffer = bound->in_buffer != NULL};
   }
   return vyre_binding_plan_validate(plan, prepared->extents, plan->input_count,
                                     vyre__status_open(st));
