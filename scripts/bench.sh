@@ -9,12 +9,12 @@ cd "$(dirname "$0")/.."
 build=$1
 case ${VYRE_BENCH_SUITE:-cpu} in
   cpu*)
-    scripts/deps.sh bench || echo 'bench: goes on without the peers that are not there'
+    scripts/deps.sh bench || echo 'bench: continues without missing peers'
     bench/cpu/peers.sh "$build" ;;
 esac
 case ${VYRE_BENCH_SUITE:-vulkan} in
   vulkan*)
-    scripts/deps.sh bench-vulkan || echo 'bench: goes on without the peers that are not there'
+    scripts/deps.sh bench-vulkan || echo 'bench: continues without missing peers'
     bench/vulkan/peers.sh "$build" ;;
 esac
 exec "$build/vyre-bench" "$build/bench.json"

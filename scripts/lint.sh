@@ -121,6 +121,9 @@ tidy() {
       "$2" 2>/dev/null' - "$mode/lint" ||
     echo "(clang-tidy failed)"
 }
+if [ "$mode" != --rules ] || [ -z "${2:-}" ]; then
+  { scripts/lint_english.sh || true; } | complain "plain English (CONTRIBUTING.md)"
+fi
 if [ "$mode" != --rules ]; then
   echo "clang-tidy on all sources, which takes minutes ..."
   tidy "${2:-}" | complain "clang-tidy"

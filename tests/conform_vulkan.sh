@@ -35,7 +35,7 @@ vulkan() { # what is a break, more arguments
 }
 
 devices=$(VK_INSTANCE_LAYERS=$layer "$build_dir/vyre" devices)
-if grep -q '^vulkan: not there' <<<"$devices"; then
+if grep -q '^vulkan: not available' <<<"$devices"; then
   echo "skipped: there is no Vulkan device"
   exit 77
 fi

@@ -81,7 +81,7 @@ with -v 100000 "$vyre" $(saxpy cpu 4)
 name="a kernel that is cached needs no LLVM"
 if [ $code -eq 0 ]; then ok "$name"; else fail "$name" "$(report)"; fi
 unset VYRE_VULKAN
-if "$vyre" devices 2>&1 | grep -q '^vulkan: not there'; then
+if "$vyre" devices 2>&1 | grep -q '^vulkan: not available'; then
   echo "there is no device of Vulkan here"
   finish
 fi

@@ -20,7 +20,7 @@ export VK_DRIVER_FILES VK_ICD_FILENAMES=$VK_DRIVER_FILES
 
 # "vulkan llvmpipe" and "vulkan:1 SwiftShader", or the other way round.
 "$vyre" devices >"$work/devices"
-if grep -q '^vulkan: not there' "$work/devices"; then
+if grep -q '^vulkan: not available' "$work/devices"; then
   echo "skipped: there is no device vulkan"
   exit 77
 fi

@@ -77,7 +77,7 @@ static void put_device(const device_entry *entry, sink *out) {
   if (info->is_available) {
     put_device_title(info, out);
   } else {
-    sink_text(out, "not there");
+    sink_text(out, "not available");
   }
   sink_text(out, "\n");
   if (info->note[0]) sink_format(out, "  %.500s\n", info->note);

@@ -121,7 +121,7 @@ static void put_finding(const finding *f, sink *out) {
   const vyre_device_info *info = &f->entry.info;
   sink_format(out, "  %s: ", f->entry.info.name);
   if (!info->is_available) {
-    sink_format(out, "not there. %.500s\n", info->note);
+    sink_format(out, "not available: %.500s\n", info->note);
     put_device_fix(info, out);
   } else if (!f->entry.device) {
     sink_format(out, "found, but does not open: %s\n    Fix: %s\n",
@@ -141,7 +141,7 @@ static const char *cache_state(const report *r) {
   return !r->cache.is_enabled    ? "off"
          : r->cache.is_read_only ? "read only"
          : r->cache.exists       ? "ready"
-                                 : "not there yet";
+                                 : "not created yet";
 }
 
 /* Returns the first corrupt entry, or NULL. */

@@ -106,8 +106,8 @@ static void masked_arms(ll *e, branch b, ll_op yes, ll_op no, ll_scope *scope) {
   ll_cond(e, ll_any(e, yes), inside, next);
   ll_place(e, inside);
   e->scope = scope;
-  scope->end =
-      next; /* lanes that leave from here must not skip the other arm */
+  /* Lanes that leave from here must not skip the other arm. */
+  scope->end = next;
   ll_set_mask(e, yes);
   then_arm(e, b);
   ll_br(e, next);
