@@ -82,9 +82,10 @@ static void make(cts *c, vyre_buffer *out, const void *data, uint64_t offset,
                                &c->st));
 }
 
-/* Runs every mix of host memory and device buffers: input x in bit 0, input y
- * in bit 1, output y in bits 2 and 3 (host, device, in place, new buffer),
- * output z in bit 4 (host, device). */
+/* Runs one mix of host memory and device buffers. Bits of @p mix: 0: input x is a
+ * device buffer; 1: input y is; 2-3: output y is 0 host memory, 1 a device buffer,
+ * 2 in place, 3 a new buffer; 4: output z is a device buffer. Skips "in place"
+ * without a device buffer as input. */
 static void mixture(cts *c, unsigned mix, vyre_pipeline *pipeline) {
   saxpy_data d;
   saxpy_result got;

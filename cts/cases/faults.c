@@ -7,9 +7,11 @@
 
 #include "cts/harness/dispatch_forms.h"
 
-/* Upper bound of a sweep, which normally stops at the first run without a
- * fault. */
-enum { DENSE = 256, MOST = 1000000 };
+enum {
+  DENSE = 256,   /* up to here every n is tried */
+  MOST = 1000000 /* limit of a sweep, which stops at the first run without a
+                    fault */
+};
 
 static void check_status(cts *c, const vyre_status *st, vyre_code code,
                          vyre_fault fault) {

@@ -32,9 +32,9 @@ static bool has_room(const vyre__terms *t, term id, term b) {
 
 /* --- rows of a matrix ------------------------------------------------------*/
 
-/* Proves (y + 1) * w <= b for w >= 1: y is below some h with h * w <= b. That
- * holds for the quotient by w of b or of something smaller, and for a guard
- * about a product that does not wrap. */
+/* Proves (y + 1) * w <= b for w >= 1 by finding an h with y + 1 <= h and
+ * h * w <= b. Candidates for h are a quotient c / w with c <= b, and the other
+ * factor of a product h * w that is known to be at most b and not to wrap. */
 static bool row_fits(vyre__terms *t, term y, term w, term b, int depth) {
   int tries = QUOTIENTS;
   for (term h = t->items[w].divided; h && tries > 0; tries--) {

@@ -523,7 +523,8 @@ void ll_begin_jam(ll *e);
 void ll_end_jam(ll *e);
 /* Emits instruction @p at for every row, or once if rows share it. */
 void ll_each_row(ll *e, uint32_t at, void (*make)(ll *e, uint32_t at));
-/* Discards the values that ll_leave discards, in all rows. */
+/* Does the part of ll_leave for jammed rows: discards, in every row, what was
+ * derived for @p v since ll_enter. */
 void ll_forget_rows(ll *e, vyre__val v);
 
 /* --- vector_width.c ------------------------------------------------------------------*/

@@ -67,12 +67,12 @@ typedef struct vyre__spmd_info {
   uint64_t scratch_bytes; /* maximum over all phases; 0: none needed */
 } vyre__spmd_info;
 
-/* Writes @p kernel, lowered by all passes, to @p writer: functions `phase0`,
- * `phase1`, ... of type vyre__spmd_phase. Equal kernels and options give
- * equal bytes.
+/* Writes the LLVM IR of @p kernel, which must be fully lowered, to @p writer as
+ * text: functions `phase0`, `phase1`, ... of type vyre__spmd_phase. Equal
+ * kernels and options give equal bytes.
  * Errors: VYRE_OUT_OF_MEMORY; VYRE_INVALID_ARGUMENT for an operation without
- * a translation; VYRE_UNSUPPORTED_FEATURE for live state that is too large;
- * VYRE_KIND_WRITER_REFUSED if the writer refused. */
+ * a translation, or of kind WRITER_REFUSED; VYRE_UNSUPPORTED_FEATURE for live
+ * state that is too large. */
 VYRE_NODISCARD vyre_code vyre__emit_llvm(const vyre__lir_kernel *kernel,
                                          const vyre__emit_llvm_options *options,
                                          vyre_writer writer,

@@ -207,7 +207,8 @@ static inline uint32_t run_steps(runner *r, uint32_t begin, uint32_t end) {
   return VYRE__SPMD_DONE;
 }
 
-/* Runs all steps at one width. Buffers that are hidden must be bound. */
+/* Runs all steps of the kernel, compiled at vector width number @p which. The
+ * caller must also bind the spill buffer (its `source` is VYRE_NO_INDEX). */
 static inline uint32_t run_compiled(const vyre__lir_kernel *k,
                                     const compiled *c, unsigned which,
                                     const vyre__lir_binding *buffers,

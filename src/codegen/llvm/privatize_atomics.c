@@ -15,8 +15,8 @@ enum {
   ELEMENTS = 4096,       /* assumed length of a buffer without a fixed one */
   MAX_BYTES = 48 * 1024, /* private bytes in all */
   PAD = 2 * VYRE__SPMD_MAX_WIDTH * 8, /* padding on both sides: see file.c */
-  ROUNDS = 8,       /* assumed trip count of a loop without a known one .. */
-  MAX_ROUNDS = 128, /* .. and its maximum */
+  ROUNDS = 8, /* assumed trip count if max_trips is unknown or >= MAX_ROUNDS */
+  MAX_ROUNDS = 128, /* bounds from here on are too loose to use */
   WORTH = 4,        /* operations per element that make it pay */
   TWIN_WORTH = 16,  /* the same */
   MAX_TWIN = 8192,  /* bytes */

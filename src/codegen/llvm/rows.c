@@ -61,7 +61,8 @@ static bool is_one_stretch(const ll *e, const ll_row *row) {
          is_local_x(e, inst->b);
 }
 
-/* Positions in loops are unknown, even if those of vectors are known. */
+/* Returns true if the subregion contains a loop. It is not unrolled then: indices
+ * in the loop are not constant even if the position of the vector is. */
 static bool has_loop(const ll *e, const vyre__subregion *piece) {
   for (uint32_t at = piece->begin; at < piece->end; at++) {
     if (ll_is_op(e, at, VYRE__LIR_LOOP)) return true;

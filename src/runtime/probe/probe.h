@@ -3,12 +3,13 @@
  * random operands, and compares the results with exact arithmetic.
  *
  * An operation with correct results gets the mode native. Otherwise the probe
- * compiles it in the next mode, up to soft, which needs integer arithmetic
+ * tries the next mode: corrected, then soft, which needs integer arithmetic
  * only. f64 has no other modes: soft then means that the operation must not be
  * used.
  *
  * The process remembers the results, and so does the cache directory if it is
- * enabled. A device is probed once per driver version. */
+ * enabled. A device is probed again if its driver,
+ * features or options change. */
 #ifndef VYRE_RUNTIME_PROBE_PROBE_H
 #define VYRE_RUNTIME_PROBE_PROBE_H
 
