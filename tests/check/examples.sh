@@ -21,7 +21,7 @@ commands() {
     going { line = line $0; going = sub(/\\$/, "", line); if (!going) { print line; line = "" } }'
 }
 
-silent="checked: no race, no access out of bounds, the same in 8 other orders"
+silent="checked: no race, no out-of-bounds access, the same in 8 other orders"
 for example in examples/*.vyre; do
   while read -r command; do
     output=$(eval "\"$build_dir/vyre\" ${command#vyre } --check --schedules 8" 2>&1 </dev/null)

@@ -207,11 +207,11 @@ TEST(fuel_ends_a_loop) {
   rig_close(&r);
 }
 
-/* Compiled code counts to 2^32-1; the message must not report that as the
- * limit. */
-TEST(fuel_beyond_what_code_counts_is_not_told_as_used) {
-  static const uint64_t limits[] = {0, UINT32_MAX, UINT64_C(5000000000),
-                                    UINT64_MAX};
+/* Compiled code counts to 2^32-1. A higher limit is refused if the kernel may
+ * exceed that number. */
+TEST(limits_above_what_code_counts_are_refused) {
+  static const uint64_t limits[] = {0, UINT32_MAX},
+                        above[] = {UINT64_C(5000000000), UINT64_MAX};
   rig r;
   rig_open(&r,
            "kernel k workgroup(64) over(y)\nbuffer y : read_write u32[] @0;\n"
@@ -225,6 +225,15 @@ TEST(fuel_beyond_what_code_counts_is_not_told_as_used) {
                 VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL);
     CHECK_U64(status_number(&st, "most_iterations"), UINT32_MAX);
     CHECK_HAS(st.message, "past 4294967295 iterations");
+    CHECK_HAS(st.fix, "'ref'");
+  }
+  for (size_t i = 0; i < sizeof above / sizeof above[0]; i++) {
+    vyre_status st = {0};
+    vyre_dispatch_desc desc = {.max_loop_iterations = above[i]};
+    CHECK_FAILS(run_in_place(&r, y, sizeof y, &desc, &st), st,
+                VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED);
+    CHECK_U64(status_number(&st, "max_iterations"), above[i]);
+    CHECK_U64(status_number(&st, "device_max_iterations"), UINT32_MAX);
     CHECK_HAS(st.fix, "'ref'");
   }
   rig_close(&r);
@@ -757,7 +766,7 @@ TEST_MAIN(
     TEST_ENTRY(without_memory_it_says_so_and_leaks_nothing),
     TEST_ENTRY(a_kernel_that_never_ends_ends_at_its_timeout),
     TEST_ENTRY(fuel_ends_a_loop),
-    TEST_ENTRY(fuel_beyond_what_code_counts_is_not_told_as_used),
+    TEST_ENTRY(limits_above_what_code_counts_are_refused),
     TEST_ENTRY(device_time_is_told_and_not_above_the_wall_clocks),
     TEST_ENTRY(what_the_caller_did_to_its_floats_changes_no_result),
     TEST_ENTRY(every_float_operation_is_right_as_the_table_says),
