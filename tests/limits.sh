@@ -87,5 +87,5 @@ if "$vyre" devices 2>&1 | grep -q '^vulkan: not available'; then
 fi
 with -v 100000 "$vyre" devices
 name="a driver of Vulkan that does not fit is not just said to be missing"
-if grep -q 'the process is limited to 102400000' out; then ok "$name"; else fail "$name" "$(cat out)"; fi
+if grep -q 'this process is limited to 102400000' out; then ok "$name"; else fail "$name" "$(cat out)"; fi
 finish

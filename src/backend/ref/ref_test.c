@@ -307,7 +307,7 @@ TEST(bad_bindings_are_refused) {
   outputs[0].size = 8;
   CHECK_FAILS(try_dispatch(saxpy, &good, &st), st, VYRE_INVALID_ARGUMENT,
               VYRE_KIND_BINDING_MISMATCH);
-  CHECK_HAS(st.message, "'y' must have 12 bytes, got 8");
+  CHECK_HAS(st.message, "'y' must have 12 bytes, but has 8");
   outputs[0] = (vyre_output){(char *)y + 4, 12};
   CHECK_FAILS(try_dispatch(saxpy, &good, &st), st, VYRE_INVALID_ARGUMENT,
               VYRE_KIND_BINDING_MISMATCH);
