@@ -67,9 +67,9 @@
   X(recaptures, "recording_recaptures_total", "",                              \
     "dispatches of recordings rebuilt after a slot was bound")
 
-/** Number of counters. */
-#define VYRE_X4(field, metric, labels, help) +1
-enum { VYRE_COUNTER_COUNT = 0 VYRE_COUNTER_MAP(VYRE_X4) };
+/** Positions of the counters, and their number. */
+#define VYRE_X4(field, metric, labels, help) vyre_counter_index_##field,
+enum { VYRE_COUNTER_MAP(VYRE_X4) VYRE_COUNTER_COUNT };
 #undef VYRE_X4
 
 /** Values of all counters, one field for each entry of VYRE_COUNTER_MAP. Always

@@ -104,9 +104,10 @@ static void put_header(const char *path, sink *out) {
   size_t got;
   FILE *file = fopen(path, "r");
   if (!file) return;
-  while ((got = fread(block, 1, sizeof block, file)) > 0) {
+  do {
+    got = fread(block, 1, sizeof block, file);
     sink_bytes(&text, block, got);
-  }
+  } while (got == sizeof block);
   fclose(file);
   const char *slash = strrchr(path, '/');
   char name[64];
