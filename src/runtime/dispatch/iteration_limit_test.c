@@ -466,7 +466,7 @@ TEST(a_limit_that_the_device_cannot_count_is_refused) {
       "var w = E; while (w > 0) { w--; s = s * 3 + w; }",
       "for (let a = 0u; a < E; a++) { for (let b = 0u; b < E; b++) s += b; }"};
   open_targets();
-  for (size_t i = 0; i < 2 * TARGETS; i++) {
+  for (size_t i = 0; i < (size_t)2 * TARGETS; i++) {
     const target *m = &targets[i / 2];
     if (!m->opened) continue;
     vyre_pipeline *p = compile_only(m, kernel_text(bodies[i % 2], false));
@@ -514,7 +514,7 @@ TEST(a_large_limit_is_accepted_where_it_cannot_matter) {
       "for (let a = 0u; a < E; a++) { s = s * 3 + a; }",
       "for (let a = 0u; a < 100; a++) { s = s * 3 + E; }"};
   open_targets();
-  for (size_t i = 0; i < 3 * TARGETS; i++) {
+  for (size_t i = 0; i < (size_t)3 * TARGETS; i++) {
     const target *m = &targets[i / 3];
     if (!m->opened) continue;
     vyre_pipeline *p = compile_only(m, kernel_text(bodies[i % 3], false));
