@@ -325,13 +325,13 @@ vyre_code vyre_barrier_plan_build(size_t wave_count,
                                   vyre_arena *arena, vyre_barrier_plan *out,
                                   vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_barrier_plan_build";
-  if (!out) return vyre__null_argument(st, who, "out");
+  static const char function[] = "vyre_barrier_plan_build";
+  if (!out) return vyre__null_argument(st, function, "out");
   *out = (vyre_barrier_plan){0};
-  if (!scratch) return vyre__null_argument(st, who, "scratch");
-  if (!arena) return vyre__null_argument(st, who, "arena");
+  if (!scratch) return vyre__null_argument(st, function, "scratch");
+  if (!arena) return vyre__null_argument(st, function, "arena");
   if (!dependencies && dependency_count > 0) {
-    return vyre__null_argument(st, who, "dependencies");
+    return vyre__null_argument(st, function, "dependencies");
   }
   VYRE_TRY(vyre__barrier_check_sizes(wave_count, dependencies, dependency_count,
                                      st));

@@ -231,9 +231,10 @@ vyre_code vyre_binding_plan_validate(const vyre_binding_plan *plan,
                                      const vyre_input_extent *inputs,
                                      size_t input_count, vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_binding_plan_validate";
-  if (!plan) return vyre__null_argument(st, who, "plan");
-  if (!inputs && input_count > 0) return vyre__null_argument(st, who, "inputs");
+  static const char function[] = "vyre_binding_plan_validate";
+  if (!plan) return vyre__null_argument(st, function, "plan");
+  if (!inputs && input_count > 0)
+    return vyre__null_argument(st, function, "inputs");
   if (input_count != plan->input_count) {
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM, NULL,
@@ -297,13 +298,14 @@ static vyre_code build(const vyre_program *program, bool with_inputs,
   return code;
 }
 
-static vyre_code check_arguments(const char *who, const vyre_program *program,
+static vyre_code check_arguments(const char *function,
+                                 const vyre_program *program,
                                  const vyre_arena *arena,
                                  vyre_binding_plan *out, vyre_status *st) {
-  if (!out) return vyre__null_argument(st, who, "out");
+  if (!out) return vyre__null_argument(st, function, "out");
   *out = (vyre_binding_plan){0};
-  if (!program) return vyre__null_argument(st, who, "program");
-  if (!arena) return vyre__null_argument(st, who, "arena");
+  if (!program) return vyre__null_argument(st, function, "program");
+  if (!arena) return vyre__null_argument(st, function, "arena");
   return VYRE_OK;
 }
 
@@ -320,8 +322,8 @@ vyre_code vyre_binding_plan_build_for(const vyre_program *program,
                                       size_t input_count, vyre_arena *arena,
                                       vyre_binding_plan *out, vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_binding_plan_build_for";
-  VYRE_TRY(check_arguments(who, program, arena, out, st));
+  static const char function[] = "vyre_binding_plan_build_for";
+  VYRE_TRY(check_arguments(function, program, arena, out, st));
   return build(program, true, inputs, input_count, arena, out, st);
 }
 

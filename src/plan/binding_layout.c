@@ -25,14 +25,14 @@ vyre_code vyre_binding_fingerprint_build(const vyre_binding_plan *plan,
                                          vyre_binding_fingerprint *out,
                                          vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_binding_fingerprint_build";
-  if (!out) return vyre__null_argument(st, who, "out");
+  static const char function[] = "vyre_binding_fingerprint_build";
+  if (!out) return vyre__null_argument(st, function, "out");
   *out = (vyre_binding_fingerprint){0};
-  if (!plan) return vyre__null_argument(st, who, "plan");
-  if (!arena) return vyre__null_argument(st, who, "arena");
+  if (!plan) return vyre__null_argument(st, function, "plan");
+  if (!arena) return vyre__null_argument(st, function, "arena");
   size_t count = plan->binding_count;
   vyre_binding_entry *slots = vyre__arena_array(arena, count, sizeof *slots);
-  if (!slots) return vyre__no_memory(st, who, "binding slots", count);
+  if (!slots) return vyre__no_memory(st, function, "binding slots", count);
   vyre__hasher hasher;
   vyre__hash_begin(&hasher, "vyre.binding_set.1");
   vyre__hash_u64(&hasher, count);
@@ -85,11 +85,12 @@ vyre_code vyre_layout_fingerprint_build(const vyre_layout_entry *slots,
                                         vyre_layout_fingerprint *out,
                                         vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_layout_fingerprint_build";
-  if (!out) return vyre__null_argument(st, who, "out");
+  static const char function[] = "vyre_layout_fingerprint_build";
+  if (!out) return vyre__null_argument(st, function, "out");
   *out = (vyre_layout_fingerprint){0};
-  if (!slots && slot_count > 0) return vyre__null_argument(st, who, "slots");
-  if (!arena) return vyre__null_argument(st, who, "arena");
+  if (!slots && slot_count > 0)
+    return vyre__null_argument(st, function, "slots");
+  if (!arena) return vyre__null_argument(st, function, "arena");
   vyre__arena_mark start = vyre__arena_here(arena);
   vyre_layout_entry *sorted =
       vyre__arena_array(arena, slot_count, sizeof *sorted);
@@ -97,7 +98,7 @@ vyre_code vyre_layout_fingerprint_build(const vyre_layout_entry *slots,
   vyre__sort_item *order = vyre__arena_array(arena, slot_count, sizeof *order);
   if (!sorted || !order) {
     vyre__arena_rewind(arena, start);
-    return vyre__no_memory(st, who, "layout slots", slot_count);
+    return vyre__no_memory(st, function, "layout slots", slot_count);
   }
   for (size_t i = 0; i < slot_count; i++) {
     order[i].key = (uint64_t)slots[i].group << 32 | slots[i].binding;
@@ -116,14 +117,14 @@ vyre_code vyre_layout_fingerprint_from_plan(const vyre_binding_plan *plan,
                                             vyre_layout_fingerprint *out,
                                             vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_layout_fingerprint_from_plan";
-  if (!out) return vyre__null_argument(st, who, "out");
+  static const char function[] = "vyre_layout_fingerprint_from_plan";
+  if (!out) return vyre__null_argument(st, function, "out");
   *out = (vyre_layout_fingerprint){0};
-  if (!plan) return vyre__null_argument(st, who, "plan");
-  if (!arena) return vyre__null_argument(st, who, "arena");
+  if (!plan) return vyre__null_argument(st, function, "plan");
+  if (!arena) return vyre__null_argument(st, function, "arena");
   size_t count = plan->binding_count;
   vyre_layout_entry *slots = vyre__arena_array(arena, count, sizeof *slots);
-  if (!slots) return vyre__no_memory(st, who, "layout slots", count);
+  if (!slots) return vyre__no_memory(st, function, "layout slots", count);
   size_t used = 0;
   for (size_t i = 0; i < count; i++) {
     const vyre_binding *binding = &plan->bindings[i];

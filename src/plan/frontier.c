@@ -306,18 +306,18 @@ vyre_code vyre_frontier_plan_build(const vyre_frontier_desc *desc,
                                    vyre_arena *arena, vyre_frontier_plan *out,
                                    vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_frontier_plan_build";
-  if (!out) return vyre__null_argument(st, who, "out");
+  static const char function[] = "vyre_frontier_plan_build";
+  if (!out) return vyre__null_argument(st, function, "out");
   *out = (vyre_frontier_plan){0};
-  if (!desc) return vyre__null_argument(st, who, "desc");
-  if (!scratch) return vyre__null_argument(st, who, "scratch");
-  if (!arena) return vyre__null_argument(st, who, "arena");
-  VYRE_CHECK_RESERVED(st, who, desc);
+  if (!desc) return vyre__null_argument(st, function, "desc");
+  if (!scratch) return vyre__null_argument(st, function, "scratch");
+  if (!arena) return vyre__null_argument(st, function, "arena");
+  VYRE_CHECK_RESERVED(st, function, desc);
   if (!desc->waves && desc->wave_count > 0) {
-    return vyre__null_argument(st, who, "desc->waves");
+    return vyre__null_argument(st, function, "desc->waves");
   }
   if (!desc->dependencies && desc->dependency_count > 0) {
-    return vyre__null_argument(st, who, "desc->dependencies");
+    return vyre__null_argument(st, function, "desc->dependencies");
   }
   size_t count = desc->wave_count;
   VYRE_TRY(vyre__barrier_check_sizes(count, desc->dependencies,
@@ -422,18 +422,18 @@ vyre_code vyre_frontier_intervals(const vyre_frontier_plan *plan,
                                   uint64_t alignment, vyre_arena *arena,
                                   const vyre_interval **out, vyre_status *st) {
   vyre__status_begin(st);
-  static const char who[] = "vyre_frontier_intervals";
-  if (!out) return vyre__null_argument(st, who, "out");
+  static const char function[] = "vyre_frontier_intervals";
+  if (!out) return vyre__null_argument(st, function, "out");
   *out = NULL;
-  if (!plan) return vyre__null_argument(st, who, "plan");
-  if (!desc) return vyre__null_argument(st, who, "desc");
-  if (!arena) return vyre__null_argument(st, who, "arena");
-  VYRE_CHECK_RESERVED(st, who, desc);
+  if (!plan) return vyre__null_argument(st, function, "plan");
+  if (!desc) return vyre__null_argument(st, function, "desc");
+  if (!arena) return vyre__null_argument(st, function, "arena");
+  VYRE_CHECK_RESERVED(st, function, desc);
   if (!desc->waves && desc->wave_count > 0) {
-    return vyre__null_argument(st, who, "desc->waves");
+    return vyre__null_argument(st, function, "desc->waves");
   }
   if (!desc->dependencies && desc->dependency_count > 0) {
-    return vyre__null_argument(st, who, "desc->dependencies");
+    return vyre__null_argument(st, function, "desc->dependencies");
   }
   if (!is_consistent(&plan->barriers)) return foreign_plan(st);
   if (plan->barriers.wave_count != desc->wave_count) {
@@ -451,7 +451,7 @@ vyre_code vyre_frontier_intervals(const vyre_frontier_plan *plan,
   uint32_t *last = vyre__arena_array(arena, count, sizeof *last);
   vyre_code code = intervals && group_of && last
                        ? last_uses(plan, desc, group_of, last, st)
-                       : vyre__no_memory(st, who, "intervals", count);
+                       : vyre__no_memory(st, function, "intervals", count);
   if (code == VYRE_OK) {
     code =
         write_intervals(plan, desc, alignment, group_of, last, intervals, st);

@@ -169,8 +169,9 @@ static ref_order lane_order(ref_machine *m, vyre__id id) {
 static void note_result(ref_machine *m, vyre__id id, uint32_t lane,
                         uint64_t value) {
   if (!m->node_hashes) return;
-  uint64_t who = m->group_index * m->workgroup_lanes + m->first_lane + lane;
-  m->node_hashes[id] += ref_mix(ref_mix(who) ^ value);
+  uint64_t invocation =
+      m->group_index * m->workgroup_lanes + m->first_lane + lane;
+  m->node_hashes[id] += ref_mix(ref_mix(invocation) ^ value);
 }
 
 void ref_atomic(ref_machine *m, vyre__id id, const uint64_t *index,
