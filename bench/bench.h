@@ -69,6 +69,7 @@ void bench_cpu_compile(void);
 void bench_cpu_dispatch(void);
 void bench_cpu_kernels(void);
 void bench_cpu_pool(void);
+void bench_cpu_threads(void);
 void bench_dispatch(void);
 /* Adds rows to @p suite: the cost of float modes on @p device. One row per
  * operation of the probe, and one for a kernel that uses it in another mode. */
@@ -88,6 +89,10 @@ void bench_numbers(void);
 void bench_plan(void);
 void bench_plan_frontier(void);
 void bench_plan_placement(void);
+void bench_public(void);
+void bench_public_held(void);
+void bench_public_held2(void);
+void bench_public_widths(void);
 void bench_recording(void);
 int bench_vulkan_child(const char *name); /* runs in a process of its own */
 void bench_vulkan_compile(void);

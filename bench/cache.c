@@ -35,11 +35,14 @@ static void must(vyre_code code, const vyre_status *st, const char *what) {
   if (code != VYRE_OK) bench_fail(what, st->message);
 }
 
+/* The cache stores optimised code. */
+static const vyre_compile_options optimised = {.tier = VYRE_TIER_OPTIMISED};
+
 static bool compile(const job *j, vyre_cache_result want) {
   vyre_pipeline *pipeline = NULL;
   vyre_cache_info info;
-  bool fine = vyre_pipeline_compile(j->device, j->program, NULL, &pipeline,
-                                    NULL, NULL) == VYRE_OK &&
+  bool fine = vyre_pipeline_compile(j->device, j->program, &optimised,
+                                    &pipeline, NULL, NULL) == VYRE_OK &&
               vyre_pipeline_get_cache_info(pipeline, &info) &&
               info.result == want;
   vyre_pipeline_release(pipeline);
@@ -105,7 +108,7 @@ static bool has_disk_cache(const job *j) {
   vyre_cache_info info = {0};
   job fresh;
   bool kept = open_device(j, &context, &fresh) &&
-              vyre_pipeline_compile(fresh.device, fresh.program, NULL,
+              vyre_pipeline_compile(fresh.device, fresh.program, &optimised,
                                     &pipeline, NULL, NULL) == VYRE_OK &&
               vyre_pipeline_get_cache_info(pipeline, &info) && info.is_stored;
   vyre_pipeline_release(pipeline);
@@ -125,7 +128,8 @@ static void measure(job *j, const char *kernel) {
   if (used + 2 > 16 || !mkdtemp(folder)) bench_fail("cache", "no folder");
   without.folder = "";
   with.folder = folder;
-  must(vyre_pipeline_compile(j->device, j->program, NULL, &first, NULL, &st),
+  must(vyre_pipeline_compile(j->device, j->program, &optimised, &first, NULL,
+                             &st),
        &st, kernel);
   cold = above_open(&without);
   bench_pair((bench_job){compile_warm, j}, (bench_job){0}, ROUNDS, REPEAT_WARM,

@@ -219,8 +219,14 @@ int main(int argc, char **argv) {
   /* This suite comes first: it measures loading LLVM. */
   if (is_selected(only, "cpu.compile")) bench_cpu_compile();
   if (is_selected(only, "cpu.dispatch")) bench_cpu_dispatch();
+  if (is_selected(only, "cpu.threads")) bench_cpu_threads();
   if (is_selected(only, "cpu.kernels")) bench_cpu_kernels();
   if (is_selected(only, "cpu.pool")) bench_cpu_pool();
+  if (is_selected(only, "public") || is_selected(only, "public.pocl"))
+    bench_public();
+  if (is_selected(only, "public.held")) bench_public_held();
+  if (is_selected(only, "public.held2")) bench_public_held2();
+  if (is_selected(only, "public.width")) bench_public_widths();
   if (is_selected(only, "vulkan.compile")) bench_vulkan_compile();
   if (is_selected(only, "vulkan.dispatch")) bench_vulkan_dispatch();
   if (is_selected(only, "vulkan.replay")) bench_vulkan_replay();

@@ -1,16 +1,11 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Install rules. The installed tree is relocatable: no file contains its prefix.
 
-install(TARGETS vyre EXPORT vyreTargets
-  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY include/vyre DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-  FILES_MATCHING PATTERN "*.h")
+install(TARGETS vyre EXPORT vyreTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY include/vyre DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 
-file(RELATIVE_PATH lib_from_bin
-  ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
-set_target_properties(vyre_cli PROPERTIES
-  INSTALL_RPATH "$ORIGIN/${lib_from_bin}")
-set_target_properties(vyre_cli PROPERTIES EXPORT_NAME cli)
+file(RELATIVE_PATH lib_from_bin ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+set_target_properties(vyre_cli PROPERTIES EXPORT_NAME cli INSTALL_RPATH "$ORIGIN/${lib_from_bin}")
 install(TARGETS vyre_cli EXPORT vyreTargets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 set(manual ${CMAKE_BINARY_DIR}/manual)
@@ -30,15 +25,12 @@ foreach(kind LIBDIR INCLUDEDIR) # an absolute folder is not below the prefix
   endif()
 endforeach()
 configure_file(cmake/vyre.pc.in vyre.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/vyre.pc
-  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${PROJECT_BINARY_DIR}/vyre.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/vyre)
-configure_package_config_file(cmake/vyreConfig.cmake.in vyreConfig.cmake
-  INSTALL_DESTINATION ${package_dir})
+configure_package_config_file(cmake/vyreConfig.cmake.in vyreConfig.cmake INSTALL_DESTINATION ${package_dir})
 # While the major version is 0, every minor version stands alone.
-write_basic_package_version_file(vyreConfigVersion.cmake
-  COMPATIBILITY SameMinorVersion)
+write_basic_package_version_file(vyreConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/vyreConfig.cmake
               ${PROJECT_BINARY_DIR}/vyreConfigVersion.cmake cmake/vyreEmbed.cmake
   DESTINATION ${package_dir})

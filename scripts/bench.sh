@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$1
 case ${VYRE_BENCH_SUITE:-cpu} in
-  cpu*)
+  cpu* | public*)
     scripts/deps.sh bench || echo 'bench: continues without missing peers'
     bench/cpu/peers.sh "$build" ;;
 esac

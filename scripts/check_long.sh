@@ -13,7 +13,7 @@
 #                    built code is not that of the last run
 #   WAYS="cpu"       only some of: lowered c cpu vulkan conform flow
 # conform is the whole conformance suite on cpu, at each of these widths, and on vulkan
-# under the validation layer, also as on a GPU, and with floats fixed and soft.
+# under the validation layer, also as on a GPU, and with floats corrected and soft.
 # flow is control flow (docs/how-to/build-and-test.md): all small shapes and FLOW_PROGRAMS random
 # programs, on cpu at each of these widths and on each Vulkan driver, in pieces of 1000.
 #   FLOW_PROGRAMS=100000   FLOW_SHAPES=N   only the first N shapes
@@ -53,9 +53,7 @@ one() { # way, test, turn, first seed, count
   local log=$logs/$1.$3.$4.$5 status=0
   [ ! -f "$log.good" ] || return 0
   rm -f "$log.left"
-  VYRE_LOWER_FIRST=$4 VYRE_LOWER_SEEDS=$5 VYRE_C_FIRST=$4 VYRE_C_SEEDS=$5 \
-    VYRE_CPU_FIRST=$4 VYRE_CPU_SEEDS=$5 VYRE_CPU_TURN=$3 \
-    VYRE_VK_FIRST=$4 VYRE_VK_SEEDS=$5 VYRE_VK_TURN=$3 \
+  VYRE_TEST_FIRST=$4 VYRE_TEST_COUNT=$5 VYRE_TEST_TURN=$3 \
     "$tests/$2" random_programs_do_the_same >"$log" 2>&1 || status=$?
   if [ "$status" -eq 77 ]; then # there is nothing to run them on
     echo "$5" >"$log.left"
@@ -77,14 +75,14 @@ pieces() { # of a way: turn, seed and count
     done
   done
 }
-campaigns=" $ways " campaigns=${campaigns/ conform / } campaigns=${campaigns/ flow / }
-for way in $campaigns; do
+random=" $ways " random=${random/ conform / } random=${random/ flow / }
+for way in $random; do
   pieces "$way" | sed "s/^/$way ${test_of[$way]} /"
 done | xargs -r -L 1 -P "$(nproc)" bash -c 'one "$@"' one
 
 good=0 all=0 left_out=0
 said=(/dev/null)
-for way in $campaigns; do
+for way in $random; do
   count=0 without=0
   while read -r turn seed number; do
     log=$logs/$way.$turn.$seed.$number

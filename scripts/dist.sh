@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Writes the source tarball build/vyre-VERSION.tar.gz from the files of HEAD.
+# Writes the source tarball vyre-VERSION.tar.gz from the files of HEAD:
+#   scripts/dist.sh [FOLDER]   (default: build)
 # The tarball is reproducible: the same commit gives the same bytes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,7 +14,8 @@ version=$(sed -n 's/^#define VYRE_VERSION_STRING "\(.*\)"/\1/p' include/vyre/ver
 if [ -n "$(git status --porcelain)" ]; then
   echo "note: uncommitted changes are not part of the tarball"
 fi
-mkdir -p build
+folder=${1:-build}
+mkdir -p "$folder"
 name=vyre-$version
-git archive --format=tar --prefix="$name/" HEAD | gzip -9n >"build/$name.tar.gz"
-echo "wrote build/$name.tar.gz: $(wc -c <"build/$name.tar.gz") bytes"
+git archive --format=tar --prefix="$name/" HEAD | gzip -9n >"$folder/$name.tar.gz"
+echo "wrote $folder/$name.tar.gz: $(wc -c <"$folder/$name.tar.gz") bytes"

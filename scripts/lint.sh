@@ -29,7 +29,7 @@ files=("${existing[@]}")
 
 pick() { printf '%s\n' "${files[@]}" | grep -E "$1" || true; }
 mapfile -t c_files < <(pick '\.[ch]$')
-mapfile -t library < <(pick '^(src|include)/.*\.[ch]$' | grep -vE '_(test|fuzz)\.c$|_testing\.h$' || true)
+mapfile -t library < <(pick '^(src|include)/.*\.[ch]$' | grep -vE '_(test|fuzz)\.c$|_testing\.h$|^src/testing/random_programs\.' || true)
 mapfile -t outside_base < <(printf '%s\n' "${library[@]}" | grep -v '^src/base/' || true)
 
 # Prints file:line: text where the code (not comments or strings) matches.
@@ -78,6 +78,15 @@ awk 'FNR == 1 { start = 0 }
 
 { grep -nE '\b(TODO|FIXME|XXX)\b' "${c_files[@]}" || true; } |
   { grep -vE '(TODO|FIXME)\(#[0-9]+\)' || true; } | complain "a TODO carries its issue: TODO(#12)"
+
+# Code and tables are not paragraphs; each item of a list is one.
+pick '\.md$' | xargs -r awk 'FNR == 1 { code = length_now = 0 }
+  /^ *```/ { code = !code; length_now = 0; next }
+  code || /^[|#]/ || /^ *$/ { length_now = 0; next }
+  /^ *([-*]|[0-9]+\.) / { length_now = 0 }
+  { length_now += length($0) + 1
+    if (length_now > 600) { print FILENAME ":" FNR ": " length_now " characters"; length_now = 0 } }' |
+  complain "a paragraph has at most 600 characters: six lines of 100 columns"
 
 pick '(\.(c|h|sh|cmake)|CMakeLists\.txt|Makefile|^\.ci/run)$' | while read -r file; do
   if ! head -n 2 "$file" | grep -q 'SPDX-License-Identifier: MIT OR Apache-2.0'; then

@@ -19,8 +19,8 @@ checked=()
 for file in "${files[@]}"; do
   [ -f "$file" ] || continue
   case $file in
-    CHANGELOG.md | tests/corpus/* | scripts/lint_english.sh | LICENSE*) ;;
-    *.c | *.h | *.def | *.md | *.vyre | *.sh | *.cmake | *CMakeLists.txt | Makefile | .ci/run) checked+=("$file") ;;
+    tests/corpus/* | scripts/lint_english.sh | LICENSE*) ;;
+    *.c | *.h | *.def | *.md | *.vyre | *.cl | *.sh | *.py | *.cases | *.in | *.cmake | *CMakeLists.txt | Makefile | .ci/run) checked+=("$file") ;;
   esac
 done
 if [ ${#checked[@]} -eq 0 ]; then exit 0; fi
@@ -30,20 +30,20 @@ use strict;
 use warnings;
 my @rules = (
   [headless => qr{^\s*(?:/\*\*?|\*|//|\#)\s*(?:What|Who|Whoever|Whether|Where|Which|How)\b(?![^.]*\?)}],
-  [none => qr{\b(?:is|are|was) none\b(?! of)|\bwhich is none\b}],
-  ['not-after' => qr{\b(?:knows?|has|have|had) not\b(?! been| yet)}],
-  [lets => qr{\blets? (?:there|be|it be|go of|\w+ (?:fail|be))\b}],
-  [people => qr{\b(?:who|whoever|whom|whose turn|nobody|somebody|anybody|everybody|people)\b}],
-  [told => qr{\b(?:is|are|was|be|been) told\b|\btells? (?:of|how|what|whether)\b}],
-  [mend => qr{\bmend(?:s|ed|ing)?\b}],
-  [brought => qr{\bbrought\b|\bof (?:the )?(?:caller|host|device)'s own\b}],
-  [archaic => qr{\b(?:anew|likewise|wholly|beside|thereof|meanwhile|ere)\b}],
-  ['inside-of' => qr{\b(?:in|out)side of\b}],
-  ['one-a' => qr{\bone an? (?:invocation|binding|buffer|element|phase|item|input|output|instruction|interval|lane)\b}],
-  [over => qr{\b(?:is|are) over\b|\bis (?:not )?there\b|\bthere (?:is|are) no such\b}],
-  ['as-it-is' => qr{\bas (?:it|they|what) (?:is|are|was|were)\b}],
-  ['is-no' => qr{\b(?:is|are) no (?!longer|more than|less than|op\b)[a-z]+}],
-  [chains => qr{(?:\bthat\b[^.;]*){3,}}],
+  [none => qr{\b(?:is|are|was) none\b(?! of)|\bwhich is none\b}i],
+  ['not-after' => qr{\b(?:knows?|has|have|had) not\b(?! been| yet)}i],
+  [lets => qr{\blets? (?:there|be|it be|go of|\w+ (?:fail|be))\b}i],
+  [people => qr{\b(?:who|whoever|whom|whose turn|nobody|somebody|anybody|everybody|people)\b}i],
+  [told => qr{\b(?:is|are|was|be|been) told\b|\btells? (?:of|how|what|whether)\b}i],
+  [mend => qr{\bmend(?:s|ed|ing)?\b}i],
+  [brought => qr{\bbrought\b|\bof (?:the )?(?:caller|host|device)'s own\b}i],
+  [archaic => qr{\b(?:anew|likewise|wholly|beside|thereof|meanwhile|ere)\b}i],
+  ['inside-of' => qr{\b(?:in|out)side of\b}i],
+  ['one-a' => qr{\bone an? (?:invocation|binding|buffer|element|phase|item|input|output|instruction|interval|lane)\b}i],
+  [over => qr{\b(?:is|are) over\b|\bis (?:not )?there\b|\bthere (?:is|are) no such\b}i],
+  ['as-it-is' => qr{\bas (?:it|they|what) (?:is|are|was|were)\b}i],
+  ['is-no' => qr{\b(?:is|are) no (?!longer|more than|less than|op\b)[a-z]+}i],
+  [chains => qr{(?:\bthat\b[^.;]*){3,}}i],
 );
 for my $file (@ARGV) {
   open my $in, '<', $file or die "$file: $!";
@@ -61,7 +61,7 @@ for my $file (@ARGV) {
   } elsif ($file =~ /\.md$/) { # code is not prose
     $text =~ s{^(```.*?^```)}{my $c = $1; $c =~ s/[^\n]/ /g; $c}gmse;
     $text =~ s{(`[^`\n]*`)}{' ' x length $1}ge;
-  } elsif ($file =~ /\.vyre$/) {
+  } elsif ($file =~ /\.(?:vyre|cl)$/) {
     $text =~ s{^((?:(?!//).)*)}{' ' x length $1}gme;
   } else { # scripts: comments only
     $text =~ s{^(?!\s*#)(.*)$}{' ' x length $1}gme;

@@ -21,12 +21,14 @@ export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1:suppressions=$PWD/tests/tsan
 costs=$directory/Testing/Temporary/CTestCostData.txt
 if [ ! -f "$costs" ]; then
   mkdir -p "${costs%/*}"
-  { printf '%s 1 %s\n' cts.conform 99 cts.vulkan 98 unit.cpu_random_programs 80 cts.vulkan_swiftshader 60 flow.programs 60 flow.shapes 55 unit.vulkan_random_programs 40 unit.cpu 39 unit.cpu_large_kernels 38 \
-    unit.llvm 38 unit.vulkan_fault 37 cli.plan 36 unit.vulkan_memory 35 unit.vulkan 34 unit.vulkan_uniform 33 \
-    unit.lower 20 unit.vulkan_random_programs_swiftshader 20 unit.placement 19 unit.printed 18 unit.runner 17 unit.spirv_run 16 unit.driver_bugs 16 cli.embed 15 \
-    unit.c_safety 14 check.examples 14 unit.c 13 unit.fence 12 unit.probe 11 unit.fuel 9 repo.contract 9 \
-    cli.progress 8 unit.lane_shape_run 8 unit.scalar 8 repo.headers 7 repo.docs 7 unit.rows 7 unit.vulkan_recording 6 \
-    unit.ranges_random 5 unit.cpu_batch 5 unit.atomic 5 unit.spirv 5 unit.progress 5 unit.generate 4
+  { printf '%s 1 %s\n' cts.conform 98 cts.vulkan 86 flow.programs 83 unit.vulkan_recording 65 cts.vulkan_swiftshader 64 \
+    flow.shapes 57 cli.plan 51 unit.cpu_random_programs 39 unit.changing_memory 36 unit.vulkan 35 unit.vulkan_random_programs 34 \
+    repo.scripts 31 cli.progress 31 unit.spirv_run 29 unit.vulkan_fault 27 unit.cpu_large_kernels 25 unit.vulkan_grid_split 24 \
+    unit.lower 22 unit.vulkan_memory 22 unit.iteration_limit 21 unit.runner 18 unit.llvm 17 unit.status 17 unit.placement 16 \
+    check.examples 15 unit.printed 15 unit.c_safety 15 unit.vulkan_random_programs_swiftshader 14 unit.c_changing 14 cli.embed 13 \
+    cli.images 12 unit.fence 12 unit.atomic 12 unit.driver_bugs 11 unit.uniform 11 unit.vulkan_changing 10 unit.c 10 unit.cpu 10 \
+    unit.probe 10 repo.dist 9 cli.messages 8 repo.docs 8 unit.fuel 7 repo.contract 7 unit.vulkan_uniform 7 repo.demo 6 unit.rows 6 \
+    unit.lane_shape_run 6 unit.scalar 6 repo.headers 6 unit.generate 6 unit.spirv 6 cli.width 5 unit.pool 5 unit.progress 5 unit.cpu_batch 5
   echo ---; } >"$costs"
 fi
 
@@ -57,8 +59,10 @@ follow() {
   progress_clear
 }
 tests=$(ctest --test-dir "$directory" -N | sed -n 's/^Total Tests: //p')
-echo "running ${tests:=0} tests of $directory, two at a time (log: $log) ..."
-ctest --test-dir "$directory" -j2 -V --no-tests=error 2>&1 </dev/null | tee "$log" | follow "$tests" || true
+# One more than there are processors, because some tests mostly wait.
+jobs=$(($(nproc) + 1))
+echo "running ${tests:=0} tests of $directory, $jobs at a time (log: $log) ..."
+ctest --test-dir "$directory" -j"$jobs" -V --no-tests=error 2>&1 </dev/null | tee "$log" | follow "$tests" || true
 
 # Lines of test 7 start with "7: ". A test that failed as a whole, but not in
 # one of its cases (it crashed, hung, leaked or never said), counts as one

@@ -3,7 +3,7 @@
 # Verifies the numbers of printed C:  scripts/verify.sh math|ops [OPTION...]
 #   math: exp .. cbrt over all 2^32 arguments, pow, atan2, hypot over 2^30 pairs,
 #         printed as f64, f64-nofma and u32, against the true values (MPFR)
-#   ops:  operations and casts, printed as native, fixed and soft, against the host
+#   ops:  operations and casts, printed as native, corrected and soft, against the host
 # Both also against the device ref. What is done is a line in tests/verify/log.txt
 # (tests/verify/log.h says what stands there), and is not done again until the C
 # that is printed for it changes. It may be stopped and started at any time.

@@ -108,7 +108,7 @@ cat >"$faults/source/tests/control_flow/planted_faults.txt" <<'T'
 +tell "LLVM refuses the code"
 @ slow program
 -true # here
-+tell "the dispatch failed: kernel 'k' ran longer than 20 s: 0 of 1 iterations were over"
++tell "the dispatch failed: kernel 'k' ran longer than 20 s: 0 of 1 launches were complete"
 @ failing program
 -true # here
 +tell "the dispatch failed: no memory"

@@ -11,7 +11,7 @@ source_dir=$1 build_dir=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Threads go with the widths, so that both are spread. The campaign of random
+# Threads go with the widths, so that both are spread. The test of random
 # programs has a test of its own; here they go through all forms of dispatch.
 areas=() pairs=(1:2 4:1 8:7 16:2)
 cpu() { # name, width:threads, more arguments
@@ -27,7 +27,7 @@ if sanitized; then
   [ "${#areas[@]}" -ge 15 ] || fail "there are areas" "${areas[*]}"
   if sanitized thread; then
     # Single operations use no threads, so TSan has nothing to find in them.
-    areas=(forms residents atomics barriers options fences threads faults recordings cache)
+    areas=(forms buffers atomics barriers options fences threads faults recordings cache)
     for area in "${areas[@]}"; do
       suite "ref conforms in $area" "$build_dir/vyre" conform --backend ref --filter "$area."
     done
@@ -57,8 +57,8 @@ suite "null does what its list says" "$build_dir/vyre" conform --backend null --
 # It shares its driver with the others: its own code is what a sanitizer has to see.
 part=(--programs 50)
 [ "${#areas[@]}" -eq 0 ] || part=(--filter forms.)
-suite "the backend of the guide conforms" "$build_dir/vyre_worked" conform --backend worked \
-  "${part[@]}" --expectations "$source_dir/tests/worked/expectations.txt"
+suite "the backend of the guide conforms" "$build_dir/vyre_example" conform --backend example \
+  "${part[@]}" --expectations "$source_dir/tests/example_backend/expectations.txt"
 
 # A line too few and a line too many turn it red.
 list() { "$build_dir/vyre" conform --backend null --list | sed -n 's/  fails: /  fails  /p'; }
@@ -74,13 +74,13 @@ red() { # name, filter, list, what it must say
   fi
 }
 suite "null, by a list with a line for each case" "$build_dir/vyre" conform --backend null \
-  --filter residents. --expectations "$work/all"
+  --filter buffers. --expectations "$work/all"
 grep -v '^memory.large ' "$work/all" >"$work/fewer"
 red "an entry that is missing is a failure" memory. "$work/fewer" "FAILED memory.large"
 { cat "$work/all" && echo 'errors.handles  fails  by mistake'; } >"$work/more"
 red "an entry that is too many is a failure" errors.handles "$work/more" "and it passed: take it off"
-{ cat "$work/all" && echo 'errors.nobody  fails  by mistake'; } >"$work/unknown"
-red "an entry for nobody is a failure" errors.handles "$work/unknown" "does not exist"
+{ cat "$work/all" && echo 'errors.unknown  fails  by mistake'; } >"$work/unknown"
+red "an entry for an unknown case is a failure" errors.handles "$work/unknown" "does not exist"
 
 # The code in the guide is code that is built and runs here.
 guide=$(awk '/^```c$/ { inside = 1; n++; next } /^```$/ { inside = 0; next }
@@ -91,6 +91,6 @@ for block in $(cut -f1 <<<"$guide" | sort -un); do
   code=$(awk -F'\t' -v n="$block" '$1 == n { print $2 }' <<<"$guide" | tr -s ' \t\n' ' ' | sed 's/^ //; s/ $//')
   case $files in *"$code"*) ;; *) missing+="block $block: $code"$'\n' ;; esac
 done
-expect_nothing "the code of the guide is that of null and worked" "$missing"
+expect_nothing "the code of the guide is that of null and example" "$missing"
 [ -n "$guide" ] || fail "the guide has code"
 finish

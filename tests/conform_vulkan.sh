@@ -64,7 +64,7 @@ if [ -n "$all" ]; then # all of it, in every way (make check-long)
   on "" "" --programs 60
   on ", as on a GPU" vulkan.staging=1
   on ", as on a GPU without timelines" vulkan.staging=1,vulkan.force_fences=1
-  on ", floats fixed" vulkan.float_mode=1
+  on ", floats corrected" vulkan.float_mode=1
   on ", floats soft" vulkan.float_mode=2
 elif [ "$driver" = swiftshader ]; then
   # This driver needs other lowerings than lavapipe. The interplay of memory and threads is
@@ -76,10 +76,10 @@ elif [ "$driver" = swiftshader ]; then
   fi
 elif sanitized; then
   # Areas in which memory and threads of driver, library and test interact.
-  for area in forms residents recordings threads; do on " in $area" "" --filter "$area."; done
+  for area in forms buffers recordings threads; do on " in $area" "" --filter "$area."; done
 else
   on "" ""
-  for area in forms residents recordings; do on ", as on a GPU, in $area" vulkan.staging=1 --filter "$area."; done
+  for area in forms buffers recordings; do on ", as on a GPU, in $area" vulkan.staging=1 --filter "$area."; done
   # Every operation on floats by integers alone. (Random programs have the form between.)
   on ", f32 soft" vulkan.float_mode=2 --filter f32
 fi

@@ -11,6 +11,7 @@
 #  - docs/vyre.1 is what the build makes
 #  - relative links lead to files, and their anchors to headings
 #  - docs/reference/errors.md lists the codes and kinds of vyre/status.h, all of them
+#  - docs/reference/messages.md is what scripts/list_messages.sh prints
 set -uo pipefail
 source_dir=$1 build_dir=$2
 . "$source_dir/tests/support/cases.sh"
@@ -191,6 +192,8 @@ if "$cc" -I "$source_dir/include" "$work/errors.c" -o "$work/errors" 2>"$work/lo
 else
   fail "docs/reference/errors.md lists every code and kind" "$(cat "$work/log")"
 fi
+expect_same "docs/reference/messages.md is what scripts/list_messages.sh prints" \
+  "$(cat "$source_dir/docs/reference/messages.md")" "$("$source_dir/scripts/list_messages.sh")"
 expect_same "docs/vyre.1 is what the build makes" \
   "$(cat "$source_dir/docs/vyre.1")" "$(cat "$build_dir/manual/vyre.1")"
 finish

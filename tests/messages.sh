@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Commands that messages, comments and documents name exist, and so do their flags; so
-# do targets of make.
+# do targets of make. Messages of the library are not written twice.
 #   messages.sh SOURCE BUILD
 set -uo pipefail
 source_dir=$1 build_dir=$2
@@ -34,7 +34,7 @@ commands=$("$vyre" --help | sed -n 's/^  \([a-z]*\) .*/\1/p')
 exists() {
   grep -qx "$1" <<<"$commands" || [ "$1" = help ] || return 1
   case $1 in
-    cache | plan) [ -z "${2-}" ] || "$vyre" "$1" --help | grep -qE "^  $2 " ;;
+    cache | plan | route) [ -z "${2-}" ] || "$vyre" "$1" --help | grep -qE "^  $2 " ;;
   esac
 }
 
@@ -50,7 +50,7 @@ while IFS= read -r line; do
     case $word in [a-z]*) case $word in *.vyre) ;; *) plain+=("$word") ;; esac ;; esac
   done
   # prose about the command itself: 'vyre run has it'
-  case ${plain[0]} in cache | plan) ;; *) plain=("${plain[0]}") ;; esac
+  case ${plain[0]} in cache | plan | route) ;; *) plain=("${plain[0]}") ;; esac
   if ! exists "${plain[@]}"; then
     wrong+="$file: vyre ${plain[*]}"$'\n'
     continue
@@ -71,4 +71,5 @@ while read -r target; do
   grep -qE "^([a-z -]+ )?$target( [a-z -]+)?:" Makefile || wrong+="make $target"$'\n'
 done < <(files '.*\.(c|h|md|sh)|\./Makefile' | xargs grep -ohE '`make [a-z-]+' | sed 's/^`make //' | sort -u)
 expect_nothing "every target of make that is named exists" "$wrong"
+expect_nothing "no message is written twice" "$(scripts/list_messages.sh --duplicates)"
 finish

@@ -105,7 +105,8 @@ static void await_full(vyre_pipeline *pipeline) {
  * the background. */
 static double time_to_ready(const place *p, const char *file, bool is_baseline,
                             vyre_cache_result *made) {
-  const vyre_compile_options options = {.is_baseline = is_baseline};
+  const vyre_compile_options options = {
+      .tier = is_baseline ? VYRE_TIER_AUTO : VYRE_TIER_OPTIMISED};
   vyre_status st = {0};
   vyre_module *module;
   vyre_pipeline *pipeline;
@@ -149,6 +150,7 @@ static void first_compile(const child_job *job, double *figures) {
 /* Returns the nanoseconds until all kernels are ready on a device that has none
  * of them, compiled one after the other or all at once. */
 static double time_to_all_ready(const char *device, bool at_once) {
+  const vyre_compile_options options = {.tier = VYRE_TIER_OPTIMISED};
   place p;
   vyre_status st = {0};
   vyre_module *modules[CPU_KERNELS];
@@ -166,8 +168,8 @@ static double time_to_all_ready(const char *device, bool at_once) {
   for (int k = 0; k < CPU_KERNELS; k++) {
     vyre_program *kernel = vyre_module_kernel(modules[k], 0);
     vyre_code code = at_once ? vyre_pipeline_compile_async(
-                                   p.device, kernel, NULL, &fences[k], &st)
-                             : vyre_pipeline_compile(p.device, kernel, NULL,
+                                   p.device, kernel, &options, &fences[k], &st)
+                             : vyre_pipeline_compile(p.device, kernel, &options,
                                                      &pipelines[k], NULL, &st);
     must(code, &st, cpu_shapes[k].file);
   }

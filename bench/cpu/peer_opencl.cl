@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The kernels of the suite in OpenCL C. Lengths are arguments, as there is no len().
+// The kernels of the suite in OpenCL C. OpenCL C has no len(), so lengths are arguments.
 
 kernel void saxpy(global const float *x, global float *y, float a, uint n) {
   uint i = get_global_id(0);

@@ -29,6 +29,10 @@ int cpu_rounds(cpu_entry *entries, int count, int rounds);
 bool cpu_is_alone(void);
 double cpu_now_ns(void); /* of the selected clock */
 
+/* Selects processor time for a part of a run that uses one thread, or the wall
+ * clock again. */
+void cpu_use_processor_time(bool is_used);
+
 /* Returns $VYRE_BENCH_ROUNDS, or @p usual. */
 int cpu_round_count(int usual);
 

@@ -80,6 +80,7 @@ cpu_vyre *cpu_vyre_open(const char *device, bool is_alone, uint8_t ulp_budget,
       .cache_directory = "", .trace_file = "", .faults = ""};
   must(vyre_context_create(&options, &v->context, st), st, "context");
   v->options.ulp_budget = ulp_budget;
+  v->options.tier = VYRE_TIER_OPTIMISED;
   vyre_code code = is_alone
                        ? open_alone(v, device, st)
                        : vyre_device_open(v->context, device, &v->device, st);

@@ -72,7 +72,9 @@ static void from_disk(cts *c) {
     cts_job *job = cts_memory(c, sizeof *job);
     enter(c, path, &p);
     cts_job_make(c, 0, false, job);
-    CTS_OK(c, vyre_pipeline_compile(c->device, job->run.program, NULL,
+    /* Baseline code is not stored. */
+    const vyre_compile_options optimised = {.tier = VYRE_TIER_OPTIMISED};
+    CTS_OK(c, vyre_pipeline_compile(c->device, job->run.program, &optimised,
                                     &pipeline, NULL, &c->st));
     CTS_CHECK(c, vyre_pipeline_get_cache_info(pipeline, &info));
     CTS_CHECK(c, info.is_stored == (is_kept && turn == 0));
@@ -252,7 +254,8 @@ static void by_processes(cts *c) {
   enter(c, path, &p);
   vyre_program *program = cts_program(c, seven);
   for (unsigned i = 0; i < SIZES; i++) {
-    vyre_compile_options size = {.workgroup = {1 + i}};
+    vyre_compile_options size = {.workgroup = {1 + i},
+                                 .tier = VYRE_TIER_OPTIMISED};
     vyre_pipeline *pipeline;
     CTS_OK(c, vyre_pipeline_compile(c->device, program, &size, &pipeline, NULL,
                                     &c->st));

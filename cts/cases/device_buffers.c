@@ -36,13 +36,13 @@ static void transfers(cts *c) {
   CTS_SAME(c, "many, the second", second + 1, in + 1, SIZE - 1);
   vyre_counters counters;
   vyre_counters_read(c->device, &counters);
-  CTS_U64(c, counters.live_residents, 2);
-  CTS_U64(c, counters.live_resident_bytes, UINT64_C(2) * SIZE);
+  CTS_U64(c, counters.live_device_buffers, 2);
+  CTS_U64(c, counters.live_device_buffer_bytes, UINT64_C(2) * SIZE);
   CTS_OK(c, vyre_buffer_destroy(c->device, a, &c->st));
   CTS_OK(c, vyre_buffer_destroy(c->device, b, &c->st));
   vyre_counters_read(c->device, &counters);
-  CTS_U64(c, counters.live_residents, 0);
-  CTS_U64(c, counters.live_resident_bytes, 0);
+  CTS_U64(c, counters.live_device_buffers, 0);
+  CTS_U64(c, counters.live_device_buffer_bytes, 0);
   CTS_LAUNCHED(c, 0);
 }
 
@@ -135,7 +135,13 @@ static void mixture(cts *c, unsigned mix, vyre_pipeline *pipeline) {
     }
   }
   CTS_SAME(c, "a mixture", &got, &want, sizeof want);
-  if (where != 2 && mix & 2) { /* the input is unchanged */
+  if (where == 0 && mix & 2) { /* updated in place, and read back */
+    uint32_t state[SAXPY_COUNT];
+    CTS_OK(c,
+           vyre_buffer_download(c->device, y, 0, state, SAXPY_BYTES, &c->st));
+    CTS_SAME(c, "the resident input_output", state, want.y, SAXPY_BYTES);
+  }
+  if (where & 1 && mix & 2) { /* the input is unchanged */
     uint32_t still[SAXPY_COUNT];
     CTS_OK(c,
            vyre_buffer_download(c->device, y, 0, still, SAXPY_BYTES, &c->st));
@@ -265,4 +271,4 @@ static const cts_entry entries[] = {
     {"many", many},
 };
 
-CTS_LIST(residents, "device buffers");
+CTS_LIST(buffers, "device buffers");

@@ -98,7 +98,7 @@ static void offset_outside(call *b) {
 static void odd_offset(call *b) {
   b->d.in[0] = (vyre_input){.buffer = b->good, .offset = 2, .size = 8};
 }
-static void small_resident_output(call *b) {
+static void small_device_output(call *b) {
   b->d.out[1] = vyre_output_buffer(b->small);
 }
 static void outputs_overlap(call *b) {
@@ -112,7 +112,7 @@ static void output_near_its_input(call *b) {
   b->d.in[1].data = b->shared;
   b->d.out[0].data = b->shared + 1;
 }
-static void resident_overlap(call *b) {
+static void device_buffer_overlap(call *b) {
   b->d.in[0] =
       (vyre_input){.buffer = b->good, .offset = 0, .size = SAXPY_BYTES};
   b->d.out[1] = (vyre_output){.buffer = b->good, .offset = 16};
@@ -196,19 +196,19 @@ static const struct {
      "'y'"},
     {"input_twice", two_inputs, MISMATCH, {NULL}, "'x'"},
     {"output_twice", two_places, MISMATCH, {NULL}, "'z'"},
-    {"output_three_times", three_places, MISMATCH, {NULL}, "3"},
+    {"output_three_times", three_places, MISMATCH, {NULL}, "host_buffer"},
     {"output_nowhere", no_place, MISMATCH, {NULL}, "'z'"},
     {"freed_input",
      freed_input,
      VYRE_INVALID_ARGUMENT,
      VYRE_KIND_STALE_HANDLE,
-     {"resident"},
+     {"device_buffer"},
      ""},
     {"freed_output",
      freed_output,
      VYRE_INVALID_ARGUMENT,
      VYRE_KIND_STALE_HANDLE,
-     {"resident"},
+     {"device_buffer"},
      ""},
     {"foreign_input",
      foreign_input,
@@ -226,7 +226,7 @@ static const struct {
      made_up_handle,
      VYRE_INVALID_ARGUMENT,
      VYRE_KIND_STALE_HANDLE,
-     {"resident"},
+     {"device_buffer"},
      ""},
     {"range_outside",
      range_outside,
@@ -238,16 +238,16 @@ static const struct {
      MISMATCH,
      {"offset", "buffer_bytes"},
      "'x'"},
-    {"odd_offset", odd_offset, MISMATCH, {"offset", "buffer_bytes"}, "'x'"},
-    {"small_resident_output",
-     small_resident_output,
+    {"odd_offset", odd_offset, MISMATCH, {"offset", "alignment"}, "'x'"},
+    {"small_device_output",
+     small_device_output,
      MISMATCH,
      {"expected_bytes", "received_bytes"},
      "'z'"},
     {"outputs_overlap", outputs_overlap, MISMATCH, {NULL}, "'y'"},
     {"output_on_an_input", output_on_input, MISMATCH, {NULL}, "'x'"},
     {"output_near_its_input", output_near_its_input, MISMATCH, {NULL}, "'y'"},
-    {"resident_overlap", resident_overlap, MISMATCH, {NULL}, "'x'"},
+    {"device_buffer_overlap", device_buffer_overlap, MISMATCH, {NULL}, "'x'"},
     {"one_slot_twice",
      one_slot_twice,
      MISMATCH,
@@ -385,34 +385,25 @@ SINGLE(resident)
 TIMED(resident_timed)
 SINGLE(resident_into)
 
-/* Replaces the outputs by new device buffers. */
-static vyre_code by_resident_outputs(cts *c, call *b) {
+/* Leaves the outputs in device buffers. */
+static vyre_code by_to_buffers(cts *c, call *b) {
   const vyre_dispatch_desc *d = &b->d.desc;
-  vyre_buffer handles[4] = {{1, 1}, {1, 1}, {1, 1}, {1, 1}};
-  vyre_output out[4];
-  memcpy(out, b->d.out, sizeof b->d.out);
-  vyre_code code = vyre_dispatch_resident_outputs(
-      b->pipeline, d->inputs, d->input_count, d->outputs ? out : NULL, handles,
-      d->output_count, d, &c->st);
-  for (size_t i = 0; d->outputs && i < d->output_count && i < 4; i++) {
-    CTS_CHECK(c, handles[i].owner == 0 && handles[i].id == 0);
+  vyre_buffer buffers[2] = {{1, 1}, {1, 1}};
+  const vyre_input resources[] = {b->d.in[0], b->d.in[1], {0}, b->d.in[2]};
+  vyre_code code = vyre_dispatch_to_buffers(b->pipeline, resources, 4, buffers,
+                                            2, d, &c->st);
+  for (size_t i = 0; i < 2; i++) {
+    CTS_CHECK(c, buffers[i].owner == 0 && buffers[i].id == 0);
   }
   return code;
 }
 
-/* Adds a fourth input, because a row has four and saxpy has three. */
 static vyre_code by_rows(cts *c, call *b) {
-  char text[sizeof saxpy_text + 64];
-  const char *body = strstr(saxpy_text, "{\n");
-  vyre_buffer_row row;
+  const vyre_buffer_row row = {{b->d.in[0], b->d.in[1], {0}, b->d.in[2]}};
   vyre_dispatch_desc items[1];
-  (void)snprintf(text, sizeof text, "%.*sbuffer w : read u32[] @4;\n%s",
-                 (int)(body - saxpy_text), saxpy_text, body);
-  memcpy(row.resources, b->d.in, sizeof b->d.in);
-  row.resources[3] = vyre_input_bytes(b->d.x, SAXPY_BYTES);
-  return vyre_dispatch_resident_rows_into(
-      cts_kernel(c, text), &row, 1, b->d.desc.outputs, b->d.desc.output_count,
-      &b->d.desc, items, &c->st);
+  return vyre_dispatch_rows_into(b->pipeline, &row, 1, b->d.desc.outputs,
+                                 b->d.desc.output_count, &b->d.desc, items,
+                                 &c->st);
 }
 
 /* Records the same bindings with fixed slots. */
@@ -492,10 +483,10 @@ static const struct {
     {"resident", by_resident, 0, false},
     {"resident_timed", by_resident_timed, 0, false},
     {"resident_into", by_resident_into, 0, false},
-    {"resident_outputs", by_resident_outputs, OUTPUT, false},
+    {"to_buffers", by_to_buffers, COUNT | OUTPUT, false},
     {"resident_batched", by_resident_batched, 0, false},
     {"resident_batched_into", by_resident_batched_into, 0, false},
-    {"resident_rows_into", by_rows, COUNT, false},
+    {"rows_into", by_rows, COUNT | OUTPUT, false},
     {"recording", by_recording, EXTRAS, true},
 };
 
@@ -636,14 +627,14 @@ static void unknown_device(cts *c) {
 
 static void large_workgroup(cts *c) {
   vyre_pipeline *pipeline;
-  uint32_t most = c->caps->max_workgroup_invocations;
-  vyre_compile_options options = {.workgroup = {most, 2}};
+  uint32_t max = c->caps->max_workgroup_invocations;
+  vyre_compile_options options = {.workgroup = {max, 2}};
   uint64_t value = 0;
   vyre_code code = vyre_pipeline_compile(c->device, cts_program(c, saxpy_text),
                                          &options, &pipeline, NULL, &c->st);
   CTS_CHECK(c, !pipeline);
   CTS_CHECK(c, vyre_status_number_get(&c->st, "max_invocations", &value));
-  CTS_U64(c, value, most);
+  CTS_U64(c, value, max);
   CTS_FAILS(c, code, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
   CTS_LAUNCHED(c, 0);
 }

@@ -8,8 +8,8 @@
 #include "cts/harness/dispatch_forms.h"
 
 enum {
-  DENSE = 256,   /* up to here every n is tried */
-  MOST = 1000000 /* limit of a sweep, which stops at the first run without a
+  DENSE = 256,       /* up to here every n is tried */
+  MAX_RUNS = 1000000 /* limit of a sweep, which stops at the first run without a
                     fault */
 };
 
@@ -61,7 +61,7 @@ static void check_lost(cts *c, cts_job *job, const cts_form *form) {
 static unsigned sweep(cts *c, cts_job *job, const cts_form *form,
                       vyre_fault fault) {
   unsigned hits = 0;
-  for (unsigned n = 1; n < MOST; n += n < DENSE ? 1 : n / 8, hits++) {
+  for (unsigned n = 1; n < MAX_RUNS; n += n < DENSE ? 1 : n / 8, hits++) {
     char text[64];
     vyre_status st = {0};
     (void)snprintf(text, sizeof text, "%s:%u", vyre_fault_name(fault), n);
@@ -86,7 +86,7 @@ static unsigned sweep(cts *c, cts_job *job, const cts_form *form,
     cts_job_check(c, job, "a result after a failure");
   }
   cts_fail(c, __FILE__, __LINE__, "fault '%s' has no end: it was met at %d",
-           vyre_fault_name(fault), MOST);
+           vyre_fault_name(fault), MAX_RUNS);
 }
 
 /* --- Area

@@ -159,7 +159,7 @@ static void slots(cts *c) {
     memset(z.data, 0xff, SAXPY_SUMS);
   }
   launched(c, &r, 3);
-  CTS_U64(c, stats.slots, 6);
+  CTS_U64(c, stats.filled, 6);
   CTS_U64(c, stats.reused, 4);
   CTS_U64(c, stats.appended, 2);
   vyre_host_buffer_deinit(&y);
@@ -226,6 +226,109 @@ static void batch_fence(cts *c) {
   launched(c, &r, ITEMS);
   memcpy(b->d, kept, sizeof b->d);
   check_batch(c, b, "a batch with a fence");
+}
+
+/* Doubles x into y, which starts with zeros: a batch of such dispatches can be
+ * one submission. */
+static const char double_text[] =
+    "kernel twice workgroup(8) over(y)\n"
+    "buffer x : read u32[] @0;\n"
+    "buffer y : write u32[] @1 output;\n"
+    "{ let i = global_id.x; if (i < len(y)) y[i] = 2 * x[i]; }\n";
+
+enum { DOUBLES = 3, DOUBLE_WORDS = 9 };
+
+typedef struct doubles {
+  uint32_t x[DOUBLES][DOUBLE_WORDS], y[DOUBLES][DOUBLE_WORDS];
+  vyre_input in[DOUBLES];
+  vyre_output out[DOUBLES];
+  vyre_dispatch_desc items[DOUBLES];
+} doubles;
+
+static void make_doubles(doubles *d) {
+  memset(d, 0, sizeof *d);
+  for (int i = 0; i < DOUBLES; i++) {
+    d->in[i] = vyre_input_bytes(d->x[i], sizeof d->x[i]);
+    d->out[i] = vyre_output_bytes(d->y[i], sizeof d->y[i]);
+    d->items[i] = (vyre_dispatch_desc){.inputs = &d->in[i],
+                                       .input_count = 1,
+                                       .outputs = &d->out[i],
+                                       .output_count = 1};
+  }
+}
+
+static void set_doubles(doubles *d, uint32_t first) {
+  for (uint32_t i = 0; i < DOUBLES; i++) {
+    for (uint32_t k = 0; k < DOUBLE_WORDS; k++) d->x[i][k] = first + 10 * i + k;
+    memset(d->y[i], 0xa5, sizeof d->y[i]);
+  }
+}
+
+/* Checks the first @p count items after set_doubles; the others did not run. */
+static void check_doubles(cts *c, const doubles *d, uint32_t first,
+                          uint32_t count) {
+  for (uint32_t i = 0; i < DOUBLES; i++) {
+    for (uint32_t k = 0; k < DOUBLE_WORDS; k++) {
+      uint32_t want = i < count ? 2 * (first + 10 * i + k) : 0xa5a5a5a5;
+      CTS_U64(c, d->y[i][k], want);
+    }
+  }
+}
+
+/* Submits the first items of a batch that was submitted before. */
+static void batch_prefix(cts *c) {
+  static const uint32_t counts[] = {3, 3, 3, 2, 3, 3, 2, 2, 3};
+  vyre_pipeline *pipeline = cts_kernel(c, double_text);
+  doubles d;
+  uint64_t launches = 0;
+  make_doubles(&d);
+  for (uint32_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+    set_doubles(&d, 100 * i);
+    CTS_OK(c, vyre_submit(pipeline, d.items, counts[i], NULL, &c->st));
+    check_doubles(c, &d, 100 * i, counts[i]);
+    CTS_LAUNCHED(c, launches += counts[i]);
+  }
+}
+
+static const char slow_text[] =
+    "kernel slow workgroup(1) over(n)\n"
+    "buffer n : read_write u32[] @0;\n"
+    "{ let i = global_id.x; var v = n[i];\n"
+    "  while (v < 20000) v += 1;\n"
+    "  n[i] = v; }\n";
+
+/* Changes the inputs of a batch between its submission and its execution. The
+ * same batch ran before, without a copy of its inputs. */
+static void batch_fence_again(cts *c) {
+  vyre_pipeline *pipeline = cts_kernel(c, double_text);
+  vyre_pipeline *slow = cts_kernel(c, slow_text);
+  uint32_t n[20] = {0};
+  const vyre_input in = vyre_input_bytes(n, sizeof n);
+  const vyre_output out = vyre_output_bytes(n, sizeof n);
+  const vyre_dispatch_desc first = {
+      .inputs = &in, .input_count = 1, .outputs = &out, .output_count = 1};
+  vyre_fence *fences[2];
+  doubles d;
+  make_doubles(&d);
+  for (uint32_t i = 0; i < 3; i++) {
+    set_doubles(&d, i);
+    CTS_OK(c, vyre_submit(pipeline, d.items, DOUBLES, NULL, &c->st));
+    check_doubles(c, &d, i, DOUBLES);
+  }
+  set_doubles(&d, 50);
+  CTS_OK(c, vyre_submit(slow, &first, 1, &fences[0], &c->st));
+  CTS_OK(c, vyre_submit(pipeline, d.items, DOUBLES, &fences[1], &c->st));
+  memset(d.x, 0xff, sizeof d.x);
+  for (int i = 0; i < 2; i++) {
+    CTS_OK(c, vyre_fence_wait(fences[i], VYRE_WAIT_FOREVER, &c->st));
+    vyre_fence_release(fences[i]);
+  }
+  check_doubles(c, &d, 50, DOUBLES);
+  /* The copies are gone: the next batch binds the caller's memory again. */
+  set_doubles(&d, 70);
+  CTS_OK(c, vyre_submit(pipeline, d.items, DOUBLES, NULL, &c->st));
+  check_doubles(c, &d, 70, DOUBLES);
+  CTS_LAUNCHED(c, 5 * DOUBLES + 1);
 }
 
 static void batch_borrowed(cts *c) {
@@ -338,6 +441,8 @@ static const cts_entry entries[] = {
     {"slots", slots},
     {"batch", batch_waits},
     {"batch_fence", batch_fence},
+    {"batch_prefix", batch_prefix},
+    {"batch_fence_again", batch_fence_again},
     {"batch_borrowed", batch_borrowed},
     {"fence", fence},
     {"batch_chain", batch_chain},

@@ -91,15 +91,15 @@ static void shapes_run(cts *c, size_t index) {
     run_shape(c, shapes[index].workgroup, shapes[index].grid);
     return;
   }
-  const uint32_t *most = c->caps->max_workgroup;
+  const uint32_t *max = c->caps->max_workgroup;
   uint32_t all = c->caps->max_workgroup_invocations, w[3] = {1, 1, 1};
   static const uint32_t g[3] = {2, 2, 1};
   size_t which = index - SHAPES;
   if (which < 3) {
-    w[which] = most[which] < all ? most[which] : all;
+    w[which] = max[which] < all ? max[which] : all;
   } else { /* the largest size that two axes can reach */
-    while ((w[0] + 1) * (w[0] + 1) <= all && w[0] < most[0]) w[0]++;
-    w[1] = all / w[0] < most[1] ? all / w[0] : most[1];
+    while ((w[0] + 1) * (w[0] + 1) <= all && w[0] < max[0]) w[0]++;
+    w[1] = all / w[0] < max[1] ? all / w[0] : max[1];
   }
   run_shape(c, w, g);
 }

@@ -208,7 +208,8 @@ static bool expect(const subject *s, void *const columns[3], size_t row,
   if (s->is_cast) {
     return cts_expect_cast(s->types[0], s->result, args[0], out);
   }
-  /* Input and output are canonicalised. */
+  /* A NaN is replaced by the canonical NaN when it is loaded and when it is
+   * stored. */
   if (s->is_bits || s->op == VYRE_OP_UNIFORM) {
     *out = cts_seen(s->result, cts_seen(s->types[0], args[0]));
     return true;

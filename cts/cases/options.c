@@ -257,7 +257,7 @@ static void ulp_budget(cts *c) {
       "buffer r : write f32[] @1;\n"
       "{\n    let i = global_id.x;\n"
       "    r[i] = sin(a[i]) + exp(a[i]);\n}\n";
-  enum { N = 64, MOST_ULP = 4 };
+  enum { N = 64, MAX_ULP = 4 };
   float a[N], exact[N], loose[N];
   for (int i = 0; i < N; i++) a[i] = (float)i * 0.05f;
   vyre_program *program = cts_program(c, text);
@@ -278,7 +278,7 @@ static void ulp_budget(cts *c) {
     int32_t x, y;
     memcpy(&x, &exact[i], 4);
     memcpy(&y, &loose[i], 4);
-    CTS_CHECK(c, x - y <= MOST_ULP && y - x <= MOST_ULP);
+    CTS_CHECK(c, x - y <= MAX_ULP && y - x <= MAX_ULP);
   }
   CTS_LAUNCHED(c, 2);
 }

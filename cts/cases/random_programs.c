@@ -87,10 +87,10 @@ static void check_outputs(cts *c, const vyre_pipeline *pipeline,
 
 /* Picks a dispatch form that can run the program; each seed picks another one.
  */
-static const cts_form *choose_way(uint64_t seed, size_t input_count) {
+static const cts_form *choose_way(uint64_t seed, size_t resource_count) {
   for (size_t i = (size_t)(seed % cts_form_count);;
        i = (i + 1) % cts_form_count) {
-    if (cts_form_accepts(&cts_forms[i], input_count, false))
+    if (cts_form_accepts(&cts_forms[i], resource_count, false))
       return &cts_forms[i];
   }
 }
@@ -113,7 +113,7 @@ void cts_run_program(cts *c, const char *words) {
   CTS_OK(c, vyre_dispatch(pipeline, &desc, &c->st));
   check_outputs(c, pipeline, got, want);
   CTS_LAUNCHED(c, 1);
-  const cts_form *form = choose_way(options.seed, desc.input_count);
+  const cts_form *form = choose_way(options.seed, cts_resource_count(program));
   cts_run run = {.c = c, .program = program, .pipeline = pipeline};
   run.desc = desc;
   for (size_t i = 0; i < desc.output_count; i++) {

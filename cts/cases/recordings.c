@@ -253,7 +253,7 @@ static void fences(cts *c) {
 /* Records while (n[0]) n[0]--, with the flag on the host and on the device. */
 static void loops(cts *c) {
   static const struct {
-    uint32_t flag, max, stretch, rounds;
+    uint32_t flag, max, check_interval, iterations;
     bool reached;
   } table[] = {{5, 100, 1, 5, false}, {5, 100, 4, 5, false},
                {8, 100, 4, 8, false}, {5, 5, 1, 5, false},
@@ -269,7 +269,7 @@ static void loops(cts *c) {
     CTS_OK(c, vyre_recording_create(c->device, &rec, &c->st));
     vyre_slot_range p = vyre_slot_range_all(add_slot(c, rec, "n"));
     CTS_OK(c, vyre_recording_begin_while(rec, p, table[i / 2].max,
-                                         table[i / 2].stretch, &c->st));
+                                         table[i / 2].check_interval, &c->st));
     add_dispatch(c, rec, count, &p, 1, &p, 1);
     CTS_OK(c, vyre_recording_end_while(rec, &c->st));
     CTS_OK(c, vyre_recording_seal(rec, &c->st));
@@ -287,10 +287,10 @@ static void loops(cts *c) {
       CTS_OK(c, vyre_buffer_download(c->device, there, 0, n, 8, &c->st));
       CTS_OK(c, vyre_buffer_destroy(c->device, there, &c->st));
     }
-    CTS_U64(c, n[1], table[i / 2].rounds);
-    CTS_U64(c, r.iterations, table[i / 2].rounds);
+    CTS_U64(c, n[1], table[i / 2].iterations);
+    CTS_U64(c, r.iterations, table[i / 2].iterations);
     CTS_CHECK(c, r.reached_max == table[i / 2].reached);
-    launches += table[i / 2].rounds;
+    launches += table[i / 2].iterations;
     vyre_recording_release(rec);
   }
   CTS_LAUNCHED(c, launches);

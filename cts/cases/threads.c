@@ -64,7 +64,7 @@ static bool variants(thread_work *w, unsigned round, vyre_status *st) {
          is_right(&d, &got);
 }
 
-static bool residents(thread_work *w, unsigned round, vyre_status *st) {
+static bool device_buffers(thread_work *w, unsigned round, vyre_status *st) {
   vyre_device *device = w->c->device;
   saxpy_data d;
   saxpy_result got;
@@ -83,7 +83,8 @@ static bool residents(thread_work *w, unsigned round, vyre_status *st) {
 }
 
 /* One thread compiles what another one releases. */
-static bool let_go(thread_work *w, unsigned round, vyre_status *st) {
+static bool compile_and_release(thread_work *w, unsigned round,
+                                vyre_status *st) {
   saxpy_data d;
   saxpy_result got;
   vyre_compile_options options = {.workgroup = {1 + round % 3}};
@@ -142,7 +143,9 @@ static bool replay(thread_work *w, unsigned round, vyre_status *st) {
 
 static bool all_of_it(thread_work *w, unsigned round, vyre_status *st) {
   static bool (*const ways[])(thread_work *, unsigned, vyre_status *) = {
-      dispatch, submit, compile, variants, residents, let_go, free_in_use};
+      dispatch,   submit,         compile,
+      variants,   device_buffers, compile_and_release,
+      free_in_use};
   return ways[(round + w->number) % 7](w, round, st);
 }
 
@@ -197,14 +200,14 @@ static void same_queue(cts *c) {
 static void compile_at_once(cts *c) {
   run_threads(c, compile);
 }
-static void prepare_at_once(cts *c) {
+static void add_variants_at_once(cts *c) {
   run_threads(c, variants);
 }
-static void residents_at_once(cts *c) {
-  run_threads(c, residents);
+static void device_buffers_at_once(cts *c) {
+  run_threads(c, device_buffers);
 }
-static void let_go_at_once(cts *c) {
-  run_threads(c, let_go);
+static void compile_and_release_at_once(cts *c) {
+  run_threads(c, compile_and_release);
 }
 static void freed_in_use(cts *c) {
   run_threads(c, free_in_use);
@@ -239,10 +242,14 @@ static void everything(cts *c) {
 }
 
 static const cts_entry entries[] = {
-    {"same_pipeline", same_pipeline},   {"same_queue", same_queue},
-    {"compile", compile_at_once},       {"prepare", prepare_at_once},
-    {"residents", residents_at_once},   {"everything", everything},
-    {"let_go", let_go_at_once},         {"freed_in_use", freed_in_use},
+    {"same_pipeline", same_pipeline},
+    {"same_queue", same_queue},
+    {"compile", compile_at_once},
+    {"add_variant", add_variants_at_once},
+    {"device_buffers", device_buffers_at_once},
+    {"everything", everything},
+    {"compile_and_release", compile_and_release_at_once},
+    {"freed_in_use", freed_in_use},
     {"same_recording", same_recording},
 };
 

@@ -8,7 +8,7 @@
 
 static const struct {
   const char *name, *text;
-  size_t inputs, outputs;
+  size_t inputs, outputs, resources;
   uint32_t in[4], out[4]; /* sizes in words */
 } kernels[CTS_JOBS] = {
     /* Input, input_output, output of declared size, uniform. */
@@ -26,6 +26,7 @@ static const struct {
      "}\n",
      3,
      2,
+     4,
      {37, 37, 1},
      {37, 4}},
     /* Output that is sized at run time. */
@@ -36,9 +37,10 @@ static const struct {
      "{ if (global_id.x < len(y)) y[global_id.x] = sqrt(x[global_id.x]); }\n",
      1,
      1,
+     2,
      {19},
      {19}},
-    /* Inputs of a megakernel. */
+    /* Buffers of a megakernel. */
     {"row",
      "kernel row workgroup(1)\n"
      "buffer control : read_write u32[4] @0;\n"
@@ -54,6 +56,7 @@ static const struct {
      "    }\n"
      "    control[0] = control[0] + len(ring);\n"
      "}\n",
+     4,
      4,
      4,
      {4, 20, 7, 5},
@@ -134,7 +137,7 @@ const char *cts_job_name(size_t which) {
 }
 
 bool cts_job_fits(size_t which, const cts_form *form) {
-  return cts_form_accepts(form, kernels[which].inputs, true);
+  return cts_form_accepts(form, kernels[which].resources, true);
 }
 
 size_t cts_job_for(const cts_form *form) {

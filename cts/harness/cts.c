@@ -107,8 +107,9 @@ vyre_program *cts_program(cts *c, const char *text) {
 vyre_pipeline *cts_compile(cts *c, vyre_program *program, unsigned needs) {
   vyre_pipeline *pipeline = NULL;
   CTS_CHECK(c, c->pipeline_count < CTS_MAX_OBJECTS);
-  vyre_code code =
-      vyre_pipeline_compile(c->device, program, NULL, &pipeline, NULL, &c->st);
+  const vyre_compile_options options = {.tier = VYRE_TIER_OPTIMISED};
+  vyre_code code = vyre_pipeline_compile(c->device, program, &options,
+                                         &pipeline, NULL, &c->st);
   bool lacks_f64 = (needs & CTS_NEEDS_F64) && !c->caps->has_f64;
   bool lacks_u64 = (needs & CTS_NEEDS_U64) && !c->caps->has_u64;
   bool lacks_atomics64 = (needs & CTS_NEEDS_ATOMICS64) &&

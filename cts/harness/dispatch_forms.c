@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ITEMS = CTS_FORM_ITEMS, MOST = CTS_FORM_MAX_BINDINGS };
+enum { ITEMS = CTS_FORM_ITEMS, MAX_BINDINGS = CTS_FORM_MAX_BINDINGS };
 
 /* --- Memory of additional batch items
  * ----------------------------------------- */
@@ -22,8 +22,8 @@ static size_t total_of(const cts_run *r) {
  * separate memory for the others. */
 static void outputs_of(cts_run *r, unsigned item, vyre_output *out) {
   size_t total = total_of(r);
-  if (!r->room) r->room = cts_memory(r->c, (ITEMS - 1) * total);
-  unsigned char *at = item == 0 ? NULL : r->room + (item - 1) * total;
+  if (!r->space) r->space = cts_memory(r->c, (ITEMS - 1) * total);
+  unsigned char *at = item == 0 ? NULL : r->space + (item - 1) * total;
   for (size_t i = 0; i < r->desc.output_count; i++) {
     out[i] = r->desc.outputs[i];
     if (!at) continue;
@@ -36,10 +36,10 @@ static void outputs_of(cts_run *r, unsigned item, vyre_output *out) {
 /* Checks that all items gave the same results, because their inputs are equal.
  */
 static void same_items(cts_run *r, unsigned items) {
-  vyre_output first[MOST], other[MOST];
+  vyre_output first[MAX_BINDINGS], other[MAX_BINDINGS];
   memcpy(first, r->desc.outputs, r->desc.output_count * sizeof *first);
   for (unsigned k = 1; k < items; k++) {
-    unsigned char *at = r->room + (k - 1) * total_of(r);
+    unsigned char *at = r->space + (k - 1) * total_of(r);
     for (size_t i = 0; i < r->desc.output_count; i++) {
       other[i].data = at;
       CTS_SAME(r->c, "a further item", other[i].data, first[i].data,
@@ -53,15 +53,16 @@ static void same_items(cts_run *r, unsigned items) {
  * ----------------------------------------------------------------- */
 
 typedef struct bound {
-  vyre_input in[MOST];
-  vyre_output out[MOST];
-  vyre_host_buffer slots[MOST];
-  vyre_buffer residents[MOST];
+  vyre_input in[MAX_BINDINGS];
+  vyre_output out[MAX_BINDINGS];
+  vyre_host_buffer slots[MAX_BINDINGS];
+  vyre_buffer device_buffers[MAX_BINDINGS];
 } bound;
 
 static bound *bound_begin(cts_run *r, bound *b) {
   memset(b, 0, sizeof *b);
-  CTS_CHECK(r->c, r->desc.input_count <= MOST && r->desc.output_count <= MOST);
+  CTS_CHECK(r->c, r->desc.input_count <= MAX_BINDINGS &&
+                      r->desc.output_count <= MAX_BINDINGS);
   memcpy(b->in, r->desc.inputs, r->desc.input_count * sizeof *b->in);
   return b;
 }
@@ -73,19 +74,19 @@ static void bind_slots(const cts_run *r, bound *b) {
 }
 
 /* Moves every second input, or all inputs, to device buffers. */
-static vyre_code bind_residents(const cts_run *r, bound *b, bool all,
-                                vyre_status *st) {
+static vyre_code bind_device_buffers(const cts_run *r, bound *b, bool all,
+                                     vyre_status *st) {
   for (size_t i = 0; i < r->desc.input_count; i++) {
     const vyre_input *in = &r->desc.inputs[i];
     if (!all && i % 2 == 1) continue;
     vyre_code code =
-        vyre_buffer_create(r->c->device, in->size, &b->residents[i], st);
+        vyre_buffer_create(r->c->device, in->size, &b->device_buffers[i], st);
     if (code == VYRE_OK) {
-      code = vyre_buffer_upload(r->c->device, b->residents[i], 0, in->data,
+      code = vyre_buffer_upload(r->c->device, b->device_buffers[i], 0, in->data,
                                 in->size, st);
     }
     if (code != VYRE_OK) return code;
-    b->in[i] = vyre_input_buffer(b->residents[i]);
+    b->in[i] = vyre_input_buffer(b->device_buffers[i]);
   }
   return VYRE_OK;
 }
@@ -106,10 +107,10 @@ static void no_slots(const cts_run *r, const bound *b) {
 }
 
 static void bound_end(const cts_run *r, bound *b) {
-  for (size_t i = 0; i < MOST; i++) {
+  for (size_t i = 0; i < MAX_BINDINGS; i++) {
     vyre_host_buffer_deinit(&b->slots[i]);
-    if (b->residents[i].owner) {
-      (void)!vyre_buffer_destroy(r->c->device, b->residents[i], NULL);
+    if (b->device_buffers[i].owner) {
+      (void)!vyre_buffer_destroy(r->c->device, b->device_buffers[i], NULL);
     }
   }
 }
@@ -165,7 +166,7 @@ static vyre_code wait_for(vyre_fence *fence, vyre_status *st) {
 static vyre_code submit(cts_run *r, unsigned items, bool has_fence,
                         bool is_borrowed, vyre_status *st) {
   vyre_code results[ITEMS];
-  vyre_output out[ITEMS][MOST];
+  vyre_output out[ITEMS][MAX_BINDINGS];
   vyre_dispatch_desc descs[ITEMS];
   vyre_fence *fence = NULL;
   for (unsigned i = 0; i < items; i++) {
@@ -221,7 +222,7 @@ static vyre_code run_single(cts_run *r, const form *f, vyre_status *st) {
   vyre_timing timing = {0};
   bound_begin(r, &b);
   bind_slots(r, &b);
-  if (f->is_resident) code = bind_residents(r, &b, false, st);
+  if (f->is_resident) code = bind_device_buffers(r, &b, false, st);
   vyre_dispatch_desc config = with(r, NULL, NULL, &result);
   if (code == VYRE_OK) {
     code = f->single ? f->single(r->pipeline, b.in, r->desc.input_count, b.out,
@@ -241,11 +242,11 @@ static vyre_code run_batch(cts_run *r, const form *f, vyre_status *st) {
   bound b[ITEMS];
   vyre_code code = VYRE_OK, results[ITEMS];
   vyre_dispatch_desc items[ITEMS];
-  vyre_output to[ITEMS][MOST];
+  vyre_output to[ITEMS][MAX_BINDINGS];
   for (unsigned i = 0; i < ITEMS; i++) bound_begin(r, &b[i]);
   for (unsigned i = 0; i < ITEMS && code == VYRE_OK; i++) {
     bind_slots(r, &b[i]);
-    if (f->is_resident) code = bind_residents(r, &b[i], i == 1, st);
+    if (f->is_resident) code = bind_device_buffers(r, &b[i], i == 1, st);
     items[i] = with(r, b[i].in, b[i].out, &results[i]);
   }
   if (code == VYRE_OK) {
@@ -282,71 +283,112 @@ FORM(resident_into, single, run_single, true, false)
 FORM(resident_batched, batch, run_batch, true, true)
 FORM(resident_batched_into, batch, run_batch, true, false)
 
-/* Writes the first output to an existing buffer, the others to new buffers. */
-static vyre_code resident_outputs(cts_run *r, vyre_status *st) {
+/* Returns the memory of all bindings in the order of their numbers. The output
+ * of the first binding that is only written is @p there. Returns the number. */
+static size_t resources_of(const cts_run *r, const vyre_input *in,
+                           vyre_buffer there, vyre_input *out) {
+  const vyre_binding_plan *plan = vyre_pipeline_bindings(r->pipeline);
+  size_t resource_count = 0;
+  for (size_t i = 0; i < plan->binding_count; i++) {
+    const vyre_binding *b = &plan->bindings[i];
+    vyre_input *to = &out[resource_count];
+    if (b->role == VYRE_ROLE_SHARED) continue;
+    CTS_CHECK(r->c, resource_count++ < MAX_BINDINGS);
+    if (b->input_index != VYRE_NO_INDEX) {
+      *to = in[b->input_index];
+      continue;
+    }
+    *to = (vyre_input){.size = r->desc.outputs[b->output_index].size};
+    if (!there.owner) continue;
+    to->buffer = there;
+    there = (vyre_buffer){0};
+  }
+  return resource_count;
+}
+
+/* Returns the index of the first output without an input, or -1. */
+static int first_written(const cts_run *r) {
+  const vyre_binding_plan *plan = vyre_pipeline_bindings(r->pipeline);
+  for (size_t i = 0; i < plan->binding_count; i++) {
+    const vyre_binding *b = &plan->bindings[i];
+    if (b->output_index != VYRE_NO_INDEX && b->input_index == VYRE_NO_INDEX)
+      return (int)b->output_index;
+  }
+  return -1;
+}
+
+/* Leaves all outputs on the device, in existing and in new buffers. */
+static vyre_code to_buffers(cts_run *r, vyre_status *st) {
   bound b;
-  vyre_buffer there = {0}, handles[MOST] = {{0}};
+  vyre_input resources[MAX_BINDINGS];
+  vyre_buffer there = {0}, buffers[MAX_BINDINGS] = {{0}};
   size_t count_out = r->desc.output_count;
   bound_begin(r, &b);
-  vyre_code result, code = bind_residents(r, &b, false, st);
-  for (size_t i = 0; i < count_out; i++)
-    b.out[i].size = r->desc.outputs[i].size;
-  if (code == VYRE_OK && count_out > 0) {
-    code = vyre_buffer_create(r->c->device, b.out[0].size, &there, st);
-    b.out[0].buffer = there;
+  vyre_code result, code = bind_device_buffers(r, &b, false, st);
+  int written = first_written(r);
+  if (code == VYRE_OK && written >= 0) {
+    code = vyre_buffer_create(r->c->device, r->desc.outputs[written].size,
+                              &there, st);
   }
   if (code == VYRE_OK) {
     vyre_dispatch_desc config = with(r, NULL, NULL, &result);
-    code =
-        vyre_dispatch_resident_outputs(r->pipeline, b.in, r->desc.input_count,
-                                       b.out, handles, count_out, &config, st);
+    code = vyre_dispatch_to_buffers(r->pipeline, resources,
+                                    resources_of(r, b.in, there, resources),
+                                    buffers, count_out, &config, st);
     count(r, &result, 1);
     for (size_t i = 0; i < count_out; i++) {
-      CTS_CHECK(r->c, (handles[i].owner != 0) == (code == VYRE_OK));
+      CTS_CHECK(r->c, (buffers[i].owner != 0) == (code == VYRE_OK));
     }
+    CTS_CHECK(r->c, code != VYRE_OK || written < 0 ||
+                        buffers[written].id == there.id);
   }
   for (size_t i = 0; i < count_out && code == VYRE_OK; i++) {
     const vyre_output *to = &r->desc.outputs[i];
-    code = vyre_buffer_download(r->c->device, handles[i], 0, to->data, to->size,
+    code = vyre_buffer_download(r->c->device, buffers[i], 0, to->data, to->size,
                                 st);
   }
   for (size_t i = 0; i < count_out; i++) {
-    if (handles[i].owner && handles[i].id != there.id) {
-      (void)!vyre_buffer_destroy(r->c->device, handles[i], NULL);
+    bool is_own = buffers[i].owner && buffers[i].id != there.id;
+    for (size_t k = 0; k < MAX_BINDINGS && is_own; k++) {
+      is_own = buffers[i].id != b.device_buffers[k].id;
     }
+    if (is_own) (void)!vyre_buffer_destroy(r->c->device, buffers[i], NULL);
   }
   if (there.owner) (void)!vyre_buffer_destroy(r->c->device, there, NULL);
   bound_end(r, &b);
   return code;
 }
 
-static vyre_code resident_rows_into(cts_run *r, vyre_status *st) {
+static vyre_code rows_into(cts_run *r, vyre_status *st) {
   bound b[ITEMS];
   vyre_buffer_row rows[ITEMS];
-  vyre_output outputs[ITEMS * MOST], to[ITEMS][MOST];
+  vyre_input resources[MAX_BINDINGS];
+  vyre_output outputs[ITEMS * MAX_BINDINGS], to[ITEMS][MAX_BINDINGS];
   vyre_dispatch_desc items[ITEMS];
   size_t count_out = r->desc.output_count;
   vyre_code code = VYRE_OK, result;
   for (unsigned i = 0; i < ITEMS; i++) bound_begin(r, &b[i]);
   for (unsigned i = 0; i < ITEMS && code == VYRE_OK; i++) {
     bind_slots(r, &b[i]);
-    code = bind_residents(r, &b[i], i == 0, st);
-    memcpy(rows[i].resources, b[i].in, sizeof rows[i].resources);
+    code = bind_device_buffers(r, &b[i], i == 0, st);
+    CTS_U64(r->c, resources_of(r, b[i].in, (vyre_buffer){0}, resources),
+            VYRE_ROW_RESOURCES);
+    memcpy(rows[i].resources, resources, sizeof rows[i].resources);
     memcpy(outputs + i * count_out, b[i].out, count_out * sizeof *outputs);
   }
   if (code == VYRE_OK) {
     vyre_dispatch_desc config = with(r, NULL, NULL, &result);
     vyre_counters before, after;
     vyre_counters_read(r->c->device, &before);
-    code = vyre_dispatch_resident_rows_into(r->pipeline, rows, ITEMS, outputs,
-                                            count_out, &config, items, st);
+    code = vyre_dispatch_rows_into(r->pipeline, rows, ITEMS, outputs, count_out,
+                                   &config, items, st);
     vyre_counters_read(r->c->device, &after);
     /* All rows share one result. If not all ran, the launch counter has the
      * number. */
     r->launched += code == VYRE_OK ? ITEMS : after.launches - before.launches;
   }
   for (unsigned i = 0; i < ITEMS && code == VYRE_OK; i++) {
-    CTS_CHECK(r->c, items[i].inputs == rows[i].resources);
+    CTS_CHECK(r->c, items[i].resources == rows[i].resources);
     outputs_of(r, i, to[i]);
     take_slots(r, &b[i], to[i]);
   }
@@ -358,7 +400,7 @@ static vyre_code resident_rows_into(cts_run *r, vyre_status *st) {
 /* --- Compilation
  * -------------------------------------------------------------- */
 
-static vyre_code prepare(cts_run *r, vyre_status *st) {
+static vyre_code add_variant(cts_run *r, vyre_status *st) {
   vyre_compile_options options = {.workgroup = {16}};
   vyre_pipeline *pipeline;
   vyre_code code = vyre_pipeline_compile(r->c->device, r->program, NULL,
@@ -418,7 +460,7 @@ static vyre_code record_dispatch(cts_run *r, vyre_recording *rec,
 /* Records a dispatch on fixed slots in host memory. */
 static vyre_code recording(cts_run *r, vyre_status *st) {
   vyre_recording *rec;
-  vyre_slot_range in[MOST] = {{0}}, out[MOST] = {{0}};
+  vyre_slot_range in[MAX_BINDINGS] = {{0}}, out[MAX_BINDINGS] = {{0}};
   vyre_code code = vyre_recording_create(r->c->device, &rec, st);
   for (size_t i = 0; i < r->desc.input_count && code == VYRE_OK; i++) {
     vyre_slot_binding from = {.data = (void *)(uintptr_t)r->desc.inputs[i].data,
@@ -454,9 +496,10 @@ static vyre_code add_pair(vyre_recording *rec, const char *name, size_t index,
 
 typedef struct staged {
   vyre_recording *rec;
-  vyre_slot_range in[MOST], out[MOST]; /* ranges of device buffers */
-  vyre_slot_range from[MOST], to[MOST];
-  vyre_buffer residents[2 * MOST];
+  vyre_slot_range in[MAX_BINDINGS],
+      out[MAX_BINDINGS]; /* ranges of device buffers */
+  vyre_slot_range from[MAX_BINDINGS], to[MAX_BINDINGS];
+  vyre_buffer device_buffers[2 * MAX_BINDINGS];
 } staged;
 
 /* Records uploads, a dispatch on device buffers, and downloads. */
@@ -483,7 +526,7 @@ static vyre_code stage_record(cts_run *r, staged *s, vyre_status *st) {
 
 static vyre_code stage_bind(cts_run *r, staged *s, size_t index, bool is_input,
                             vyre_status *st) {
-  vyre_buffer *made = &s->residents[index + (is_input ? 0 : MOST)];
+  vyre_buffer *made = &s->device_buffers[index + (is_input ? 0 : MAX_BINDINGS)];
   vyre_slot_binding host = {
       .data = is_input ? (void *)(uintptr_t)r->desc.inputs[index].data
                        : r->desc.outputs[index].data,
@@ -513,15 +556,15 @@ static vyre_code recording_staged(cts_run *r, vyre_status *st) {
   }
   if (code == VYRE_OK) code = replay(r, s.rec, false, st);
   if (code == VYRE_OK && r->desc.input_count > 0) {
-    code = vyre_buffer_destroy(r->c->device, s.residents[0], st);
-    s.residents[0] = (vyre_buffer){0, 0};
+    code = vyre_buffer_destroy(r->c->device, s.device_buffers[0], st);
+    s.device_buffers[0] = (vyre_buffer){0, 0};
     if (code == VYRE_OK) code = stage_bind(r, &s, 0, true, st);
   }
   if (code == VYRE_OK) code = replay(r, s.rec, true, st);
   vyre_recording_release(s.rec);
-  for (size_t i = 0; i < 2 * (size_t)MOST; i++) {
-    if (s.residents[i].owner) {
-      (void)!vyre_buffer_destroy(r->c->device, s.residents[i], NULL);
+  for (size_t i = 0; i < 2 * (size_t)MAX_BINDINGS; i++) {
+    if (s.device_buffers[i].owner) {
+      (void)!vyre_buffer_destroy(r->c->device, s.device_buffers[i], NULL);
     }
   }
   return code;
@@ -586,8 +629,8 @@ static vyre_code tensor_take(cts_run *r, vyre_buffer from,
 /* Imports inputs as tensors and exports outputs as tensors. */
 static vyre_code dlpack(cts_run *r, vyre_status *st) {
   bound b;
-  static tensor tensors[MOST];
-  vyre_buffer kept[MOST] = {{0}};
+  static tensor tensors[MAX_BINDINGS];
+  vyre_buffer kept[MAX_BINDINGS] = {{0}};
   vyre_code code = VYRE_OK, result;
   bound_begin(r, &b);
   memset(tensors, 0, sizeof tensors);
@@ -599,9 +642,9 @@ static vyre_code dlpack(cts_run *r, vyre_status *st) {
     code = tensor_make(r, &r->desc.inputs[i], &tensors[i], st);
     if (code == VYRE_OK) {
       code = vyre_dlpack_import(r->c->device, &tensors[i].managed, NULL,
-                                &b.residents[i], st);
+                                &b.device_buffers[i], st);
     }
-    if (code == VYRE_OK) b.in[i] = vyre_input_buffer(b.residents[i]);
+    if (code == VYRE_OK) b.in[i] = vyre_input_buffer(b.device_buffers[i]);
   }
   for (size_t i = 0; i < r->desc.output_count; i++) {
     b.out[i] = vyre_output_new_buffer(&kept[i], r->desc.outputs[i].size);
@@ -614,12 +657,12 @@ static vyre_code dlpack(cts_run *r, vyre_status *st) {
   for (size_t i = 0; i < r->desc.output_count && code == VYRE_OK; i++) {
     code = tensor_take(r, kept[i], &r->desc.outputs[i], st);
   }
-  for (size_t i = 0; i < MOST; i++) {
-    bool was_taken = b.residents[i].owner != 0;
+  for (size_t i = 0; i < MAX_BINDINGS; i++) {
+    bool was_taken = b.device_buffers[i].owner != 0;
     if (kept[i].owner) (void)!vyre_buffer_destroy(r->c->device, kept[i], NULL);
     if (was_taken) {
-      (void)!vyre_buffer_destroy(r->c->device, b.residents[i], NULL);
-      b.residents[i] = (vyre_buffer){0, 0};
+      (void)!vyre_buffer_destroy(r->c->device, b.device_buffers[i], NULL);
+      b.device_buffers[i] = (vyre_buffer){0, 0};
     }
     /* Imported tensors must be released exactly once; rejected ones still
      * belong to the caller. */
@@ -661,12 +704,11 @@ const cts_form cts_forms[] = {
     {"resident", resident, 1, A | S | U | L},
     {"resident_timed", resident_timed, 1, A | S | U | L},
     {"resident_into", resident_into, 1, A | S | U | L},
-    {"resident_outputs", resident_outputs, 1, A | S | U | D | L},
+    {"to_buffers", to_buffers, 1, A | S | U | D | L},
     {"resident_batched", resident_batched, ITEMS, A | S | U | L},
     {"resident_batched_into", resident_batched_into, ITEMS, A | S | U | L},
-    {"resident_rows_into", resident_rows_into, ITEMS,
-     A | S | U | L | CTS_FORM_ROWS},
-    {"prepare", prepare, 1, A | C | S | L | CTS_FORM_RESIZES},
+    {"rows_into", rows_into, ITEMS, A | S | U | L | CTS_FORM_ROWS},
+    {"add_variant", add_variant, 1, A | C | S | L | CTS_FORM_RESIZES},
     {"compile_async", compile_async, 1, A | C | S | W | L | CTS_FORM_RESIZES},
     {"recording", recording, 2, A | S | L},
     {"recording_staged", recording_staged, 2, A | S | U | D | W | L},

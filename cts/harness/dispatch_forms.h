@@ -22,11 +22,11 @@ typedef struct cts_run {
   vyre_dispatch_desc desc;
   uint64_t launched; /* successful launches; added to by the form */
   unsigned char
-      *room; /* results of additional batch items; allocated on first use */
+      *space; /* results of additional batch items; allocated on first use */
 } cts_run;
 
 enum {
-  CTS_FORM_ROWS = 1u << 16,   /* needs a program with four inputs */
+  CTS_FORM_ROWS = 1u << 16,   /* needs a program with four bound buffers */
   CTS_FORM_RESIZES = 1u << 17 /* compiles for another workgroup size */
 };
 
@@ -41,12 +41,23 @@ typedef struct cts_form {
 extern const cts_form cts_forms[];
 extern const size_t cts_form_count;
 
-/* Returns true when the form can run a program with that many inputs.
- * any_workgroup: its results do not depend on the workgroup size. */
-static inline bool cts_form_accepts(const cts_form *form, size_t input_count,
+/* Returns the number of buffers of a program that are not shared. */
+static inline size_t cts_resource_count(const vyre_program *program) {
+  size_t count, found = 0;
+  const vyre_buffer_decl *buffers = vyre_program_buffers(program, &count);
+  for (size_t i = 0; i < count; i++) {
+    found += buffers[i].kind != VYRE_MEMORY_SHARED &&
+             buffers[i].access != VYRE_ACCESS_WORKGROUP;
+  }
+  return found;
+}
+
+/* Returns true when the form can run a program with that many buffers that are
+ * not shared. any_workgroup: its results do not depend on the workgroup size. */
+static inline bool cts_form_accepts(const cts_form *form, size_t resource_count,
                                     bool any_workgroup) {
   return (!(form->traits & CTS_FORM_ROWS) ||
-          input_count == VYRE_ROW_RESOURCES) &&
+          resource_count == VYRE_ROW_RESOURCES) &&
          (!(form->traits & CTS_FORM_RESIZES) || any_workgroup);
 }
 

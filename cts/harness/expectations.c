@@ -11,9 +11,9 @@ static const struct {
   const char *backend, *list;
 } lists[] = {
     {"null",
-     "forms.*" RUNS_NOTHING "residents.mixtures" RUNS_NOTHING
-     "residents.kept_feeds_the_next" RUNS_NOTHING
-     "residents.freed_in_use" RUNS_NOTHING "ops.*" RUNS_NOTHING
+     "forms.*" RUNS_NOTHING "resident.*" RUNS_NOTHING
+     "buffers.mixtures" RUNS_NOTHING "buffers.kept_feeds_the_next" RUNS_NOTHING
+     "buffers.freed_in_use" RUNS_NOTHING "ops.*" RUNS_NOTHING
      "casts.*" RUNS_NOTHING "ids.*" RUNS_NOTHING "atomics.*" RUNS_NOTHING
      "elements.*" RUNS_NOTHING "control.*" RUNS_NOTHING
      "barriers.*" RUNS_NOTHING "memory.*" RUNS_NOTHING "shapes.*" RUNS_NOTHING

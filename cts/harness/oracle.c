@@ -291,7 +291,7 @@ bool cts_expect_op(vyre_op op, vyre_type type, const uint64_t args[3],
 /* Truncates towards zero and saturates values that are out of range. */
 static uint64_t to_integer(double value, vyre_type to) {
   static const struct {
-    double least, end;
+    double min, end;
     uint64_t first, last;
   } ranges[VYRE_TYPE_COUNT] = {
       [VYRE_TYPE_U32] = {0, 0x1p32, 0, UINT32_MAX},
@@ -300,7 +300,7 @@ static uint64_t to_integer(double value, vyre_type to) {
       [VYRE_TYPE_I64] = {-0x1p63, 0x1p63, UINT64_C(1) << 63, INT64_MAX}};
   if (isnan(value)) return 0;
   value = trunc(value);
-  if (value < ranges[to].least) return ranges[to].first;
+  if (value < ranges[to].min) return ranges[to].first;
   if (value >= ranges[to].end) return ranges[to].last;
   bool is_signed = to == VYRE_TYPE_I32 || to == VYRE_TYPE_I64;
   uint64_t bits = is_signed ? (uint64_t)(int64_t)value : (uint64_t)value;

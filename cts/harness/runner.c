@@ -19,12 +19,12 @@
 extern char **environ;
 
 enum {
-  MOST_JOBS = 64,
-  MOST_WORDS = 24,
+  MAX_JOBS = 64,
+  MAX_WORDS = 24,
   MAX_TEXT = 16 << 10, /* bytes kept of the output of a case */
   DEFAULT_TIMEOUT_S = 60,
   DEFAULT_GRACE_S = 10,
-  MOST_SHRUNK = 3
+  MAX_SHRUNK = 3
 };
 
 /* --- Strings
@@ -66,7 +66,7 @@ typedef struct server {
 
 typedef struct crew {
   const cts_options *options;
-  server servers[MOST_JOBS];
+  server servers[MAX_JOBS];
   unsigned count;
   size_t to_run, given; /* cases; to_run is 0 if progress is not reported */
 } crew;
@@ -82,11 +82,11 @@ static unsigned timeout_of(const cts_options *o) {
 }
 
 static int spawn(const cts_options *o, int input, int output, pid_t *pid) {
-  const char *words[MOST_WORDS] = {o->program};
+  const char *words[MAX_WORDS] = {o->program};
   char seed[24];
   size_t count = 1;
   (void)snprintf(seed, sizeof seed, "%llu", (unsigned long long)o->seed);
-  for (size_t i = 0; o->words[i] && count < MOST_WORDS - 8; i++) {
+  for (size_t i = 0; o->words[i] && count < MAX_WORDS - 8; i++) {
     words[count++] = o->words[i];
   }
   words[count++] = "--backend";
@@ -278,12 +278,12 @@ static void give_up(const cts_options *o, server *s) {
 static unsigned job_count(const cts_options *o) {
   long there = sysconf(_SC_NPROCESSORS_ONLN);
   unsigned jobs = o->jobs ? o->jobs : there > 0 ? (unsigned)there : 1;
-  return jobs > MOST_JOBS ? MOST_JOBS : jobs;
+  return jobs > MAX_JOBS ? MAX_JOBS : jobs;
 }
 
 /* Waits for output, endings or a deadline and handles them. */
 static bool wait_for_some(crew *c) {
-  struct pollfd events[2 * MOST_JOBS];
+  struct pollfd events[2 * MAX_JOBS];
   uint64_t now = now_ns(), first = UINT64_MAX;
   for (size_t i = 0; i < c->count; i++) {
     const server *s = &c->servers[i];
@@ -510,7 +510,7 @@ static bool run_report(crew *c, cts_report *report) {
     cts_result *r = &report->results[i];
     bool is_program = strncmp(r->name, "programs.", 9) == 0;
     if (is_program && r->verdict == CTS_FAILED && !r->row &&
-        shrunk++ < MOST_SHRUNK) {
+        shrunk++ < MAX_SHRUNK) {
       shrink(c, r);
     }
     apply_list(r);

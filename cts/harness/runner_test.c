@@ -365,7 +365,7 @@ TEST(each_case_fails_alone_and_says_why) {
   cts_report_deinit(&report);
 }
 
-TEST(a_list_turns_failures_into_what_was_expected) {
+TEST(listed_failures_count_as_expected) {
   cts_report report = run("fails",
                           "# a comment\n\n"
                           "probe.fails  fails  it says 42\n"
@@ -383,7 +383,7 @@ TEST(a_list_turns_failures_into_what_was_expected) {
   cts_report_deinit(&report);
 }
 
-TEST(no_list_excuses_what_breaks) {
+TEST(crashes_are_failures_even_if_listed) {
   static const char *const names[] = {
       "probe.crashes", "probe.hangs",      "probe.leaks",
       "probe.leaves",  "probe.ends_oddly", "probe.lacks_nothing"};
@@ -410,7 +410,7 @@ TEST(a_run_in_which_nothing_passed_is_not_good) {
   cts_report_deinit(&report);
 }
 
-TEST(what_passes_although_it_is_on_the_list_fails) {
+TEST(a_listed_case_that_passes_is_a_failure) {
   cts_report report = run("probe.passes", "probe.passes fails by mistake", 0);
   CHECK_U64(report.failed, 1);
   CHECK_HAS(report.results[0].reason, "and it passed: take it off");
@@ -437,7 +437,7 @@ TEST(lines_that_fit_nothing_fail) {
   cts_report_deinit(&report);
 }
 
-TEST(a_list_that_is_none_names_the_line) {
+TEST(an_invalid_expectation_list_names_the_line) {
   static const char *const lists[] = {"probe.fails fails\n", "probe.fails\n",
                                       "probe.fails sometimes why\n"};
   for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
@@ -499,7 +499,7 @@ TEST(each_case_has_a_process_of_its_own_by_a_server) {
 #endif
 
 /* All cases run on one server, except for the one that kills it. */
-TEST(what_a_case_breaks_is_whole_for_the_next) {
+TEST(a_case_does_not_affect_the_next_one) {
   static const struct {
     const char *name;
     cts_verdict verdict;
@@ -543,7 +543,7 @@ static bool is_gone(long pid) {
   return state == 'Z' || state == 'X';
 }
 
-TEST(what_a_case_started_ends_with_it) {
+TEST(processes_of_a_case_end_with_it) {
   cts_report report = run("together.leaves_a_process", "", 0);
   long pid = 0;
   CHECK(sscanf(report.results[0].reason, "here.c:11: left %ld", &pid) == 1);
@@ -577,7 +577,7 @@ TEST(a_server_takes_orders_from_the_runner_only) {
   CHECK_HAS(line, "name a case");
 }
 
-TEST(a_program_that_fails_is_made_smaller) {
+TEST(a_failing_program_is_reduced) {
   cts_report report = run("programs.", "", 3); /* seeds 6, 7 and 8 */
   CHECK_U64(report.count, 3);
   CHECK_U64(report.passed, 2);
@@ -594,18 +594,18 @@ TEST(a_program_that_fails_is_made_smaller) {
 
 static const test_case all_tests[] = {
     TEST_ENTRY(each_case_fails_alone_and_says_why),
-    TEST_ENTRY(a_list_turns_failures_into_what_was_expected),
-    TEST_ENTRY(no_list_excuses_what_breaks),
+    TEST_ENTRY(listed_failures_count_as_expected),
+    TEST_ENTRY(crashes_are_failures_even_if_listed),
     TEST_ENTRY(a_run_in_which_nothing_passed_is_not_good),
-    TEST_ENTRY(what_passes_although_it_is_on_the_list_fails),
+    TEST_ENTRY(a_listed_case_that_passes_is_a_failure),
     TEST_ENTRY(lines_that_fit_nothing_fail),
-    TEST_ENTRY(a_list_that_is_none_names_the_line),
+    TEST_ENTRY(an_invalid_expectation_list_names_the_line),
     TEST_ENTRY(each_case_has_a_process_of_its_own_by_a_server),
-    TEST_ENTRY(what_a_case_breaks_is_whole_for_the_next),
-    TEST_ENTRY(what_a_case_started_ends_with_it),
+    TEST_ENTRY(a_case_does_not_affect_the_next_one),
+    TEST_ENTRY(processes_of_a_case_end_with_it),
     TEST_ENTRY(a_server_that_does_not_answer_is_ended),
     TEST_ENTRY(a_server_takes_orders_from_the_runner_only),
-    TEST_ENTRY(a_program_that_fails_is_made_smaller)};
+    TEST_ENTRY(a_failing_program_is_reduced)};
 
 int main(int count, char **given) {
   for (int i = 1; i + 1 < count; i++) {

@@ -55,10 +55,11 @@ static inline void saxpy_make(saxpy_data *d, uint64_t seed, saxpy_result *to) {
 }
 
 /* Returns the result of @p launches launches on the same buffers. */
-static inline saxpy_result saxpy_expect(const saxpy_data *d, unsigned rounds) {
+static inline saxpy_result saxpy_expect(const saxpy_data *d,
+                                        unsigned iterations) {
   saxpy_result want = {{0}, {0}};
   memcpy(want.y, d->y, SAXPY_BYTES);
-  for (unsigned r = 0; r < rounds; r++) {
+  for (unsigned r = 0; r < iterations; r++) {
     for (uint32_t i = 0; i < SAXPY_COUNT; i++) {
       want.y[i] = d->a * d->x[i] + want.y[i];
       want.z[i % 4] += want.y[i];

@@ -38,13 +38,10 @@ typedef struct vyre_context_options {
   /* Backend options (vyre_device_option), as "cpu.threads=2,cpu.width=8".
    * They are appended to $VYRE_OPTIONS; the last value of a key wins. "":
    * ignore $VYRE_OPTIONS too. vyre_context_create fails if an option is
-   * unknown or its value is out of range, with `field` "backend_options" or
+   * unknown or its value is invalid, with `field` "backend_options" or
    * "VYRE_OPTIONS". */
   const char *backend_options;
-  /* LLVM 19 library of the device "cpu"; NULL: $VYRE_LLVM, else the
-   * system's; "none": no LLVM, so that only cached kernels run. */
-  const char *llvm;
-  uint64_t reserved[4]; /* must be zero */
+  uint64_t reserved[5]; /* must be zero */
 } vyre_context_options;
 
 /** Operations that fault injection can make fail: X(enumerator, name). */

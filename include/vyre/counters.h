@@ -3,7 +3,7 @@
  *  Counters of one device, or of all devices since the process started.
  *
  *  Counters only grow, except those that describe the current state: live_*
- *  and output_slot_retained_capacity_bytes. */
+ *  and host_buffer_retained_capacity_bytes. */
 #ifndef VYRE_COUNTERS_H
 #define VYRE_COUNTERS_H
 
@@ -24,23 +24,23 @@
   X(output_bytes, "dispatch_bytes_total", "direction=\"output\"", "")          \
   X(copied_bytes, "dispatch_copied_bytes_total", "",                           \
     "bytes copied for dispatches")                                             \
-  X(output_slots, "dispatch_output_slots_filled_total", "",                    \
+  X(host_buffers_filled, "dispatch_host_buffers_filled_total", "",             \
     "host buffers filled by dispatches")                                       \
-  X(output_slots_reused, "dispatch_output_slots_total", "kind=\"reused\"",     \
+  X(host_buffers_reused, "dispatch_host_buffers_total", "kind=\"reused\"",     \
     "host buffers filled, by origin of their memory")                          \
-  X(output_slots_moved, "dispatch_output_slots_total", "kind=\"moved\"", "")   \
-  X(output_slots_appended, "dispatch_output_slots_total", "kind=\"appended\"", \
+  X(host_buffers_moved, "dispatch_host_buffers_total", "kind=\"moved\"", "")   \
+  X(host_buffers_appended, "dispatch_host_buffers_total", "kind=\"appended\"", \
     "")                                                                        \
-  X(output_slot_incoming_bytes, "dispatch_output_slot_bytes_total",            \
+  X(host_buffer_incoming_bytes, "dispatch_host_buffer_bytes_total",            \
     "kind=\"incoming\"", "bytes of results in host buffers")                   \
-  X(output_slot_copied_bytes, "dispatch_output_slot_bytes_total",              \
+  X(host_buffer_copied_bytes, "dispatch_host_buffer_bytes_total",              \
     "kind=\"copied\"", "")                                                     \
-  X(output_slot_moved_bytes, "dispatch_output_slot_bytes_total",               \
+  X(host_buffer_moved_bytes, "dispatch_host_buffer_bytes_total",               \
     "kind=\"moved\"", "")                                                      \
-  X(output_slot_appended_bytes, "dispatch_output_slot_bytes_total",            \
+  X(host_buffer_appended_bytes, "dispatch_host_buffer_bytes_total",            \
     "kind=\"appended\"", "")                                                   \
-  X(output_slot_retained_capacity_bytes,                                       \
-    "dispatch_output_slot_retained_capacity_bytes", "",                        \
+  X(host_buffer_retained_capacity_bytes,                                       \
+    "dispatch_host_buffer_retained_capacity_bytes", "",                        \
     "current capacity of host buffers allocated by dispatches")                \
   X(grid_sync_splits, "grid_sync_splits_total", "kind=\"programs\"",           \
     "compiled kernels with grid barriers, their phases and barriers")          \
@@ -53,18 +53,19 @@
   X(cache_misses, "pipeline_cache_total", "result=\"miss\"", "")               \
   X(cache_rejected, "pipeline_cache_rejected_total", "",                       \
     "cache misses because of an invalid file")                                 \
-  X(uploads, "resident_transfers_total", "direction=\"upload\"",               \
+  X(uploads, "device_buffer_transfers_total", "direction=\"upload\"",          \
     "transfers to and from device buffers")                                    \
-  X(downloads, "resident_transfers_total", "direction=\"download\"", "")       \
-  X(upload_bytes, "resident_bytes_total", "direction=\"upload\"",              \
-    "bytes transferred to and from device buffers")                            \
-  X(download_bytes, "resident_bytes_total", "direction=\"download\"", "")      \
-  X(live_residents, "resident_buffers", "",                                    \
+  X(downloads, "device_buffer_transfers_total", "direction=\"download\"", "")  \
+  X(upload_bytes, "device_buffer_transferred_bytes_total",                     \
+    "direction=\"upload\"", "bytes transferred to and from device buffers")    \
+  X(download_bytes, "device_buffer_transferred_bytes_total",                   \
+    "direction=\"download\"", "")                                              \
+  X(live_device_buffers, "device_buffers", "",                                 \
     "current number of device buffers")                                        \
-  X(live_resident_bytes, "resident_buffer_bytes", "",                          \
+  X(live_device_buffer_bytes, "device_buffer_bytes", "",                       \
     "current bytes of device buffers")                                         \
   X(replays, "recording_replays_total", "", "replays of recordings")           \
-  X(recaptures, "recording_recaptures_total", "",                              \
+  X(rebuilds, "recording_rebuilds_total", "",                                  \
     "dispatches of recordings rebuilt after a slot was bound")
 
 /** Positions of the counters, and their number. */

@@ -18,8 +18,9 @@
 typedef struct vyre_device vyre_device;
 
 /** Probe result for one floating-point operation of a device. All float modes
- *  give the same bits. An f64 operation that is not native is wrong on the
- *  device, and kernels that need it are rejected. */
+ *  give the same bits. Of the f64 operations, fma and rint have a replacement
+ *  where the device gets them wrong. The others have none: the mode is then
+ *  VYRE_FLOAT_MODE_SOFT, but kernels still use the native operation. */
 typedef struct vyre_float_op_info {
   const char *operation; /* "f32 fma", "u32 to f32"; static storage */
   vyre_float_mode mode;  /* VYRE_FLOAT_MODE_NATIVE: the device is exact */
@@ -84,14 +85,33 @@ typedef struct vyre_device_info {
   uint64_t reserved[4]; /* zero; for future fields */
 } vyre_device_info;
 
+/** Types of backend options: X(enumerator, name). */
+#define VYRE_OPTION_TYPE_MAP(X)   \
+  X(VYRE_OPTION_NUMBER, "number") \
+  X(VYRE_OPTION_ENUM, "enum")     \
+  X(VYRE_OPTION_PATH, "path")
+
+/** Type of the value of a backend option. */
+typedef enum vyre_option_type {
+#define VYRE_X(enumerator, name) enumerator,
+  VYRE_OPTION_TYPE_MAP(VYRE_X)
+#undef VYRE_X
+} vyre_option_type;
+
 /** Option of a backend, read when one of its devices is opened. Set it with
  *  vyre_context_options.backend_options or $VYRE_OPTIONS, as
- *  "BACKEND.NAME=NUMBER". "BACKEND.NAME=auto" selects the default. Strings are
+ *  "BACKEND.NAME=VALUE". "BACKEND.NAME=auto" selects the default. Strings are
  *  static storage. */
 typedef struct vyre_device_option {
-  const char *name;     /* "threads" */
-  uint64_t min, max;    /* range of valid values */
-  const char *help;     /* description */
+  const char *name;      /* "threads" */
+  uint64_t min, max;     /* valid numbers; of a path: 0 */
+  const char *help;      /* description */
+  vyre_option_type type; /* of the value */
+  /* VYRE_OPTION_ENUM: names of the values from min to max, separated by
+   * spaces. A value may be written as its name or as its number.
+   * VYRE_OPTION_NUMBER: the only valid numbers, separated by spaces; NULL: all
+   * from min to max. VYRE_OPTION_PATH: NULL. */
+  const char *values;
   uint64_t reserved[4]; /* zero; for future fields */
 } vyre_device_option;
 
@@ -147,7 +167,7 @@ VYRE_API vyre_device *vyre_device_retain(vyre_device *device);
  *  buffers. Pipelines and fences hold a reference to their device; device
  *  buffers do not. Accepts NULL.
  *  Threads:   safe.
- *  Blocks:    until submitted work has finished.
+ *  Blocks:    until submitted work and compiles that have begun have finished.
  *  Errors:    none. */
 VYRE_API void vyre_device_release(vyre_device *device);
 

@@ -51,13 +51,19 @@ typedef struct vyre_host_buffer {
   uint64_t reserved[2]; /* zero; for future fields */
 } vyre_host_buffer;
 
-/** Destination of one output. Set exactly one of
- *  - data and size: memory of the caller;
- *  - host_buffer: a host buffer; `size` only for outputs that are sized at run
- *    time;
+/** Destination of one output: device memory, host memory, or both. Set at most
+ *  one of
  *  - buffer: an existing device buffer, written in place;
  *  - new_buffer: a new device buffer of `size` bytes; its handle is stored
- *    there. */
+ *    there;
+ *  and at most one of
+ *  - data and size: memory of the caller;
+ *  - host_buffer: a host buffer; `size` only for outputs that are sized at run
+ *    time.
+ *  With device memory, host memory receives a copy of the result after the
+ *  kernel, in the same submission. If the input of an input_output is a device
+ *  buffer, that buffer is the device memory, unless another one is set: it is
+ *  updated in place. A zeroed output is allowed only there. */
 typedef struct vyre_output {
   void *data;                    /* memory of the caller, of any alignment */
   size_t size;                   /* bytes */
@@ -111,12 +117,13 @@ typedef struct vyre_timing {
 } vyre_timing;
 
 /** Reasons for a copy: X(enumerator, name). */
-#define VYRE_COPY_MAP(X)                    \
-  X(VYRE_COPY_NONE, "none")                 \
-  X(VYRE_COPY_OWNED, "owned_input")         \
-  X(VYRE_COPY_IN_OUT, "input_output_apart") \
-  X(VYRE_COPY_ALIGNMENT, "alignment")       \
-  X(VYRE_COPY_DEVICE_MEMORY, "device_memory")
+#define VYRE_COPY_MAP(X)                      \
+  X(VYRE_COPY_NONE, "none")                   \
+  X(VYRE_COPY_OWNED, "owned_input")           \
+  X(VYRE_COPY_IN_OUT, "input_output_apart")   \
+  X(VYRE_COPY_ALIGNMENT, "alignment")         \
+  X(VYRE_COPY_DEVICE_MEMORY, "device_memory") \
+  X(VYRE_COPY_READBACK, "readback")
 
 /** Reason for a copy. */
 typedef enum vyre_copy_reason {
@@ -126,7 +133,8 @@ typedef enum vyre_copy_reason {
 } vyre_copy_reason;
 
 /** Bytes that a dispatch bound and copied. Zero-filling an output is not a
- *  copy. */
+ *  copy. An output in a device buffer and in host memory counts both ways: as
+ *  memory of a device buffer, and as a copy (readback). */
 typedef struct vyre_copy_report {
   uint64_t borrowed_bytes;      /* host memory that was used directly */
   uint64_t device_buffer_bytes; /* memory of device buffers */
@@ -143,7 +151,7 @@ typedef struct vyre_copy_report {
 /** Statistics of host buffers, accumulated over all dispatches that receive
  *  this struct. */
 typedef struct vyre_output_stats {
-  uint64_t slots;          /* host buffers that were filled. Of these: */
+  uint64_t filled;         /* host buffers that were filled. Of these: */
   uint64_t reused;         /* buffers whose memory was large enough */
   uint64_t moved;          /* buffers that got new memory */
   uint64_t appended;       /* buffers that were empty and got memory */
@@ -231,6 +239,19 @@ typedef struct vyre_dispatch_desc {
   size_t input_count;         /* entries of `inputs` */
   const vyre_output *outputs; /* in output order of the binding plan */
   size_t output_count;        /* entries of `outputs` */
+  /* Instead of `inputs`: memory of every buffer that is not shared, in order of
+   * the binding numbers. A persistent buffer takes a device buffer, which is
+   * updated in place. An output takes a device buffer, or is zeroed; `size` is
+   * then the size of its memory if the kernel does not declare it. `outputs`
+   * only names host memory to copy outputs to, and may be left out. */
+  const vyre_input *resources;
+  size_t resource_count; /* entries of `resources` */
+  /* Receives the device buffer of each output, in output order; NULL: not
+   * needed. An output without a device buffer gets a new one, which the caller
+   * destroys. All are zeroed if the dispatch fails. With this, `outputs` may be
+   * left out. */
+  vyre_buffer *output_buffers;
+  size_t output_buffer_count; /* entries of `output_buffers` */
   /* Number of workgroups. All 0: computed along x (vyre_dispatch_grid),
    * which needs a one-dimensional workgroup. A single 0 counts as 1. */
   uint32_t grid[3];
@@ -281,10 +302,13 @@ VYRE_BEGIN
  *  the calling thread.
  *
  *  Outputs start as zero bytes and input_outputs as their input; elements that
- *  the kernel does not write keep this value. A buffer with a declared count
- *  takes exactly its bytes. An output that is sized at run time has the size
- *  of the memory given. Input and output of an input_output may use the same
- *  memory; other memory may only overlap if nothing writes it. Findings of a
+ *  the kernel does not write keep this value. A device buffer that is bound to
+ *  an input_output or a persistent buffer is updated in place: it is not
+ *  cleared, and the next dispatch sees the result. A host input of a declared
+ *  count has exactly its bytes; a device buffer may be longer. An output that
+ *  is sized at run time has the size of the memory given. Input and output of
+ *  an input_output may use the same memory; other memory may only overlap if
+ *  nothing writes it. Findings of a
  *  check are not a failure; they go to the report.
  *  Ownership: borrows all arguments.
  *  Lifetime:  the memory can be changed or freed when the call returns.
@@ -299,7 +323,8 @@ VYRE_BEGIN
  *             bits; variant_not_compiled for a variant or a low
  *             max_loop_iterations that the pipeline was not compiled for.
  *             VYRE_DISPATCH_FAILED: out_of_fuel, timed_out, writer_refused;
- *             outputs are unspecified then. VYRE_UNSUPPORTED_FEATURE
+ *             the contents of outputs and of device buffers that the kernel
+ *             writes are unspecified then. VYRE_UNSUPPORTED_FEATURE
  *             (not_supported) for a race check of more than 2^32-1 workgroups.
  *             VYRE_OUT_OF_MEMORY. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_dispatch(vyre_pipeline *pipeline,

@@ -11,7 +11,7 @@
  *  Forms differ in how they handle memory. All give the bits of
  *  vyre_device_run_program. Common to all forms:
  *  - config: every field except the bindings (grid, variant, timeout, label
- *    and so on). NULL: zeroed. Its inputs and outputs are ignored.
+ *    and so on). NULL: zeroed. Its inputs, outputs and resources are ignored.
  *  - inputs, outputs: in input and output order of the binding plan.
  *  - Forms without `into` give host buffers new memory and free the old. No
  *    input may use the old memory. On failure the host buffers are empty, and
@@ -56,6 +56,8 @@ static inline vyre_dispatch_desc vyre_detail_form_desc(
   result.input_count = input_count;
   result.outputs = outputs;
   result.output_count = output_count;
+  result.resources = NULL;
+  result.resource_count = 0;
   return result;
 }
 
@@ -187,33 +189,24 @@ static inline VYRE_NODISCARD vyre_code vyre_dispatch_resident_into(
                                      output_count, config, st);
 }
 
-/** Dispatches and leaves the outputs on the device. @p handles[i] receives the
- *  buffer of output i: the one that the output names, or else a new one, which
- *  the caller destroys (vyre_buffer_destroy). `size` gives the bytes of a new
- *  buffer if the kernel does not declare them. Changes @p outputs. On failure
- *  all handles are zeroed and no buffer exists. */
-static inline VYRE_NODISCARD vyre_code vyre_dispatch_resident_outputs(
-    vyre_pipeline *pipeline, const vyre_input *inputs, size_t input_count,
-    vyre_output *outputs, vyre_buffer *handles, size_t output_count,
-    const vyre_dispatch_desc *config, vyre_status *st) {
-  vyre_dispatch_desc desc;
-  vyre_code code;
-  for (size_t i = 0; outputs && handles && i < output_count; i++) {
-    bool is_given = outputs[i].buffer.owner != 0 || outputs[i].buffer.id != 0;
-    handles[i].owner = handles[i].id = 0;
-    outputs[i].data = NULL;
-    outputs[i].host_buffer = NULL;
-    outputs[i].new_buffer = is_given ? NULL : &handles[i];
-  }
-  desc = vyre_detail_form_desc(inputs, input_count, handles ? outputs : NULL,
-                               output_count, config);
+/** Dispatches and leaves the outputs on the device. @p resources has the memory
+ *  of every buffer that is not shared, in order of the binding numbers.
+ *  @p buffers[i] receives the device buffer of output i: its resource, or else
+ *  a new one, which the caller destroys (vyre_buffer_destroy). A new buffer is
+ *  made for an output whose resource is zeroed, and for an input_output whose
+ *  resource is host memory. On failure all @p buffers are zeroed and no new
+ *  buffer exists. */
+static inline VYRE_NODISCARD vyre_code vyre_dispatch_to_buffers(
+    vyre_pipeline *pipeline, const vyre_input *resources, size_t resource_count,
+    vyre_buffer *buffers, size_t output_count, const vyre_dispatch_desc *config,
+    vyre_status *st) {
+  vyre_dispatch_desc desc = vyre_detail_form_desc(NULL, 0, NULL, 0, config);
+  desc.resources = resources;
+  desc.resource_count = resource_count;
+  desc.output_buffers = buffers;
+  desc.output_buffer_count = output_count;
   desc.is_borrowed = true;
-  code = vyre_submit(pipeline, &desc, 1, NULL, st);
-  for (size_t i = 0; outputs && handles && i < output_count; i++) {
-    if (code == VYRE_OK && !outputs[i].new_buffer)
-      handles[i] = outputs[i].buffer;
-  }
-  return code;
+  return vyre_submit(pipeline, &desc, 1, NULL, st);
 }
 
 /** Dispatches a batch with any mix of host memory and device buffers in one
@@ -232,7 +225,8 @@ static inline VYRE_NODISCARD vyre_code vyre_dispatch_resident_batched_into(
   return vyre_dispatch_borrowed_batched_into(pipeline, items, item_count, st);
 }
 
-/** Inputs of a megakernel, in the order of its bindings. */
+/** Buffers of a megakernel (one kernel that processes a queue of requests on
+ *  the device), in the order of its binding numbers. */
 enum {
   VYRE_ROW_CONTROL,
   VYRE_ROW_RING,
@@ -241,24 +235,30 @@ enum {
   VYRE_ROW_RESOURCES
 };
 
-/** Inputs of one megakernel dispatch, indexed by VYRE_ROW_*. */
+/** Buffers of one megakernel dispatch, indexed by VYRE_ROW_*: the `resources`
+ *  of a descriptor. */
 typedef struct vyre_buffer_row {
   vyre_input resources[VYRE_ROW_RESOURCES];
 } vyre_buffer_row;
 
-/** Dispatches a batch of rows. Row i holds the inputs of item i, and its
- *  outputs are the @p output_count entries from outputs[i * output_count] on.
- *  @p items is working memory for @p row_count descriptors. Keep it between
- *  batches, so that a repeated batch allocates nothing. */
-static inline VYRE_NODISCARD vyre_code vyre_dispatch_resident_rows_into(
-    vyre_pipeline *pipeline, const vyre_buffer_row *rows, size_t row_count,
-    const vyre_output *outputs, size_t output_count,
-    const vyre_dispatch_desc *config, vyre_dispatch_desc *items,
-    vyre_status *st) {
+/** Dispatches a batch of rows, in order. The kernel has four buffers that are
+ *  not shared, of any roles: a debug log that is only written has no input. Row
+ *  i has the memory of item i. The host memory for its outputs are the @p
+ *  output_count entries from outputs[i * output_count] on; a zeroed entry is
+ *  not read back, and with an @p output_count of 0 none is. @p items is working
+ *  memory for @p row_count descriptors. Keep it between batches, so that a
+ *  repeated batch allocates nothing. */
+static inline VYRE_NODISCARD vyre_code
+vyre_dispatch_rows_into(vyre_pipeline *pipeline, const vyre_buffer_row *rows,
+                        size_t row_count, const vyre_output *outputs,
+                        size_t output_count, const vyre_dispatch_desc *config,
+                        vyre_dispatch_desc *items, vyre_status *st) {
   for (size_t i = 0; items && rows && i < row_count; i++) {
     items[i] = vyre_detail_form_desc(
-        rows[i].resources, VYRE_ROW_RESOURCES,
-        outputs ? outputs + i * output_count : NULL, output_count, config);
+        NULL, 0, outputs ? outputs + i * output_count : NULL, output_count,
+        config);
+    items[i].resources = rows[i].resources;
+    items[i].resource_count = VYRE_ROW_RESOURCES;
     items[i].is_borrowed = true;
     items[i].has_fresh_outputs = false;
   }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /** @file vyre/emit.h
  *  Compiler output for inspection and for use elsewhere: LIR (lowered IR)
- *  after any pass, portable C, LLVM IR for CPUs, and SPIR-V for Vulkan as
- *  little-endian words or as text. */
+ *  after any pass, portable C, LLVM IR for CPUs and the schedule that it is
+ *  generated from, and SPIR-V for Vulkan as little-endian words or as text. */
 #ifndef VYRE_EMIT_H
 #define VYRE_EMIT_H
 
@@ -16,19 +16,20 @@
 #include "vyre/writer.h"
 
 /** Output forms: X(enumerator, name). */
-#define VYRE_EMIT_MAP(X)          \
-  X(VYRE_EMIT_LOWERED, "lowered") \
-  X(VYRE_EMIT_C, "c")             \
-  X(VYRE_EMIT_LLVM, "llvm")       \
-  X(VYRE_EMIT_SPIRV, "spirv")     \
-  X(VYRE_EMIT_SPIRV_TEXT, "spirv-text")
+#define VYRE_EMIT_MAP(X)                \
+  X(VYRE_EMIT_LOWERED, "lowered")       \
+  X(VYRE_EMIT_C, "c")                   \
+  X(VYRE_EMIT_LLVM, "llvm")             \
+  X(VYRE_EMIT_SPIRV, "spirv")           \
+  X(VYRE_EMIT_SPIRV_TEXT, "spirv-text") \
+  X(VYRE_EMIT_SCHEDULE, "schedule")
 
 /** Float modes: X(enumerator, name). All modes give the same bits
  *  (docs/explanation/exact-numbers.md). NATIVE uses the instruction of the device. CORRECTED
  *  repairs its result with extra operations. SOFT computes with integers. */
-#define VYRE_FLOAT_MODE_MAP(X)          \
-  X(VYRE_FLOAT_MODE_NATIVE, "native")   \
-  X(VYRE_FLOAT_MODE_CORRECTED, "fixed") \
+#define VYRE_FLOAT_MODE_MAP(X)              \
+  X(VYRE_FLOAT_MODE_NATIVE, "native")       \
+  X(VYRE_FLOAT_MODE_CORRECTED, "corrected") \
   X(VYRE_FLOAT_MODE_SOFT, "soft")
 
 /** Implementations of mathematical functions: X(enumerator, name). All give
@@ -58,7 +59,8 @@ typedef enum vyre_math { VYRE_MATH_MAP(VYRE_X2) VYRE_MATH_COUNT } vyre_math;
  *  with all native operations. */
 typedef struct vyre_emit_options {
   vyre_emit_form form; /* output form */
-  const char *after;   /* LOWERED only: name of a pass; NULL: the last pass */
+  /* LOWERED, SCHEDULE: name of a pass; NULL: the last pass. */
+  const char *after;
   vyre_float_mode float_mode; /* float mode of all operations */
   vyre_math math;             /* implementation of mathematical functions */
   bool no_u64;                /* split 64-bit integers into 32-bit words */
@@ -66,10 +68,10 @@ typedef struct vyre_emit_options {
    * such elements in its buffers. */
   bool no_narrow;
   uint32_t workgroup[3]; /* workgroup size; x of 0: as the program declares */
-  /* LLVM: vector width in invocations: 1, 4, 8, 16 or 32; 0: chosen for the
+  /* LLVM, SCHEDULE: vector width in invocations: 1, 4, 8, 16 or 32; 0: chosen for the
    * kernel. */
   uint32_t width;
-  /* LLVM: 32-bit lanes of a vector register: 4, 8 or 16; 0: 8. */
+  /* LLVM, SCHEDULE: 32-bit lanes of a vector register: 4, 8 or 16; 0: 8. */
   uint32_t lanes;
   uint64_t reserved[4]; /* must be zero */
 } vyre_emit_options;
@@ -142,6 +144,16 @@ VYRE_API const char *vyre_pass_at(uint32_t index);
  *  storage.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API const char *vyre_pass_description(uint32_t index);
+
+/** Returns the name of schedule pass @p index, in execution order, or NULL
+ *  after the last. Static storage.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
+VYRE_API const char *vyre_schedule_pass_at(uint32_t index);
+
+/** Returns a description of schedule pass @p index, or NULL after the last.
+ *  Static storage.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
+VYRE_API const char *vyre_schedule_pass_description(uint32_t index);
 
 VYRE_END
 

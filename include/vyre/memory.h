@@ -19,7 +19,8 @@
  *    and leave ptr valid.
  *
  *  Memory must be aligned for any C object. The function is called from every
- *  thread that uses an object created with the allocator. */
+ *  thread that uses an object created with the allocator, and from threads of
+ *  the library. */
 typedef struct vyre_allocator {
   /* Allocates, frees or resizes. */
   void *(*resize)(void *self, void *ptr, size_t old_size, size_t new_size);

@@ -20,6 +20,21 @@
  *  of threads can dispatch it at once. Threads: safe. */
 typedef struct vyre_pipeline vyre_pipeline;
 
+/** Speed of a compile and of its code. Both tiers give the same results, bit
+ *  by bit. Devices without a baseline tier compile optimised code. */
+typedef enum vyre_tier {
+  /* Baseline code first. The device compiles optimised code in the background
+   * and switches to it, also during a dispatch. Optimised code at once if
+   * ulp_budget is above 0: its results may depend on the tier. */
+  VYRE_TIER_AUTO,
+  /* Baseline code: a quarter of the compile time, slower code. Optimised code
+   * is used if it exists: in the cache, or because another compile of the same
+   * program asked for it. */
+  VYRE_TIER_BASELINE,
+  /* Optimised code. The compile returns when it is ready. */
+  VYRE_TIER_OPTIMISED,
+} vyre_tier;
+
 /** Options that change the compiled code. Zeroed: as the program declares. */
 typedef struct vyre_compile_options {
   /* Workgroup size; all 0: as the program declares. A single 0 counts as 1. */
@@ -28,16 +43,13 @@ typedef struct vyre_compile_options {
    * less often where that is faster: "cpu" contracts a product and a sum
    * into one fma. Other devices stay exact. */
   uint8_t ulp_budget;
-  /* Compile faster to slower code (the baseline tier); the device compiles
-   * optimised code in the background and switches to it. Devices without a
-   * baseline tier ignore this. Not a variant: the pipeline and its results
-   * are the same. */
-  bool is_baseline;
   /* Compile also code that counts every loop iteration, for dispatches with
    * a max_loop_iterations below the number that the kernel is proven to
    * need. Only these dispatches use it. Not a variant; ignored in
    * vyre_dispatch_desc.variant. */
   bool counts_iterations;
+  /* Not a variant: pipelines of all tiers are the same. */
+  vyre_tier tier;
   uint64_t reserved[4]; /* must be zero */
 } vyre_compile_options;
 
@@ -66,8 +78,8 @@ typedef struct vyre_pipeline_resources {
   uint32_t width;      /* vector width in invocations */
   bool has_code;       /* `code_bytes` is present */
   uint64_t code_bytes; /* memory mapped for machine code and its constants */
-  /* Code of the baseline tier: the kernel is very large, or is_baseline was
-   * requested and the optimised code is not ready yet. */
+  /* Code of the baseline tier: the kernel is very large, or its optimised code
+   * is not ready yet (vyre_tier). */
   bool is_baseline;
   uint64_t reserved[4]; /* zero; for future fields */
 } vyre_pipeline_resources;
@@ -84,9 +96,8 @@ VYRE_BEGIN
  *  Errors:    VYRE_INVALID_PROGRAM if it does not validate (@p diagnostics, if
  *             not NULL, receives all errors) or has no body;
  *             VYRE_INVALID_ARGUMENT for a workgroup of more than 1024
- *             invocations; VYRE_UNSUPPORTED_FEATURE for queue kernels, nesting
- *             that is too deep for the device, and persistent buffers (bind a
- *             device buffer instead); VYRE_OUT_OF_MEMORY. */
+ *             invocations; VYRE_UNSUPPORTED_FEATURE for queue kernels and
+ *             nesting that is too deep for the device; VYRE_OUT_OF_MEMORY. */
 VYRE_API VYRE_NODISCARD vyre_code
 vyre_pipeline_compile(vyre_device *device, vyre_program *program,
                       const vyre_compile_options *options, vyre_pipeline **out,
@@ -127,8 +138,9 @@ VYRE_API vyre_pipeline *vyre_pipeline_retain(vyre_pipeline *pipeline);
 
 /** Drops a reference. The last release frees the pipeline. Accepts NULL.
  *  Threads:   safe.
- *  Blocks:    as vyre_device_release, if the pipeline holds the last reference
- *             to the device.
+ *  Blocks:    while its optimised code is being compiled in the background; as
+ *             vyre_device_release, if the pipeline holds the last reference to
+ *             the device.
  *  Errors:    none. */
 VYRE_API void vyre_pipeline_release(vyre_pipeline *pipeline);
 

@@ -85,8 +85,9 @@ static inline vyre_slot_range vyre_slot_range_all(uint32_t slot) {
 typedef struct vyre_recorded_dispatch {
   const vyre_slot_range *inputs; /* in input order of the binding plan */
   size_t input_count;            /* entries of `inputs` */
-  /* In output order of the binding plan; an input_output with two equal
-   * ranges is updated in place. */
+  /* In output order of the binding plan. An input_output with two equal ranges
+   * is updated in place. So is one with a device buffer as input and host
+   * memory as output, which receives a copy. */
   const vyre_slot_range *outputs;
   size_t output_count; /* entries of `outputs` */
   uint32_t grid[3];    /* as in vyre_dispatch_desc */
@@ -104,7 +105,13 @@ typedef struct vyre_recorded_dispatch {
   /* Output of print(...). Must live as long as the recording. Concurrent
    * replays call it concurrently. Must not wait for submitted work. */
   vyre_writer print;
-  uint64_t reserved[4]; /* must be zero */
+  /* Instead of `inputs`, as in vyre_dispatch_desc: ranges of every buffer that
+   * is not shared, in order of the binding numbers. `outputs` then names host
+   * memory to copy outputs to, and may be left out. VYRE_NO_SLOT as the slot of
+   * an output means no memory, in either list. */
+  const vyre_slot_range *resources;
+  size_t resource_count; /* entries of `resources` */
+  uint64_t reserved[2];  /* must be zero */
 } vyre_recorded_dispatch;
 
 /** Statistics of one replay. */

@@ -57,6 +57,7 @@
 #include "vyre/queue.h"
 #include "vyre/random_program.h"
 #include "vyre/recording.h"
+#include "vyre/router.h"
 #include "vyre/status.h"
 #include "vyre/validate.h"
 #include "vyre/version.h"

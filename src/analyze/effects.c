@@ -169,7 +169,7 @@ static void visit_calls(order_walk *w, uint32_t root,
   }
 }
 
-typedef struct effects_room {
+typedef struct effects_storage {
   vyre__function_effects *functions;
   uint32_t *order;
   uint8_t *buffers;
@@ -179,10 +179,10 @@ typedef struct effects_room {
   frame *stack;
   bool *seen;
   depths *depths;
-} effects_room;
+} effects_storage;
 
-static bool make_room(effects_room *storage, const vyre_program *program,
-                      vyre_arena *arena) {
+static bool reserve(effects_storage *storage, const vyre_program *program,
+                    vyre_arena *arena) {
   size_t functions = program->function_count;
   size_t calls = functions > 1 ? program->node_count : 0; /* upper limit */
   storage->functions =
@@ -211,9 +211,9 @@ static bool make_room(effects_room *storage, const vyre_program *program,
 vyre_code vyre__effects_build(const vyre_program *program, vyre_arena *arena,
                               vyre__effects *out, vyre_status *st) {
   vyre__arena_mark start = vyre__arena_here(arena);
-  effects_room storage;
+  effects_storage storage;
   *out = (vyre__effects){0};
-  if (!make_room(&storage, program, arena)) {
+  if (!reserve(&storage, program, arena)) {
     vyre__arena_rewind(arena, start);
     return vyre__no_memory(st, "vyre__effects_build", "program effects",
                            program->node_count);

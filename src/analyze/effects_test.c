@@ -19,12 +19,12 @@ static survey survey_text(const char *text) {
   return s;
 }
 
-static void survey_finish(survey *s) {
+static void survey_deinit(survey *s) {
   vyre_arena_deinit(&s->arena);
   vyre_module_release(s->module);
 }
 
-TEST(knows_what_buffers_are_for) {
+TEST(roles_of_buffers_are_derived) {
   survey s = survey_text(kernel_text("atomic_add(tile[l], x[i]);\ny[i] = 1;"));
   const uint8_t *buffers = s.effects.buffers;
   CHECK_U64(buffers[0], VYRE__OPF_READS);
@@ -33,7 +33,7 @@ TEST(knows_what_buffers_are_for) {
   CHECK_U64(buffers[3], VYRE__OPF_ATOMICS);
   CHECK(!(s.effects.functions[0].flags & VYRE__OPF_BARRIER));
   CHECK(s.effects.functions[0].has_id);
-  survey_finish(&s);
+  survey_deinit(&s);
 }
 
 TEST(counts_loops_and_effects) {
@@ -50,7 +50,7 @@ TEST(counts_loops_and_effects) {
   CHECK(!(kernel->flags & VYRE__OPF_ATOMICS));
   CHECK(!kernel->has_uniform);
   CHECK_U64(kernel->inlined_nodes, kernel->nodes);
-  survey_finish(&s);
+  survey_deinit(&s);
 }
 
 TEST(orders_callees_before_callers) {
@@ -76,7 +76,7 @@ TEST(orders_callees_before_callers) {
     whole += e->nodes;
   }
   CHECK(s.effects.functions[0].inlined_nodes > whole);
-  survey_finish(&s);
+  survey_deinit(&s);
 }
 
 static vyre_code sweep_scenario(vyre_allocator allocator, vyre_status *st) {
@@ -95,7 +95,7 @@ TEST(survives_running_out_of_memory) {
   CHECK(sweep_allocations(sweep_scenario) > 0);
 }
 
-TEST_MAIN(TEST_ENTRY(knows_what_buffers_are_for),
+TEST_MAIN(TEST_ENTRY(roles_of_buffers_are_derived),
           TEST_ENTRY(counts_loops_and_effects),
           TEST_ENTRY(orders_callees_before_callers),
           TEST_ENTRY(survives_running_out_of_memory))

@@ -28,7 +28,7 @@ typedef struct env {
   bool no_memory;
 } env;
 
-static void env_finish(env *e) {
+static void env_deinit(env *e) {
   vyre__reserve_free(e->allocator, &e->changes, &e->change_capacity,
                      sizeof *e->changes);
 }

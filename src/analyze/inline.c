@@ -117,7 +117,7 @@ typedef struct frame {
 
 typedef struct inliner {
   const vyre_program *program;
-  vyre__ir_builder maker;
+  vyre__ir_builder builder;
   vyre_arena scratch;
   uint8_t *has;    /* per node: HAS_* */
   uint32_t unique; /* makes names unique */
@@ -133,8 +133,8 @@ static const vyre__node *node_at(const inliner *in, vyre__id id) {
 }
 
 static void at_place_of(inliner *in, vyre__id id) {
-  in->maker.place = vyre__source_loc_of(in->program, id);
-  in->maker.length = 1;
+  in->builder.place = vyre__source_loc_of(in->program, id);
+  in->builder.length = 1;
 }
 
 static uint32_t add_local(inliner *in, const char *name, bool is_mutable,
@@ -143,19 +143,20 @@ static uint32_t add_local(inliner *in, const char *name, bool is_mutable,
   uint32_t local = 0;
   int length = snprintf(text, sizeof text, "%.60s_%u", *name ? name : "t",
                         (unsigned)++in->unique);
-  vyre__statement(&in->maker, vyre__ir_build_let(&in->maker, text,
-                                                 (size_t)length, VYRE_TYPE_VOID,
-                                                 is_mutable, value, &local));
+  vyre__statement(&in->builder, vyre__ir_build_let(
+                                    &in->builder, text, (size_t)length,
+                                    VYRE_TYPE_VOID, is_mutable, value, &local));
   return local;
 }
 
 static void assign(inliner *in, uint32_t local, vyre__id value) {
-  vyre__statement(&in->maker, vyre__ir_build_assign(&in->maker, local, value));
+  vyre__statement(&in->builder,
+                  vyre__ir_build_assign(&in->builder, local, value));
 }
 
 /* Stores a value in a `let`, because it must be computed here and not later. */
 static vyre__id store_in_let(inliner *in, vyre__id value) {
-  return vyre__ir_build_local(&in->maker, add_local(in, "t", false, value));
+  return vyre__ir_build_local(&in->builder, add_local(in, "t", false, value));
 }
 
 /* Copies child @p index. If a later child contains a call, the value goes to
@@ -195,24 +196,24 @@ static void copy_tail_of(inliner *in, frame *f, vyre__id block,
     } else {
       const vyre__node *guard = node_at(in, child);
       vyre__id condition = copy_value(in, f, guard->a);
-      vyre__mark mark = vyre__block_begin(&in->maker);
+      vyre__mark mark = vyre__block_begin(&in->builder);
       copy_tail(in, f, guard->b);
-      vyre__id then = vyre__block_end(&in->maker, mark);
-      mark = vyre__block_begin(&in->maker);
+      vyre__id then = vyre__block_end(&in->builder, mark);
+      mark = vyre__block_begin(&in->builder);
       copy_tail_of(in, f, block, i + 1);
-      vyre__id rest = vyre__block_end(&in->maker, mark);
+      vyre__id rest = vyre__block_end(&in->builder, mark);
       at_place_of(in, child);
-      vyre__statement(&in->maker,
-                      vyre__ir_build_if(&in->maker, condition, then, rest));
+      vyre__statement(&in->builder,
+                      vyre__ir_build_if(&in->builder, condition, then, rest));
       return;
     }
   }
 }
 
 static vyre__id tail_block(inliner *in, frame *f, vyre__id id) {
-  vyre__mark mark = vyre__block_begin(&in->maker);
+  vyre__mark mark = vyre__block_begin(&in->builder);
   copy_tail(in, f, id);
-  return vyre__block_end(&in->maker, mark);
+  return vyre__block_end(&in->builder, mark);
 }
 
 /* Copies the last statement of a function whose returns become if/else. */
@@ -225,8 +226,8 @@ static void copy_tail(inliner *in, frame *f, vyre__id id) {
     vyre__id then = tail_block(in, f, node->b);
     vyre__id otherwise = node->c ? tail_block(in, f, node->c) : 0;
     at_place_of(in, id);
-    vyre__statement(&in->maker,
-                    vyre__ir_build_if(&in->maker, condition, then, otherwise));
+    vyre__statement(&in->builder, vyre__ir_build_if(&in->builder, condition,
+                                                    then, otherwise));
   } else {
     copy_statement(in, f, id);
   }
@@ -242,7 +243,7 @@ static void copy_statements(inliner *in, frame *f, vyre__id block,
 /* Wraps a body in `for (once = 0; once < 1; once += 1)`, so that a return can
  * become a break. */
 static void copy_once(inliner *in, frame *f) {
-  vyre__ir_builder *m = &in->maker;
+  vyre__ir_builder *m = &in->builder;
   vyre__for loop;
   vyre__for_begin(m, &loop, "once", 4, VYRE_TYPE_U32, VYRE__LOOP_LT,
                   vyre__ir_build_literal(m, VYRE_TYPE_U32, 0),
@@ -260,7 +261,7 @@ static void copy_once(inliner *in, frame *f) {
 /* Copies the body of a called function, after its parameters were set.
  * Returns the value of the call. */
 static vyre__id copy_body(inliner *in, frame *f) {
-  vyre__ir_builder *m = &in->maker;
+  vyre__ir_builder *m = &in->builder;
   const vyre__function *function = f->function;
   uint32_t count = vyre__child_count(in->program, function->body);
   if (f->shape.is_straight) {
@@ -311,7 +312,7 @@ static vyre__id copy_call(inliner *in, frame *f, vyre__id id) {
 
 /* Copies a && b with a call in b as `var t = a; if (t) t = b;`. */
 static vyre__id copy_short_circuit(inliner *in, frame *f, vyre__id id) {
-  vyre__ir_builder *m = &in->maker;
+  vyre__ir_builder *m = &in->builder;
   const vyre__node *node = node_at(in, id);
   vyre__id left = copy_value(in, f, node->a);
   at_place_of(in, id);
@@ -328,7 +329,7 @@ static vyre__id copy_short_circuit(inliner *in, frame *f, vyre__id id) {
 }
 
 static vyre__id copy_leaf(inliner *in, frame *f, vyre__id id) {
-  vyre__ir_builder *m = &in->maker;
+  vyre__ir_builder *m = &in->builder;
   const vyre__node *node = node_at(in, id);
   switch ((vyre__form)vyre__ops[node->op].form) {
     case VYRE__FORM_LITERAL:
@@ -395,20 +396,20 @@ static vyre__id copy_value(inliner *in, frame *f, vyre__id id) {
     v[i] = copy_operand(in, f, id, i);
   }
   at_place_of(in, id);
-  return make_value(&in->maker, node, v);
+  return make_value(&in->builder, node, v);
 }
 
 /* --- statements ------------------------------------------------------------*/
 
 static vyre__id copy_block(inliner *in, frame *f, vyre__id id) {
-  vyre__mark mark = vyre__block_begin(&in->maker);
+  vyre__mark mark = vyre__block_begin(&in->builder);
   copy_statements(in, f, id, vyre__child_count(in->program, id));
   at_place_of(in, id);
-  return vyre__block_end(&in->maker, mark);
+  return vyre__block_end(&in->builder, mark);
 }
 
 static void leave_if(inliner *in, vyre__id condition) {
-  vyre__ir_builder *m = &in->maker;
+  vyre__ir_builder *m = &in->builder;
   vyre__mark mark = vyre__block_begin(m);
   vyre__statement(m, vyre__ir_build_simple(m, VYRE__OP_BREAK));
   vyre__id then = vyre__block_end(m, mark);
@@ -418,11 +419,11 @@ static void leave_if(inliner *in, vyre__id condition) {
 /* After a loop that a return left: also leaves the enclosing loop. */
 static void propagate_return(inliner *in, const frame *f, vyre__id loop) {
   if (f->is_kernel || !(in->has[loop] & HAS_RETURN)) return;
-  leave_if(in, vyre__ir_build_local(&in->maker, f->done));
+  leave_if(in, vyre__ir_build_local(&in->builder, f->done));
 }
 
 static void copy_for(inliner *in, frame *f, vyre__id id) {
-  vyre__ir_builder *m = &in->maker;
+  vyre__ir_builder *m = &in->builder;
   const vyre__node *node = node_at(in, id);
   const vyre__local *local = &f->function->locals[node->a];
   char name[80];
@@ -444,7 +445,7 @@ static void copy_for(inliner *in, frame *f, vyre__id id) {
 }
 
 static void copy_while(inliner *in, frame *f, vyre__id id) {
-  vyre__ir_builder *m = &in->maker;
+  vyre__ir_builder *m = &in->builder;
   const vyre__node *node = node_at(in, id);
   bool calls = (in->has[node->a] & HAS_CALL) != 0;
   vyre__id condition = 0;
@@ -469,7 +470,7 @@ static void copy_while(inliner *in, frame *f, vyre__id id) {
 }
 
 static void copy_return(inliner *in, frame *f, vyre__id id) {
-  vyre__ir_builder *m = &in->maker;
+  vyre__ir_builder *m = &in->builder;
   if (f->is_kernel) {
     at_place_of(in, id);
     vyre__statement(m, vyre__ir_build_return(m, false, 0));
@@ -486,7 +487,7 @@ static void copy_return(inliner *in, frame *f, vyre__id id) {
 }
 
 static void copy_print(inliner *in, frame *f, vyre__id id) {
-  vyre__ir_builder *m = &in->maker;
+  vyre__ir_builder *m = &in->builder;
   uint32_t count = vyre__child_count(in->program, id);
   vyre__arena_mark mark = vyre__arena_here(&in->scratch);
   vyre__id *values = vyre__arena_array(&in->scratch, count, sizeof *values);
@@ -511,7 +512,7 @@ static void copy_let(inliner *in, frame *f, vyre__id id) {
 }
 
 static void copy_store(inliner *in, frame *f, vyre__id id) {
-  vyre__ir_builder *m = &in->maker;
+  vyre__ir_builder *m = &in->builder;
   vyre__id index = copy_operand(in, f, id, 0);
   vyre__id value = copy_operand(in, f, id, 1);
   at_place_of(in, id);
@@ -524,12 +525,12 @@ static void copy_if(inliner *in, frame *f, vyre__id id) {
   vyre__id then = copy_block(in, f, node->b);
   vyre__id otherwise = node->c ? copy_block(in, f, node->c) : 0;
   at_place_of(in, id);
-  vyre__statement(&in->maker,
-                  vyre__ir_build_if(&in->maker, condition, then, otherwise));
+  vyre__statement(&in->builder,
+                  vyre__ir_build_if(&in->builder, condition, then, otherwise));
 }
 
 static void copy_statement(inliner *in, frame *f, vyre__id id) {
-  vyre__ir_builder *m = &in->maker;
+  vyre__ir_builder *m = &in->builder;
   const vyre__node *node = node_at(in, id);
   switch ((vyre__op)node->op) {
     case VYRE__OP_BLOCK:
@@ -617,18 +618,18 @@ static vyre__kernel head_of(const vyre_program *p) {
 static vyre_code seal(inliner *in, uint32_t function,
                       const vyre__kernel *kernel, vyre_allocator allocator,
                       vyre_program **out, vyre_status *st) {
-  if (in->no_memory || in->maker.out_of_memory) {
+  if (in->no_memory || in->builder.out_of_memory) {
     return vyre__no_memory(st, "vyre__inline", "inlined program",
-                           in->maker.node_count);
+                           in->builder.node_count);
   }
-  if (in->maker.error_count > 0) {
+  if (in->builder.error_count > 0) {
     return VYRE_FAIL(
         st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
         "call fewer functions from each other, or make them smaller",
         "cannot inline the functions of '%.60s': %.200s", in->program->name,
         in->message);
   }
-  return vyre__canonicalize(&in->maker, function, kernel, allocator, out, st);
+  return vyre__canonicalize(&in->builder, function, kernel, allocator, out, st);
 }
 
 static vyre_code inline_kernel(inliner *in, vyre_allocator allocator,
@@ -643,8 +644,8 @@ static vyre_code inline_kernel(inliner *in, vyre_allocator allocator,
   in->no_memory = !in->has || !f.locals;
   if (!in->no_memory) {
     mark_nodes(in);
-    function = vyre__kernel_begin(&in->maker, &kernel);
-    vyre__function_end(&in->maker, copy_block(in, &f, f.function->body));
+    function = vyre__kernel_begin(&in->builder, &kernel);
+    vyre__function_end(&in->builder, copy_block(in, &f, f.function->body));
   }
   return seal(in, function, &kernel, allocator, out, st);
 }
@@ -654,10 +655,10 @@ vyre_code vyre__inline(const vyre_program *program, vyre_allocator allocator,
   inliner in = {.program = program};
   *out = NULL;
   vyre_arena_init(&in.scratch, allocator);
-  vyre__ir_builder_init(&in.maker, allocator,
+  vyre__ir_builder_init(&in.builder, allocator,
                         (vyre__reporter){note_complaint, &in});
   vyre_code code = inline_kernel(&in, allocator, out, st);
-  vyre__ir_builder_build(&in.maker);
+  vyre__ir_builder_build(&in.builder);
   vyre_arena_deinit(&in.scratch);
   return code;
 }

@@ -6,11 +6,11 @@ typedef vyre__interval interval;
 
 static const interval some_bool = {0, 1};
 
-static wide least(wide a, wide b) {
+static wide min(wide a, wide b) {
   return a < b ? a : b;
 }
 
-static wide most(wide a, wide b) {
+static wide max(wide a, wide b) {
   return a > b ? a : b;
 }
 
@@ -37,7 +37,7 @@ interval vyre__interval_full(vyre_type type) {
 }
 
 interval vyre__interval_join(interval a, interval b) {
-  return (interval){least(a.lo, b.lo), most(a.hi, b.hi)};
+  return (interval){min(a.lo, b.lo), max(a.hi, b.hi)};
 }
 
 /* A result that does not fit wraps and may then be any value of the type. */
@@ -61,7 +61,7 @@ static int bits_of(wide a) {
 static interval absolute(vyre_type type, interval a) {
   if (a.lo >= 0) return a;
   if (a.hi <= 0) return fit(type, (interval){-a.hi, -a.lo});
-  return fit(type, (interval){0, most(-a.lo, a.hi)});
+  return fit(type, (interval){0, max(-a.lo, a.hi)});
 }
 
 static int sign_of(wide a) {
@@ -130,8 +130,8 @@ interval vyre__interval_unary(vyre__op op, vyre_type from, vyre_type type,
 /* --- two operands ----------------------------------------------------------*/
 
 static interval product(vyre_type type, interval a, interval b) {
-  int a_bits = (int)most(bits_of(a.lo), bits_of(a.hi));
-  int b_bits = (int)most(bits_of(b.lo), bits_of(b.hi));
+  int a_bits = (int)max(bits_of(a.lo), bits_of(a.hi));
+  int b_bits = (int)max(bits_of(b.lo), bits_of(b.hi));
   if (a_bits + b_bits > 100) return vyre__interval_full(type);
   interval x = vyre__interval_join((interval){a.lo * b.lo, a.lo * b.lo},
                                    (interval){a.lo * b.hi, a.lo * b.hi});
@@ -144,22 +144,21 @@ static interval product(vyre_type type, interval a, interval b) {
  */
 static interval quotient(vyre_type type, interval a, interval b) {
   if (b.lo <= 0) return vyre__interval_full(type);
-  return (interval){least(a.lo / b.lo, a.lo / b.hi),
-                    most(a.hi / b.lo, a.hi / b.hi)};
+  return (interval){min(a.lo / b.lo, a.lo / b.hi),
+                    max(a.hi / b.lo, a.hi / b.hi)};
 }
 
 /* The result has the sign of the dividend and is smaller than the divisor; x
  * % 0 is 0. */
 static interval remainder_of(interval a, interval b) {
   if (a.lo >= 0 && b.lo > a.hi) return a;
-  wide last =
-      most(most(b.lo < 0 ? -b.lo : b.lo, b.hi < 0 ? -b.hi : b.hi), 1) - 1;
-  return (interval){a.lo < 0 ? most(a.lo, -last) : 0,
-                    a.hi > 0 ? least(a.hi, last) : 0};
+  wide last = max(max(b.lo < 0 ? -b.lo : b.lo, b.hi < 0 ? -b.hi : b.hi), 1) - 1;
+  return (interval){a.lo < 0 ? max(a.lo, -last) : 0,
+                    a.hi > 0 ? min(a.hi, last) : 0};
 }
 
 static interval both_bits(vyre_type type, interval a, interval b) {
-  if (a.lo >= 0 && b.lo >= 0) return (interval){0, least(a.hi, b.hi)};
+  if (a.lo >= 0 && b.lo >= 0) return (interval){0, min(a.hi, b.hi)};
   if (a.lo >= 0) return (interval){0, a.hi};
   if (b.lo >= 0) return (interval){0, b.hi};
   return vyre__interval_full(type);
@@ -169,8 +168,8 @@ static interval both_bits(vyre_type type, interval a, interval b) {
 static interval either_bits(vyre_type type, interval a, interval b,
                             bool is_or) {
   if (a.lo < 0 || b.lo < 0) return vyre__interval_full(type);
-  int bits = (int)most(bits_of(a.hi), bits_of(b.hi));
-  return (interval){is_or ? most(a.lo, b.lo) : 0, ((wide)1 << bits) - 1};
+  int bits = (int)max(bits_of(a.hi), bits_of(b.hi));
+  return (interval){is_or ? max(a.lo, b.lo) : 0, ((wide)1 << bits) - 1};
 }
 
 static interval shifted_left(vyre_type type, interval a, interval count) {
@@ -185,8 +184,8 @@ static interval shifted_left(vyre_type type, interval a, interval count) {
 static interval shifted_right(vyre_type type, interval a, interval count) {
   interval by = {0, width_of(type) - 1};
   if (count.hi < width_of(type)) by = count;
-  return (interval){least(a.lo >> (int)by.lo, a.lo >> (int)by.hi),
-                    most(a.hi >> (int)by.lo, a.hi >> (int)by.hi)};
+  return (interval){min(a.lo >> (int)by.lo, a.lo >> (int)by.hi),
+                    max(a.hi >> (int)by.lo, a.hi >> (int)by.hi)};
 }
 
 static interval compared(vyre__op op, interval a, interval b) {
@@ -225,11 +224,11 @@ interval vyre__interval_binary(vyre__op op, vyre_type from, vyre_type type,
     case VYRE__OP_REM:
       return remainder_of(a, b);
     case VYRE__OP_LAND:
-      return (interval){least(a.lo, b.lo), least(a.hi, b.hi)};
+      return (interval){min(a.lo, b.lo), min(a.hi, b.hi)};
     case VYRE__OP_AND:
       return both_bits(type, a, b);
     case VYRE__OP_LOR:
-      return (interval){most(a.lo, b.lo), most(a.hi, b.hi)};
+      return (interval){max(a.lo, b.lo), max(a.hi, b.hi)};
     case VYRE__OP_OR:
       return either_bits(type, a, b, true);
     case VYRE__OP_XOR:
@@ -239,9 +238,9 @@ interval vyre__interval_binary(vyre__op op, vyre_type from, vyre_type type,
     case VYRE__OP_SHR:
       return shifted_right(type, a, b);
     case VYRE__OP_MIN:
-      return (interval){least(a.lo, b.lo), least(a.hi, b.hi)};
+      return (interval){min(a.lo, b.lo), min(a.hi, b.hi)};
     case VYRE__OP_MAX:
-      return (interval){most(a.lo, b.lo), most(a.hi, b.hi)};
+      return (interval){max(a.lo, b.lo), max(a.hi, b.hi)};
     case VYRE__OP_EQ:
     case VYRE__OP_NE:
     case VYRE__OP_LT:

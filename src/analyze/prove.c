@@ -32,14 +32,15 @@ static bool has_room(const vyre__terms *t, term id, term b) {
 
 /* --- rows of a matrix ------------------------------------------------------*/
 
-/* Proves (y + 1) * w <= b for w >= 1 by finding an h with y + 1 <= h and
+/* Proves (y + by) * w <= b for w >= 0 by finding an h with y + by <= h and
  * h * w <= b. Candidates for h are a quotient c / w with c <= b, and the other
  * factor of a product h * w that is known to be at most b and not to wrap. */
-static bool row_fits(vyre__terms *t, term y, term w, term b, int depth) {
+static bool row_fits(vyre__terms *t, term y, wide by, term w, term b,
+                     int depth) {
   int tries = QUOTIENTS;
   for (term h = t->items[w].divided; h && tries > 0; tries--) {
     term dividend = t->items[h].a;
-    if (is_natural(t, dividend) && at_most(t, y, 1, h, depth) &&
+    if (is_natural(t, dividend) && at_most(t, y, by, h, depth) &&
         at_most(t, dividend, 0, b, depth)) {
       return true;
     }
@@ -59,7 +60,7 @@ static bool row_fits(vyre__terms *t, term y, term w, term b, int depth) {
         high * wide_hi > full.hi) {
       continue;
     }
-    if (at_most(t, y, 1, h, depth)) return true;
+    if (at_most(t, y, by, h, depth)) return true;
   }
   return false;
 }
@@ -76,7 +77,7 @@ static bool rows(vyre__terms *t, term row, term x, wide by, term b, int depth) {
     term y = order ? product.b : product.a, w = order ? product.a : product.b;
     if (!is_natural(t, y) || !is_natural(t, w)) continue;
     bool column = x ? at_most(t, x, by, w, depth) : range_of(t, w).lo >= by;
-    if (column && row_fits(t, y, w, b, depth)) return true;
+    if (column && row_fits(t, y, 1, w, b, depth)) return true;
   }
   return false;
 }
@@ -259,4 +260,21 @@ bool vyre__terms_less(vyre__terms *t, term a, term b) {
   if (a == 0 || b == 0 || t->no_memory) return false;
   t->budget = STEPS;
   return at_most(t, a, 1, b, DEPTH) && !t->no_memory;
+}
+
+bool vyre__terms_at_most(vyre__terms *t, term a, wide by, term b) {
+  t->budget = STEPS;
+  return at_most(t, a, by, b, DEPTH) && !t->no_memory;
+}
+
+bool vyre__terms_rows_fit(vyre__terms *t, term y, wide by, term w, term b) {
+  t->budget = STEPS;
+  return row_fits(t, y, by, w, b, DEPTH) && !t->no_memory;
+}
+
+bool vyre__terms_natural(vyre__terms *t, term a) {
+  if (a == 0 || t->no_memory) return false;
+  if (t->items[a].range.lo >= 0) return true;
+  term zero = vyre__terms_literal(t, 0);
+  return zero && vyre__terms_at_most(t, zero, 0, a);
 }

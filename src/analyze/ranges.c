@@ -14,11 +14,12 @@
 typedef struct fact {
   vyre__interval range;
   uint64_t below, within;
+  bool is_power; /* at most one bit is set: 0 or a power of two */
 } fact;
 
 static fact join(fact a, fact b) {
   return (fact){vyre__interval_join(a.range, b.range), a.below & b.below,
-                a.within & b.within};
+                a.within & b.within, a.is_power && b.is_power};
 }
 
 #include "analyze/env.h"
@@ -84,7 +85,7 @@ static uint32_t subject_of(const walker *w, vyre__id id) {
 /* --- values ----------------------------------------------------------------*/
 
 static fact anything(vyre_type type) {
-  return (fact){vyre__interval_full(type), 0, 0};
+  return (fact){.range = vyre__interval_full(type)};
 }
 
 static uint64_t buffer_bit(uint32_t buffer) {
@@ -172,12 +173,34 @@ static void keep_lengths(vyre__op op, fact a, fact b, fact *out) {
   }
 }
 
+/* Returns true if the result has at most one bit, as its operands have.
+ * Products and shifts drop bits beyond the type. */
+static bool keeps_power(vyre__op op, fact a, fact b) {
+  switch (op) {
+    case VYRE__OP_MUL:
+    case VYRE__OP_MIN:
+    case VYRE__OP_MAX:
+      return a.is_power && b.is_power;
+    case VYRE__OP_DIV: /* by 0 gives all ones */
+      return a.is_power && b.is_power && a.range.lo >= 0 && b.range.lo >= 1;
+    case VYRE__OP_SHL:
+      return a.is_power;
+    case VYRE__OP_SHR: /* copies the sign */
+      return a.is_power && a.range.lo >= 0;
+    case VYRE__OP_AND:
+      return a.is_power || b.is_power;
+    default:
+      return false;
+  }
+}
+
 static fact binary_fact(const vyre__node *node, vyre_type from, fact a,
                         fact b) {
   fact f = {.range = vyre__interval_binary(node->op, from, node->type, a.range,
                                            b.range)};
   if (vyre__has_interval(node->type) && node->type != VYRE_TYPE_BOOL) {
     keep_lengths(node->op, a, b, &f);
+    f.is_power = keeps_power(node->op, a, b);
   }
   f.within |= f.below;
   return f;
@@ -193,6 +216,7 @@ static fact unary_fact(const vyre__node *node, vyre_type from, fact a) {
   if (keeps && vyre__has_interval(node->type)) {
     f.below = a.below;
     f.within = a.within;
+    f.is_power = a.is_power;
   }
   return f;
 }
@@ -281,7 +305,7 @@ static fact walk_other(walker *w, vyre__id id) {
   vyre__id storage[3];
   const vyre__id *ids;
   uint32_t count = vyre__children(w->program, node, storage, &ids);
-  fact f[3] = {{{0, 0}, 0, 0}};
+  fact f[3] = {{.range = {0, 0}}};
   for (uint32_t i = 0; i < count; i++) {
     fact operand = walk_value(w, ids[i]);
     if (i < 3) f[i] = operand;
@@ -301,7 +325,7 @@ static fact value_of(walker *w, vyre__id id) {
   switch ((vyre__op)node->op) {
     case VYRE__OP_LITERAL: {
       vyre__wide v = vyre__interval_value(node->type, vyre__literal(node));
-      return (fact){{v, v}, 0, 0};
+      return (fact){.range = {v, v}, .is_power = v >= 0 && (v & (v - 1)) == 0};
     }
     case VYRE__OP_LOAD: {
       fact index = walk_value(w, node->b);
@@ -335,6 +359,8 @@ static fact walk_value(walker *w, vyre__id id) {
   fact f = value_of(w, id);
   if (!w->quiet) {
     w->nodes[id] = (vyre__range){(uint64_t)f.range.lo, (uint64_t)f.range.hi};
+    w->flags[id] &= (uint8_t)~VYRE__RANGE_POWER;
+    if (f.is_power) w->flags[id] |= VYRE__RANGE_POWER;
   }
   return f;
 }
@@ -530,13 +556,13 @@ enum { BY_BREAK = 1, BY_RETURN = 2, BY_CONTINUE = 4 };
 
 static bool is_anything(fact f, vyre_type type) {
   return vyre__interval_inside(vyre__interval_full(type), f.range) &&
-         (f.below | f.within) == 0;
+         (f.below | f.within) == 0 && !f.is_power;
 }
 
 /* Drops the facts of all locals that a loop assigns. Each is logged at most
  * once, because locals without facts are skipped. Returns the jumps of the
  * loop: own breaks, returns, continues. */
-static unsigned forget_assigned(walker *w, vyre__id id, bool is_own) {
+static unsigned invalidate_assigned(walker *w, vyre__id id, bool is_own) {
   const vyre__node *node = &w->program->nodes[id];
   unsigned left = 0;
   if (node->op == VYRE__OP_BREAK && is_own) left = BY_BREAK;
@@ -554,7 +580,7 @@ static unsigned forget_assigned(walker *w, vyre__id id, bool is_own) {
   const vyre__id *ids;
   uint32_t count = vyre__children(w->program, node, storage, &ids);
   for (uint32_t i = 0; i < count; i++) {
-    left |= forget_assigned(w, ids[i], is_own && !is_loop);
+    left |= invalidate_assigned(w, ids[i], is_own && !is_loop);
   }
   return left;
 }
@@ -575,26 +601,27 @@ static fact loop_variable(walker *w, vyre__id id, fact first, fact bound,
   const vyre__node *literal = &w->program->nodes[parts.step];
   vyre__wide step = vyre__interval_value(literal->type, vyre__literal(literal));
   bool strict = node->aux == VYRE__LOOP_LT || node->aux == VYRE__LOOP_GT;
-  vyre__interval f = first.range, b = bound.range, least, most;
+  vyre__interval f = first.range, b = bound.range, min, max;
   fact variable = first;
+  variable.is_power = false;
   bool leaves_early = (left & (BY_BREAK | BY_RETURN)) != 0;
   if (!w->quiet) w->flags[id] = 0; /* clears the result of an earlier walk */
   if (node->aux == VYRE__LOOP_LT || node->aux == VYRE__LOOP_LE) {
-    most = (vyre__interval){f.lo, b.hi - strict};
-    least = (vyre__interval){f.hi, b.lo - strict};
+    max = (vyre__interval){f.lo, b.hi - strict};
+    min = (vyre__interval){f.hi, b.lo - strict};
     variable.below = bound.below | (strict ? bound.within : 0);
     variable.within = bound.within | variable.below;
   } else {
-    most = (vyre__interval){b.lo + strict, f.hi};
-    least = (vyre__interval){b.hi + strict, f.lo};
+    max = (vyre__interval){b.lo + strict, f.hi};
+    min = (vyre__interval){b.hi + strict, f.lo};
   }
-  vyre__wide many = trips(most.lo, most.hi, step);
-  if (many > 0) variable.range = most;
+  vyre__wide many = trips(max.lo, max.hi, step);
+  if (many > 0) variable.range = max;
   if (vyre__is_racy(w->unsteady, id, VYRE__RACY_START)) {
     variable = anything((vyre_type)w->program->nodes[parts.first].type);
   }
   if (!w->quiet && many <= (vyre__wide)UINT64_MAX) {
-    vyre__wide few = trips(least.lo, least.hi, step);
+    vyre__wide few = trips(min.lo, min.hi, step);
     if (leaves_early && few > 1) few = 1;
     w->nodes[id] = (vyre__range){(uint64_t)few, (uint64_t)many};
     w->flags[id] |= VYRE__RANGE_BOUNDED;
@@ -608,7 +635,7 @@ static void walk_for(walker *w, vyre__id id) {
   fact bound = walk_value(w, parts.bound);
   walk_value(w, parts.step);
   env_open(&w->env);
-  unsigned left = forget_assigned(w, parts.body, true);
+  unsigned left = invalidate_assigned(w, parts.body, true);
   size_t begin = w->env.change_count;
   env_set(&w->env, w->program->nodes[id].a,
           loop_variable(w, id, first, bound, left));
@@ -647,7 +674,8 @@ static bool end_iteration(walker *w, loop l) {
     vyre__interval full =
         vyre__interval_full(w->program->functions[0].locals[c->local].type);
     if (vyre__interval_inside(now.range, held.range) &&
-        !(held.below & ~now.below) && !(held.within & ~now.within)) {
+        !(held.below & ~now.below) && !(held.within & ~now.within) &&
+        (now.is_power || !held.is_power)) {
       continue;
     }
     is_stable = false;
@@ -696,7 +724,7 @@ static void walk_while(walker *w, vyre__id id) {
   enum { NESTED = 2 }; /* limit: nested loops would multiply the walks */
   env_open(&w->env);
   loop l = {.begin = w->env.change_count};
-  unsigned left = forget_assigned(w, node->b, true);
+  unsigned left = invalidate_assigned(w, node->b, true);
   l.end = w->env.change_count;
   bool settles = w->thorough && w->loops < NESTED && l.end > l.begin &&
                  !(left & BY_CONTINUE);
@@ -757,8 +785,8 @@ static void init_nodes(walker *w, size_t count) {
   memset(w->flags, 0, count);
 }
 
-static bool make_room(walker *w, size_t nodes, vyre_arena *arena,
-                      vyre__arena_mark *end) {
+static bool reserve(walker *w, size_t nodes, vyre_arena *arena,
+                    vyre__arena_mark *end) {
   const vyre_program *p = w->program;
   size_t subjects = (size_t)local_count(w) + 9 + 2 * p->buffer_count;
   w->nodes = vyre__arena_array(arena, nodes, sizeof *w->nodes);
@@ -800,13 +828,13 @@ static vyre_code build(walker *w, vyre__id last, vyre_arena *arena,
     nodes = (size_t)ids[statements - 1] + 1;
   }
   *out = (vyre__ranges){0};
-  w->env.no_memory = !make_room(w, nodes, arena, &end);
+  w->env.no_memory = !reserve(w, nodes, arena, &end);
   if (!w->env.no_memory) {
     init_subjects(w);
     init_nodes(w, nodes);
     for (uint32_t i = 0; i < statements; i++) walk_statement(w, ids[i]);
   }
-  env_finish(&w->env);
+  env_deinit(&w->env);
   vyre__arena_rewind(arena, w->env.no_memory ? start : end);
   if (w->env.no_memory) {
     return vyre__no_memory(st, "vyre__ranges_build", "ranges",

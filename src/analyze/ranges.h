@@ -19,6 +19,7 @@ enum {
   VYRE__RANGE_OUTSIDE = 2, /* ... is out of bounds, always */
   VYRE__RANGE_BOUNDED = 4, /* FOR: the interval is its trip count */
   VYRE__RANGE_ANOTHER = 8, /* LOAD, ...: below the length of another buffer */
+  VYRE__RANGE_POWER = 16,  /* integers: 0 or a power of two */
 };
 
 /* Bit patterns in the type of the node. */

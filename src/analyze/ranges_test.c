@@ -198,6 +198,167 @@ static const struct {
      0},
 };
 
+/* Indices that are sums of dependent terms; tile has 64 elements, and l is
+ * below 64. */
+static const struct {
+  const char *body;
+  unsigned unproven;
+} sums[] = {
+    /* a quotient and its remainder */
+    {"tile[l / 8 * 8 + l % 8] = 1;", 0},
+    {"tile[l - l % 8 + 7] = 1;", 0},
+    {"tile[l - l % 8 + 8] = 1;", 1},
+    {"tile[l + 7 - l % 8] = 1;", 0},
+    {"tile[7 - l % 8 + l] = 1;", 0},
+    {"tile[l - (l & 7) + 7] = 1;", 0},
+    {"tile[l - (l & 7) + 8] = 1;", 1},
+    {"tile[l - l % 5 + 3] = 1;", 0}, /* at most 60 + 3 */
+    {"tile[l - l % 5 + 4] = 1;", 1},
+    {"tile[l - l / 8 * 8] = 1;", 0},
+    {"tile[l - l / 8 * 9] = 1;", 1}, /* 56 - 63 is negative */
+    {"tile[(l % 8) * 8 + l / 8] = 1;", 0},
+    {"tile[(l % 8) * 8 + l / 7] = 1;", 1},
+    {"tile[2 * l - l % 64] = 1;", 0},
+    {"tile[2 * l - l % 32] = 1;", 1},
+    {"let k = i32(l);\ntile[k - k % 8 + 7] = 1;", 0},
+    {"let k = i32(i);\nif (k < 64) tile[k - k % 8] = 1;", 1},
+    /* a power of two, and the bits below it */
+    {"tile[l - (l & n)] = 1;", 0},
+    {"tile[l - (l & n) + 1] = 1;", 1},
+    {"if (l < 32) tile[2 * l - (l & n)] = 1;", 0},
+    {"if (l < 33) tile[2 * l - (l & n)] = 1;", 1},
+    {"if (l < 32) tile[3 * l - (l & n)] = 1;", 1},
+    {"let s = 1u << (n & 3);\nif (l < 32) "
+     "tile[2 * l - (l & (s - 1)) + s] = 1;",
+     0},
+    {"let s = 1u << (n & 3);\nif (l < 32) "
+     "tile[2 * l - (l & (s - 1)) + s + 1] = 1;",
+     1},
+    {"let s = 1u << (n & 3);\nif (l < 33) "
+     "tile[2 * l - (l & (s - 1)) + s] = 1;",
+     1},
+    {"let s = n & 7;\nif (l < 32) tile[2 * l - (l & (s - 1)) + s] = 1;", 1},
+    {"let s = 3u << (n & 1);\nif (l < 32) "
+     "tile[2 * l - (l & (s - 1)) + s] = 1;",
+     1},
+    /* the mask of another value, or of another power */
+    {"let s = 1u << (n & 3);\nif (l < 32 && i < 32) "
+     "tile[2 * l - (i & (s - 1)) + s] = 1;",
+     1},
+    {"let s = 1u << (n & 3);\nlet q = 1u << (i & 3);\nif (l < 32) "
+     "tile[2 * l - (l & (s - 1)) + q] = 1;",
+     1},
+    {"var s = 32u;\nwhile (s > 0) { if (l < 32) "
+     "tile[2 * l - (l & (s - 1)) + s] = 1; s /= 2; }",
+     0},
+    {"var s = 32u;\nwhile (s > 0) { if (l < 32) "
+     "tile[2 * l - (l & (s - 1)) + s] = 1; s -= 1; }",
+     1},
+    {"var s = 24u;\nwhile (s > 0) { if (l < 32) "
+     "tile[2 * l - (l & (s - 1)) + s] = 1; s /= 2; }",
+     1},
+    {"var s = 1u;\nwhile (s <= 32) { if (l < 32) "
+     "tile[2 * l - (l & (s - 1)) + s] = 1; s *= 2; }",
+     0},
+    {"var s = 1u;\nwhile (s <= 32) { if (l < 32) "
+     "tile[2 * l - (l & (s - 1)) + s] = 1; s *= 3; }",
+     1},
+    {"var s = 1u;\nwhile (s <= 64) { if (l < 32) "
+     "tile[2 * l - (l & (s - 1)) + s] = 1; s *= 2; }",
+     1},
+    {"var s = 32u;\nwhile (s > 0) { if (l < 32) "
+     "tile[2 * l - (l & (s - 1)) + s] = 1; s /= 3; }",
+     1},
+    /* the first iteration keeps the range of s, but not the single bit */
+    {"var s = min(1u << (n & 7), 32u);\nwhile (s < 32) { if (l < 32) "
+     "tile[2 * l - (l & (s - 1)) + s] = 1; s = min(s + 2, 32); }",
+     1},
+    {"var s = min(1u << (n & 7), 32u);\nwhile (s < 32) { if (l < 32) "
+     "tile[2 * l - (l & (s - 1)) + s] = 1; s = min(s * 2, 32); }",
+     0},
+    /* negative values */
+    {"let k = min(max(as_i32(n), 0), 31);\ntile[k - k / 8 * 8] = 1;", 0},
+    {"let k = min(max(as_i32(n), -32), 31);\ntile[k - k / 8 * 8] = 1;", 1},
+    {"let k = min(max(as_i32(n), 0), 31);\ntile[k - (k & as_i32(i))] = 1;", 0},
+    {"let k = min(max(as_i32(n), -32), 31);\n"
+     "tile[k - (k & as_i32(i))] = 1;",
+     1},
+    /* a part that wraps on its own before it is widened */
+    {"tile[u64(l - 1) + 1] = 1;", 1},
+    {"tile[u64(l) - 1 + 1] = 1;", 0},
+    {"tile[i32(l - 1) + 1] = 1;", 0},
+    {"let k = i32(l) - 1;\ntile[u64(k) + 1] = 1;", 0},
+    /* differences under a guard */
+    {"for (let m = 0u; m < 8; m++) if (l <= m) tile[(m - l) * 8 + l] = 1;", 0},
+    {"for (let m = 0u; m < 8; m++) if (l <= m + 1) tile[(m - l) * 8 + l] = 1;",
+     1},
+    {"for (let m = 0u; m < 8; m++) if (l <= m) tile[8 * m - 9 * l] = 1;", 1},
+    {"for (let m = 0u; m < 8; m++) if (l < m) tile[8 * m - 7 * l - 7] = 1;", 0},
+    {"for (let m = 0u; m < 8; m++) if (l <= m) tile[8 * m - 7 * l - 7] = 1;",
+     1},
+    {"let k = i32(n);\nlet e = min(i32(l) + 1, k);\n"
+     "if (i32(l) <= k) tile[min(e, 63)] = 1;",
+     0},
+    {"let k = i32(n);\nlet e = min(i32(l) + 1, k);\n"
+     "if (i32(l) <= k + 1) tile[min(e, 63)] = 1;",
+     1},
+    /* a bounded remainder bounds the dividend */
+    {"if (l % 32 < 16) tile[l + 16] = 1;", 0},
+    {"if (l % 32 < 17) tile[l + 16] = 1;", 1},
+    {"if (l % 32 < 16) tile[l + 17] = 1;", 1},
+    {"if ((l & 31) < 16) tile[l + 16] = 1;", 0},
+    {"if ((l & 30) < 16) tile[l + 16] = 1;", 1},
+    {"if (l % 33 < 16) tile[l + 16] = 1;", 1},
+    {"if (l % 32 % 8 < 4) tile[l + 4] = 1;", 0}, /* l is at most 59 */
+    {"if (l % 32 % 8 < 4) tile[l + 5] = 1;", 1},
+    {"let lane = l % 32;\nvar h = 16u;\nwhile (h > 0) { if (lane < h) "
+     "tile[l] += tile[l + h]; h /= 2; }",
+     0},
+    {"let lane = l % 32;\nvar h = 32u;\nwhile (h > 0) { if (lane < h) "
+     "tile[l] += tile[l + h]; h /= 2; }",
+     1},
+    /* rows */
+    {"if (l < n && i < len(y) / n) y[i * n + max(l, 1) - 1] = 1;", 0},
+    {"if (l < n && i < len(y) / n) y[i * n + max(l, 1)] = 1;", 1},
+    {"if (l < n && i < len(y) / n && l > 0) y[i * n + l - 1] = 1;", 0},
+    {"if (l < n && i < len(y) / n) y[i * n + l - 1] = 1;", 1},
+    {"if (l < n && i < len(y) / n && i > 0) y[i * n + l - n] = 1;", 0},
+    {"if (l < n && i < len(y) / n) y[i * n + l - n] = 1;", 1},
+    {"if (l < n && i + 1 < len(y) / n && i < 9999) y[i * n + l + n] = 1;", 0},
+    {"if (l < n && i < len(y) / n) y[i * n + l + n] = 1;", 1},
+    {"if (l < n && i < len(y) / n && i > 0 && l > 0) y[i * n - n + l - 1] = 1;",
+     0},
+    {"if (l < n && i < len(y) / n && i > 0) y[i * n - 2 * n + l] = 1;", 1},
+    /* u32 rows of a u64 index wrap on their own */
+    {"if (l < n && i < len(y) / n && i > 0) y[u64(i * n - n) + u64(l)] = 1;",
+     1},
+    {"if (l < n && i > 1 && i - 2 < len(y) / n) "
+     "y[u64(i * n) - u64(n) - u64(n) + u64(l)] = 1;",
+     1},
+    /* an i32 sum below the length may be negative as an i32 */
+    {"if (i < 65536 && n < 65536 && l < n && i < len(y) / n) "
+     "y[i32(i) * i32(n) + i32(l)] = 1;",
+     1},
+    {"if (i < 65536 && n < 65536 && n > 0 && i < len(y) / n) "
+     "y[i32(i) * i32(n)] = 1;",
+     1},
+    {"let k = i32(i);\nlet m = i32(n);\nif (l < n && k >= 0 && m >= 0 && "
+     "i < len(y) / n) y[k * m + i32(l)] = 1;",
+     1},
+    {"if (i > 0 && i < len(y) / 4) y[i * 4 - 1] = y[4 * i + 1 - 2];", 0},
+    {"if (i < len(y) / 4) y[i * 4 - 1] = 1;", 1},
+    {"if (i + 1 < len(y) / 4 && i < 9999) y[i * 4 + 7] = 1;", 0},
+    {"if (i + 1 < len(y) / 4 && i < 9999) y[i * 4 + 8] = 1;", 1},
+};
+
+TEST(sums_of_dependent_terms_prove_accesses) {
+  for (size_t i = 0; i < sizeof sums / sizeof sums[0]; i++) {
+    unsigned got = unproven(sums[i].body);
+    if (got != sums[i].unproven) printf("    %s\n", sums[i].body);
+    CHECK_U64(got, sums[i].unproven);
+  }
+}
+
 TEST(guards_of_values_prove_accesses) {
   for (size_t i = 0; i < sizeof guards_of_values / sizeof guards_of_values[0];
        i++) {
@@ -210,7 +371,7 @@ TEST(guards_of_values_prove_accesses) {
 
 /* Variables that a `while` assigns: bounds that hold at the start and the end
  * of an iteration. */
-TEST(rounds_of_a_while_prove_accesses) {
+TEST(iterations_of_a_while_prove_accesses) {
   static const struct {
     const char *body;
     unsigned unproven;
@@ -286,7 +447,7 @@ static vyre__range trips_of(const char *body) {
 TEST(loops_may_be_left_early) {
   static const struct {
     const char *body;
-    uint64_t least, most;
+    uint64_t min, max;
   } rows[] = {
       {"for (let k = 0u; k < 8; k++) y[k] = 1;", 8, 8},
       {"for (let k = 0u; k < 8; k++) { if (k == i) break; y[k] = 1; }", 1, 8},
@@ -299,8 +460,8 @@ TEST(loops_may_be_left_early) {
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     vyre__range trips = trips_of(rows[i].body);
-    CHECK_U64(trips.lo, rows[i].least);
-    CHECK_U64(trips.hi, rows[i].most);
+    CHECK_U64(trips.lo, rows[i].min);
+    CHECK_U64(trips.hi, rows[i].max);
   }
 }
 
@@ -361,7 +522,8 @@ TEST(survives_running_out_of_memory) {
 
 TEST_MAIN(TEST_ENTRY(guards_prove_accesses),
           TEST_ENTRY(guards_of_values_prove_accesses),
-          TEST_ENTRY(rounds_of_a_while_prove_accesses),
+          TEST_ENTRY(sums_of_dependent_terms_prove_accesses),
+          TEST_ENTRY(iterations_of_a_while_prove_accesses),
           TEST_ENTRY(loops_may_be_left_early),
           TEST_ENTRY(facts_hold_for_the_workgroup_that_is_asked_for),
           TEST_ENTRY(survives_running_out_of_memory))

@@ -44,8 +44,10 @@ static void check_access(walker *w, vyre__id id, uint32_t buffer,
                          vyre__term index) {
   if (w->quiet || (w->flags[id] & VYRE__RANGE_INSIDE) || index == 0) return;
   vyre__term length = length_term(w, buffer);
-  if (w->terms.no_memory || w->terms.items[index].range.lo < 0) return;
-  if (vyre__terms_less(&w->terms, index, length)) {
+  if (w->terms.no_memory) return;
+  if ((vyre__terms_natural(&w->terms, index) &&
+       vyre__terms_less(&w->terms, index, length)) ||
+      vyre__terms_sum_inside(&w->terms, index, length)) {
     w->flags[id] |= VYRE__RANGE_INSIDE;
   }
 }
@@ -200,6 +202,9 @@ static vyre__term walk_value(walker *w, vyre__id id) {
     return vyre__terms_literal(&w->terms, range.lo);
   }
   vyre__terms_narrow(&w->terms, term, range);
+  if (w->ranges->flags[id] & VYRE__RANGE_POWER) {
+    vyre__terms_suppose_power(&w->terms, term);
+  }
   return term;
 }
 
@@ -238,7 +243,7 @@ static void walk_if(walker *w, vyre__id id) {
 
 /* Gives every local that a loop assigns a new value. Returns true if the loop
  * has a break of its own. */
-static bool forget_assigned(walker *w, vyre__id id, bool is_own) {
+static bool invalidate_assigned(walker *w, vyre__id id, bool is_own) {
   const vyre__node *node = &w->program->nodes[id];
   bool breaks = node->op == VYRE__OP_BREAK && is_own;
   bool is_loop = node->op == VYRE__OP_FOR || node->op == VYRE__OP_WHILE;
@@ -250,7 +255,7 @@ static bool forget_assigned(walker *w, vyre__id id, bool is_own) {
   const vyre__id *ids;
   uint32_t count = vyre__children(w->program, node, storage, &ids);
   for (uint32_t i = 0; i < count; i++) {
-    breaks |= forget_assigned(w, ids[i], is_own && !is_loop);
+    breaks |= invalidate_assigned(w, ids[i], is_own && !is_loop);
   }
   return breaks;
 }
@@ -276,7 +281,7 @@ static void walk_for(walker *w, vyre__id id) {
   vyre__term bound = walk_value(w, parts.bound);
   vyre_type type = (vyre_type)w->program->nodes[parts.first].type;
   env_open(&w->env);
-  forget_assigned(w, parts.body, true);
+  invalidate_assigned(w, parts.body, true);
   size_t begin = w->env.change_count;
   vyre__terms_mark mark = vyre__terms_here(&w->terms);
   vyre__term variable = vyre__terms_fresh(&w->terms, type);
@@ -294,7 +299,7 @@ static void walk_for(walker *w, vyre__id id) {
 static void walk_while(walker *w, vyre__id id) {
   const vyre__node *node = &w->program->nodes[id];
   env_open(&w->env);
-  bool breaks = forget_assigned(w, node->b, true);
+  bool breaks = invalidate_assigned(w, node->b, true);
   size_t begin = w->env.change_count;
   vyre__terms_mark mark = vyre__terms_here(&w->terms);
   vyre__term condition = walk_value(w, node->a);
@@ -344,7 +349,7 @@ vyre_code vyre__symbolic_prove(const vyre__ranges *ranges,
     fine = !w.env.no_memory && !w.terms.no_memory;
     vyre__terms_deinit(&w.terms);
   }
-  env_finish(&w.env);
+  env_deinit(&w.env);
   vyre_arena_deinit(&arena);
   if (fine) return VYRE_OK;
   return vyre__no_memory(st, "vyre__ranges_build", "terms",

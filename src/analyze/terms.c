@@ -167,23 +167,73 @@ void vyre__terms_rewind(vyre__terms *t, vyre__terms_mark mark) {
   while (t->undo_count > mark.undo) {
     const vyre__term_undo *u = &t->undo[--t->undo_count];
     t->items[u->term].range = u->range;
+    t->items[u->term].is_power = u->is_power;
   }
 }
 
-void vyre__terms_narrow(vyre__terms *t, term id, vyre__interval range) {
+/* Logs a term before it changes. */
+static bool log_change(vyre__terms *t, term id) {
+  if (!vyre__reserve(t->allocator, &t->undo, &t->undo_capacity,
+                     t->undo_count + 1, sizeof *t->undo, false)) {
+    t->no_memory = true;
+    return false;
+  }
+  const info *i = &t->items[id];
+  t->undo[t->undo_count++] = (vyre__term_undo){id, i->range, i->is_power};
+  return true;
+}
+
+/* Returns c if @p id is x % c or x & (c - 1), for a constant c and x >= 0. */
+static vyre__wide remainder_by(const vyre__terms *t, term id, term *x) {
+  const info *i = &t->items[id];
+  if (i->op != VYRE__OP_REM && i->op != VYRE__OP_AND) return 0;
+  bool is_first =
+      i->op == VYRE__OP_AND && t->items[i->a].op == VYRE__OP_LITERAL;
+  term constant = is_first ? i->a : i->b;
+  *x = is_first ? i->b : i->a;
+  if (t->items[constant].op != VYRE__OP_LITERAL || t->items[*x].range.lo < 0) {
+    return 0;
+  }
+  vyre__wide c = t->items[constant].range.lo;
+  if (i->op == VYRE__OP_AND) {
+    c++;
+    if ((c & (c - 1)) != 0) return 0;
+  }
+  return c > 0 ? c : 0;
+}
+
+/* Records a range without consequences. Returns false if it is not smaller. */
+static bool narrow_one(vyre__terms *t, term id, vyre__interval range) {
   vyre__interval old = t->items[id].range;
   if (range.lo < old.lo) range.lo = old.lo;
   if (range.hi > old.hi) range.hi = old.hi;
   bool same = range.lo == old.lo && range.hi == old.hi;
   /* An empty range means unreachable code; nothing needs to be recorded. */
-  if (id == 0 || same || range.lo > range.hi) return;
-  if (!vyre__reserve(t->allocator, &t->undo, &t->undo_capacity,
-                     t->undo_count + 1, sizeof *t->undo, false)) {
-    t->no_memory = true;
-    return;
-  }
-  t->undo[t->undo_count++] = (vyre__term_undo){id, old};
+  if (id == 0 || same || range.lo > range.hi) return false;
+  if (!log_change(t, id)) return false;
   t->items[id].range = range;
+  return true;
+}
+
+/* If x % c is narrowed to at most r, x cannot be further than r above the last
+ * multiple of c. x may be a remainder itself; the number of steps is limited,
+ * because definitions can be chained without end. */
+void vyre__terms_narrow(vyre__terms *t, term id, vyre__interval range) {
+  enum { STEPS = 4 };
+  for (int i = 0; i < STEPS && narrow_one(t, id, range); i++) {
+    term x;
+    vyre__wide c = remainder_by(t, id, &x), max = t->items[id].range.hi;
+    if (c == 0 || max < 0) return;
+    range = t->items[x].range;
+    if (range.hi % c <= max) return;
+    range.hi = range.hi / c * c + max;
+    id = x;
+  }
+}
+
+void vyre__terms_suppose_power(vyre__terms *t, term id) {
+  if (id == 0 || t->items[id].is_power || !log_change(t, id)) return;
+  t->items[id].is_power = true;
 }
 
 /* Returns true if @p id is x + c or x - c without wrapping. */

@@ -16,8 +16,9 @@
 typedef uint32_t vyre__term; /* 0: no term */
 
 typedef struct vyre__term_info {
-  uint8_t op;   /* NONE: an unknown value */
-  uint8_t type; /* type that it is computed in */
+  uint8_t op;    /* NONE: an unknown value */
+  uint8_t type;  /* type that it is computed in */
+  bool is_power; /* at most one bit is set: 0 or a power of two */
   uint32_t a, b, c;
   vyre__interval range;  /* current range; see vyre__terms_narrow */
   uint32_t next_alike;   /* next entry of the hash chain */
@@ -36,6 +37,7 @@ typedef struct vyre__term_fact {
 typedef struct vyre__term_undo {
   vyre__term term;
   vyre__interval range;
+  bool is_power;
 } vyre__term_undo;
 
 typedef struct vyre__terms {
@@ -76,6 +78,9 @@ vyre__term vyre__terms_make(vyre__terms *terms, vyre__op op, vyre_type type,
 void vyre__terms_narrow(vyre__terms *terms, vyre__term term,
                         vyre__interval range);
 
+/* Records that at most one bit of the term is set. */
+void vyre__terms_suppose_power(vyre__terms *terms, vyre__term term);
+
 /* Records that the condition holds, or that it does not. */
 void vyre__terms_suppose(vyre__terms *terms, vyre__term condition, bool holds);
 
@@ -89,7 +94,23 @@ void vyre__terms_rewind(vyre__terms *terms, vyre__terms_mark mark);
 /* Returns true if a < b follows from the recorded facts. */
 bool vyre__terms_less(vyre__terms *terms, vyre__term a, vyre__term b);
 
-/* For the files of this module only: returns an existing term, or 0. */
+/* Returns true if 0 <= a follows from the recorded facts. */
+bool vyre__terms_natural(vyre__terms *terms, vyre__term a);
+
+/* Returns true if 0 <= index < length follows, for an index that is a sum
+ * (linear.c). */
+bool vyre__terms_sum_inside(vyre__terms *terms, vyre__term index,
+                            vyre__term length);
+
+/* For the files of this module only. */
+
+/* Returns true if a + by <= b follows. */
+bool vyre__terms_at_most(vyre__terms *terms, vyre__term a, vyre__wide by,
+                         vyre__term b);
+/* Returns true if (y + by) * w <= b follows, for w >= 0. */
+bool vyre__terms_rows_fit(vyre__terms *terms, vyre__term y, vyre__wide by,
+                          vyre__term w, vyre__term b);
+/* Returns an existing term, or 0. */
 vyre__term vyre__terms_find(const vyre__terms *terms, vyre__op op,
                             vyre_type type, const uint32_t operands[3]);
 

@@ -436,7 +436,7 @@ static void *zeroed(vyre_arena *arena, size_t count, size_t size) {
   return array;
 }
 
-static bool make_room(walker *w, vyre_arena *arena, vyre__arena_mark *end) {
+static bool reserve(walker *w, vyre_arena *arena, vyre__arena_mark *end) {
   size_t nodes = w->program->node_count;
   size_t locals = w->program->functions[0].local_count;
   w->value = vyre__arena_array(arena, nodes, 1);
@@ -458,8 +458,8 @@ static bool make_room(walker *w, vyre_arena *arena, vyre__arena_mark *end) {
   return true;
 }
 
-static void walker_finish(walker *w) {
-  env_finish(&w->env);
+static void walker_deinit(walker *w) {
+  env_deinit(&w->env);
   vyre__reserve_free(w->env.allocator, &w->leavings, &w->leaving_capacity,
                      sizeof *w->leavings);
   vyre__reserve_free(w->env.allocator, &w->carried, &w->carried_capacity,
@@ -480,11 +480,11 @@ static vyre_code build(const vyre_program *program,
               .memory_changes = memory_changes,
               .work_limit = 64 * (uint64_t)program->node_count + 4096};
   *out = (vyre__uniformity){0};
-  w.env.no_memory = !make_room(&w, arena, &end);
+  w.env.no_memory = !reserve(&w, arena, &end);
   if (!w.env.no_memory) {
     walk_kernel(&w, last);
   }
-  walker_finish(&w);
+  walker_deinit(&w);
   vyre__arena_rewind(arena, w.env.no_memory ? start : end);
   if (w.env.no_memory) {
     return vyre__no_memory(st, "vyre__uniformity_build", "uniformity facts",

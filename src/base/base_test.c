@@ -54,7 +54,7 @@ TEST(status_may_be_null) {
   CHECK_U64(value, 5);
 }
 
-TEST(status_number_that_is_not_there_leaves_the_value) {
+TEST(a_missing_status_number_leaves_the_value) {
   vyre_status st = {0};
   (void)fail_with_numbers(&st);
   uint64_t value = 5;
@@ -165,7 +165,7 @@ TEST(ceil_div_vectors) {
   CHECK(!vyre__ceil_div_u64(5, 0, &got));
 }
 
-TEST(powers_of_two_are_told_from_the_rest) {
+TEST(powers_of_two_are_recognised) {
   CHECK(!vyre__is_power_of_two(0));
   for (int bit = 0; bit < 64; bit++) {
     uint64_t power = (uint64_t)1 << bit;
@@ -195,11 +195,11 @@ TEST(basis_point_vectors) {
 /* --- memory ----------------------------------------------------------------*/
 
 TEST(arena_gives_aligned_memory_that_does_not_overlap) {
-  enum { MOST = 300 };
+  enum { MAX_COUNT = 300 };
   static struct {
     unsigned char *start;
     size_t size;
-  } taken[MOST];
+  } taken[MAX_COUNT];
   int count = 0;
   vyre_arena arena = {0};
   for (size_t alignment = 1; alignment <= 4096; alignment *= 2) {
@@ -219,7 +219,7 @@ TEST(arena_gives_aligned_memory_that_does_not_overlap) {
   vyre_arena_deinit(&arena);
 }
 
-TEST(arena_takes_a_block_for_what_is_large_and_aligned) {
+TEST(large_aligned_allocations_get_their_own_block) {
   test_heap heap = {.left = -1};
   vyre_arena arena;
   vyre_arena_init(&arena, test_heap_allocator(&heap));
@@ -234,7 +234,7 @@ TEST(arena_takes_a_block_for_what_is_large_and_aligned) {
   vyre_arena_deinit(&arena);
 }
 
-TEST(arena_is_as_before_when_it_has_no_more) {
+TEST(a_full_arena_stays_unchanged) {
   test_heap heap = {.left = 2};
   vyre_arena arena;
   vyre_arena_init(&arena, test_heap_allocator(&heap));
@@ -249,7 +249,7 @@ TEST(arena_is_as_before_when_it_has_no_more) {
   CHECK_U64(heap.live_bytes, 0);
 }
 
-TEST(arena_refuses_what_cannot_be) {
+TEST(arena_refuses_impossible_sizes) {
   vyre_arena arena = {0};
   CHECK(!vyre_arena_alloc(&arena, SIZE_MAX, 0));
   CHECK(!vyre_arena_alloc(&arena, SIZE_MAX - 64, 16));
@@ -341,7 +341,7 @@ TEST(reserve_keeps_contents_and_never_shrinks) {
 
 /* --- hash, sort, text, clock -----------------------------------------------*/
 
-TEST(hash_of_a_known_stream_is_what_xxh3_says) {
+TEST(hash_of_a_known_stream_matches_xxh3) {
   /* XXH3-128 of the 11 bytes 03 00 00 00 00 00 00 00 'a' 'b' 'c', from the
    * xxhsum command: a stream is its domain with the length first. */
   vyre__hasher hasher;
@@ -490,24 +490,23 @@ TEST_MAIN(
 
     TEST_ENTRY(status_holds_code_kind_field_numbers_message_and_fix),
     TEST_ENTRY(status_keeps_the_first_failure), TEST_ENTRY(status_may_be_null),
-    TEST_ENTRY(status_number_that_is_not_there_leaves_the_value),
+    TEST_ENTRY(a_missing_status_number_leaves_the_value),
     TEST_ENTRY(status_text_that_is_too_long_says_that_it_was_cut),
     TEST_ENTRY(codes_and_kinds_have_names_and_published_numbers),
     TEST_ENTRY(version_agrees_with_its_macros),
     TEST_ENTRY(checked_add_and_mul_agree_with_wide_arithmetic),
     TEST_ENTRY(checked_ceil_div_and_align_up_agree_with_wide_arithmetic),
-    TEST_ENTRY(ceil_div_vectors),
-    TEST_ENTRY(powers_of_two_are_told_from_the_rest),
+    TEST_ENTRY(ceil_div_vectors), TEST_ENTRY(powers_of_two_are_recognised),
     TEST_ENTRY(basis_point_vectors),
     TEST_ENTRY(arena_gives_aligned_memory_that_does_not_overlap),
-    TEST_ENTRY(arena_takes_a_block_for_what_is_large_and_aligned),
-    TEST_ENTRY(arena_is_as_before_when_it_has_no_more),
-    TEST_ENTRY(arena_refuses_what_cannot_be),
+    TEST_ENTRY(large_aligned_allocations_get_their_own_block),
+    TEST_ENTRY(a_full_arena_stays_unchanged),
+    TEST_ENTRY(arena_refuses_impossible_sizes),
     TEST_ENTRY(arena_that_was_reset_gives_the_same_memory_without_allocating),
     TEST_ENTRY(arena_rewinds_to_a_mark_and_trims_its_newest_array),
     TEST_ENTRY(arena_survives_every_allocation_failure),
     TEST_ENTRY(reserve_keeps_contents_and_never_shrinks),
-    TEST_ENTRY(hash_of_a_known_stream_is_what_xxh3_says),
+    TEST_ENTRY(hash_of_a_known_stream_matches_xxh3),
     TEST_ENTRY(hash_tells_apart_streams_that_differ_in_split_order_or_domain),
     TEST_ENTRY(sort_orders_by_key_then_tie_at_every_length),
     TEST_ENTRY(utf8_names_are_accepted_and_everything_else_refused),

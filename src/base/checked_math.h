@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Checked arithmetic. Each function returns false if the result does not fit,
- * and does not change *out then. */
+/* Checked arithmetic. A function with @p out returns false if the result does
+ * not fit, and does not change *out then. */
 #ifndef VYRE_BASE_CHECKED_MATH_H
 #define VYRE_BASE_CHECKED_MATH_H
 
@@ -34,6 +34,15 @@ static inline bool vyre__mul(size_t a, size_t b, size_t *out) {
   if (__builtin_mul_overflow(a, b, &product)) return false;
   *out = product;
   return true;
+}
+
+/* Return the sum and the product, or UINT64_MAX if it does not fit. */
+static inline uint64_t vyre__add_saturated(uint64_t a, uint64_t b) {
+  return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static inline uint64_t vyre__mul_saturated(uint64_t a, uint64_t b) {
+  return b > 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
 }
 
 /* Rounds value / divisor up. Returns false if @p divisor is 0. */

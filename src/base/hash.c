@@ -29,7 +29,7 @@ void vyre__hash_hand_on(vyre__hasher *hasher) {
 void vyre__hash_bytes(vyre__hasher *hasher, const void *bytes, size_t count) {
   if (count == 0) return;
   if (count <= sizeof hasher->pending) {
-    memcpy(vyre__hash_room(hasher, count), bytes, count);
+    memcpy(vyre__hash_reserve(hasher, count), bytes, count);
     return;
   }
   vyre__hash_hand_on(hasher);

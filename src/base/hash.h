@@ -33,8 +33,8 @@ vyre_hash128 vyre__hash_end(vyre__hasher *hasher);
 void vyre__hash_hand_on(vyre__hasher *hasher);
 
 /* Returns space for @p count more bytes, at most sizeof hasher->pending. */
-static inline unsigned char *vyre__hash_room(vyre__hasher *hasher,
-                                             size_t count) {
+static inline unsigned char *vyre__hash_reserve(vyre__hasher *hasher,
+                                                size_t count) {
   if (count > sizeof hasher->pending - hasher->pending_count) {
     vyre__hash_hand_on(hasher);
   }
@@ -44,16 +44,16 @@ static inline unsigned char *vyre__hash_room(vyre__hasher *hasher,
 }
 
 static inline void vyre__hash_u8(vyre__hasher *hasher, uint8_t value) {
-  *vyre__hash_room(hasher, 1) = value;
+  *vyre__hash_reserve(hasher, 1) = value;
 }
 
 static inline void vyre__hash_u32(vyre__hasher *hasher, uint32_t value) {
-  unsigned char *bytes = vyre__hash_room(hasher, 4);
+  unsigned char *bytes = vyre__hash_reserve(hasher, 4);
   for (int i = 0; i < 4; i++) bytes[i] = (unsigned char)(value >> (8 * i));
 }
 
 static inline void vyre__hash_u64(vyre__hasher *hasher, uint64_t value) {
-  unsigned char *bytes = vyre__hash_room(hasher, 8);
+  unsigned char *bytes = vyre__hash_reserve(hasher, 8);
   for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)(value >> (8 * i));
 }
 

@@ -48,6 +48,11 @@ void *vyre__resize(vyre_allocator allocator, void *ptr, size_t old_size,
   return allocator.resize(allocator.self, ptr, old_size, new_size);
 }
 
+void *vyre__alloc_zeroed(vyre_allocator allocator, size_t size) {
+  void *memory = vyre__resize(allocator, NULL, 0, size);
+  return memory ? memset(memory, 0, size) : NULL;
+}
+
 bool vyre__grow(vyre_allocator allocator, void *array, size_t *capacity,
                 size_t need, size_t element_size, bool exact) {
   size_t target = need;
@@ -130,9 +135,9 @@ static struct vyre_arena_block *add_block(vyre_arena *arena,
   if (last && last->size >= FIRST_BLOCK) {
     wanted = last->size < (SIZE_MAX / 4) ? last->size * 2 : last->size;
   }
-  size_t least;
-  if (!vyre__add(size, alignment, &least)) return NULL;
-  return add_sized(arena, last, wanted < least ? least : wanted);
+  size_t min;
+  if (!vyre__add(size, alignment, &min)) return NULL;
+  return add_sized(arena, last, wanted < min ? min : wanted);
 }
 
 bool vyre__arena_reserve(vyre_arena *arena, size_t size) {
@@ -186,6 +191,25 @@ void *vyre__arena_array(vyre_arena *arena, size_t count, size_t element_size) {
   size_t bytes;
   if (!vyre__mul(count, element_size, &bytes)) return NULL;
   return vyre_arena_alloc(arena, bytes, 0);
+}
+
+void *vyre__arena_copy(vyre_arena *arena, const void *array, size_t count,
+                       size_t element_size) {
+  void *copy = vyre__arena_array(arena, count, element_size);
+  if (copy && count > 0) memcpy(copy, array, count * element_size);
+  return copy;
+}
+
+const char *vyre__arena_text(vyre_arena *arena, const char *text) {
+  size_t size = strlen(text) + 1;
+  char *copy = vyre_arena_alloc(arena, size, 1);
+  return copy ? memcpy(copy, text, size) : NULL;
+}
+
+void *vyre__arena_filled(vyre_arena *arena, size_t count, size_t element_size,
+                         int byte) {
+  void *array = vyre__arena_array(arena, count, element_size);
+  return array ? memset(array, byte, count * element_size) : NULL;
 }
 
 vyre__arena_mark vyre__arena_here(const vyre_arena *arena) {

@@ -13,6 +13,10 @@
 void *vyre__resize(vyre_allocator allocator, void *ptr, size_t old_size,
                    size_t new_size);
 
+/* Allocates @p size bytes that are all zero. Returns NULL if memory is
+ * exhausted. */
+void *vyre__alloc_zeroed(vyre_allocator allocator, size_t size);
+
 /* Grows an array of *capacity elements of @p element_size bytes to hold at
  * least @p need elements. Keeps the contents and never shrinks. @p array is
  * the address of the pointer to the elements. It may have any type, because
@@ -35,6 +39,16 @@ void vyre__reserve_free(vyre_allocator allocator, void *array, size_t *capacity,
 /* Allocates count * element_size bytes from the arena. Returns NULL if that
  * overflows or memory is exhausted. A count of 0 returns a valid pointer. */
 void *vyre__arena_array(vyre_arena *arena, size_t count, size_t element_size);
+
+/* Copies an array, or a text with its NUL, to the arena. Return NULL if memory
+ * is exhausted. */
+void *vyre__arena_copy(vyre_arena *arena, const void *array, size_t count,
+                       size_t element_size);
+const char *vyre__arena_text(vyre_arena *arena, const char *text);
+
+/* Returns an array from the arena with all bytes set to @p byte. */
+void *vyre__arena_filled(vyre_arena *arena, size_t count, size_t element_size,
+                         int byte);
 
 /* Gives an empty arena a first block of exactly @p size bytes. Returns false
  * if memory is exhausted. */

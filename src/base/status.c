@@ -95,10 +95,9 @@ void vyre__fail_memory(vyre_status *st, const char *function, const char *field,
     (void)VYRE_FAIL_WITH(
         st, VYRE_OUT_OF_MEMORY, VYRE_KIND_STORAGE_RESERVE_FAILED, field,
         VYRE_NUMBERS({"requested", requested}),
-        "disarm it: vyre_context_inject_faults(context, \"\"), or "
-        "unset VYRE_FAULTS",
-        "%s: no memory for %s: the fault 'allocation' was "
-        "injected here",
+        "disarm it: vyre_context_inject_faults(context, \"\"), or unset "
+        "VYRE_FAULTS",
+        "%s: no memory for %s: the fault 'allocation' was injected here",
         function, amount);
     return;
   }
@@ -109,25 +108,17 @@ void vyre__fail_memory(vyre_status *st, const char *function, const char *field,
       "%s: no memory for %s", function, amount);
 }
 
-const char *vyre_code_name(vyre_code code) {
-  switch (code) {
-#define VYRE_X(name, number, text) \
-  case name:                       \
+#define NAME_CASE(name, number, text) \
+  case name:                          \
     return text;
-    VYRE_CODE_MAP(VYRE_X)
-#undef VYRE_X
-  }
+
+const char *vyre_code_name(vyre_code code) {
+  switch (code) { VYRE_CODE_MAP(NAME_CASE) }
   return "?";
 }
 
 const char *vyre_kind_name(vyre_kind kind) {
-  switch (kind) {
-#define VYRE_X(name, number, text) \
-  case name:                       \
-    return text;
-    VYRE_KIND_MAP(VYRE_X)
-#undef VYRE_X
-  }
+  switch (kind) { VYRE_KIND_MAP(NAME_CASE) }
   return "?";
 }
 

@@ -46,7 +46,9 @@ enum { VYRE__CAUSE_NUMBERS = 4 };
 #define VYRE_FAIL(st, code, kind, fix, ...) \
   VYRE_FAIL_WITH(st, code, kind, NULL, NULL, fix, __VA_ARGS__)
 
-/* The only macro that hides a return. Use it where nothing has to be freed. */
+/* Returns the code of @p expression if it is a failure. This macro and those
+ * that check arguments (VYRE_REQUIRE, VYRE_REQUIRE_ARRAY, VYRE_CHECK_RESERVED)
+ * hide a return: use them where nothing has to be freed. */
 #define VYRE_TRY(expression)                    \
   do {                                          \
     vyre_code try_code_ = (expression);         \
@@ -105,6 +107,17 @@ static inline vyre_code vyre__null_argument(vyre_status *st,
   vyre__fail_null(st, function, argument);
   return VYRE_INVALID_ARGUMENT;
 }
+
+/* Returns from a public function if pointer argument @p argument is NULL. */
+#define VYRE_REQUIRE(st, argument) \
+  VYRE_TRY((argument) ? VYRE_OK    \
+                      : vyre__null_argument((st), __func__, #argument))
+
+/* Returns from a public function if @p array is NULL, but has elements. */
+#define VYRE_REQUIRE_ARRAY(st, array, count) \
+  VYRE_TRY((array) || (count) == 0           \
+               ? VYRE_OK                     \
+               : vyre__null_argument((st), __func__, #array))
 
 /* Fails if one of the @p count reserved words of a descriptor is not zero: the
  * caller then sets a field that this version of the library does not have. */

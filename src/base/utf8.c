@@ -24,7 +24,7 @@ static bool is_control(uint32_t point) {
 /* Returns the length of the character at @p at, or 0 if it is malformed or a
  * control character. */
 static size_t printable_length(const unsigned char *at, size_t left) {
-  static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
+  static const uint32_t min[] = {0, 0x80, 0x800, 0x10000};
   uint32_t point = at[0];
   size_t tail = 0;
   if (point >= 0x80) {
@@ -35,7 +35,7 @@ static size_t printable_length(const unsigned char *at, size_t left) {
       if ((at[i] & 0xC0) != 0x80) return 0;
       point = point << 6 | (at[i] & 0x3Fu);
     }
-    if (point < least[tail] || point > 0x10FFFF) return 0;
+    if (point < min[tail] || point > 0x10FFFF) return 0;
     if (point >= 0xD800 && point <= 0xDFFF) return 0;
   }
   return is_control(point) ? 0 : tail + 1;
@@ -56,15 +56,15 @@ size_t vyre__utf8_step(const char *text, size_t left) {
 }
 
 const char *vyre__name(const char *name, char out[VYRE__NAME_TEXT]) {
-  enum { MOST = VYRE__NAME_TEXT - 4 };
+  enum { MAX_COUNT = VYRE__NAME_TEXT - 4 };
   if (!name) name = "";
-  size_t length = strnlen(name, MOST + 1);
+  size_t length = strnlen(name, MAX_COUNT + 1);
   size_t at = 0, used = 0;
-  while (at < length && used < MOST) {
+  while (at < length && used < MAX_COUNT) {
     const unsigned char *from = (const unsigned char *)name + at;
     /* A character that exceeds the limit is dropped as a whole. */
     size_t step = printable_length(from, strnlen(name + at, 4));
-    if (step > MOST - used) break;
+    if (step > MAX_COUNT - used) break;
     memcpy(out + used, step > 0 ? name + at : "?", step > 0 ? step : 1);
     used += step > 0 ? step : 1;
     at += step > 0 ? step : 1;

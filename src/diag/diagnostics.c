@@ -25,11 +25,7 @@ bool vyre__diagnostics_wants(const vyre_diagnostics *diagnostics, uint32_t line,
 }
 
 static const char *copy(vyre_arena *arena, const char *text) {
-  if (!text) return NULL;
-  size_t size = strlen(text) + 1;
-  char *to = vyre_arena_alloc(arena, size, 1);
-  if (to) memcpy(to, text, size);
-  return to;
+  return text ? vyre__arena_text(arena, text) : NULL;
 }
 
 static bool copy_texts(vyre_arena *arena, vyre_diagnostic *item) {
@@ -40,7 +36,7 @@ static bool copy_texts(vyre_arena *arena, vyre_diagnostic *item) {
   return item->message && item->fix && (item->note || !other);
 }
 
-static bool make_room(vyre_diagnostics *diagnostics) {
+static bool reserve(vyre_diagnostics *diagnostics) {
   if (diagnostics->capacity > 0) return true;
   diagnostics->items = vyre__arena_array(
       &diagnostics->arena, VYRE__MAX_FINDINGS, sizeof *diagnostics->items);
@@ -55,7 +51,7 @@ bool vyre__diagnostics_add(vyre_diagnostics *diagnostics,
     diagnostics->dropped++;
     return true;
   }
-  if (!make_room(diagnostics)) return false;
+  if (!reserve(diagnostics)) return false;
   size_t at = diagnostics->count;
   for (; at > 0; at--) {
     const vyre_diagnostic *before = &diagnostics->items[at - 1];
@@ -91,8 +87,8 @@ vyre_code vyre__diagnostics_fail(const vyre_diagnostics *diagnostics,
                                  const char *file, vyre_status *st) {
   if (diagnostics->count == 0) {
     return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
-                     "look at the findings that came before",
-                     "the program is wrong");
+                     "correct the errors that were reported before",
+                     "the program is invalid");
   }
   const vyre_diagnostic *first = &diagnostics->items[0];
   vyre__failure failure = {.code = VYRE_INVALID_PROGRAM,

@@ -37,7 +37,7 @@ TEST(a_finding_shows_its_line) {
               "  Fix: did you mean 'global_id'?\n");
 }
 
-TEST(a_second_place_is_shown) {
+TEST(a_second_source_location_is_shown) {
   check_shown("kernel k\n{\n\tlet a = 1;\n\ta = 2;\n}\n",
               "k.vyre:4:2: error: 'a' is declared by let and cannot be "
               "assigned [V066]\n     4 |  a = 2;\n       |  ^~~~~\n  Fix: "
@@ -53,7 +53,7 @@ TEST(a_missing_semicolon_is_shown_where_it_belongs) {
               "  Fix: write ';' here\n");
 }
 
-TEST(letters_outside_of_ascii_do_not_move_the_caret) {
+TEST(letters_outside_ascii_do_not_move_the_caret) {
   check_shown("kernel k { /* \xC3\xA9\xE2\x82\xAC */ let a = b; }\r\n",
               "k.vyre:1:32: error: 'b' is not declared [V030]\n"
               "     1 | kernel k { /* \xC3\xA9\xE2\x82\xAC */ let a = b; }\n"
@@ -75,7 +75,7 @@ TEST(long_lines_are_cut) {
   vyre_diagnostics_deinit(&found);
 }
 
-TEST(what_a_terminal_would_obey_is_not_shown) {
+TEST(terminal_escapes_are_not_shown) {
   static const char text[] = "kernel k { \x1B[31m }";
   vyre_diagnostics found = {0};
   text_buffer out = {.length = 0};
@@ -124,7 +124,7 @@ TEST(the_first_twenty_places_are_kept_in_order) {
   CHECK(found.count == 0 && found.dropped == 0);
 }
 
-TEST(no_memory_for_a_finding_is_told) {
+TEST(missing_memory_for_a_finding_is_reported) {
   for (long left = 0; left < 1; left++) {
     test_heap heap = {.left = left};
     vyre_diagnostics found = {.arena.allocator = test_heap_allocator(&heap)};
@@ -161,7 +161,7 @@ TEST(near_names_are_suggested_and_far_ones_not) {
 
 /* Neither file name nor text may move the cursor or change the text
  * direction. */
-TEST(nothing_that_a_terminal_obeys_is_shown) {
+TEST(terminal_escapes_in_names_are_not_shown) {
   static const char source[] = "ab\x1b[31m\xC2\x9B\xE2\x80\xAE\xFF\xC3\xA9\n";
   vyre_diagnostic item = {.rule = "V001",
                           .line = 1,
@@ -178,14 +178,14 @@ TEST(nothing_that_a_terminal_obeys_is_shown) {
   CHECK(!strchr(text.bytes, 0x1b));
 }
 
-TEST_MAIN(TEST_ENTRY(nothing_that_a_terminal_obeys_is_shown),
+TEST_MAIN(TEST_ENTRY(terminal_escapes_in_names_are_not_shown),
           TEST_ENTRY(a_finding_shows_its_line),
-          TEST_ENTRY(a_second_place_is_shown),
+          TEST_ENTRY(a_second_source_location_is_shown),
           TEST_ENTRY(a_missing_semicolon_is_shown_where_it_belongs),
-          TEST_ENTRY(letters_outside_of_ascii_do_not_move_the_caret),
+          TEST_ENTRY(letters_outside_ascii_do_not_move_the_caret),
           TEST_ENTRY(long_lines_are_cut),
-          TEST_ENTRY(what_a_terminal_would_obey_is_not_shown),
+          TEST_ENTRY(terminal_escapes_are_not_shown),
           TEST_ENTRY(findings_without_a_source_have_no_line),
           TEST_ENTRY(the_first_twenty_places_are_kept_in_order),
-          TEST_ENTRY(no_memory_for_a_finding_is_told),
+          TEST_ENTRY(missing_memory_for_a_finding_is_reported),
           TEST_ENTRY(near_names_are_suggested_and_far_ones_not))

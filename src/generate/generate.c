@@ -11,9 +11,9 @@
 
 enum {
   DEFAULT_STATEMENTS = 24,
-  MOST_STATEMENTS = 1000,
+  MAX_STATEMENTS = 1000,
   DEFAULT_INVOCATIONS = 256,
-  MOST_INVOCATIONS = 65536
+  MAX_INVOCATIONS = 65536
 };
 
 struct vyre_random_program {
@@ -29,19 +29,19 @@ static vyre_code check_options(gen *g,
                                const vyre_random_program_options *options,
                                vyre_status *st) {
   if (options) g->options = *options;
-  if (g->options.statements > MOST_STATEMENTS) {
+  if (g->options.statements > MAX_STATEMENTS) {
     return VYRE_FAIL(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
         "set statements to 1000 or less",
         "vyre_random_program_create: %u statements; the maximum is %d",
-        (unsigned)g->options.statements, MOST_STATEMENTS);
+        (unsigned)g->options.statements, MAX_STATEMENTS);
   }
-  if (g->options.max_invocations > MOST_INVOCATIONS) {
+  if (g->options.max_invocations > MAX_INVOCATIONS) {
     return VYRE_FAIL(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
         "set invocations to 65536 or less",
         "vyre_random_program_create: %u invocations; the maximum is %d",
-        (unsigned)g->options.max_invocations, MOST_INVOCATIONS);
+        (unsigned)g->options.max_invocations, MAX_INVOCATIONS);
   }
   if (!g->options.statements) g->options.statements = DEFAULT_STATEMENTS;
   if (!g->options.max_invocations) {
@@ -158,7 +158,7 @@ vyre_code vyre_random_program_create(const vyre_random_program_options *options,
                                      vyre_random_program **out,
                                      vyre_status *st) {
   vyre__status_begin(st);
-  if (options) VYRE_CHECK_RESERVED(st, "vyre_random_program_create", options);
+  if (options) VYRE_CHECK_RESERVED(st, __func__, options);
   return vyre__generate(options, VYRE__FAULT_NONE, allocator, out, st);
 }
 

@@ -15,13 +15,14 @@
 #include "lir/lir.h"
 #include "support/check.h"
 #include "support/sanitized.h"
+#include "support/text.h"
 
 enum {
   SEEDS = SANITIZED ? 300 : 2000,
   COUNTED_SEEDS = 2000, /* enough for rare features */
   GOLDEN_SEEDS = 200,
   CHECKED_SEEDS = SANITIZED ? 60 : 300,
-  MOST_OUTPUTS = 32
+  MAX_OUTPUTS = 32
 };
 
 static vyre_random_program *make(const vyre_random_program_options *options,
@@ -38,27 +39,11 @@ static vyre_random_program *make(const vyre_random_program_options *options,
 }
 
 /* Growing text. */
-typedef struct text {
-  char *bytes;
-  size_t length, capacity;
-} text;
-
-static bool text_add(void *self, const char *bytes, size_t length) {
-  text *t = self;
-  if (t->length + length > t->capacity) {
-    t->capacity = 2 * (t->length + length) + 4096;
-    char *larger = realloc(t->bytes, t->capacity);
-    if (!larger) return false;
-    t->bytes = larger;
-  }
-  memcpy(t->bytes + t->length, bytes, length);
-  t->length += length;
-  return true;
-}
+typedef growing_text text;
 
 static void print_into(const vyre_program *program, text *out) {
   out->length = 0;
-  CHECK(vyre_program_print(program, (vyre_writer){text_add, out}));
+  CHECK(vyre_program_print(program, growing_writer(out)));
 }
 
 /* --- programs --------------------------------------------------------------*/
@@ -191,7 +176,7 @@ static vyre_code generate_scenario(vyre_allocator allocator, vyre_status *st) {
   return code;
 }
 
-TEST(memory_failures_are_told) {
+TEST(memory_failures_are_reported) {
   CHECK(sweep_allocations(generate_scenario) > 10);
 }
 
@@ -272,11 +257,11 @@ static census *count_all(void) {
 
 /* Checks that a feature occurs often enough. */
 static bool enough(const char *what, const char *kind, const char *type,
-                   uint32_t count, uint32_t least) {
+                   uint32_t count, uint32_t min) {
   if (getenv("GENERATE_TEST_TELL")) {
     printf("    %s %s %s: %u\n", what, kind, type, count);
   }
-  if (count >= least) return true;
+  if (count >= min) return true;
   printf("    %s %s %s: only %u times\n", what, kind, type, count);
   return false;
 }
@@ -431,7 +416,7 @@ static void run_checked(vyre_device *device, const vyre_random_program *made,
   vyre_pipeline *pipeline = NULL;
   vyre_check_report report = {0};
   vyre_status st = {0};
-  vyre_output outputs[MOST_OUTPUTS];
+  vyre_output outputs[MAX_OUTPUTS];
   vyre_dispatch_desc desc = {
       .max_loop_iterations = 20000, /* far below the default */
       .check = {.out_of_bounds = bounds,
@@ -445,7 +430,7 @@ static void run_checked(vyre_device *device, const vyre_random_program *made,
   desc.inputs = vyre_random_program_inputs(made, &desc.input_count);
   const vyre_output *sizes =
       vyre_random_program_outputs(made, &desc.output_count);
-  CHECK(desc.output_count <= MOST_OUTPUTS);
+  CHECK(desc.output_count <= MAX_OUTPUTS);
   for (size_t i = 0; i < desc.output_count; i++) {
     outputs[i] = (vyre_output){malloc(sizes[i].size + 1), sizes[i].size};
   }
@@ -595,7 +580,7 @@ TEST(planted_faults_are_found) {
 TEST_MAIN(TEST_ENTRY(programs_are_valid_and_read_back),
           TEST_ENTRY(programs_of_every_size_are_valid),
           TEST_ENTRY(same_seed_same_bytes), TEST_ENTRY(options_are_checked),
-          TEST_ENTRY(memory_failures_are_told),
+          TEST_ENTRY(memory_failures_are_reported),
           TEST_ENTRY(every_operation_on_every_type_is_generated),
           TEST_ENTRY(options_leave_things_out),
           TEST_ENTRY(only_add64_leaves_adds_without_a_result),

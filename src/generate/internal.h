@@ -153,10 +153,6 @@ static inline vyre_type gen_type(gen *g) {
   return g->types[gen_below(g, g->type_count)];
 }
 
-static inline bool gen_is_integer(vyre_type type) {
-  return type >= VYRE_TYPE_U32 && type <= VYRE_TYPE_I64;
-}
-
 static inline bool gen_is_wide(vyre_type type) {
   return type == VYRE_TYPE_U64 || type == VYRE_TYPE_I64 ||
          type == VYRE_TYPE_F64;

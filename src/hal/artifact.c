@@ -19,7 +19,7 @@ typedef struct head {
   uint32_t counts[VYRE__ARTIFACT_ARRAYS];
 } head;
 
-static_assert(NUMBERS_SIZE == 14 * sizeof(uint32_t),
+static_assert(NUMBERS_SIZE == 12 * sizeof(uint32_t),
               "the numbers have no padding");
 static_assert(sizeof(head) == 24 + NUMBERS_SIZE + 16,
               "the head has no padding");
@@ -28,18 +28,15 @@ vyre_code vyre__artifact_bad(vyre_status *st, const char *defect,
                              uint64_t value) {
   return VYRE_FAIL_WITH(st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE, NULL,
                         VYRE_NUMBERS({"number", value}),
-                        "run `vyre cache prune --all`, then compile again",
-                        "the cached kernel is corrupt: %s (%llu)", defect,
+                        "run `vyre cache prune --all` and compile again; "
+                        "split the kernel if it fails again",
+                        "the compiled kernel is corrupt: %s (%llu)", defect,
                         (unsigned long long)value);
 }
 
 /* --- writing -------------------------------------------------------------- */
 
-static bool put(vyre_writer writer, const void *bytes, size_t size) {
-  return size == 0 || writer.write(writer.self, bytes, size);
-}
-
-bool vyre__artifact_write(const vyre__artifact *a, vyre_writer writer) {
+void vyre__artifact_write(const vyre__artifact *a, vyre__bytes *to) {
   const vyre__host_plan *p = a->plan;
   head h = {.version = a->version,
             .own_size = a->own_size,
@@ -49,17 +46,17 @@ bool vyre__artifact_write(const vyre__artifact *a, vyre_writer writer) {
   for (uint32_t i = 0; i < a->array_count; i++) {
     h.counts[i] = *a->arrays[i].count;
   }
-  bool is_done =
-      put(writer, &h, sizeof h) && put(writer, a->own, a->own_size) &&
-      put(writer, p->buffers, p->buffer_count * sizeof *p->buffers) &&
-      put(writer, p->steps, p->step_count * sizeof *p->steps) &&
-      put(writer, p->host, p->host_count * sizeof *p->host);
-  for (uint32_t i = 0; is_done && i < a->array_count; i++) {
+  vyre__bytes_put(to, &h, sizeof h);
+  vyre__bytes_put(to, a->own, a->own_size);
+  vyre__bytes_put(to, p->buffers, p->buffer_count * sizeof *p->buffers);
+  vyre__bytes_put(to, p->steps, p->step_count * sizeof *p->steps);
+  vyre__bytes_put(to, p->host, p->host_count * sizeof *p->host);
+  for (uint32_t i = 0; i < a->array_count; i++) {
     const void *elements;
     memcpy(&elements, a->arrays[i].pointer, sizeof elements);
-    is_done = put(writer, elements, (size_t)h.counts[i] * a->arrays[i].element);
+    vyre__bytes_put(to, elements, (size_t)h.counts[i] * a->arrays[i].element);
   }
-  return is_done && put(writer, a->code, a->code_size);
+  vyre__bytes_put(to, a->code, a->code_size);
 }
 
 /* --- reading -------------------------------------------------------------- */
@@ -80,7 +77,7 @@ static vyre_code read_array(reader *in, size_t count, size_t element,
     return vyre__artifact_bad(in->st, "size: bytes left", in->left);
   }
   void *copy = vyre__arena_array(in->arena, count, element);
-  if (!copy) return vyre__no_memory(in->st, "a cached kernel", "bytes", size);
+  if (!copy) return vyre__no_memory(in->st, "a compiled kernel", "bytes", size);
   if (size > 0) memcpy(copy, in->at, size);
   memcpy(to, &copy, sizeof copy);
   in->at += size;
@@ -118,6 +115,9 @@ static vyre_code check_numbers(const vyre__host_plan *p, vyre_status *st) {
     }
   }
   if (p->phase_count == 0) return vyre__artifact_bad(st, "number of phases", 0);
+  if (p->reserved != 0) {
+    return vyre__artifact_bad(st, "reserved number", p->reserved);
+  }
   if (p->has_fuel > 1) return vyre__artifact_bad(st, "fuel flag", p->has_fuel);
   return VYRE_OK;
 }
@@ -146,10 +146,12 @@ vyre_code vyre__artifact_read(const void *bytes, size_t size, vyre__artifact *a,
     VYRE_TRY(read_array(&in, h.counts[i], a->arrays[i].element,
                         a->arrays[i].pointer));
   }
-  if (in.left != h.code_size) {
+  if (in.left < h.code_size || (in.left > h.code_size && !a->has_extra)) {
     return vyre__artifact_bad(st, "size in bytes", size);
   }
   a->code = in.at;
-  a->code_size = in.left;
+  a->code_size = (size_t)h.code_size;
+  a->extra = in.at + a->code_size;
+  a->extra_size = in.left - a->code_size;
   return vyre__host_plan_check(p, arena, st);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Artifacts: compiled kernels as bytes, for the cache. An artifact holds the
+/* Artifacts: compiled kernels as bytes. An artifact holds the
  * host plan, data of the backend, and the code. Cache files may be corrupt or
  * hostile, so reading checks every value and refuses bytes that writing cannot
  * produce.
  *   head      magic, version, sizes, numbers of the plan, counts of the arrays
  *   own       numbers of the backend
- *   buffers, steps, host code; arrays of the backend; code */
+ *   buffers, steps, host code; arrays of the backend; code; extra bytes */
 #ifndef VYRE_HAL_ARTIFACT_H
 #define VYRE_HAL_ARTIFACT_H
 
@@ -31,12 +31,14 @@ typedef struct vyre__artifact {
   void *own;
   vyre__artifact_array arrays[VYRE__ARTIFACT_ARRAYS];
   uint32_t array_count;
-  const void *code; /* after reading: points into the bytes */
-  size_t code_size;
+  bool has_extra; /* load may have added bytes (vyre__code_source.extra) */
+  /* After reading, these point into the bytes. */
+  const void *code, *extra;
+  size_t code_size, extra_size;
 } vyre__artifact;
 
-/* Writes an artifact. Returns false if the writer failed. */
-bool vyre__artifact_write(const vyre__artifact *artifact, vyre_writer writer);
+/* Appends an artifact, without extra bytes, to @p to. */
+void vyre__artifact_write(const vyre__artifact *artifact, vyre__bytes *to);
 
 /* Reads an artifact; copies live in @p arena. Checks the plan. The backend
  * checks its own data and its arrays.

@@ -133,6 +133,17 @@ static void rig_close(rig *r) {
   planned_kernel_close(&r->k);
 }
 
+TEST(a_declared_length_above_the_limit_is_refused) {
+  rig r;
+  vyre_status st = {0};
+  rig_open(&r);
+  CHECK_FAILS(
+      vyre__host_plan_build(r.k.kernel, 2, "test", &r.k.arena, &r.plan, &st),
+      st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED);
+  CHECK_HAS(st.message, "has 3 elements; 'test' allows at most 2");
+  rig_close(&r);
+}
+
 TEST(a_plan_describes_the_kernel) {
   rig r;
   rig_open(&r);
@@ -192,21 +203,6 @@ TEST(the_host_computes_bounds_from_uniforms_lengths_and_outer_loops) {
 
 /* --- as bytes ------------------------------------------------------------- */
 
-typedef struct bytes {
-  char *data;
-  size_t size;
-} bytes;
-
-static bool append(void *self, const char *more, size_t length) {
-  bytes *to = self;
-  char *data = realloc(to->data, to->size + length);
-  if (!data) return false;
-  memcpy(data + to->size, more, length);
-  to->data = data;
-  to->size += length;
-  return true;
-}
-
 static const char code[] = "not really code";
 
 static vyre__artifact describe(vyre__host_plan *plan, own_data *own,
@@ -222,17 +218,18 @@ static vyre__artifact describe(vyre__host_plan *plan, own_data *own,
                           .code_size = sizeof code};
 }
 
-static bytes write_it(rig *r) {
-  bytes out = {0};
+static vyre__bytes write_it(rig *r) {
+  vyre__bytes out = {0};
   vyre__artifact a = describe(&r->plan, &r->own, &r->pairs, &r->pair_count);
-  CHECK(vyre__artifact_write(&a, (vyre_writer){append, &out}));
+  vyre__artifact_write(&a, &out);
+  CHECK(!out.failed);
   return out;
 }
 
 TEST(an_artifact_round_trips) {
   rig r, other = {0};
   rig_open(&r);
-  bytes written = write_it(&r);
+  vyre__bytes written = write_it(&r);
   vyre_status st = {0};
   vyre__artifact a =
       describe(&other.plan, &other.own, &other.pairs, &other.pair_count);
@@ -243,11 +240,38 @@ TEST(an_artifact_round_trips) {
   CHECK_U64(other.own.number, 7);
   CHECK_U64(other.pair_count, 3);
   CHECK(memcmp(other.pairs, pairs, sizeof pairs) == 0);
-  bytes again = write_it(&other);
+  vyre__bytes again = write_it(&other);
   CHECK_U64(again.size, written.size);
   CHECK(memcmp(again.data, written.data, written.size) == 0);
-  free(again.data);
-  free(written.data);
+  vyre__bytes_deinit(&again);
+  vyre__bytes_deinit(&written);
+  rig_close(&r);
+}
+
+/* Only an artifact that may have extra bytes is read with some. */
+TEST(extra_bytes_follow_the_code) {
+  rig r, other = {0};
+  rig_open(&r);
+  vyre__bytes written = write_it(&r);
+  vyre_status st = {0};
+  vyre__bytes_put(&written, "extra", 5);
+  for (int has_extra = 0; has_extra < 2; has_extra++) {
+    vyre__artifact a =
+        describe(&other.plan, &other.own, &other.pairs, &other.pair_count);
+    a.has_extra = has_extra;
+    vyre_code got =
+        vyre__artifact_read(written.data, written.size, &a, &r.k.arena, &st);
+    if (!has_extra) {
+      CHECK_FAILS(got, st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE);
+      st = (vyre_status){0};
+      continue;
+    }
+    CHECK_OK(got, st);
+    CHECK_U64(a.code_size, sizeof code);
+    CHECK_U64(a.extra_size, 5);
+    CHECK(memcmp(a.extra, "extra", 5) == 0);
+  }
+  vyre__bytes_deinit(&written);
   rig_close(&r);
 }
 
@@ -278,7 +302,7 @@ static void walk_some(const vyre__host_plan *plan) {
   free(data);
 }
 
-static bool try_read(const char *data, size_t size, vyre_status *st) {
+static bool try_read(const unsigned char *data, size_t size, vyre_status *st) {
   rig other = {0};
   char *exact = malloc(size ? size : 1);
   CHECK(exact != NULL);
@@ -300,14 +324,14 @@ TEST(other_lengths_are_refused) {
   rig r;
   vyre_status st;
   rig_open(&r);
-  bytes written = write_it(&r);
+  vyre__bytes written = write_it(&r);
   for (size_t size = 0; size < written.size; size++) {
     CHECK(!try_read(written.data, size, &st));
   }
   CHECK(try_read(written.data, written.size, &st));
-  CHECK(append(&written, "x", 1));
+  vyre__bytes_put(&written, "x", 1);
   CHECK(!try_read(written.data, written.size, &st));
-  free(written.data);
+  vyre__bytes_deinit(&written);
   rig_close(&r);
 }
 
@@ -315,19 +339,19 @@ TEST(any_changed_byte_is_refused_or_harmless) {
   rig r;
   vyre_status st;
   rig_open(&r);
-  bytes written = write_it(&r);
+  vyre__bytes written = write_it(&r);
   static const unsigned char odd[] = {0, 1, 2, 3, 7, 0x40, 0x7f, 0x80, 0xff};
   int refused = 0;
   for (size_t at = 0; at < written.size; at++) {
     for (size_t k = 0; k < sizeof odd; k++) {
-      char kept = written.data[at];
-      written.data[at] = (char)odd[k];
+      unsigned char kept = written.data[at];
+      written.data[at] = odd[k];
       refused += !try_read(written.data, written.size, &st);
       written.data[at] = kept;
     }
   }
   CHECK(refused > 1000);
-  free(written.data);
+  vyre__bytes_deinit(&written);
   rig_close(&r);
 }
 
@@ -450,10 +474,10 @@ TEST(an_invalid_plan_is_refused_with_a_reason) {
     r.plan.buffers = buffers;
     r.plan.steps = steps;
     r.plan.host = host;
-    bytes written = write_it(&r);
+    vyre__bytes written = write_it(&r);
     CHECK(!try_read(written.data, written.size, &st));
     CHECK_HAS(st.message, faults[i].says);
-    free(written.data);
+    vyre__bytes_deinit(&written);
     free(buffers);
     free(steps);
     free(host);
@@ -464,7 +488,7 @@ TEST(an_invalid_plan_is_refused_with_a_reason) {
 TEST(reading_reports_a_lack_of_memory) {
   rig r;
   rig_open(&r);
-  bytes written = write_it(&r);
+  vyre__bytes written = write_it(&r);
   for (long n = 0;; n++) {
     test_heap heap = {.left = n};
     rig other = {0};
@@ -479,7 +503,7 @@ TEST(reading_reports_a_lack_of_memory) {
     if (got == VYRE_OK) break;
     CHECK(got == VYRE_OUT_OF_MEMORY && st.message[0] && st.fix[0]);
   }
-  free(written.data);
+  vyre__bytes_deinit(&written);
   rig_close(&r);
 }
 
@@ -515,9 +539,12 @@ TEST(a_plan_of_another_program_does_not_fit) {
 
 TEST_MAIN(
     TEST_ENTRY(loops_follow_the_language_in_every_type),
+    TEST_ENTRY(a_declared_length_above_the_limit_is_refused),
     TEST_ENTRY(a_plan_describes_the_kernel),
     TEST_ENTRY(the_host_computes_bounds_from_uniforms_lengths_and_outer_loops),
-    TEST_ENTRY(an_artifact_round_trips), TEST_ENTRY(other_lengths_are_refused),
+    TEST_ENTRY(an_artifact_round_trips),
+    TEST_ENTRY(extra_bytes_follow_the_code),
+    TEST_ENTRY(other_lengths_are_refused),
     TEST_ENTRY(any_changed_byte_is_refused_or_harmless),
     TEST_ENTRY(an_invalid_plan_is_refused_with_a_reason),
     TEST_ENTRY(reading_reports_a_lack_of_memory),

@@ -10,20 +10,39 @@
 
 #include <stdatomic.h>
 
+#include "base/bytes.h"
 #include "hal/command_list.h"
 #include "hal/device.h"
 #include "hal/launch.h"
+#include "lir/lir.h"
 
-/* An option of a backend: a number in a range. Every backend that is probed has
- * "float_mode", which the runtime reads: the lowest float mode to use, whatever
- * the probe found. */
+/* An option of a backend; the fields are those of vyre_device_option. Every
+ * backend that is probed has "float_mode", which the runtime reads: the lowest
+ * float mode to use, whatever the probe found. */
 typedef struct vyre__option {
   const char *name; /* NULL: the end of the list */
   uint64_t min, max;
   const char *help;
+  vyre_option_type type;
+  const char *values; /* of a number: the only ones allowed; NULL: all */
 } vyre__option;
 
-enum { VYRE__BACKEND_ABI = 3 };
+/* The code of a kernel, as `load` receives it. */
+typedef struct vyre__code_source {
+  /* Bytes of generate, from this process or from the disk cache. They are
+   * aligned to 16 and borrowed for the call. NULL without generate. */
+  const void *artifact;
+  size_t size;
+  /* Without generate: the lowered program, in the arena of the pipeline. NULL
+   * for a backend without target. */
+  const vyre__lir_kernel *kernel;
+  /* Takes bytes that only exist after loading, such as the pipeline cache of a
+   * driver. The disk cache stores them behind the artifact. NULL: the artifact
+   * will not be stored. */
+  vyre__bytes *extra;
+} vyre__code_source;
+
+enum { VYRE__BACKEND_ABI = 4 };
 
 struct vyre__backend {
   uint32_t abi, struct_size;
@@ -51,8 +70,33 @@ struct vyre__backend {
    * before describe, and must be fast. NULL: always true. */
   bool (*is_ready)(const vyre_context *context, const char **why);
   vyre_code (*device_init)(vyre_device *device, vyre_status *st);
-  void (*device_deinit)(vyre_device *device); /* after a successful init only */
-  vyre_code (*pipeline_init)(vyre_pipeline *pipeline, vyre_status *st);
+  /* After a successful init only. NULL: there is nothing to free. */
+  void (*device_deinit)(vyre_device *device);
+
+  /* Compiling. The runtime lowers the program for `target`, `generate` writes
+   * the artifact, and `load` makes the pipeline from it. A kernel from the disk
+   * cache only takes the last step.
+   *
+   * target fills @p out, except the workgroup size and counts_iterations. NULL:
+   * the backend takes programs, and gets no LIR. */
+  void (*target)(const vyre_pipeline *pipeline, vyre__target *out);
+  /* Writes all that a launch needs besides the program and its options. The
+   * kernel and @p scratch live until the end of the call. The runtime reports a
+   * failure of @p artifact, and does not store one without bytes. NULL: the
+   * backend has neither artifacts nor a disk cache. */
+  vyre_code (*generate)(const vyre_pipeline *pipeline,
+                        const vyre__lir_kernel *kernel, vyre_arena *scratch,
+                        vyre__bytes *artifact, vyre_status *st);
+  /* Makes the pipeline ready to launch. An artifact comes from `generate` of
+   * this backend for the same key: the program without its names and source
+   * locations, the options, the texts of describe and features, the versions.
+   * A file may be corrupt or hostile, so everything is checked. After a failure
+   * the runtime restores the pipeline; if the artifact came from the disk, it
+   * generates a new one. */
+  vyre_code (*load)(vyre_pipeline *pipeline, const vyre__code_source *source,
+                    vyre_status *st);
+  uint32_t artifact_version; /* format of the artifact */
+  /* After a successful load only. NULL: there is nothing to free. */
   void (*pipeline_deinit)(vyre_pipeline *pipeline);
 
   /* Device memory. All four are NULL if the runtime is to use host memory.
@@ -68,25 +112,25 @@ struct vyre__backend {
                            uint64_t offset, void *data, size_t size,
                            vyre_status *st);
 
-  /* Launches a kernel once and waits for it. Several threads may call it at the
-   * same time. */
-  vyre_code (*run)(vyre_pipeline *pipeline, vyre__launch *launch,
-                   vyre_status *st);
+  /* Executes the commands [first, end) of a list, of any pipelines of the
+   * device, and waits for them. Each sees the results of the ones before. Stops
+   * at the first failure. *done is the number of commands that succeeded; it
+   * may be smaller than the range without a failure, and the runtime then
+   * continues after them. It is 0 without a failure only for a loop that the
+   * device cannot execute; the runtime then tests the flag itself. A launch
+   * that is timed or checked, or has a deadline, progress or a writer, is the
+   * only command of its list. Several threads may execute lists at the same
+   * time. */
+  vyre_code (*execute)(vyre__command_list *list, size_t first, size_t end,
+                       size_t *done, vyre_status *st);
+  /* Frees list->encoded, which is not NULL. NULL: the backend keeps nothing. */
+  void (*list_release)(vyre__command_list *list);
+  /* Mask of the kinds of commands besides launches: 1 << vyre__command_kind. */
+  uint32_t command_kinds;
 
-  /* Serialisation of a pipeline for the disk cache; both NULL if it has none.
-   * load replaces pipeline_init, save follows it. The bytes come from the save
-   * of this backend for the same key: the program without its names and source
-   * locations, the options, the texts of describe and features, the versions.
-   * They are aligned to 16 and borrowed for the call. If load fails, the
-   * runtime calls pipeline_init. If save fails, nothing is stored. */
-  uint32_t artifact_version; /* format of these bytes */
-  vyre_code (*pipeline_load)(vyre_pipeline *pipeline, const void *artifact,
-                             size_t size, vyre_status *st);
-  vyre_code (*pipeline_save)(vyre_pipeline *pipeline, vyre_writer writer,
-                             vyre_status *st);
-  /* Writes everything else that the code depends on: CPU features, float modes.
-   * NULL: nothing. Returns false if the writer failed. */
-  bool (*features)(vyre_device *device, vyre_writer writer);
+  /* Appends a text with everything else that the code depends on: CPU features,
+   * float modes. NULL: nothing. */
+  void (*features)(const vyre_device *device, vyre__bytes *to);
 
   const vyre__option *options; /* NULL: none */
   /* Moves the code of @p full into @p pipeline, which has the baseline tier of
@@ -96,10 +140,12 @@ struct vyre__backend {
   void (*pipeline_replace_code)(vyre_pipeline *pipeline, vyre_pipeline *full);
 
   /* Writes the code of a pipeline in a human-readable form that @p form names.
-   * NULL: the backend has none.
+   * The kernel and @p scratch are as for generate. NULL: the backend has none.
    * Errors: VYRE_UNSUPPORTED_FEATURE for an unknown
    * form, with a list of the known ones. */
-  vyre_code (*pipeline_print)(vyre_pipeline *pipeline, const char *form,
+  vyre_code (*pipeline_print)(const vyre_pipeline *pipeline,
+                              const vyre__lir_kernel *kernel,
+                              vyre_arena *scratch, const char *form,
                               vyre_writer writer, vyre_status *st);
 
   /* Fills the fields of @p out from has_launches on; the runtime has set the
@@ -107,30 +153,6 @@ struct vyre__backend {
    * nothing. */
   void (*pipeline_describe)(const vyre_pipeline *pipeline,
                             vyre_pipeline_resources *out);
-
-  /* Executes @p first and the launches linked after it, of any pipelines of the
-   * device, and waits for all. Each sees the results of the one before. Stops
-   * at the first failure; *done is the number of launches that succeeded. No
-   * launch is timed or checked, or has a deadline or a writer. NULL: the
-   * runtime calls `run` for each. */
-  vyre_code (*run_batch)(vyre_device *device, vyre__launch *first, size_t *done,
-                         vyre_status *st);
-  uint32_t max_batch; /* launches per run_batch; 0: VYRE__COMMAND_LIST */
-
-  /* Executes a command list like run_batch, and keeps the encoded commands in
-   * it for the next time. One thread at a time uses a list. *done is the number
-   * of items that succeeded. command_list_deinit accepts a zeroed list. NULL,
-   * with a size of 0: the runtime executes launches itself. */
-  size_t command_list_size;
-  vyre_code (*command_list_run)(vyre__command_list *list, size_t *done,
-                                vyre_status *st);
-  void (*command_list_deinit)(vyre__command_list *list);
-  /* Executes a command list in a loop; the device tests the flag before each
-   * iteration. After a failure, loop->iterations counts those that succeeded.
-   * NULL: the host tests the flag. */
-  vyre_code (*command_list_loop)(vyre__command_list *list,
-                                 vyre__command_list_loop *loop,
-                                 vyre_status *st);
 
   /* Loads the libraries that a device needs, as @p context names them. Starts
    * no thread and opens nothing that a child process could not share: the

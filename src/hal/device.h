@@ -31,6 +31,8 @@ uint64_t vyre__device_option(const vyre_device *device, const char *key,
 /* Returns the path of the LLVM library that @p context was created with, or
  * NULL: the backend searches for it. Lives as long as the context. */
 const char *vyre__context_llvm(const vyre_context *context);
+/* Returns what names that path: "VYRE_LLVM" or "the option cpu.llvm". */
+const char *vyre__context_llvm_source(const vyre_context *context);
 
 /* Returns an environment variable that names a file to load or read. Returns
  * NULL if it is not set, or if the process has more privileges than its caller

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Builds, checks and executes host plans. */
+/* Builds and checks host plans, and runs their schedules. */
 #include "hal/host_plan.h"
 
 #include <string.h>
@@ -14,8 +14,20 @@
 
 /* --- from a LIR kernel ---------------------------------------------------- */
 
-static void copy_buffers(const vyre__lir_kernel *k, uint32_t limit,
-                         vyre__plan_buffer *to) {
+static vyre_code too_long(const vyre__lir_kernel *k, const vyre__lir_buffer *b,
+                          uint32_t max, const char *backend, vyre_status *st) {
+  return VYRE_FAIL_WITH(
+      st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED, b->name,
+      VYRE_NUMBERS({"elements", b->count}, {"max_elements", max}),
+      "split the data into several buffers",
+      "buffer '%.60s' of kernel '%.60s' has %u elements; '%s' allows at most "
+      "%u",
+      b->name, k->name, b->count, backend, max);
+}
+
+static vyre_code copy_buffers(const vyre__lir_kernel *k, uint32_t limit,
+                              const char *backend, vyre__plan_buffer *to,
+                              vyre_status *st) {
   for (uint32_t i = 0; i < k->buffer_count; i++) {
     const vyre__lir_buffer *b = &k->buffers[i];
     uint32_t max_elements = vyre__lir_max_elements(b);
@@ -27,7 +39,11 @@ static void copy_buffers(const vyre__lir_kernel *k, uint32_t limit,
         .width = b->width,
         .is_bound = b->source != VYRE_NO_INDEX && b->kind != VYRE_MEMORY_SHARED,
         .aligned = b->is_atomic ? b->width : 1};
+    if (to[i].min > to[i].max) {
+      return too_long(k, b, to[i].max, backend, st);
+    }
   }
+  return VYRE_OK;
 }
 
 /* Returns the step at the other end of the loop that step @p at starts or
@@ -93,7 +109,7 @@ vyre_code vyre__host_plan_build(const vyre__lir_kernel *k,
   if (!buffers || !steps || !host) {
     return vyre__no_memory(st, backend, "steps", k->step_count);
   }
-  copy_buffers(k, max_elements, buffers);
+  VYRE_TRY(copy_buffers(k, max_elements, backend, buffers, st));
   copy_steps(k, steps);
   copy_host(k, host);
   *out = (vyre__host_plan){.has_fuel = k->has_fuel,
@@ -109,7 +125,6 @@ vyre_code vyre__host_plan_build(const vyre__lir_kernel *k,
                            .host = host};
   for (unsigned axis = 0; axis < 3; axis++) {
     out->workgroup[axis] = k->workgroup[axis];
-    out->max_groups[axis] = vyre__lir_max_groups(k, axis);
   }
   out->has_floats = has_floats(out);
   return VYRE_OK;
@@ -169,7 +184,7 @@ static vyre_code check_steps(const vyre__host_plan *p, vyre_arena *arena,
   bool *is_used = vyre__arena_array(arena, p->loop_count, sizeof *is_used);
   uint32_t depth = 0;
   if (!open || !is_used) {
-    return vyre__no_memory(st, "a cached kernel", "loops", p->loop_count);
+    return vyre__no_memory(st, "a compiled kernel", "loops", p->loop_count);
   }
   if (p->loop_count > 0) memset(is_used, 0, p->loop_count * sizeof *is_used);
   for (uint32_t i = 0; i < p->step_count; i++) {
@@ -254,7 +269,7 @@ vyre_code vyre__host_plan_fits(const vyre__host_plan *plan,
   if (is_good) return VYRE_OK;
   return VYRE_FAIL(st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE,
                    "run `vyre cache prune --all`, then compile again",
-                   "the cached kernel does not belong to program '%.60s'",
+                   "the compiled kernel does not belong to program '%.60s'",
                    program->name);
 }
 
@@ -399,7 +414,7 @@ vyre_code vyre__out_of_fuel(const vyre_pipeline *p, const vyre__launch *launch,
     return VYRE_FAIL_WITH(
         st, VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL, NULL,
         VYRE_NUMBERS({"max_iterations", limit},
-                     {"most_iterations", UINT32_MAX}),
+                     {"device_max_iterations", UINT32_MAX}),
         "let the loop end, split it over several dispatches, or run it on "
         "'ref', which counts further",
         "kernel '%.60s': a loop went past %u iterations of one invocation, the "

@@ -34,11 +34,10 @@ typedef struct vyre__plan_step {
  * computes with floats; it is derived, and not stored. */
 #define VYRE__HOST_PLAN_FIELDS                                            \
   uint32_t workgroup[3];                                                  \
-  uint32_t max_groups[3];                                                 \
   uint32_t has_fuel;                                                      \
   uint32_t phase_count, buffer_count, step_count, host_count, loop_count; \
   uint32_t spill_buffer;                                                  \
-  uint32_t spill_words;                                                   \
+  uint32_t spill_words, reserved;                                         \
   const vyre__plan_buffer *buffers;                                       \
   const vyre__plan_step *steps;                                           \
   const vyre__lir_inst *host;                                             \
@@ -60,7 +59,8 @@ typedef struct vyre__host_plan {
 
 /* Builds the plan of @p kernel in @p arena. Limits every buffer to @p
  * max_elements.
- * Errors: VYRE_OUT_OF_MEMORY, in the name of @p backend. */
+ * Errors: VYRE_UNSUPPORTED_FEATURE if a buffer is declared longer;
+ * VYRE_OUT_OF_MEMORY. They name @p backend. */
 vyre_code vyre__host_plan_build(const vyre__lir_kernel *kernel,
                                 uint32_t max_elements, const char *backend,
                                 vyre_arena *arena, vyre__host_plan *out,

@@ -4,6 +4,8 @@
 #ifndef VYRE_HAL_LAUNCH_H
 #define VYRE_HAL_LAUNCH_H
 
+#include <string.h>
+
 #include "vyre/dispatch.h"
 #include "vyre/pipeline.h"
 
@@ -15,16 +17,20 @@ enum { VYRE__PIPELINE_ID = 96 };
 struct vyre_pipeline {
   vyre_device *device;   /* retained */
   vyre_program *program; /* retained; valid, and has a body */
-  vyre_arena arena;      /* holds the plan; pipeline_init may add to it */
+  vyre_arena arena;      /* holds the plan; load may add to it */
   vyre_binding_plan plan;
   uint32_t workgroup[3];
   uint8_t ulp_budget;
   bool counts_iterations; /* its code counts loop iterations */
-  bool is_baseline;       /* pipeline_init compiles the baseline tier; only with
-                             pipeline_replace_code */
+  bool is_baseline;       /* generate compiles the baseline tier; only with
+                             pipeline_replace_code. load clears it if the code
+                             needs no replacement */
   /* Float mode of every operation, indexed by vyre__float_op. Usually the
    * device's; the probe asks for others. */
   const vyre_float_op_info *float_ops;
+  /* Limits that the runtime checks when bindings change. Set by load; NULL: the
+   * backend accepts every length that the program allows. */
+  const struct vyre__host_plan *host_plan;
   char id[VYRE__PIPELINE_ID];
   struct vyre__pipeline_state *state; /* private to the runtime */
 };
@@ -43,9 +49,13 @@ typedef struct vyre__buffer {
 
 /* Memory of one buffer of a launch.
  *
- * With `buffer`, it is device memory from `offset` on. Without, `data` are
- * bytes of the host with any alignment. A backend that cannot bind these where
- * they are (caps.borrows_host_memory, caps.host_alignment) copies them in
+ * With `buffer`, it is device memory from `offset` on. A kernel that writes it
+ * updates it in place: the next launch with this memory, in the same list or
+ * in another execution of it, reads what this one wrote. A backend therefore
+ * never keeps a copy of it between launches.
+ *
+ * Without `buffer`, `data` are bytes of the host with any alignment. A backend
+ * that cannot bind these where they are (caps.borrows_host_memory, caps.host_alignment) copies them in
  * before the kernel, and copies those that the kernel may write back out after
  * it. The runtime has set the first contents of outputs in both cases. It
  * derives the copies that it reports (vyre_copy_report) from the capabilities
@@ -61,18 +71,21 @@ typedef struct vyre__view {
                            not write must be zero afterwards */
 } vyre__view;
 
+/* Bytes of a view that the caller wants in host memory, too. */
+typedef struct vyre__readback {
+  uint32_t buffer;   /* in the program's order; its view has device memory */
+  unsigned char *to; /* overlaps no memory of the launch */
+  uint64_t size;     /* bytes: all of the view, and not 0 */
+} vyre__readback;
+
 typedef struct vyre__launch {
   vyre_pipeline *pipeline;
-  struct vyre__launch *next;    /* run_batch: the following launch, or NULL */
-  bool is_independent;          /* run_batch: no earlier launch writes the host
-                                   bytes that this one binds; device buffers may
-                                   overlap */
   const vyre__view *views;      /* one per buffer, in the program's order */
   uint32_t grid[3];             /* ids fit in 32 bits, the product in 64 */
   uint64_t max_loop_iterations; /* at least 1 */
   uint64_t deadline_ns;         /* on vyre__clock_ns; 0: none */
   uint64_t timeout_ns;          /* timeout behind the deadline, for messages */
-  bool is_complete;  /* set by run: it timed out, but all of it ran */
+  bool is_complete;  /* set by execute: it timed out, but all of it ran */
   vyre_writer print; /* write may be NULL */
   vyre_check_options check;
   vyre_check_report *report; /* empty; not NULL if `check` asks for anything */
@@ -84,7 +97,35 @@ typedef struct vyre__launch {
                                 backend changes it */
   vyre_progress *progress;   /* NULL: the caller did not ask for it */
   uint32_t launch_index, launch_count; /* position in the dispatch */
+  /* Device memory that is copied to the host after the kernel, and before the
+   * next launch writes it. A launch that fails need not copy it. */
+  uint32_t readback_count;
+  const vyre__readback *readbacks;
 } vyre__launch;
+
+/* Copies the readbacks of a launch whose views all have `data`. */
+static inline void vyre__launch_read_back(const vyre__launch *launch) {
+  for (uint32_t i = 0; i < launch->readback_count; i++) {
+    const vyre__readback *readback = &launch->readbacks[i];
+    memcpy(readback->to, launch->views[readback->buffer].data,
+           (size_t)readback->size);
+  }
+}
+
+/* Checks the lengths in launch->views against the host plan of the pipeline.
+ * The runtime calls it whenever bindings change, so backends trust them.
+ * Errors: VYRE_INVALID_ARGUMENT (binding_mismatch). */
+vyre_code vyre__launch_check(const vyre__launch *launch, vyre_status *st);
+
+/* Asserts in debug and sanitizer builds that the lengths and the grid of a
+ * launch were checked. */
+#ifdef NDEBUG
+static inline void vyre__launch_assert(const vyre__launch *launch) {
+  (void)launch;
+}
+#else
+void vyre__launch_assert(const vyre__launch *launch);
+#endif
 
 /* Reports that a launch of @p groups workgroups (0: unknown) begins. Any
  * thread. */

@@ -34,7 +34,7 @@ static vyre__node node_at(const vyre__reader *r, uint32_t id) {
 }
 
 static bool stopped(const vyre__reader *r) {
-  return r->damaged || r->m.error_count > 0 || r->m.out_of_memory;
+  return r->is_corrupt || r->m.error_count > 0 || r->m.out_of_memory;
 }
 
 /* Reads the node that the builder makes next. Returns false if @p id cannot
@@ -43,7 +43,7 @@ static bool stopped(const vyre__reader *r) {
 static bool enter(vyre__reader *r, uint32_t id, vyre__node *node) {
   if (stopped(r)) return false;
   if (id == 0 || id >= r->node_count || r->depth >= VYRE__MAX_DEPTH) {
-    r->damaged = true;
+    r->is_corrupt = true;
     return false;
   }
   r->depth++;
@@ -53,7 +53,7 @@ static bool enter(vyre__reader *r, uint32_t id, vyre__node *node) {
 
 static vyre__id leave(vyre__reader *r, uint32_t id, vyre__id made) {
   r->depth--;
-  if (id != r->next++) r->damaged = true;
+  if (id != r->next++) r->is_corrupt = true;
   return stopped(r) ? 0 : made;
 }
 
@@ -66,7 +66,7 @@ static void at_place(vyre__reader *r, uint32_t id) {
 
 static bool list_in(vyre__reader *r, uint32_t list, uint32_t count) {
   if (list <= r->list_count && count <= r->list_count - list) return true;
-  r->damaged = true;
+  r->is_corrupt = true;
   return false;
 }
 
@@ -170,7 +170,7 @@ static vyre__id make_value(vyre__reader *r, uint32_t id,
     case VYRE__FORM_ATOMIC2:
       return make_atomic(r, id, node);
     default:
-      r->damaged = true;
+      r->is_corrupt = true;
       return 0;
   }
 }
@@ -180,7 +180,7 @@ static vyre__id value(vyre__reader *r, uint32_t id) {
   if (!enter(r, id, &node)) return 0;
   if (node.op >= VYRE__OP_BLOCK && !vyre__op_is_math(node.op)) {
     /* a statement where a value is needed */
-    r->damaged = true;
+    r->is_corrupt = true;
     return 0;
   }
   return leave(r, id, make_value(r, id, &node));
@@ -206,7 +206,7 @@ static file_local next_local(vyre__reader *r) {
   local.is_mutable = is_mutable == 1;
   if (r->locals.short_of || is_mutable > 1 ||
       !vyre__utf8_printable(local.name, local.length)) {
-    r->damaged = true;
+    r->is_corrupt = true;
   }
   r->next_local++;
   return local;
@@ -218,7 +218,7 @@ static vyre__id block(vyre__reader *r, uint32_t id) {
   vyre__node node;
   if (!enter(r, id, &node)) return 0;
   if (node.op != VYRE__OP_BLOCK || !list_in(r, node.a, node.b)) {
-    r->damaged = true;
+    r->is_corrupt = true;
     return 0;
   }
   vyre__mark mark = vyre__block_begin(&r->m);
@@ -251,7 +251,7 @@ static vyre__id make_if(vyre__reader *r, uint32_t id, const vyre__node *node) {
 
 static vyre__id make_for(vyre__reader *r, uint32_t id, const vyre__node *node) {
   if (!list_in(r, node->b, 4) || node->aux > VYRE__LOOP_GE) {
-    r->damaged = true;
+    r->is_corrupt = true;
     return 0;
   }
   vyre__id first = value(r, item(r, node->b, 0));
@@ -281,7 +281,7 @@ static vyre__id text(vyre__reader *r, uint32_t id) {
   vyre__node node;
   if (!enter(r, id, &node)) return 0;
   if (node.a > r->text_count || node.b > r->text_count - node.a) {
-    r->damaged = true;
+    r->is_corrupt = true;
     return 0;
   }
   at_place(r, id);
@@ -359,7 +359,7 @@ static vyre__id statement(vyre__reader *r, uint32_t id) {
       if (node.op > VYRE__OP_BLOCK && node.op < VYRE__OP_TEXT) {
         made = make_plain(r, id, &node);
       } else {
-        r->damaged = true;
+        r->is_corrupt = true;
       }
   }
   return leave(r, id, made);
@@ -381,12 +381,12 @@ static void declare_functions(vyre__reader *r) {
   for (uint32_t i = 1; i < r->function_count && !stopped(r); i++) {
     const vyre__file_function *f = &r->functions[i];
     open_locals(r, f);
-    if (!is_type(f->result)) r->damaged = true;
+    if (!is_type(f->result)) r->is_corrupt = true;
     uint32_t function = vyre__function_declare(&r->m, f->name, f->name_length,
                                                (vyre_type)f->result);
     for (uint32_t j = 0; j < f->parameter_count && !stopped(r); j++) {
       file_local local = next_local(r);
-      if (!is_type(local.type) || local.is_mutable) r->damaged = true;
+      if (!is_type(local.type) || local.is_mutable) r->is_corrupt = true;
       vyre__function_parameter(&r->m, function, local.name, local.length,
                                (vyre_type)local.type);
     }
@@ -399,14 +399,14 @@ static uint32_t make_function(vyre__reader *r, uint32_t index) {
   open_locals(r, f);
   if (index == 0) {
     function = vyre__kernel_begin(&r->m, &r->kernel);
-    if (f->parameter_count != 0) r->damaged = true;
+    if (f->parameter_count != 0) r->is_corrupt = true;
   } else {
     vyre__function_begin(&r->m, function);
   }
   for (uint32_t i = 0; i < f->parameter_count; i++) (void)next_local(r);
   vyre__id body = block(r, f->body);
   vyre__function_end(&r->m, body);
-  if (r->next_local != f->local_count) r->damaged = true;
+  if (r->next_local != f->local_count) r->is_corrupt = true;
   return function;
 }
 
@@ -474,7 +474,7 @@ static vyre_code make_program(vyre__reader *r, vyre_allocator allocator,
     if (r->st && r->st->code == VYRE_OK) *r->st = r->failure;
     return r->failure.code;
   }
-  if (r->damaged)
+  if (r->is_corrupt)
     return VYRE__CORRUPT(r->st, "the nodes do not form a program");
   VYRE_TRY(
       vyre__canonicalize(&r->m, kernel, &r->kernel, allocator, out, r->st));

@@ -16,7 +16,7 @@ static const char *get_text(vyre__reader *r) {
   const uint8_t *from = vyre__get_bytes(&r->c, length);
   if (!from) return "";
   if (!vyre__utf8_printable((const char *)from, length)) {
-    r->damaged = true;
+    r->is_corrupt = true;
     return "";
   }
   char *copy = vyre_arena_alloc(&r->arena, (size_t)length + 1, 1);
@@ -31,7 +31,7 @@ static const char *get_text(vyre__reader *r) {
 
 static bool get_bool(vyre__reader *r) {
   uint8_t value = vyre__get_u8(&r->c);
-  if (value > 1) r->damaged = true;
+  if (value > 1) r->is_corrupt = true;
   return value == 1;
 }
 
@@ -58,7 +58,7 @@ static void read_buffers(vyre__reader *r) {
     b->hints.coalesce_axis = vyre__get_u8(&r->c);
     b->hints.cache_locality = (vyre_locality)vyre__get_u8(&r->c);
     if (!b->hints.has_coalesce_axis && b->hints.coalesce_axis) {
-      r->damaged = true;
+      r->is_corrupt = true;
     }
   }
   r->kernel.buffers = r->buffers;
@@ -80,7 +80,7 @@ static void read_function(vyre__reader *r, vyre__file_function *f) {
   }
   f->local_bytes = before - r->c.left;
   f->body = vyre__get_u32(&r->c);
-  if (f->parameter_count > f->local_count) r->damaged = true;
+  if (f->parameter_count > f->local_count) r->is_corrupt = true;
 }
 
 static void read_functions(vyre__reader *r) {
@@ -148,7 +148,7 @@ static vyre_code read_program(vyre__reader *r, vyre_allocator allocator,
   if (r->c.left > 0) {
     return VYRE__CORRUPT(r->st, "%zu bytes follow the program", r->c.left);
   }
-  if (r->damaged) return VYRE__CORRUPT(r->st, "invalid name or flag");
+  if (r->is_corrupt) return VYRE__CORRUPT(r->st, "invalid name or flag");
   if (r->function_count == 0) return make_bare(r, allocator, out);
   if (r->node_count == 0)
     return VYRE__CORRUPT(r->st, "the program has no nodes");
@@ -199,9 +199,9 @@ vyre_code vyre_program_read_binary(const uint8_t *bytes, size_t length,
                                    vyre_allocator allocator, vyre_program **out,
                                    vyre_status *st) {
   vyre__status_begin(st);
-  if (!out) return vyre__null_argument(st, VYRE__READ_BINARY, "out");
+  VYRE_REQUIRE(st, out);
   *out = NULL;
-  if (!bytes) return vyre__null_argument(st, VYRE__READ_BINARY, "bytes");
+  VYRE_REQUIRE(st, bytes);
   VYRE_TRY(check_head(bytes, length, st));
   vyre__reader r = {
       .c = {bytes + VYRE__BINARY_HEAD, length - VYRE__BINARY_HEAD, false},

@@ -75,7 +75,7 @@ typedef struct vyre__reader {
   vyre_status *st;
   vyre_arena arena; /* lives while reading */
   bool out_of_memory;
-  bool damaged; /* input is invalid; already reported or not */
+  bool is_corrupt; /* input is invalid; already reported or not */
   vyre__ir_builder m;
   vyre_status failure; /* first report of the IR builder */
   vyre__kernel kernel;

@@ -6,6 +6,7 @@
 #include "ir/binary.h"
 #include "ir/ir.h"
 #include "support/check.h"
+#include "support/parse.h"
 #include "support/random_program.h"
 
 typedef struct written {
@@ -105,7 +106,7 @@ TEST(names_and_places_survive) {
 }
 
 /* Locations that do not fit into 4 bytes. */
-TEST(places_far_away_survive) {
+TEST(large_source_locations_survive) {
   enum { BLANKS = 5000, LINES = 1100000 };
   static char text[LINES + BLANKS + 200];
   static const char head[] =
@@ -117,11 +118,7 @@ TEST(places_far_away_survive) {
     memset(text + at, in_a_line ? ' ' : '\n', blanks);
     static const char end[] = "y[0] = 1;\n}\n";
     memcpy(text + at + blanks, end, sizeof end);
-    vyre_module *module;
-    vyre_status st = {0};
-    CHECK_OK(vyre_module_parse(text, strlen(text), "k.vyre",
-                               (vyre_allocator){0}, &module, NULL, &st),
-             st);
+    vyre_module *module = parse_module(text);
     vyre_program *program = vyre_module_kernel(module, 0);
     vyre__source_loc place = {0, 0};
     for (uint32_t i = 1; i < program->node_count; i++) {
@@ -233,7 +230,7 @@ TEST(a_change_with_a_right_checksum_is_refused_or_a_program) {
   CHECK(accepted > 0 && accepted < tries);
 }
 
-TEST(a_lie_about_a_count_takes_no_memory) {
+TEST(a_false_count_allocates_nothing) {
   vyre_program *program = random_one(1);
   written bytes = write_program(program);
   uint8_t *copy = malloc(bytes.length);
@@ -312,14 +309,11 @@ TEST(the_binary_form_shows_in_its_first_bytes) {
   static const char text[] =
       "kernel k over(y)\nbuffer x : read u32[] @0;\n"
       "buffer y : write u32[] @1;\n{ y[global_id.x] = x[0]; }\n";
-  vyre_module *module;
   vyre_arena arena = {0};
   vyre_status st = {0};
   const uint8_t *bytes;
   size_t length;
-  CHECK_OK(vyre_module_parse(text, strlen(text), "k.vyre", (vyre_allocator){0},
-                             &module, NULL, &st),
-           st);
+  vyre_module *module = parse_module(text);
   vyre_program *program = vyre_module_kernel(module, 0), *again;
   CHECK_U64(vyre_program_grid_buffer(program), 1);
   CHECK_OK(vyre_program_write_binary(program, &arena, &bytes, &length, &st),
@@ -341,10 +335,10 @@ TEST_MAIN(TEST_ENTRY(the_binary_form_shows_in_its_first_bytes),
           TEST_ENTRY(random_programs_survive),
           TEST_ENTRY(a_list_of_buffers_survives),
           TEST_ENTRY(names_and_places_survive),
-          TEST_ENTRY(places_far_away_survive),
+          TEST_ENTRY(large_source_locations_survive),
           TEST_ENTRY(every_changed_byte_is_noticed),
           TEST_ENTRY(every_cut_is_noticed),
           TEST_ENTRY(a_change_with_a_right_checksum_is_refused_or_a_program),
-          TEST_ENTRY(a_lie_about_a_count_takes_no_memory),
+          TEST_ENTRY(a_false_count_allocates_nothing),
           TEST_ENTRY(reading_and_writing_survive_every_allocation_failure),
           TEST_ENTRY(null_arguments_are_refused))

@@ -66,7 +66,7 @@ static void put_buffer(sink *s, const vyre_buffer_decl *buffer) {
 }
 
 static void put_function(sink *s, const vyre__function *f, bool is_kernel) {
-  /* the header has the name of the kernel */
+  /* A kernel has its name in the header, so it is not stored again. */
   put_text(s, is_kernel ? "" : f->name);
   put_u8(s, f->result);
   put_u32(s, f->parameter_count);
@@ -121,17 +121,16 @@ vyre_code vyre_program_write_binary(const vyre_program *program,
                                     vyre_arena *arena, const uint8_t **bytes,
                                     size_t *length, vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_program_write_binary";
-  if (!bytes) return vyre__null_argument(st, function, "bytes");
+  VYRE_REQUIRE(st, bytes);
   *bytes = NULL;
-  if (!length) return vyre__null_argument(st, function, "length");
+  VYRE_REQUIRE(st, length);
   *length = 0;
-  if (!program) return vyre__null_argument(st, function, "program");
-  if (!arena) return vyre__null_argument(st, function, "arena");
+  VYRE_REQUIRE(st, program);
+  VYRE_REQUIRE(st, arena);
   sink count = {.length = VYRE__BINARY_HEAD};
   put_program(&count, program);
   uint8_t *to = vyre_arena_alloc(arena, count.length, 0);
-  if (!to) return vyre__no_memory(st, function, "bytes", count.length);
+  if (!to) return vyre__no_memory(st, __func__, "bytes", count.length);
   sink body = {.to = to, .length = VYRE__BINARY_HEAD};
   put_program(&body, program);
   vyre_hash128 checksum = vyre__binary_checksum(

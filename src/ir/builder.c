@@ -55,11 +55,11 @@ static uint32_t next_number(void) {
 vyre_code vyre_builder_create(const char *name, vyre_allocator allocator,
                               vyre_builder **out, vyre_status *st) {
   vyre__status_begin(st);
-  if (!out) return vyre__null_argument(st, "vyre_builder_create", "out");
+  VYRE_REQUIRE(st, out);
   *out = NULL;
-  if (!name) return vyre__null_argument(st, "vyre_builder_create", "name");
+  VYRE_REQUIRE(st, name);
   vyre_builder *b = vyre__resize(allocator, NULL, 0, sizeof *b);
-  if (!b) return vyre__no_memory(st, "vyre_builder_create", "builder", 1);
+  if (!b) return vyre__no_memory(st, __func__, "builder", 1);
   *b = (vyre_builder){.allocator = allocator,
                       .number = next_number(),
                       .function = VYRE_NO_INDEX,
@@ -68,13 +68,11 @@ vyre_code vyre_builder_create(const char *name, vyre_allocator allocator,
                                  .workgroup = {1, 1, 1},
                                  .over = VYRE_NO_INDEX}};
   vyre__ir_builder_init(&b->ir, allocator, (vyre__reporter){record_report, b});
-  size_t size = strlen(name) + 1;
-  char *copy = vyre_arena_alloc(&b->ir.names, size, 1);
-  if (!copy || b->ir.out_of_memory) {
+  b->kernel.name = vyre__arena_text(&b->ir.names, name);
+  if (!b->kernel.name || b->ir.out_of_memory) {
     vyre_builder_release(b);
-    return vyre__no_memory(st, "vyre_builder_create", "name", size);
+    return vyre__no_memory(st, __func__, "name", strlen(name) + 1);
   }
-  b->kernel.name = memcpy(copy, name, size);
   *out = b;
   return VYRE_OK;
 }
@@ -139,15 +137,14 @@ vyre_build_buffer_ref vyre_build_declare(vyre_builder *b,
     return (vyre_build_buffer_ref){0};
   }
   uint32_t index = b->kernel.buffer_count;
-  size_t size = strlen(decl->name) + 1;
-  char *name = vyre_arena_alloc(&b->ir.names, size, 1);
+  const char *name = vyre__arena_text(&b->ir.names, decl->name);
   if (!name || !vyre__reserve(b->allocator, &b->buffers, &b->buffer_capacity,
                               index + (size_t)1, sizeof *b->buffers, false)) {
     b->ir.out_of_memory = true;
     return (vyre_build_buffer_ref){0};
   }
   b->buffers[index] = *decl;
-  b->buffers[index].name = memcpy(name, decl->name, size);
+  b->buffers[index].name = name;
   b->kernel.buffers = b->buffers;
   /* Checks the buffer now: values are checked against it from here on. */
   vyre__kernel only = b->kernel;
@@ -512,9 +509,9 @@ static void check_effects(vyre_builder *b) {
 vyre_code vyre_builder_build(vyre_builder *b, vyre_program **out,
                              vyre_status *st) {
   vyre__status_begin(st);
-  if (!out) return vyre__null_argument(st, "vyre_builder_build", "out");
+  VYRE_REQUIRE(st, out);
   *out = NULL;
-  if (!b) return vyre__null_argument(st, "vyre_builder_build", "builder");
+  if (!b) return vyre__null_argument(st, __func__, "builder");
   if (b->finished) {
     return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
                      "create another builder",

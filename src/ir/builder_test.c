@@ -4,6 +4,7 @@
 #include "vyre/module.h"
 
 #include "support/check.h"
+#include "support/parse.h"
 #include "support/random_program.h"
 
 static vyre_builder *begin(const char *name) {
@@ -33,11 +34,7 @@ static vyre_value add(vyre_builder *b, vyre_value x, vyre_value y) {
 
 /* Parses one kernel, compares it with the built one and releases both. */
 static void check_same(const char *text, vyre_program *built) {
-  vyre_status st = {0};
-  vyre_module *module;
-  CHECK_OK(vyre_module_parse(text, strlen(text), "t", (vyre_allocator){0},
-                             &module, NULL, &st),
-           st);
+  vyre_module *module = parse_module(text);
   const vyre_program *parsed = vyre_module_kernel(module, 0);
   CHECK(vyre_program_equal(parsed, built));
   vyre_hash128 a = vyre_program_fingerprint(parsed);
@@ -48,7 +45,7 @@ static void check_same(const char *text, vyre_program *built) {
   vyre_program_release(built);
 }
 
-TEST(text_and_functions_are_two_doors_to_one_program) {
+TEST(text_and_builder_give_the_same_program) {
   vyre_builder *b = begin("saxpy");
   vyre_builder_workgroup(b, 256, 1, 1);
   vyre_build_buffer_ref x =
@@ -77,7 +74,7 @@ TEST(text_and_functions_are_two_doors_to_one_program) {
       finish(b));
 }
 
-TEST(functions_loops_and_atomics_are_the_same_too) {
+TEST(builder_functions_loops_and_atomics_match_the_text) {
   static const vyre_parameter types[] = {{"n", VYRE_TYPE_U32}};
   vyre_variable n;
   vyre_builder *b = begin("k");
@@ -381,7 +378,7 @@ static void zero_workgroup(vyre_builder *b, vyre_build_buffer_ref y) {
   vyre_builder_workgroup(b, 0, 1, 1);
 }
 
-TEST(the_first_mistake_is_told_with_a_remedy) {
+TEST(the_first_mistake_is_reported_with_a_fix) {
   static const struct {
     void (*make)(vyre_builder *, vyre_build_buffer_ref);
     const char *says;
@@ -489,10 +486,10 @@ TEST(building_survives_every_allocation_failure) {
   }
 }
 
-TEST_MAIN(TEST_ENTRY(text_and_functions_are_two_doors_to_one_program),
-          TEST_ENTRY(functions_loops_and_atomics_are_the_same_too),
+TEST_MAIN(TEST_ENTRY(text_and_builder_give_the_same_program),
+          TEST_ENTRY(builder_functions_loops_and_atomics_match_the_text),
           TEST_ENTRY(content_counts_and_names_of_locals_and_kernels_do_not),
-          TEST_ENTRY(the_first_mistake_is_told_with_a_remedy),
+          TEST_ENTRY(the_first_mistake_is_reported_with_a_fix),
           TEST_ENTRY(a_finished_builder_does_nothing_more),
           TEST_ENTRY(no_builder_is_no_crash),
           TEST_ENTRY(building_survives_every_allocation_failure))

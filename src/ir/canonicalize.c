@@ -91,10 +91,10 @@ static vyre_code check_pair(const vyre_buffer_decl *a,
       b->kind == VYRE_MEMORY_SHARED) {
     return VYRE_OK;
   }
-  return REFUSE(st,
-                "use a different binding for each buffer that is not shared",
-                "buffers '%.100s' and '%.100s' both have binding %u", a->name,
-                b->name, a->binding);
+  return REFUSE(
+      st, "use a different binding number for each buffer that is not shared",
+      "buffers '%.100s' and '%.100s' both have binding %u", a->name, b->name,
+      a->binding);
 }
 
 static vyre_program_desc head_desc(const vyre__kernel *kernel) {
@@ -621,16 +621,14 @@ vyre_code vyre__canonicalize(vyre__ir_builder *m, uint32_t function,
   *out = NULL;
   VYRE_TRY(check_made(m, function, kernel, st));
   canonicalizer *s = canonicalizer_of(m);
-  if (!s)
-    return vyre__no_memory(st, "vyre__canonicalize", "nodes", m->node_count);
+  if (!s) return vyre__no_memory(st, __func__, "nodes", m->node_count);
   vyre_arena arena;
   vyre_arena_init(&arena, allocator);
   vyre_code code = write_nodes(s, function, st);
   if (code == VYRE_OK) {
     *out = copy_program(s, kernel, &arena);
     if (!*out) {
-      code =
-          vyre__no_memory(st, "vyre__canonicalize", "program", s->node_count);
+      code = vyre__no_memory(st, __func__, "program", s->node_count);
     }
   }
   if (!*out) {

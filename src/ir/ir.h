@@ -95,7 +95,18 @@ typedef enum vyre__rule {
   VYRE__RULE_PUSH,           /* item type of the kernel; result bool */
 } vyre__rule;
 
+static inline bool vyre__is_float(unsigned type) {
+  return type == VYRE_TYPE_F32 || type == VYRE_TYPE_F64;
+}
+
+/* Returns true for types of 64 bits. */
+static inline bool vyre__is_wide(unsigned type) {
+  return type == VYRE_TYPE_U64 || type == VYRE_TYPE_I64 ||
+         type == VYRE_TYPE_F64;
+}
+
 enum {
+  VYRE__OPF_0 = 0,
   VYRE__OPF_READS = 1,   /* a buffer */
   VYRE__OPF_WRITES = 2,  /* a buffer */
   VYRE__OPF_ATOMICS = 4, /* reads and writes a buffer atomically */

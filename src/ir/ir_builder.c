@@ -122,8 +122,8 @@ static const char *depth_fix(vyre__op op) {
   return "store an inner expression with let, or move it to a fn";
 }
 
-VYRE__RARE bool vyre__append_room(vyre__ir_builder *m, vyre__op op,
-                                  unsigned height) {
+VYRE__RARE bool vyre__append_check(vyre__ir_builder *m, vyre__op op,
+                                   unsigned height) {
   if (height >= VYRE__MAX_DEPTH) {
     vyre__diagnose(m, "V089", depth_fix(op), "nested more than %d levels deep",
                    VYRE__MAX_DEPTH);
@@ -349,8 +349,8 @@ typedef struct search {
   uint32_t length; /* length of the chain */
 } search;
 
-static void raise_height(uint32_t *height, uint32_t least) {
-  if (*height < least) *height = least;
+static void raise_height(uint32_t *height, uint32_t min) {
+  if (*height < min) *height = min;
 }
 
 static void search_enter(search *s, uint32_t f) {

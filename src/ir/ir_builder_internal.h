@@ -21,7 +21,7 @@ static inline void vyre__put_node(vyre__node *to, vyre__node node) {
 
 /* Reserves space for one more node. Returns false if memory is exhausted or a
  * limit is exceeded (V089). */
-bool vyre__append_room(vyre__ir_builder *m, vyre__op op, unsigned height);
+bool vyre__append_check(vyre__ir_builder *m, vyre__op op, unsigned height);
 
 /* Appends a node. @p height is the largest height of its children. Returns 0
  * on failure. */
@@ -30,8 +30,8 @@ static inline vyre__id vyre__append(vyre__ir_builder *m, vyre__node node,
   const size_t count = m->node_count;
   if ((height >= VYRE__MAX_DEPTH || count >= VYRE__MAX_NODES ||
        count >= m->node_capacity || count >= m->span_capacity) &&
-      !vyre__append_room(m, (vyre__op)node.op,
-                         height)) { /* reserves space, or reports */
+      !vyre__append_check(m, (vyre__op)node.op,
+                          height)) { /* reserves space, or reports */
     return 0;
   }
   node.reserved = (uint8_t)(height + 1);

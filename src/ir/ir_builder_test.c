@@ -5,6 +5,7 @@
 #include "vyre/module.h"
 
 #include "support/check.h"
+#include "support/parse.h"
 
 /* --- an IR builder inside a kernel -----------------------------------------*/
 
@@ -254,10 +255,7 @@ TEST(errors_do_not_cascade) {
 /* --- canonical order -------------------------------------------------------*/
 
 static vyre_program *parse(const char *text, vyre_module **module) {
-  vyre_status st = {0};
-  CHECK_OK(vyre_module_parse(text, strlen(text), "t", (vyre_allocator){0},
-                             module, NULL, &st),
-           st);
+  *module = parse_module(text);
   return vyre_module_kernel(*module, 0);
 }
 

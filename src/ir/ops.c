@@ -1,23 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Tables generated from ops.def. */
+#include "base/enum_name.h"
 #include "ir/ir.h"
-
-enum {
-  OPF_0 = 0,
-  OPF_READS = VYRE__OPF_READS,
-  OPF_WRITES = VYRE__OPF_WRITES,
-  OPF_ATOMICS = VYRE__OPF_ATOMICS,
-  OPF_BARRIER = VYRE__OPF_BARRIER,
-  OPF_GRID_BARRIER = VYRE__OPF_GRID_BARRIER,
-  OPF_JUMPS = VYRE__OPF_JUMPS,
-  OPF_PUSHES = VYRE__OPF_PUSHES,
-  OPF_PRINTS = VYRE__OPF_PRINTS,
-};
 
 const vyre__op_info vyre__ops[VYRE__OP_COUNT] = {
 #define OP(name, text, form, rule, flags)                                 \
   [VYRE__OP_##name] = {#name, text, VYRE__FORM_##form, VYRE__RULE_##rule, \
-                       OPF_##flags},
+                       VYRE__OPF_##flags},
 #include "ir/ops.def"
 #undef OP
 };
@@ -43,9 +32,4 @@ vyre_type vyre__element_type(vyre_element element) {
                                                 : VYRE_TYPE_VOID;
 }
 
-const char *vyre_type_name(vyre_type type) {
-#define VYRE_X3(name, text, bits) [name] = (text),
-  static const char *const names[] = {VYRE_TYPE_MAP(VYRE_X3)};
-#undef VYRE_X3
-  return (unsigned)type < VYRE_TYPE_COUNT ? names[type] : "?";
-}
+VYRE__ENUM_NAME(vyre_type_name, vyre_type, VYRE_TYPE_MAP)

@@ -7,6 +7,7 @@
 #include "vyre/binding.h" /* VYRE_NO_INDEX */
 
 #include "base/checked_math.h"
+#include "base/enum_name.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/status.h"
@@ -96,14 +97,6 @@ vyre_code vyre__program_check(const vyre_program_desc *desc, vyre_status *st) {
   return VYRE_OK;
 }
 
-/* Returns NULL if memory is exhausted. */
-static const char *copy_text(vyre_arena *arena, const char *text) {
-  size_t size = strlen(text) + 1;
-  char *copy = vyre_arena_alloc(arena, size, 1);
-  if (copy) memcpy(copy, text, size);
-  return copy;
-}
-
 vyre_program *vyre__program_new(vyre_arena *arena,
                                 const vyre_program_desc *desc,
                                 vyre_buffer_decl **buffers) {
@@ -129,7 +122,7 @@ static vyre_program *new_with_names(vyre_arena *arena,
   vyre_buffer_decl *buffers;
   vyre_program *program = vyre__program_new(arena, desc, &buffers);
   for (size_t i = 0; program && i < desc->buffer_count; i++) {
-    buffers[i].name = copy_text(arena, desc->buffers[i].name);
+    buffers[i].name = vyre__arena_text(arena, desc->buffers[i].name);
     if (!buffers[i].name) return NULL;
   }
   return program;
@@ -139,24 +132,21 @@ vyre_code vyre_program_create(const vyre_program_desc *desc,
                               vyre_allocator allocator, vyre_program **out,
                               vyre_status *st) {
   vyre__status_begin(st);
-  if (!out) return vyre__null_argument(st, "vyre_program_create", "out");
+  VYRE_REQUIRE(st, out);
   *out = NULL;
-  if (!desc) return vyre__null_argument(st, "vyre_program_create", "desc");
-  if (!desc->buffers && desc->buffer_count > 0) {
-    return vyre__null_argument(st, "vyre_program_create", "desc->buffers");
-  }
-  VYRE_CHECK_RESERVED(st, "vyre_program_create", desc);
+  VYRE_REQUIRE(st, desc);
+  VYRE_REQUIRE_ARRAY(st, desc->buffers, desc->buffer_count);
+  VYRE_CHECK_RESERVED(st, __func__, desc);
   VYRE_TRY(vyre__program_check(desc, st));
   for (size_t i = 0; i < desc->buffer_count; i++) {
-    VYRE_CHECK_RESERVED(st, "vyre_program_create", &desc->buffers[i]);
+    VYRE_CHECK_RESERVED(st, __func__, &desc->buffers[i]);
   }
   vyre_arena arena;
   vyre_arena_init(&arena, allocator);
   vyre_program *program = new_with_names(&arena, desc);
   if (!program) {
     vyre_arena_deinit(&arena);
-    return vyre__no_memory(st, "vyre_program_create", "program buffers",
-                           desc->buffer_count);
+    return vyre__no_memory(st, __func__, "program buffers", desc->buffer_count);
   }
   program->arena = arena;
   vyre__program_hash(program, &program->fingerprint);
@@ -357,25 +347,7 @@ uint32_t vyre_element_size(vyre_element element) {
 }
 #undef VYRE_X3
 
-#define VYRE_X3(name, text, bytes) [name] = (text),
-#define VYRE_X2(name, text)        [name] = (text),
-
-const char *vyre_element_name(vyre_element element) {
-  static const char *const names[] = {VYRE_ELEMENT_MAP(VYRE_X3)};
-  return (unsigned)element < VYRE_ELEMENT_COUNT ? names[element] : "?";
-}
-
-const char *vyre_memory_name(vyre_memory kind) {
-  static const char *const names[] = {VYRE_MEMORY_MAP(VYRE_X2)};
-  return (unsigned)kind < VYRE_MEMORY_COUNT ? names[kind] : "?";
-}
-
-const char *vyre_access_name(vyre_access access) {
-  static const char *const names[] = {VYRE_ACCESS_MAP(VYRE_X2)};
-  return (unsigned)access < VYRE_ACCESS_COUNT ? names[access] : "?";
-}
-
-const char *vyre_locality_name(vyre_locality locality) {
-  static const char *const names[] = {VYRE_LOCALITY_MAP(VYRE_X2)};
-  return (unsigned)locality < VYRE_LOCALITY_COUNT ? names[locality] : "?";
-}
+VYRE__ENUM_NAME(vyre_element_name, vyre_element, VYRE_ELEMENT_MAP)
+VYRE__ENUM_NAME(vyre_memory_name, vyre_memory, VYRE_MEMORY_MAP)
+VYRE__ENUM_NAME(vyre_access_name, vyre_access, VYRE_ACCESS_MAP)
+VYRE__ENUM_NAME(vyre_locality_name, vyre_locality, VYRE_LOCALITY_MAP)

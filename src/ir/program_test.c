@@ -78,7 +78,7 @@ TEST(bad_declarations_are_refused_by_name) {
   }
 }
 
-TEST(an_axis_that_is_not_given_is_not_looked_at) {
+TEST(an_axis_that_is_not_given_is_ignored) {
   vyre_buffer_decl buffer = {.name = "x", .hints = {.coalesce_axis = 5}};
   vyre_program_desc desc = one_buffer(&buffer);
   vyre_program *program;
@@ -171,7 +171,7 @@ TEST(elements_have_names_and_sizes) {
 TEST_MAIN(TEST_ENTRY(a_program_copies_what_it_is_made_from),
           TEST_ENTRY(a_program_may_have_no_buffers),
           TEST_ENTRY(bad_declarations_are_refused_by_name),
-          TEST_ENTRY(an_axis_that_is_not_given_is_not_looked_at),
+          TEST_ENTRY(an_axis_that_is_not_given_is_ignored),
           TEST_ENTRY(too_many_buffers_are_refused_before_they_are_read),
           TEST_ENTRY(a_workgroup_axis_of_zero_is_refused_and_named),
           TEST_ENTRY(null_arguments_are_a_status),

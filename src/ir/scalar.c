@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "ir/scalar.h"
 
+#include "ir/scalar_ops.h"
+
 /* --- 16-bit floats ---------------------------------------------------------*/
 
 uint32_t vyre__f16_to_f32(uint16_t bits) {
@@ -91,191 +93,26 @@ void vyre__element_store(vyre_element element, void *memory, uint64_t value) {
 
 /* --- single operations -----------------------------------------------------*/
 
-static bool eval_bool(vyre__op op, uint64_t a, uint64_t b, uint64_t *out) {
-  switch (op) {
-    case VYRE__OP_NOT:
-      return *out = !a, true;
-    case VYRE__OP_AND:
-    case VYRE__OP_LAND:
-      return *out = a & b, true;
-    case VYRE__OP_OR:
-    case VYRE__OP_LOR:
-      return *out = a | b, true;
-    case VYRE__OP_XOR:
-    case VYRE__OP_NE:
-      return *out = a ^ b, true;
-    case VYRE__OP_EQ:
-      return *out = a == b, true;
-    default:
-      return false;
+#define CASE(type, name, value) \
+  case VYRE__OP_##name:         \
+    return *out = (value), true;
+
+/* Not inlined: the compiler must not move float operations across the change
+ * of the floating-point environment. */
+#define EVAL(NAME, C, type)                                 \
+  __attribute__((noinline)) static bool eval_##NAME(        \
+      vyre__op op, const uint64_t args[3], uint64_t *out) { \
+    C x = vyre__##type(args[0]), y = vyre__##type(args[1]); \
+    C z = vyre__##type(args[2]);                            \
+    (void)z;                                                \
+    switch (op) {                                           \
+      default:                                              \
+        return false;                                       \
+        VYRE__##NAME##_OPS(CASE)                            \
+    }                                                       \
   }
-}
-
-/* Cases shared by signed and unsigned integers of one width. U is the
- * unsigned type, G the type itself. */
-#define INTEGER_CASES(U, G, g, of)                            \
-  case VYRE__OP_ADD:                                          \
-    return *out = (U)(x + y), true;                           \
-  case VYRE__OP_SUB:                                          \
-    return *out = (U)(x - y), true;                           \
-  case VYRE__OP_MUL:                                          \
-    return *out = (U)(x * y), true;                           \
-  case VYRE__OP_DIV:                                          \
-    return *out = of(vyre__div_##g((G)x, (G)y)), true;        \
-  case VYRE__OP_REM:                                          \
-    return *out = of(vyre__rem_##g((G)x, (G)y)), true;        \
-  case VYRE__OP_AND:                                          \
-    return *out = x & y, true;                                \
-  case VYRE__OP_OR:                                           \
-    return *out = x | y, true;                                \
-  case VYRE__OP_XOR:                                          \
-    return *out = x ^ y, true;                                \
-  case VYRE__OP_BIT_NOT:                                      \
-    return *out = (U)~x, true;                                \
-  case VYRE__OP_SHR:                                          \
-    return *out = of(vyre__shr_##g((G)x, (uint32_t)b)), true; \
-  case VYRE__OP_EQ:                                           \
-    return *out = x == y, true;                               \
-  case VYRE__OP_NE:                                           \
-    return *out = x != y, true;                               \
-  case VYRE__OP_LT:                                           \
-    return *out = (G)x < (G)y, true;                          \
-  case VYRE__OP_LE:                                           \
-    return *out = (G)x <= (G)y, true;                         \
-  case VYRE__OP_GT:                                           \
-    return *out = (G)x > (G)y, true;                          \
-  case VYRE__OP_GE:                                           \
-    return *out = (G)x >= (G)y, true;                         \
-  case VYRE__OP_MIN:                                          \
-    return *out = (G)x < (G)y ? x : y, true;                  \
-  case VYRE__OP_MAX:                                          \
-    return *out = (G)x > (G)y ? x : y, true;
-
-#define INTEGER_BITS(u)                                \
-  case VYRE__OP_SHL:                                   \
-    return *out = vyre__shl_##u(x, (uint32_t)b), true; \
-  case VYRE__OP_CLZ:                                   \
-    return *out = vyre__clz_##u(x), true;              \
-  case VYRE__OP_CTZ:                                   \
-    return *out = vyre__ctz_##u(x), true;              \
-  case VYRE__OP_POPCOUNT:                              \
-    return *out = vyre__popcount_##u(x), true;
-
-#define INTEGER_SIGNED(U, i, of)                         \
-  case VYRE__OP_NEG:                                     \
-    return *out = (U)(0 - x), true;                      \
-  case VYRE__OP_ABS:                                     \
-    return *out = of(vyre__abs_##i(vyre__##i(x))), true; \
-  case VYRE__OP_SIGN:                                    \
-    return *out = of(vyre__sign_##i(vyre__##i(x))), true;
-
-static bool eval_u32(vyre__op op, uint64_t a, uint64_t b, uint64_t *out) {
-  uint32_t x = (uint32_t)a, y = (uint32_t)b;
-  switch (op) {
-    INTEGER_CASES(uint32_t, uint32_t, u32, (uint64_t))
-    INTEGER_BITS(u32)
-    default:
-      return false;
-  }
-}
-
-static bool eval_i32(vyre__op op, uint64_t a, uint64_t b, uint64_t *out) {
-  uint32_t x = (uint32_t)a, y = (uint32_t)b;
-  switch (op) {
-    INTEGER_CASES(uint32_t, int32_t, i32, vyre__of_i32)
-    INTEGER_BITS(u32)
-    INTEGER_SIGNED(uint32_t, i32, vyre__of_i32)
-    default:
-      return false;
-  }
-}
-
-static bool eval_u64(vyre__op op, uint64_t a, uint64_t b, uint64_t *out) {
-  uint64_t x = a, y = b;
-  switch (op) {
-    INTEGER_CASES(uint64_t, uint64_t, u64, (uint64_t))
-    INTEGER_BITS(u64)
-    default:
-      return false;
-  }
-}
-
-static bool eval_i64(vyre__op op, uint64_t a, uint64_t b, uint64_t *out) {
-  uint64_t x = a, y = b;
-  switch (op) {
-    INTEGER_CASES(uint64_t, int64_t, i64, vyre__of_i64)
-    INTEGER_BITS(u64)
-    INTEGER_SIGNED(uint64_t, i64, vyre__of_i64)
-    default:
-      return false;
-  }
-}
-
-#define FLOAT_UNARY(NAME, f, name) \
-  case VYRE__OP_##NAME:            \
-    return *out = vyre__of_##f(vyre__##name##_##f(x)), true;
-
-/* Not inlined: the compiler must not move it across the change of the
- * floating-point environment. */
-#define EVAL_FLOAT(F, f, sign_bit)                                           \
-  __attribute__((noinline)) static bool eval_##f(                            \
-      vyre__op op, const uint64_t args[3], uint64_t *out) {                  \
-    F x = vyre__##f(args[0]), y = vyre__##f(args[1]);                        \
-    switch (op) {                                                            \
-      FLOAT_UNARY(SIGN, f, sign)                                             \
-      FLOAT_UNARY(FLOOR, f, floor)                                           \
-      FLOAT_UNARY(CEIL, f, ceil)                                             \
-      FLOAT_UNARY(TRUNC, f, trunc)                                           \
-      FLOAT_UNARY(ROUND, f, round)                                           \
-      FLOAT_UNARY(RINT, f, rint)                                             \
-      FLOAT_UNARY(SQRT, f, sqrt)                                             \
-      case VYRE__OP_NEG:                                                     \
-        return *out = args[0] ^ (sign_bit), true;                            \
-      case VYRE__OP_ABS:                                                     \
-        return *out = args[0] & ~(sign_bit), true;                           \
-      case VYRE__OP_ADD:                                                     \
-        return *out = vyre__of_##f(x + y), true;                             \
-      case VYRE__OP_SUB:                                                     \
-        return *out = vyre__of_##f(x - y), true;                             \
-      case VYRE__OP_MUL:                                                     \
-        return *out = vyre__of_##f(x * y), true;                             \
-      case VYRE__OP_DIV:                                                     \
-        return *out = vyre__of_##f(x / y), true;                             \
-      case VYRE__OP_MIN:                                                     \
-        return *out = vyre__of_##f(vyre__min_##f(x, y)), true;               \
-      case VYRE__OP_MAX:                                                     \
-        return *out = vyre__of_##f(vyre__max_##f(x, y)), true;               \
-      case VYRE__OP_FMA:                                                     \
-        return *out = vyre__of_##f(vyre__fma_##f(x, y, vyre__##f(args[2]))), \
-               true;                                                         \
-      case VYRE__OP_EQ:                                                      \
-        return *out = x == y, true;                                          \
-      case VYRE__OP_NE:                                                      \
-        return *out = x != y, true;                                          \
-      case VYRE__OP_LT:                                                      \
-        return *out = x < y, true;                                           \
-      case VYRE__OP_LE:                                                      \
-        return *out = x <= y, true;                                          \
-      case VYRE__OP_GT:                                                      \
-        return *out = x > y, true;                                           \
-      case VYRE__OP_GE:                                                      \
-        return *out = x >= y, true;                                          \
-      default:                                                               \
-        return false;                                                        \
-    }                                                                        \
-  }
-
-EVAL_FLOAT(float, f32, UINT64_C(0x80000000))
-EVAL_FLOAT(double, f64, UINT64_C(0x8000000000000000))
-
-static bool is_float(vyre_type type) {
-  return type == VYRE_TYPE_F32 || type == VYRE_TYPE_F64;
-}
-
-static bool is_wide(vyre_type type) {
-  return type == VYRE_TYPE_U64 || type == VYRE_TYPE_I64 ||
-         type == VYRE_TYPE_F64;
-}
+/* Several operations compute the same, such as xor and inequality of bools. */
+VYRE__SCALAR_TYPES(EVAL) /* NOLINT(bugprone-branch-clone) */
 
 /* --- casts -----------------------------------------------------------------*/
 
@@ -348,7 +185,7 @@ bool vyre__scalar_apply(vyre__op op, vyre_type from, vyre_type to,
       return *out = cast(from, to, args[0]), true;
     case VYRE__OP_BITCAST:
       if (from == VYRE_TYPE_BOOL || to == VYRE_TYPE_BOOL) return false;
-      if (is_wide(from) != is_wide(to)) return false;
+      if (vyre__is_wide(from) != vyre__is_wide(to)) return false;
       return *out = vyre__canonical(from, args[0]), true;
     case VYRE__OP_SELECT:
       return *out = args[0] ? args[1] : args[2], true;
@@ -358,20 +195,12 @@ bool vyre__scalar_apply(vyre__op op, vyre_type from, vyre_type to,
       break;
   }
   switch (from) {
-    case VYRE_TYPE_BOOL:
-      return eval_bool(op, args[0], args[1], out);
-    case VYRE_TYPE_U32:
-      return eval_u32(op, args[0], args[1], out);
-    case VYRE_TYPE_I32:
-      return eval_i32(op, args[0], args[1], out);
-    case VYRE_TYPE_U64:
-      return eval_u64(op, args[0], args[1], out);
-    case VYRE_TYPE_I64:
-      return eval_i64(op, args[0], args[1], out);
-    case VYRE_TYPE_F32:
-      return eval_f32(op, args, out);
+#define EVAL_TYPE(NAME, C, type) \
+  case VYRE_TYPE_##NAME:         \
+    return eval_##NAME(op, args, out);
+    VYRE__SCALAR_TYPES(EVAL_TYPE)
     default:
-      return eval_f64(op, args, out);
+      return false;
   }
 }
 
@@ -390,7 +219,7 @@ bool vyre__scalar_eval(vyre__op op, vyre_type operand_type,
   if (!is_register(operand_type) || !is_register(result_type)) return false;
   /* Integer operations do not depend on the environment, and a compiler folds
    * many of them. */
-  bool floats = is_float(operand_type) || is_float(result_type);
+  bool floats = vyre__is_float(operand_type) || vyre__is_float(result_type);
   uint64_t value = 0;
   fenv_t saved;
   if (floats) vyre__float_begin(&saved);

@@ -73,6 +73,14 @@ static inline uint64_t vyre__of_f64(double value) {
   return bits;
 }
 
+static inline uint32_t vyre__u32(uint64_t value) {
+  return (uint32_t)value;
+}
+
+static inline uint64_t vyre__u64(uint64_t value) {
+  return value;
+}
+
 /* C leaves some integer conversions to the compiler; they are modulo 2^n in
  * both supported compilers. */
 static inline int32_t vyre__i32(uint64_t value) {

@@ -321,8 +321,8 @@ static uint64_t exact_round(const exact *x, const format *f) {
   top = top * 64 + 63;
   while (!exact_bit(x, top)) top--;
   int exponent = top - POINT; /* of the first bit */
-  int least = 1 - bias(f);    /* of a normal number */
-  int low = (exponent > least ? exponent : least) - (f->precision - 1);
+  int min = 1 - bias(f);      /* of a normal number */
+  int low = (exponent > min ? exponent : min) - (f->precision - 1);
   uint64_t kept = 0;
   for (int i = f->precision; i >= 0; i--) {
     kept = kept << 1 | exact_bit(x, low + i + POINT);
@@ -612,9 +612,9 @@ static const format *format_of(vyre_type type) {
 static uint64_t saturate(vyre_type to, const format *f, uint64_t bits) {
   if (is_nan(f, bits)) return 0;
   unpacked x = unpack(f, bits);
-  wide most = ((wide)1 << (bits_of(to) - is_signed(to))) - 1;
-  wide least = is_signed(to) ? -most - 1 : 0;
-  wide value = most + 1;
+  wide max = ((wide)1 << (bits_of(to) - is_signed(to))) - 1;
+  wide min = is_signed(to) ? -max - 1 : 0;
+  wide value = max + 1;
   if (!is_infinite(f, bits) && x.exponent < 70) {
     value = x.exponent >= 0    ? (wide)x.magnitude << x.exponent
             : x.exponent < -63 ? 0
@@ -622,9 +622,9 @@ static uint64_t saturate(vyre_type to, const format *f, uint64_t bits) {
   } else if (!is_infinite(f, bits) && x.magnitude == 0) {
     value = 0;
   }
-  if (x.negative) value = -value - (value > most && !is_signed(to));
-  if (value > most) value = most;
-  if (value < least) value = least;
+  if (x.negative) value = -value - (value > max && !is_signed(to));
+  if (value > max) value = max;
+  if (value < min) value = min;
   return wrap(to, value);
 }
 
@@ -814,7 +814,7 @@ static bool takes(vyre__op op, vyre_type from, vyre_type to) {
 
 /* Runs last: every operation was compared with an oracle on every type that
  * it accepts, and scalar.c accepts no other pair. */
-TEST(nothing_was_left_out) {
+TEST(every_operation_and_type_was_compared) {
   int count = 0;
   for (vyre__op op = 0; op < VYRE__OP_COUNT; op++) {
     for (int i = 0; i < TYPES; i++) {
@@ -832,7 +832,7 @@ TEST(nothing_was_left_out) {
   CHECK_U64(count, 227);
 }
 
-TEST(refuses_what_is_no_operation) {
+TEST(refuses_unknown_operations) {
   const uint64_t args[3] = {0, 0, 0};
   uint64_t out = 42;
   CHECK(!vyre__scalar_eval(VYRE__OP_LOAD, VYRE_TYPE_U32, VYRE_TYPE_U32, args,
@@ -863,6 +863,6 @@ TEST_MAIN(TEST_ENTRY(integers_against_wide_numbers), TEST_ENTRY(bool_tables),
           TEST_ENTRY(fma_is_rounded_once), TEST_ENTRY(casts_at_their_edges),
           TEST_ENTRY(casts_round_once), TEST_ENTRY(all_f16_both_ways),
           TEST_ENTRY(all_bf16_both_ways), TEST_ENTRY(elements_widen_and_narrow),
-          TEST_ENTRY(nothing_was_left_out),
-          TEST_ENTRY(refuses_what_is_no_operation),
+          TEST_ENTRY(every_operation_and_type_was_compared),
+          TEST_ENTRY(refuses_unknown_operations),
           TEST_ENTRY(the_callers_environment_does_not_matter))

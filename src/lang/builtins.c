@@ -7,6 +7,7 @@
 
 #include "vyre/module.h"
 
+#include "base/bytes.h"
 #include "base/memory.h"
 #include "base/status.h"
 
@@ -19,28 +20,12 @@ static struct {
   vyre_program *programs[VYRE__BUILTINS_COUNT];
 } cache = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-typedef struct text {
-  char *bytes;
-  size_t length, capacity;
-  bool no_memory;
-} text;
-
-static void append(text *t, const char *bytes, size_t length) {
-  if (!vyre__reserve((vyre_allocator){0}, &t->bytes, &t->capacity,
-                     t->length + length, 1, false)) {
-    t->no_memory = true;
-    return;
-  }
-  memcpy(t->bytes + t->length, bytes, length);
-  t->length += length;
-}
-
 /* Appends a kernel that calls every function once, because a program contains
  * only functions that its kernel calls. Names and parameters are taken from
  * the `fn` lines of the text, which vyre fmt has laid out. */
-static void append_calls(text *t, const char *source, size_t length) {
+static void append_calls(vyre__bytes *t, const char *source, size_t length) {
   static const char head[] = "\nkernel library workgroup(1)\n{\n";
-  append(t, head, sizeof head - 1);
+  vyre__bytes_put(t, head, sizeof head - 1);
   const char *end = source + length;
   unsigned number = 0;
   for (const char *at = source; at < end; at++) {
@@ -52,9 +37,10 @@ static void append_calls(text *t, const char *source, size_t length) {
     const char *close = open ? memchr(open, ')', (size_t)(end - open)) : NULL;
     if (!close) break;
     char line[64];
-    append(t, line,
-           (size_t)snprintf(line, sizeof line, "    let r%u = ", number++));
-    append(t, name, (size_t)(open - name + 1));
+    vyre__bytes_put(
+        t, line,
+        (size_t)snprintf(line, sizeof line, "    let r%u = ", number++));
+    vyre__bytes_put(t, name, (size_t)(open - name + 1));
     bool first = true;
     for (const char *p = open; p < close; p++) {
       if (*p != ':') continue;
@@ -63,14 +49,14 @@ static void append_calls(text *t, const char *source, size_t length) {
       while (type < close && *type == ' ') type++;
       size_t size = 0;
       while (type + size < close && type[size] != ',') size++;
-      append(t, zero,
-             (size_t)snprintf(zero, sizeof zero, "%s%.*s(0)", first ? "" : ", ",
-                              (int)size, type));
+      vyre__bytes_put(t, zero,
+                      (size_t)snprintf(zero, sizeof zero, "%s%.*s(0)",
+                                       first ? "" : ", ", (int)size, type));
       first = false;
     }
-    append(t, ");\n", 3);
+    vyre__bytes_put(t, ");\n", 3);
   }
-  append(t, "}\n", 2);
+  vyre__bytes_put(t, "}\n", 2);
 }
 
 static vyre_code parse(vyre__builtins_kind kind, vyre_program **out,
@@ -80,23 +66,23 @@ static vyre_code parse(vyre__builtins_kind kind, vyre_program **out,
   bool soft = kind == VYRE__BUILTINS_SOFT;
   const char *source = soft ? vyre__softlib_text : vyre__mathlib_text;
   size_t length = soft ? vyre__softlib_text_length : vyre__mathlib_text_length;
-  text t = {.bytes = NULL};
-  if (kind == VYRE__BUILTINS_MATH) append(&t, with, sizeof with - 1);
+  vyre__bytes t = {0};
+  if (kind == VYRE__BUILTINS_MATH) vyre__bytes_put(&t, with, sizeof with - 1);
   if (kind == VYRE__BUILTINS_MATH_NOFMA)
-    append(&t, without, sizeof without - 1);
-  append(&t, source, length);
+    vyre__bytes_put(&t, without, sizeof without - 1);
+  vyre__bytes_put(&t, source, length);
   append_calls(&t, source, length);
   vyre_module *module = NULL;
   vyre_code code =
-      t.no_memory
+      t.failed
           ? vyre__no_memory(st, "vyre__builtins_get", "bytes of text", length)
-          : vyre_module_parse(t.bytes, t.length, "vyre's library",
+          : vyre_module_parse((const char *)t.data, t.size, "vyre's library",
                               (vyre_allocator){0}, &module, NULL,
                               vyre__status_open(st));
   if (code == VYRE_OK)
     *out = vyre_program_retain(vyre_module_kernel(module, 0));
   vyre_module_release(module);
-  vyre__reserve_free((vyre_allocator){0}, &t.bytes, &t.capacity, 1);
+  vyre__bytes_deinit(&t);
   return code;
 }
 
@@ -202,11 +188,11 @@ static bool copy_parts(link *l, vyre_arena *arena) {
   uint32_t lists =
       user->list_count + library->list_count + 2 * user->node_count;
   vyre__function *all = vyre__arena_array(arena, functions, sizeof *all);
-  vyre__source_loc *places = vyre__arena_array(arena, nodes, sizeof *places);
+  vyre__source_loc *places =
+      vyre__arena_filled(arena, nodes, sizeof *places, 0);
   l->nodes = vyre__arena_array(arena, nodes, sizeof *l->nodes);
   l->lists = vyre__arena_array(arena, lists, sizeof *l->lists);
   if (!all || !places || !l->nodes || !l->lists) return false;
-  memset(places, 0, sizeof *places * nodes);
   for (uint32_t i = 0; i < user->node_count; i++) {
     places[i] = vyre__source_loc_of(user, i);
   }
@@ -265,7 +251,7 @@ vyre_code vyre__link_math(vyre_program *program, vyre_allocator allocator,
   }
   if (!l.out || !copy_parts(&l, &arena)) {
     vyre_arena_deinit(&arena);
-    return vyre__no_memory(st, "vyre__link_math", "nodes", program->node_count);
+    return vyre__no_memory(st, __func__, "nodes", program->node_count);
   }
   l.out->arena = arena;
   *out = l.out;

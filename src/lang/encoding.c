@@ -57,8 +57,7 @@ vyre__source_fault vyre__source_check(const char *text, size_t length,
                                       size_t *at) {
   *at = 0;
   if (length > VYRE__MAX_SOURCE) {
-    *at = VYRE__MAX_SOURCE;
-    return VYRE__SOURCE_LONG;
+    return VYRE__SOURCE_LONG; /* at the start: the length may be wrong */
   }
   const unsigned char *bytes = (const unsigned char *)text;
   for (size_t i = 0; i < length;) {

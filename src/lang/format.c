@@ -420,12 +420,10 @@ vyre_code vyre_source_format(const char *text, size_t length, const char *file,
                              size_t *out_length, vyre_diagnostics *diagnostics,
                              vyre_status *st) {
   vyre__status_begin(st);
-  if (!out) return vyre__null_argument(st, "vyre_source_format", "out");
+  VYRE_REQUIRE(st, out);
   *out = NULL;
-  if (!arena) return vyre__null_argument(st, "vyre_source_format", "arena");
-  if (!out_length) {
-    return vyre__null_argument(st, "vyre_source_format", "out_length");
-  }
+  VYRE_REQUIRE(st, arena);
+  VYRE_REQUIRE(st, out_length);
   *out_length = 0;
   vyre_module *module;
   VYRE_TRY(vyre_module_parse(text, length, file, arena->allocator, &module,

@@ -14,7 +14,7 @@ static const char *formatted(const char *text, vyre_arena *arena) {
   return out;
 }
 
-TEST(layout_is_decided_here) {
+TEST(the_formatter_decides_the_layout) {
   static const struct {
     const char *text, *want;
   } cases[] = {
@@ -106,7 +106,7 @@ TEST(comments_stay_where_they_are) {
   vyre_arena_deinit(&arena);
 }
 
-TEST(what_does_not_parse_is_refused) {
+TEST(invalid_text_is_refused) {
   vyre_arena arena = {0};
   vyre_diagnostics found = {0};
   vyre_status st = {0};
@@ -133,11 +133,11 @@ static vyre_code format_scenario(vyre_allocator allocator, vyre_status *st) {
   return code;
 }
 
-TEST(running_out_of_memory_is_told) {
+TEST(missing_memory_is_reported) {
   CHECK(sweep_allocations(format_scenario) > 5);
 }
 
-TEST_MAIN(TEST_ENTRY(layout_is_decided_here),
+TEST_MAIN(TEST_ENTRY(the_formatter_decides_the_layout),
           TEST_ENTRY(comments_stay_where_they_are),
-          TEST_ENTRY(what_does_not_parse_is_refused),
-          TEST_ENTRY(running_out_of_memory_is_told))
+          TEST_ENTRY(invalid_text_is_refused),
+          TEST_ENTRY(missing_memory_is_reported))

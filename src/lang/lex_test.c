@@ -62,7 +62,7 @@ TEST(texts_become_tokens) {
   }
 }
 
-TEST(tokens_know_their_places) {
+TEST(tokens_have_source_locations) {
   static const char text[] = "let\n  x /* a\nb */ = 1;";
   static const struct {
     uint32_t line, column, length;
@@ -280,7 +280,8 @@ TEST(numbers_have_types_and_limits) {
   }
 }
 
-TEST_MAIN(TEST_ENTRY(texts_become_tokens), TEST_ENTRY(tokens_know_their_places),
+TEST_MAIN(TEST_ENTRY(texts_become_tokens),
+          TEST_ENTRY(tokens_have_source_locations),
           TEST_ENTRY(equal_names_have_one_symbol),
           TEST_ENTRY(words_are_reserved), TEST_ENTRY(sources_are_checked),
           TEST_ENTRY(characters_may_cross_blocks),

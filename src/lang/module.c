@@ -165,9 +165,9 @@ vyre_code vyre_module_parse(const char *text, size_t length, const char *file,
                             vyre_allocator allocator, vyre_module **out,
                             vyre_diagnostics *diagnostics, vyre_status *st) {
   vyre__status_begin(st);
-  if (!out) return vyre__null_argument(st, "vyre_module_parse", "out");
+  VYRE_REQUIRE(st, out);
   *out = NULL;
-  if (!text) return vyre__null_argument(st, "vyre_module_parse", "text");
+  VYRE_REQUIRE(st, text);
   vyre_diagnostics own = {.arena.allocator = allocator};
   vyre_module *module = vyre__resize(allocator, NULL, 0, sizeof *module);
   if (!module) return no_memory(st);

@@ -5,34 +5,16 @@
 #include "lang/parse.h"
 
 unsigned vyre__p_assigned_op(unsigned kind) {
-  switch (kind) {
-    case VYRE__T_SET:
-      return VYRE__OP_NONE;
-    case VYRE__T_SET_ADD:
-    case VYRE__T_PLUS_PLUS:
-      return VYRE__OP_ADD;
-    case VYRE__T_SET_SUB:
-    case VYRE__T_MINUS_MINUS:
-      return VYRE__OP_SUB;
-    case VYRE__T_SET_MUL:
-      return VYRE__OP_MUL;
-    case VYRE__T_SET_DIV:
-      return VYRE__OP_DIV;
-    case VYRE__T_SET_REM:
-      return VYRE__OP_REM;
-    case VYRE__T_SET_AND:
-      return VYRE__OP_AND;
-    case VYRE__T_SET_OR:
-      return VYRE__OP_OR;
-    case VYRE__T_SET_XOR:
-      return VYRE__OP_XOR;
-    case VYRE__T_SET_SHL:
-      return VYRE__OP_SHL;
-    case VYRE__T_SET_SHR:
-      return VYRE__OP_SHR;
-    default:
-      return VYRE__OP_COUNT;
-  }
+  static const uint8_t ops[VYRE__T_COUNT] = {
+      [VYRE__T_SET_ADD] = VYRE__OP_ADD, [VYRE__T_PLUS_PLUS] = VYRE__OP_ADD,
+      [VYRE__T_SET_SUB] = VYRE__OP_SUB, [VYRE__T_MINUS_MINUS] = VYRE__OP_SUB,
+      [VYRE__T_SET_MUL] = VYRE__OP_MUL, [VYRE__T_SET_DIV] = VYRE__OP_DIV,
+      [VYRE__T_SET_REM] = VYRE__OP_REM, [VYRE__T_SET_AND] = VYRE__OP_AND,
+      [VYRE__T_SET_OR] = VYRE__OP_OR,   [VYRE__T_SET_XOR] = VYRE__OP_XOR,
+      [VYRE__T_SET_SHL] = VYRE__OP_SHL, [VYRE__T_SET_SHR] = VYRE__OP_SHR,
+  };
+  if (kind == VYRE__T_SET) return VYRE__OP_NONE;
+  return ops[kind] ? ops[kind] : (unsigned)VYRE__OP_COUNT;
 }
 
 vyre__id vyre__p_assigned(vyre__parser *p, unsigned *op) {

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "lang/parse.h"
 
-enum { MOST_CONSTS_DEEP = 100 }; /* depth of consts that use later consts */
+enum { MAX_CONSTS_DEEP = 100 }; /* depth of consts that use later consts */
 
 /* --- the index -------------------------------------------------------------*/
 
@@ -370,11 +370,11 @@ void vyre__p_need(vyre__parser *p, vyre__item *item) {
     return;
   }
   if (item->state != VYRE__ITEM_NEW || item->kind == VYRE__T_KERNEL) return;
-  if (p->const_depth >= MOST_CONSTS_DEEP) {
+  if (p->const_depth >= MAX_CONSTS_DEEP) {
     vyre__p_error(
         p, item->span, "V026", "move consts before the consts that use them",
         "more than %d consts in a row use consts that are declared later",
-        MOST_CONSTS_DEEP);
+        MAX_CONSTS_DEEP);
     item->state = VYRE__ITEM_WRONG;
     return;
   }

@@ -191,7 +191,7 @@ TEST(statements) {
   CHECK_CASES(cases, HEAD, "\n}\n");
 }
 
-TEST(habits_of_c) {
+TEST(spellings_of_c_get_a_suggestion) {
   static const parse_case cases[] = {
       {"int i = 0; i++; x[i] = 1.0;", "V018@7:1"},
       {"float f = 1.0; x[0] = f;", "V018@7:1"},
@@ -267,7 +267,7 @@ TEST(habits_of_c) {
   CHECK_CASES(cases, HEAD, "\n}\n");
 }
 
-TEST(several_mistakes_are_told_in_one_run) {
+TEST(several_mistakes_are_reported_in_one_run) {
   static const parse_case cases[] = {
       {"let p = q;\nlet r = ;\nlet s = 1\nlet t = s + 1.0;\nlet u = p + t;",
        "V030@7:9 V013@8:9 V014@9:10 V063@10:13 V030@13:20 V013@14:11"},
@@ -422,7 +422,7 @@ TEST(a_nul_byte_is_refused) {
   check_first(text, length, "V001");
 }
 
-TEST(many_names_do_not_take_forever) {
+TEST(many_names_are_parsed_in_linear_time) {
   size_t size = 8u << 20, length = 0;
   char *text = malloc(size + 64);
   CHECK(text != NULL);
@@ -455,6 +455,10 @@ TEST(arguments_are_checked) {
       vyre_module_parse(NULL, 0, "t", (vyre_allocator){0}, &module, NULL, &st),
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
   CHECK(module == NULL);
+  /* The length is checked before the text is read. */
+  CHECK(vyre_module_parse("kernel", SIZE_MAX, "t", (vyre_allocator){0}, &module,
+                          NULL, &st) == VYRE_INVALID_PROGRAM);
+  CHECK(module == NULL);
   st = (vyre_status){0};
   CHECK_FAILS(
       vyre_module_parse("", 0, "t", (vyre_allocator){0}, NULL, NULL, &st), st,
@@ -477,12 +481,12 @@ static vyre_code parse_scenario(vyre_allocator allocator, vyre_status *st) {
   return code;
 }
 
-TEST(running_out_of_memory_is_told) {
+TEST(missing_memory_is_reported) {
   CHECK(sweep_allocations(parse_scenario) > 10);
 }
 
 /* Diagnostics allocate too; the first failure is reported. */
-TEST(running_out_of_memory_among_mistakes_is_told) {
+TEST(missing_memory_is_reported_among_mistakes) {
   static const char text[] = HEAD "let p = q; let r = ; int i = 2; x = 3; }";
   for (long n = 0; n < 1000; n++) {
     test_heap heap = {.left = n};
@@ -499,15 +503,16 @@ TEST(running_out_of_memory_among_mistakes_is_told) {
   CHECK(!"never enough memory");
 }
 
-TEST_MAIN(TEST_ENTRY(files), TEST_ENTRY(statements), TEST_ENTRY(habits_of_c),
-          TEST_ENTRY(several_mistakes_are_told_in_one_run),
+TEST_MAIN(TEST_ENTRY(files), TEST_ENTRY(statements),
+          TEST_ENTRY(spellings_of_c_get_a_suggestion),
+          TEST_ENTRY(several_mistakes_are_reported_in_one_run),
           TEST_ENTRY(kernels_are_found_by_name_and_in_order),
           TEST_ENTRY(short_forms_are_the_long_ones),
           TEST_ENTRY(too_much_of_everything_is_refused),
           TEST_ENTRY(long_chains_of_consts_are_refused),
           TEST_ENTRY(a_nul_byte_is_refused),
-          TEST_ENTRY(many_names_do_not_take_forever),
+          TEST_ENTRY(many_names_are_parsed_in_linear_time),
           TEST_ENTRY(symbols_may_move_at_any_token),
           TEST_ENTRY(arguments_are_checked),
-          TEST_ENTRY(running_out_of_memory_is_told),
-          TEST_ENTRY(running_out_of_memory_among_mistakes_is_told))
+          TEST_ENTRY(missing_memory_is_reported),
+          TEST_ENTRY(missing_memory_is_reported_among_mistakes))

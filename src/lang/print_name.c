@@ -64,9 +64,9 @@ static bool make_table(vyre__names *names, const vyre_program *program) {
   return true;
 }
 
-enum { LONGEST_STEM = 200, NAME_ROOM = 256 };
+enum { LONGEST_STEM = 200, NAME_SIZE = 256 };
 
-static size_t spell(const vyre__shown *name, char text[NAME_ROOM]) {
+static size_t spell(const vyre__shown *name, char text[NAME_SIZE]) {
   size_t length = strnlen(name->text, LONGEST_STEM);
   memcpy(text, name->text, length);
   for (int i = 0; i < name->marks; i++) text[length++] = '_';
@@ -95,7 +95,7 @@ static vyre__shown choose(vyre__names *names, const char *text,
   }
   vyre__shown shown = {
       .text = stem, .symbol = VYRE_NO_INDEX, .number = number, .marks = 1};
-  char spelled[NAME_ROOM];
+  char spelled[NAME_SIZE];
   while (names->slots[find_slot(names, spelled, spell(&shown, spelled))] != 0 &&
          shown.marks < 30) {
     shown.marks++;
@@ -109,7 +109,7 @@ static bool choose_item(vyre__names *names, const char *text, const char *stem,
                         uint32_t number, vyre__shown *shown) {
   *shown = choose(names, text, stem, number);
   if (shown->marks == 0) return true;
-  char spelled[NAME_ROOM];
+  char spelled[NAME_SIZE];
   size_t length = spell(shown, spelled);
   char *copy = vyre_arena_alloc(&names->arena, length + 1, 1);
   if (!copy) return false;
@@ -169,7 +169,7 @@ void vyre__print_name(vyre__printer *out, const vyre__shown *name) {
     vyre__print(out, "%s", name->text);
     return;
   }
-  char text[NAME_ROOM];
+  char text[NAME_SIZE];
   size_t length = spell(name, text);
   vyre__print(out, "%.*s", (int)length, text);
 }

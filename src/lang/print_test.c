@@ -8,26 +8,6 @@
 #include "support/random_program.h"
 #include "support/text.h"
 
-typedef struct long_text {
-  char *bytes;
-  size_t length, capacity;
-} long_text;
-
-static bool long_append(void *self, const char *text, size_t length) {
-  long_text *to = self;
-  if (!to->bytes || length >= to->capacity - to->length) {
-    size_t capacity = 2 * (to->length + length + 1);
-    char *grown = realloc(to->bytes, capacity);
-    if (!grown) return false;
-    to->bytes = grown;
-    to->capacity = capacity;
-  }
-  memcpy(to->bytes + to->length, text, length);
-  to->length += length;
-  to->bytes[to->length] = '\0';
-  return true;
-}
-
 static vyre_module *parse(const char *text, size_t length) {
   vyre_status st = {0};
   vyre_diagnostics found = {0};
@@ -46,12 +26,12 @@ static vyre_module *parse(const char *text, size_t length) {
 
 /* Prints, parses and compares a program; printing again gives the same text. */
 static void round_trip(const vyre_program *program) {
-  long_text once = {0}, twice = {0};
-  CHECK(vyre_program_print(program, (vyre_writer){long_append, &once}));
+  growing_text once = {0}, twice = {0};
+  CHECK(vyre_program_print(program, growing_writer(&once)));
   vyre_module *module = parse(once.bytes, once.length);
   CHECK_U64(vyre_module_kernel_count(module), 1);
   const vyre_program *again = vyre_module_kernel(module, 0);
-  CHECK(vyre_program_print(again, (vyre_writer){long_append, &twice}));
+  CHECK(vyre_program_print(again, growing_writer(&twice)));
   if (!vyre_program_equal(program, again)) {
     printf("%s\n---\n%s\n", once.bytes, twice.bytes);
   }

@@ -80,6 +80,14 @@ static size_t share_control(cse_state *t, const vyre__lir_inst *inst,
   return inst->op == VYRE__LIR_END ? depth - 1 : depth;
 }
 
+/* Returns true if equal instructions have equal values: operations, and loads
+ * of uniforms, which do not change during a launch. */
+static bool is_shareable(const cse_state *t, const vyre__lir_inst *inst) {
+  if (vyre__lir_ops[inst->op].flags & VYRE__LIRF_PURE) return true;
+  return inst->op == VYRE__LIR_LOAD &&
+         t->lir->buffers[inst->aux].kind == VYRE_MEMORY_UNIFORM;
+}
+
 static void share_values(cse_state *t) {
   size_t depth = 0;
   uint32_t count = (uint32_t)t->lir->count;
@@ -91,7 +99,7 @@ static void share_values(cse_state *t) {
     for (unsigned k = 0; k < info->operands; k++) {
       inst->v[k] = t->same[inst->v[k]];
     }
-    if (info->flags & VYRE__LIRF_PURE) {
+    if (is_shareable(t, inst)) {
       share(t, i);
     } else if (info->flags & VYRE__LIRF_CONTROL) {
       depth = share_control(t, inst, depth);
@@ -199,11 +207,11 @@ void vyre__lir_cse_dce(vyre__lir_writer *lir, vyre_arena *scratch) {
   uint32_t table = 16;
   while (table < count * 2) table *= 2;
   cse_state t = {.lir = lir, .mask = table - 1};
-  t.table = vyre__arena_array(scratch, table, sizeof *t.table);
+  t.table = vyre__arena_filled(scratch, table, sizeof *t.table, 0);
   t.same = vyre__arena_array(scratch, count, sizeof *t.same);
-  t.needed = vyre__arena_array(scratch, count, 1);
-  t.last_set = vyre__arena_array(scratch, vars, sizeof *t.last_set);
-  t.is_read = vyre__arena_array(scratch, vars, 1);
+  t.needed = vyre__arena_filled(scratch, count, 1, 0);
+  t.last_set = vyre__arena_filled(scratch, vars, sizeof *t.last_set, 0);
+  t.is_read = vyre__arena_filled(scratch, vars, 1, 0);
   t.stack = vyre__arena_array(scratch, count, sizeof *t.stack);
   t.blocks = vyre__arena_array(scratch, count, sizeof *t.blocks);
   if (lir->no_memory || !t.table || !t.same || !t.needed || !t.last_set ||
@@ -211,10 +219,6 @@ void vyre__lir_cse_dce(vyre__lir_writer *lir, vyre_arena *scratch) {
     lir->no_memory = true;
     return;
   }
-  memset(t.table, 0, sizeof *t.table * table);
-  memset(t.needed, 0, count);
-  memset(t.last_set, 0, sizeof *t.last_set * vars);
-  memset(t.is_read, 0, vars);
   share_values(&t);
   mark_needed(&t);
   compact(&t);

@@ -34,13 +34,14 @@ extern const char vyre__lowering_hash[];
 typedef uint32_t vyre__val; /* instruction index; 0: no value */
 
 typedef enum vyre__lir_op {
-#define LIR(name, text, operands, flags) VYRE__LIR_##name,
+#define LIR(name, text, operands, flags, types, value) VYRE__LIR_##name,
 #include "lir/ops.def"
 #undef LIR
   VYRE__LIR_COUNT
 } vyre__lir_op;
 
 enum {
+  VYRE__LIRF_0 = 0,
   VYRE__LIRF_PURE = 1,
   VYRE__LIRF_HIGH = 2,
   VYRE__LIRF_READS = 4,  /* reads a buffer */
@@ -64,9 +65,10 @@ extern const vyre__lir_info vyre__lir_ops[VYRE__LIR_COUNT];
 
 /* Bits in `hints` of an instruction. They never change its meaning. */
 enum {
-  VYRE__HINT_RARE = 1,   /* IF: hardly ever taken (in a library function) */
-  VYRE__HINT_PROVEN = 2, /* LOAD, STORE, atomics: the index was proven */
-  VYRE__HINT_TEST = 4,   /* IF: the condition of its loop */
+  VYRE__HINT_RARE = 1,    /* IF: hardly ever taken (in a library function) */
+  VYRE__HINT_PROVEN = 2,  /* LOAD, STORE, atomics: the index was proven */
+  VYRE__HINT_TEST = 4,    /* IF: the condition of its loop */
+  VYRE__HINT_VERSION = 8, /* IF: the other arm does the same, more slowly */
 };
 
 typedef struct vyre__lir_inst {
@@ -145,7 +147,7 @@ typedef struct vyre__lir_kernel {
   const char *name;
   const vyre_program *program; /* borrowed: names, buffers, source locations */
   uint32_t workgroup[3];
-  vyre__lir_inst *code;          /* code[0] is NONE */
+  vyre__lir_inst *code;          /* code[0] is VYRE__LIR_NONE */
   vyre__source_loc *source_locs; /* one per instruction */
   uint32_t count;
   vyre__lir_var *vars;
@@ -167,8 +169,7 @@ typedef struct vyre__lir_kernel {
   uint32_t grid_loop_count;
   uint32_t spill_buffer; /* buffer for values that live across grid barriers, or
                           * VYRE_NO_INDEX */
-  uint32_t spill_words;  /* u32 words of it per invocation; for the total see
-                          * vyre__lir_spill_words */
+  uint32_t spill_words;  /* u32 words of it per invocation */
   bool has_barrier, has_fuel;
   uint32_t access_count, proven_count; /* accesses in the program, and those
                                         * whose index is proven */
@@ -199,12 +200,6 @@ uint32_t vyre__lir_max_groups(const vyre__lir_kernel *kernel, unsigned axis);
 static inline uint32_t vyre__lir_group_size(const vyre__lir_kernel *k) {
   return k->workgroup[0] * k->workgroup[1] * k->workgroup[2];
 }
-
-/* Computes the size of the spill buffer in u32 words for a dispatch of @p
- * invocations; 0 without a spill buffer. Returns false if it would be too large
- * to index. */
-bool vyre__lir_spill_words(const vyre__lir_kernel *kernel, uint64_t invocations,
-                           uint64_t *words);
 
 /* Returns the maximum number of invocations of a dispatch, as limited by the
  * spill buffer. */

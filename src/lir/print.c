@@ -195,7 +195,7 @@ static void print_loop(printing *p, uint32_t number) {
                 loop->is_signed ? ", signed" : "");
   }
   if (loop->max_trips != UINT64_MAX) {
-    vyre__print(&p->out, ", %llu rounds at most",
+    vyre__print(&p->out, ", at most %llu iterations",
                 (unsigned long long)loop->max_trips);
   }
   vyre__print(&p->out, " {");
@@ -361,7 +361,7 @@ static void print_buffers(printing *p) {
                 b->width);
     if (b->unit != b->width) vyre__print(&p->out, ", unit %u", b->unit);
     if (b->count) vyre__print(&p->out, ", count %u", b->count);
-    if (b->source == VYRE_NO_INDEX) vyre__print(&p->out, ", hidden");
+    if (b->source == VYRE_NO_INDEX) vyre__print(&p->out, ", spill");
     if (b->is_written) vyre__print(&p->out, ", written");
     if (b->is_atomic) vyre__print(&p->out, ", atomic");
     if (b->needs_zero) vyre__print(&p->out, ", needs zero");

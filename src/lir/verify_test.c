@@ -6,6 +6,7 @@
 #include "lir/lir.h"
 #include "lir/print.h"
 #include "support/check.h"
+#include "support/text.h"
 
 #define I(name, t, ...) \
   {.op = VYRE__LIR_##name, .type = VYRE_TYPE_##t, __VA_ARGS__}
@@ -551,32 +552,19 @@ TEST(no_memory) {
 
 /* --- the text ------------------------------------------------------------- */
 
-typedef struct text {
-  char bytes[4096];
-  size_t length;
-} text;
-
-static bool write_text(void *self, const char *bytes, size_t length) {
-  text *t = self;
-  if (length > sizeof t->bytes - 1 - t->length) return false;
-  memcpy(t->bytes + t->length, bytes, length);
-  t->length += length;
-  return true;
-}
-
 TEST(prints) {
   sample s;
   sample_make(&s);
   vyre__source_loc places[8] = {{0, 0}, {7, 1}, {7, 2}, {8, 1},
                                 {8, 3}, {8, 1}, {9, 1}, {9, 1}};
   s.k.source_locs = places;
-  text t = {{0}, 0};
-  CHECK(vyre__lir_print(&s.k, (vyre_writer){write_text, &t}));
+  static text_buffer t;
+  CHECK(vyre__lir_print(&s.k, text_writer(&t)));
   CHECK_HAS(t.bytes, "kernel case, workgroup 8 1 1\n");
   CHECK_HAS(t.bytes,
             "buffer 3 tile: shared, width 4, count 16, written, needs "
             "zero\n");
-  CHECK_HAS(t.bytes, "buffer 6 kept: global, width 4, hidden, written\n");
+  CHECK_HAS(t.bytes, "buffer 6 kept: global, width 4, spill, written\n");
   CHECK_HAS(t.bytes, "var i.0: u32\n");
   CHECK_HAS(t.bytes,
             "steps {\n  for 0: i32 from 0u while < %2 by 1 {\n"
@@ -624,8 +612,8 @@ TEST(prints_lines) {
   CHECK_TEXT(line_of(c, 10), "%10 = atomic_cas u32 x[%8], 0x11170u, %9 if %7");
   CHECK_TEXT(line_of(c, 11), "11: if %7 (rare) {");
   CHECK_TEXT(line_of(c, 12),
-             "12: loop 1 i.0 from true while < 0x11170u by 1, 9 "
-             "rounds at most {");
+             "12: loop 1 i.0 from true while < 0x11170u by 1, at most "
+             "9 iterations {");
   CHECK_TEXT(line_of(c, 13), "13: set i.0 = %9");
   CHECK_TEXT(line_of(c, 14), "%14 = pow f32 %6, 0x1.8p+0");
   CHECK_TEXT(line_of(c, 15), "%15 = load u32 buffer(99)[%400] if %401");

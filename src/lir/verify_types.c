@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Verifies the types and the `aux` field of each instruction by a table with
- * one row per operation. */
+/* Verifies the types and the `aux` field of each instruction by the rules in
+ * the column `types` of ops.def. */
 #include "lir/verify_internal.h"
 
 /* Sets of types. */
@@ -46,135 +46,37 @@ typedef struct row {
   uint8_t operands[3]; /* sets of types of a, b, c; NO: no operand */
   uint8_t result;
   uint8_t agree, aux;
-  bool is_known; /* the operation has a row */
 } row;
 
-#define UNARY(set)         {{set, NO, NO}, set, RA, PLAIN, true}
-#define BINARY(set)        {{set, set, NO}, set, AB | RA, PLAIN, true}
-#define TERNARY(set)       {{set, set, set}, set, AB | AC | RA, PLAIN, true}
-#define COMPARE(set)       {{set, set, NO}, B, AB, PLAIN, true}
-#define SHIFT              {{INT, U32, NO}, INT, RA, PLAIN, true}
-#define CONVERT(from, to)  {{from, NO, NO}, to, 0, PLAIN, true}
-#define SPECIAL(set, kind) {{NO, NO, NO}, set, 0, kind, true}
-#define MARKER             {{NO, NO, NO}, NO, 0, PLAIN, true}
-#define ATOMIC             {{U32, INT, B}, INT, RB, ACCESS, true}
+#define UNARY(set)         {{set, NO, NO}, set, RA, PLAIN}
+#define BINARY(set)        {{set, set, NO}, set, AB | RA, PLAIN}
+#define TERNARY(set)       {{set, set, set}, set, AB | AC | RA, PLAIN}
+#define COMPARE(set)       {{set, set, NO}, B, AB, PLAIN}
+#define SHIFT              {{INT, U32, NO}, INT, RA, PLAIN}
+#define CONVERT(from, to)  {{from, NO, NO}, to, 0, PLAIN}
+#define SPECIAL(set, kind) {{NO, NO, NO}, set, 0, kind}
+#define MARKER             {{NO, NO, NO}, NO, 0, PLAIN}
+#define ATOMIC             {{U32, INT, B}, INT, RB, ACCESS}
+#define ATOMIC2            {{U32, INT, INT}, INT, BC | RB, ACCESS}
+#define READ               {{U32, B, NO}, INT, 0, ACCESS}
+#define WRITE              {{U32, INT, B}, NO, 0, ACCESS}
+#define ASSIGN             {{ANY, NO, NO}, NO, 0, VARIABLE}
+#define CHOOSE             {{B, ANY, ANY}, ANY, BC | RB, PLAIN}
+#define EXTEND             {{B | U32, NO, NO}, INT, WIDER, PLAIN}
+#define REINTERPRET        {{INT | FLOAT, NO, NO}, INT | FLOAT, WIDTH, PLAIN}
+#define BITS_OF            {{FLOAT, NO, NO}, INT, WIDTH, PLAIN}
+#define BRANCH             {{B, NO, NO}, NO, 0, PLAIN}
+#define COUNT              {{U32, B, NO}, NO, 0, LOOP_NUMBER}
+#define JOIN               {{U32, U32, NO}, U64, 0, PLAIN}
+#define CALL               {{F32, F32, NO}, F32, 0, FUNCTION}
 
 static const row rows[VYRE__LIR_COUNT] = {
-    [VYRE__LIR_CONST] = SPECIAL(ANY, BITS_FIT),
-    [VYRE__LIR_LOCAL_ID] = SPECIAL(U32, AXIS),
-    [VYRE__LIR_GROUP_ID] = SPECIAL(U32, AXIS),
-    [VYRE__LIR_GRID_SIZE] = SPECIAL(U32, AXIS),
-    [VYRE__LIR_LEN] = SPECIAL(U32, BUFFER),
-    [VYRE__LIR_LOOP_VALUE] = SPECIAL(INT, GRID_LOOP),
-    [VYRE__LIR_FUEL] = SPECIAL(U32, PLAIN),
-    [VYRE__LIR_GET] = SPECIAL(ANY, VARIABLE),
-    [VYRE__LIR_SET] = {{ANY, NO, NO}, NO, 0, VARIABLE, true},
-
-    [VYRE__LIR_ADD] = BINARY(INT),
-    [VYRE__LIR_SUB] = BINARY(INT),
-    [VYRE__LIR_MUL] = BINARY(INT),
-    [VYRE__LIR_DIV_U] = BINARY(INT),
-    [VYRE__LIR_DIV_S] = BINARY(INT),
-    [VYRE__LIR_REM_U] = BINARY(INT),
-    [VYRE__LIR_REM_S] = BINARY(INT),
-    [VYRE__LIR_AND] = BINARY(BITS),
-    [VYRE__LIR_OR] = BINARY(BITS),
-    [VYRE__LIR_XOR] = BINARY(BITS),
-    [VYRE__LIR_NOT] = UNARY(BITS),
-    [VYRE__LIR_SHL] = SHIFT,
-    [VYRE__LIR_SHR_U] = SHIFT,
-    [VYRE__LIR_SHR_S] = SHIFT,
-    [VYRE__LIR_CLZ] = UNARY(INT),
-    [VYRE__LIR_CTZ] = UNARY(INT),
-    [VYRE__LIR_POPCOUNT] = UNARY(INT),
-    [VYRE__LIR_MIN_U] = BINARY(INT),
-    [VYRE__LIR_MIN_S] = BINARY(INT),
-    [VYRE__LIR_MAX_U] = BINARY(INT),
-    [VYRE__LIR_MAX_S] = BINARY(INT),
-    [VYRE__LIR_EQ] = COMPARE(BITS),
-    [VYRE__LIR_NE] = COMPARE(BITS),
-    [VYRE__LIR_LT_U] = COMPARE(INT),
-    [VYRE__LIR_LT_S] = COMPARE(INT),
-    [VYRE__LIR_LE_U] = COMPARE(INT),
-    [VYRE__LIR_LE_S] = COMPARE(INT),
-    [VYRE__LIR_SELECT] = {{B, ANY, ANY}, ANY, BC | RB, PLAIN, true},
-    [VYRE__LIR_AGREE] = UNARY(B),
-
-    [VYRE__LIR_FADD] = BINARY(FLOAT),
-    [VYRE__LIR_FSUB] = BINARY(FLOAT),
-    [VYRE__LIR_FMUL] = BINARY(FLOAT),
-    [VYRE__LIR_FDIV] = BINARY(FLOAT),
-    [VYRE__LIR_FSQRT] = UNARY(FLOAT),
-    [VYRE__LIR_FMA] = TERNARY(FLOAT),
-    [VYRE__LIR_FNEG] = UNARY(FLOAT),
-    [VYRE__LIR_FABS] = UNARY(FLOAT),
-    [VYRE__LIR_FFLOOR] = UNARY(FLOAT),
-    [VYRE__LIR_FCEIL] = UNARY(FLOAT),
-    [VYRE__LIR_FTRUNC] = UNARY(FLOAT),
-    [VYRE__LIR_FRINT] = UNARY(FLOAT),
-    [VYRE__LIR_FROUND] = UNARY(FLOAT),
-    [VYRE__LIR_FMIN] = BINARY(FLOAT),
-    [VYRE__LIR_FMAX] = BINARY(FLOAT),
-    [VYRE__LIR_FEQ] = COMPARE(FLOAT),
-    [VYRE__LIR_FNE] = COMPARE(FLOAT),
-    [VYRE__LIR_FLT] = COMPARE(FLOAT),
-    [VYRE__LIR_FLE] = COMPARE(FLOAT),
-
-    [VYRE__LIR_ZEXT] = {{B | U32, NO, NO}, INT, WIDER, PLAIN, true},
-    [VYRE__LIR_SEXT] = CONVERT(U32, U64),
-    [VYRE__LIR_TRUNC] = CONVERT(U64, U32),
-    [VYRE__LIR_BITCAST] =
-        {{INT | FLOAT, NO, NO}, INT | FLOAT, WIDTH, PLAIN, true},
-    [VYRE__LIR_U_TO_F] = CONVERT(INT, FLOAT),
-    [VYRE__LIR_S_TO_F] = CONVERT(INT, FLOAT),
-    [VYRE__LIR_F_TO_U] = CONVERT(FLOAT, INT),
-    [VYRE__LIR_F_TO_S] = CONVERT(FLOAT, INT),
-    [VYRE__LIR_F_EXTEND] = CONVERT(F32, F64),
-    [VYRE__LIR_F_ROUND] = CONVERT(F64, F32),
-
-    [VYRE__LIR_LOAD] = {{U32, B, NO}, INT, 0, ACCESS, true},
-    [VYRE__LIR_STORE] = {{U32, INT, B}, NO, 0, ACCESS, true},
-    [VYRE__LIR_ATOMIC_ADD] = ATOMIC,
-    [VYRE__LIR_ATOMIC_MIN_U] = ATOMIC,
-    [VYRE__LIR_ATOMIC_MIN_S] = ATOMIC,
-    [VYRE__LIR_ATOMIC_MAX_U] = ATOMIC,
-    [VYRE__LIR_ATOMIC_MAX_S] = ATOMIC,
-    [VYRE__LIR_ATOMIC_AND] = ATOMIC,
-    [VYRE__LIR_ATOMIC_OR] = ATOMIC,
-    [VYRE__LIR_ATOMIC_XOR] = ATOMIC,
-    [VYRE__LIR_ATOMIC_EXCHANGE] = ATOMIC,
-    [VYRE__LIR_ATOMIC_CAS] = {{U32, INT, INT}, INT, BC | RB, ACCESS, true},
-
-    [VYRE__LIR_IF] = {{B, NO, NO}, NO, 0, PLAIN, true},
-    [VYRE__LIR_ELSE] = MARKER,
-    [VYRE__LIR_LOOP] = SPECIAL(NO, LOOP),
-    [VYRE__LIR_STEP] = MARKER,
-    [VYRE__LIR_END] = MARKER,
-    [VYRE__LIR_BREAK] = MARKER,
-    [VYRE__LIR_CONTINUE] = MARKER,
-    [VYRE__LIR_EXIT] = MARKER,
-    [VYRE__LIR_BARRIER] = MARKER,
-    [VYRE__LIR_GRID_BARRIER] = MARKER,
-    [VYRE__LIR_TICK] = {{U32, B, NO}, NO, 0, LOOP_NUMBER, true},
-    [VYRE__LIR_OUT_OF_FUEL] = MARKER,
-
-    [VYRE__LIR_TOTAL_DIV_U] = BINARY(INT),
-    [VYRE__LIR_TOTAL_DIV_S] = BINARY(INT),
-    [VYRE__LIR_TOTAL_REM_U] = BINARY(INT),
-    [VYRE__LIR_TOTAL_REM_S] = BINARY(INT),
-    [VYRE__LIR_TOTAL_SHL] = SHIFT,
-    [VYRE__LIR_TOTAL_SHR_U] = SHIFT,
-    [VYRE__LIR_TOTAL_SHR_S] = SHIFT,
-    [VYRE__LIR_SATURATE_U] = CONVERT(FLOAT, INT),
-    [VYRE__LIR_SATURATE_S] = CONVERT(FLOAT, INT),
-    [VYRE__LIR_FSIGN] = UNARY(FLOAT),
-    [VYRE__LIR_FBITS] = {{FLOAT, NO, NO}, INT, WIDTH, PLAIN, true},
-    [VYRE__LIR_FROM_F16] = CONVERT(U32, F32),
-    [VYRE__LIR_TO_F16] = CONVERT(F32, U32),
-    [VYRE__LIR_FROM_BF16] = CONVERT(U32, F32),
-    [VYRE__LIR_TO_BF16] = CONVERT(F32, U32),
-    [VYRE__LIR_PAIR] = {{U32, U32, NO}, U64, 0, PLAIN, true},
-    [VYRE__LIR_MATH] = {{F32, F32, NO}, F32, 0, FUNCTION, true},
+/* `types` is an initializer. NOLINTBEGIN(bugprone-macro-parentheses) */
+#define LIR(name, text, operands, flags, types, value) \
+  [VYRE__LIR_##name] = types,
+#include "lir/ops.def"
+#undef LIR
+    /* NOLINTEND(bugprone-macro-parentheses) */
 };
 
 static unsigned width_of(unsigned type) {
@@ -327,7 +229,7 @@ static const char *check_agreement(const vyre__lir_kernel *k,
 const char *vyre__verify_types(const vyre__lir_kernel *k,
                                const vyre__lir_inst *inst) {
   const row *r = &rows[inst->op];
-  if (!r->is_known) return "operation without a type rule";
+  if (inst->op == VYRE__LIR_NONE) return "operation without a type rule";
   if (r->result == NO ? inst->type != VYRE_TYPE_VOID
                       : !has(r->result, inst->type)) {
     return "invalid result type of the operation";

@@ -6,10 +6,6 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-static bool is_float(unsigned type) {
-  return type == VYRE_TYPE_F32 || type == VYRE_TYPE_F64;
-}
-
 enum { MAX_INSTRUCTIONS = 1 << 28 }; /* instruction indices have 32 bits */
 
 static size_t max_instructions(const vyre__lir_writer *lir) {
@@ -180,7 +176,7 @@ static void compute_float_range(vyre__lir_writer *lir, vyre__val v) {
   unsigned count = vyre__lir_ops[inst->op].operands;
   vyre__float_range operands[3];
   lir->float_range_of[v] = 0;
-  if (!is_float(inst->type) || count > 3) return;
+  if (!vyre__is_float(inst->type) || count > 3) return;
   for (unsigned k = 0; k < count; k++) {
     operands[k] = lir->float_ranges[lir->float_range_of[inst->v[k]]];
   }
@@ -294,7 +290,7 @@ static vyre__val fold_known(vyre__lir_writer *lir, const vyre__lir_inst *inst) {
   vyre_type from = vyre__lir_type_of(lir, inst->a);
   bool moves = inst->op == VYRE__LIR_BITCAST || inst->op == VYRE__LIR_SELECT ||
                inst->op == VYRE__LIR_FNEG || inst->op == VYRE__LIR_FABS;
-  if ((is_float(from) || is_float(inst->type)) && !moves) return 0;
+  if ((vyre__is_float(from) || vyre__is_float(inst->type)) && !moves) return 0;
   if (!vyre__lir_eval((vyre__lir_op)inst->op, from, (vyre_type)inst->type, args,
                       &out)) {
     return 0;

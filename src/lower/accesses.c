@@ -25,13 +25,9 @@ typedef struct listing {
 } listing;
 
 static const char *copy_text(listing *l, const char *text) {
-  size_t size = strlen(text) + 1;
-  char *copy = vyre_arena_alloc(l->arena, size, 1);
-  if (!copy) {
-    l->no_memory = true;
-    return "";
-  }
-  return memcpy(copy, text, size);
+  const char *copy = vyre__arena_text(l->arena, text);
+  l->no_memory |= !copy;
+  return copy ? copy : "";
 }
 
 /* Formats "[-1, 63]". Every bound of a 64-bit integer fits one of the two
@@ -126,13 +122,12 @@ vyre_code vyre_program_accesses(const vyre_program *program, vyre_arena *arena,
                                 const vyre_access_info **out, size_t *count,
                                 vyre_status *st) {
   vyre__status_begin(st);
-  static const char here[] = "vyre_program_accesses";
   if (out) *out = NULL;
   if (count) *count = 0;
-  if (!program) return vyre__null_argument(st, here, "program");
-  if (!arena) return vyre__null_argument(st, here, "arena");
-  if (!out) return vyre__null_argument(st, here, "out");
-  if (!count) return vyre__null_argument(st, here, "count");
+  VYRE_REQUIRE(st, program);
+  VYRE_REQUIRE(st, arena);
+  VYRE_REQUIRE(st, out);
+  VYRE_REQUIRE(st, count);
   VYRE_TRY(vyre_program_validate(program, NULL, vyre__status_open(st)));
   if (!vyre_program_has_body(program)) {
     return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,

@@ -1,23 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "lower/build.h"
 
-#include <string.h>
-
 #include "analyze/walk.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "lower/build_internal.h"
 
-static const vyre__node *node_of(const build *b, vyre__id id) {
-  return &b->program->nodes[id];
-}
-
 static bool is_signed(unsigned type) {
   return type == VYRE_TYPE_I32 || type == VYRE_TYPE_I64;
-}
-
-static bool is_float(unsigned type) {
-  return type == VYRE_TYPE_F32 || type == VYRE_TYPE_F64;
 }
 
 void build_reject(build *b, vyre__id id, const char *feature) {
@@ -52,14 +42,21 @@ static vyre__val sign_of_integer(vyre__lir_writer *lir, vyre_type type,
   return vyre__lir_do(lir, VYRE__LIR_SUB, type, up, down, 0);
 }
 
+static vyre__val negate(vyre__lir_writer *lir, vyre_type type, vyre__val a) {
+  vyre__val zero = vyre__lir_bits(lir, type, 0);
+  return vyre__lir_do(lir, VYRE__LIR_SUB, type, zero, a, 0);
+}
+
 static vyre__val bitcast(vyre__lir_writer *lir, vyre_type from, vyre_type to,
                          vyre__val a) {
   vyre_type type = vyre__lir_type(to);
-  if (is_float(from)) {
+  if (vyre__is_float(from)) {
     vyre_type bits = from == VYRE_TYPE_F32 ? VYRE_TYPE_U32 : VYRE_TYPE_U64;
     a = vyre__lir_do(lir, VYRE__LIR_FBITS, bits, a, 0, 0);
   }
-  return is_float(to) ? vyre__lir_do(lir, VYRE__LIR_BITCAST, type, a, 0, 0) : a;
+  return vyre__is_float(to)
+             ? vyre__lir_do(lir, VYRE__LIR_BITCAST, type, a, 0, 0)
+             : a;
 }
 
 vyre__val vyre__build_cast(vyre__lir_writer *lir, vyre_type from, vyre_type to,
@@ -68,26 +65,28 @@ vyre__val vyre__build_cast(vyre__lir_writer *lir, vyre_type from, vyre_type to,
   if (from == to) return a;
   if (to == VYRE_TYPE_BOOL) {
     vyre__val zero = vyre__lir_bits(lir, plain, 0);
-    return vyre__lir_do(lir, is_float(from) ? VYRE__LIR_FNE : VYRE__LIR_NE,
+    return vyre__lir_do(lir,
+                        vyre__is_float(from) ? VYRE__LIR_FNE : VYRE__LIR_NE,
                         type, a, zero, 0);
   }
   if (from == VYRE_TYPE_BOOL) {
-    if (!is_float(to)) return vyre__lir_do(lir, VYRE__LIR_ZEXT, type, a, 0, 0);
+    if (!vyre__is_float(to))
+      return vyre__lir_do(lir, VYRE__LIR_ZEXT, type, a, 0, 0);
     uint64_t one = to == VYRE_TYPE_F32 ? 0x3F800000 : 0x3FF0000000000000;
     vyre__val yes = constant(lir, type, one), no = constant(lir, type, 0);
     return vyre__lir_do(lir, VYRE__LIR_SELECT, type, a, yes, no);
   }
-  if (is_float(from) && is_float(to)) {
+  if (vyre__is_float(from) && vyre__is_float(to)) {
     return vyre__lir_do(
         lir, to == VYRE_TYPE_F64 ? VYRE__LIR_F_EXTEND : VYRE__LIR_F_ROUND, type,
         a, 0, 0);
   }
-  if (is_float(from)) {
+  if (vyre__is_float(from)) {
     return vyre__lir_do(
         lir, is_signed(to) ? VYRE__LIR_SATURATE_S : VYRE__LIR_SATURATE_U, type,
         a, 0, 0);
   }
-  if (is_float(to)) {
+  if (vyre__is_float(to)) {
     return vyre__lir_do(lir,
                         is_signed(from) ? VYRE__LIR_S_TO_F : VYRE__LIR_U_TO_F,
                         type, a, 0, 0);
@@ -100,6 +99,75 @@ vyre__val vyre__build_cast(vyre__lir_writer *lir, vyre_type from, vyre_type to,
                       type, a, 0, 0);
 }
 
+/* LIR operation for unsigned integers, signed integers and floats; NONE if it
+ * takes more than one. swap: the operands are exchanged. */
+typedef struct row {
+  uint8_t u, s, f;
+  bool swap;
+} row;
+
+#define ROW(u, s, f)     {VYRE__LIR_##u, VYRE__LIR_##s, VYRE__LIR_##f, false}
+#define SWAPPED(u, s, f) {VYRE__LIR_##u, VYRE__LIR_##s, VYRE__LIR_##f, true}
+
+static const row rows[VYRE__OP_COUNT] = {
+    [VYRE__OP_NEG] = ROW(NONE, NONE, FNEG),
+    [VYRE__OP_NOT] = ROW(NOT, NOT, NONE),
+    [VYRE__OP_BIT_NOT] = ROW(NOT, NOT, NONE),
+    [VYRE__OP_ABS] = ROW(NONE, NONE, FABS),
+    [VYRE__OP_SIGN] = ROW(NONE, NONE, FSIGN),
+    [VYRE__OP_FLOOR] = ROW(NONE, NONE, FFLOOR),
+    [VYRE__OP_CEIL] = ROW(NONE, NONE, FCEIL),
+    [VYRE__OP_TRUNC] = ROW(NONE, NONE, FTRUNC),
+    [VYRE__OP_ROUND] = ROW(NONE, NONE, FROUND),
+    [VYRE__OP_RINT] = ROW(NONE, NONE, FRINT),
+    [VYRE__OP_SQRT] = ROW(NONE, NONE, FSQRT),
+    [VYRE__OP_CLZ] = ROW(CLZ, CLZ, NONE),
+    [VYRE__OP_CTZ] = ROW(CTZ, CTZ, NONE),
+    [VYRE__OP_POPCOUNT] = ROW(POPCOUNT, POPCOUNT, NONE),
+    [VYRE__OP_ADD] = ROW(ADD, ADD, FADD),
+    [VYRE__OP_SUB] = ROW(SUB, SUB, FSUB),
+    [VYRE__OP_MUL] = ROW(MUL, MUL, FMUL),
+    [VYRE__OP_DIV] = ROW(TOTAL_DIV_U, TOTAL_DIV_S, FDIV),
+    [VYRE__OP_REM] = ROW(TOTAL_REM_U, TOTAL_REM_S, NONE),
+    [VYRE__OP_AND] = ROW(AND, AND, NONE),
+    [VYRE__OP_OR] = ROW(OR, OR, NONE),
+    [VYRE__OP_XOR] = ROW(XOR, XOR, NONE),
+    [VYRE__OP_SHL] = ROW(TOTAL_SHL, TOTAL_SHL, NONE),
+    [VYRE__OP_SHR] = ROW(TOTAL_SHR_U, TOTAL_SHR_S, NONE),
+    [VYRE__OP_MIN] = ROW(MIN_U, MIN_S, FMIN),
+    [VYRE__OP_MAX] = ROW(MAX_U, MAX_S, FMAX),
+    [VYRE__OP_EQ] = ROW(EQ, EQ, FEQ),
+    [VYRE__OP_NE] = ROW(NE, NE, FNE),
+    [VYRE__OP_LT] = ROW(LT_U, LT_S, FLT),
+    [VYRE__OP_LE] = ROW(LE_U, LE_S, FLE),
+    [VYRE__OP_GT] = SWAPPED(LT_U, LT_S, FLT),
+    [VYRE__OP_GE] = SWAPPED(LE_U, LE_S, FLE),
+    [VYRE__OP_ATOMIC_ADD] = ROW(ATOMIC_ADD, ATOMIC_ADD, NONE),
+    [VYRE__OP_ATOMIC_MIN] = ROW(ATOMIC_MIN_U, ATOMIC_MIN_S, NONE),
+    [VYRE__OP_ATOMIC_MAX] = ROW(ATOMIC_MAX_U, ATOMIC_MAX_S, NONE),
+    [VYRE__OP_ATOMIC_AND] = ROW(ATOMIC_AND, ATOMIC_AND, NONE),
+    [VYRE__OP_ATOMIC_OR] = ROW(ATOMIC_OR, ATOMIC_OR, NONE),
+    [VYRE__OP_ATOMIC_XOR] = ROW(ATOMIC_XOR, ATOMIC_XOR, NONE),
+    [VYRE__OP_ATOMIC_EXCHANGE] = ROW(ATOMIC_EXCHANGE, ATOMIC_EXCHANGE, NONE),
+    [VYRE__OP_ATOMIC_CAS] = ROW(ATOMIC_CAS, ATOMIC_CAS, NONE),
+};
+
+vyre__lir_op build_operation(vyre__op op, unsigned type) {
+  const row *r = &rows[op];
+  uint8_t found = vyre__is_float(type) ? r->f : is_signed(type) ? r->s : r->u;
+  return (vyre__lir_op)found;
+}
+
+/* Builds a math function; @p b is 0 for a function of one operand. */
+static vyre__val math(vyre__lir_writer *lir, const vyre__node *node,
+                      vyre_type type, vyre__val a, vyre__val b) {
+  return lir->emit(lir, &(vyre__lir_inst){.op = VYRE__LIR_MATH,
+                                          .type = (uint8_t)type,
+                                          .aux = node->op,
+                                          .a = a,
+                                          .b = b});
+}
+
 static vyre__val unary(build *b, vyre__id id) {
   const vyre__node *node = node_of(b, id);
   vyre__lir_writer *lir = b->lir;
@@ -107,116 +175,25 @@ static vyre__val unary(build *b, vyre__id id) {
   vyre_type type = vyre__lir_type((vyre_type)node->type);
   if (node->op == VYRE__OP_UNIFORM) return build_uniform(b, id);
   vyre__val a = build_value(b, node->a);
-  bool f = is_float(from);
+  vyre__lir_op op = build_operation((vyre__op)node->op, from);
+  if (op != VYRE__LIR_NONE) return vyre__lir_do(lir, op, type, a, 0, 0);
+  if (vyre__op_is_math(node->op)) return math(lir, node, type, a, 0);
   switch ((vyre__op)node->op) {
     case VYRE__OP_NEG:
-      if (f) return vyre__lir_do(lir, VYRE__LIR_FNEG, type, a, 0, 0);
-      return vyre__lir_do(lir, VYRE__LIR_SUB, type,
-                          vyre__lir_bits(lir, type, 0), a, 0);
-    case VYRE__OP_NOT:
-    case VYRE__OP_BIT_NOT:
-      return vyre__lir_do(lir, VYRE__LIR_NOT, type, a, 0, 0);
+      return negate(lir, type, a);
     case VYRE__OP_ABS:
-      if (f) return vyre__lir_do(lir, VYRE__LIR_FABS, type, a, 0, 0);
-      return vyre__lir_do(lir, VYRE__LIR_MAX_S, type, a,
-                          vyre__lir_do(lir, VYRE__LIR_SUB, type,
-                                       vyre__lir_bits(lir, type, 0), a, 0),
+      return vyre__lir_do(lir, VYRE__LIR_MAX_S, type, a, negate(lir, type, a),
                           0);
     case VYRE__OP_SIGN:
-      if (!f) return sign_of_integer(lir, type, a);
-      return vyre__lir_do(lir, VYRE__LIR_FSIGN, type, a, 0, 0);
-    case VYRE__OP_FLOOR:
-      return vyre__lir_do(lir, VYRE__LIR_FFLOOR, type, a, 0, 0);
-    case VYRE__OP_CEIL:
-      return vyre__lir_do(lir, VYRE__LIR_FCEIL, type, a, 0, 0);
-    case VYRE__OP_TRUNC:
-      return vyre__lir_do(lir, VYRE__LIR_FTRUNC, type, a, 0, 0);
-    case VYRE__OP_ROUND:
-      return vyre__lir_do(lir, VYRE__LIR_FROUND, type, a, 0, 0);
-    case VYRE__OP_RINT:
-      return vyre__lir_do(lir, VYRE__LIR_FRINT, type, a, 0, 0);
-    case VYRE__OP_SQRT:
-      return vyre__lir_do(lir, VYRE__LIR_FSQRT, type, a, 0, 0);
-    case VYRE__OP_CLZ:
-      return vyre__lir_do(lir, VYRE__LIR_CLZ, type, a, 0, 0);
-    case VYRE__OP_CTZ:
-      return vyre__lir_do(lir, VYRE__LIR_CTZ, type, a, 0, 0);
-    case VYRE__OP_POPCOUNT:
-      return vyre__lir_do(lir, VYRE__LIR_POPCOUNT, type, a, 0, 0);
+      return sign_of_integer(lir, type, a);
     case VYRE__OP_CAST:
       return vyre__build_cast(lir, from, (vyre_type)node->type, a);
     case VYRE__OP_BITCAST:
       return bitcast(lir, from, (vyre_type)node->type, a);
-    default: /* math functions; PUSH was rejected before */
-      if (!vyre__op_is_math(node->op)) {
-        build_reject(b, id, vyre__ops[node->op].text);
-        return vyre__lir_bits(lir, type, 0);
-      }
-      return lir->emit(lir, &(vyre__lir_inst){.op = VYRE__LIR_MATH,
-                                              .type = (uint8_t)type,
-                                              .aux = node->op,
-                                              .a = a});
+    default: /* PUSH */
+      build_reject(b, id, vyre__ops[node->op].text);
+      return vyre__lir_bits(lir, type, 0);
   }
-}
-
-/* LIR operation for unsigned integers, signed integers and floats. swap: the
- * operands are exchanged. */
-typedef struct row {
-  uint8_t u, s, f;
-  bool swap, compares;
-} row;
-
-static row row_of(vyre__op op) {
-#define ROW(u, s, f)                                          \
-  (row) {                                                     \
-    VYRE__LIR_##u, VYRE__LIR_##s, VYRE__LIR_##f, false, false \
-  }
-#define TEST(u, s, f, swap)                                 \
-  (row) {                                                   \
-    VYRE__LIR_##u, VYRE__LIR_##s, VYRE__LIR_##f, swap, true \
-  }
-  switch (op) {
-    case VYRE__OP_ADD:
-      return ROW(ADD, ADD, FADD);
-    case VYRE__OP_SUB:
-      return ROW(SUB, SUB, FSUB);
-    case VYRE__OP_MUL:
-      return ROW(MUL, MUL, FMUL);
-    case VYRE__OP_DIV:
-      return ROW(TOTAL_DIV_U, TOTAL_DIV_S, FDIV);
-    case VYRE__OP_REM:
-      return ROW(TOTAL_REM_U, TOTAL_REM_S, NONE);
-    case VYRE__OP_AND:
-      return ROW(AND, AND, NONE);
-    case VYRE__OP_OR:
-      return ROW(OR, OR, NONE);
-    case VYRE__OP_XOR:
-      return ROW(XOR, XOR, NONE);
-    case VYRE__OP_SHL:
-      return ROW(TOTAL_SHL, TOTAL_SHL, NONE);
-    case VYRE__OP_SHR:
-      return ROW(TOTAL_SHR_U, TOTAL_SHR_S, NONE);
-    case VYRE__OP_MIN:
-      return ROW(MIN_U, MIN_S, FMIN);
-    case VYRE__OP_MAX:
-      return ROW(MAX_U, MAX_S, FMAX);
-    case VYRE__OP_EQ:
-      return TEST(EQ, EQ, FEQ, false);
-    case VYRE__OP_NE:
-      return TEST(NE, NE, FNE, false);
-    case VYRE__OP_LT:
-      return TEST(LT_U, LT_S, FLT, false);
-    case VYRE__OP_LE:
-      return TEST(LE_U, LE_S, FLE, false);
-    case VYRE__OP_GT:
-      return TEST(LT_U, LT_S, FLT, true);
-    case VYRE__OP_GE:
-      return TEST(LE_U, LE_S, FLE, true);
-    default:
-      return ROW(NONE, NONE, NONE);
-  }
-#undef ROW
-#undef TEST
 }
 
 /* Returns true for an element of a uniform at a valid constant index. Reading
@@ -278,18 +255,10 @@ static vyre__val binary(build *b, vyre__id id) {
   unsigned from = node_of(b, node->a)->type;
   vyre_type type = vyre__lir_type((vyre_type)node->type);
   vyre__val a = build_value(b, node->a), c = build_value(b, node->b);
-  if (vyre__op_is_math(node->op)) {
-    return lir->emit(lir, &(vyre__lir_inst){.op = VYRE__LIR_MATH,
-                                            .type = (uint8_t)type,
-                                            .aux = node->op,
-                                            .a = a,
-                                            .b = c});
-  }
-  row r = row_of((vyre__op)node->op);
-  vyre__lir_op op = (vyre__lir_op)(is_float(from)    ? r.f
-                                   : is_signed(from) ? r.s
-                                                     : r.u);
-  return vyre__lir_do(lir, op, type, r.swap ? c : a, r.swap ? a : c, 0);
+  if (vyre__op_is_math(node->op)) return math(lir, node, type, a, c);
+  bool swap = rows[node->op].swap;
+  return vyre__lir_do(lir, build_operation((vyre__op)node->op, from), type,
+                      swap ? c : a, swap ? a : c, 0);
 }
 
 static vyre__val ternary(build *b, vyre__id id) {

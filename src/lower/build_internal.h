@@ -21,6 +21,14 @@ typedef struct build {
   bool has_left; /* the rest of this block is unreachable */
 } build;
 
+static inline const vyre__node *node_of(const build *b, vyre__id id) {
+  return &b->program->nodes[id];
+}
+
+/* Returns the LIR operation for @p op on values of @p type; NONE if it takes
+ * more than one. */
+vyre__lir_op build_operation(vyre__op op, unsigned type);
+
 vyre__val build_value(build *b, vyre__id id);
 void build_statement(build *b, vyre__id id);
 

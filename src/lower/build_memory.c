@@ -4,10 +4,6 @@
 #include "base/memory.h"
 #include "lower/build_internal.h"
 
-static const vyre__node *node_of(const build *b, vyre__id id) {
-  return &b->program->nodes[id];
-}
-
 void build_buffers(vyre__lir_writer *lir) {
   for (size_t i = 0; i < lir->program->buffer_count; i++) {
     const vyre_buffer_decl *decl = &lir->program->buffers[i];
@@ -88,45 +84,43 @@ static vyre__val extend(vyre__lir_writer *lir, vyre__val a, uint32_t bits) {
   return vyre__lir_do(lir, VYRE__LIR_SHR_S, VYRE_TYPE_U32, a, count, 0);
 }
 
+/* Operations that convert memory to the value type of an element, and back.
+ * NONE: the bits are the value. */
+typedef struct conversion {
+  uint8_t op, type;
+} conversion;
+
+static const struct {
+  conversion load, store;
+} conversions[VYRE_ELEMENT_COUNT] = {
+    [VYRE_ELEMENT_BOOL] = {.store = {VYRE__LIR_ZEXT, VYRE_TYPE_U32}},
+    [VYRE_ELEMENT_F16] = {{VYRE__LIR_FROM_F16, VYRE_TYPE_F32},
+                          {VYRE__LIR_TO_F16, VYRE_TYPE_U32}},
+    [VYRE_ELEMENT_BF16] = {{VYRE__LIR_FROM_BF16, VYRE_TYPE_F32},
+                           {VYRE__LIR_TO_BF16, VYRE_TYPE_U32}},
+    [VYRE_ELEMENT_F32] = {{VYRE__LIR_BITCAST, VYRE_TYPE_F32},
+                          {VYRE__LIR_FBITS, VYRE_TYPE_U32}},
+    [VYRE_ELEMENT_F64] = {{VYRE__LIR_BITCAST, VYRE_TYPE_F64},
+                          {VYRE__LIR_FBITS, VYRE_TYPE_U64}}};
+
+static vyre__val convert(vyre__lir_writer *lir, conversion c, vyre__val a) {
+  return c.op == VYRE__LIR_NONE ? a : vyre__lir_do(lir, c.op, c.type, a, 0, 0);
+}
+
 static vyre__val widen(vyre__lir_writer *lir, vyre_element element,
                        vyre__val a) {
-  switch (element) {
-    case VYRE_ELEMENT_BOOL:
-      return vyre__lir_do(lir, VYRE__LIR_NE, VYRE_TYPE_BOOL, a,
-                          vyre__lir_bits(lir, VYRE_TYPE_U32, 0), 0);
-    case VYRE_ELEMENT_I8:
-      return extend(lir, a, 8);
-    case VYRE_ELEMENT_I16:
-      return extend(lir, a, 16);
-    case VYRE_ELEMENT_F16:
-      return vyre__lir_do(lir, VYRE__LIR_FROM_F16, VYRE_TYPE_F32, a, 0, 0);
-    case VYRE_ELEMENT_BF16:
-      return vyre__lir_do(lir, VYRE__LIR_FROM_BF16, VYRE_TYPE_F32, a, 0, 0);
-    case VYRE_ELEMENT_F32:
-      return vyre__lir_do(lir, VYRE__LIR_BITCAST, VYRE_TYPE_F32, a, 0, 0);
-    case VYRE_ELEMENT_F64:
-      return vyre__lir_do(lir, VYRE__LIR_BITCAST, VYRE_TYPE_F64, a, 0, 0);
-    default:
-      return a;
+  if (element == VYRE_ELEMENT_BOOL) {
+    return vyre__lir_do(lir, VYRE__LIR_NE, VYRE_TYPE_BOOL, a,
+                        vyre__lir_bits(lir, VYRE_TYPE_U32, 0), 0);
   }
+  if (element == VYRE_ELEMENT_I8) return extend(lir, a, 8);
+  if (element == VYRE_ELEMENT_I16) return extend(lir, a, 16);
+  return convert(lir, conversions[element].load, a);
 }
 
 static vyre__val narrow(vyre__lir_writer *lir, vyre_element element,
                         vyre__val a) {
-  switch (element) {
-    case VYRE_ELEMENT_BOOL:
-      return vyre__lir_do(lir, VYRE__LIR_ZEXT, VYRE_TYPE_U32, a, 0, 0);
-    case VYRE_ELEMENT_F16:
-      return vyre__lir_do(lir, VYRE__LIR_TO_F16, VYRE_TYPE_U32, a, 0, 0);
-    case VYRE_ELEMENT_BF16:
-      return vyre__lir_do(lir, VYRE__LIR_TO_BF16, VYRE_TYPE_U32, a, 0, 0);
-    case VYRE_ELEMENT_F32:
-      return vyre__lir_do(lir, VYRE__LIR_FBITS, VYRE_TYPE_U32, a, 0, 0);
-    case VYRE_ELEMENT_F64:
-      return vyre__lir_do(lir, VYRE__LIR_FBITS, VYRE_TYPE_U64, a, 0, 0);
-    default:
-      return a;
-  }
+  return convert(lir, conversions[element].store, a);
 }
 
 /* Converts a value to integer bits of 4 or 8 bytes. */
@@ -180,32 +174,10 @@ void build_store(build *b, vyre__id id) {
                                    .v = {p.index, value, p.check, 0}});
 }
 
-static vyre__lir_op atomic_op(vyre__op op, bool is_signed) {
-  switch (op) {
-    case VYRE__OP_ATOMIC_ADD:
-      return VYRE__LIR_ATOMIC_ADD;
-    case VYRE__OP_ATOMIC_MIN:
-      return is_signed ? VYRE__LIR_ATOMIC_MIN_S : VYRE__LIR_ATOMIC_MIN_U;
-    case VYRE__OP_ATOMIC_MAX:
-      return is_signed ? VYRE__LIR_ATOMIC_MAX_S : VYRE__LIR_ATOMIC_MAX_U;
-    case VYRE__OP_ATOMIC_AND:
-      return VYRE__LIR_ATOMIC_AND;
-    case VYRE__OP_ATOMIC_OR:
-      return VYRE__LIR_ATOMIC_OR;
-    case VYRE__OP_ATOMIC_XOR:
-      return VYRE__LIR_ATOMIC_XOR;
-    case VYRE__OP_ATOMIC_EXCHANGE:
-      return VYRE__LIR_ATOMIC_EXCHANGE;
-    default:
-      return VYRE__LIR_ATOMIC_CAS;
-  }
-}
-
 vyre__val build_atomic(build *b, vyre__id id) {
   const vyre__node *node = node_of(b, id);
   vyre__lir_writer *lir = b->lir;
-  bool is_signed = node->type == VYRE_TYPE_I32 || node->type == VYRE_TYPE_I64;
-  vyre__lir_op op = atomic_op((vyre__op)node->op, is_signed);
+  vyre__lir_op op = build_operation((vyre__op)node->op, node->type);
   access p = build_access(b, id);
   vyre__lir_inst inst = {.op = (uint8_t)op,
                          .type = (uint8_t)vyre__lir_type((vyre_type)node->type),

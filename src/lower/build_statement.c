@@ -7,10 +7,6 @@
 #include "base/memory.h"
 #include "lower/build_internal.h"
 
-static const vyre__node *node_of(const build *b, vyre__id id) {
-  return &b->program->nodes[id];
-}
-
 /* Assigns a local. A `var` gets a LIR variable at its declaration. */
 static void assign(build *b, uint32_t local, vyre__val value, bool declares) {
   const vyre__local *l = &b->function->locals[local];
@@ -466,12 +462,11 @@ void vyre__build_kernel(vyre__lir_writer *lir, const vyre__ranges *ranges,
   const vyre__function *kernel = &lir->program->functions[0];
   build_buffers(lir);
   vyre__val *values =
-      vyre__arena_array(scratch, kernel->local_count, sizeof *values);
+      vyre__arena_filled(scratch, kernel->local_count, sizeof *values, 0);
   if (!values) {
     lir->no_memory = true;
     return;
   }
-  memset(values, 0, sizeof *values * kernel->local_count);
   vyre__trip_count *trip_counts = NULL;
   uint64_t max;
   if (!vyre__trip_count_find(lir->program, ranges, scratch, &trip_counts,

@@ -95,6 +95,26 @@ static bool is_local_index(const vyre__lir_writer *lir, vyre__val v,
   return false;
 }
 
+/* Returns true if @p v is the same for all invocations of a workgroup, even if
+ * memory changes. Looks at *left values at most. */
+static bool is_uniform(const vyre__lir_writer *lir, vyre__val v,
+                       unsigned *left) {
+  const vyre__lir_inst *inst = &lir->code[v];
+  const vyre__lir_info *info = &vyre__lir_ops[inst->op];
+  if (*left == 0 || inst->op == VYRE__LIR_LOCAL_ID ||
+      inst->op == VYRE__LIR_AGREE) {
+    return false;
+  }
+  --*left;
+  bool is_load = inst->op == VYRE__LIR_LOAD &&
+                 lir->buffers[inst->aux].kind == VYRE_MEMORY_UNIFORM;
+  if (!is_load && !(info->flags & VYRE__LIRF_PURE)) return false;
+  for (unsigned i = 0; i < info->operands; i++) {
+    if (inst->v[i] && !is_uniform(lir, inst->v[i], left)) return false;
+  }
+  return true;
+}
+
 typedef struct open_block {
   uint32_t begin, end;
   bool is_uniform; /* a loop with a barrier: all invocations iterate together */
@@ -103,6 +123,14 @@ typedef struct open_block {
 static bool is_access(const vyre__lir_inst *inst, uint32_t buffer) {
   return inst->op >= VYRE__LIR_LOAD && inst->op <= VYRE__LIR_ATOMIC_CAS &&
          inst->aux == buffer;
+}
+
+/* Returns true if @p at is an IF that all invocations of a workgroup take, or
+ * none. */
+static bool is_uniform_if(const vyre__lir_writer *lir, uint32_t at) {
+  const vyre__lir_inst *inst = &lir->code[at];
+  unsigned left = 64;
+  return inst->op == VYRE__LIR_IF && is_uniform(lir, inst->a, &left);
 }
 
 /* Returns true if the first access writes every element, by all invocations,
@@ -119,7 +147,8 @@ static bool is_written_first(const vyre__lir_writer *lir, uint32_t buffer,
       blocks[depth++] = (open_block){.begin = i};
     } else if (op == VYRE__LIR_END) {
       depth--;
-    } else if (op == VYRE__LIR_EXIT) {
+    } else if (op == VYRE__LIR_EXIT &&
+               (depth != 1 || !is_uniform_if(lir, blocks[0].begin))) {
       return false; /* some invocations may have exited */
     }
   }
@@ -132,24 +161,27 @@ static bool is_written_first(const vyre__lir_writer *lir, uint32_t buffer,
   /* Finds the end of the block of that store, and checks that all invocations
    * reach it. */
   size_t nested = 0;
-  bool has_barrier = depth == 0;
+  bool all_arrive = depth == 0;
   for (uint32_t k = i; k < lir->count && depth > 0; k++) {
     unsigned op = lir->code[k].op;
     if (op == VYRE__LIR_IF || op == VYRE__LIR_LOOP) nested++;
-    if (op == VYRE__LIR_BARRIER && nested == 0) has_barrier = true;
+    if (op == VYRE__LIR_BARRIER && nested == 0) all_arrive = true;
     if ((op == VYRE__LIR_END || op == VYRE__LIR_ELSE) && nested == 0) {
       end = k;
       break;
     }
     if (op == VYRE__LIR_END) nested--;
   }
-  if (depth > 0 && lir->code[blocks[depth - 1].begin].op != VYRE__LIR_LOOP) {
+  if (depth == 1 && is_uniform_if(lir, blocks[0].begin)) {
+    all_arrive = true; /* all invocations get there, or none */
+  } else if (depth > 0 &&
+             lir->code[blocks[depth - 1].begin].op != VYRE__LIR_LOOP) {
     return false;
   }
   for (uint32_t k = end; k < lir->count; k++) {
     if (is_access(&lir->code[k], buffer)) return false;
   }
-  return has_barrier;
+  return all_arrive;
 }
 
 void vyre__find_zeros(vyre__lir_writer *lir, size_t phase_count,

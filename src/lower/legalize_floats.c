@@ -2,7 +2,6 @@
 #include "lower/legalize_floats.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "base/status.h"
@@ -30,10 +29,6 @@ static vyre__val test(vyre__lir_writer *lir, vyre__lir_op op, vyre__val a,
   return lir->emit(
       lir, &(vyre__lir_inst){
                .op = (uint8_t)op, .type = VYRE_TYPE_BOOL, .v = {a, b, 0, 0}});
-}
-
-static bool is_float(unsigned type) {
-  return type == VYRE_TYPE_F32 || type == VYRE_TYPE_F64;
 }
 
 /* --- library calls -------------------------------------------------------- */
@@ -152,7 +147,7 @@ static bool is_soft(const vyre__lir_writer *lir, vyre__lir_op op) {
 static vyre__val canonical_bits(vyre__lir_writer *lir, vyre__val a, bool wide) {
   vyre_type bits_type = wide ? VYRE_TYPE_U64 : VYRE_TYPE_U32;
   vyre__val bits = a;
-  if (is_float(vyre__lir_type_of(lir, a))) {
+  if (vyre__is_float(vyre__lir_type_of(lir, a))) {
     bits = emit_native(lir, VYRE__LIR_BITCAST, bits_type, a, 0, 0);
     if (vyre__lir_float_range(lir, a).nan != VYRE__NAN_ANY) return bits;
   }
@@ -278,51 +273,28 @@ static vyre__val round_away(vyre__lir_writer *lir, const vyre__lir_inst *inst) {
   return select(lir, up, next, truncated);
 }
 
-static const char *soft_name(vyre__lir_op op, bool wide, bool corrected) {
-  switch (op) {
-    case VYRE__LIR_FADD:
-      return corrected ? "corrected_add" : "soft_add";
-    case VYRE__LIR_FSUB:
-      return corrected ? "corrected_sub" : "soft_sub";
-    case VYRE__LIR_FMUL:
-      return corrected ? "corrected_mul" : "soft_mul";
-    case VYRE__LIR_FDIV:
-      return corrected ? "corrected_div" : "soft_div";
-    case VYRE__LIR_FSQRT:
-      return corrected ? "corrected_sqrt" : "soft_sqrt";
-    case VYRE__LIR_FMA:
-      return corrected ? "corrected_fma" : "soft_fma";
-    case VYRE__LIR_FFLOOR:
-      return corrected ? "corrected_floor" : "soft_floor";
-    case VYRE__LIR_FCEIL:
-      return corrected ? "corrected_ceil" : "soft_ceil";
-    case VYRE__LIR_FTRUNC:
-      return corrected ? "corrected_trunc" : "soft_trunc";
-    case VYRE__LIR_FRINT:
-      return corrected ? "corrected_rint" : "soft_rint";
-    case VYRE__LIR_FROUND:
-      return corrected ? "corrected_round" : "soft_round";
-    case VYRE__LIR_FMIN:
-      return corrected ? "corrected_min" : "soft_min";
-    case VYRE__LIR_FMAX:
-      return corrected ? "corrected_max" : "soft_max";
-    case VYRE__LIR_FEQ:
-      return corrected ? NULL : "soft_eq";
-    case VYRE__LIR_FNE:
-      return corrected ? NULL : "soft_ne";
-    case VYRE__LIR_FLT:
-      return corrected ? NULL : "soft_lt";
-    case VYRE__LIR_FLE:
-      return corrected ? NULL : "soft_le";
-    case VYRE__LIR_U_TO_F:
-      if (corrected) return NULL;
-      return wide ? "soft_from_u64" : "soft_from_u32";
-    case VYRE__LIR_S_TO_F:
-      if (corrected) return NULL;
-      return wide ? "soft_from_i64" : "soft_from_i32";
-    default:
-      return NULL;
+enum { SOFT_NAME = 32 };
+
+/* Writes the name of the softlib function for an f32 operation: "soft_" or
+ * "corrected_", and the operation, as in "soft_add" for FADD. Returns false
+ * for operations without such a function. */
+static bool soft_name(vyre__lir_op op, bool wide, bool corrected,
+                      char name[SOFT_NAME]) {
+  bool from_integer = op == VYRE__LIR_U_TO_F || op == VYRE__LIR_S_TO_F;
+  bool compares = op >= VYRE__LIR_FEQ && op <= VYRE__LIR_FLE;
+  if (corrected && (from_integer || compares)) return false;
+  if (from_integer) {
+    snprintf(name, SOFT_NAME, "soft_from_%c%d",
+             op == VYRE__LIR_U_TO_F ? 'u' : 'i', wide ? 64 : 32);
+    return true;
   }
+  if (op < VYRE__LIR_FADD || op > VYRE__LIR_FLE || op == VYRE__LIR_FNEG ||
+      op == VYRE__LIR_FABS) {
+    return false;
+  }
+  const char *text = op == VYRE__LIR_FMA ? "fma" : vyre__lir_ops[op].text + 1;
+  snprintf(name, SOFT_NAME, "%s_%s", corrected ? "corrected" : "soft", text);
+  return true;
 }
 
 /* Returns true if the corrected mode computes in f64. Without f64 the soft mode
@@ -337,8 +309,8 @@ static vyre__val expand(vyre__lir_writer *lir, const vyre__lir_inst *inst,
                         bool corrected) {
   vyre__lir_op op = (vyre__lir_op)inst->op;
   bool wide = vyre__lir_type_of(lir, inst->a) == VYRE_TYPE_U64;
-  const char *name = soft_name(op, wide, corrected);
-  if (!name) return 0;
+  char name[SOFT_NAME];
+  if (!soft_name(op, wide, corrected, name)) return 0;
   if (corrected) {
     /* Inside its own expansion the operation is native. */
     lir->expanding[op]++;
@@ -377,20 +349,13 @@ static vyre__val math(vyre__lir_writer *lir, const vyre__lir_inst *inst) {
 
 static vyre__val convert_half(vyre__lir_writer *lir,
                               const vyre__lir_inst *inst) {
-  switch ((vyre__lir_op)inst->op) {
-    case VYRE__LIR_FROM_F16:
-      return from_bits(lir,
-                       vyre__soft_call(lir, "soft_from_f16", inst->a, 0, 0, 0));
-    case VYRE__LIR_FROM_BF16:
-      return from_bits(
-          lir, vyre__soft_call(lir, "soft_from_bf16", inst->a, 0, 0, 0));
-    case VYRE__LIR_TO_F16:
-      return vyre__soft_call(lir, "soft_to_f16", to_bits(lir, inst->a), 0, 0,
-                             0);
-    default:
-      return vyre__soft_call(lir, "soft_to_bf16", to_bits(lir, inst->a), 0, 0,
-                             0);
-  }
+  bool from_half =
+      inst->op == VYRE__LIR_FROM_F16 || inst->op == VYRE__LIR_FROM_BF16;
+  char name[SOFT_NAME];
+  snprintf(name, sizeof name, "soft_%s", vyre__lir_ops[inst->op].text);
+  vyre__val a = from_half ? inst->a : to_bits(lir, inst->a);
+  a = vyre__soft_call(lir, name, a, 0, 0, 0);
+  return from_half ? from_bits(lir, a) : a;
 }
 
 static vyre__val expand_high(vyre__lir_writer *lir,
@@ -428,12 +393,15 @@ static bool touches_f32(const vyre__lir_writer *lir,
          vyre__lir_type_of(lir, inst->a) != VYRE_TYPE_F64;
 }
 
+vyre_code vyre__no_f64(uint32_t line, vyre_status *st) {
+  return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
+                   "use f32, or a device with f64",
+                   "line %u: the target has no f64", line);
+}
+
 static vyre__val reject_f64(vyre__lir_writer *lir) {
   if (lir->code_failed == VYRE_OK) {
-    lir->code_failed =
-        VYRE_FAIL(lir->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
-                  "use f32, or a device with f64",
-                  "line %u: the target has no f64", lir->here.line);
+    lir->code_failed = vyre__no_f64(lir->here.line, lir->st);
   }
   return 0;
 }

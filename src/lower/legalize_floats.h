@@ -14,6 +14,9 @@ vyre__val vyre__legalize_float_op(vyre__lir_writer *lir,
 /* Makes the empty writer @p lir legalise every operation during writing. */
 void vyre__legalize_floats_begin(vyre__lir_writer *lir);
 
+/* Fails because the target has no f64, which @p line of the source uses. */
+vyre_code vyre__no_f64(uint32_t line, vyre_status *st);
+
 /* Expands a softlib function in place. */
 vyre__val vyre__soft_call(vyre__lir_writer *lir, const char *name, vyre__val a,
                           vyre__val b, vyre__val c, vyre__val d);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "lower/legalize_memory.h"
 
-#include <string.h>
-
 #include "base/memory.h"
 #include "base/status.h"
 #include "lower/legalize_floats.h"
@@ -28,12 +26,11 @@ static vyre__val u32(vyre__lir_writer *lir, uint32_t value) {
 /* Rejects an operation that cannot be built from 32-bit ones. */
 static vyre__val reject_wide(vyre__lir_writer *lir) {
   if (lir->code_failed == VYRE_OK) {
-    lir->code_failed =
-        VYRE_FAIL(lir->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
-                  "use u32, or a device with 64-bit integers",
-                  "line %u: the target has no 64-bit integers for this "
-                  "operation",
-                  lir->here.line);
+    lir->code_failed = VYRE_FAIL(
+        lir->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
+        "use u32, or a device with 64-bit integers",
+        "line %u: the target has no 64-bit integers for this operation",
+        lir->here.line);
   }
   return 0;
 }
@@ -422,9 +419,8 @@ static vyre__val access_wide(vyre__lir_writer *lir,
 /* Returns an array that is true for each instruction of @p from whose value is
  * used. NULL without memory. */
 static bool *find_uses(const vyre__lir_writer *from, vyre_arena *scratch) {
-  bool *is_used = vyre__arena_array(scratch, from->count, sizeof *is_used);
+  bool *is_used = vyre__arena_filled(scratch, from->count, sizeof *is_used, 0);
   if (!is_used) return NULL;
-  memset(is_used, 0, from->count * sizeof *is_used);
   for (size_t i = 1; i < from->count; i++) {
     const vyre__lir_inst *inst = &from->code[i];
     unsigned operands = vyre__lir_ops[inst->op].operands;

@@ -14,14 +14,6 @@
 
 enum { VAR_NAME = 16 }; /* estimated bytes of a variable name */
 
-/* Copies an array of the writer into the arena. */
-static void *copy_array(vyre_arena *arena, const void *array, size_t count,
-                        size_t size) {
-  void *copy = vyre__arena_array(arena, count, size);
-  if (copy && count) memcpy(copy, array, count * size);
-  return copy;
-}
-
 static vyre__lir_kernel *finish(const vyre__lir_writer *lir,
                                 const vyre__split *split,
                                 const vyre_program *program,
@@ -53,24 +45,24 @@ static vyre__lir_kernel *finish(const vyre__lir_writer *lir,
       .access_count = lir->access_count,
       .proven_count = lir->proven_count};
   memcpy(k->workgroup, lir->workgroup, sizeof k->workgroup);
-  k->code = copy_array(arena, lir->code, lir->count, sizeof *k->code);
-  k->source_locs =
-      copy_array(arena, lir->source_locs, lir->count, sizeof *k->source_locs);
-  k->vars = copy_array(arena, lir->vars, lir->var_count, sizeof *k->vars);
+  k->code = vyre__arena_copy(arena, lir->code, lir->count, sizeof *k->code);
+  k->source_locs = vyre__arena_copy(arena, lir->source_locs, lir->count,
+                                    sizeof *k->source_locs);
+  k->vars = vyre__arena_copy(arena, lir->vars, lir->var_count, sizeof *k->vars);
   for (uint32_t i = 0; k->vars && i < k->var_count; i++) {
-    k->vars[i].name =
-        copy_array(arena, lir->vars[i].name, strlen(lir->vars[i].name) + 1, 1);
+    k->vars[i].name = vyre__arena_text(arena, lir->vars[i].name);
     if (!k->vars[i].name) return NULL;
   }
-  k->buffers =
-      copy_array(arena, lir->buffers, lir->buffer_count, sizeof *k->buffers);
-  k->loops = copy_array(arena, lir->loops, lir->loop_count, sizeof *k->loops);
+  k->buffers = vyre__arena_copy(arena, lir->buffers, lir->buffer_count,
+                                sizeof *k->buffers);
+  k->loops =
+      vyre__arena_copy(arena, lir->loops, lir->loop_count, sizeof *k->loops);
   const vyre__lir_phase all = {1, k->count};
   const vyre__lir_step run = {.kind = VYRE__STEP_RUN};
-  k->phases = copy_array(arena, is_unsplit ? &all : split->phases,
-                         k->phase_count, sizeof *k->phases);
-  k->steps = copy_array(arena, is_unsplit ? &run : split->steps, k->step_count,
-                        sizeof *k->steps);
+  k->phases = vyre__arena_copy(arena, is_unsplit ? &all : split->phases,
+                               k->phase_count, sizeof *k->phases);
+  k->steps = vyre__arena_copy(arena, is_unsplit ? &run : split->steps,
+                              k->step_count, sizeof *k->steps);
   if (!k->code || !k->source_locs || !k->vars || !k->buffers || !k->loops ||
       !k->phases || !k->steps) {
     return NULL;
@@ -220,17 +212,12 @@ static vyre_code check_f64(const lowering *l) {
     if (vyre__op_is_math(node->op) && l->target->math != VYRE__MATH_U32) {
       return VYRE_FAIL(
           l->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
-          "use the integer-only math functions: --math u32, or "
-          "VYRE_MATH_U32",
+          "use the integer-only math functions: --math u32, or VYRE_MATH_U32",
           "line %u: %s() would be computed in f64, which the target does not "
           "have",
           line, vyre__ops[node->op].text);
     }
-    if (node->type == VYRE_TYPE_F64) {
-      return VYRE_FAIL(l->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
-                       "use f32, or a device with f64",
-                       "line %u: the target has no f64", line);
-    }
+    if (node->type == VYRE_TYPE_F64) return vyre__no_f64(line, l->st);
   }
   return VYRE_OK;
 }

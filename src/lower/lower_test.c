@@ -1,23 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Compares lowered programs with device ref, byte for byte: every example and
- * random programs, on targets with all features or with almost none.
+ * random programs, on targets with all features or with almost none. Variables:
+ * testing/random_programs.h, and
  *
- *   VYRE_LOWER_SEED=42    only that random program
- *   VYRE_LOWER_FIRST=7    first seed; VYRE_LOWER_SEEDS=9 number of seeds
- *   VYRE_LOWER_TARGET=x   only the target of that name
- *   VYRE_LOWER_DUMP=1     also prints the program and its LIR */
-#include "vyre/device.h"
-#include "vyre/module.h"
-#include "vyre/pipeline.h"
-#include "vyre/random_program.h"
-
+ *   VYRE_TEST_TARGET=x   only the target of that name */
 #include "ir/ir.h"
 #include "lir/lir.h"
 #include "lower/build.h"
 #include "support/sanitized.h"
-#include "support/seeds.h"
-#include "testing/lir_interp.h"
-#include "testing/reference_run_testing.h"
+#include "testing/random_programs.h"
 
 enum { SEEDS = SANITIZED ? 60 : 300 };
 
@@ -111,32 +102,14 @@ static const char *check_target(const vyre__lir_kernel *k,
 static unsigned runs, refused;
 static uint64_t steps_allowed = UINT64_C(1000000000);
 
-static bool write_out(void *self, const char *text, size_t length) {
-  (void)self;
-  return fwrite(text, 1, length, stdout) == length;
-}
-static bool same_outputs(const job *j, const vyre__lir_binding *got) {
-  const vyre_binding_plan *plan = vyre_pipeline_bindings(j->pipeline);
-  for (size_t i = 0; i < plan->binding_count; i++) {
-    const vyre_binding *b = &plan->bindings[i];
-    if (b->output_index == VYRE_NO_INDEX) continue;
-    const vyre_output *want = &j->outputs[b->output_index];
-    const uint8_t *w = want->data, *g = got[b->buffer_index].data;
-    for (size_t n = 0; n < want->size; n++) {
-      size_t unit = b->element_size ? b->element_size : 1, at = n / unit * unit;
-      if (w[n] == g[n]) continue;
-      printf("    output '%s' differs at element %zu: 0x", b->name, n / unit);
-      for (size_t k = unit; k-- > 0;) printf("%02x", g[at + k]);
-      printf(", not 0x");
-      for (size_t k = unit; k-- > 0;) printf("%02x", w[at + k]);
-      printf("\n");
-      return false;
-    }
-  }
-  return true;
-}
-static bool is_dumping(void) {
-  return getenv("VYRE_LOWER_DUMP") != NULL;
+/* Writes the LIR to VYRE_TEST_KEEP. */
+static void keep_lir(const vyre__lir_kernel *k, const named_target *named) {
+  char suffix[64];
+  snprintf(suffix, sizeof suffix, "%s.lir", named->name);
+  FILE *file = k ? test_keep(suffix) : NULL;
+  if (!file) return;
+  CHECK(vyre__lir_print(k, (vyre_writer){test_write, file}));
+  CHECK(fclose(file) == 0);
 }
 
 /* Lowers for the target, runs and compares. Prints the difference and returns
@@ -154,51 +127,46 @@ static bool job_agrees(const job *j, const named_target *named) {
   if (code == VYRE_UNSUPPORTED_FEATURE) {
     refused++;
     vyre_arena_deinit(&arena);
-    if (is_dumping()) printf("    refused: %s\n", st.message);
     return true;
   }
-  if (k && is_dumping()) (void)vyre__lir_print(k, (vyre_writer){write_out, 0});
+  keep_lir(k, named);
   if (good && check_target(k, &target)) {
     printf("    the target lacks: %s\n", check_target(k, &target));
     good = false;
   }
-  vyre__lir_binding buffers[MOST_BUFFERS] = {{0}};
-  bind_all(j, buffers);
+  vyre__lir_binding buffers[MAX_BUFFERS] = {{0}};
+  bind_all(j, NULL, buffers);
   if (good) {
     vyre__lir_launch launch = {.buffers = buffers,
                                .grid = {j->grid[0], j->grid[1], j->grid[2]},
                                .fuel = UINT32_MAX,
                                .poison = j->poison,
-                               .most = steps_allowed};
+                               .max_instructions = steps_allowed};
     code = vyre__lir_interpret(k, &launch, (vyre_allocator){0}, &st);
-    good = code == VYRE_OK && same_outputs(j, buffers);
+    good = code == VYRE_OK && same_buffers(j, buffers);
     runs++;
   }
   if (code != VYRE_OK) printf("    %s\n", st.message);
-  if (!good) printf("    %s, target %s\n", j->name, named->name);
-  for (size_t i = 0; i < MOST_BUFFERS; i++) free(buffers[i].data);
+  unbind_all(buffers);
   vyre_arena_deinit(&arena);
   return good;
 }
-static unsigned job_check(job *j, vyre_device *device) {
-  const char *only = getenv("VYRE_LOWER_TARGET");
+static unsigned check_targets(job *j, void *self) {
+  const char *only = test_setting("TARGET");
   unsigned failed = 0;
-  if (is_dumping()) {
-    (void)vyre_program_print(j->program, (vyre_writer){write_out, 0});
-  }
-  run_ref(j, device);
+  (void)self;
   for (size_t i = 0; i < TARGETS; i++) {
     if (only && strcmp(only, targets[i].name) != 0) continue;
-    failed += !job_agrees(j, &targets[i]);
+    set_variant("target %s", targets[i].name);
+    failed += count_failure(job_agrees(j, &targets[i]));
   }
-  job_finish(j);
   return failed;
 }
 
 /* --- examples ------------------------------------------------------------- */
 
 /* Fills a buffer with edge cases: bits of floats and integers. */
-static void put_edges(job *j, size_t index, vyre_arena *arena) {
+static void put_edges(job *j, size_t index) {
   static const uint32_t edges[] = {
       0,          1,          2,          3,          0x7FFFFF,   0x800000,
       0x800001,   0xFFFFFF,   0x1000000,  0x33000000, 0x33800001, 0x387FC000,
@@ -209,45 +177,40 @@ static void put_edges(job *j, size_t index, vyre_arena *arena) {
       0x7F000000, 0x7F7FFFFF, 0x7F800000, 0x7F800001, 0x7FC00000, 0x80000000,
       0x80000001, 0x807FFFFF, 0x80800000, 0xBF000000, 0xBF800000, 0xC0200000,
       0xCF000000, 0xCF000001, 0xDF000000, 0xFF7FFFFF, 0xFF800000, 0xFFFFFFFF};
-  size_t size = j->input_count * sizeof *j->inputs;
-  vyre_input *inputs = vyre_arena_alloc(arena, size, 0);
-  CHECK(inputs && index < j->input_count);
-  memcpy(inputs, j->inputs, size);
-  inputs[index] = vyre_input_bytes(edges, sizeof edges);
-  j->inputs = inputs;
+  CHECK(index < j->input_count);
+  j->inputs[index] = vyre_input_bytes(edges, sizeof edges);
 }
-static unsigned check_kernel(vyre_program *program, const char *name,
-                             uint64_t seed, const uint32_t *workgroup,
-                             vyre_device *device) {
+static unsigned check_data(vyre_program *program, const char *name,
+                           uint64_t seed, const uint32_t *workgroup) {
   static const uint8_t poisons[] = {0xA5, 0, 0xFF};
   vyre_arena arena;
   bool all_pairs = strstr(name, "floats") || strstr(name, "integers");
-  size_t most = all_pairs ? 54 * 54 * 21 : 200; /* elements of buffers without a
+  size_t max = all_pairs ? 54 * 54 * 21 : 200; /* elements of buffers without a
                                                  * fixed length */
   job j = {.name = name, .program = program, .poison = poisons[seed % 3]};
   vyre_arena_init(&arena, (vyre_allocator){0});
-  const vyre_binding_plan plan = job_of_kernel(&j, most, seed, &arena);
+  const vyre_binding_plan plan = job_of_kernel(&j, max, seed, &arena);
   for (size_t i = 0; i < plan.binding_count; i++) {
     const vyre_binding *b = &plan.bindings[i];
     if (strcmp(b->name, "edges") == 0) {
-      put_edges(&j, b->input_index, &arena);
+      put_edges(&j, b->input_index);
     }
   }
   if (workgroup) memcpy(j.workgroup, workgroup, sizeof j.workgroup);
   if (all_pairs) j.grid[0] = (54 * 54 + 15) / 16; /* pairs of edge cases */
-  unsigned failed = job_check(&j, device);
+  run_ref(&j);
+  unsigned failed = check_targets(&j, NULL);
+  job_deinit(&j);
   vyre_arena_deinit(&arena);
   return failed;
 }
 static unsigned check_example(vyre_program *program, const char *name,
-                              void *device) {
-  return check_kernel(program, name, 12345, NULL, device);
+                              void *self) {
+  (void)self;
+  return check_data(program, name, 12345, NULL);
 }
 TEST(examples_do_the_same) {
-  vyre_device *device = open_ref();
-  unsigned failed = each_example(check_example, device);
-  vyre_device_release(device);
-  CHECK_U64(failed, 0);
+  CHECK_U64(each_example(check_example, NULL), 0);
 }
 
 /* --- kernels -------------------------------------------------------------- */
@@ -528,25 +491,19 @@ static const char *const kernels[] = {
 };
 
 static vyre_program *parse_one(const char *text, vyre_module **module) {
-  vyre_status st = {0};
-  CHECK_OK(vyre_module_parse(text, strlen(text), "kernel.vyre",
-                             (vyre_allocator){0}, module, NULL, &st),
-           st);
+  *module = parse_module(text);
   return vyre_module_kernel(*module, 0);
 }
 TEST(kernels_do_the_same) {
-  vyre_device *device = open_ref();
   unsigned failed = 0;
   for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
     vyre_module *module = NULL;
     vyre_program *program = parse_one(kernels[i], &module);
     for (uint64_t seed = 1; seed <= 4; seed++) {
-      failed +=
-          check_kernel(program, vyre_program_name(program), seed, NULL, device);
+      failed += check_data(program, vyre_program_name(program), seed, NULL);
     }
     vyre_module_release(module);
   }
-  vyre_device_release(device);
   CHECK_U64(failed, 0);
 }
 
@@ -562,15 +519,13 @@ TEST(other_workgroups_do_the_same) {
       "    uniform(i) * 1000000; }\n";
   static const uint32_t sizes[][3] = {
       {1, 1, 1}, {4, 1, 1}, {8, 1, 1}, {16, 1, 1}, {64, 1, 1}};
-  vyre_device *device = open_ref();
   vyre_module *module = NULL;
   vyre_program *program = parse_one(text, &module);
   unsigned failed = 0;
   for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-    failed += check_kernel(program, "other", i, sizes[i], device);
+    failed += check_data(program, "other", i, sizes[i]);
   }
   vyre_module_release(module);
-  vyre_device_release(device);
   CHECK_U64(failed, 0);
 }
 
@@ -583,39 +538,36 @@ static bool count_out(void *self, const char *text, size_t length) {
 }
 
 /* Each pass leaves a kernel that verifies and prints. */
+static unsigned check_passes(job *j, void *self) {
+  (void)self;
+  for (size_t i = 0; i < TARGETS; i++) {
+    vyre__target target = target_of(targets[i].lacks);
+    for (int pass = VYRE__PASS_INLINE; pass < VYRE__PASS_COUNT; pass++) {
+      const vyre__lir_kernel *k = NULL;
+      vyre_program *inlined = NULL;
+      vyre_status st = {0};
+      vyre_arena arena;
+      size_t length = 0;
+      set_variant("target %s, pass %d", targets[i].name, pass);
+      vyre_arena_init(&arena, (vyre_allocator){0});
+      vyre_code code = vyre__lower(j->program, &target, (vyre__pass)pass,
+                                   &arena, &k, &inlined, &st);
+      if (code != VYRE_UNSUPPORTED_FEATURE) CHECK_OK(code, st);
+      CHECK((k != NULL) == (code == VYRE_OK && pass != VYRE__PASS_INLINE));
+      if (k) CHECK(vyre__lir_print(k, (vyre_writer){count_out, &length}));
+      CHECK(!k || length > 100);
+      vyre_program_release(inlined);
+      vyre_arena_deinit(&arena);
+    }
+  }
+  return 0;
+}
 TEST(every_pass_verifies) {
+  const program_test test = {.check = check_passes, .skips_ref = true};
   for (uint64_t seed = 0; seed < SEEDS / 10; seed++) {
     vyre_random_program_options options = {
         .seed = seed, .has_math = true, .no_f64 = seed % 2 == 1};
-    vyre_random_program *g = NULL;
-    vyre_status st = {0};
-    CHECK_OK(vyre_random_program_create(&options, (vyre_allocator){0}, &g, &st),
-             st);
-    for (size_t i = 0; i < TARGETS; i++) {
-      vyre__target target = target_of(targets[i].lacks);
-      for (int pass = VYRE__PASS_INLINE; pass < VYRE__PASS_COUNT; pass++) {
-        const vyre__lir_kernel *k = NULL;
-        vyre_program *inlined = NULL;
-        vyre_arena arena;
-        size_t length = 0;
-        vyre_arena_init(&arena, (vyre_allocator){0});
-        st = (vyre_status){0};
-        vyre_code code =
-            vyre__lower(vyre_random_program_program(g), &target,
-                        (vyre__pass)pass, &arena, &k, &inlined, &st);
-        if (code != VYRE_OK && code != VYRE_UNSUPPORTED_FEATURE) {
-          printf("    seed %llu, target %s, pass %d\n",
-                 (unsigned long long)seed, targets[i].name, pass);
-          CHECK_OK(code, st);
-        }
-        CHECK((k != NULL) == (code == VYRE_OK && pass != VYRE__PASS_INLINE));
-        if (k) CHECK(vyre__lir_print(k, (vyre_writer){count_out, &length}));
-        CHECK(!k || length > 100);
-        vyre_program_release(inlined);
-        vyre_arena_deinit(&arena);
-      }
-    }
-    vyre_random_program_release(g);
+    CHECK_U64(check_random_program(&test, options), 0);
   }
 }
 static unsigned sweep_lacks;
@@ -676,8 +628,10 @@ static bool ends_on_ref(vyre_device *device, vyre_program *program,
 static bool ends_lowered(vyre_program *program, uint32_t fuel) {
   uint32_t out = 0;
   vyre__lir_binding buffers[4] = {{&out, 1}};
-  vyre__lir_launch launch = {
-      .buffers = buffers, .grid = {1, 1, 1}, .fuel = fuel, .most = 1000000};
+  vyre__lir_launch launch = {.buffers = buffers,
+                             .grid = {1, 1, 1},
+                             .fuel = fuel,
+                             .max_instructions = 1000000};
   const vyre__lir_kernel *k = NULL;
   vyre_status st = {0};
   vyre_arena arena;
@@ -708,7 +662,9 @@ TEST(fuel_runs_out_at_the_same_iteration) {
       "{ var n = 1u; while (n < 9) { n *= 3; } for (let k = 0u; k < n; k++) "
       "{ if (k == 4) continue; out[0] = k; } }\n",
   };
-  vyre_device *device = open_ref();
+  vyre_device *device = NULL;
+  vyre_status st = {0};
+  CHECK_OK(vyre_device_open(NULL, "ref", &device, &st), st);
   unsigned failed = 0;
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
     vyre_module *module = NULL;
@@ -787,18 +743,18 @@ TEST(reports_kernels_that_are_too_large) {
   for (size_t i = 0; i < 2; i++) {
     vyre__target target = target_of(lacks[i]);
     vyre_code code = VYRE_UNSUPPORTED_FEATURE;
-    uint32_t most = 1;
-    for (; code != VYRE_OK && most < 100000; most++) {
-      target.max_instructions = most;
+    uint32_t max = 1;
+    for (; code != VYRE_OK && max < 100000; max++) {
+      target.max_instructions = max;
       code = lower_text(text, &target, &k, &st);
       if (code == VYRE_OK) break;
       CHECK_FAILS(code, st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_OVER_BUDGET);
-      CHECK_U64(st.numbers[0].value, most + 1);
-      CHECK_U64(st.numbers[1].value, most);
+      CHECK_U64(st.numbers[0].value, max + 1);
+      CHECK_U64(st.numbers[1].value, max);
       CHECK_HAS(st.message, "line 3: ");
       CHECK_HAS(st.fix, "several kernels");
     }
-    CHECK(code == VYRE_OK && most + 1 >= k.count);
+    CHECK(code == VYRE_OK && max + 1 >= k.count);
   }
   char large[160];
   vyre__target words = target_of(NO_U64 | NO_F64 | U32);
@@ -921,23 +877,23 @@ static void check_chain(unsigned links, unsigned barriers) {
   static const char head[] =
       "kernel k workgroup(4) over(y)\nbuffer y : read_write u32[] @0;\n"
       "{ let v0 = global_id.x;\n";
-  size_t room = sizeof head + 64 * ((size_t)links + barriers) + 64;
+  size_t space = sizeof head + 64 * ((size_t)links + barriers) + 64;
   size_t length = sizeof head - 1;
-  char *text = malloc(room);
+  char *text = malloc(space);
   vyre__lir_kernel k;
   vyre_status st;
   CHECK(text != NULL);
   memcpy(text, head, sizeof head);
   for (unsigned i = 1; i <= links; i++) {
     length +=
-        (size_t)snprintf(text + length, room - length,
+        (size_t)snprintf(text + length, space - length,
                          "let v%u = v%u * v%u + %u;\n", i, i - 1, i - 1, i);
   }
   for (unsigned i = 0; i < barriers; i++) {
-    length += (size_t)snprintf(text + length, room - length,
+    length += (size_t)snprintf(text + length, space - length,
                                "grid_barrier(); y[v0] = v%u;\n", links);
   }
-  snprintf(text + length, room - length, "}\n");
+  snprintf(text + length, space - length, "}\n");
   CHECK_OK(lower_text(text, NULL, &k, &st), st);
   CHECK_U64(k.phase_count, barriers + 1);
   CHECK(k.count < 4 * links + 40 * barriers);
@@ -950,37 +906,28 @@ TEST(long_chains_across_grid_barriers) {
 
 /* --- random programs ------------------------------------------------------ */
 
-static unsigned check_seed(uint64_t seed, vyre_device *device) {
-  static const uint8_t poisons[] = {0, 0xA5, 0xFF};
+static vyre_random_program_options options_of(uint64_t seed, void *self) {
   static const uint32_t sizes[] = {24, 8, 60, 24, 120};
-  vyre_random_program_options options = {.seed = seed,
-                                         .statements = sizes[seed % 5],
-                                         .max_invocations = seed % 7 ? 48 : 200,
-                                         .has_math = seed % 4 == 3,
-                                         .no_f64 = seed % 2 == 1,
-                                         .only_add64 = seed % 2 == 1};
-  vyre_random_program *g = NULL;
-  vyre_status st = {0};
-  CHECK_OK(vyre_random_program_create(&options, (vyre_allocator){0}, &g, &st),
-           st);
-  char name[64];
-  snprintf(name, sizeof name, "VYRE_LOWER_SEED=%llu", (unsigned long long)seed);
-  job j = {.name = name, .poison = poisons[seed % 3]};
-  job_of_generated(&j, g);
-  unsigned failed = job_check(&j, device);
-  vyre_random_program_release(g);
-  return failed;
+  (void)self;
+  return (vyre_random_program_options){.seed = seed,
+                                       .statements = sizes[seed % 5],
+                                       .max_invocations = seed % 7 ? 48 : 200,
+                                       .has_math = seed % 4 == 3,
+                                       .no_f64 = seed % 2 == 1,
+                                       .only_add64 = seed % 2 == 1};
+}
+
+static unsigned check_random(job *j, void *self) {
+  static const uint8_t poisons[] = {0, 0xA5, 0xFF};
+  j->poison = poisons[j->seed % 3];
+  return check_targets(j, self);
 }
 
 TEST(random_programs_do_the_same) {
-  vyre_device *device = open_ref();
-  const seed_range seeds = seeds_of("VYRE_LOWER", 0, SEEDS);
-  unsigned failed = 0;
+  const program_test test = {
+      .check = check_random, .options = options_of, .count = SEEDS};
   runs = refused = 0;
-  for (uint64_t i = 0; i < seeds.count && failed < 20; i++) {
-    failed += check_seed(seeds.first + i, device);
-  }
-  vyre_device_release(device);
+  unsigned failed = check_random_programs(&test);
   printf("    %u runs, %u refused by their target\n", runs, refused);
   CHECK_U64(failed, 0);
 }

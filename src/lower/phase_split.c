@@ -594,8 +594,7 @@ static bool check_bounds(splitter *s, const vyre__lir_loop *loop) {
     s->lir->code_failed =
         VYRE_FAIL(s->lir->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE,
                   VYRE__LIR_DEFECT,
-                  "line %u: no known bounds for a loop around "
-                  "grid_barrier()",
+                  "line %u: no known bounds for a loop around grid_barrier()",
                   s->lir->here.line);
     return false;
   }
@@ -605,8 +604,8 @@ static bool check_bounds(splitter *s, const vyre__lir_loop *loop) {
     s->lir->code_failed = VYRE_FAIL(
         s->lir->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
         "write the bounds of that loop with constants, uniforms and len()",
-        "line %u: the bounds of a loop around grid_barrier() change while "
-        "the kernel runs",
+        "line %u: the bounds of a loop around grid_barrier() change while the "
+        "kernel runs",
         s->lir->here.line);
     return false;
   }
@@ -690,33 +689,25 @@ static void match_blocks(splitter *s, uint32_t *stack) {
 static bool prepare(splitter *s) {
   size_t n = s->from->count, vars = s->from->var_count;
   uint32_t *stack = vyre__arena_array(s->scratch, n, sizeof *stack);
-  s->match = vyre__arena_array(s->scratch, n, sizeof *s->match);
-  s->home = vyre__arena_array(s->scratch, n, sizeof *s->home);
+  s->match = vyre__arena_filled(s->scratch, n, sizeof *s->match, 0);
+  s->home = vyre__arena_filled(s->scratch, n, sizeof *s->home, 0xFF);
   s->cost = vyre__arena_array(s->scratch, n, 1);
-  s->wanted = vyre__arena_array(s->scratch, n, 1);
-  s->has_grid = vyre__arena_array(s->scratch, n, 1);
-  s->spill_word = vyre__arena_array(s->scratch, n, sizeof *s->spill_word);
+  s->wanted = vyre__arena_filled(s->scratch, n, 1, 0);
+  s->has_grid = vyre__arena_filled(s->scratch, n, 1, 0);
+  s->spill_word =
+      vyre__arena_filled(s->scratch, n, sizeof *s->spill_word, 0xFF);
   s->map = vyre__arena_array(s->scratch, n, sizeof *s->map);
-  s->map_stamp = vyre__arena_array(s->scratch, n, sizeof *s->map_stamp);
-  s->var_word = vyre__arena_array(s->scratch, vars, sizeof *s->var_word);
-  s->var_segment = vyre__arena_array(s->scratch, vars, sizeof *s->var_segment);
-  s->var_set = vyre__arena_array(s->scratch, vars, sizeof *s->var_set);
-  s->var_loop = vyre__arena_array(s->scratch, vars, sizeof *s->var_loop);
+  s->map_stamp = vyre__arena_filled(s->scratch, n, sizeof *s->map_stamp, 0);
+  s->var_word = vyre__arena_filled(s->scratch, vars, sizeof *s->var_word, 0xFF);
+  s->var_segment =
+      vyre__arena_filled(s->scratch, vars, sizeof *s->var_segment, 0xFF);
+  s->var_set = vyre__arena_filled(s->scratch, vars, sizeof *s->var_set, 0);
+  s->var_loop = vyre__arena_filled(s->scratch, vars, sizeof *s->var_loop, 0xFF);
   if (!stack || !s->match || !s->home || !s->cost || !s->wanted ||
       !s->has_grid || !s->spill_word || !s->map || !s->map_stamp ||
       !s->var_word || !s->var_segment || !s->var_set || !s->var_loop) {
     return false;
   }
-  memset(s->match, 0, n * sizeof *s->match);
-  memset(s->wanted, 0, n);
-  memset(s->has_grid, 0, n);
-  memset(s->home, 0xFF, n * sizeof *s->home);
-  memset(s->spill_word, 0xFF, n * sizeof *s->spill_word);
-  memset(s->map_stamp, 0, n * sizeof *s->map_stamp);
-  memset(s->var_word, 0xFF, vars * sizeof *s->var_word);
-  memset(s->var_segment, 0xFF, vars * sizeof *s->var_segment);
-  memset(s->var_set, 0, vars * sizeof *s->var_set);
-  memset(s->var_loop, 0xFF, vars * sizeof *s->var_loop);
   match_blocks(s, stack);
   return true;
 }

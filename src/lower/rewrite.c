@@ -242,7 +242,7 @@ void vyre__lir_rewrite(vyre__lir_writer *lir, const vyre__lir_writer *from,
                        vyre_arena *scratch) {
   rewriter r = {.lir = lir, .from = from};
   uint32_t *stack = vyre__arena_array(scratch, from->count, sizeof *stack);
-  r.map = vyre__arena_array(scratch, from->count, sizeof *r.map);
+  r.map = vyre__arena_filled(scratch, from->count, sizeof *r.map, 0);
   r.match = vyre__arena_array(scratch, from->count, sizeof *r.match);
   if (!stack || !r.map || !r.match || !vyre__lir_copy_tables(lir, from)) {
     lir->no_memory = true;
@@ -254,7 +254,6 @@ void vyre__lir_rewrite(vyre__lir_writer *lir, const vyre__lir_writer *from,
     lir->no_memory = true;
     return;
   }
-  memset(r.map, 0, sizeof *r.map * from->count);
   if (lir->adds_fuel) {
     lir->fuel_var = vyre__lir_new_var(lir, "fuel", VYRE_TYPE_U32);
     vyre__lir_set(

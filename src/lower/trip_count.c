@@ -3,6 +3,7 @@
 
 #include "analyze/inline.h"
 #include "analyze/walk.h"
+#include "base/checked_math.h"
 #include "base/memory.h"
 #include "base/status.h"
 
@@ -22,24 +23,16 @@ typedef struct finder {
   vyre__trip_count *loops;
 } finder;
 
-static uint64_t add(uint64_t a, uint64_t b) {
-  return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
-static uint64_t multiply(uint64_t a, uint64_t b) {
-  return b > 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
-}
-
 static cost cost_of(finder *f, vyre__id id);
 
 /* Returns the cost of @p a followed by @p b. If @p a may jump, @p b may not be
  * reached. */
 static cost sequence(cost a, cost b) {
   bool surely = a.jumps == 0 || b.exact == 0;
-  return (cost){
-      .max = add(a.max, b.max),
-      .exact = surely ? add(a.exact, b.exact) : VYRE__TRIP_COUNT_VARIES,
-      .jumps = a.jumps | b.jumps};
+  return (cost){.max = vyre__add_saturated(a.max, b.max),
+                .exact = surely ? vyre__add_saturated(a.exact, b.exact)
+                                : VYRE__TRIP_COUNT_VARIES,
+                .jumps = a.jumps | b.jumps};
 }
 
 /* Returns false for statements that neither loop nor jump. */
@@ -175,20 +168,22 @@ static cost cost_of_loop(finder *f, vyre__id id) {
   if (!is_for) {
     uint64_t trips = halvings(f, id, body);
     f->loops[id].max = trips;
-    return (cost){multiply(trips, add(body.max, 1)), VYRE__TRIP_COUNT_VARIES,
-                  jumps};
+    return (cost){vyre__mul_saturated(trips, vyre__add_saturated(body.max, 1)),
+                  VYRE__TRIP_COUNT_VARIES, jumps};
   }
   if (!(f->ranges->flags[id] & VYRE__RANGE_BOUNDED)) {
     return (cost){UINT64_MAX, VYRE__TRIP_COUNT_VARIES, jumps};
   }
   vyre__range trips = f->ranges->nodes[id];
-  cost all = {.max = multiply(trips.hi, add(body.max, 1)),
-              .exact = VYRE__TRIP_COUNT_VARIES,
-              .jumps = jumps};
+  cost all = {
+      .max = vyre__mul_saturated(trips.hi, vyre__add_saturated(body.max, 1)),
+      .exact = VYRE__TRIP_COUNT_VARIES,
+      .jumps = jumps};
   if (trips.hi == 0) {
     all.exact = 0;
   } else if (trips.lo == trips.hi && !is_left) {
-    all.exact = multiply(trips.hi, add(body.exact, 1));
+    all.exact =
+        vyre__mul_saturated(trips.hi, vyre__add_saturated(body.exact, 1));
   }
   return all;
 }

@@ -82,11 +82,11 @@ static vyre_code reserve_all(vyre_barrier_scratch *scratch, size_t wave_count,
 }
 
 static vyre_code too_many(const char *field, const char *what, size_t count,
-                          size_t most, vyre_status *st) {
+                          size_t max, vyre_status *st) {
   return VYRE_FAIL_WITH(st, VYRE_PLAN_REJECTED, VYRE_KIND_BYTE_COUNT_OVERFLOW,
                         field, NULL, "split the graph and plan its parts",
                         "barrier plan: %zu %s; the maximum is %zu", count, what,
-                        most);
+                        max);
 }
 
 static vyre_code invalid_wave(const vyre_wave_dependency *dependency,
@@ -252,22 +252,22 @@ static vyre_code cycle(size_t wave_count,
     wave = after;
   }
   for (size_t i = 0; i < wave_count; i++) wave = predecessor[wave];
-  uint32_t least = wave;
+  uint32_t first = wave;
   size_t length = 0;
   uint32_t at = wave;
   do {
-    if (at < least) least = at;
+    if (at < first) first = at;
     at = predecessor[at];
     length++;
   } while (at != wave);
   return VYRE_FAIL_WITH(
       st, VYRE_PLAN_REJECTED, VYRE_KIND_CYCLE, NULL,
-      VYRE_NUMBERS({"unscheduled_waves", unscheduled}, {"wave", least},
+      VYRE_NUMBERS({"unscheduled_waves", unscheduled}, {"wave", first},
                    {"cycle_length", length}),
       "remove one dependency of the cycle, or iterate inside one wave",
       "dependencies form a cycle of %zu waves through wave %u: %zu waves can "
       "never start",
-      length, least, unscheduled);
+      length, first, unscheduled);
 }
 
 /* General algorithm: accepts any order of dependencies and finds every error.
@@ -325,14 +325,11 @@ vyre_code vyre_barrier_plan_build(size_t wave_count,
                                   vyre_arena *arena, vyre_barrier_plan *out,
                                   vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_barrier_plan_build";
-  if (!out) return vyre__null_argument(st, function, "out");
+  VYRE_REQUIRE(st, out);
   *out = (vyre_barrier_plan){0};
-  if (!scratch) return vyre__null_argument(st, function, "scratch");
-  if (!arena) return vyre__null_argument(st, function, "arena");
-  if (!dependencies && dependency_count > 0) {
-    return vyre__null_argument(st, function, "dependencies");
-  }
+  VYRE_REQUIRE(st, scratch);
+  VYRE_REQUIRE(st, arena);
+  VYRE_REQUIRE_ARRAY(st, dependencies, dependency_count);
   VYRE_TRY(vyre__barrier_check_sizes(wave_count, dependencies, dependency_count,
                                      st));
   vyre__arena_mark start = vyre__arena_here(arena);

@@ -180,16 +180,16 @@ TEST(scratch_keeps_its_capacity_for_smaller_plans) {
 
 /* --- against a second, slow planner ----------------------------------------*/
 
-enum { MOST = 200 };
+enum { MAX_COUNT = 200 };
 
 /* Computes layers by repeated scans over all dependencies, as simply as
  * possible. A wave is discovered with its last dependency, in the order of
  * the previous layer and then of the dependencies. Returns the number of
  * layers, or 0 for a cycle. */
 static size_t slow_layers(size_t waves, const vyre_wave_dependency *deps,
-                          size_t count, uint32_t layers[MOST][MOST],
-                          size_t widths[MOST]) {
-  size_t waiting[MOST] = {0}, done = 0, layer = 0;
+                          size_t count, uint32_t layers[MAX_COUNT][MAX_COUNT],
+                          size_t widths[MAX_COUNT]) {
+  size_t waiting[MAX_COUNT] = {0}, done = 0, layer = 0;
   for (size_t i = 0; i < count; i++) waiting[deps[i].after]++;
   widths[0] = 0;
   for (size_t w = 0; w < waves; w++) {
@@ -237,14 +237,14 @@ static size_t random_graph(uint64_t *state, size_t waves,
 }
 
 TEST(random_graphs_agree_with_the_slow_planner) {
-  static uint32_t layers[MOST][MOST];
-  static size_t widths[MOST];
-  static vyre_wave_dependency deps[MOST * 4];
+  static uint32_t layers[MAX_COUNT][MAX_COUNT];
+  static size_t widths[MAX_COUNT];
+  static vyre_wave_dependency deps[MAX_COUNT * 4];
   fixture f = {0};
   uint64_t state = 4711;
   int planned = 0, cyclic = 0;
   for (int round = 0; round < 4000; round++) {
-    size_t waves = 1 + random_below(&state, round % 10 ? 30 : MOST - 1);
+    size_t waves = 1 + random_below(&state, round % 10 ? 30 : MAX_COUNT - 1);
     size_t count = random_graph(&state, waves, deps);
     size_t want = slow_layers(waves, deps, count, layers, widths);
     vyre_code code = plan(&f, waves, deps, count);
@@ -270,7 +270,7 @@ TEST(random_graphs_agree_with_the_slow_planner) {
 /* The reported wave is on a cycle: following dependencies from it leads back
  * to it. */
 TEST(the_wave_named_in_a_cycle_is_on_one) {
-  static vyre_wave_dependency deps[MOST * 4];
+  static vyre_wave_dependency deps[MAX_COUNT * 4];
   fixture f = {0};
   uint64_t state = 12;
   int seen = 0;
@@ -279,7 +279,7 @@ TEST(the_wave_named_in_a_cycle_is_on_one) {
     size_t count = random_graph(&state, waves, deps);
     if (plan(&f, waves, deps, count) == VYRE_OK) continue;
     uint64_t start = status_number(&f.st, "wave");
-    bool reached[MOST] = {false};
+    bool reached[MAX_COUNT] = {false};
     for (size_t pass = 0; pass <= waves; pass++) {
       for (size_t i = 0; i < count; i++) {
         if (deps[i].before == start || reached[deps[i].before]) {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "vyre/binding.h"
 
-#include <string.h>
-
 #include "base/checked_math.h"
+#include "base/enum_name.h"
 #include "base/memory.h"
 #include "base/sort.h"
 #include "base/status.h"
@@ -40,9 +39,7 @@ static vyre_code check_hint(const vyre_buffer_decl *buffer, vyre_status *st) {
   char shown[VYRE__NAME_TEXT];
   return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
                    "use 0 for the default, or a power of two",
-                   /* The words of docs/reference/contract.md. */
-                   "binding '%s': preferred_alignment=%u is no "
-                   "power of two",
+                   "binding '%s': preferred_alignment=%u is not a power of two",
                    vyre__name(buffer->name, shown), hint);
 }
 
@@ -180,7 +177,7 @@ static vyre_code bad_length(const vyre_binding *binding,
                    {"received_bytes", input->byte_len}),
       "bind the declared size, or declare the buffer without a count",
       "%sinput '%s' must have %s%llu bytes (%u elements of %u), got %llu",
-      input->is_device_buffer ? "resident " : "",
+      input->is_device_buffer ? "the device buffer of " : "",
       vyre__name(binding->name, shown), rule, (unsigned long long)expected,
       binding->element_count, binding->element_size,
       (unsigned long long)input->byte_len);
@@ -221,7 +218,7 @@ static vyre_code check_input(const vyre_binding *binding,
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM, NULL,
       VYRE_NUMBERS({"input_index", binding->input_index},
-                   {"elements", elements}, {"most_elements", UINT32_MAX}),
+                   {"elements", elements}, {"max_elements", UINT32_MAX}),
       "split the input: a kernel counts elements in 32 bits",
       "input '%s' has %llu elements; the maximum is 4294967295",
       vyre__name(binding->name, shown), (unsigned long long)elements);
@@ -231,19 +228,17 @@ vyre_code vyre_binding_plan_validate(const vyre_binding_plan *plan,
                                      const vyre_input_extent *inputs,
                                      size_t input_count, vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_binding_plan_validate";
-  if (!plan) return vyre__null_argument(st, function, "plan");
-  if (!inputs && input_count > 0)
-    return vyre__null_argument(st, function, "inputs");
+  VYRE_REQUIRE(st, plan);
+  VYRE_REQUIRE_ARRAY(st, inputs, input_count);
   if (input_count != plan->input_count) {
-    return VYRE_FAIL_WITH(
-        st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM, NULL,
-        VYRE_NUMBERS({"expected_inputs", plan->input_count},
-                     {"received_inputs", input_count}),
-        "pass one input for each input, input_output and uniform buffer, "
-        "in order of their binding numbers",
-        "inputs: the program takes %zu, got %zu", plan->input_count,
-        input_count);
+    return VYRE_FAIL_WITH(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
+                          NULL,
+                          VYRE_NUMBERS({"expected_inputs", plan->input_count},
+                                       {"received_inputs", input_count}),
+                          "pass one input for each input, input_output and "
+                          "uniform buffer, in order of their binding numbers",
+                          "inputs: the program takes %zu, got %zu",
+                          plan->input_count, input_count);
   }
   for (size_t i = 0; i < plan->binding_count; i++) {
     const vyre_binding *binding = &plan->bindings[i];
@@ -322,14 +317,8 @@ vyre_code vyre_binding_plan_build_for(const vyre_program *program,
                                       size_t input_count, vyre_arena *arena,
                                       vyre_binding_plan *out, vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_binding_plan_build_for";
-  VYRE_TRY(check_arguments(function, program, arena, out, st));
+  VYRE_TRY(check_arguments(__func__, program, arena, out, st));
   return build(program, true, inputs, input_count, arena, out, st);
 }
 
-const char *vyre_role_name(vyre_role role) {
-#define VYRE_X2(name, text) [name] = (text),
-  static const char *const names[] = {VYRE_ROLE_MAP(VYRE_X2)};
-#undef VYRE_X2
-  return (unsigned)role < VYRE_ROLE_COUNT ? names[role] : "?";
-}
+VYRE__ENUM_NAME(vyre_role_name, vyre_role, VYRE_ROLE_MAP)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Fingerprint of a binding plan: two plans with equal fingerprints can share
  * a descriptor layout. */
-#include <string.h>
 
 #include "vyre/binding.h"
 
+#include "base/enum_name.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/sort.h"
@@ -25,14 +25,13 @@ vyre_code vyre_binding_fingerprint_build(const vyre_binding_plan *plan,
                                          vyre_binding_fingerprint *out,
                                          vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_binding_fingerprint_build";
-  if (!out) return vyre__null_argument(st, function, "out");
+  VYRE_REQUIRE(st, out);
   *out = (vyre_binding_fingerprint){0};
-  if (!plan) return vyre__null_argument(st, function, "plan");
-  if (!arena) return vyre__null_argument(st, function, "arena");
+  VYRE_REQUIRE(st, plan);
+  VYRE_REQUIRE(st, arena);
   size_t count = plan->binding_count;
   vyre_binding_entry *slots = vyre__arena_array(arena, count, sizeof *slots);
-  if (!slots) return vyre__no_memory(st, function, "binding slots", count);
+  if (!slots) return vyre__no_memory(st, __func__, "binding slots", count);
   vyre__hasher hasher;
   vyre__hash_begin(&hasher, "vyre.binding_set.1");
   vyre__hash_u64(&hasher, count);
@@ -80,35 +79,33 @@ static vyre_hash128 layout_hash(const vyre_layout_entry *slots, size_t count) {
   return vyre__hash_end(&hasher);
 }
 
-vyre_code vyre_layout_fingerprint_build(const vyre_layout_entry *slots,
-                                        size_t slot_count, vyre_arena *arena,
+vyre_code vyre_layout_fingerprint_build(const vyre_layout_entry *entries,
+                                        size_t entry_count, vyre_arena *arena,
                                         vyre_layout_fingerprint *out,
                                         vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_layout_fingerprint_build";
-  if (!out) return vyre__null_argument(st, function, "out");
+  VYRE_REQUIRE(st, out);
   *out = (vyre_layout_fingerprint){0};
-  if (!slots && slot_count > 0)
-    return vyre__null_argument(st, function, "slots");
-  if (!arena) return vyre__null_argument(st, function, "arena");
+  VYRE_REQUIRE_ARRAY(st, entries, entry_count);
+  VYRE_REQUIRE(st, arena);
   vyre__arena_mark start = vyre__arena_here(arena);
   vyre_layout_entry *sorted =
-      vyre__arena_array(arena, slot_count, sizeof *sorted);
+      vyre__arena_array(arena, entry_count, sizeof *sorted);
   vyre__arena_mark results_end = vyre__arena_here(arena);
-  vyre__sort_item *order = vyre__arena_array(arena, slot_count, sizeof *order);
+  vyre__sort_item *order = vyre__arena_array(arena, entry_count, sizeof *order);
   if (!sorted || !order) {
     vyre__arena_rewind(arena, start);
-    return vyre__no_memory(st, function, "layout slots", slot_count);
+    return vyre__no_memory(st, __func__, "layout entries", entry_count);
   }
-  for (size_t i = 0; i < slot_count; i++) {
-    order[i].key = (uint64_t)slots[i].group << 32 | slots[i].binding;
+  for (size_t i = 0; i < entry_count; i++) {
+    order[i].key = (uint64_t)entries[i].group << 32 | entries[i].binding;
     order[i].tie = i;
   }
-  vyre__sort(order, slot_count);
-  for (size_t i = 0; i < slot_count; i++) sorted[i] = slots[order[i].tie];
+  vyre__sort(order, entry_count);
+  for (size_t i = 0; i < entry_count; i++) sorted[i] = entries[order[i].tie];
   vyre__arena_rewind(arena, results_end);
-  *out = (vyre_layout_fingerprint){sorted, slot_count,
-                                   layout_hash(sorted, slot_count)};
+  *out = (vyre_layout_fingerprint){sorted, entry_count,
+                                   layout_hash(sorted, entry_count)};
   return VYRE_OK;
 }
 
@@ -117,14 +114,13 @@ vyre_code vyre_layout_fingerprint_from_plan(const vyre_binding_plan *plan,
                                             vyre_layout_fingerprint *out,
                                             vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_layout_fingerprint_from_plan";
-  if (!out) return vyre__null_argument(st, function, "out");
+  VYRE_REQUIRE(st, out);
   *out = (vyre_layout_fingerprint){0};
-  if (!plan) return vyre__null_argument(st, function, "plan");
-  if (!arena) return vyre__null_argument(st, function, "arena");
+  VYRE_REQUIRE(st, plan);
+  VYRE_REQUIRE(st, arena);
   size_t count = plan->binding_count;
   vyre_layout_entry *slots = vyre__arena_array(arena, count, sizeof *slots);
-  if (!slots) return vyre__no_memory(st, function, "layout slots", count);
+  if (!slots) return vyre__no_memory(st, __func__, "layout slots", count);
   size_t used = 0;
   for (size_t i = 0; i < count; i++) {
     const vyre_binding *binding = &plan->bindings[i];
@@ -158,10 +154,5 @@ bool vyre_layout_fingerprint_equal(const vyre_layout_fingerprint *a,
   return true;
 }
 
-const char *vyre_layout_class_name(vyre_layout_class memory_class) {
-#define VYRE_X2(name, text) [name] = (text),
-  static const char *const names[] = {VYRE_LAYOUT_CLASS_MAP(VYRE_X2)};
-#undef VYRE_X2
-  return (unsigned)memory_class < VYRE_LAYOUT_CLASS_COUNT ? names[memory_class]
-                                                          : "?";
-}
+VYRE__ENUM_NAME(vyre_layout_class_name, vyre_layout_class,
+                VYRE_LAYOUT_CLASS_MAP)

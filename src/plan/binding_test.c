@@ -148,7 +148,7 @@ TEST(static_byte_lengths_are_counts_times_element_sizes) {
   }
 }
 
-TEST(what_is_sized_at_run_time_has_no_static_length) {
+TEST(buffers_sized_at_run_time_have_no_static_length) {
   vyre_buffer_decl b = buffer("b", 0, VYRE_ACCESS_READ, 0);
   fixture f = planned(&b, 1);
   CHECK(!f.plan.bindings[0].has_static_byte_len);
@@ -178,7 +178,7 @@ TEST(alignment_is_the_hint_or_the_element_size) {
   }
 }
 
-TEST(an_alignment_hint_that_is_no_power_of_two_is_refused) {
+TEST(alignment_hints_must_be_powers_of_two) {
   vyre_buffer_decl b = output("out", 0, 16);
   b.hints.preferred_alignment = 48;
   check_refused(&b, 1, "preferred_alignment=48");
@@ -200,7 +200,7 @@ TEST(a_count_of_bytes_is_refused) {
   check_refused(&b, 1, "'blob': 16 elements of 'bytes'");
 }
 
-TEST(a_count_of_bytes_is_told_before_a_bad_hint) {
+TEST(a_byte_count_is_reported_before_a_bad_hint) {
   vyre_buffer_decl b = output("blob", 0, 4);
   b.element = VYRE_ELEMENT_BYTES;
   b.hints.preferred_alignment = 48;
@@ -226,7 +226,7 @@ TEST(shared_buffers_may_all_have_one_binding) {
 
 /* --- inputs ----------------------------------------------------------------*/
 
-TEST(inputs_are_checked_host_exact_resident_at_least) {
+TEST(host_inputs_match_exactly_and_device_inputs_at_least) {
   static const struct {
     uint32_t count;
     vyre_element element;
@@ -325,7 +325,7 @@ TEST(a_plan_made_by_hand_is_not_trusted_with_indices) {
   CHECK_HAS(st.message, "input 7 of a plan with 1 inputs");
 }
 
-TEST(input_errors_are_told_in_binding_order) {
+TEST(input_errors_are_reported_in_binding_order) {
   vyre_buffer_decl buffers[] = {buffer("second", 2, VYRE_ACCESS_READ, 1),
                                 buffer("first", 1, VYRE_ACCESS_READ, 1)};
   fixture f = planned(buffers, 2);
@@ -578,6 +578,7 @@ TEST(null_arguments_are_a_status) {
     CHECK_FAILS(codes[i], st[i], VYRE_INVALID_ARGUMENT,
                 VYRE_KIND_INVALID_ARGUMENT);
   }
+  CHECK_HAS(st[7].message, "'entries'");
   end(&f);
 }
 
@@ -608,17 +609,17 @@ TEST_MAIN(
     TEST_ENTRY(
         inputs_and_outputs_are_numbered_by_binding_and_listed_by_declaration),
     TEST_ENTRY(static_byte_lengths_are_counts_times_element_sizes),
-    TEST_ENTRY(what_is_sized_at_run_time_has_no_static_length),
+    TEST_ENTRY(buffers_sized_at_run_time_have_no_static_length),
     TEST_ENTRY(alignment_is_the_hint_or_the_element_size),
-    TEST_ENTRY(an_alignment_hint_that_is_no_power_of_two_is_refused),
+    TEST_ENTRY(alignment_hints_must_be_powers_of_two),
     TEST_ENTRY(hints_are_carried_over), TEST_ENTRY(a_count_of_bytes_is_refused),
-    TEST_ENTRY(a_count_of_bytes_is_told_before_a_bad_hint),
+    TEST_ENTRY(a_byte_count_is_reported_before_a_bad_hint),
     TEST_ENTRY(two_bound_buffers_on_one_binding_are_refused),
     TEST_ENTRY(shared_buffers_may_all_have_one_binding),
-    TEST_ENTRY(inputs_are_checked_host_exact_resident_at_least),
+    TEST_ENTRY(host_inputs_match_exactly_and_device_inputs_at_least),
     TEST_ENTRY(the_number_of_inputs_is_checked_first),
     TEST_ENTRY(a_plan_made_by_hand_is_not_trusted_with_indices),
-    TEST_ENTRY(input_errors_are_told_in_binding_order),
+    TEST_ENTRY(input_errors_are_reported_in_binding_order),
     TEST_ENTRY(layouts_are_shared_whatever_the_counts_and_names),
     TEST_ENTRY(layouts_differ_in_every_part_of_a_slot),
     TEST_ENTRY(hashes_are_the_same_on_every_machine),

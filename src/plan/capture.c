@@ -41,15 +41,10 @@ static vyre_code count_binding(const vyre_binding *binding,
 vyre_code vyre_capture_plan_build(const vyre_binding_plan *bindings,
                                   vyre_capture_plan *out, vyre_status *st) {
   vyre__status_begin(st);
-  if (!out) return vyre__null_argument(st, "vyre_capture_plan_build", "out");
+  VYRE_REQUIRE(st, out);
   *out = (vyre_capture_plan){0};
-  if (!bindings) {
-    return vyre__null_argument(st, "vyre_capture_plan_build", "bindings");
-  }
-  if (!bindings->bindings && bindings->binding_count > 0) {
-    return vyre__null_argument(st, "vyre_capture_plan_build",
-                               "bindings->bindings");
-  }
+  VYRE_REQUIRE(st, bindings);
+  VYRE_REQUIRE_ARRAY(st, bindings->bindings, bindings->binding_count);
   vyre_capture_plan plan = {.resident_input_replay_safe = true};
   for (size_t i = 0; i < bindings->binding_count; i++) {
     const vyre_binding *binding = &bindings->bindings[i];

@@ -12,11 +12,10 @@
 static const char planner[] = "frontier plan";
 
 static vyre_code overflow(const char *field, vyre_status *st) {
-  return VYRE_FAIL_WITH(st, VYRE_PLAN_REJECTED, VYRE_KIND_BYTE_COUNT_OVERFLOW,
-                        field, NULL,
-                        "split the waves: a group must count its bytes in 64 "
-                        "bits",
-                        "frontier plan: %s do not fit 64 bits", field);
+  return VYRE_FAIL_WITH(
+      st, VYRE_PLAN_REJECTED, VYRE_KIND_BYTE_COUNT_OVERFLOW, field, NULL,
+      "split the waves: a group must count its bytes in 64 bits",
+      "frontier plan: %s do not fit 64 bits", field);
 }
 
 /* Adds up the bytes of a wave. Returns NULL, or the name of the part that
@@ -37,9 +36,9 @@ static const char *fused_bytes(const vyre_frontier_wave *wave, uint64_t *out) {
 vyre_code vyre_frontier_wave_bytes(const vyre_frontier_wave *wave,
                                    uint64_t *out, vyre_status *st) {
   vyre__status_begin(st);
-  if (!out) return vyre__null_argument(st, "vyre_frontier_wave_bytes", "out");
+  VYRE_REQUIRE(st, out);
   *out = 0;
-  if (!wave) return vyre__null_argument(st, "vyre_frontier_wave_bytes", "wave");
+  VYRE_REQUIRE(st, wave);
   const char *too_large = fused_bytes(wave, out);
   return too_large ? overflow(too_large, st) : VYRE_OK;
 }
@@ -70,10 +69,6 @@ typedef struct layer_load {
 
 static uint64_t largest(uint64_t a, uint64_t b) {
   return a > b ? a : b;
-}
-
-static uint64_t add_or_most(uint64_t a, uint64_t b) {
-  return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
 static void close_group(splitter *s, uint32_t end, const sums *group) {
@@ -124,7 +119,7 @@ static bool split_layer(splitter *s, uint32_t from, uint32_t to,
     group.frontier += wave->frontier_bytes;
     group.scratch += wave->scratch_bytes;
     group.output += wave->output_bytes;
-    all.bytes = add_or_most(all.bytes, bytes);
+    all.bytes = vyre__add_saturated(all.bytes, bytes);
     all.large += bytes > budget - bytes;
   }
   close_group(s, to, &group);
@@ -151,7 +146,7 @@ static size_t minimum_groups(const layer_load *loads, size_t layer_count,
   size_t bound = 0;
   uint64_t bytes = 0, large = 0;
   for (size_t layer = layer_count; layer-- > 0;) {
-    bytes = add_or_most(bytes, loads[layer].bytes);
+    bytes = vyre__add_saturated(bytes, loads[layer].bytes);
     large += loads[layer].large;
     uint64_t needed = 1;
     uint64_t by_bytes;
@@ -178,18 +173,18 @@ static budget_answer smallest_budget(const vyre_frontier_desc *desc,
                                      const splitter *s, const uint32_t *layers,
                                      size_t layer_count, layer_load *loads,
                                      uint64_t *out) {
-  uint64_t most = 0;
+  uint64_t max = 0;
   for (size_t i = 0; i < desc->wave_count; i++) {
     uint64_t bytes;
     if (fused_bytes(&desc->waves[i], &bytes)) return BUDGET_TOO_LARGE;
-    most = largest(most, bytes);
+    max = largest(max, bytes);
   }
-  if (!vyre__add_u64(desc->resident_graph_bytes, most, out)) {
+  if (!vyre__add_u64(desc->resident_graph_bytes, max, out)) {
     return BUDGET_TOO_LARGE;
   }
   splitter again = {.waves = s->waves,
                     .order = s->order,
-                    .budget = most,
+                    .budget = max,
                     .offsets = s->offsets};
   too_large why;
   return split_all(&again, layers, layer_count, loads, &why) ? BUDGET_KNOWN
@@ -306,19 +301,14 @@ vyre_code vyre_frontier_plan_build(const vyre_frontier_desc *desc,
                                    vyre_arena *arena, vyre_frontier_plan *out,
                                    vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_frontier_plan_build";
-  if (!out) return vyre__null_argument(st, function, "out");
+  VYRE_REQUIRE(st, out);
   *out = (vyre_frontier_plan){0};
-  if (!desc) return vyre__null_argument(st, function, "desc");
-  if (!scratch) return vyre__null_argument(st, function, "scratch");
-  if (!arena) return vyre__null_argument(st, function, "arena");
-  VYRE_CHECK_RESERVED(st, function, desc);
-  if (!desc->waves && desc->wave_count > 0) {
-    return vyre__null_argument(st, function, "desc->waves");
-  }
-  if (!desc->dependencies && desc->dependency_count > 0) {
-    return vyre__null_argument(st, function, "desc->dependencies");
-  }
+  VYRE_REQUIRE(st, desc);
+  VYRE_REQUIRE(st, scratch);
+  VYRE_REQUIRE(st, arena);
+  VYRE_CHECK_RESERVED(st, __func__, desc);
+  VYRE_REQUIRE_ARRAY(st, desc->waves, desc->wave_count);
+  VYRE_REQUIRE_ARRAY(st, desc->dependencies, desc->dependency_count);
   size_t count = desc->wave_count;
   VYRE_TRY(vyre__barrier_check_sizes(count, desc->dependencies,
                                      desc->dependency_count, st));
@@ -422,19 +412,14 @@ vyre_code vyre_frontier_intervals(const vyre_frontier_plan *plan,
                                   uint64_t alignment, vyre_arena *arena,
                                   const vyre_interval **out, vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_frontier_intervals";
-  if (!out) return vyre__null_argument(st, function, "out");
+  VYRE_REQUIRE(st, out);
   *out = NULL;
-  if (!plan) return vyre__null_argument(st, function, "plan");
-  if (!desc) return vyre__null_argument(st, function, "desc");
-  if (!arena) return vyre__null_argument(st, function, "arena");
-  VYRE_CHECK_RESERVED(st, function, desc);
-  if (!desc->waves && desc->wave_count > 0) {
-    return vyre__null_argument(st, function, "desc->waves");
-  }
-  if (!desc->dependencies && desc->dependency_count > 0) {
-    return vyre__null_argument(st, function, "desc->dependencies");
-  }
+  VYRE_REQUIRE(st, plan);
+  VYRE_REQUIRE(st, desc);
+  VYRE_REQUIRE(st, arena);
+  VYRE_CHECK_RESERVED(st, __func__, desc);
+  VYRE_REQUIRE_ARRAY(st, desc->waves, desc->wave_count);
+  VYRE_REQUIRE_ARRAY(st, desc->dependencies, desc->dependency_count);
   if (!is_consistent(&plan->barriers)) return foreign_plan(st);
   if (plan->barriers.wave_count != desc->wave_count) {
     return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
@@ -451,7 +436,7 @@ vyre_code vyre_frontier_intervals(const vyre_frontier_plan *plan,
   uint32_t *last = vyre__arena_array(arena, count, sizeof *last);
   vyre_code code = intervals && group_of && last
                        ? last_uses(plan, desc, group_of, last, st)
-                       : vyre__no_memory(st, function, "intervals", count);
+                       : vyre__no_memory(st, __func__, "intervals", count);
   if (code == VYRE_OK) {
     code =
         write_intervals(plan, desc, alignment, group_of, last, intervals, st);

@@ -2,6 +2,7 @@
 #include "vyre/frontier.h"
 
 #include "base/bps.h"
+#include "base/enum_name.h"
 #include "plan/wave_print.h"
 
 enum { BAR = 32 }; /* columns for the full budget */
@@ -98,9 +99,4 @@ bool vyre_frontier_plan_print(const vyre_frontier_plan *plan,
   return out.ok;
 }
 
-const char *vyre_wave_part_name(vyre_wave_part part) {
-#define VYRE_X2(name, text) [name] = (text),
-  static const char *const names[] = {VYRE_WAVE_PART_MAP(VYRE_X2)};
-#undef VYRE_X2
-  return (unsigned)part < VYRE_PART_COUNT ? names[part] : "?";
-}
+VYRE__ENUM_NAME(vyre_wave_part_name, vyre_wave_part, VYRE_WAVE_PART_MAP)

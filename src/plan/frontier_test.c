@@ -182,7 +182,7 @@ TEST(over_budget_names_region_and_numbers) {
 }
 
 /* If no 64-bit budget works, none is named. */
-TEST(no_smallest_budget_is_claimed_where_there_is_none) {
+TEST(no_smallest_budget_is_reported_if_none_exists) {
   static const struct {
     vyre_frontier_wave waves[2];
     size_t count;
@@ -252,7 +252,7 @@ TEST(sums_that_do_not_fit_are_named) {
 }
 
 /* Dependencies first, then the graph, then the waves. */
-TEST(faults_are_told_in_a_fixed_order) {
+TEST(faults_are_reported_in_a_fixed_order) {
   static const vyre_wave_dependency bad[] = {{0, 1}, {1, 0}};
   vyre_frontier_wave waves[] = {{MAX64, 1, 1}, {1, 1, 1}};
   vyre_frontier_desc desc = {waves, 2, bad, 2, 5, 4, 0};
@@ -349,8 +349,8 @@ typedef struct instance {
   vyre_frontier_desc desc;
 } instance;
 
-static void random_instance(uint64_t *state, instance *it, size_t most) {
-  size_t count = 1 + random_below(state, most), deps = 0;
+static void random_instance(uint64_t *state, instance *it, size_t max) {
+  size_t count = 1 + random_below(state, max), deps = 0;
   uint64_t largest = 1 + random_below(state, 100);
   for (size_t i = 0; i < count; i++) {
     it->waves[i] = (vyre_frontier_wave){random_below(state, largest),
@@ -676,10 +676,10 @@ TEST_MAIN(TEST_ENTRY(peaks_are_those_of_the_largest_group),
           TEST_ENTRY(a_wave_counts_its_scratch_four_times),
           TEST_ENTRY(generated_shapes_keep_peaks_and_budget),
           TEST_ENTRY(over_budget_names_region_and_numbers),
-          TEST_ENTRY(no_smallest_budget_is_claimed_where_there_is_none),
+          TEST_ENTRY(no_smallest_budget_is_reported_if_none_exists),
           TEST_ENTRY(an_unknown_smallest_budget_is_not_called_impossible),
           TEST_ENTRY(sums_that_do_not_fit_are_named),
-          TEST_ENTRY(faults_are_told_in_a_fixed_order),
+          TEST_ENTRY(faults_are_reported_in_a_fixed_order),
           TEST_ENTRY(minimum_groups_holds_beyond_64_bits),
           TEST_ENTRY(results_take_no_more_of_the_arena_than_they_need),
           TEST_ENTRY(an_empty_graph_is_a_plan_of_nothing),

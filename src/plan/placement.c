@@ -408,12 +408,11 @@ static vyre_code build(planner *p, const vyre_placement_options *options,
   }
   VYRE_TRY(check_intervals(p));
   uint64_t *offsets =
-      vyre__arena_array(arena, p->interval_count, sizeof *offsets);
+      vyre__arena_filled(arena, p->interval_count, sizeof *offsets, 0);
   if (!offsets) {
     return vyre__no_memory(p->st, "placement plan", "placement offsets",
                            p->interval_count);
   }
-  memset(offsets, 0, p->interval_count * sizeof *offsets);
   out->offsets = offsets;
   out->interval_count = p->interval_count;
   out->is_optimal = true;
@@ -433,16 +432,12 @@ vyre_code vyre_placement_plan_build(const vyre_interval *intervals,
                                     vyre_arena *arena, vyre_placement_plan *out,
                                     vyre_status *st) {
   vyre__status_begin(st);
-  const char *missing = !out                               ? "out"
-                        : !intervals && interval_count > 0 ? "intervals"
-                        : !scratch                         ? "scratch"
-                        : !arena                           ? "arena"
-                                                           : NULL;
-  if (out) *out = (vyre_placement_plan){0};
-  if (missing) {
-    return vyre__null_argument(st, "vyre_placement_plan_build", missing);
-  }
-  if (options) VYRE_CHECK_RESERVED(st, "vyre_placement_plan_build", options);
+  VYRE_REQUIRE(st, out);
+  *out = (vyre_placement_plan){0};
+  VYRE_REQUIRE_ARRAY(st, intervals, interval_count);
+  VYRE_REQUIRE(st, scratch);
+  VYRE_REQUIRE(st, arena);
+  if (options) VYRE_CHECK_RESERVED(st, __func__, options);
   const vyre_placement_options defaults = {0};
   vyre_arena_reset(&scratch->arena);
   vyre__arena_mark mark = vyre__arena_here(arena);

@@ -376,8 +376,8 @@ static uint32_t window_width(const vyre__place_part *part) {
   }
   if (part->count == 0) return 1;
   uint64_t width = lives / part->count + 1;
-  uint64_t least = (uint64_t)part->sections * LIST / part->count + 1;
-  if (width < least) width = least;
+  uint64_t min = (uint64_t)part->sections * LIST / part->count + 1;
+  if (width < min) width = min;
   if (width > part->sections) width = part->sections;
   return width > MAX_WIDTH ? MAX_WIDTH : (uint32_t)width;
 }
@@ -413,9 +413,9 @@ static bool take_windows(vyre_arena *arena, const vyre__place_part *part,
   f->part = part;
   f->width = window_width(part);
   f->window_count = (part->sections - 1) / f->width + 1;
-  f->windows = vyre__arena_array(arena, f->window_count, sizeof *f->windows);
+  f->windows =
+      vyre__arena_filled(arena, f->window_count, sizeof *f->windows, 0);
   if (!f->windows) return false;
-  memset(f->windows, 0, f->window_count * sizeof *f->windows);
   for (uint32_t i = 0; i < part->count; i++) {
     uint32_t from = (part->items[i].first - part->section_base) / f->width;
     uint32_t to = (part->items[i].last - part->section_base) / f->width;

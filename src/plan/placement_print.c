@@ -1,24 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "vyre/placement.h"
 
+#include "base/enum_name.h"
 #include "base/print.h"
 
 /* Number of intervals listed at the start and at the end; those between are
  * counted in one line. */
 enum { LISTED_HEAD = 32, LISTED_TAIL = 8 };
 
-const char *vyre_placement_method_name(vyre_placement_method method) {
-  switch (method) {
-#define VYRE_X2(name, text) \
-  case name:                \
-    return text;
-    VYRE_PLACEMENT_METHOD_MAP(VYRE_X2)
-#undef VYRE_X2
-    case VYRE_PLACEMENT_METHOD_COUNT:
-      break;
-  }
-  return "?";
-}
+VYRE__ENUM_NAME(vyre_placement_method_name, vyre_placement_method,
+                VYRE_PLACEMENT_METHOD_MAP)
 
 /* Returns the number of intervals to skip at @p index; 0 to show it. */
 static size_t skip(size_t count, size_t index) {

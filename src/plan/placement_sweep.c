@@ -26,7 +26,7 @@ typedef struct range {
 } range;
 
 typedef struct sweep {
-  range *stretches;
+  range *ranges;
   uint32_t unused;  /* unused entries, linked by bin_next */
   uint32_t highest; /* the range at the top */
   uint64_t top;
@@ -46,27 +46,27 @@ static unsigned bin_of(uint64_t size) {
 }
 
 static void put_in_bin(sweep *s, uint32_t index) {
-  range *hole = &s->stretches[index];
+  range *hole = &s->ranges[index];
   unsigned bin = bin_of(hole->size);
   hole->free = true;
   hole->bin_previous = NONE;
   hole->bin_next = s->bins[bin];
   if (hole->bin_next != NONE) {
-    s->stretches[hole->bin_next].bin_previous = index;
+    s->ranges[hole->bin_next].bin_previous = index;
   }
   s->bins[bin] = index;
   s->filled[bin / 64] |= UINT64_C(1) << bin % 64;
 }
 
 static void take_from_bin(sweep *s, uint32_t index) {
-  range *hole = &s->stretches[index];
+  range *hole = &s->ranges[index];
   unsigned bin = bin_of(hole->size);
   hole->free = false;
   if (hole->bin_next != NONE) {
-    s->stretches[hole->bin_next].bin_previous = hole->bin_previous;
+    s->ranges[hole->bin_next].bin_previous = hole->bin_previous;
   }
   if (hole->bin_previous != NONE) {
-    s->stretches[hole->bin_previous].bin_next = hole->bin_next;
+    s->ranges[hole->bin_previous].bin_next = hole->bin_next;
     return;
   }
   s->bins[bin] = hole->bin_next;
@@ -86,24 +86,24 @@ static unsigned next_filled(const sweep *s, unsigned bin) {
   }
 }
 
-static uint32_t new_stretch(sweep *s) {
+static uint32_t new_range(sweep *s) {
   uint32_t index = s->unused;
-  s->unused = s->stretches[index].bin_next;
+  s->unused = s->ranges[index].bin_next;
   return index;
 }
 
-static void drop_stretch(sweep *s, uint32_t index) {
-  s->stretches[index].bin_next = s->unused;
+static void drop_range(sweep *s, uint32_t index) {
+  s->ranges[index].bin_next = s->unused;
   s->unused = index;
 }
 
 /* Splits the lower @p size off a range (in no bin) and returns it as a new
  * range below. */
 static uint32_t cut_below(sweep *s, uint32_t index, uint64_t size) {
-  uint32_t lower = new_stretch(s);
-  range *a = &s->stretches[lower], *b = &s->stretches[index];
+  uint32_t lower = new_range(s);
+  range *a = &s->ranges[lower], *b = &s->ranges[index];
   *a = (range){b->offset, size, b->below, index, NONE, NONE, false};
-  if (b->below != NONE) s->stretches[b->below].above = lower;
+  if (b->below != NONE) s->ranges[b->below].above = lower;
   b->below = lower;
   b->offset += size;
   b->size -= size;
@@ -128,8 +128,8 @@ static uint32_t find_hole(const sweep *s, const vyre__place_item *item,
   for (; bin < BINS; bin = next_filled(s, bin + 1)) {
     uint32_t index = s->bins[bin];
     for (int looked = 0; index != NONE && looked < LOOKED_AT; looked++) {
-      if (fits_hole(&s->stretches[index], item, at)) return index;
-      index = s->stretches[index].bin_next;
+      if (fits_hole(&s->ranges[index], item, at)) return index;
+      index = s->ranges[index].bin_next;
     }
   }
   return NONE;
@@ -139,21 +139,20 @@ static uint32_t find_hole(const sweep *s, const vyre__place_item *item,
 static uint32_t grow_top(sweep *s, const vyre__place_item *item,
                          uint64_t capacity, uint64_t *at) {
   uint32_t index = s->highest;
-  bool joins = index != NONE && s->stretches[index].free;
-  *at = joins ? s->stretches[index].offset : s->top;
+  bool joins = index != NONE && s->ranges[index].free;
+  *at = joins ? s->ranges[index].offset : s->top;
   if (!vyre__place_raise(at, item->alignment, item->size, capacity))
     return NONE;
   if (joins) {
     take_from_bin(s, index);
   } else {
-    index = new_stretch(s);
-    s->stretches[index] =
-        (range){s->top, 0, s->highest, NONE, NONE, NONE, false};
-    if (s->highest != NONE) s->stretches[s->highest].above = index;
+    index = new_range(s);
+    s->ranges[index] = (range){s->top, 0, s->highest, NONE, NONE, NONE, false};
+    if (s->highest != NONE) s->ranges[s->highest].above = index;
     s->highest = index;
   }
   s->top = *at + item->size;
-  s->stretches[index].size = s->top - s->stretches[index].offset;
+  s->ranges[index].size = s->top - s->ranges[index].offset;
   return index;
 }
 
@@ -167,9 +166,9 @@ static bool allocate(sweep *s, const vyre__place_item *item, uint64_t capacity,
     index = grow_top(s, item, capacity, at);
     if (index == NONE) return false;
   }
-  uint64_t before = *at - s->stretches[index].offset;
+  uint64_t before = *at - s->ranges[index].offset;
   if (before > 0) put_in_bin(s, cut_below(s, index, before));
-  if (s->stretches[index].size > item->size) {
+  if (s->ranges[index].size > item->size) {
     uint32_t lower = cut_below(s, index, item->size);
     put_in_bin(s, index);
     index = lower;
@@ -180,23 +179,23 @@ static bool allocate(sweep *s, const vyre__place_item *item, uint64_t capacity,
 
 /* Merges a range (in no bin) with the one above it. */
 static void join_above(sweep *s, uint32_t index) {
-  range *a = &s->stretches[index];
+  range *a = &s->ranges[index];
   uint32_t upper = a->above;
-  a->size += s->stretches[upper].size;
-  a->above = s->stretches[upper].above;
-  if (a->above != NONE) s->stretches[a->above].below = index;
+  a->size += s->ranges[upper].size;
+  a->above = s->ranges[upper].above;
+  if (a->above != NONE) s->ranges[a->above].below = index;
   if (s->highest == upper) s->highest = index;
-  drop_stretch(s, upper);
+  drop_range(s, upper);
 }
 
 static void give_back(sweep *s, uint32_t index) {
-  uint32_t above = s->stretches[index].above;
-  if (above != NONE && s->stretches[above].free) {
+  uint32_t above = s->ranges[index].above;
+  if (above != NONE && s->ranges[above].free) {
     take_from_bin(s, above);
     join_above(s, index);
   }
-  uint32_t below = s->stretches[index].below;
-  if (below != NONE && s->stretches[below].free) {
+  uint32_t below = s->ranges[index].below;
+  if (below != NONE && s->ranges[below].free) {
     take_from_bin(s, below);
     join_above(s, below);
     index = below;
@@ -231,15 +230,15 @@ static bool take_sweep(vyre_arena *arena, const vyre__place_part *all,
   s->taken = vyre__arena_array(arena, count, sizeof *s->taken);
   if (!s->ending || !s->ending_next || !s->taken) return false;
   size_t max = 2 * max_alive(all, s->ending) + 2;
-  s->stretches = vyre__arena_array(arena, max, sizeof *s->stretches);
-  if (!s->stretches) return false;
+  s->ranges = vyre__arena_array(arena, max, sizeof *s->ranges);
+  if (!s->ranges) return false;
   memset(s->ending, 0xFF, all->sections * sizeof *s->ending);
   memset(s->bins, 0xFF, sizeof s->bins);
   memset(s->filled, 0, sizeof s->filled);
   s->highest = NONE;
   s->unused = NONE;
   s->top = 0;
-  for (size_t i = max; i-- > 0;) drop_stretch(s, (uint32_t)i);
+  for (size_t i = max; i-- > 0;) drop_range(s, (uint32_t)i);
   return true;
 }
 

@@ -27,7 +27,7 @@ static bool together(const vyre_interval *a, const vyre_interval *b) {
 
 /* Returns the maximum of live bytes; it occurs at the start of some interval.
  */
-static uint64_t most_alive(const vyre_interval *v, size_t count) {
+static uint64_t max_alive(const vyre_interval *v, size_t count) {
   uint64_t max = 0;
   for (size_t i = 0; i < count; i++) {
     uint64_t live = 0;
@@ -65,7 +65,7 @@ static void check_figures(const vyre_interval *v, size_t count,
 static void check_plan(const vyre_interval *v, size_t count,
                        const vyre_placement_plan *plan) {
   check_figures(v, count, plan);
-  CHECK_U64(plan->lower_bound_bytes, most_alive(v, count));
+  CHECK_U64(plan->lower_bound_bytes, max_alive(v, count));
   for (size_t i = 0; i < count; i++) {
     for (size_t j = 0; j < i; j++) {
       if (v[i].size == 0 || v[j].size == 0 || !together(&v[i], &v[j])) continue;
@@ -350,7 +350,7 @@ static size_t make_numbered(vyre_interval *v, uint64_t number) {
 
 /* --- against exhaustive search ---------------------------------------------*/
 
-enum { SMALL_MOST = 7 };
+enum { SMALL_MAX = 7 };
 
 /* Returns the lowest offset of v[k] at 0 or on top of a placed interval. */
 static uint64_t lowest_place(const vyre_interval *v, const uint64_t *offsets,
@@ -429,8 +429,8 @@ static size_t make_small(vyre_interval *v, size_t max, uint64_t largest,
 }
 
 static uint64_t optimum(const vyre_interval *v, size_t count) {
-  size_t order[SMALL_MOST];
-  uint64_t offsets[SMALL_MOST] = {0};
+  size_t order[SMALL_MAX];
+  uint64_t offsets[SMALL_MAX] = {0};
   for (size_t i = 0; i < count; i++) order[i] = i;
   return best_of_orders(v, count, order, offsets, 0, 0);
 }
@@ -438,8 +438,8 @@ static uint64_t optimum(const vyre_interval *v, size_t count) {
 TEST(trying_orders_is_as_good_as_trying_all_offsets) {
   uint64_t random = 77;
   for (int n = 0; n < (SANITIZED ? 80 : 2000); n++) {
-    vyre_interval v[SMALL_MOST];
-    uint64_t offsets[SMALL_MOST];
+    vyre_interval v[SMALL_MAX];
+    uint64_t offsets[SMALL_MAX];
     size_t count = make_small(v, 4, 6, &random);
     uint64_t best = optimum(v, count);
     CHECK(some_offsets_fit(v, count, offsets, 0, best));
@@ -453,8 +453,8 @@ TEST(small_instances_get_the_optimum_of_exhaustive_search) {
   uint64_t random = 4242;
   int gaps = 0;
   for (int n = 0; n < (SANITIZED ? 400 : 1500); n++) {
-    vyre_interval v[SMALL_MOST];
-    size_t count = make_small(v, SMALL_MOST, 12, &random);
+    vyre_interval v[SMALL_MAX];
+    size_t count = make_small(v, SMALL_MAX, 12, &random);
     vyre_placement_plan plan = plan_checked(v, count);
     CHECK_U64(plan.placed_bytes, optimum(v, count));
     CHECK(plan.is_optimal);
@@ -466,8 +466,8 @@ TEST(small_instances_get_the_optimum_of_exhaustive_search) {
 TEST(the_search_alone_finds_the_optimum) {
   uint64_t random = 99;
   for (int n = 0; n < (SANITIZED ? 60 : 2000); n++) {
-    vyre_interval v[SMALL_MOST];
-    size_t count = make_small(v, SMALL_MOST, 12, &random);
+    vyre_interval v[SMALL_MAX];
+    size_t count = make_small(v, SMALL_MAX, 12, &random);
     /* With one step, only the first order is tried. */
     vyre_placement_options few = {.heuristic_steps = 1};
     vyre_placement_plan plan = plan_with(v, count, &few);
@@ -740,11 +740,11 @@ static vyre_code plan_once(vyre_allocator allocator, vyre_status *st) {
   return code;
 }
 
-TEST(every_failed_allocation_is_told_and_leaks_nothing) {
+TEST(every_failed_allocation_is_reported_and_leaks_nothing) {
   CHECK(sweep_allocations(plan_once) > 3);
 }
 
-TEST(finishing_nothing_is_fine) {
+TEST(deinit_accepts_an_empty_object) {
   vyre_placement_scratch zeroed = {0};
   vyre_placement_scratch_deinit(NULL);
   vyre_placement_scratch_deinit(&zeroed);
@@ -821,7 +821,7 @@ TEST(a_writer_that_refuses_ends_the_print) {
   CHECK(!vyre_placement_plan_print(&plan, v, (vyre_writer){0}));
 }
 
-TEST(memory_is_given_back) {
+TEST(memory_is_freed) {
   vyre_placement_scratch_deinit(&scratch);
   vyre_arena_deinit(&results);
   CHECK_U64(vyre_arena_footprint(&scratch.arena), 0);
@@ -849,10 +849,10 @@ TEST_MAIN(TEST_ENTRY(vectors_by_hand_have_their_optimum),
           TEST_ENTRY(scratch_leaves_no_trace_in_a_plan),
           TEST_ENTRY(group_numbers_matter_only_by_their_order),
           TEST_ENTRY(a_second_plan_of_the_same_input_allocates_nothing),
-          TEST_ENTRY(every_failed_allocation_is_told_and_leaks_nothing),
-          TEST_ENTRY(finishing_nothing_is_fine),
+          TEST_ENTRY(every_failed_allocation_is_reported_and_leaks_nothing),
+          TEST_ENTRY(deinit_accepts_an_empty_object),
           TEST_ENTRY(a_small_plan_prints_exactly_this),
           TEST_ENTRY(a_long_list_is_cut_and_the_rest_counted),
           TEST_ENTRY(an_empty_plan_prints_its_figures_only),
           TEST_ENTRY(a_writer_that_refuses_ends_the_print),
-          TEST_ENTRY(memory_is_given_back))
+          TEST_ENTRY(memory_is_freed))

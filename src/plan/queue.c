@@ -3,6 +3,7 @@
 
 #include "base/bps.h"
 #include "base/checked_math.h"
+#include "base/enum_name.h"
 #include "base/print.h"
 #include "base/status.h"
 
@@ -57,12 +58,10 @@ static vyre_code check_profile(const vyre_queue_profile *profile,
 vyre_code vyre_queue_plan_build(const vyre_queue_profile *profile,
                                 vyre_queue_plan *out, vyre_status *st) {
   vyre__status_begin(st);
-  if (!out) return vyre__null_argument(st, "vyre_queue_plan_build", "out");
+  VYRE_REQUIRE(st, out);
   *out = (vyre_queue_plan){0};
-  if (!profile) {
-    return vyre__null_argument(st, "vyre_queue_plan_build", "profile");
-  }
-  VYRE_CHECK_RESERVED(st, "vyre_queue_plan_build", profile);
+  VYRE_REQUIRE(st, profile);
+  VYRE_CHECK_RESERVED(st, __func__, profile);
   VYRE_TRY(check_profile(profile, st));
   uint64_t queue_bytes, resident_bytes;
   if (!vyre__mul_u64(profile->queue_capacity, profile->entry_bytes,
@@ -99,14 +98,10 @@ vyre_code vyre_queue_drain_plan_build(const vyre_queue_profile *profile,
                                       vyre_queue_drain_plan *out,
                                       vyre_status *st) {
   vyre__status_begin(st);
-  if (!out) {
-    return vyre__null_argument(st, "vyre_queue_drain_plan_build", "out");
-  }
+  VYRE_REQUIRE(st, out);
   *out = (vyre_queue_drain_plan){0};
-  if (!profile) {
-    return vyre__null_argument(st, "vyre_queue_drain_plan_build", "profile");
-  }
-  VYRE_CHECK_RESERVED(st, "vyre_queue_drain_plan_build", profile);
+  VYRE_REQUIRE(st, profile);
+  VYRE_CHECK_RESERVED(st, __func__, profile);
   uint64_t chunks;
   if (!vyre__ceil_div_u64(profile->queue_capacity, max_items_per_drain,
                           &chunks)) {
@@ -135,10 +130,10 @@ static uint64_t expanded_capacity(const vyre_queue_expansion_profile *profile,
   /* Without an entry size nothing can be limited; the planner reports the
    * error. */
   if (profile->entry_bytes == 0) return desired;
-  uint64_t room = profile->budget_bytes > profile->control_bytes
-                      ? profile->budget_bytes - profile->control_bytes
-                      : 0;
-  uint64_t fit = room / profile->entry_bytes;
+  uint64_t space = profile->budget_bytes > profile->control_bytes
+                       ? profile->budget_bytes - profile->control_bytes
+                       : 0;
+  uint64_t fit = space / profile->entry_bytes;
   uint64_t capacity = desired < fit ? desired : fit;
   return capacity > profile->initial_items ? capacity : profile->initial_items;
 }
@@ -147,14 +142,10 @@ vyre_code vyre_queue_expansion_plan_build(
     const vyre_queue_expansion_profile *profile, vyre_queue_expansion_plan *out,
     vyre_status *st) {
   vyre__status_begin(st);
-  if (!out)
-    return vyre__null_argument(st, "vyre_queue_expansion_plan_build", "out");
+  VYRE_REQUIRE(st, out);
   *out = (vyre_queue_expansion_plan){0};
-  if (!profile) {
-    return vyre__null_argument(st, "vyre_queue_expansion_plan_build",
-                               "profile");
-  }
-  VYRE_CHECK_RESERVED(st, "vyre_queue_expansion_plan_build", profile);
+  VYRE_REQUIRE(st, profile);
+  VYRE_CHECK_RESERVED(st, __func__, profile);
   uint64_t desired;
   if (!vyre__add_u64(profile->initial_items, profile->expansion_items,
                      &desired)) {
@@ -217,9 +208,4 @@ bool vyre_queue_expansion_plan_print(const vyre_queue_expansion_plan *plan,
   return out.ok;
 }
 
-const char *vyre_drain_strategy_name(vyre_drain_strategy strategy) {
-#define VYRE_X2(name, text) [name] = (text),
-  static const char *const names[] = {VYRE_DRAIN_MAP(VYRE_X2)};
-#undef VYRE_X2
-  return (unsigned)strategy < VYRE_DRAIN_COUNT ? names[strategy] : "?";
-}
+VYRE__ENUM_NAME(vyre_drain_strategy_name, vyre_drain_strategy, VYRE_DRAIN_MAP)

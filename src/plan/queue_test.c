@@ -73,7 +73,7 @@ TEST(refuses_in_a_fixed_order) {
   }
 }
 
-TEST(a_host_sync_that_is_none_is_refused) {
+TEST(an_unknown_host_sync_value_is_refused) {
   vyre_queue_profile odd = {1, 8, 16, 64, 1024, (vyre_host_sync)77};
   vyre_queue_plan plan;
   vyre_status st = {0};
@@ -299,7 +299,7 @@ TEST(printers_show_every_field) {
 
 TEST_MAIN(
     TEST_ENTRY(plans_bytes_and_occupancy), TEST_ENTRY(refuses_in_a_fixed_order),
-    TEST_ENTRY(a_host_sync_that_is_none_is_refused),
+    TEST_ENTRY(an_unknown_host_sync_value_is_refused),
     TEST_ENTRY(refusals_carry_both_numbers),
     TEST_ENTRY(drain_windows_cover_the_capacity),
     TEST_ENTRY(large_queue_drains_in_eight_windows),

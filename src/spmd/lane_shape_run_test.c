@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Tests that lane shapes hold. Kernels run one invocation after the other and
  * record all values. Every shape is then checked, lane by lane, against the
- * values of lanes that were active together.
- *
- *   VYRE_SHAPE_SEED=42   only that random program
- *   VYRE_SHAPE_FIRST=7   first seed; VYRE_SHAPE_SEEDS=9 number of seeds */
+ * values of lanes that were active together. Variables:
+ * testing/random_programs.h. */
 #include <inttypes.h>
-
-#include "vyre/module.h"
-#include "vyre/random_program.h"
 
 #include "lir/print.h"
 #include "spmd/lane_shape.h"
 #include "spmd/lane_shape_testing.h"
 #include "support/sanitized.h"
-#include "support/seeds.h"
 #include "testing/kernels_testing.h"
-#include "testing/reference_run_testing.h"
+#include "testing/random_programs.h"
 
 enum {
   SEEDS = SANITIZED ? 60 : 400,
@@ -487,12 +481,13 @@ static void find_shapes(record *r, vyre_arena *arena) {
 }
 
 /* Runs a kernel and checks all shapes. Returns the number of violations. */
-static unsigned check_job(job *j, vyre_device *device) {
+static unsigned check_shapes(job *j, void *self) {
   static event *events;
   static instance *instances;
   static iterations *nodes;
   static uint32_t *table;
   enum { TABLE = 1 << 22 };
+  (void)self;
   if (!events) {
     events = malloc(MAX_EVENTS * sizeof *events);
     instances = malloc(MAX_EVENTS * sizeof *instances);
@@ -510,48 +505,40 @@ static unsigned check_job(job *j, vyre_device *device) {
               .table_size = TABLE,
               .name = j->name};
   nodes[0] = (iterations){0};
-  run_ref(j, device);
   CHECK_OK(vyre__lower(j->program, NULL, VYRE__PASS_LEGALIZE_CONTROL, &arena,
                        &r.kernel, NULL, &st),
            st);
   CHECK(vyre__lir_group_size(r.kernel) <= MAX_INVOCATIONS);
   find_shapes(&r, &arena);
-  vyre__lir_binding buffers[MOST_BUFFERS] = {{0}};
-  bind_all(j, buffers);
+  vyre__lir_binding buffers[MAX_BUFFERS] = {{0}};
+  bind_all(j, NULL, buffers);
   vyre__lir_launch launch = {.buffers = buffers,
                              .grid = {j->grid[0], j->grid[1], j->grid[2]},
                              .fuel = UINT32_MAX,
                              .poison = 0xA5,
-                             .most = UINT64_C(1000000000),
+                             .max_instructions = UINT64_C(1000000000),
                              .observe = observe,
                              .observer = &r};
   CHECK_OK(vyre__lir_interpret(r.kernel, &launch, (vyre_allocator){0}, &st),
            st);
   end_group(&r);
-  for (size_t i = 0; i < MOST_BUFFERS; i++) free(buffers[i].data);
+  unbind_all(buffers);
   free(r.ends);
   free(r.regions);
   free(r.shapes);
-  job_finish(j);
   vyre_arena_deinit(&arena);
   return r.failed;
 }
 
-typedef struct check_with {
-  vyre_device *device;
-  uint32_t groups;
-} check_with;
-
-/* Checks a kernel with small numbers as data. */
-static unsigned check_kernel(vyre_program *program, const char *name,
-                             void *self) {
-  const check_with *with = self;
+/* Checks a kernel with small numbers as data, in a grid of *self workgroups. */
+static unsigned check_kernel_shapes(vyre_program *program, const char *name,
+                                    void *self) {
+  const uint32_t *groups = self;
   uint64_t seed = 12345;
-  vyre_input inputs[MOST_BUFFERS];
   vyre_arena arena;
   vyre_binding_plan plan;
   vyre_status st = {0};
-  job j = {.name = name, .program = program, .inputs = inputs};
+  job j = {.name = name, .program = program};
   vyre_arena_init(&arena, (vyre_allocator){0});
   CHECK_OK(vyre_binding_plan_build(program, &arena, &plan, &st), st);
   for (size_t i = 0; i < plan.binding_count; i++) {
@@ -564,94 +551,74 @@ static unsigned check_kernel(vyre_program *program, const char *name,
       uint8_t *data = vyre_arena_alloc(&arena, size + 1, 0);
       fill(data, size, program->buffers[b->buffer_index].element, &seed);
       for (size_t n = 0; element == 1 && n < size; n++) data[n] %= 2;
-      inputs[b->input_index] = (vyre_input){data, size};
+      j.inputs[b->input_index] = (vyre_input){data, size};
     }
     if (b->output_index != VYRE_NO_INDEX)
       j.outputs[b->output_index].size = size;
   }
   j.input_count = plan.input_count;
   j.output_count = plan.output_count;
-  j.grid[0] = with->groups;
+  j.grid[0] = *groups;
   j.grid[1] = program->workgroup[1] > 1 ? 2 : 1;
   j.grid[2] = 1;
-  unsigned failed = check_job(&j, with->device);
+  run_ref(&j);
+  unsigned failed = check_shapes(&j, NULL);
+  job_deinit(&j);
   vyre_arena_deinit(&arena);
   return failed;
 }
 
 TEST(shapes_hold_in_examples) {
-  check_with with = {open_ref(), 3};
-  unsigned failed = each_example(check_kernel, &with);
-  vyre_device_release(with.device);
-  CHECK_U64(failed, 0);
+  uint32_t groups = 3;
+  CHECK_U64(each_example(check_kernel_shapes, &groups), 0);
 }
 
 TEST(shapes_hold_in_benchmarks) {
-  check_with with = {open_ref(), 3};
   unsigned failed = 0;
+  uint32_t groups = 3;
   for (size_t i = 0; i < KERNEL_TEXTS; i++) {
     failed += each_kernel(kernel_texts[i].text, strlen(kernel_texts[i].text),
-                          kernel_texts[i].name, check_kernel, &with);
+                          kernel_texts[i].name, check_kernel_shapes, &groups);
   }
-  vyre_device_release(with.device);
   CHECK_U64(failed, 0);
 }
 
-static unsigned check_small(const char *size, const char *body,
-                            vyre_device *device) {
+static unsigned check_small(const char *size, const char *body) {
   char text[SHAPE_TEXT];
+  uint32_t groups = 2;
   shape_kernel(text, size, body);
-  check_with with = {device, 2};
-  return each_kernel(text, strlen(text), body, check_kernel, &with);
+  return each_kernel(text, strlen(text), body, check_kernel_shapes, &groups);
 }
 
 TEST(shapes_hold_in_small_kernels) {
-  vyre_device *device = open_ref();
   unsigned failed = 0;
   for (size_t i = 0; i < VALUE_CASES; i++) {
     char body[512];
     snprintf(body, sizeof body, "if (n > 100000) { z[0] = 1; } y[i] = %s;",
              value_cases[i].value);
-    failed += check_small(value_cases[i].size, body, device);
+    failed += check_small(value_cases[i].size, body);
   }
   for (size_t i = 0; i < FLOW_CASES; i++) {
-    failed += check_small(flow_cases[i].size, flow_cases[i].body, device);
+    failed += check_small(flow_cases[i].size, flow_cases[i].body);
   }
-  vyre_device_release(device);
   CHECK_U64(failed, 0);
 }
 
 /* --- random programs ------------------------------------------------------ */
 
-static unsigned check_seed(uint64_t seed, vyre_device *device) {
+static vyre_random_program_options options_of(uint64_t seed, void *self) {
   static const uint32_t sizes[] = {24, 8, 60, 24, 120};
-  vyre_random_program_options options = {
-      .seed = seed,
-      .statements = sizes[seed % 5],
-      .max_invocations = seed % 3 ? 200 : 512,
-      .has_math = seed % 16 == 3};
-  vyre_random_program *g = NULL;
-  vyre_status st = {0};
-  CHECK_OK(vyre_random_program_create(&options, (vyre_allocator){0}, &g, &st),
-           st);
-  char name[64];
-  snprintf(name, sizeof name, "VYRE_SHAPE_SEED=%" PRIu64, seed);
-  job j = {.name = name};
-  job_of_generated(&j, g);
-  unsigned failed = check_job(&j, device);
-  vyre_random_program_release(g);
-  return failed;
+  (void)self;
+  return (vyre_random_program_options){.seed = seed,
+                                       .statements = sizes[seed % 5],
+                                       .max_invocations = seed % 3 ? 200 : 512,
+                                       .has_math = seed % 16 == 3};
 }
 
 TEST(shapes_hold_in_random_programs) {
-  vyre_device *device = open_ref();
-  const seed_range seeds = seeds_of("VYRE_SHAPE", 0, SEEDS);
-  unsigned failed = 0;
-  for (uint64_t i = 0; i < seeds.count && failed < 20; i++) {
-    failed += check_seed(seeds.first + i, device);
-  }
-  vyre_device_release(device);
-  CHECK_U64(failed, 0);
+  const program_test test = {
+      .check = check_shapes, .options = options_of, .count = SEEDS};
+  CHECK_U64(check_random_programs(&test), 0);
 }
 
 /* Must be last: checks that every kind of shape occurred. */

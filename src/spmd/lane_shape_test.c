@@ -10,6 +10,7 @@
 #include "lir/lir_testing.h"
 #include "spmd/lane_shape_testing.h"
 #include "support/check.h"
+#include "support/parse.h"
 
 /* A kernel in text form, with its shapes. */
 typedef struct found {
@@ -24,9 +25,7 @@ static void find(const char *text, uint32_t width, found *f) {
   vyre_status st = {0};
   *f = (found){0};
   vyre_arena_init(&f->arena, (vyre_allocator){0});
-  CHECK_OK(vyre_module_parse(text, strlen(text), "k.vyre", (vyre_allocator){0},
-                             &f->module, NULL, &st),
-           st);
+  f->module = parse_module(text);
   CHECK_OK(vyre__lower(vyre_module_kernel(f->module, 0), NULL,
                        VYRE__PASS_LEGALIZE_CONTROL, &f->arena, &f->kernel, NULL,
                        &st),

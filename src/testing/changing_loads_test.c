@@ -65,7 +65,7 @@ static void interpret(const vyre__lir_kernel *low, changing_kind kind,
                                    .grid = {1, 1, 1},
                                    .fuel = 2000,
                                    .poison = 0xA5,
-                                   .most = 2000000,
+                                   .max_instructions = 2000000,
                                    .loaded = on_load,
                                    .changer = c};
   c->loads = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Example backend of docs/how-to/write-a-backend.md: the null backend, extended to
- * lower kernels and interpret the LIR. Only tests use it: they check that the
+ * interpret lowered kernels. Only tests use it: they check that the
  * guide works, and that lowered kernels give the results of ref. */
 #include <string.h>
 
@@ -15,20 +15,20 @@
 #include "testing/lir_interp.h"
 
 /* Objects of a backend begin with the objects of the runtime. */
-typedef struct worked_device {
+typedef struct example_device {
   vyre_device base; /* place for a context or a queue of the device's API */
-} worked_device;
+} example_device;
 
-typedef struct worked_pipeline {
+typedef struct example_pipeline {
   vyre_pipeline base;
   const vyre__lir_kernel *kernel; /* in the arena of the pipeline */
-} worked_pipeline;
+} example_pipeline;
 
-typedef struct worked_buffer {
+typedef struct example_buffer {
   /* host stays NULL: only the backend can access the memory */
   vyre__buffer base;
   unsigned char *memory; /* place for a handle of the device's API */
-} worked_buffer;
+} example_buffer;
 
 /* --- devices -------------------------------------------------------------- */
 
@@ -56,24 +56,18 @@ static vyre_code device_init(vyre_device *device, vyre_status *st) {
   return VYRE_OK;
 }
 
-static void device_deinit(vyre_device *device) {
-  (void)device;
-}
-
 /* --- pipelines ------------------------------------------------------------ */
 
-static vyre_code pipeline_init(vyre_pipeline *pipeline, vyre_status *st) {
-  worked_pipeline *own = (worked_pipeline *)pipeline;
-  vyre__target target = {0}; /* all types, all operations native */
-  vyre_program *inlined;
-  memcpy(target.workgroup, pipeline->workgroup, sizeof target.workgroup);
-  target.counts_iterations = pipeline->counts_iterations;
-  return vyre__lower(pipeline->program, &target, VYRE__PASS_LEGALIZE_CONTROL,
-                     &pipeline->arena, &own->kernel, &inlined, st);
+static void target(const vyre_pipeline *pipeline, vyre__target *out) {
+  (void)pipeline;
+  *out = (vyre__target){0}; /* all types, all operations native */
 }
 
-static void pipeline_deinit(vyre_pipeline *pipeline) {
-  (void)pipeline;
+static vyre_code load(vyre_pipeline *pipeline, const vyre__code_source *source,
+                      vyre_status *st) {
+  (void)st;
+  ((example_pipeline *)pipeline)->kernel = source->kernel;
+  return VYRE_OK;
 }
 
 /* --- device buffers ----------------------------------------------------- */
@@ -81,7 +75,7 @@ static void pipeline_deinit(vyre_pipeline *pipeline) {
 /* Memory is never imported, because the caps exclude it. */
 static vyre_code buffer_init(vyre_device *device, vyre__buffer *buffer,
                              vyre_status *st) {
-  worked_buffer *own = (worked_buffer *)buffer;
+  example_buffer *own = (example_buffer *)buffer;
   size_t size = (size_t)buffer->size;
   if (size == 0) return VYRE_OK;
   own->memory = vyre__resize(device->allocator, NULL, 0, size);
@@ -90,14 +84,15 @@ static vyre_code buffer_init(vyre_device *device, vyre__buffer *buffer,
         st, VYRE_DEVICE_OUT_OF_MEMORY, VYRE_KIND_STORAGE_RESERVE_FAILED,
         "device buffers", VYRE_NUMBERS({"requested_bytes", size}),
         "free device buffers, or split the data",
-        "device 'worked' has no memory for a device buffer of %zu bytes", size);
+        "device 'example' has no memory for a device buffer of %zu bytes",
+        size);
   }
   memset(own->memory, 0, size);
   return VYRE_OK;
 }
 
 static void buffer_deinit(vyre_device *device, vyre__buffer *buffer) {
-  worked_buffer *own = (worked_buffer *)buffer;
+  example_buffer *own = (example_buffer *)buffer;
   vyre__resize(device->allocator, own->memory, (size_t)buffer->size, 0);
 }
 
@@ -107,7 +102,7 @@ static vyre_code buffer_write(vyre_device *device, vyre__buffer *buffer,
                               vyre_status *st) {
   (void)device;
   (void)st;
-  memcpy(((worked_buffer *)buffer)->memory + offset, data, size);
+  memcpy(((example_buffer *)buffer)->memory + offset, data, size);
   return VYRE_OK;
 }
 
@@ -116,7 +111,7 @@ static vyre_code buffer_read(vyre_device *device, vyre__buffer *buffer,
                              vyre_status *st) {
   (void)device;
   (void)st;
-  memcpy(data, ((worked_buffer *)buffer)->memory + offset, size);
+  memcpy(data, ((example_buffer *)buffer)->memory + offset, size);
   return VYRE_OK;
 }
 
@@ -147,13 +142,13 @@ static vyre_code stage(const vyre_pipeline *pipeline,
     const unsigned char *from = view->data;
     if (view->buffer) {
       unsigned char *own =
-          ((worked_buffer *)view->buffer)->memory + view->offset;
+          ((example_buffer *)view->buffer)->memory + view->offset;
       memory[i] = own;
       if (program->buffers[i].kind != VYRE_MEMORY_UNIFORM) continue;
       from = own;
     }
     memory[i] = vyre_arena_alloc(launch->scratch, size, 64);
-    if (!memory[i]) return vyre__no_memory(st, "worked", "bytes", size);
+    if (!memory[i]) return vyre__no_memory(st, "example", "bytes", size);
     memcpy(memory[i], from, size);
   }
   return VYRE_OK;
@@ -170,17 +165,21 @@ static void collect(const vyre_pipeline *pipeline, const vyre__launch *launch,
     }
     memcpy(view->data, memory[i], bytes_of(&program->buffers[i], view));
   }
+  for (uint32_t i = 0; i < launch->readback_count; i++) {
+    const vyre__readback *readback = &launch->readbacks[i];
+    memcpy(readback->to, memory[readback->buffer], (size_t)readback->size);
+  }
 }
 
 /* The buffers of the LIR are those of the program, then the spill buffer. */
 static vyre_code interpret(const vyre_pipeline *pipeline,
                            const vyre__launch *launch,
                            unsigned char *const *memory, vyre_status *st) {
-  const vyre__lir_kernel *kernel = ((const worked_pipeline *)pipeline)->kernel;
+  const vyre__lir_kernel *kernel = ((const example_pipeline *)pipeline)->kernel;
   vyre__lir_binding *bound =
       vyre__arena_array(launch->scratch, kernel->buffer_count, sizeof *bound);
   if (!bound) {
-    return vyre__no_memory(st, "worked", "buffers", kernel->buffer_count);
+    return vyre__no_memory(st, "example", "buffers", kernel->buffer_count);
   }
   for (uint32_t i = 0; i < kernel->buffer_count; i++) {
     bool is_bound = kernel->buffers[i].source != VYRE_NO_INDEX;
@@ -202,33 +201,37 @@ static vyre_code run(vyre_pipeline *pipeline, vyre__launch *launch,
   size_t count = pipeline->program->buffer_count;
   unsigned char **memory = (unsigned char **)vyre__arena_array(
       launch->scratch, count, sizeof *memory);
-  if (!memory) return vyre__no_memory(st, "worked", "buffers", count);
+  if (!memory) return vyre__no_memory(st, "example", "buffers", count);
   VYRE_TRY(stage(pipeline, launch, memory, st));
   VYRE_TRY(interpret(pipeline, launch, memory, st));
   collect(pipeline, launch, memory);
   return VYRE_OK;
 }
 
+static vyre_code execute(vyre__command_list *list, size_t first, size_t end,
+                         size_t *done, vyre_status *st) {
+  return vyre__execute_each(list, first, end, run, done, st);
+}
+
 /* --- the table ------------------------------------------------------------ */
 
-extern const vyre__backend vyre__backend_worked;
+extern const vyre__backend vyre__backend_example;
 
-const vyre__backend vyre__backend_worked = {
+const vyre__backend vyre__backend_example = {
     .abi = VYRE__BACKEND_ABI,
     .struct_size = sizeof(vyre__backend),
-    .name = "worked",
+    .name = "example",
     /* the interpreter computes floats on the host, with exact results */
     .is_exact = true,
-    .device_size = sizeof(worked_device),
-    .pipeline_size = sizeof(worked_pipeline),
-    .buffer_size = sizeof(worked_buffer),
+    .device_size = sizeof(example_device),
+    .pipeline_size = sizeof(example_pipeline),
+    .buffer_size = sizeof(example_buffer),
     .describe = describe,
     .device_init = device_init,
-    .device_deinit = device_deinit,
-    .pipeline_init = pipeline_init,
-    .pipeline_deinit = pipeline_deinit,
+    .target = target,
+    .load = load,
     .buffer_init = buffer_init,
     .buffer_deinit = buffer_deinit,
     .buffer_write = buffer_write,
     .buffer_read = buffer_read,
-    .run = run};
+    .execute = execute};

@@ -7,7 +7,7 @@
 
 #include "codegen/c/c_testing.h"
 #include "lower/trip_count.h"
-#include "testing/reference_run_testing.h"
+#include "testing/lir_interp.h"
 
 enum {
   GRID = 2,
@@ -173,20 +173,20 @@ typedef struct subject {
   program compiled;
 } subject;
 
-static subject subject_init(vyre_device *device, const char *source,
-                            bool compiles) {
+static subject subject_init(const char *source, bool compiles) {
   static const vyre__target targets[] = {
       {.math = VYRE__MATH_F64},
       {.math = VYRE__MATH_U32, .no_u64 = true, .no_f64 = true}};
   subject s = {0};
+  vyre_device *device = NULL;
   vyre_status st = {0};
   vyre_arena_init(&s.arena, (vyre_allocator){0});
-  CHECK_OK(vyre_module_parse(source, strlen(source), "text",
-                             (vyre_allocator){0}, &s.module, NULL, &st),
-           st);
+  s.module = parse_module(source);
   vyre_program *kernel = vyre_module_kernel(s.module, 0);
+  CHECK_OK(vyre_device_open(NULL, "ref", &device, &st), st);
   CHECK_OK(vyre_pipeline_compile(device, kernel, NULL, &s.pipeline, NULL, &st),
            st);
+  vyre_device_release(device);
   for (int i = 0; i < 2; i++) {
     CHECK_OK(vyre__lower(kernel, &targets[i], VYRE__PASS_LEGALIZE_CONTROL,
                          &s.arena, &s.kernels[i], NULL, &st),
@@ -246,7 +246,7 @@ static bool run_lowered(const vyre__lir_kernel *k, data *d, uint32_t fuel) {
                           .grid = {GRID, 1, 1},
                           .fuel = fuel,
                           .poison = 0xA5,
-                          .most = 10000000};
+                          .max_instructions = 10000000};
   vyre_code code = vyre__lir_interpret(k, &how, (vyre_allocator){0}, &st);
   if (code != VYRE_OK && st.kind != VYRE_KIND_OUT_OF_FUEL) CHECK_OK(code, st);
   return code == VYRE_OK;
@@ -292,10 +292,9 @@ static unsigned compare(const subject *s, const char *body, const data *d,
 
 TEST(runs_out_if_ref_does) {
   static const uint32_t sizes[][2] = {{0, 0}, {1, 3}, {3, 0}, {7, 5}};
-  vyre_device *device = open_ref();
   unsigned failed = 0, ended = 0, ran_out = 0;
   for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
-    subject s = subject_init(device, kernel_text(bodies[i]), true);
+    subject s = subject_init(kernel_text(bodies[i]), true);
     if (!s.kernels[0]->has_fuel) {
       printf("    counts nothing: %s\n", bodies[i]);
       failed++;
@@ -313,7 +312,6 @@ TEST(runs_out_if_ref_does) {
     }
     subject_deinit(&s);
   }
-  vyre_device_release(device);
   CHECK_U64(ended, sizeof bodies / sizeof bodies[0] * 4);
   CHECK(ran_out > 1000);
   CHECK_U64(failed, 0);
@@ -383,13 +381,12 @@ static void put_statements(nest *r, unsigned depth, bool in_loop) {
 }
 
 TEST(random_nests_run_out_if_ref_does) {
-  vyre_device *device = open_ref();
   unsigned failed = 0, counted = 0, ran_out = 0;
   for (uint64_t seed = 1; seed <= 400; seed++) {
     nest r = {.seed = seed};
     put_loop(&r, 0);
     put_statements(&r, 0, false);
-    subject s = subject_init(device, kernel_text(r.text), false);
+    subject s = subject_init(kernel_text(r.text), false);
     counted += s.kernels[0]->has_fuel;
     for (uint32_t fuel = 1; fuel < 4000 && s.kernels[0]->has_fuel;
          fuel += 1 + fuel / 7) {
@@ -401,7 +398,6 @@ TEST(random_nests_run_out_if_ref_does) {
     }
     subject_deinit(&s);
   }
-  vyre_device_release(device);
   CHECK(counted > 250 && ran_out > 1000);
   CHECK_U64(failed, 0);
 }
@@ -430,9 +426,8 @@ TEST(endless_nests_end_at_once) {
       "for (let a = 0u; a < 0xfffffff0; a++) { for (let b = 0u; b < "
       "0xfffffff0; b++) { for (let c = 0u; c < 0xfffffff0; c++) { s++; } } }",
   };
-  vyre_device *device = open_ref();
   for (size_t i = 0; i < sizeof endless / sizeof endless[0]; i++) {
-    subject s = subject_init(device, kernel_text(endless[i]), true);
+    subject s = subject_init(kernel_text(endless[i]), true);
     data d = make_data(4000000000u, 2);
     bool ends = run_compiled(&s, &d, UINT64_MAX);
     for (int k = 0; k < 2; k++) {
@@ -443,7 +438,6 @@ TEST(endless_nests_end_at_once) {
     CHECK(!ends);
     subject_deinit(&s);
   }
-  vyre_device_release(device);
 }
 
 /* Loops that need all the fuel; one unit less is not enough. */
@@ -458,15 +452,13 @@ TEST(the_last_iteration_counts) {
       {"for (let a = 0u; a < 1048576; a++) {} for (let b = 0; b < 1; b++) {}",
        1048577},
   };
-  vyre_device *device = open_ref();
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    subject s = subject_init(device, kernel_text(rows[i].body), true);
+    subject s = subject_init(kernel_text(rows[i].body), true);
     data d = make_data(1, 1);
     CHECK(!run_compiled(&s, &d, rows[i].min_fuel - 1));
     CHECK(run_compiled(&s, &d, rows[i].min_fuel));
     subject_deinit(&s);
   }
-  vyre_device_release(device);
 }
 
 /* --- kernels that do not count ------------------------------------------ */
@@ -509,22 +501,20 @@ TEST(few_iterations_are_not_counted) {
       {"for (let a = 0l; a < 4000000000; a++) s++;", true},
       {"for (let a = 0l; a < 4000; a++) s++;", false},
   };
-  vyre_device *device = open_ref();
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    subject s = subject_init(device, kernel_text(rows[i].body), false);
+    subject s = subject_init(kernel_text(rows[i].body), false);
     if (s.kernels[0]->has_fuel != rows[i].counts) {
       printf("    %s\n", rows[i].body);
       test_fail(__FILE__, __LINE__);
     }
     subject_deinit(&s);
   }
-  vyre_device_release(device);
 }
 
 /* Counts a word in the printed LIR. */
 static unsigned count_in(const vyre__lir_kernel *k, const char *word) {
   text c = {0};
-  CHECK(vyre__lir_print(k, (vyre_writer){text_take, &c}));
+  CHECK(vyre__lir_print(k, growing_writer(&c)));
   unsigned count = 0;
   const char *at = c.bytes;
   for (; at && (at = strstr(at, word)) != NULL; at++) count++;
@@ -536,7 +526,7 @@ static unsigned count_in(const vyre__lir_kernel *k, const char *word) {
 TEST(halving_takes_few_iterations) {
   static const struct {
     const char *body;
-    uint64_t most;
+    uint64_t max;
   } rows[] = {
       {"var h = n[0]; while (h > 0) { s++; h /= 2; }", 32},
       {"var h = n[0]; while (h >= 3) { s++; h >>= 2; }", 32},
@@ -550,16 +540,14 @@ TEST(halving_takes_few_iterations) {
       {"for (let a = 0u; a < len(z); a++) { var h = a; while (h > 0) h /= 2; }",
        32},
   };
-  vyre_device *device = open_ref();
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    subject s = subject_init(device, kernel_text(rows[i].body), false);
+    subject s = subject_init(kernel_text(rows[i].body), false);
     const vyre__lir_kernel *k = s.kernels[0];
-    uint64_t most = k->loops[k->loop_count - 1].max_trips;
-    if (most != rows[i].most) printf("    %s\n", rows[i].body);
-    CHECK_U64(most, rows[i].most);
+    uint64_t max = k->loops[k->loop_count - 1].max_trips;
+    if (max != rows[i].max) printf("    %s\n", rows[i].body);
+    CHECK_U64(max, rows[i].max);
     subject_deinit(&s);
   }
-  vyre_device_release(device);
 }
 
 /* A loop without an early exit costs nothing per iteration. */
@@ -581,9 +569,8 @@ TEST(iterations_are_counted_as_rarely_as_possible) {
       {"for (let a = 0u; a < len(z); a++) { if (z[a] == 3) break; }", 1, 1},
       {"while (s % 7 != 3) { for (let b = 0u; b < 8; b++) s++; }", 1, 1},
   };
-  vyre_device *device = open_ref();
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    subject s = subject_init(device, kernel_text(rows[i].body), false);
+    subject s = subject_init(kernel_text(rows[i].body), false);
     unsigned tests = count_in(s.kernels[0], "out_of_fuel");
     unsigned reads = count_in(s.kernels[0], "get u32 fuel");
     if (tests != rows[i].tests || reads != rows[i].reads) {
@@ -593,7 +580,6 @@ TEST(iterations_are_counted_as_rarely_as_possible) {
     CHECK_U64(reads, rows[i].reads);
     subject_deinit(&s);
   }
-  vyre_device_release(device);
   finish_folder();
 }
 

@@ -13,69 +13,10 @@
 #include "base/status.h"
 #include "ir/scalar.h"
 #include "lir/print.h"
+#include "testing/lir_interp_internal.h"
 
-typedef struct memory {
-  /* copy with padding, so that a word access at the end is valid */
-  uint8_t *bytes;
-  size_t capacity;
-  uint64_t size;   /* bytes of the buffer, without padding */
-  uint32_t length; /* result of LEN */
-} memory;
-
-/* Targets of control instructions. */
-typedef struct match {
-  /* IF: its ELSE or END; ELSE, LOOP: the END; BREAK, CONTINUE: the LOOP;
-   * END: start of the next iteration, or 0 for the END of an IF */
-  uint32_t end;
-  /* LOOP: its STEP. While targets are computed, for open blocks: the
-   * enclosing block */
-  uint32_t step;
-} match;
-
-typedef struct invocation {
-  uint32_t at; /* next instruction */
-  uint32_t id[3];
-} invocation;
-
-/* Result of an AGREE of the first invocation. */
-typedef struct agreement {
-  uint32_t at;
-  uint64_t value;
-} agreement;
-
-typedef enum stop { STOP_END, STOP_BARRIER, STOP_FAILED } stop;
-
-typedef struct interpreter {
-  const vyre__lir_kernel *k;
-  const vyre__lir_launch *launch;
-  vyre_allocator allocator;
-  vyre_status *st;
-  vyre_code code; /* code of the failure */
-
-  memory *memories;
-  size_t memory_capacity;
-  match *matches;
-  size_t match_capacity;
-  invocation *invocations;
-  size_t invocation_capacity;
-  uint64_t *values; /* values of all invocations of the workgroup */
-  size_t value_capacity;
-  uint64_t *vars;
-  size_t var_capacity;
-  uint64_t *host; /* values of the host range */
-  size_t host_capacity;
-  uint64_t *loop_values; /* values of the grid loops, then their bounds */
-  size_t loop_capacity;
-
-  agreement *agreed; /* AGREE results since the last barrier, in order */
-  size_t agreed_count, agreed_capacity;
-  size_t agreed_next; /* next result for the current invocation */
-
-  uint32_t total_spill_words; /* sum over all invocations */
-  uint32_t group[3];
-  uint64_t instructions_left; /* before the dispatch is stopped */
-  invocation on_host;
-} interpreter;
+typedef vyre__interp interpreter;
+typedef interp_memory memory;
 
 static stop fail(interpreter *m, uint32_t at, const char *problem) {
   char text[VYRE__LIR_TEXT];
@@ -429,6 +370,49 @@ static stop run_to_barrier(interpreter *m, vyre__lir_phase range,
   return all;
 }
 
+vyre_code vyre__interp_fail(vyre__interp *m, uint32_t at, const char *problem) {
+  (void)fail(m, at, problem);
+  return m->code;
+}
+
+vyre_code vyre__interp_out_of_fuel(vyre__interp *m) {
+  (void)out_of_fuel(m);
+  return m->code;
+}
+
+const char *vyre__interp_step(vyre__interp *m, const invocation *i, uint32_t at,
+                              uint64_t *values, uint64_t *vars,
+                              uint32_t begin) {
+  const vyre__lir_inst *inst = &m->k->code[at];
+  const vyre__lir_info *info = &vyre__lir_ops[inst->op];
+  uint64_t *out = &values[at - begin];
+  if (m->instructions_left-- == 0)
+    return "the limit of instructions is reached";
+  if (run_simple(m, i, inst, values, vars, begin, out)) return NULL;
+  if (inst->op == VYRE__LIR_AGREE) {
+    *out = values[inst->a - begin];
+    return NULL;
+  }
+  if (info->flags & VYRE__LIRF_PURE) {
+    return evaluate(m->k, inst, values, begin, out);
+  }
+  if (info->operands > 1) return access(m, inst, values, begin, out);
+  return "the operation cannot be interpreted";
+}
+
+uint64_t vyre__interp_atomic(unsigned op, unsigned width, uint64_t old,
+                             uint64_t a, uint64_t b) {
+  return atomic(op, width, old, a, b);
+}
+
+void vyre__interp_begin_group(vyre__interp *m) {
+  begin_group(m);
+}
+
+uint64_t vyre__interp_poison(const vyre__interp *m, unsigned type) {
+  return poison_of(m, type);
+}
+
 static vyre_code run_phase(interpreter *m, vyre__lir_phase range) {
   const uint32_t *grid = m->launch->grid;
   /* Without barriers an invocation ends before the next one starts, so all of
@@ -531,7 +515,8 @@ static vyre_code run_steps(interpreter *m) {
   while (at < k->step_count) {
     const vyre__lir_step *s = &k->steps[at];
     if (s->kind == VYRE__STEP_RUN) {
-      VYRE_TRY(run_phase(m, k->phases[s->phase]));
+      VYRE_TRY(m->launch->run_phase ? m->launch->run_phase(m, s->phase)
+                                    : run_phase(m, k->phases[s->phase]));
       at++;
       continue;
     }
@@ -630,7 +615,7 @@ static vyre_code check_grid(interpreter *m) {
     if (groups <= max_groups) continue;
     return VYRE_FAIL_WITH(
         m->st, VYRE_INVALID_ARGUMENT, VYRE_KIND_GRID_TOO_LARGE, NULL,
-        VYRE_NUMBERS({"workgroups", groups}, {"most_workgroups", max_groups}),
+        VYRE_NUMBERS({"workgroups", groups}, {"max_workgroups", max_groups}),
         "use a smaller grid",
         "%llu workgroups of %u invocations on axis %c need ids of more than 32 "
         "bits",
@@ -640,7 +625,7 @@ static vyre_code check_grid(interpreter *m) {
     return VYRE_FAIL_WITH(
         m->st, VYRE_INVALID_ARGUMENT, VYRE_KIND_GRID_TOO_LARGE, NULL,
         VYRE_NUMBERS({"invocations", invocations},
-                     {"most_invocations", vyre__lir_max_invocations(k)}),
+                     {"max_invocations", vyre__lir_max_invocations(k)}),
         "use a smaller grid, or fewer values across grid_barrier()",
         "%llu invocations with %u spilled words each need indices of more than "
         "32 bits",
@@ -669,7 +654,7 @@ static vyre_code check_launch(interpreter *m) {
     return VYRE_FAIL_WITH(
         m->st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
         VYRE_NUMBERS({"elements", length},
-                     {"most_elements", vyre__lir_max_elements(b)}),
+                     {"max_elements", vyre__lir_max_elements(b)}),
         "bind a smaller buffer",
         "buffer '%.60s' has %u elements, which are accessed as halves and need "
         "indices of more than 32 bits",
@@ -776,12 +761,13 @@ static void free_all(interpreter *m) {
 vyre_code vyre__lir_interpret(const vyre__lir_kernel *kernel,
                               const vyre__lir_launch *launch,
                               vyre_allocator allocator, vyre_status *st) {
-  interpreter m = {
-      .k = kernel,
-      .launch = launch,
-      .allocator = allocator,
-      .st = st,
-      .instructions_left = launch->most ? launch->most : UINT64_MAX};
+  interpreter m = {.k = kernel,
+                   .launch = launch,
+                   .allocator = allocator,
+                   .st = st,
+                   .instructions_left = launch->max_instructions
+                                            ? launch->max_instructions
+                                            : UINT64_MAX};
   VYRE_TRY(check_launch(&m));
   vyre_code code;
   if (!allocate_all(&m)) {

@@ -13,6 +13,8 @@ typedef struct vyre__lir_binding {
   uint32_t length; /* in elements of the buffer's `unit` */
 } vyre__lir_binding;
 
+struct vyre__interp;
+
 typedef struct vyre__lir_launch {
   /* An entry for each buffer of the kernel. Entries of shared buffers and of
    * the spill buffer are not read. */
@@ -22,7 +24,7 @@ typedef struct vyre__lir_launch {
   uint8_t poison; /* initial value of the bytes of memory and variables */
   /* Instructions of the dispatch, as a guard against endless loops; 0: no
    * limit. */
-  uint64_t most;
+  uint64_t max_instructions;
   /* NULL, or called after each instruction of a phase. @p invocation: its
    * number in the workgroup, x fastest. @p value: the result; for SET the value
    * stored, for IF the condition. Not called for barriers and out_of_fuel. */
@@ -33,7 +35,24 @@ typedef struct vyre__lir_launch {
    * change it. @p bytes: contents of the buffer. */
   void (*loaded)(void *changer, uint32_t buffer, uint8_t *bytes, uint64_t size);
   void *changer;
+  /* NULL, or runs a phase instead of the loop over invocations;
+   * schedule_interp.h has such a function. */
+  vyre_code (*run_phase)(struct vyre__interp *m, uint32_t phase);
+  void *runner;
 } vyre__lir_launch;
+
+/* Computes the size of the spill buffer in u32 words for a dispatch of @p
+ * invocations; 0 without a spill buffer. Returns false if it would be too large
+ * to index. */
+static inline bool vyre__lir_spill_words(const vyre__lir_kernel *kernel,
+                                         uint64_t invocations,
+                                         uint64_t *words) {
+  *words = 0;
+  if (kernel->spill_buffer == VYRE_NO_INDEX) return true;
+  if (invocations > vyre__lir_max_invocations(kernel)) return false;
+  *words = invocations * kernel->spill_words;
+  return true;
+}
 
 /* Runs all steps of @p kernel, which has passed all lowering passes and the
  * verifier. Workgroups and invocations run in order, each invocation up to the

@@ -20,7 +20,7 @@ static vyre_code run(const vyre__lir_binding *buffers, uint32_t groups,
                              .grid = {groups, 1, 1},
                              .fuel = 5,
                              .poison = 0xA5,
-                             .most = 100000};
+                             .max_instructions = 100000};
   *st = (vyre_status){0};
   CHECK_OK(vyre__lir_verify(&t.k, VYRE__STAGE_CONTROL, (vyre_allocator){0}, st),
            *st);
@@ -86,7 +86,7 @@ TEST(computes) {
   CHECK_U64(out[7], UINT64_MAX - 1);
 }
 
-TEST(branches_apart) {
+TEST(lanes_that_take_different_branches) {
   uint32_t out[8] = {0};
   kit_begin(&t, "branches", 4, 1, 1);
   uint32_t to = global("out", 4), x = kit_var(&t, "x", VYRE_TYPE_U32);
@@ -190,7 +190,7 @@ static void see(void *observer, uint32_t invocation, uint32_t at,
 }
 
 /* if (id == 1) x = id + 7; in each of two invocations, in execution order. */
-TEST(tells_what_instructions_made) {
+TEST(prints_the_values_of_instructions) {
   kit_begin(&t, "tells", 1, 2, 1);
   uint32_t x = kit_var(&t, "x", VYRE_TYPE_U32);
   vyre__val id = kit_local(&t, 1), one = kit_u32(&t, 1);
@@ -328,7 +328,7 @@ TEST(narrow_elements) {
 }
 
 /* Three bytes accessed as a word: the fourth must not change. */
-TEST(words_at_the_end) {
+TEST(a_word_access_leaves_the_bytes_behind_a_buffer) {
   for (unsigned bad = 0; bad < 2; bad++) {
     uint8_t bytes[3] = {1, 2, 3};
     kit_begin(&t, "words", 1, 1, 1);
@@ -427,7 +427,7 @@ TEST(phases_and_grid_loops) {
 /* --- launches ----------------------------------------------------------- */
 
 /* A launch with 32-bit indices runs; one element more is refused. */
-TEST(refuses_what_cannot_be_indexed) {
+TEST(refuses_buffers_that_cannot_be_indexed) {
   uint32_t out[4] = {9, 9, 9, 9}, bound = 0;
   uint64_t words = 7;
   vyre_status st;
@@ -514,7 +514,7 @@ static void make_one(vyre__lir_op op, vyre_type from, uint64_t a,
 TEST(broken_promises) {
   enum { U = VYRE_TYPE_U32, W = VYRE_TYPE_U64, F = VYRE_TYPE_F32 };
   enum { D = VYRE_TYPE_F64, V = VYRE_TYPE_VOID };
-  uint64_t least = UINT64_C(1) << 63, nan = 0x7FC00000;
+  uint64_t min = UINT64_C(1) << 63, nan = 0x7FC00000;
   struct {
     vyre__lir_op op;
     int from;
@@ -530,8 +530,8 @@ TEST(broken_promises) {
       {VYRE__LIR_REM_S, U, 5, U, 0, U, "division by 0"},
       {VYRE__LIR_DIV_S, U, 0x80000000, U, UINT32_MAX, U, "MIN / -1"},
       {VYRE__LIR_DIV_S, U, 0x80000001, U, UINT32_MAX, U, NULL},
-      {VYRE__LIR_DIV_S, W, least, W, UINT64_MAX, W, "MIN / -1"},
-      {VYRE__LIR_REM_S, W, least, W, UINT64_MAX, W, "MIN / -1"},
+      {VYRE__LIR_DIV_S, W, min, W, UINT64_MAX, W, "MIN / -1"},
+      {VYRE__LIR_REM_S, W, min, W, UINT64_MAX, W, "MIN / -1"},
       {VYRE__LIR_REM_S, W, 0x80000000, W, UINT64_MAX, W, NULL},
       {VYRE__LIR_SHL, U, 5, U, 32, U, "a shift"},
       {VYRE__LIR_SHL, U, 5, U, 31, U, NULL},
@@ -594,7 +594,7 @@ TEST(accesses_inside_and_outside) {
   }
 }
 
-TEST(barriers_that_not_all_come_to) {
+TEST(barriers_in_divergent_code_are_found) {
   uint32_t out[8] = {0};
   for (unsigned kind = 0; kind < 3; kind++) {
     kit_begin(&t, "diverges", 4, 1, 1);
@@ -686,16 +686,18 @@ TEST(no_memory) {
   CHECK(sweep_allocations(run_phases) > 5);
 }
 
-TEST_MAIN(TEST_ENTRY(computes), TEST_ENTRY(branches_apart), TEST_ENTRY(loops),
-          TEST_ENTRY(nested_loops), TEST_ENTRY(tells_what_instructions_made),
+TEST_MAIN(TEST_ENTRY(computes), TEST_ENTRY(lanes_that_take_different_branches),
+          TEST_ENTRY(loops), TEST_ENTRY(nested_loops),
+          TEST_ENTRY(prints_the_values_of_instructions),
           TEST_ENTRY(exchanges_through_shared_memory),
           TEST_ENTRY(shared_memory_begins_as_zero_or_as_anything),
           TEST_ENTRY(atomics), TEST_ENTRY(all_invocations_add),
-          TEST_ENTRY(narrow_elements), TEST_ENTRY(words_at_the_end),
+          TEST_ENTRY(narrow_elements),
+          TEST_ENTRY(a_word_access_leaves_the_bytes_behind_a_buffer),
           TEST_ENTRY(phases_and_grid_loops),
-          TEST_ENTRY(refuses_what_cannot_be_indexed),
+          TEST_ENTRY(refuses_buffers_that_cannot_be_indexed),
           TEST_ENTRY(refuses_buffers_that_are_too_short),
           TEST_ENTRY(refuses_ids_that_do_not_fit), TEST_ENTRY(broken_promises),
           TEST_ENTRY(accesses_inside_and_outside),
-          TEST_ENTRY(barriers_that_not_all_come_to), TEST_ENTRY(fuel),
+          TEST_ENTRY(barriers_in_divergent_code_are_found), TEST_ENTRY(fuel),
           TEST_ENTRY(high_operations_are_not_accepted), TEST_ENTRY(no_memory))

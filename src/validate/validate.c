@@ -113,15 +113,15 @@ static void check_workgroup(vyre__validation *v) {
 
 static void check_shared(vyre__validation *v) {
   const vyre_program *p = v->program;
-  uint64_t bytes = 0, most = 0;
+  uint64_t bytes = 0, max = 0;
   size_t largest = 0;
   for (size_t i = 0; i < p->buffer_count; i++) {
     const vyre_buffer_decl *b = &p->buffers[i];
     if (b->kind != VYRE_MEMORY_SHARED) continue;
     uint64_t own = (uint64_t)b->count * vyre_element_size(b->element);
     bytes += own; /* at most 1024 buffers: no overflow */
-    if (own > most) largest = i;
-    if (own > most) most = own;
+    if (own > max) largest = i;
+    if (own > max) max = own;
   }
   if (bytes <= VYRE_MAX_SHARED_BYTES) return;
   find_buffer(v, "V109", largest,
@@ -129,7 +129,7 @@ static void check_shared(vyre__validation *v) {
               "the shared buffers of '%.60s' have %llu bytes, '%.60s' alone "
               "%llu; the maximum is %d per workgroup",
               p->name, (unsigned long long)bytes, p->buffers[largest].name,
-              (unsigned long long)most, VYRE_MAX_SHARED_BYTES);
+              (unsigned long long)max, VYRE_MAX_SHARED_BYTES);
 }
 
 static void check_inlined(vyre__validation *v) {
@@ -362,9 +362,9 @@ static vyre_code find_definitions(vyre__validation *v, vyre_arena *arena,
                                   vyre_status *st) {
   const vyre__function *kernel = &v->program->functions[0];
   size_t count = kernel->local_count;
-  vyre__id *definitions = vyre__arena_array(arena, count, sizeof *definitions);
+  vyre__id *definitions =
+      vyre__arena_filled(arena, count, sizeof *definitions, 0);
   if (!definitions) return vyre__no_memory(st, "validation", "locals", count);
-  memset(definitions, 0, count * sizeof *definitions);
   note_definitions(v->program, kernel->body, definitions);
   v->definitions = definitions;
   return VYRE_OK;
@@ -465,9 +465,7 @@ vyre_code vyre_program_validate(const vyre_program *program,
                                 vyre_diagnostics *diagnostics,
                                 vyre_status *st) {
   vyre__status_begin(st);
-  if (!program) {
-    return vyre__null_argument(st, "vyre_program_validate", "program");
-  }
+  VYRE_REQUIRE(st, program);
   vyre_arena arena;
   vyre_arena_init(&arena, program->arena.allocator);
   vyre__validation v = {.program = program};

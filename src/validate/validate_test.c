@@ -175,7 +175,7 @@ TEST(judges_files) {
   }
 }
 
-TEST(tells_all_findings_in_order) {
+TEST(reports_all_findings_in_order) {
   vyre_diagnostics found = {0};
   vyre_status st = {0};
   CHECK(check_text(kernel_text("if (l > 2) { barrier(); }\n"
@@ -262,7 +262,7 @@ static const fix_case uniform_fixes[] = {
      "let u = uniform(i);\nif (l > 3 && u > 2) y[i] = 1;"},
 };
 
-TEST(fixes_for_uniform_work_to_the_letter) {
+TEST(fixes_for_uniform_work_literally) {
   for (size_t i = 0; i < sizeof uniform_fixes / sizeof uniform_fixes[0]; i++) {
     const fix_case *c = &uniform_fixes[i];
     vyre_diagnostics found = {0};
@@ -325,7 +325,7 @@ TEST(hostile_guards_are_judged_in_bounded_work) {
 
 /* A chain of functions is valid; one that multiplies or nests too deep is
  * not. */
-TEST(limits_what_inlining_makes) {
+TEST(inlining_has_a_size_limit) {
   char text[32768];
   size_t at = (size_t)sprintf(text, "fn g0(x: u32) -> u32 { return x; }\n");
   for (int i = 1; i < 120; i++) {
@@ -435,9 +435,9 @@ TEST(survives_running_out_of_memory) {
 TEST_MAIN(TEST_ENTRY(hostile_guards_are_judged_in_bounded_work),
           TEST_ENTRY(every_rule_has_examples_that_are_right),
           TEST_ENTRY(judges_bodies), TEST_ENTRY(judges_files),
-          TEST_ENTRY(tells_all_findings_in_order),
-          TEST_ENTRY(fixes_for_uniform_work_to_the_letter),
-          TEST_ENTRY(limits_what_inlining_makes),
+          TEST_ENTRY(reports_all_findings_in_order),
+          TEST_ENTRY(fixes_for_uniform_work_literally),
+          TEST_ENTRY(inlining_has_a_size_limit),
           TEST_ENTRY(needs_no_diagnostics),
           TEST_ENTRY(names_the_kernel_where_there_is_no_source),
           TEST_ENTRY(checks_buffers_without_a_body),

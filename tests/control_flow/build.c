@@ -21,7 +21,7 @@ void *cf_take(cf_program *p, size_t size) {
   return taken;
 }
 
-void cf_finish(cf_program *p) {
+void cf_deinit(cf_program *p) {
   while (p->memory) {
     cf_block *next = p->memory->next;
     free(p->memory);
@@ -155,7 +155,7 @@ void cf_prologue(cf_program *p, cf_list *l) {
 
 /* --- workgroups and data ----------------------------------------------------------*/
 
-void cf_geometry(cf_program *p, cf_random *r, uint32_t most_invocations) {
+void cf_geometry(cf_program *p, cf_random *r, uint32_t max_invocations) {
   static const uint32_t sizes[][3] = {
       {33, 1, 1}, {7, 1, 1},  {8, 1, 1},  {33, 1, 1}, {3, 1, 1},  {16, 1, 1},
       {1, 1, 1},  {33, 1, 1}, {64, 1, 1}, {5, 4, 1},  {3, 2, 4},  {7, 1, 1},
@@ -174,7 +174,7 @@ void cf_geometry(cf_program *p, cf_random *r, uint32_t most_invocations) {
   memcpy(p->workgroup, size, sizeof p->workgroup);
   memcpy(p->grid, grid, sizeof p->grid);
   p->missing = cf_chance(r, 30) ? cf_below(r, cf_total(p) < 6 ? 1 : 6) : 0;
-  while (cf_lanes(p) > most_invocations) { /* the device has less */
+  while (cf_lanes(p) > max_invocations) { /* the device has less */
     unsigned axis = p->workgroup[0] > 1 ? 0 : p->workgroup[1] > 1 ? 1 : 2;
     p->workgroup[axis] = (p->workgroup[axis] + 1) / 2;
   }
@@ -525,11 +525,11 @@ static void choose_runs(const dress *d) {
   }
 }
 
-void cf_build_shape(cf_program *p, uint64_t index, uint32_t most_invocations) {
+void cf_build_shape(cf_program *p, uint64_t index, uint32_t max_invocations) {
   cf_random r = {cf_hash(index ^ 0x5A5A5A5Au)};
   (void)snprintf(p->name, sizeof p->name, "shape %llu",
                  (unsigned long long)index);
-  cf_geometry(p, &r, most_invocations);
+  cf_geometry(p, &r, max_invocations);
   static const style styles[] = {HASH, CONSTANTS, HASH,      HASH,
                                  BOTH, HASH,      CONSTANTS, HASH};
   dress d = {.p = p, .r = &r, .counter = UINT32_MAX, .carried = UINT32_MAX};

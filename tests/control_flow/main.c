@@ -25,7 +25,7 @@ typedef struct options {
   uint64_t all_widths;      /* of --width turn: the first so many at all */
   unsigned optimised_every; /* 1: always, 0: never */
   unsigned ref_every, races_every;
-  unsigned threads, failures, reduced, most;
+  unsigned threads, failures, reduced, max;
 } options;
 
 typedef struct session {
@@ -33,7 +33,7 @@ typedef struct session {
   vyre_context *contexts[WIDTHS];
   vyre_device *devices[WIDTHS]; /* of each width; of another backend: [0] */
   vyre_device *ref;
-  uint32_t most_invocations;
+  uint32_t max_invocations;
   cf_counts counts;
   unsigned failures;
 } session;
@@ -101,8 +101,8 @@ static bool open_one(session *s, const char *name, const char *with,
   if (vyre_context_create(&made, context, &st) == VYRE_OK &&
       vyre_device_open(*context, name, device, &st) == VYRE_OK) {
     const vyre_device_caps *caps = vyre_device_get_caps(*device);
-    if (caps->max_workgroup_invocations < s->most_invocations) {
-      s->most_invocations = caps->max_workgroup_invocations;
+    if (caps->max_workgroup_invocations < s->max_invocations) {
+      s->max_invocations = caps->max_workgroup_invocations;
     }
     return true;
   }
@@ -116,7 +116,7 @@ static bool is_cpu(const session *s) {
 
 static bool open_devices(session *s) {
   vyre_status st = {0};
-  s->most_invocations = s->o.most;
+  s->max_invocations = s->o.max;
   if (vyre_device_open(NULL, "ref", &s->ref, &st) != VYRE_OK) return false;
   if (!is_cpu(s)) {
     return open_one(s, s->o.backend, NULL, &s->contexts[0], &s->devices[0]);
@@ -148,11 +148,11 @@ static void close_devices(session *s) {
 static void build(const session *s, uint64_t index, cf_program *p) {
   p->number = index;
   if (!s->o.shapes) {
-    cf_build_random(p, index + s->o.seed * 1000000007u, s->most_invocations);
+    cf_build_random(p, index + s->o.seed * 1000000007u, s->max_invocations);
     return;
   }
   if (s->o.sample) p->number = cf_shape_sample(index, s->o.sample);
-  cf_build_shape(p, p->number, s->most_invocations);
+  cf_build_shape(p, p->number, s->max_invocations);
 }
 
 static size_t choose_targets(const session *s, uint64_t index,
@@ -202,7 +202,7 @@ static void tell_command(const session *s, const cf_program *p,
     printf(" --width %u --tier %s", t->width,
            t->is_quick ? "baseline" : "optimised");
   }
-  if (s->most_invocations < 1024) printf(" --most %u", s->most_invocations);
+  if (s->max_invocations < 1024) printf(" --most %u", s->max_invocations);
   printf("\n");
 }
 
@@ -274,7 +274,7 @@ static void run_program(session *s, uint64_t index) {
   cf_verdict verdict = cf_compare_all(p, targets, count, -1, &s->counts, &d);
   (void)alarm(0);
   if (verdict != CF_SAME) tell(s, p, index, targets, count, verdict, &d);
-  cf_finish(p);
+  cf_deinit(p);
   free(p);
 }
 
@@ -301,7 +301,7 @@ static void note(const options *o, uint64_t next) {
 static int print_one(session *s) {
   cf_program *p = calloc(1, sizeof *p);
   if (!p) abort();
-  s->most_invocations = s->o.most;
+  s->max_invocations = s->o.max;
   build(s, s->o.print, p);
   char *text = cf_print(p);
   printf("// %s, grid %u,%u,%u\n", p->name, (unsigned)p->grid[0],
@@ -317,7 +317,7 @@ static int print_one(session *s) {
   }
   printf("%s", text);
   free(text);
-  cf_finish(p);
+  cf_deinit(p);
   free(p);
   return 0;
 }
@@ -332,7 +332,7 @@ static void tell_case(const char *name, bool is_good, unsigned *passed,
 static int run_all(session *s) {
   options *o = &s->o;
   printf("small shapes: %llu", (unsigned long long)cf_shape_total());
-  for (unsigned size = 1; size <= CF_SHAPE_MOST; size++) {
+  for (unsigned size = 1; size <= CF_SHAPE_MAX; size++) {
     printf("%s%llu of %u", size == 1 ? " (" : ", ",
            (unsigned long long)cf_shape_count(size), size);
   }
@@ -419,7 +419,7 @@ static bool set_number(options *o, const char *name, const char *value) {
              {"--threads", NULL, &o->threads},
              {"--failures", NULL, &o->failures},
              {"--reduce", NULL, &o->reduced},
-             {"--most", NULL, &o->most}};
+             {"--most", NULL, &o->max}};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     if (strcmp(name, all[i].name) != 0) continue;
     if (all[i].wide) *all[i].wide = number(value);
@@ -479,7 +479,7 @@ static void parse(options *o, int argc, char **argv) {
       o->has_print |= strcmp(name, "--print") == 0;
     }
   }
-  if (o->most < 1) usage();
+  if (o->max < 1) usage();
   uint64_t shapes = o->sample ? o->sample : cf_shape_total();
   uint64_t all = o->shapes ? shapes : UINT64_MAX / 2;
   if (o->first >= all) usage();
@@ -496,7 +496,7 @@ int main(int argc, char **argv) {
                   .threads = 1,
                   .failures = 20,
                   .reduced = 5,
-                  .most = 1024};
+                  .max = 1024};
   setvbuf(stdout, NULL, _IOLBF, 0);
   parse(&s.o, argc, argv);
   if (s.o.has_total) {

@@ -34,7 +34,7 @@ typedef struct instruction {
 
 typedef struct code {
   instruction *list;
-  uint32_t count, room;
+  uint32_t count, space;
 } code;
 
 typedef enum stop { ENDED, AT_BARRIER, AT_BROADCAST, AT_GRID_BARRIER } stop;
@@ -61,9 +61,9 @@ typedef struct machine {
 /* --- to instructions --------------------------------------------------------------*/
 
 static uint32_t add(code *c, op what, const cf_stmt *s) {
-  if (c->count == c->room) {
-    c->room = c->room ? c->room * 2 : 64;
-    instruction *grown = realloc(c->list, c->room * sizeof *grown);
+  if (c->count == c->space) {
+    c->space = c->space ? c->space * 2 : 64;
+    instruction *grown = realloc(c->list, c->space * sizeof *grown);
     if (!grown) abort();
     c->list = grown;
   }

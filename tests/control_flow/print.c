@@ -10,7 +10,7 @@
 typedef struct text {
   const cf_program *p;
   char *bytes;
-  size_t length, room;
+  size_t length, space;
   unsigned depth;
 } text;
 
@@ -18,15 +18,15 @@ static void put(text *t, const char *format, ...) {
   for (;;) {
     va_list list;
     va_start(list, format);
-    int n = vsnprintf(t->bytes + t->length, t->room - t->length, format, list);
+    int n = vsnprintf(t->bytes + t->length, t->space - t->length, format, list);
     va_end(list);
     if (n < 0) abort();
-    if (t->length + (size_t)n < t->room) {
+    if (t->length + (size_t)n < t->space) {
       t->length += (size_t)n;
       return;
     }
-    t->room = t->room * 2 + (size_t)n;
-    char *grown = realloc(t->bytes, t->room);
+    t->space = t->space * 2 + (size_t)n;
+    char *grown = realloc(t->bytes, t->space);
     if (!grown) abort();
     t->bytes = grown;
   }
@@ -369,8 +369,8 @@ static void put_ids(text *t) {
 }
 
 char *cf_print(const cf_program *p) {
-  text t = {.p = p, .room = 8192};
-  t.bytes = malloc(t.room);
+  text t = {.p = p, .space = 8192};
+  t.bytes = malloc(t.space);
   if (!t.bytes) abort();
   t.bytes[0] = 0;
   for (uint32_t i = 0; i < p->function_count; i++) {

@@ -168,7 +168,7 @@ typedef struct cf_program {
 } cf_program;
 
 void *cf_take(cf_program *p, size_t size); /* zeroed, the program's */
-void cf_finish(cf_program *p);
+void cf_deinit(cf_program *p);
 
 static inline uint32_t cf_lanes(const cf_program *p) {
   return p->workgroup[0] * p->workgroup[1] * p->workgroup[2];
@@ -200,7 +200,7 @@ typedef struct cf_shape {
   struct cf_shape *body, *other, *next;
 } cf_shape;
 
-enum { CF_SHAPE_MOST = 4 };
+enum { CF_SHAPE_MAX = 4 };
 
 uint64_t cf_shape_count(unsigned size); /* shapes of exactly that size */
 uint64_t cf_shape_total(void);          /* of sizes 1 to CF_SHAPE_MOST */
@@ -218,11 +218,11 @@ cf_expr *cf_node(cf_program *p, cf_op op, cf_expr *a, cf_expr *b);
 cf_expr *cf_number(cf_program *p, uint32_t value);
 cf_stmt *cf_statement(cf_program *p, cf_kind kind);
 uint32_t cf_variable(cf_program *p, cf_type type, cf_level level, char prefix);
-void cf_geometry(cf_program *p, cf_random *r, uint32_t most_invocations);
+void cf_geometry(cf_program *p, cf_random *r, uint32_t max_invocations);
 uint32_t cf_data_at(const cf_program *p, const cf_run *run, uint32_t index);
 
-void cf_build_shape(cf_program *p, uint64_t index, uint32_t most_invocations);
-void cf_build_random(cf_program *p, uint64_t seed, uint32_t most_invocations);
+void cf_build_shape(cf_program *p, uint64_t index, uint32_t max_invocations);
+void cf_build_random(cf_program *p, uint64_t seed, uint32_t max_invocations);
 
 /* Statements in the order they are added. */
 typedef struct cf_list {

@@ -5,7 +5,7 @@
  * live across loops, and barriers in between. */
 #include "program.h"
 
-enum { SEEN = 48, DEEPEST = 5, MOST_LOOPS = 3 };
+enum { SEEN = 48, DEEPEST = 5, MAX_LOOPS = 3 };
 
 typedef struct gen {
   cf_program *p;
@@ -448,18 +448,18 @@ static bool add_if(gen *g, cf_list *l, uint32_t size) {
 }
 
 static cf_expr *rounds(gen *g, bool is_divergent) {
-  uint32_t most = g->loops ? 3 : 7;
+  uint32_t max = g->loops ? 3 : 7;
   if (is_divergent) {
     cf_expr *v = divergent_value(g);
     if (!is_id(v)) v = node(g, CF_SHR, v, number(g, below(g, 8)));
-    return node(g, CF_AND, v, number(g, most));
+    return node(g, CF_AND, v, number(g, max));
   }
   if (g->is_function) {
     return node(g, CF_AND, uniform_value(g), number(g, 3));
   }
-  if (chance(g, 25)) return number(g, below(g, most + 3));
+  if (chance(g, 25)) return number(g, below(g, max + 3));
   if (chance(g, 70)) return leaf(g, CF_UNIFORM, below(g, CF_UNIFORMS));
-  return node(g, CF_AND, uniform_value(g), number(g, most));
+  return node(g, CF_AND, uniform_value(g), number(g, max));
 }
 
 static cf_stmt *make_for(gen *g, bool is_divergent) {
@@ -575,7 +575,7 @@ static bool add_sequence(gen *g, cf_list *l, uint32_t size) {
     size--;
     if (kind < (g->loops ? 45u : 15u) || is_deep) {
       if (add_jump(g, l)) return true;
-    } else if (kind < 65 || g->loops >= MOST_LOOPS) {
+    } else if (kind < 65 || g->loops >= MAX_LOOPS) {
       if (add_if(g, l, inside)) return true;
       size -= inside;
     } else {
@@ -650,12 +650,12 @@ static void choose_runs(cf_program *p, cf_random *r) {
   }
 }
 
-void cf_build_random(cf_program *p, uint64_t seed, uint32_t most_invocations) {
+void cf_build_random(cf_program *p, uint64_t seed, uint32_t max_invocations) {
   cf_random r = {cf_hash(seed ^ 0xC0FFEEu)};
   gen g = {.p = p, .r = &r};
   (void)snprintf(p->name, sizeof p->name, "random %llu",
                  (unsigned long long)seed);
-  cf_geometry(p, &r, most_invocations);
+  cf_geometry(p, &r, max_invocations);
   bool is_synced = cf_chance(&r, 35);
   g.keeps_kernel = is_synced;
   g.has_stores = cf_chance(&r, 30);

@@ -7,15 +7,15 @@
 
 #include "program.h"
 
-enum { MOST_TARGETS = 8 };
+enum { MAX_TARGETS = 8 };
 
 typedef struct compiled {
   vyre_module *module;
-  vyre_pipeline *pipelines[MOST_TARGETS];
+  vyre_pipeline *pipelines[MAX_TARGETS];
 } compiled;
 
 static void release(compiled *c) {
-  for (int i = 0; i < MOST_TARGETS; i++) vyre_pipeline_release(c->pipelines[i]);
+  for (int i = 0; i < MAX_TARGETS; i++) vyre_pipeline_release(c->pipelines[i]);
   vyre_module_release(c->module);
 }
 
@@ -26,7 +26,8 @@ static void release(compiled *c) {
  * that failed is made again. */
 static vyre_code compile_for(const cf_target *target, vyre_program *program,
                              vyre_pipeline **out, vyre_status *st) {
-  vyre_compile_options options = {.is_baseline = target->is_quick};
+  vyre_compile_options options = {
+      .tier = target->is_quick ? VYRE_TIER_BASELINE : VYRE_TIER_OPTIMISED};
   for (;;) {
     if (target->context) {
       const char *faults = target->is_quick ? "compile:2+" : "";
@@ -222,7 +223,7 @@ cf_verdict cf_compare_all(const cf_program *p, const cf_target *targets,
                           size_t target_count, int only, cf_counts *counts,
                           cf_difference *out) {
   compiled c = {0};
-  if (target_count > MOST_TARGETS) abort();
+  if (target_count > MAX_TARGETS) abort();
   cf_verdict verdict = compile(p, targets, target_count, &c, counts, out);
   counts->programs++;
   for (uint32_t i = 0; i < p->run_count && verdict == CF_SAME; i++) {

@@ -38,7 +38,7 @@ static shape_class class_of(uint64_t index) {
   uint64_t small = cf_shape_count(1) + cf_shape_count(2);
   cf_program p = {0};
   unsigned jumps = jumps_in_loops(cf_shape_make(&p, index), false);
-  cf_finish(&p);
+  cf_deinit(&p);
   if (index < small) return SMALL;
   if (index < small + cf_shape_count(3)) {
     return jumps > 1 ? THREE_DENSE : jumps ? THREE_LOOP : THREE_OTHERS;
@@ -68,7 +68,7 @@ static void sort_by_class(void) {
   free(classes);
 }
 
-enum { LEAST_SAMPLE = 1000, USUAL_SAMPLE = 2500 };
+enum { MIN_SAMPLE = 1000, USUAL_SAMPLE = 2500 };
 
 /* Members of a class in a sample of @p n. What other classes are too small for
  * goes to the last. */
@@ -86,7 +86,7 @@ static uint64_t members(int class, uint64_t n) {
 uint64_t cf_shape_sample(uint64_t i, uint64_t n) {
   if (!order) sort_by_class();
   if (n >= cf_shape_total()) return i;
-  if (n < LEAST_SAMPLE) { /* some of the usual sample */
+  if (n < MIN_SAMPLE) { /* some of the usual sample */
     return cf_shape_sample(i * USUAL_SAMPLE / n, USUAL_SAMPLE);
   }
   for (int class = 0; class < CLASSES; class ++) {

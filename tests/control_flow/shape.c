@@ -29,8 +29,8 @@
 /* Sequences of one size, by whether they are in a loop and whether their end is
  * reached ("open") or not ("closed"). */
 typedef struct counts {
-  uint64_t open[2][CF_SHAPE_MOST + 1];
-  uint64_t closed[2][CF_SHAPE_MOST + 1];
+  uint64_t open[2][CF_SHAPE_MAX + 1];
+  uint64_t closed[2][CF_SHAPE_MAX + 1];
 } counts;
 
 static counts table;
@@ -81,7 +81,7 @@ static uint64_t closed_statements(unsigned in_loop, unsigned size) {
 static void prepare(void) {
   if (is_ready) return;
   table.open[0][0] = table.open[1][0] = 1;
-  for (unsigned size = 1; size <= CF_SHAPE_MOST; size++) {
+  for (unsigned size = 1; size <= CF_SHAPE_MAX; size++) {
     for (unsigned in_loop = 0; in_loop < 2; in_loop++) {
       uint64_t open = 0, closed = closed_statements(in_loop, size);
       for (unsigned first = 1; first <= size; first++) {
@@ -103,7 +103,7 @@ uint64_t cf_shape_count(unsigned size) {
 
 uint64_t cf_shape_total(void) {
   uint64_t sum = 0;
-  for (unsigned size = 1; size <= CF_SHAPE_MOST; size++) {
+  for (unsigned size = 1; size <= CF_SHAPE_MAX; size++) {
     sum += cf_shape_count(size);
   }
   return sum;
@@ -216,7 +216,7 @@ static cf_shape *sequence(cf_program *p, unsigned in_loop, unsigned size,
 
 cf_shape *cf_shape_make(cf_program *p, uint64_t index) {
   prepare();
-  for (unsigned size = 1; size <= CF_SHAPE_MOST; size++) {
+  for (unsigned size = 1; size <= CF_SHAPE_MAX; size++) {
     if (falls(&index, all(0, size))) {
       return sequence(p, 0, size, EITHER, index);
     }
@@ -242,7 +242,7 @@ static size_t spell(const cf_shape *s, char *to) {
   return length;
 }
 
-enum { LONGEST_SPELLING = CF_SHAPE_MOST * 5 + 1 };
+enum { LONGEST_SPELLING = CF_SHAPE_MAX * 5 + 1 };
 
 static int compare_spellings(const void *a, const void *b) {
   return strcmp(a, b);
@@ -255,7 +255,7 @@ bool cf_shapes_are_distinct(void) {
   for (uint64_t i = 0; i < total; i++) {
     cf_program p = {0};
     (void)spell(cf_shape_make(&p, i), all[i]);
-    cf_finish(&p);
+    cf_deinit(&p);
   }
   qsort(all, total, sizeof *all, compare_spellings);
   for (uint64_t i = 1; i < total; i++) twice += !strcmp(all[i - 1], all[i]);

@@ -25,14 +25,14 @@ typedef struct adding {
   uint32_t grid_left;
 } adding;
 
-static int most(int a, int b) {
+static int max(int a, int b) {
   return a > b ? a : b;
 }
 
 static void join(effects *e, effects other) {
-  e->stays = most(e->stays, other.stays);
-  e->breaks = most(e->breaks, other.breaks);
-  e->returns = most(e->returns, other.returns);
+  e->stays = max(e->stays, other.stays);
+  e->breaks = max(e->breaks, other.breaks);
+  e->returns = max(e->returns, other.returns);
 }
 
 static effects walk(adding *add, cf_stmt **list, int level, bool is_top);
@@ -52,10 +52,10 @@ static bool is_plain_bound(const cf_expr *e) {
 
 static effects walk_loop(adding *add, cf_stmt *s, int level, bool is_top) {
   int bound = s->a->level;
-  if (s->b) bound = most(bound, (int)s->b->level);
-  int inside = most(level, bound);
+  if (s->b) bound = max(bound, (int)s->b->level);
+  int inside = max(level, bound);
   effects e = look(add, &s->body, inside);
-  inside = most(inside, most(e.breaks, e.returns));
+  inside = max(inside, max(e.breaks, e.returns));
   bool is_plain =
       s->kind == CF_FOR && is_plain_bound(s->a) && is_plain_bound(s->b);
   e = walk(add, &s->body, inside, is_top && is_plain);
@@ -131,7 +131,7 @@ static effects walk(adding *add, cf_stmt **list, int level, bool is_top) {
   bool is_first = true;
   while (*at) {
     cf_stmt *s = *at;
-    int here = most(level, most(all.stays, all.returns));
+    int here = max(level, max(all.stays, all.returns));
     bool is_loop = s->kind == CF_FOR || s->kind == CF_WHILE;
     /* Next to control flow, not next to every assignment. */
     if (is_first || is_loop || s->kind == CF_IF || is_jump(s)) {
@@ -141,24 +141,24 @@ static effects walk(adding *add, cf_stmt **list, int level, bool is_top) {
     if (is_loop) {
       join(&all, walk_loop(add, s, here, is_top));
     } else if (s->kind == CF_IF) {
-      int inside = most(here, (int)s->a->level);
+      int inside = max(here, (int)s->a->level);
       effects arm = walk(add, &s->body, inside, false);
       join(&all, arm);
       if (s->has_else) { /* which counts as behind jumps of the first arm */
-        inside = most(inside, most(arm.stays, arm.returns));
+        inside = max(inside, max(arm.stays, arm.returns));
         join(&all, walk(add, &s->other, inside, false));
       }
     } else if (s->kind == CF_RETURN) {
-      all.returns = most(all.returns, here);
+      all.returns = max(all.returns, here);
     } else if (is_jump(s)) {
-      all.stays = most(all.stays, here);
-      if (s->kind == CF_BREAK) all.breaks = most(all.breaks, here);
+      all.stays = max(all.stays, here);
+      if (s->kind == CF_BREAK) all.breaks = max(all.breaks, here);
     }
     while (*at != s) at = &(*at)->next;
     at = &s->next;
   }
   if (!is_closed(*list)) {
-    add_here(add, at, most(level, most(all.stays, all.returns)), is_top);
+    add_here(add, at, max(level, max(all.stays, all.returns)), is_top);
   }
   return all;
 }

@@ -60,6 +60,10 @@ find_package(vyre ${version%.*} REQUIRED)
 add_executable(heat $source_dir/examples/embed/main.c)
 vyre_embed(heat $source_dir/examples/embed/kernels.vyre PREFIX heat)
 END
+sed 's/ PREFIX heat/ HEADER heat/' "$work/embed/CMakeLists.txt" >"$work/wrong.txt"
+mkdir "$work/wrong" && mv "$work/wrong.txt" "$work/wrong/CMakeLists.txt"
+expect "vyre_embed: refuses unknown arguments" grep -q "unknown argument 'HEADER'" \
+  <(cmake -G Ninja -S "$work/wrong" -B "$work/wrong/build" "-DCMAKE_PREFIX_PATH=$prefix" 2>&1)
 expect "vyre_embed: configures" cmake -G Ninja -S "$work/embed" -B "$work/embed/build" "-DCMAKE_PREFIX_PATH=$prefix"
 expect "vyre_embed: builds" cmake --build "$work/embed/build"
 expect_same "vyre_embed: runs" "$("$work/embed/build/heat" 2>&1)" "$(cat "$source_dir/tests/embed/heat.txt")"
@@ -89,21 +93,33 @@ expect_same "all headers are there" "$(ls "$prefix/include/vyre")" \
 # The man page and the completions.
 man_page=$(find "$prefix" -name vyre.1)
 rows() { "$prefix/bin/vyre" "$@" | sed -n '/^[a-z]*s:$/,/^$/p' | grep -cE '^  [a-z]+  '; }
-# The two groups and help are not commands.
+# The groups and help are not commands.
 expect_same "the man page has every command" "$(grep -c '^\.SS vyre ' "$man_page")" \
-  "$(($(rows --help) + $(rows help plan) + $(rows help cache) - 3))"
+  "$(($(rows --help) + $(rows help plan) + $(rows help cache) + $(rows help route) - 4))"
 if command -v groff >/dev/null 2>&1; then
   expect_nothing "the man page is sound" "$(groff -man -Tutf8 -ww -z "$man_page" 2>&1)"
 fi
-expect_same "every header has a manual page" "$(cd "$prefix/share/man/man3" && printf '%s\n' *.3)" \
+expect_same "every header has a manual page" "$(cd "$prefix/share/man/man3" && grep -L '^\.so ' *.3)" \
   "$(cd "$source_dir/include/vyre" && printf '%s\n' *.h | sed 's/\(.*\)\.h/vyre_\1.3/' | LC_ALL=C sort)"
 missing=$(sed -n 's/^VYRE_API.* \**\(vyre_[a-z0-9_]*\)(.*/\1/p' "$source_dir"/include/vyre/*.h | sort -u |
   while read -r name; do grep -qs "$name(" "$prefix"/share/man/man3/*.3 || echo "$name"; done)
 expect_nothing "the manual pages have every function" "$missing"
 if command -v groff >/dev/null 2>&1; then
   expect_nothing "the pages of the headers are sound" \
-    "$(for page in "$prefix"/share/man/man3/*.3; do groff -man -Tutf8 -ww -z "$page" 2>&1; done)"
+    "$(grep -L '^\.so ' "$prefix"/share/man/man3/*.3 |
+      while read -r page; do groff -man -Tutf8 -ww -z "$page" 2>&1; done)"
 fi
+missing=$(sed -n 's/^VYRE_API.* \**\(vyre_[a-z0-9_]*\)(.*/\1/p' "$source_dir"/include/vyre/*.h | sort -u |
+  while read -r name; do
+    page=$prefix/share/man/man3/$name.3
+    target=$(sed -n 's/^\.so man3\///p' "$page" 2>/dev/null)
+    grep -qs "$name(" "${target:+$prefix/share/man/man3/}${target:-$page}" || echo "$name"
+  done)
+expect_nothing "every function has a manual page" "$missing"
+page=$prefix/share/man/man3/vyre_status.3
+expect_same "the title of a page is in upper case" "$(grep -c '^\.TH VYRE_STATUS 3 ' "$page")" 1
+expect_same "examples keep their lines" \
+  "$(grep -A1 '^\.nf' "$page" | grep -c '^ *vyre_status st = {0};')" 1
 completion=$prefix/share/bash-completion/completions/vyre
 complete_words() { # words of the command line so far; prints what would complete
   bash -c '. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _vyre; printf "%s\n" "${COMPREPLY[@]}"' \
@@ -119,6 +135,15 @@ expect_same "bash completes kernel names" \
   "$(sed -nE 's/^kernel +([a-z_0-9]+).*/\1/p' "$source_dir/examples/embed/kernels.vyre" | sort | tr '\n' ' ')"
 expect_same "bash completes buffer names" \
   "$(complete_words vyre run "$source_dir/examples/saxpy.vyre" --set '')" "a= x= y= "
+expect_same "bash completes outputs" \
+  "$(complete_words vyre run "$source_dir/examples/saxpy.vyre" --out '')" "y= "
+expect_same "bash completes data" "$(complete_words vyre run k.vyre --set x = iot)" "iota: "
+expect_same "bash completes data after the equals sign" \
+  "$(complete_words vyre run k.vyre --set x = | tr ' ' '\n' | grep -c ':$')" 7
+expect_same "bash completes options" "$(complete_words vyre run --option cpu.w)" "cpu.width= "
+expect_same "bash completes values of options" \
+  "$(complete_words vyre run --option cpu.isa_level = s)" "sse2 sse4.2 "
+expect_same "bash completes passes" "$(complete_words vyre emit --dump-after in)" "inline "
 expect_same "bash completes rules" "$(complete_words vyre explain V071)" "V071 "
 for shell in zsh fish; do
   if ! command -v $shell >/dev/null 2>&1; then continue; fi

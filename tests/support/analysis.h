@@ -4,9 +4,8 @@
 #define VYRE_TESTS_ANALYSIS_H
 
 #include "vyre/diagnostic.h"
-#include "vyre/module.h"
 
-#include "support/check.h"
+#include "support/parse.h"
 
 /* Lines 1 to 8 of most test kernels; the body begins at line 9. */
 #define HEAD                          \
@@ -18,19 +17,6 @@
   "{\n"                               \
   "    let i = global_id.x;\n"        \
   "    let l = local_id.x;\n"
-
-/* Parses; a text that does not parse is shown and fails the case. */
-static inline vyre_module *parse_module(const char *text) {
-  vyre_module *module = NULL;
-  vyre_status st = {0};
-  vyre_code code = vyre_module_parse(text, strlen(text), "test.vyre",
-                                     (vyre_allocator){0}, &module, NULL, &st);
-  if (code != VYRE_OK) {
-    printf("    %s\n    Fix: %s\n%s\n", st.message, st.fix, text);
-    test_fail(__FILE__, __LINE__);
-  }
-  return module;
-}
 
 /* HEAD, the body and the closing brace, in a static buffer. */
 static inline const char *kernel_text(const char *body) {

@@ -27,7 +27,8 @@ typedef struct test_case {
   void (*run)(void);
 } test_case;
 
-static jmp_buf test_escape;
+/* One for all files of a test. */
+__attribute__((weak)) jmp_buf test_escape;
 
 static inline _Noreturn void test_fail(const char *file, int line) {
   printf("    at %s:%d\n", file, line);

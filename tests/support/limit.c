@@ -32,7 +32,7 @@
 #define VYRE_LIMIT_FACTOR 1
 #endif
 
-enum { MOST_PROCESSES = 16384, EXIT_TIMEOUT = 124, EXIT_NO_COMMAND = 127 };
+enum { MAX_PROCESSES = 16384, EXIT_TIMEOUT = 124, EXIT_NO_COMMAND = 127 };
 
 /* Without progress this long, a test hangs: below 1 % of a core. A busy machine
  * gives a test that wants to run far more. */
@@ -87,7 +87,7 @@ typedef struct process {
   bool is_ours;
 } process;
 
-static process list[MOST_PROCESSES];
+static process list[MAX_PROCESSES];
 static size_t count;
 
 /* Reads the fields behind the name, which may contain spaces and brackets. */
@@ -122,7 +122,7 @@ static void find_processes(pid_t root) {
   DIR *folder = opendir("/proc");
   struct dirent *entry;
   count = 0;
-  while (folder && (entry = readdir(folder)) && count < MOST_PROCESSES) {
+  while (folder && (entry = readdir(folder)) && count < MAX_PROCESSES) {
     if (!isdigit((unsigned char)entry->d_name[0])) continue;
     pid_t pid = (pid_t)atoi(entry->d_name);
     if (!read_process(pid, &list[count])) continue;

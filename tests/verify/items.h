@@ -430,6 +430,6 @@ enum {
 
 /* The variants of functions, and the forms of operations. */
 static const char *const math_names[VARIANTS] = {"f64", "f64-nofma", "u32"};
-static const char *const form_names[VARIANTS] = {"native", "fixed", "soft"};
+static const char *const form_names[VARIANTS] = {"native", "corrected", "soft"};
 
 #endif

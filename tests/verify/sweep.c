@@ -400,8 +400,8 @@ static uint64_t chunk_size(const item *it) {
 }
 
 static uint64_t ref_end(const item *it) {
-  uint64_t all = item_inputs(it), most = (uint64_t)REF_BLOCKS * BLOCK;
-  return all < most ? all : most;
+  uint64_t all = item_inputs(it), max = (uint64_t)REF_BLOCKS * BLOCK;
+  return all < max ? all : max;
 }
 
 static void offer(const subject *s, const char *kind, uint64_t first,
@@ -493,7 +493,7 @@ static int summary(const family *f) {
   size_t complete = 0;
   printf("%-12s %-10s %12s  %-24s %6s %8s  %s\n",
          f->is_math ? "function" : "operation", "chunks", "inputs",
-         f->is_math ? "wrong: f64 nofma u32" : "wrong: native fixed soft",
+         f->is_math ? "wrong: f64 nofma u32" : "wrong: native corrected soft",
          "MPFR", "M/s/core", "same as ref");
   for (size_t i = 0; i < f->count; i++) {
     const item *it = &f->items[i];
@@ -546,12 +546,12 @@ static int measure(void) {
 
 /* Every function of special values, and of all pairs of the most special ones. */
 static void special(void) {
-  static const uint32_t most[] = {
+  static const uint32_t max[] = {
       0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x3F000000,
       0xBF000000, 0x3F800000, 0xBF800000, 0x40000000, 0xC0000000,
       0x40400000, 0xC0400000, 0x4B7FFFFF, 0xCB7FFFFF, 0x7F7FFFFF,
       0xFF7FFFFF, 0x7F800000, 0xFF800000, 0x7FC00000, 0x7F800001};
-  enum { MOST = sizeof most / sizeof most[0] };
+  enum { MAX_COUNT = sizeof max / sizeof max[0] };
   for (size_t n = 0; n < MATH_ITEMS; n++) {
     const char *name = math_items[n].name;
     const reference *r = reference_find(name);
@@ -563,8 +563,8 @@ static void special(void) {
       float want = is_plain ? reference_exact(r, x) : (float)host;
       printf("%s %08x - %08x\n", name, special_bits[i], host_bits(want));
     }
-    for (unsigned i = 0; !one && i < MOST * MOST; i++) {
-      uint32_t x = most[i / MOST], y = most[i % MOST];
+    for (unsigned i = 0; !one && i < MAX_COUNT * MAX_COUNT; i++) {
+      uint32_t x = max[i / MAX_COUNT], y = max[i % MAX_COUNT];
       double host = reference_host_two(r)((double)float_vectors_f32(x),
                                           (double)float_vectors_f32(y));
       printf("%s %08x %08x %08x\n", name, x, y, host_bits((float)host));

@@ -33,10 +33,10 @@ const char *word_at(const word_list *words, size_t index) {
 }
 
 static bool word_add(word_list *words, const char *word, problem *out) {
-  const char **room =
+  const char **space =
       (const char **)list_add(&words->list, sizeof(char *), words->arena);
-  if (!room) return problem_no_memory(out, "the words of the command");
-  *room = word;
+  if (!space) return problem_no_memory(out, "the words of the command");
+  *space = word;
   return true;
 }
 
@@ -109,13 +109,13 @@ static bool read_text(const flag_doc *doc, const char *value, problem *out) {
 static bool read_number(const flag_doc *doc, const char *value, uint64_t *to,
                         problem *out) {
   char text[SHOWN_WORD];
-  uint64_t most = doc->max ? doc->max : UINT64_MAX;
-  int example = most < 4096 ? 1 : 4096;
+  uint64_t max = doc->max ? doc->max : UINT64_MAX;
+  int example = max < 4096 ? 1 : 4096;
   bool is_number = parse_u64(value, strlen(value), to);
-  if (is_number && *to <= most) return true;
-  if (is_number || is_too_large(value, strlen(value), most)) {
+  if (is_number && *to <= max) return true;
+  if (is_number || is_too_large(value, strlen(value), max)) {
     problem_set(out, KIND_USAGE, "", "%s is %s; the maximum is %llu", doc->name,
-                shown(text, value, strlen(value)), (unsigned long long)most);
+                shown(text, value, strlen(value)), (unsigned long long)max);
     problem_fix(out, "write a smaller number, such as %s %d", doc->name,
                 example);
     return false;
@@ -123,7 +123,7 @@ static bool read_number(const flag_doc *doc, const char *value, uint64_t *to,
   problem_set(out, KIND_USAGE, "",
               "%s is '%s'; expected an integer from %d to %llu", doc->name,
               shown(text, value, strlen(value)), doc->min,
-              (unsigned long long)most);
+              (unsigned long long)max);
   problem_fix(out, "write decimal digits, such as %s %d", doc->name, example);
   return false;
 }
@@ -171,7 +171,11 @@ static bool read_flag(reading *r, int count, char **words, int *at) {
   bool *seen = &r->seen[doc - r->command->flags];
   if (*seen && doc->type != FLAG_LIST) {
     problem_set(r->out, KIND_USAGE, "", "%s is given twice", doc->name);
-    problem_fix(r->out, "keep one %s", doc->name);
+    problem_fix(r->out,
+                strcmp(doc->name, "--option") == 0
+                    ? "join the values with a comma in one %s"
+                    : "keep one %s",
+                doc->name);
     return false;
   }
   *seen = true;
@@ -326,29 +330,8 @@ const char *args_cpu_options(uint64_t threads, uint64_t width,
   return out[0] ? out : NULL;
 }
 
-/* A context accepts every width up to the largest one; only the device knows
- * which widths exist. The option may be meant for another device, so check
- * here. */
-static bool has_widths(const char *text, problem *wrong) {
-  static const char key[] = "cpu.width=";
-  for (; text[0]; text += *text == ',') {
-    size_t size = strcspn(text, ",");
-    uint64_t width;
-    if (strncmp(text, key, sizeof key - 1) == 0 &&
-        parse_u64(text + sizeof key - 1, size - (sizeof key - 1), &width) &&
-        width <= UINT32_MAX && !vyre_emit_is_valid_width((uint32_t)width)) {
-      return problem_set(wrong, KIND_USAGE, "write 0, 1, 4, 8, 16 or 32",
-                         "--option has '%.*s', which is not a vector width",
-                         (int)size, text);
-    }
-    text += size;
-  }
-  return true;
-}
-
 bool args_options(const char *text, problem *wrong) {
-  if (!text) return true;
-  if (strlen(text) <= MAX_OPTIONS) return has_widths(text, wrong);
+  if (!text || strlen(text) <= MAX_OPTIONS) return true;
   return problem_set(wrong, KIND_USAGE, "write fewer of them",
                      "--option has %zu bytes; the maximum is %d", strlen(text),
                      MAX_OPTIONS);
@@ -422,6 +405,6 @@ int print_help(sink *text, bool json) {
   json_string(&answer, "help", text->data, text->length);
   json_close(&answer, '}');
   sink_text(&out, "\n");
-  sink_finish(text);
+  sink_deinit(text);
   return publish(&out, NULL, NULL, json);
 }

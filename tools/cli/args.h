@@ -51,7 +51,7 @@ enum { OPTIONS_TEXT = 80 };
 const char *args_cpu_options(uint64_t threads, uint64_t width,
                              char out[OPTIONS_TEXT]);
 
-/* Checks the value of --option: its length, and widths that exist. */
+/* Checks the length of the value of --option. */
 enum { MAX_OPTIONS = 511 };
 bool args_options(const char *text, problem *wrong);
 

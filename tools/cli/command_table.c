@@ -3,13 +3,18 @@
 
 #include <string.h>
 
+#include "cli/command_texts.h"
+
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static const char *const sync_choices[] = {"final", "participates", NULL};
 static const char *const target_choices[] = {
-    "ir", "bin", "lowered", "c", "llvm", "asm", "spirv", "spirv-text", NULL};
+    "ir",   "bin", "lowered", "schedule",   "c",
+    "llvm", "asm", "spirv",   "spirv-text", NULL};
 static const char *const float_mode_choices[] = {"native", "corrected", "soft",
                                                  NULL};
+static const char *const tier_choices[] = {"auto", "baseline", "optimised",
+                                           NULL}; /* as in vyre_tier */
 static const char *const math_choices[] = {"f64", "f64-nofma", "u32", NULL};
 
 #define JSON_FLAG \
@@ -113,6 +118,90 @@ static const flag_doc run_flags[] = {
              "Some drivers cannot stop a running workgroup",
      .type = FLAG_TEXT},
     {.name = "--option",
+     .value = "BACKEND.KEY=VALUE",
+     .help = "option of a backend; separate several by commas,\n"
+             "as in $VYRE_OPTIONS",
+     .type = FLAG_TEXT},
+    {.name = "--ulp-budget",
+     .value = "N",
+     .help = "above 0: the device may fuse and round less often, so that\n"
+             "results differ between devices (0 to 255, default 0)",
+     .type = FLAG_U64,
+     .max = UINT8_MAX},
+    {.name = "--tier",
+     .value = "TIER",
+     .help = "code to run: baseline (compiles in a quarter of the time, runs\n"
+             "slower, is not cached), optimised (default), or auto: baseline\n"
+             "until the optimised code is ready",
+     .type = FLAG_CHOICE,
+     .choices = tier_choices},
+    {.name = "--replay",
+     .value = "N",
+     .help = "after the first run, time N dispatches and N replays of a\n"
+             "recording, and compare (1 to 1000000)",
+     .type = FLAG_U64,
+     .min = 1,
+     .max = 1000000},
+    JSON_FLAG,
+};
+
+static const flag_doc bench_flags[] = {
+    KERNEL_FLAG,
+    {.name = "--set",
+     .value = "NAME=SPEC",
+     .help = "contents of a buffer or uniform, as in 'vyre run';\n"
+             "inputs that are not set are made up",
+     .type = FLAG_LIST},
+    {.name = "--size",
+     .value = "N",
+     .help = "elements of buffers that are made up (default 1048576)",
+     .type = FLAG_U64,
+     .min = 1,
+     .max = 1 << 28},
+    {.name = "--grid",
+     .value = "X[,Y[,Z]]",
+     .help = "number of workgroups; by default enough to cover the data",
+     .type = FLAG_TEXT},
+    {.name = "--workgroup",
+     .value = "X[,Y[,Z]]",
+     .help = "workgroup size to use instead of the kernel's",
+     .type = FLAG_TEXT},
+    {.name = "--backend",
+     .value = "NAME",
+     .help = "device: auto (default: the best available) or a name listed\n"
+             "by 'vyre devices'",
+     .type = FLAG_DEVICE},
+    {.name = "--runs",
+     .value = "N",
+     .help = "timed runs, at most 100000 (default: as many as fit into\n"
+             "half a second, at least 5)",
+     .type = FLAG_U64,
+     .min = 1,
+     .max = 100000},
+    {.name = "--max-loop-iterations",
+     .value = "N",
+     .help = "loop iterations allowed per invocation (default 4294967295)",
+     .type = FLAG_U64,
+     .min = 1},
+    {.name = "--svg",
+     .value = "FILE",
+     .help = "write the roofline as a drawing",
+     .type = FLAG_TEXT},
+    {.name = "--threads",
+     .value = "N",
+     .help = "threads of device cpu (default: all processors);\n"
+             "other devices ignore this flag and --width",
+     .type = FLAG_U64},
+    {.name = "--width",
+     .value = "W",
+     .help = "vector width of device cpu: 1, 4, 8, 16 or 32\n"
+             "(default: chosen for the kernel)",
+     .type = FLAG_U64},
+    {.name = "--timeout",
+     .value = "SECONDS",
+     .help = "time limit of each run, such as 0.5",
+     .type = FLAG_TEXT},
+    {.name = "--option",
      .value = "BACKEND.KEY=NUMBER",
      .help = "option of a backend; separate several by commas,\n"
              "as in $VYRE_OPTIONS",
@@ -123,13 +212,6 @@ static const flag_doc run_flags[] = {
              "results differ between devices (0 to 255, default 0)",
      .type = FLAG_U64,
      .max = UINT8_MAX},
-    {.name = "--replay",
-     .value = "N",
-     .help = "after the first run, time N dispatches and N replays of a\n"
-             "recording, and compare (1 to 1000000)",
-     .type = FLAG_U64,
-     .min = 1,
-     .max = 1000000},
     JSON_FLAG,
 };
 
@@ -141,7 +223,8 @@ static const flag_doc emit_flags[] = {
     {.name = "--to",
      .value = "FORM",
      .help = "ir: program text with every default written out; bin: binary\n"
-             "form; lowered: LIR, the input of code generators; c: C11;\n"
+             "form; lowered: LIR, the input of code generators; schedule:\n"
+             "loops and vectors that device cpu runs it with; c: C11;\n"
              "llvm, asm: code that device cpu runs on this machine;\n"
              "spirv: Vulkan module; spirv-text: its disassembly, with names",
      .type = FLAG_CHOICE,
@@ -150,7 +233,11 @@ static const flag_doc emit_flags[] = {
     {.name = "--dump-after",
      .value = "PASS",
      .help = "LIR after a pass: inline, build, legalize-floats,\n"
-             "legalize-memory, cse-dce or legalize-control (the last)",
+             "legalize-memory, cse-dce or legalize-control (the last);\n"
+             "schedule after a pass: build, range-split, loop-range,\n"
+             "unroll-jam, accumulator-split, privatize-atomics,\n"
+             "loop-peel, row-loads, speculate, prefetch or\n"
+             "full-workgroups (the last)",
      .type = FLAG_TEXT},
     {.name = "--float-mode",
      .value = "FORM",
@@ -166,7 +253,7 @@ static const flag_doc emit_flags[] = {
      .choices = math_choices},
     {.name = "--width",
      .value = "W",
-     .help = "vector width of llvm and asm: 1, 4, 8, 16 or 32\n"
+     .help = "vector width of schedule, llvm, asm: 1, 4, 8, 16 or 32\n"
              "(default: chosen for the kernel)",
      .type = FLAG_U64},
     SWITCH_FLAG("--no-u64", "target without 64-bit types"),
@@ -247,7 +334,7 @@ static const flag_doc conform_flags[] = {
      .type = FLAG_TEXT,
      .required = true},
     {.name = "--option",
-     .value = "BACKEND.KEY=NUMBER",
+     .value = "BACKEND.KEY=VALUE",
      .help = "option of a backend; separate several by commas,\n"
              "as in $VYRE_OPTIONS",
      .type = FLAG_TEXT},
@@ -335,6 +422,52 @@ static const flag_doc bindings_flags[] = {KERNEL_FLAG, JSON_FLAG};
        "'vyre devices'",                                  \
    .type = FLAG_DEVICE}
 
+#define DEVICES_FLAG                                                   \
+  {.name = "--backend",                                                \
+   .value = "NAMES",                                                   \
+   .help =                                                             \
+       "devices in order of preference, separated by commas, or all\n" \
+       "(default)",                                                    \
+   .type = FLAG_TEXT}
+
+static const flag_doc route_explain_flags[] = {
+    KERNEL_FLAG,
+    {.name = "--set",
+     .value = "NAME=SPEC",
+     .help = "contents of a buffer or uniform, as in 'vyre run';\n"
+             "inputs that are not set are made up, as in 'vyre bench'",
+     .type = FLAG_LIST},
+    {.name = "--size",
+     .value = "N",
+     .help = "elements of buffers that are made up (default 1048576)",
+     .type = FLAG_U64,
+     .min = 1,
+     .max = 1 << 28},
+    {.name = "--grid",
+     .value = "X[,Y[,Z]]",
+     .help = "number of workgroups; by default enough to cover the data",
+     .type = FLAG_TEXT},
+    DEVICES_FLAG,
+    {.name = "--policy",
+     .value = "POLICY",
+     .help = "fixed, capable or fastest (default)",
+     .type = FLAG_TEXT},
+    {.name = "--runs",
+     .value = "N",
+     .help = "dispatches to route, at most 100000 (default 200)",
+     .type = FLAG_U64,
+     .min = 1,
+     .max = 100000},
+    {.name = "--option",
+     .value = "BACKEND.KEY=NUMBER",
+     .help = "option of a backend; separate several by commas,\n"
+             "as in $VYRE_OPTIONS",
+     .type = FLAG_TEXT},
+    JSON_FLAG,
+};
+
+static const flag_doc route_replay_flags[] = {DEVICES_FLAG, JSON_FLAG};
+
 static const flag_doc cache_flags[] = {JSON_FLAG};
 
 static const flag_doc compile_flags[] = {
@@ -361,247 +494,6 @@ static const flag_doc cache_prune_flags[] = {
      .min = 1},
     JSON_FLAG,
 };
-
-static const char cache_where[] =
-    "The cache is the directory VYRE_CACHE_DIR, or vyre in XDG_CACHE_HOME, or\n"
-    "~/.cache/vyre. It holds at most VYRE_CACHE_BYTES bytes (256 MiB). It is "
-    "used\n"
-    "only if the directory belongs to you and has mode 700.\n";
-
-static const char cache_explain_body[] =
-    "Reports whether compiling the kernel would hit the cache. On a miss, "
-    "names the\n"
-    "field of the key in which the nearest entry of the same program differs, "
-    "and\n"
-    "prints the whole key. Compiles nothing.\n";
-
-static const char check_body[] =
-    "Parses every FILE (- is standard input), checks names and types, and "
-    "proves\n"
-    "that barriers are reached by all invocations of a workgroup or by none. "
-    "Each\n"
-    "diagnostic has a position, a fix and the id of a rule ('vyre explain "
-    "ID'). A\n"
-    "file without a kernel is an error.\n"
-    "\n"
-    "--accesses lists the buffer accesses of each kernel. An access that is "
-    "not\n"
-    "proven in bounds gets a run-time check, which costs one comparison.\n";
-
-static const char fmt_body[] =
-    "Changes white space only; comments, names and literals stay. Without a "
-    "flag,\n"
-    "prints the formatted text. -w rewrites only files that change. A file "
-    "with\n"
-    "syntax errors is reported and left alone; the exit code is then 1.\n";
-
-static const char run_body[] =
-    "SPEC, for a buffer of N elements:\n"
-    "  data.npy         a NumPy file of the same element type, any shape\n"
-    "  photo.png        the samples of a picture; also .ppm, .pgm and .pnm\n"
-    "  FILE             raw bytes, little endian; - is standard input\n"
-    "  raw:FILE         raw bytes, whatever the name of the file\n"
-    "  zeros:N          N zeros\n"
-    "  iota:N           0, 1, 2, ... N-1\n"
-    "  fill:V:N         N times V\n"
-    "  random:SEED:N    N values that depend on the seed only: integers over\n"
-    "                   their whole range, floats in [0, 1)\n"
-    "  values:V,V,...   these values\n"
-    "  text:WORDS       the bytes of WORDS (u8 and bytes only)\n"
-    "  V                one value, for a uniform\n"
-    "Write ./zeros:4 for a file of that name.\n"
-    "\n"
-    "Every buffer that the kernel reads must be set. An output (declared "
-    "write, or\n"
-    "with the attribute output) starts as zeros. An output without a fixed "
-    "size has\n"
-    "as many elements as the buffer in over(...), or else as the largest "
-    "input;\n"
-    "--set NAME=zeros:N chooses another size.\n"
-    "\n"
-    "Without --out, outputs are printed as a table, long ones shortened. The "
-    "device\n"
-    "and the grid are printed to standard error.\n"
-    "\n"
-    "A picture of width W, height H and C channels (1 grey, 2 grey and alpha,\n"
-    "3 RGB, 4 RGBA) has W x H x C elements, row by row: u8 for 8 bits per "
-    "sample,\n"
-    "u16 for 16, f32 from 0 to 1; or W x H elements u32, red in the lowest "
-    "byte.\n"
-    "--out NAME=FILE.png:WxHxC writes one; :WxH derives the channels from the "
-    "size\n"
-    "of the buffer (.pgm: 1, .ppm: 3). If the size of the buffer follows from\n"
-    "another buffer, more than 1 channel must be given. Without a shape, the "
-    "shape\n"
-    "is that of the picture that the buffer was read from, or of a "
-    "two-dimensional\n"
-    "--grid; otherwise the flag is refused.\n"
-    "--set NAME=FILE.png:WxHxC refuses a file of any other shape.\n"
-    "\n"
-    "Exit codes: 0 success, 1 error in the kernel or its data (findings of "
-    "--check\n"
-    "too), 2 error in the command line (a missing --set too), 3 device "
-    "failure.\n";
-
-static const char run_example[] =
-    "example:\n"
-    "  vyre run examples/saxpy.vyre --set a=2 --set x=iota:8 \\\n"
-    "           --set y=fill:0.5:8\n";
-
-static const char emit_body[] =
-    "FILE is a kernel file or the binary form of one kernel. The output is "
-    "one\n"
-    "kernel; -k selects it if the file has several. LIR gives the same bits "
-    "for\n"
-    "every target. --json adds counts: instructions, buffer accesses, accesses "
-    "that\n"
-    "need no check, and the vector width of llvm and asm.\n"
-    "\n"
-    "With --float-mode, --math, --no-u64 or --no-narrow, llvm prints code for\n"
-    "another machine and does not compile it. If LLVM is missing, nothing is\n"
-    "compiled either, and a note says so.\n";
-
-static const char inspect_body[] =
-    "Compiles the kernel for the device without running it. Prints workgroup "
-    "and\n"
-    "grid, shared memory, the launches of one dispatch (grid barriers split "
-    "it),\n"
-    "bytes that an invocation keeps between them, the bindings and, for "
-    "devices\n"
-    "that compile, vector width and code size. Values that a device does not "
-    "have\n"
-    "are left out.\n";
-
-static const char embed_body[] =
-    "The header contains every kernel of FILE and, for each, functions that "
-    "take its\n"
-    "data as C types and run it, so that an application ships one file. It "
-    "includes\n"
-    "<vyre/vyre.h> only and is valid C11 and C++11. Kernels of up to 4000 "
-    "bytes are\n"
-    "stored as text, longer ones in binary form. Equal input gives equal "
-    "output.\n"
-    "\n"
-    "Names: KERNEL_run, KERNEL_pipeline, KERNEL_dispatch and KERNEL_program, "
-    "with\n"
-    "parameters named after the buffers. A parameter that is a keyword of C or "
-    "C++\n"
-    "gets the suffix _. The prefix k_ is added to names that begin with _, "
-    "vyre_ or\n"
-    "VYRE_, and to parameters of two or more letters that begin with a "
-    "capital.\n";
-
-static const char generate_body[] =
-    "Generated programs are valid, free of races and independent of the order "
-    "of\n"
-    "atomics, so that each has exactly one result. Equal flags give the same "
-    "program\n"
-    "and data on every machine.\n";
-
-static const char devices_body[] =
-    "--backend accepts these names; auto selects the first that is available. "
-    "A\n"
-    "backend without a device says what is missing. Float operations are "
-    "native\n"
-    "(exact in hardware), corrected (repaired by extra instructions) or soft "
-    "(done\n"
-    "by integer arithmetic); all give the same bits.\n";
-
-static const char doctor_body[] =
-    "Compiles two kernels on every device, runs one, compares its result with "
-    "one\n"
-    "computed on the processor, and prints the time taken. Says what is "
-    "missing and\n"
-    "how to install it.\n"
-    "\n"
-    "--probe feeds a million edge cases and random numbers to every float "
-    "operation\n"
-    "of every device and compares the results with exact ones. A device that "
-    "is not\n"
-    "exact by definition is probed when it is first opened; the cache keeps "
-    "the\n"
-    "result.\n"
-    "\n"
-    "Exit codes: 0 success, 2 error in the command line, 3 if no device opens, "
-    "if\n"
-    "the device that auto selects runs no kernel, or if a result was wrong.\n";
-
-static const char conform_body[] =
-    "Each case runs in a process of its own, so that a crash, hang or leak "
-    "fails\n"
-    "that case alone. --jobs processes load the libraries once and fork for "
-    "each\n"
-    "case. A case reports how many kernels it ran on which device; a run "
-    "without\n"
-    "any fails. Failing random programs are reduced before they are reported.\n"
-    "\n"
-    "A line of the expectations file has a case, then 'unsupported' (not run) "
-    "or\n"
-    "'fails' (must fail), then a reason. The case may end in *. A listed case "
-    "that\n"
-    "passes is a failure, and so is a line that matches no case.\n";
-
-static const char queue_example[] =
-    "example: 64Ki items of 16 bytes, drained 8Ki at a time\n"
-    "  vyre plan queue --initial 4096 --capacity 65536 --entry-bytes 16 \\\n"
-    "                  --control-bytes 128 --budget 2097152 --drain 8192\n";
-
-static const char expansion_body[] =
-    "The queue should hold initial + expansion items. If the budget is "
-    "smaller, the\n"
-    "capacity is reduced, but never below the initial items.\n";
-
-static const char expansion_example[] =
-    "example:\n"
-    "  vyre plan expansion --initial 4 --expansion 100 --entry-bytes 8 \\\n"
-    "                      --control-bytes 16 --budget 96\n";
-
-static const char frontier_body[] =
-    "FILE (- is standard input) is a JSON object:\n"
-    "  {\"resident_graph_bytes\": 16000, \"budget_bytes\": 131072,\n"
-    "   \"readback_bytes\": 0,\n"
-    "   \"waves\": [[1024, 512, 256], [2048, 1024, 512]],\n"
-    "   \"dependencies\": [[0, 1]]}\n"
-    "A wave is [frontier, scratch, output] bytes and holds frontier +\n"
-    "4 * scratch + output while it runs. A dependency [before, after] puts\n"
-    "wave `after` in a later group than wave `before`.\n";
-
-static const char frontier_example[] =
-    "example:\n"
-    "  vyre plan frontier examples/plans/bfs.json --place --svg bfs.svg\n";
-
-static const char place_body[] =
-    "FILE (- is standard input) is a JSON object:\n"
-    "  {\"alignment\": 256,\n"
-    "   \"intervals\": [{\"id\": \"a\", \"size\": 4096, \"first_group\": 0,\n"
-    "                  \"last_group\": 2, \"alignment\": 64}]}\n"
-    "(both groups included; id and alignment may be left out) or a CSV table:\n"
-    "  id,lower,upper,size\n"
-    "  a,0,3,4096\n"
-    "(lower included, upper not; columns in any order). A column `offset` may\n"
-    "exist; it is ignored. The printed table numbers the intervals from 0 in "
-    "the\n"
-    "order of the input; JSON, CSV and SVG use ids.\n";
-
-static const char bindings_body[] =
-    "FILE (- is standard input) is a kernel file, or a JSON object:\n"
-    "  {\"workgroup\": [64, 1, 1],\n"
-    "   \"buffers\": [\n"
-    "     {\"name\": \"x\", \"binding\": 0, \"access\": \"read\",\n"
-    "      \"element\": \"f32\", \"count\": 1024},\n"
-    "     {\"name\": \"y\", \"binding\": 1, \"access\": \"read_write\",\n"
-    "      \"element\": \"f32\"}],\n"
-    "   \"input_lengths\": [4096, {\"bytes\": 8192, \"resident\": true}]}\n"
-    "Buffers need name, binding, access (read, write, read_write, uniform,\n"
-    "workgroup) and element (bool, u8 ... u64, i8 ... i64, f16, bf16, f32, "
-    "f64,\n"
-    "bytes). They may have kind (global, shared, uniform, persistent), count\n"
-    "(0: sized by what is bound), is_output, pipeline_live_out,\n"
-    "preferred_alignment, coalesce_axis (0, 1, 2 or null) and cache_locality\n"
-    "(temporal, streaming, random). With input_lengths, in bytes and in input\n"
-    "order, inputs are checked and run-time sizes are worked out. JSON begins\n"
-    "with a brace and its name does not end in .vyre; -k is for kernel "
-    "files.\n";
 
 const command_doc command_table[] = {
     {.name = "check",
@@ -630,6 +522,14 @@ const command_doc command_table[] = {
      .flag_count = COUNT(run_flags),
      .body = run_body,
      .example = run_example},
+    {.name = "bench",
+     .summary = "time a kernel and say what limits it",
+     .operand_kind = OPERAND_FILE,
+     .operand = "FILE|-",
+     .flags = bench_flags,
+     .flag_count = COUNT(bench_flags),
+     .body = bench_body,
+     .example = bench_example},
     {.name = "emit",
      .summary = "print a kernel as IR, LIR, C, LLVM IR, assembly or SPIR-V",
      .operand_kind = OPERAND_FILE,
@@ -739,6 +639,24 @@ const command_doc command_table[] = {
      .body = bindings_body,
      .example = "example:\n"
                 "  vyre plan bindings examples/plans/saxpy.json\n"},
+    {.name = "route explain",
+     .summary = "measure a kernel on all devices and explain the choice",
+     .operand_kind = OPERAND_FILE,
+     .operand = "FILE|-",
+     .flags = route_explain_flags,
+     .flag_count = COUNT(route_explain_flags),
+     .body = route_explain_body,
+     .example = "example:\n"
+                "  vyre route explain examples/saxpy.vyre --backend cpu,ref\n"},
+    {.name = "route replay",
+     .summary = "run the file of a difference again",
+     .operand_kind = OPERAND_FILE,
+     .operand = "FILE|-",
+     .flags = route_replay_flags,
+     .flag_count = COUNT(route_replay_flags),
+     .body = route_replay_body,
+     .example = "example:\n"
+                "  vyre route replay difference-7-0.vyreshadow\n"},
     {.name = "cache list",
      .summary = "list the cached kernels",
      .flags = cache_flags,
@@ -792,6 +710,14 @@ const command_group command_groups[] = {
      .body = "Planning opens no device. Equal input gives equal plans.\n",
      .example = "example:\n"
                 "  vyre plan frontier examples/plans/bfs.json --place\n"},
+    {.name = "route",
+     .summary = "choose a device for a kernel: explain, replay",
+     .title = "run work on one of several devices",
+     .noun = "action",
+     .upper = "ACTION",
+     .body = route_body,
+     .example = "example:\n"
+                "  vyre route explain examples/saxpy.vyre\n"},
 };
 
 const size_t command_group_count = COUNT(command_groups);

@@ -17,6 +17,7 @@ bool compile_read_flags(const char *command, int count, char **words,
                     .flag_count = sizeof flags / sizeof flags[0],
                     .operand = &f->file};
   if (!args_read(&spec, count, words, wrong)) return false;
+  f->options.tier = VYRE_TIER_OPTIMISED;
   f->options.ulp_budget = (uint8_t)ulp_budget; /* The table limits the value. */
   return !workgroup ||
          args_extent("--workgroup", workgroup, f->options.workgroup, wrong);
@@ -40,6 +41,6 @@ int compile_command(const char *command, int count, char **words, bool json,
                ? publish(&out, NULL, NULL, json)
                : kernel_file_report(&file, &wrong, json);
   }
-  kernel_file_finish(&file);
+  kernel_file_deinit(&file);
   return code;
 }

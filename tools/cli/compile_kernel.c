@@ -15,7 +15,7 @@ static void tell_ref(const char *what, const char *why) {
   if (strncmp(why, "auto: ", 6) == 0) why += 6;
   sink_format(&out, "note: %s ref: %s\n", what, why);
   write_all(STDERR_FILENO, out.data, out.length);
-  sink_finish(&out);
+  sink_deinit(&out);
 }
 
 static bool is_on_ref(const compiled_on *on) {
@@ -62,7 +62,7 @@ vyre_code compile_on(vyre_context *context, const char *backend,
   return code;
 }
 
-void compiled_on_finish(compiled_on *on) {
+void compiled_on_deinit(compiled_on *on) {
   vyre_pipeline_release(on->pipeline);
   vyre_device_release(on->device);
   *on = (compiled_on){.device = NULL};

@@ -22,6 +22,6 @@ vyre_code compile_on(vyre_context *context, const char *backend,
                      const vyre_compile_options *options,
                      vyre_diagnostics *findings, compiled_on *out,
                      vyre_status *st);
-void compiled_on_finish(compiled_on *on);
+void compiled_on_deinit(compiled_on *on);
 
 #endif

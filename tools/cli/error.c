@@ -114,7 +114,7 @@ void problem_json(const problem *what, sink *out) {
   json_close(&json, '}');
   sink_text(out, "\n");
   if (sentence.failed) out->failed = true;
-  sink_finish(&sentence);
+  sink_deinit(&sentence);
 }
 
 void problem_text(const problem *what, sink *out) {
@@ -137,7 +137,7 @@ int problem_report(const problem *what, bool json) {
     problem_text(what, &out);
     write_all(STDERR_FILENO, out.data, out.length);
   }
-  sink_finish(&out);
+  sink_deinit(&out);
   if (what->device) return EXIT_DEVICE;
   return strcmp(what->kind, KIND_USAGE) == 0 ? EXIT_USAGE : EXIT_WRONG;
 }

@@ -58,7 +58,7 @@ void put_usage(const command_doc *command, size_t indent, sink *out) {
     sink_bytes(out, part.data, part.length);
     column += part.length;
     if (part.failed) out->failed = true;
-    sink_finish(&part);
+    sink_deinit(&part);
   }
   sink_text(out, "\n");
 }

@@ -15,7 +15,7 @@ enum { MAX_NAMES = 64, SHOWN_NAME = 80 };
 bool kernel_file_read(const char *path, kernel_file *out, problem *wrong) {
   input in = {0};
   if (!read_input_up_to(path, KERNEL_LIMIT, &in, wrong)) {
-    input_finish(&in);
+    input_deinit(&in);
     return false;
   }
   return kernel_file_parse(&in, out, wrong);
@@ -43,11 +43,11 @@ bool kernel_file_parse(input *in, kernel_file *out, problem *wrong) {
   return false;
 }
 
-void kernel_file_finish(kernel_file *file) {
+void kernel_file_deinit(kernel_file *file) {
   vyre_module_release(file->module);
   vyre_program_release(file->program);
   vyre_diagnostics_deinit(&file->findings);
-  input_finish(&file->in);
+  input_deinit(&file->in);
   *file = (kernel_file){.program = NULL};
 }
 
@@ -64,17 +64,17 @@ vyre_program *kernel_file_at(const kernel_file *file, size_t index) {
 /* "'a', 'b' and 5 more" */
 static void list_names(const kernel_file *file, char *text, size_t size) {
   size_t count = kernel_file_count(file), used = 0;
-  size_t most = count > 6 ? 5 : count;
+  size_t max = count > 6 ? 5 : count;
   text[0] = '\0';
-  for (size_t i = 0; i < most && used < size; i++) {
+  for (size_t i = 0; i < max && used < size; i++) {
     used += (size_t)snprintf(text + used, size - used, "%s'%.40s'",
                              i == 0           ? ""
                              : i + 1 == count ? " and "
                                               : ", ",
                              vyre_program_name(kernel_file_at(file, i)));
   }
-  if (most < count && used < size) {
-    snprintf(text + used, size - used, " and %zu more", count - most);
+  if (max < count && used < size) {
+    snprintf(text + used, size - used, " and %zu more", count - max);
   }
 }
 
@@ -182,6 +182,6 @@ int kernel_file_report(const kernel_file *file, const problem *wrong,
                            file->in.length, sink_writer(&out));
   }
   write_all(json ? STDOUT_FILENO : STDERR_FILENO, out.data, out.length);
-  sink_finish(&out);
+  sink_deinit(&out);
   return EXIT_WRONG;
 }

@@ -26,7 +26,7 @@ typedef struct kernel_file {
 bool kernel_file_read(const char *path, kernel_file *out, problem *wrong);
 /* Parses bytes that were read before and takes ownership of them. */
 bool kernel_file_parse(input *in, kernel_file *out, problem *wrong);
-void kernel_file_finish(kernel_file *file);
+void kernel_file_deinit(kernel_file *file);
 
 size_t kernel_file_count(const kernel_file *file);
 vyre_program *kernel_file_at(const kernel_file *file, size_t index);

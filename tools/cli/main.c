@@ -59,7 +59,10 @@ static int help_command(int count, char **words, bool json) {
     count--;
     words++;
   }
-  if (count == 0) return main_help(json);
+  if (count == 0 || strcmp(words[0], "--help") == 0 ||
+      strcmp(words[0], "-h") == 0) {
+    return main_help(json);
+  }
   const command_group *group = find_group(words[0]);
   if (group) return group_help(group, count - 1, words + 1, json);
   const command_doc *command = find_command(words[0]);

@@ -57,15 +57,66 @@ static bool too_long(problem *out, uint64_t length) {
   return false;
 }
 
+static const char *write_fix(int error) {
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+      return "free space on the disk, or write to another one";
+    case EISDIR:
+      return "name a file in that folder";
+    case EBADF:
+      return "start vyre with standard output open, or redirect it to a file";
+    case EPIPE:
+      return "keep the program that reads the output running";
+    default:
+      return "choose a folder that you can write to";
+  }
+}
+
 static bool cannot_write(problem *out, const char *path, int error,
                          uint64_t length) {
   out->file = path;
   if (error == EFBIG) return too_long(out, length);
-  return problem_set(out, KIND_WRITE,
-                     error == ENOSPC || error == EDQUOT
-                         ? "free space on the disk, or write to another one"
-                         : "choose a folder that you can write to",
-                     "cannot write: %s", strerror(error));
+  return problem_set(out, KIND_WRITE, write_fix(error), "cannot write: %s",
+                     strerror(error));
+}
+
+/* Reads the attributes of the folder of @p path. Returns the name in it. */
+static const char *stat_folder(const char *path, struct stat *folder,
+                               bool *exists) {
+  char text[MAX_PATH];
+  const char *slash = strrchr(path, '/');
+  size_t length = slash ? (size_t)(slash - path) + 1 : 0;
+  *exists = length < sizeof text;
+  if (*exists) {
+    memcpy(text, length ? path : ".", length ? length : 1);
+    text[length ? length : 1] = '\0';
+    *exists = stat(text, folder) == 0;
+  }
+  return path + length;
+}
+
+bool is_same_file(const char *path, const char *other) {
+  struct stat a, b;
+  bool has_a = stat(path, &a) == 0, has_b = stat(other, &b) == 0;
+  if (has_a && has_b) {
+    return S_ISREG(a.st_mode) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+  }
+  if (has_a || has_b) return false;
+  const char *name = stat_folder(path, &a, &has_a);
+  const char *other_name = stat_folder(other, &b, &has_b);
+  return has_a && has_b && a.st_dev == b.st_dev && a.st_ino == b.st_ino &&
+         strcmp(name, other_name) == 0;
+}
+
+bool is_other_file(const char *name, const char *path, const char *input,
+                   problem *wrong) {
+  if (!path || !input || strcmp(path, "-") == 0 || strcmp(input, "-") == 0 ||
+      !is_same_file(path, input)) {
+    return true;
+  }
+  return problem_set(wrong, KIND_USAGE, "name another file",
+                     "%s would replace the input file '%.200s'", name, input);
 }
 
 /* Writes a file. It keeps the mode of @p old, the file that it replaces;
@@ -269,7 +320,7 @@ int publish_files(sink *answer, out_file *files, size_t count, bool json) {
   unguard_drafts(old);
   int code = fine ? EXIT_FINE : problem_report(&wrong, json && !told);
   vyre_arena_deinit(&arena);
-  sink_finish(answer);
+  sink_deinit(answer);
   return code;
 }
 
@@ -281,6 +332,6 @@ int publish(sink *answer, const char *path, sink *drawing, bool json) {
     if (drawing->failed) answer->failed = true;
   }
   int code = publish_files(answer, &file, path ? 1 : 0, json);
-  if (drawing) sink_finish(drawing);
+  if (drawing) sink_deinit(drawing);
   return code;
 }

@@ -23,6 +23,15 @@ typedef struct out_file {
   char *temporary;
 } out_file;
 
+/* Returns true if both paths name the same regular file, or would once it is
+ * created. */
+bool is_same_file(const char *path, const char *other);
+
+/* Refuses an output @p path, of flag @p name, that is the input file. "-" is
+ * never a file. */
+bool is_other_file(const char *name, const char *path, const char *input,
+                   problem *wrong);
+
 /* Checks that publish_files can write to @p path by creating and removing a
  * temporary file. An existing file is not touched. */
 bool can_publish(const char *path, vyre_arena *arena, problem *wrong);

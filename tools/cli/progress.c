@@ -92,9 +92,9 @@ static int format_bar(const progress_bar *bar, unsigned long long seconds,
   int length = snprintf(line, LINE, "[%s] %3d %%  %llu of %llu %s, %llu s",
                         cells, (int)(part * 100), (unsigned long long)done,
                         (unsigned long long)all, bar->unit, seconds);
-  int room = width_of_terminal() - 1;
+  int space = width_of_terminal() - 1;
   if (length >= LINE) length = LINE - 1;
-  return length < room ? length : room < 0 ? 0 : room;
+  return length < space ? length : space < 0 ? 0 : space;
 }
 
 static void erase(void) {

@@ -59,7 +59,7 @@ void sink_format(sink *out, const char *format, ...) {
   sink_bytes(out, buffer, length);
 }
 
-void sink_finish(sink *out) {
+void sink_deinit(sink *out) {
   vyre_allocator heap = vyre_allocator_heap();
   if (out->data) heap.resize(heap.self, out->data, out->capacity, 0);
   *out = (sink){0};

@@ -24,7 +24,7 @@ void sink_text(sink *out, const char *text);
 void sink_u64(sink *out, uint64_t value);
 /* Appends formatted text of at most 1023 bytes. */
 void sink_format(sink *out, const char *format, ...) PRINTF_LIKE(2, 3);
-void sink_finish(sink *out);
+void sink_deinit(sink *out);
 
 /* Returns a writer for functions of the library. */
 vyre_writer sink_writer(sink *out);

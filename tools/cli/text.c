@@ -47,7 +47,7 @@ static unsigned edit_distance(const char *a, size_t a_length, const char *b,
 
 /* Returns the distance that counts as a typing error: 1 in a short word,
  * more in a long one. */
-static unsigned most_edits(size_t length) {
+static unsigned max_edits(size_t length) {
   return length < 6 ? 1 : length < 9 ? 2 : 3;
 }
 
@@ -64,7 +64,7 @@ const char *nearest_word(const char *word, size_t length,
   size_t skipped = dashes(word, length);
   word += skipped;
   length -= skipped;
-  unsigned best_distance = most_edits(length) + 1;
+  unsigned best_distance = max_edits(length) + 1;
   if (length > LONGEST_WORD) return NULL;
   for (size_t i = 0; i < count; i++) {
     size_t name_length = strlen(names[i]);
@@ -86,9 +86,9 @@ const char *nearest_word(const char *word, size_t length,
   return best;
 }
 
-bool is_too_large(const char *text, size_t length, uint64_t most) {
+bool is_too_large(const char *text, size_t length, uint64_t max) {
   uint64_t value;
-  if (parse_u64(text, length, &value)) return value > most;
+  if (parse_u64(text, length, &value)) return value > max;
   for (size_t i = 0; i < length; i++) {
     if (text[i] < '0' || text[i] > '9') return false;
   }

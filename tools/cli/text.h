@@ -14,7 +14,7 @@
 bool parse_u64(const char *text, size_t length, uint64_t *out);
 
 /* Returns true if the text is a number above @p most. */
-bool is_too_large(const char *text, size_t length, uint64_t most);
+bool is_too_large(const char *text, size_t length, uint64_t max);
 
 /* Returns the one of @p count names that @p word is most likely meant to be,
  * or NULL. Leading dashes do not count. */

@@ -191,7 +191,7 @@ static void check_file(check_state *s, const char *path) {
     tell_text(s, &file, lists, &wrong, fine);
   }
   vyre_arena_deinit(&arena);
-  kernel_file_finish(&file);
+  kernel_file_deinit(&file);
 }
 
 /* "ok" covers all files and comes first, so the files are collected
@@ -229,8 +229,8 @@ int cmd_check(int count, char **words, bool json) {
     code = json ? answer_json(&s) : publish(&s.out, NULL, NULL, false);
     if (code == EXIT_FINE && !s.fine) code = EXIT_WRONG;
   }
-  sink_finish(&s.out);
-  sink_finish(&s.errors);
+  sink_deinit(&s.out);
+  sink_deinit(&s.errors);
   vyre_arena_deinit(&arena);
   return code;
 }

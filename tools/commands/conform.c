@@ -5,12 +5,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "vyre/cache.h"
 #include "vyre/device.h"
 
 #include "cli/args.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "commands/device_smoke.h"
 #include "commands/generate_flags.h"
 #include "cts/harness/runner.h"
 #include "io/read_file.h"
@@ -24,15 +26,16 @@ typedef struct conform_flags {
   const char *backend, *options, *filter, *one, *list_file;
   uint64_t programs, seed, jobs, timeout;
   bool list, json;
+  bool wants_programs; /* --programs is given */
   vyre_random_program_options
       lacks; /* features that random programs must not use on this device */
 } conform_flags;
 
-static bool at_most(const char *name, uint64_t value, uint64_t most,
+static bool at_most(const char *name, uint64_t value, uint64_t max,
                     problem *wrong) {
-  if (value <= most) return true;
+  if (value <= max) return true;
   problem_set(wrong, KIND_USAGE, "", "%s is %llu; the maximum is %llu", name,
-              (unsigned long long)value, (unsigned long long)most);
+              (unsigned long long)value, (unsigned long long)max);
   problem_fix(wrong, "write a smaller number");
   return false;
 }
@@ -49,6 +52,7 @@ static bool read_flags(int count, char **words, conform_flags *f,
                     .flags = flags,
                     .flag_count = sizeof flags / sizeof flags[0]};
   if (!args_read(&spec, count, words, wrong)) return false;
+  f->wants_programs = flags[2].given && f->programs > 0;
   if (f->one && f->json) {
     return problem_set(wrong, KIND_USAGE, "use --filter NAME, or remove --json",
                        "--case prints text and does not support --json");
@@ -60,7 +64,20 @@ static bool read_flags(int count, char **words, conform_flags *f,
 
 /* --- what there is --------------------------------------------------------------*/
 
-/* Opens the device once, so that an unknown name is reported only once. */
+/* Returns true if no compiled kernel is cached, so that the device has to
+ * compile all of them. */
+static bool is_cache_empty(void) {
+  vyre_arena arena = {0};
+  vyre_cache_listing listing;
+  vyre_status st = {0};
+  bool is_empty = vyre_cache_list(NULL, &arena, &listing, &st) != VYRE_OK ||
+                  listing.entry_count == 0;
+  vyre_arena_deinit(&arena);
+  return is_empty;
+}
+
+/* Opens the device once, so that an unknown name is reported only once, and
+ * so is a device that has no cached kernels and cannot compile any. */
 static bool find_device(conform_flags *f, vyre_device_info *out,
                         problem *wrong) {
   vyre_device *device;
@@ -74,9 +91,14 @@ static bool find_device(conform_flags *f, vyre_device_info *out,
     }
   }
   if (!out->description) *out = (vyre_device_info){.description = ""};
+  (void)snprintf(out->name, sizeof out->name, "%s", vyre_device_name(device));
   vyre_random_program_options_fit(&f->lacks, vyre_device_get_caps(device));
+  bool is_empty = is_cache_empty();
+  device_trial trial = {.is_done = false};
+  if (is_empty) device_try(vyre_device_name(device), &trial);
   vyre_device_release(device);
-  return true;
+  return trial.st.kind != VYRE_KIND_DEVICE_UNAVAILABLE ||
+         problem_from_status(wrong, &trial.st);
 }
 
 static cts_options options_of(const conform_flags *f) {
@@ -89,6 +111,20 @@ static cts_options options_of(const conform_flags *f) {
                        .timeout_s = (unsigned)f->timeout,
                        .program = SELF,
                        .words = words};
+}
+
+/* Refuses --programs with a filter that excludes all random programs. */
+static bool has_programs(const conform_flags *f, const cts_report *report,
+                         problem *wrong) {
+  if (!f->wants_programs || !f->filter) return true;
+  for (size_t i = 0; i < report->count; i++) {
+    if (strncmp(report->results[i].name, "programs.", 9) == 0) return true;
+  }
+  return problem_set(
+      wrong, KIND_USAGE, "remove --programs, or use --filter programs",
+      "--programs is %llu, but no random program has a name that contains "
+      "'%.60s'",
+      (unsigned long long)f->programs, f->filter);
 }
 
 /* The cases and their expected outcomes. */
@@ -118,9 +154,9 @@ static bool begin(const conform_flags *f, cts_report *report, problem *wrong) {
       problem_no_memory(wrong, "the cases");
     }
   }
-  if (f->list_file) input_finish(&in);
+  if (f->list_file) input_deinit(&in);
   if (!fine) return false;
-  if (report->count > 0) return true;
+  if (report->count > 0) return has_programs(f, report, wrong);
   return problem_set(wrong, KIND_USAGE, "use --list to see all names",
                      "no case has a name that contains '%.60s'", f->filter);
 }
@@ -254,7 +290,7 @@ static void put_failures(const conform_flags *f, const cts_report *report,
       sink_bytes(out, program.data, program.length);
       sink_text(out, "\n");
     }
-    sink_finish(&program);
+    sink_deinit(&program);
   }
 }
 
@@ -315,7 +351,8 @@ static void put_text(const conform_flags *f, const vyre_device_info *info,
                      const cts_report *report, sink *out) {
   area_sum sums[MAX_AREAS];
   size_t count = sum_areas(report, sums);
-  sink_format(out, "conformance of %s: %s%s%s\n\n", f->backend,
+  sink_format(out, "conformance of %s%s: %s%s%s\n\n", info->name,
+              strcmp(f->backend, "auto") == 0 ? ", chosen by auto" : "",
               info->description, f->options ? ", with " : "",
               f->options ? f->options : "");
   sink_format(out, "%-12s %7s %7s %7s %7s %8s\n", "area", "passed", "failed",
@@ -359,7 +396,7 @@ static void json_case(const conform_flags *f, const cts_result *r,
   }
   json_close(text, '}');
   if (command.failed) text->out->failed = true;
-  sink_finish(&command);
+  sink_deinit(&command);
 }
 
 static void put_json(const conform_flags *f, const vyre_device_info *info,
@@ -381,6 +418,7 @@ static void put_json(const conform_flags *f, const vyre_device_info *info,
   }
   json_close(&text, ']');
   json_text(&text, "backend", f->backend);
+  json_text(&text, "device", info->name);
   if (f->options) json_text(&text, "options", f->options);
   json_text(&text, "description", info->description);
   json_u64(&text, "seed", f->seed);
@@ -410,7 +448,7 @@ static void put_json(const conform_flags *f, const vyre_device_info *info,
   json_close(&text, '}');
   sink_text(out, "\n");
   if (verdict.failed) out->failed = true;
-  sink_finish(&verdict);
+  sink_deinit(&verdict);
 }
 
 static void show_progress(void *self, size_t done, size_t all) {

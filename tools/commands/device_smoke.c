@@ -36,7 +36,8 @@ static uint32_t steps_of(uint32_t n) {
 static vyre_code compile(vyre_device *device, vyre_module *module,
                          uint32_t workgroup, vyre_pipeline **out,
                          uint64_t *taken, vyre_status *st) {
-  const vyre_compile_options options = {.workgroup = {workgroup, 1, 1}};
+  const vyre_compile_options options = {.workgroup = {workgroup, 1, 1},
+                                        .tier = VYRE_TIER_OPTIMISED};
   uint64_t start = stopwatch_ns();
   vyre_code code = vyre_pipeline_compile(device, vyre_module_kernel(module, 0),
                                          &options, out, NULL, st);

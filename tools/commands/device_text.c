@@ -15,7 +15,7 @@ bool device_entry_open(vyre_context *context, size_t index, device_entry *out) {
   return true;
 }
 
-void device_entry_finish(device_entry *entry) {
+void device_entry_deinit(device_entry *entry) {
   vyre_device_release(entry->device);
   entry->device = NULL;
 }
@@ -105,11 +105,17 @@ static void json_capabilities(json_out *json, const vyre_device_caps *caps) {
   json_bool(json, "has_f64", caps->has_f64);
   json_bool(json, "has_u64", caps->has_u64);
   json_bool(json, "has_atomics64", caps->has_atomics64);
-  json_bool(json, "runs_nothing", caps->is_stub);
-  json_bool(json, "keeps_pipelines", caps->has_disk_cache);
+  json_bool(json, "is_stub", caps->is_stub);
+  json_bool(json, "has_disk_cache", caps->has_disk_cache);
   if (caps->details) json_text(json, "details", caps->details);
   json_close(json, '}');
 }
+
+static const char *const option_types[] = {
+#define VYRE_X(enumerator, name) [enumerator] = (name),
+    VYRE_OPTION_TYPE_MAP(VYRE_X)
+#undef VYRE_X
+};
 
 static void json_options(json_out *json, const char *backend) {
   vyre_device_option o;
@@ -117,8 +123,12 @@ static void json_options(json_out *json, const char *backend) {
   for (size_t i = 0; vyre_device_option_at(backend, i, &o); i++) {
     json_open(json, NULL, '{');
     json_text(json, "name", o.name);
-    json_u64(json, "least", o.min);
-    json_u64(json, "most", o.max);
+    json_text(json, "type", option_types[o.type]);
+    if (o.type != VYRE_OPTION_PATH) {
+      json_u64(json, "min", o.min);
+      json_u64(json, "max", o.max);
+    }
+    if (o.values) json_text(json, "values", o.values);
     json_text(json, "help", o.help);
     json_close(json, '}');
   }

@@ -18,7 +18,7 @@ typedef struct device_entry {
  * Returns false after the last device. device_entry_finish releases the
  * entry. */
 bool device_entry_open(vyre_context *context, size_t index, device_entry *out);
-void device_entry_finish(device_entry *entry);
+void device_entry_deinit(device_entry *entry);
 
 /* Writes "interpreter, vyre 0.1.0". */
 void put_device_title(const vyre_device_info *info, sink *out);

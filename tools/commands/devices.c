@@ -27,11 +27,24 @@ static void put_details(const char *text, sink *out) {
   }
 }
 
+/* Prints values as "a|b|c". */
+static void put_values(const char *values, sink *out) {
+  for (; *values; values++) {
+    sink_format(out, "%c", *values == ' ' ? '|' : *values);
+  }
+}
+
 static void put_options(const char *backend, sink *out) {
   vyre_device_option o;
   for (size_t i = 0; vyre_device_option_at(backend, i, &o); i++) {
-    sink_format(out, "  option     %s.%s=%llu..%llu (%s)\n", backend, o.name,
-                (unsigned long long)o.min, (unsigned long long)o.max, o.help);
+    sink_format(out, "  option     %s.%s=", backend, o.name);
+    if (o.type == VYRE_OPTION_NUMBER && !o.values) {
+      sink_format(out, "%llu..%llu", (unsigned long long)o.min,
+                  (unsigned long long)o.max);
+    } else {
+      put_values(o.values ? o.values : "FILE", out);
+    }
+    sink_format(out, " (%s)\n", o.help);
   }
 }
 
@@ -112,7 +125,7 @@ int cmd_devices(int count, char **words, bool json) {
     } else {
       put_device(&entry, &out);
     }
-    device_entry_finish(&entry);
+    device_entry_deinit(&entry);
   }
   if (json) {
     json_close(&answer, ']');

@@ -83,7 +83,7 @@ static bool look(report *r, problem *wrong) {
 
 static void finish(report *r) {
   for (size_t i = 0; i < r->count; i++) {
-    device_entry_finish(&r->found[i].entry);
+    device_entry_deinit(&r->found[i].entry);
     free(r->found[i].numbers);
   }
   vyre_device_release(r->chosen);

@@ -21,6 +21,7 @@ enum {
   TO_TEXT,
   TO_BINARY,
   TO_LOWERED,
+  TO_SCHEDULE,
   TO_C,
   TO_LLVM,
   TO_ASM,
@@ -64,12 +65,14 @@ static bool check_output(emit_flags *f, bool json, problem *wrong) {
   return true;
 }
 
-static bool check_pass(const char *name, problem *wrong) {
+/* @p pass_at: lists the passes of the form. */
+static bool check_pass(const char *name, const char *(*pass_at)(uint32_t index),
+                       problem *wrong) {
   const char *names[MAX_PASSES];
-  char shown[60], list[120] = "";
+  char shown[60], list[240] = "";
   uint32_t count = 0;
-  for (; count < MAX_PASSES && vyre_pass_at(count); count++) {
-    names[count] = vyre_pass_at(count);
+  for (; count < MAX_PASSES && pass_at(count); count++) {
+    names[count] = pass_at(count);
     if (strcmp(names[count], name) == 0) return true;
     if (count) strncat(list, ", ", sizeof list - strlen(list) - 1);
     strncat(list, names[count], sizeof list - strlen(list) - 1);
@@ -85,7 +88,7 @@ static bool check_pass(const char *name, problem *wrong) {
   return false;
 }
 
-static const char *const forms[] = {"ir",   "bin", "lowered", "c",
+static const char *const forms[] = {"ir",   "bin", "lowered", "schedule",  "c",
                                     "llvm", "asm", "spirv",   "spirv-text"};
 
 /* Lowering flags have no meaning for the program itself nor for code of this
@@ -94,9 +97,16 @@ static bool check_lowering(const emit_flags *f, const flag *flags, size_t count,
                            problem *wrong) {
   bool lowers = f->to >= TO_LOWERED && f->to != TO_ASM;
   if (lowers && f->options.after) {
-    if (f->to == TO_LOWERED) return check_pass(f->options.after, wrong);
-    problem_set(wrong, KIND_USAGE, "write --to lowered, or remove --dump-after",
-                "--dump-after needs --to lowered, but --to is %s",
+    if (f->to == TO_LOWERED) {
+      return check_pass(f->options.after, vyre_pass_at, wrong);
+    }
+    if (f->to == TO_SCHEDULE) {
+      return check_pass(f->options.after, vyre_schedule_pass_at, wrong);
+    }
+    problem_set(wrong, KIND_USAGE,
+                "write --to lowered or --to schedule, or remove --dump-after",
+                "--dump-after needs --to lowered or --to schedule, but --to is "
+                "%s",
                 forms[f->to]);
     return false;
   }
@@ -115,11 +125,11 @@ static bool check_lowering(const emit_flags *f, const flag *flags, size_t count,
 
 static bool check_width(const emit_flags *f, bool is_given, problem *wrong) {
   if (!is_given) return true;
-  if (f->to == TO_LLVM || f->to == TO_ASM) {
+  if (f->to == TO_SCHEDULE || f->to == TO_LLVM || f->to == TO_ASM) {
     return args_width(f->width, wrong);
   }
   problem_set(wrong, KIND_USAGE,
-              "write --to llvm or --to asm, or remove --width",
+              "write --to llvm, --to asm or --to schedule, or remove --width",
               "--width has no meaning with --to %s, which has no vectors",
               forms[f->to]);
   return false;
@@ -149,6 +159,7 @@ static bool read_flags(int count, char **words, emit_flags *f, bool json,
                     .operand = &f->file};
   if (!args_read(&spec, count, words, wrong)) return false;
   static const vyre_emit_form form_of[] = {
+      [TO_SCHEDULE] = VYRE_EMIT_SCHEDULE,
       [TO_C] = VYRE_EMIT_C,
       [TO_LLVM] = VYRE_EMIT_LLVM,
       [TO_SPIRV] = VYRE_EMIT_SPIRV,
@@ -161,6 +172,7 @@ static bool read_flags(int count, char **words, emit_flags *f, bool json,
   f->is_lowered_otherwise =
       numbers || math || f->options.no_u64 || f->options.no_narrow;
   return check_output(f, json, wrong) &&
+         is_other_file("--output", f->output, f->file, wrong) &&
          check_width(f, flags[WIDTH].given, wrong) &&
          check_lowering(f, flags + FIRST_OF_LOWERING, all - FIRST_OF_LOWERING,
                         wrong) &&
@@ -214,7 +226,7 @@ static vyre_code print_compiled(vyre_program *program, kernel_file *file,
   char text[OPTIONS_TEXT];
   vyre_context_options with = {.backend_options =
                                    args_cpu_options(0, f->options.width, text)};
-  vyre_compile_options options = {0};
+  vyre_compile_options options = {.tier = VYRE_TIER_OPTIMISED};
   memcpy(options.workgroup, f->options.workgroup, sizeof options.workgroup);
   vyre_code code = vyre_context_create(&with, &context, st);
   if (code == VYRE_OK) code = vyre_device_open(context, "cpu", &device, st);
@@ -257,8 +269,8 @@ static bool drop(void *self, const char *text, size_t length) {
   return true;
 }
 
-/* Without LLVM nothing is compiled, so that the width of the code is not
- * certain. A note says so. */
+/* Prints the LLVM text of a kernel. The final vector width is only known after
+ * compiling; without LLVM, a note says that it may differ. */
 static bool emit_llvm(vyre_program *program, kernel_file *file,
                       const emit_flags *f, sink *out, emit_facts *facts,
                       problem *wrong) {
@@ -282,7 +294,7 @@ static bool emit_llvm(vyre_program *program, kernel_file *file,
       "note: not compiled, so a device may choose another width: %.500s\n",
       st.message);
   write_all(STDERR_FILENO, note.data, note.length);
-  sink_finish(&note);
+  sink_deinit(&note);
   return emit_lowered(program, file, f, sink_writer(out), facts, wrong) &&
          (!out->failed || problem_no_memory(wrong, "the answer"));
 }
@@ -354,7 +366,7 @@ int cmd_emit(int count, char **words, bool json) {
                ? answer(program, &f, &made, &facts, json)
                : kernel_file_report(&file, &wrong, json);
   }
-  sink_finish(&made);
-  kernel_file_finish(&file);
+  sink_deinit(&made);
+  kernel_file_deinit(&file);
   return code;
 }

@@ -153,7 +153,7 @@ static void format_file(fmt_state *s, const char *path) {
   } else {
     tell_text(s, &f, &wrong, fine);
   }
-  kernel_file_finish(&f.file);
+  kernel_file_deinit(&f.file);
 }
 
 /* Writes standard output: the formatted texts, or one JSON object about all
@@ -171,7 +171,7 @@ static sink take_answer(fmt_state *s) {
   json_close(&json, ']');
   json_close(&json, '}');
   sink_text(&all, "\n");
-  sink_finish(&out);
+  sink_deinit(&out);
   return all;
 }
 
@@ -201,8 +201,8 @@ int cmd_fmt(int count, char **words, bool json) {
   int code = read_flags(count, words, &s.flags, &wrong)
                  ? format_all(&s)
                  : problem_report(&wrong, json);
-  sink_finish(&s.out);
-  sink_finish(&s.errors);
+  sink_deinit(&s.out);
+  sink_deinit(&s.errors);
   vyre_arena_deinit(&s.arena);
   return code;
 }

@@ -15,7 +15,7 @@
 #include "commands/generate_flags.h"
 #include "plan/plan_json.h"
 
-enum { PATH_ROOM = 1024, MAX_SIZE = 1000 };
+enum { PATH_SIZE = 1024, MAX_SIZE = 1000 };
 
 typedef struct generate_flags {
   vyre_random_program_options options;
@@ -129,17 +129,18 @@ static void fix_unsupported(const vyre_device *device, problem *wrong) {
                 "add%.*s, or use a device with all features: --backend ref",
                 (int)flags.length, flags.data);
   }
-  sink_finish(&flags);
+  sink_deinit(&flags);
 }
 
 static bool run(product *p, problem *wrong) {
   vyre_device *device = NULL;
   vyre_pipeline *pipeline = NULL;
   vyre_status st = {0};
+  const vyre_compile_options options = {.tier = VYRE_TIER_OPTIMISED};
   vyre_code code = vyre_device_open(NULL, p->flags->backend, &device, &st);
   if (code == VYRE_OK) {
     code = vyre_pipeline_compile(device, vyre_random_program_program(p->made),
-                                 NULL, &pipeline, NULL, &st);
+                                 &options, &pipeline, NULL, &st);
   }
   bool is_unsupported = device && code == VYRE_UNSUPPORTED_FEATURE;
   if (code == VYRE_OK) code = dispatch(p, pipeline, &st);
@@ -157,14 +158,14 @@ static bool run(product *p, problem *wrong) {
 
 /* Writes FOLDER/seed-N.END. */
 static const char *path_of(product *p, const char *name, const char *end) {
-  char *path = vyre_arena_alloc(&p->arena, PATH_ROOM, 1);
+  char *path = vyre_arena_alloc(&p->arena, PATH_SIZE, 1);
   sink text = {0};
   sink_format(&text, "%.700s/seed-%llu%s%.100s.%s", p->flags->folder,
               (unsigned long long)p->seed, name[0] ? "." : "", name, end);
-  bool fine = path && !text.failed && text.length < PATH_ROOM;
+  bool fine = path && !text.failed && text.length < PATH_SIZE;
   if (fine) memcpy(path, text.data, text.length);
   if (fine) path[text.length] = '\0';
-  sink_finish(&text);
+  sink_deinit(&text);
   return fine ? path : NULL;
 }
 
@@ -306,13 +307,13 @@ static void put_json(const product *p, json_out *json) {
     json_string(json, "text", p->text.data, p->text.length);
   }
   json_close(json, '}');
-  sink_finish(&text);
+  sink_deinit(&text);
 }
 
 static void finish(product *p) {
   vyre_random_program_release(p->made);
-  sink_finish(&p->text);
-  sink_finish(&p->command);
+  sink_deinit(&p->text);
+  sink_deinit(&p->command);
   vyre_arena_deinit(&p->arena);
 }
 
@@ -366,6 +367,6 @@ int cmd_generate(int count, char **words, bool json) {
     json_end(&answer);
     return publish(&out, NULL, NULL, true);
   }
-  sink_finish(&out);
+  sink_deinit(&out);
   return code;
 }

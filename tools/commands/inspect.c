@@ -40,7 +40,10 @@ static bool needs_grid(const vyre_pipeline_resources *r) {
 
 static void put_resources(sink *out, const vyre_pipeline *pipeline,
                           const vyre_pipeline_resources *r) {
-  sink_format(out, "%s\n", vyre_pipeline_id(pipeline));
+  const char *name = vyre_program_name(vyre_pipeline_program(pipeline));
+  sink_text(out, "kernel ");
+  show_bytes(out, name, strlen(name));
+  sink_format(out, "\n  %-14s %s\n", "pipeline", vyre_pipeline_id(pipeline));
   sink_format(out, "  %-14s %u x %u x %u\n", "workgroup",
               (unsigned)r->workgroup[0], (unsigned)r->workgroup[1],
               (unsigned)r->workgroup[2]);
@@ -143,7 +146,7 @@ static bool inspect(const compile_flags *f, kernel_file *file,
     wrong->file = file->in.label;
     problem_from_status(wrong, &st);
   }
-  compiled_on_finish(&on);
+  compiled_on_deinit(&on);
   return fine;
 }
 

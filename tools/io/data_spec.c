@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "vyre/program.h"
+
 #include "cli/text.h"
 #include "io/element_text.h"
 #include "io/image.h"
@@ -30,7 +32,7 @@ static bool bad_spec(data_spec *s, const char *form, const char *why) {
 }
 
 /* Allocates @p count elements and checks both limits. */
-static unsigned char *room(data_spec *s, uint64_t count) {
+static unsigned char *space(data_spec *s, uint64_t count) {
   size_t size = element_bytes(s->buffer->element);
   if (count > UINT32_MAX || count > INPUT_LIMIT / size) {
     problem_set(s->wrong, KIND_INPUT, "use fewer elements",
@@ -65,7 +67,7 @@ static bool read_count(data_spec *s, const char *text, const char *form,
 static bool make_zeros(data_spec *s, const char *rest) {
   uint64_t count;
   if (!read_count(s, rest, "zeros:1024", &count)) return false;
-  unsigned char *bytes = room(s, count);
+  unsigned char *bytes = space(s, count);
   if (bytes) memset(bytes, 0, s->out->length);
   return bytes != NULL;
 }
@@ -73,7 +75,7 @@ static bool make_zeros(data_spec *s, const char *rest) {
 static bool make_iota(data_spec *s, const char *rest) {
   uint64_t count;
   if (!read_count(s, rest, "iota:1024", &count)) return false;
-  unsigned char *bytes = room(s, count);
+  unsigned char *bytes = space(s, count);
   if (!bytes) return false;
   size_t size = element_bytes(s->buffer->element);
   for (uint64_t i = 0; i < count; i++) {
@@ -95,7 +97,7 @@ static bool make_fill(data_spec *s, const char *rest) {
     return bad_spec(s, "fill:1:1024", why);
   }
   if (!read_count(s, colon + 1, "fill:1:1024", &count)) return false;
-  unsigned char *bytes = room(s, count);
+  unsigned char *bytes = space(s, count);
   if (!bytes) return false;
   size_t size = element_bytes(s->buffer->element);
   for (uint64_t i = 0; i < count; i++) memcpy(bytes + i * size, value, size);
@@ -114,7 +116,7 @@ static bool make_random(data_spec *s, const char *rest) {
     return bad_spec(s, "random:1:1024", "the seed is not an integer");
   }
   if (!read_count(s, colon + 1, "random:1:1024", &count)) return false;
-  unsigned char *bytes = room(s, count);
+  unsigned char *bytes = space(s, count);
   if (!bytes) return false;
   size_t size = element_bytes(s->buffer->element);
   for (uint64_t i = 0; i < count; i++) {
@@ -126,7 +128,7 @@ static bool make_random(data_spec *s, const char *rest) {
 static bool make_values(data_spec *s, const char *rest) {
   uint64_t count = 1;
   for (const char *c = rest; *c; c++) count += *c == ',';
-  unsigned char *bytes = room(s, count);
+  unsigned char *bytes = space(s, count);
   if (!bytes) return false;
   size_t size = element_bytes(s->buffer->element);
   unsigned char value[LARGEST_ELEMENT];
@@ -153,7 +155,7 @@ static bool make_text(data_spec *s, const char *rest) {
              vyre_element_name(element));
     return bad_spec(s, "values:1,2,3", why);
   }
-  unsigned char *bytes = room(s, strlen(rest));
+  unsigned char *bytes = space(s, strlen(rest));
   if (bytes) memcpy(bytes, rest, s->out->length);
   return bytes != NULL;
 }
@@ -315,7 +317,7 @@ static bool make(data_spec *s) {
   unsigned char value[LARGEST_ELEMENT];
   if (is_scalar(s->buffer) &&
       element_parse(s->buffer->element, s->text, strlen(s->text), value)) {
-    unsigned char *bytes = room(s, 1);
+    unsigned char *bytes = space(s, 1);
     if (bytes) memcpy(bytes, value, s->out->length);
     return bytes != NULL;
   }
@@ -329,12 +331,21 @@ bool data_read(const char *spec, const vyre_buffer_decl *buffer,
   if (!make(&s)) return false;
   if (!buffer->count || buffer->count == out->count) return true;
   wrong->file = out->file.label;
+  if (buffer->access == VYRE_ACCESS_UNIFORM && buffer->count == 1) {
+    problem_set(wrong, KIND_INPUT, "",
+                "uniform '%s' is one %s, but %llu values are given",
+                buffer->name, vyre_element_name(buffer->element),
+                (unsigned long long)out->count);
+    problem_fix(wrong, "write one value, such as --set %s=1", buffer->name);
+    return false;
+  }
   problem_set(wrong, KIND_INPUT, "",
-              "buffer '%s' is declared with %u elements, but %llu are given",
-              buffer->name, buffer->count, (unsigned long long)out->count);
+              "buffer '%s' is declared with %u element%s, but %llu %s given",
+              buffer->name, buffer->count, buffer->count == 1 ? "" : "s",
+              (unsigned long long)out->count, out->count == 1 ? "is" : "are");
   problem_fix(wrong,
-              "give it %u elements, or declare the buffer without a count",
-              buffer->count);
+              "give it %u element%s, or declare the buffer without a count",
+              buffer->count, buffer->count == 1 ? "" : "s");
   return false;
 }
 
@@ -342,12 +353,12 @@ bool data_zeros(const vyre_buffer_decl *buffer, uint64_t count,
                 vyre_arena *arena, buffer_data *out, problem *wrong) {
   *out = (buffer_data){0};
   data_spec s = {"zeros", buffer, arena, out, wrong};
-  unsigned char *bytes = room(&s, count);
+  unsigned char *bytes = space(&s, count);
   if (bytes) memset(bytes, 0, out->length);
   return bytes != NULL;
 }
 
-void data_finish(buffer_data *data) {
-  input_finish(&data->file);
+void data_deinit(buffer_data *data) {
+  input_deinit(&data->file);
   *data = (buffer_data){0};
 }

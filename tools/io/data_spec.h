@@ -23,7 +23,7 @@ typedef struct buffer_data {
  * both sizes. data_finish releases @p out, after a failure too. */
 bool data_read(const char *spec, const vyre_buffer_decl *buffer,
                vyre_arena *arena, buffer_data *out, problem *wrong);
-void data_finish(buffer_data *data);
+void data_deinit(buffer_data *data);
 
 /* Makes @p count zeros. */
 bool data_zeros(const vyre_buffer_decl *buffer, uint64_t count,

@@ -19,7 +19,7 @@ static const char *format(vyre_element element, const unsigned char *bytes) {
   CHECK(out.length < sizeof text);
   memcpy(text, out.data, out.length);
   text[out.length] = '\0';
-  sink_finish(&out);
+  sink_deinit(&out);
   return text;
 }
 
@@ -160,7 +160,7 @@ TEST(values_that_fit_and_values_that_do_not) {
   }
 }
 
-TEST(long_text_is_no_value) {
+TEST(long_text_is_refused_as_a_value) {
   char text[200];
   unsigned char bytes[8];
   memset(text, '0', sizeof text);
@@ -352,12 +352,12 @@ TEST(npy_headers_we_write_are_ones_we_read) {
     input in = {.label = "x", .text = out.data, .length = out.length};
     CHECK(read_npy(&in, element, &count, &wrong));
     CHECK_U64(count, 3);
-    sink_finish(&out);
+    sink_deinit(&out);
   }
   sink out = {0};
   npy_put_header(VYRE_ELEMENT_F64, UINT64_MAX, &out);
   CHECK_U64(out.length, 128);
-  sink_finish(&out);
+  sink_deinit(&out);
 }
 
 /* --- specs -------------------------------------------------------------------*/
@@ -377,7 +377,7 @@ TEST(specs_survive_every_failed_allocation) {
     heap.left = -1;
     wrong = (problem){0};
     CHECK(data_read(specs[i], &buffer, &arena, &data, &wrong));
-    data_finish(&data);
+    data_deinit(&data);
     vyre_arena_deinit(&arena);
     CHECK_U64(heap.live_bytes, 0);
   }
@@ -480,7 +480,7 @@ static void check_picture(uint32_t width, uint32_t height, uint32_t channels,
           0);
   }
   CHECK(memcmp(out.data + out.length - 8, "IEND\xae\x42\x60\x82", 8) == 0);
-  sink_finish(&out);
+  sink_deinit(&out);
   free(pixels);
   free(rows);
 }
@@ -499,7 +499,8 @@ TEST_MAIN(TEST_ENTRY(every_half_reads_back_as_itself),
           TEST_ENTRY(text_rounds_to_the_nearest_half),
           TEST_ENTRY(floats_read_back_as_themselves),
           TEST_ENTRY(values_that_fit_and_values_that_do_not),
-          TEST_ENTRY(long_text_is_no_value), TEST_ENTRY(random_is_splitmix64),
+          TEST_ENTRY(long_text_is_refused_as_a_value),
+          TEST_ENTRY(random_is_splitmix64),
           TEST_ENTRY(npy_headers_that_are_fine),
           TEST_ENTRY(npy_headers_that_are_not),
           TEST_ENTRY(npy_files_cut_short_anywhere),

@@ -11,7 +11,7 @@ enum { LONGEST_NUMBER = 80 };
 /* A float format: bits of the significand with the implicit one, and the
  * exponent of the smallest normal number. */
 typedef struct float_format {
-  int digits, least, bytes;
+  int digits, min, bytes;
 } float_format;
 
 static const float_format f16_format = {11, -14, 2};
@@ -45,7 +45,7 @@ static uint64_t get_bits(const unsigned char *bytes, size_t count) {
 /* Rounds to nearest even into a 16-bit format. NaN becomes the quiet NaN. */
 static uint16_t narrow_float(double value, const float_format *format) {
   int fraction = format->digits - 1;
-  uint32_t infinity = (uint32_t)(3 - 2 * format->least) << fraction;
+  uint32_t infinity = (uint32_t)(3 - 2 * format->min) << fraction;
   if (isnan(value)) return (uint16_t)(infinity | 1u << (fraction - 1));
   uint32_t sign = signbit(value) ? 0x8000 : 0;
   int exponent;
@@ -53,7 +53,7 @@ static uint16_t narrow_float(double value, const float_format *format) {
   if (isinf(size)) return (uint16_t)(sign | infinity);
   frexp(size, &exponent); /* size is in [0.5, 1) * 2^exponent */
   int lowest = exponent - format->digits;
-  int subnormal = format->least - fraction;
+  int subnormal = format->min - fraction;
   if (size == 0 || lowest < subnormal) lowest = subnormal;
   uint32_t whole = (uint32_t)nearbyint(ldexp(size, -lowest));
   uint32_t bits = whole + ((uint32_t)(lowest - subnormal) << fraction);
@@ -64,15 +64,14 @@ static double widen_float(uint16_t bits, const float_format *format) {
   int fraction = format->digits - 1;
   int exponent = (bits & 0x7FFF) >> fraction;
   int part = bits & ((1 << fraction) - 1);
-  int top = 3 - 2 * format->least;
+  int top = 3 - 2 * format->min;
   double size;
   if (exponent == top) {
     size = part ? (double)NAN : (double)INFINITY;
   } else if (exponent == 0) {
-    size = ldexp(part, format->least - fraction);
+    size = ldexp(part, format->min - fraction);
   } else {
-    size =
-        ldexp(part + (1 << fraction), exponent - 1 + format->least - fraction);
+    size = ldexp(part + (1 << fraction), exponent - 1 + format->min - fraction);
   }
   return bits & 0x8000 ? -size : size;
 }
@@ -182,9 +181,9 @@ static bool parse_integer(vyre_element element, const char *text,
   unsigned bits = element == VYRE_ELEMENT_BOOL ? 1 : (unsigned)bytes * 8;
   uint64_t size;
   if (!parse_digits(text + negative, &size)) return false;
-  uint64_t most = bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
-  if (is_signed(element)) most = most / 2 + negative;
-  if ((negative && !is_signed(element) && size) || size > most) return false;
+  uint64_t max = bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
+  if (is_signed(element)) max = max / 2 + negative;
+  if ((negative && !is_signed(element) && size) || size > max) return false;
   put_bits(negative ? -size : size, bytes, out);
   return true;
 }

@@ -46,7 +46,7 @@ static inline void must_be_told(const problem *wrong, const input *in,
   text.length = 0;
   problem_json(wrong, &text);
   must_be_json(&text, arena);
-  sink_finish(&text);
+  sink_deinit(&text);
 }
 
 static inline void status_must_be_told(const vyre_status *st,
@@ -106,7 +106,7 @@ static inline void check_place(const place_input *in, vyre_arena *arena) {
     sink drawing = {0};
     svg_place(in, &plan, &drawing);
     vyre_placement_plan_print(&plan, in->intervals, sink_writer(&drawing));
-    sink_finish(&drawing);
+    sink_deinit(&drawing);
   } else {
     status_must_be_told(&st, arena);
   }

@@ -64,10 +64,10 @@ const char *image_unknown_format(const char *path, size_t length) {
 }
 
 /* Parses a decimal number from 1 to @p most and moves *text past it. */
-static bool take_side(const char **text, uint32_t most, uint32_t *out) {
+static bool take_side(const char **text, uint32_t max, uint32_t *out) {
   uint64_t value;
   size_t length = strspn(*text, "0123456789");
-  if (!parse_u64(*text, length, &value) || value == 0 || value > most) {
+  if (!parse_u64(*text, length, &value) || value == 0 || value > max) {
     return false;
   }
   *out = (uint32_t)value;
@@ -359,7 +359,7 @@ bool image_put(image_format format, const image_shape *shape,
   const unsigned char *samples = elements;
   if (buffer->element == VYRE_ELEMENT_F32) {
     if (!put_floats(shape, buffer, elements, &made, wrong)) {
-      sink_finish(&made);
+      sink_deinit(&made);
       return false;
     }
   } else if (bits == 16) {
@@ -381,6 +381,6 @@ bool image_put(image_format format, const image_shape *shape,
         out, (const char *)samples,
         (size_t)shape->width * shape->height * shape->channels * (bits / 8));
   }
-  sink_finish(&made);
+  sink_deinit(&made);
   return true;
 }

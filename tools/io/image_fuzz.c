@@ -56,7 +56,7 @@ static void write_again(image_format format, const image_shape *shape,
   MUST(memcmp(again, elements,
               (size_t)count * element_bytes(buffer->element)) == 0);
   vyre_arena_deinit(&arena);
-  sink_finish(&out);
+  sink_deinit(&out);
 }
 
 static void must_be_told(const problem *wrong) {

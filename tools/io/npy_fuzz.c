@@ -26,7 +26,7 @@ static void write_again(const vyre_buffer_decl *buffer,
   input in = {.label = "again.npy", .text = out.data, .length = out.length};
   MUST(npy_read(&in, buffer, &again, &again_count, &wrong));
   MUST(again_count == count && memcmp(again, elements, length) == 0);
-  sink_finish(&out);
+  sink_deinit(&out);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

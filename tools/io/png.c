@@ -85,8 +85,8 @@ static size_t match_length(const unsigned char *data, size_t at, size_t end,
                            size_t distance) {
   if (distance > at || distance > FARTHEST) return 0;
   size_t length = 0;
-  size_t most = end - at < LONGEST_MATCH ? end - at : LONGEST_MATCH;
-  while (length < most && data[at + length] == data[at + length - distance]) {
+  size_t max = end - at < LONGEST_MATCH ? end - at : LONGEST_MATCH;
+  while (length < max && data[at + length] == data[at + length - distance]) {
     length++;
   }
   return length;
@@ -167,7 +167,7 @@ void png_put(const unsigned char *samples, const image_shape *shape,
   put_data(&packed, out);
   put_chunk("IEND", &none, out);
   if (rows.failed) out->failed = true;
-  sink_finish(&head);
-  sink_finish(&rows);
-  sink_finish(&packed);
+  sink_deinit(&head);
+  sink_deinit(&rows);
+  sink_deinit(&packed);
 }

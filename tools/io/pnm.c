@@ -40,14 +40,14 @@ static void skip_space(pnm_reader *r) {
   }
 }
 
-static bool take_number(pnm_reader *r, uint32_t most, uint32_t *value) {
+static bool take_number(pnm_reader *r, uint32_t max, uint32_t *value) {
   skip_space(r);
   size_t begin = r->at;
   uint64_t number = 0;
   while (r->at < r->in->length && r->in->text[r->at] >= '0' &&
          r->in->text[r->at] <= '9') {
     number = 10 * number + (uint64_t)(r->in->text[r->at++] - '0');
-    if (number > most) return bad(r, "a number is too large");
+    if (number > max) return bad(r, "a number is too large");
   }
   if (r->at == begin) {
     return bad(r, r->at == r->in->length ? "the file is cut short"

@@ -68,7 +68,7 @@ static bool grow(input *in, size_t capacity, problem *wrong) {
   return true;
 }
 
-void input_finish(input *in) {
+void input_deinit(input *in) {
   vyre_allocator heap = vyre_allocator_heap();
   if (in->capacity) heap.resize(heap.self, (char *)in->text, in->capacity, 0);
   *in = (input){0};
@@ -97,12 +97,12 @@ static bool read_all(int descriptor, size_t capacity, input_limit either,
                      input *out, problem *wrong) {
   if (!grow(out, capacity, wrong)) return false;
   for (;;) {
-    size_t room = out->capacity - out->length;
+    size_t space = out->capacity - out->length;
     /* Read only the beginning; it decides about the limit. */
     size_t limit = limit_of(out, either);
-    size_t most = out->length == 0 ? FIRST_PIECE : limit + 1 - out->length;
-    if (room > most) room = most;
-    ssize_t got = read(descriptor, (char *)out->text + out->length, room);
+    size_t max = out->length == 0 ? FIRST_PIECE : limit + 1 - out->length;
+    if (space > max) space = max;
+    ssize_t got = read(descriptor, (char *)out->text + out->length, space);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return cannot_read(wrong, errno);
     if (got == 0) return true;

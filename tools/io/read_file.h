@@ -25,7 +25,7 @@ bool read_json_or(const char *path, size_t limit, input *out, problem *wrong);
 /* Does the same, with at most @p limit bytes. */
 bool read_input_up_to(const char *path, size_t limit, input *out,
                       problem *wrong);
-void input_finish(input *in);
+void input_deinit(input *in);
 
 /* Sets the position of @p wrong to a byte of @p in. */
 void problem_at(problem *wrong, const input *in, size_t offset);

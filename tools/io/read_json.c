@@ -82,19 +82,19 @@ bool json_unexpected(json_reader *reader, const token *t, const char *name,
 }
 
 bool json_number(json_reader *reader, const token *t, const char *name,
-                 uint64_t most, uint64_t *out) {
+                 uint64_t max, uint64_t *out) {
   if (t->type == TOKEN_NUMBER && parse_u64(t->text, t->length, out) &&
-      *out <= most) {
+      *out <= max) {
     return true;
   }
   char wanted[64];
-  snprintf(wanted, sizeof wanted, "an integer from 0 to %" PRIu64, most);
+  snprintf(wanted, sizeof wanted, "an integer from 0 to %" PRIu64, max);
   json_unexpected(reader, t, name, wanted);
   if (t->type == TOKEN_NUMBER) {
     problem_fix(reader->wrong,
                 "write decimal digits without sign, point or exponent, at most "
                 "%" PRIu64,
-                most);
+                max);
   }
   return false;
 }

@@ -57,7 +57,7 @@ bool json_unexpected(json_reader *reader, const token *t, const char *name,
 
 /* Reads an integer from 0 to @p most. */
 bool json_number(json_reader *reader, const token *t, const char *name,
-                 uint64_t most, uint64_t *out);
+                 uint64_t max, uint64_t *out);
 bool json_truth(json_reader *reader, const token *t, const char *name,
                 bool *out);
 

@@ -236,12 +236,31 @@ static int plan_program(const vyre_program *program,
   return finish_plan(st, &out, NULL, NULL, json);
 }
 
+/* Replaces @p wrong if the file is the input of another planner. */
+static void explain_plan(const input *in, vyre_arena *arena, problem *wrong) {
+  problem ignored = {0};
+  vyre_frontier_desc waves;
+  place_input intervals;
+  const char *name =
+      read_frontier_json(in, arena, &waves, &ignored) ? "frontier" : NULL;
+  ignored = (problem){0};
+  if (!name && read_place_json(in, arena, &intervals, &ignored)) name = "place";
+  if (!name) return;
+  *wrong = (problem){.file = in->label};
+  problem_set(wrong, KIND_INPUT, "",
+              "this is input of `vyre plan %s`; `vyre plan bindings` takes a "
+              "kernel, or bindings in JSON",
+              name);
+  problem_fix(wrong, "run `vyre plan %s` for this file", name);
+}
+
 static int plan_json_file(const input *in, vyre_arena *arena, bool json) {
   problem wrong = {0};
   vyre_status st = {0};
   bindings_input bindings;
   vyre_program *program = NULL;
   if (!read_bindings_json(in, arena, &bindings, &wrong)) {
+    explain_plan(in, arena, &wrong);
     return problem_report(&wrong, json);
   }
   if (vyre_program_create(&bindings.program, vyre_allocator_heap(), &program,
@@ -266,7 +285,7 @@ static int plan_kernel(input *in, const char *name, vyre_arena *arena,
   }
   int code = program ? plan_program(program, &none, arena, &st, json)
                      : kernel_file_report(&file, &wrong, json);
-  kernel_file_finish(&file);
+  kernel_file_deinit(&file);
   return code;
 }
 
@@ -293,7 +312,7 @@ int plan_bindings(int count, char **words, bool json) {
   } else {
     code = plan_json_file(&in, &arena, json);
   }
-  input_finish(&in);
+  input_deinit(&in);
   vyre_arena_deinit(&arena);
   return code;
 }

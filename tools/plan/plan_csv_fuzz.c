@@ -27,8 +27,8 @@ static void round_trip(const place_input *first, vyre_arena *arena) {
   MUST(write_place_csv(&second, NULL, &twice, &wrong));
   MUST(once.length == twice.length);
   MUST(memcmp(once.data, twice.data, once.length) == 0);
-  sink_finish(&once);
-  sink_finish(&twice);
+  sink_deinit(&once);
+  sink_deinit(&twice);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

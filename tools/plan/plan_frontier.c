@@ -33,7 +33,7 @@ static bool read_flags(int count, char **words, frontier_flags *out,
                        "add --place or --svg, or remove --alignment",
                        "--alignment needs --place or --svg");
   }
-  return check_drawing(out->svg, wrong);
+  return check_drawing(out->svg, out->file, wrong);
 }
 
 /* The plan, for the answer and the drawing. */
@@ -130,7 +130,7 @@ static void put_text(const frontier_answer *a, sink *out) {
   vyre_placement_plan_print(&a->placement, a->intervals, sink_writer(out));
   sink_text(out, fits_budget(a)
                      ? "  with the resident graph, this fits the budget\n"
-                     : "  with the resident graph, this is OVER the budget\n");
+                     : "  with the resident graph, this exceeds the budget\n");
 }
 
 int plan_frontier(int count, char **words, bool json) {
@@ -144,7 +144,8 @@ int plan_frontier(int count, char **words, bool json) {
   int code;
   if (!read_flags(count, words, &f, &wrong) ||
       !read_input(f.file, &in, &wrong) ||
-      !read_frontier_json(&in, &arena, &a.desc, &wrong)) {
+      (!read_frontier_json(&in, &arena, &a.desc, &wrong) &&
+       !explain_kernel(&in, "frontier", &wrong))) {
     code = problem_report(&wrong, json);
   } else {
     a.shows_placement = f.place;
@@ -160,7 +161,7 @@ int plan_frontier(int count, char **words, bool json) {
     }
     code = finish_plan(&st, &out, f.svg, &svg, json);
   }
-  input_finish(&in);
+  input_deinit(&in);
   vyre_arena_deinit(&arena);
   return code;
 }

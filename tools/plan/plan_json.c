@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#include "vyre/binary.h"
+#include "vyre/module.h"
+
 #include "cli/output.h"
 
 json_out json_begin(sink *out) {
@@ -34,10 +37,33 @@ void json_placement_fields(json_out *json, const vyre_placement_plan *plan) {
   json_u64(json, "search_nodes", plan->search_nodes);
 }
 
-bool check_drawing(const char *svg_path, problem *wrong) {
-  if (!svg_path || strcmp(svg_path, "-") != 0) return true;
+bool check_drawing(const char *svg_path, const char *source, problem *wrong) {
+  if (!svg_path || strcmp(svg_path, "-") != 0) {
+    return is_other_file("--svg", svg_path, source, wrong);
+  }
   return problem_set(wrong, KIND_USAGE, "name a file, such as plan.svg",
                      "--svg -: standard output carries the answer");
+}
+
+static bool is_kernel_file(const input *in) {
+  vyre_status st = {0};
+  vyre_module *module = NULL;
+  bool is_kernel =
+      vyre_program_is_binary(in->text, in->length) ||
+      (vyre_module_parse(in->text, in->length, in->label, vyre_allocator_heap(),
+                         &module, NULL, &st) == VYRE_OK &&
+       vyre_module_kernel_count(module) > 0);
+  vyre_module_release(module);
+  return is_kernel;
+}
+
+bool explain_kernel(const input *in, const char *name, problem *wrong) {
+  if (!is_kernel_file(in)) return false;
+  *wrong = (problem){.file = in->label};
+  problem_set(wrong, KIND_INPUT, "",
+              "this is a kernel, which `vyre plan %s` does not take", name);
+  problem_fix(wrong, "run `vyre plan bindings` for a kernel");
+  return false;
 }
 
 int finish_plan(const vyre_status *st, sink *out, const char *svg_path,
@@ -45,7 +71,7 @@ int finish_plan(const vyre_status *st, sink *out, const char *svg_path,
   if (st->code == VYRE_OK) return publish(out, svg_path, svg, json);
   problem wrong = {0};
   problem_from_status(&wrong, st);
-  sink_finish(out);
-  if (svg) sink_finish(svg);
+  sink_deinit(out);
+  if (svg) sink_deinit(svg);
   return problem_report(&wrong, json);
 }

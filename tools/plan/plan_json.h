@@ -8,6 +8,7 @@
 
 #include "cli/error.h"
 #include "io/json_out.h"
+#include "io/read_file.h"
 
 /* Writes {"ok":true ... }
  * . */
@@ -21,7 +22,11 @@ void json_placement_fields(json_out *json, const vyre_placement_plan *plan);
 
 /* Refuses to draw to standard output, which carries the answer. Accepts
  * NULL. */
-bool check_drawing(const char *svg_path, problem *wrong);
+bool check_drawing(const char *svg_path, const char *source, problem *wrong);
+
+/* Replaces @p wrong if the file, which the command @p name could not read, is a
+ * kernel. Returns false. */
+bool explain_kernel(const input *in, const char *name, problem *wrong);
 
 /* Publishes the answer, or reports the failure. Frees the sinks. */
 int finish_plan(const vyre_status *st, sink *out, const char *svg_path,

@@ -91,7 +91,7 @@ static void check_waves_placed(const vyre_frontier_desc *desc,
     must_be_placed(intervals, desc->wave_count * 3, &placement);
     sink drawing = {0};
     svg_frontier(desc, plan, &placement, intervals, &drawing);
-    sink_finish(&drawing);
+    sink_deinit(&drawing);
   }
   vyre_placement_scratch_deinit(&scratch);
 }
@@ -114,7 +114,7 @@ static void fuzz_frontier(const input *in, uint64_t alignment,
     check_waves_placed(&desc, &plan, alignment, arena);
     sink text = {0};
     MUST(vyre_frontier_plan_print(&plan, &desc, sink_writer(&text)));
-    sink_finish(&text);
+    sink_deinit(&text);
   } else {
     status_must_be_told(&st, arena);
   }
@@ -169,7 +169,7 @@ static vyre_code plan_bindings(const bindings_input *in, vyre_arena *arena,
     MUST(vyre_binding_plan_print(&plan, sink_writer(&text)));
     MUST(find_unprintable(text.data, strcspn(text.data, "\n")) ==
          strcspn(text.data, "\n"));
-    sink_finish(&text);
+    sink_deinit(&text);
   }
   vyre_program_release(program);
   return code;

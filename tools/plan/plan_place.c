@@ -29,7 +29,7 @@ static bool read_flags(int count, char **words, place_flags *out,
     return problem_set(wrong, KIND_USAGE, "choose --csv or --json",
                        "--csv and --json are both given");
   }
-  return check_drawing(out->svg, wrong);
+  return check_drawing(out->svg, out->file, wrong);
 }
 
 static void put_id(json_out *json, const interval_id *id, size_t index) {
@@ -88,17 +88,18 @@ int plan_place(int count, char **words, bool json) {
   place_input place = {0};
   bool fine = read_flags(count, words, &f, &wrong) &&
               read_input(f.file, &in, &wrong) &&
-              read_place(&in, &arena, &place, &wrong);
+              (read_place(&in, &arena, &place, &wrong) ||
+               explain_kernel(&in, "place", &wrong));
   if (fine &&
       vyre_placement_plan_build(place.intervals, place.count, NULL, &scratch,
                                 &arena, &plan, &st) == VYRE_OK) {
     fine = answer(&place, &f, &plan, &out, &svg, &wrong);
   }
-  if (!fine) sink_finish(&out);
+  if (!fine) sink_deinit(&out);
   int code = fine ? finish_plan(&st, &out, f.svg, &svg, json)
                   : problem_report(&wrong, json);
   vyre_placement_scratch_deinit(&scratch);
-  input_finish(&in);
+  input_deinit(&in);
   vyre_arena_deinit(&arena);
   return code;
 }

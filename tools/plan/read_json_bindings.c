@@ -87,9 +87,9 @@ static key_set item_keys(const bindings_reader *b, const char *where) {
 }
 
 static bool read_u32(bindings_reader *b, const token *t, const char *name,
-                     uint64_t most, uint32_t *out) {
+                     uint64_t max, uint32_t *out) {
   uint64_t value = 0;
-  if (!json_number(&b->json, t, name, most, &value)) return false;
+  if (!json_number(&b->json, t, name, max, &value)) return false;
   *out = (uint32_t)value;
   return true;
 }

@@ -84,7 +84,7 @@ TEST(place_readers_survive_every_failed_allocation) {
 }
 
 /* An escape in a string makes YAJL grow a buffer. */
-TEST(parser_without_memory_is_told) {
+TEST(the_parser_reports_missing_memory) {
   const char *text =
       repeat("{\"buffers\":[{\"name\":\"", "0123456789\\n", "",
              "\",\"binding\":1,\"access\":\"read\",\"element\":\"u8\"}]}");
@@ -130,7 +130,7 @@ TEST(numbers_are_whole_and_exact) {
   }
 }
 
-TEST(misspelled_words_find_their_neighbours) {
+TEST(misspelled_words_get_a_suggestion) {
   static const char *const names[] = {"--initial", "--capacity", "--budget"};
   CHECK_TEXT(nearest_word("--inital", 8, names, 3), "--initial");
   CHECK_TEXT(nearest_word("--budgte", 8, names, 3), "--budget");
@@ -189,7 +189,7 @@ TEST(json_strings_are_escaped) {
   json_string(&json, NULL, text, sizeof text - 1);
   sink_bytes(&out, "", 1);
   CHECK_TEXT(out.data, "\"a\\\"\\\\\\n\\t\\u0001\\u007f\\u0085\\ufffdz\"");
-  sink_finish(&out);
+  sink_deinit(&out);
 }
 
 TEST(sizes_read_well) {
@@ -214,8 +214,8 @@ TEST(sizes_read_well) {
 TEST_MAIN(TEST_ENTRY(frontier_reader_survives_every_failed_allocation),
           TEST_ENTRY(bindings_reader_survives_every_failed_allocation),
           TEST_ENTRY(place_readers_survive_every_failed_allocation),
-          TEST_ENTRY(parser_without_memory_is_told),
+          TEST_ENTRY(the_parser_reports_missing_memory),
           TEST_ENTRY(numbers_are_whole_and_exact),
-          TEST_ENTRY(misspelled_words_find_their_neighbours),
+          TEST_ENTRY(misspelled_words_get_a_suggestion),
           TEST_ENTRY(utf8_is_strict), TEST_ENTRY(shown_text_is_safe_and_fits),
           TEST_ENTRY(json_strings_are_escaped), TEST_ENTRY(sizes_read_well))

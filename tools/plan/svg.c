@@ -78,7 +78,7 @@ double svg_x(const svg_plot *plot, double group) {
 }
 
 double svg_y(const svg_plot *plot, double bytes) {
-  return plot->top + SVG_PLOT_HEIGHT * (1 - bytes / plot->most_bytes);
+  return plot->top + SVG_PLOT_HEIGHT * (1 - bytes / plot->max_bytes);
 }
 
 void svg_rect(sink *out, double x, double y, double width, double height,
@@ -133,17 +133,17 @@ double svg_legend(sink *out, double x, double y, const char *style,
 }
 
 /* Returns the smallest power of two with at most six steps to the top. */
-static double byte_step(double most) {
+static double byte_step(double max) {
   double step = 1;
-  while (step * 6 < most) step *= 2;
+  while (step * 6 < max) step *= 2;
   return step;
 }
 
 /* Returns a step of 1, 2, 5, 10, 20 ... groups, so that labels do not touch. */
 static double group_step(const svg_plot *plot) {
-  double least = plot->groups / (SVG_PLOT_WIDTH / 64.0);
+  double min = plot->groups / (SVG_PLOT_WIDTH / 64.0);
   double step = 1;
-  for (int i = 0; step < least; i++) step *= i % 3 == 1 ? 2.5 : 2;
+  for (int i = 0; step < min; i++) step *= i % 3 == 1 ? 2.5 : 2;
   return step;
 }
 
@@ -151,8 +151,8 @@ void svg_axes(const svg_plot *plot) {
   sink *out = plot->out;
   double right = SVG_LEFT + SVG_PLOT_WIDTH, bottom = svg_y(plot, 0);
   char size[SVG_SIZE_TEXT];
-  double step = byte_step(plot->most_bytes);
-  for (int i = 0; i * step <= plot->most_bytes; i++) {
+  double step = byte_step(plot->max_bytes);
+  for (int i = 0; i * step <= plot->max_bytes; i++) {
     double at = i * step;
     double y = svg_y(plot, at);
     sink_format(out,

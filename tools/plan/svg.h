@@ -36,7 +36,7 @@ enum {
 typedef struct svg_plot {
   sink *out;
   double top;           /* of the plot area */
-  double most_bytes;    /* bytes at the upper edge */
+  double max_bytes;     /* bytes at the upper edge */
   uint64_t first_group; /* group at the left edge */
   double groups;        /* number of groups across */
 } svg_plot;

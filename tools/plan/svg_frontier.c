@@ -122,10 +122,10 @@ static void draw_headings(sink *out, const vyre_frontier_desc *desc,
 /* A budget far above all bars is labelled, but does not set the scale. */
 static void draw_budget(const svg_plot *plot, uint64_t budget) {
   char size[SVG_SIZE_TEXT], text[80];
-  bool far = (double)budget > plot->most_bytes;
+  bool far = (double)budget > plot->max_bytes;
   snprintf(text, sizeof text, far ? "budget %s, far above" : "budget %s",
            svg_size(budget, size));
-  svg_line(plot, far ? plot->most_bytes : (double)budget, "budget", text);
+  svg_line(plot, far ? plot->max_bytes : (double)budget, "budget", text);
 }
 
 void svg_frontier(const vyre_frontier_desc *desc,
@@ -138,10 +138,10 @@ void svg_frontier(const vyre_frontier_desc *desc,
   double budget = (double)desc->budget_bytes;
   svg_plot plot = {.out = out,
                    .top = SVG_HEADING + 16,
-                   .most_bytes = budget > used * 3 ? used * 1.5 : budget,
+                   .max_bytes = budget > used * 3 ? used * 1.5 : budget,
                    .groups = groups ? (double)groups : 1};
-  plot.most_bytes *= 1.12;
-  if (plot.most_bytes < 1) plot.most_bytes = 1;
+  plot.max_bytes *= 1.12;
+  if (plot.max_bytes < 1) plot.max_bytes = 1;
   svg_begin(out, placement ? 2 : 1);
   draw_headings(out, desc, plan);
   svg_axes(&plot);

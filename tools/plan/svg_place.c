@@ -56,9 +56,9 @@ static const char *box_style(size_t index, bool waves, bool small) {
 }
 
 /* Writes a name of at most @p room pixels. */
-static void name_box(size_t index, const interval_id *ids, double room,
+static void name_box(size_t index, const interval_id *ids, double space,
                      char name[64]) {
-  size_t letters = room / 6.6 < 60 ? (size_t)(room / 6.6) : 60;
+  size_t letters = space / 6.6 < 60 ? (size_t)(space / 6.6) : 60;
   if (!ids) {
     snprintf(name, 64, "%s %zu", vyre_wave_part_name(index % VYRE_PART_COUNT),
              index / VYRE_PART_COUNT);
@@ -155,8 +155,8 @@ static void draw_headings(const svg_plot *plot, const vyre_placement_plan *plan,
 
 void svg_placement(const vyre_interval *intervals, const interval_id *ids,
                    const vyre_placement_plan *plan, svg_plot *plot) {
-  plot->most_bytes = (double)plan->placed_bytes * 1.12;
-  if (plot->most_bytes < 1) plot->most_bytes = 1;
+  plot->max_bytes = (double)plan->placed_bytes * 1.12;
+  if (plot->max_bytes < 1) plot->max_bytes = 1;
   draw_headings(plot, plan, !ids);
   svg_axes(plot);
   size_t drawn = draw_boxes(plot, intervals, ids, plan);

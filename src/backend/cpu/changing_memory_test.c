@@ -32,16 +32,6 @@ static void dispatch(void *self) {
   if (code != VYRE_OK && st.kind != VYRE_KIND_OUT_OF_FUEL) CHECK_OK(code, st);
 }
 
-/* Waits until optimised code has replaced the baseline code in the background,
- * then switches back to the baseline code for good. */
-static void stay_baseline(vyre_pipeline *pipeline) {
-  cpu_pipeline *own = (cpu_pipeline *)pipeline;
-  const struct timespec pause = {.tv_nsec = 1000000};
-  if (!own->first_is_baseline) return;
-  while (atomic_load(&own->code) == &own->first) (void)nanosleep(&pause, NULL);
-  atomic_store(&own->code, &own->first);
-}
-
 static uint64_t run_kernel(vyre_device *device, const changing_kernel *k,
                            changing_kind kind, const char *what,
                            bool is_baseline) {
@@ -49,7 +39,8 @@ static uint64_t run_kernel(vyre_device *device, const changing_kernel *k,
   vyre_module *module;
   vyre_pipeline *pipeline;
   vyre_status st = {0};
-  const vyre_compile_options how = {.is_baseline = is_baseline};
+  const vyre_compile_options how = {.tier = is_baseline ? VYRE_TIER_BASELINE
+                                                        : VYRE_TIER_OPTIMISED};
   changing_text(k, kind, text);
   vyre_code code = vyre_module_parse(text, strlen(text), k->name,
                                      (vyre_allocator){0}, &module, NULL, &st);
@@ -59,7 +50,6 @@ static uint64_t run_kernel(vyre_device *device, const changing_kernel *k,
                                &pipeline, NULL, &st);
   if (code != VYRE_OK) printf("    %s\n", text);
   CHECK_OK(code, st);
-  if (is_baseline) stay_baseline(pipeline);
   uint64_t runs = watch_all(k, kind, what, dispatch, pipeline);
   vyre_pipeline_release(pipeline);
   vyre_module_release(module);

@@ -60,33 +60,23 @@ static void device_deinit(vyre_device *device) {
   vyre__pool_free(own->pool);
 }
 
-/* Rejects numbers in the range of the option that are not a vector width. */
-static vyre_code check_width(uint32_t width, vyre_status *st) {
-  if (vyre_emit_is_valid_width(width)) return VYRE_OK;
-  return VYRE_FAIL_WITH(
-      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, "cpu.width",
-      VYRE_NUMBERS({"width", width}),
-      "set cpu.width to 1, 4, 8, 16 or 32, or to 0: chosen for each kernel",
-      "device 'cpu' has no vectors of width %u", width);
-}
-
 static const vyre__option options[] = {
     {"threads", 0, 1024,
      "threads of a dispatch, including the caller's; 0: all cores"},
-    {"width", 0, 32,
-     "invocations per vector: 1, 4, 8, 16 or 32; 0: chosen for each kernel"},
-    {"isa_level", 0, VYRE__LEVELS - 1,
-     "highest instruction set: 1 SSE2, 2 SSE4.2, 3 AVX, 4 AVX2; 0: all"},
+    {"width", 0, 32, "invocations per vector; 0: chosen for each kernel",
+     VYRE_OPTION_NUMBER, "0 1 4 8 16 32"},
+    {"isa_level", 0, VYRE__LEVELS - 1, "highest instruction set",
+     VYRE_OPTION_ENUM, "all sse2 sse4.2 avx avx2"},
+    {"llvm", 0, 0,
+     "LLVM 19 library; none: no LLVM, so that only cached kernels run",
+     VYRE_OPTION_PATH},
     {0}};
 
 static vyre_code make_device(cpu_device *own, vyre_status *st) {
-  vyre_context *context = own->base.context;
   own->host_cpu = vyre__host_cpu_at(
       (uint32_t)vyre__device_option(&own->base, "isa_level", VYRE__LEVEL_ALL));
   own->width = (uint32_t)vyre__device_option(&own->base, "width", 0);
-  VYRE_TRY(check_width(own->width, st));
   uint64_t threads = vyre__device_option(&own->base, "threads", 0);
-  own->llvm = vyre__context_llvm(context);
   VYRE_TRY(vyre__pool_create(own->base.allocator, (uint32_t)threads, &own->pool,
                              st));
   VYRE_TRY(vyre__deadlines_create(own->base.allocator, &own->deadlines, st));
@@ -114,19 +104,34 @@ static vyre_code device_init(vyre_device *device, vyre_status *st) {
   return VYRE_OK;
 }
 
+/* Returns the verb for the environment variable or the option. */
+static const char *removal_of(const char *source) {
+  return strncmp(source, "VYRE_", 5) == 0 ? "unset" : "remove";
+}
+
+/* The reason of is_ready, which the caller copies before its next call. */
+static _Thread_local char not_ready[200]
+    __attribute__((tls_model("initial-exec")));
+
 static bool is_ready(const vyre_context *context, const char **why) {
   const char *library = vyre__context_llvm(context);
+  const char *source = vyre__context_llvm_source(context);
+  const char *remove = removal_of(source);
+  *why = not_ready;
   if (library && strcmp(library, "none") == 0) {
-    *why =
-        "auto: LLVM, which 'cpu' compiles with, is disabled by 'none' in "
-        "VYRE_LLVM or the context's llvm; unset it";
+    (void)snprintf(not_ready, sizeof not_ready,
+                   "auto: %s is 'none', so that 'cpu' cannot compile; %s it",
+                   source, remove);
     return false;
   }
-  *why = library
-             ? "auto: the file in VYRE_LLVM is not an LLVM 19 that 'cpu' can "
-               "use; unset it, or name another file"
-             : "auto: 'cpu' found no LLVM 19; run `apt-get install "
-               "libllvm19`";
+  if (library) {
+    (void)snprintf(not_ready, sizeof not_ready,
+                   "auto: %s names '%.50s', which is not an LLVM 19 that 'cpu' "
+                   "can use; %s it",
+                   source, library, remove);
+  } else {
+    *why = "auto: 'cpu' found no LLVM 19; run `apt-get install libllvm19`";
+  }
   if (!vyre__jit_is_available(library)) return false;
   *why =
       "auto: the LLVM that 'cpu' compiles with does not fit in the address "
@@ -134,27 +139,41 @@ static bool is_ready(const vyre_context *context, const char **why) {
   return vyre__jit_fits(library);
 }
 
+vyre_code cpu_load_llvm(const vyre_context *context, vyre_status *st) {
+  const char *library = vyre__context_llvm(context);
+  vyre_code code = vyre__jit_load_from(library, st);
+  if (code != VYRE_UNSUPPORTED_FEATURE || !library || !st) return code;
+  bool is_none = strcmp(library, "none") == 0;
+  const char *source = vyre__context_llvm_source(context);
+  (void)snprintf(st->fix, sizeof st->fix,
+                 "%s %s%s; cached kernels and device 'ref' need no LLVM",
+                 removal_of(source), source,
+                 is_none ? "" : ", or name the file of LLVM 19 in it");
+  if (is_none) {
+    (void)snprintf(st->message, sizeof st->message,
+                   "compiling needs LLVM 19, which is disabled: %s is 'none'",
+                   source);
+  }
+  return code;
+}
+
 static vyre_code preload(const vyre_context *context, vyre_status *st) {
-  return vyre__jit_load_from(vyre__context_llvm(context), st);
+  return cpu_load_llvm(context, st);
 }
 
 /* Writes everything that compiled code depends on besides the program. A cached
  * object file is only loaded if this text is the same. */
-static bool features(vyre_device *device, vyre_writer writer) {
+static void features(const vyre_device *device, vyre__bytes *to) {
   const cpu_device *own = (const cpu_device *)device;
   const char *text = own->host_cpu->text;
   char abi[48];
   int length = snprintf(abi, sizeof abi, "spmd %d, width %u; ", VYRE__SPMD_ABI,
                         (unsigned)own->width);
-  return writer.write(writer.self, abi, (size_t)length) &&
-         writer.write(writer.self, text, strlen(text));
+  vyre__bytes_put(to, abi, (size_t)length);
+  vyre__bytes_put(to, text, strlen(text));
 }
 
 /* --- pipelines -------------------------------------------------------------*/
-
-static vyre_code pipeline_init(vyre_pipeline *pipeline, vyre_status *st) {
-  return cpu_compile((cpu_pipeline *)pipeline, st);
-}
 
 static void pipeline_deinit(vyre_pipeline *pipeline) {
   cpu_pipeline *own = (cpu_pipeline *)pipeline;
@@ -163,8 +182,8 @@ static void pipeline_deinit(vyre_pipeline *pipeline) {
 }
 
 /* Takes over the optimised code of @p full. Kernel and plan are the same,
- * except for the fields of cpu_code. Running launches finish with the old code,
- * which stays loaded until the pipeline is destroyed. */
+ * except for the fields of cpu_code. Running launches switch to it between two
+ * pieces; the old code stays loaded until the pipeline is destroyed. */
 static void pipeline_replace_code(vyre_pipeline *pipeline,
                                   vyre_pipeline *full) {
   cpu_pipeline *own = (cpu_pipeline *)pipeline, *other = (cpu_pipeline *)full;
@@ -173,36 +192,13 @@ static void pipeline_replace_code(vyre_pipeline *pipeline,
   atomic_store_explicit(&own->code, &own->full, memory_order_release);
 }
 
-static vyre_code pipeline_load(vyre_pipeline *pipeline, const void *artifact,
-                               size_t size, vyre_status *st) {
-  cpu_pipeline *own = (cpu_pipeline *)pipeline;
-  const void *object;
-  size_t object_size;
-  VYRE_TRY(cpu_artifact_read(artifact, size, &pipeline->arena, &own->plan,
-                             &object, &object_size, st));
-  VYRE_TRY(vyre__host_plan_fits(&own->plan.base, pipeline, st));
-  VYRE_TRY(cpu_init_launch_data(own, st));
-  return cpu_load(own, object, object_size, st);
-}
-
-static vyre_code pipeline_save(vyre_pipeline *pipeline, vyre_writer writer,
-                               vyre_status *st) {
-  const cpu_pipeline *own = (const cpu_pipeline *)pipeline;
-  if (cpu_artifact_write(&own->plan, own->bytes, own->size, writer)) {
-    return VYRE_OK;
-  }
-  return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED,
-                   "free space in the cache directory",
-                   "the writer refused an object of %zu bytes", own->size);
-}
-
 static void pipeline_describe(const vyre_pipeline *pipeline,
                               vyre_pipeline_resources *out) {
   const cpu_pipeline *own = (const cpu_pipeline *)pipeline;
   const cpu_plan *plan = &own->plan;
   const cpu_code *code = atomic_load_explicit(&own->code, memory_order_acquire);
   out->has_launches = out->has_width = out->has_code = true;
-  out->is_baseline = plan->is_baseline || cpu_is_baseline(own, code);
+  out->is_baseline = plan->numbers.is_baseline || cpu_is_baseline(own, code);
   out->phase_count = plan->phase_count;
   out->spill_buffer_count =
       plan->buffer_count - (uint32_t)pipeline->program->buffer_count;
@@ -232,13 +228,12 @@ const vyre__backend vyre__backend_cpu = {
     .is_ready = is_ready,
     .device_init = device_init,
     .device_deinit = device_deinit,
-    .pipeline_init = pipeline_init,
-    .pipeline_deinit = pipeline_deinit,
-    .run = cpu_run,
-    .run_batch = cpu_run_batch,
+    .target = cpu_target,
+    .generate = cpu_generate,
+    .load = cpu_load,
     .artifact_version = CPU_ARTIFACT,
-    .pipeline_load = pipeline_load,
-    .pipeline_save = pipeline_save,
+    .pipeline_deinit = pipeline_deinit,
+    .execute = cpu_execute,
     .features = features,
     .pipeline_replace_code = pipeline_replace_code,
     .pipeline_print = cpu_print,

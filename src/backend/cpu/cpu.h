@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Types and functions shared by the files of the CPU backend.
  *
- *   cpu.c                 backend table: devices, pipelines, cache entries
- *   compile.c             program to LIR to LLVM IR to object file
- *   plan.c                launch data of a kernel, saved with its object file
+ *   cpu.c                 backend table: devices, pipelines
+ *   compile.c             LIR to LLVM IR to object file, and loading that
+ *   plan.c                launch data of a kernel, stored with its object file
  *   full_write.c          finds outputs that a kernel overwrites completely
  *   launch.c              one dispatch, or a batch of them
  *   jit/llvm_compile.c    LLVM IR to object file
@@ -32,8 +32,7 @@ typedef struct cpu_thread_scratch {
 typedef struct cpu_device {
   vyre_device base;
   const vyre__host_cpu *host_cpu;
-  uint32_t width;   /* lanes of a vector; 0: chosen for each kernel */
-  const char *llvm; /* file of LLVM; NULL: the default search */
+  uint32_t width; /* lanes of a vector; 0: chosen for each kernel */
   vyre__pool *pool;
   vyre__deadlines *deadlines;
   cpu_thread_scratch *thread_scratch; /* for each thread number */
@@ -57,7 +56,8 @@ typedef struct cpu_uniform {
   uint64_t at;     /* offset of the copy in the launch's block of copies */
 } cpu_uniform;
 
-typedef struct cpu_pipeline {
+typedef struct cpu_pipeline cpu_pipeline;
+struct cpu_pipeline {
   vyre_pipeline base;
   cpu_plan plan;
   const cpu_uniform *uniforms; /* in the arena */
@@ -67,56 +67,37 @@ typedef struct cpu_pipeline {
   cpu_code first;
   cpu_code full;      /* optimised code that replaced `first`; empty before */
   atomic_uint *costs; /* for each phase: cost of a workgroup, for the pool */
-  const void *bytes;  /* object file in the arena, for the cache; or NULL */
-  size_t size;
-  bool first_is_baseline; /* optimised code replaces `first` later */
-} cpu_pipeline;
+  /* For tests: called before each piece of a launch with baseline code, whose
+   * size is then piece_groups workgroups. NULL: sized by time. */
+  void (*before_piece)(cpu_pipeline *pipeline, uint64_t first);
+  uint64_t piece_groups;
+};
 
 /* Returns true if @p code is the baseline code of @p pipeline.
  * Threads: safe. */
 static inline bool cpu_is_baseline(const cpu_pipeline *pipeline,
                                    const cpu_code *code) {
-  return pipeline->first_is_baseline && code == &pipeline->first;
+  return pipeline->plan.numbers.is_replaced && code == &pipeline->first;
 }
 
-/* LLVM IR of a kernel. */
-typedef struct cpu_text {
-  const vyre__lir_kernel *kernel;
-  vyre__spmd_info info;
-  const char *text;
-  size_t size;
-  vyre__jit_tier tier;  /* best tier for a text of this size */
-  uint64_t stack_bytes; /* stack frame of its code, if too large; else 0 */
-} cpu_text;
+/* Loads LLVM as @p context says. Errors: as vyre__jit_load_from; the fix names
+ * the setting that is in the way. */
+vyre_code cpu_load_llvm(const vyre_context *context, vyre_status *st);
 
-/* Lowers the program of @p pipeline for its device and prints it as LLVM IR
- * with vectors of @p width (0: chosen). A very large kernel gets narrower
- * vectors. The kernel and the text live in @p arena; a NUL that is not counted
- * ends the text.
- * Errors: those of vyre__lower and vyre__emit_llvm; VYRE_UNSUPPORTED_FEATURE if
- * the kernel is too large. */
-vyre_code cpu_emit_text(const vyre_pipeline *pipeline, uint32_t width,
-                        vyre_arena *arena, cpu_text *out, vyre_status *st);
-
-/* Last step of a compile and of a load from the cache: lists the uniforms and
- * allocates the cost estimates. Errors: VYRE_OUT_OF_MEMORY. */
-vyre_code cpu_init_launch_data(cpu_pipeline *pipeline, vyre_status *st);
-
-/* Loads the object file @p bytes as the first code of @p pipeline. */
-vyre_code cpu_load(cpu_pipeline *pipeline, const void *bytes, size_t size,
+/* Compile entries of the backend table. The code prints as "llvm",
+ * "llvm-optimised" or "asm". */
+void cpu_target(const vyre_pipeline *pipeline, vyre__target *out);
+vyre_code cpu_generate(const vyre_pipeline *pipeline,
+                       const vyre__lir_kernel *kernel, vyre_arena *scratch,
+                       vyre__bytes *artifact, vyre_status *st);
+vyre_code cpu_load(vyre_pipeline *pipeline, const vyre__code_source *source,
                    vyre_status *st);
+vyre_code cpu_print(const vyre_pipeline *pipeline,
+                    const vyre__lir_kernel *kernel, vyre_arena *scratch,
+                    const char *form, vyre_writer writer, vyre_status *st);
 
-/* Compiles the program of @p pipeline. Implements pipeline_init. */
-vyre_code cpu_compile(cpu_pipeline *pipeline, vyre_status *st);
-
-/* Prints the code as "llvm", "llvm-optimised" or "asm". */
-vyre_code cpu_print(vyre_pipeline *pipeline, const char *form,
-                    vyre_writer writer, vyre_status *st);
-
-/* Run one launch, and a linked list of launches. */
-vyre_code cpu_run(vyre_pipeline *pipeline, vyre__launch *launch,
-                  vyre_status *st);
-vyre_code cpu_run_batch(vyre_device *device, vyre__launch *first, size_t *done,
-                        vyre_status *st);
+/* Implements execute. */
+vyre_code cpu_execute(vyre__command_list *list, size_t first, size_t end,
+                      size_t *done, vyre_status *st);
 
 #endif

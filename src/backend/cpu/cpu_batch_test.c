@@ -4,6 +4,7 @@
 #include "vyre/vyre.h"
 
 #include "support/check.h"
+#include "support/parse.h"
 
 enum { FEW = 64, MANY = 1 << 18, ITEMS = 100 };
 enum { STEP, THIRDS, LOOP, GROWING, TURNS, KERNELS };
@@ -50,9 +51,7 @@ static void rig_open(rig *r, uint32_t threads) {
   *r = (rig){0};
   CHECK_OK(vyre_context_create(&options, &r->context, &st), st);
   CHECK_OK(vyre_device_open(r->context, "cpu", &r->device, &st), st);
-  CHECK_OK(vyre_module_parse(text, strlen(text), "k", (vyre_allocator){0},
-                             &r->module, NULL, &st),
-           st);
+  r->module = parse_module(text);
   for (size_t i = 0; i < KERNELS; i++) {
     CHECK_OK(vyre_pipeline_compile(r->device, vyre_module_kernel(r->module, i),
                                    NULL, &r->kernels[i], NULL, &st),
@@ -299,7 +298,7 @@ TEST(a_failing_item_reports_host_buffers_like_a_single_dispatch) {
     b.items[BAD].output_stats = &alone;
     CHECK_FAILS(vyre_dispatch(r.kernels[TURNS], &b.items[BAD], &st), st,
                 VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL);
-    CHECK_U64(alone.slots, 1);
+    CHECK_U64(alone.filled, 1);
     for (uint32_t i = 0; i < TOGETHER; i++) {
       static const vyre_output_stats none;
       CHECK(memcmp(&stats[i], i <= BAD ? &alone : &none, sizeof alone) == 0);

@@ -20,9 +20,12 @@ static kept_rig cpu_open(const vyre_context_options *more, const char *text) {
   return r;
 }
 
+/* The cache stores optimised code. */
+static const vyre_compile_options optimised = {.tier = VYRE_TIER_OPTIMISED};
+
 static kept_result cpu_compile(const vyre_context_options *more) {
   kept_rig r = cpu_open(more, kept_kernel);
-  kept_result result = kept_compile_with(&r, NULL);
+  kept_result result = kept_compile_with(&r, &optimised);
   kept_close(&r);
   return result;
 }
@@ -44,7 +47,8 @@ static void compile_first(void) {
 }
 
 static void compile_again(void) {
-  kept_result made = cpu_compile(&(vyre_context_options){.llvm = "none"});
+  kept_result made =
+      cpu_compile(&(vyre_context_options){.backend_options = "cpu.llvm=none"});
   CHECK(made.info.origin == VYRE_CACHE_DISK_HIT);
   CHECK(!has_llvm());
 }
@@ -73,9 +77,9 @@ TEST(only_devices_with_a_disk_cache_have_files) {
     CHECK_OK(vyre_device_open(r.context, cases[i].device, &r.device, &st), st);
     vyre_pipeline *pipeline;
     vyre_cache_info info;
-    CHECK_OK(
-        vyre_pipeline_compile(r.device, r.program, NULL, &pipeline, NULL, &st),
-        st);
+    CHECK_OK(vyre_pipeline_compile(r.device, r.program, &optimised, &pipeline,
+                                   NULL, &st),
+             st);
     CHECK(vyre_pipeline_get_cache_info(pipeline, &info));
     CHECK(vyre_device_get_caps(r.device)->has_disk_cache ==
           cases[i].has_disk_cache);
@@ -134,7 +138,8 @@ TEST(a_flipped_bit_of_an_entry_is_a_miss_and_never_run) {
     CHECK(made.info.origin == VYRE_CACHE_MISS && made.info.is_rejected);
     CHECK(made.info.is_stored);
     CHECK_U64(size_of(path), size);
-    made = cpu_compile(&(vyre_context_options){.llvm = "none"});
+    made = cpu_compile(
+        &(vyre_context_options){.backend_options = "cpu.llvm=none"});
     CHECK(made.info.origin == VYRE_CACHE_DISK_HIT);
   }
   folder_remove(folder);
@@ -167,12 +172,14 @@ TEST(a_kernel_with_grid_barriers_is_restored) {
   folder_make(folder);
   for (int round = 0; round < 2; round++) {
     kept_rig r =
-        cpu_open(&(vyre_context_options){.llvm = round ? "none" : NULL}, text);
+        cpu_open(&(vyre_context_options){.backend_options =
+                                             round ? "cpu.llvm=none" : NULL},
+                 text);
     vyre_status st = {0};
     vyre_pipeline *pipeline;
-    CHECK_OK(
-        vyre_pipeline_compile(r.device, r.program, NULL, &pipeline, NULL, &st),
-        st);
+    CHECK_OK(vyre_pipeline_compile(r.device, r.program, &optimised, &pipeline,
+                                   NULL, &st),
+             st);
     uint32_t y[COUNT], want[COUNT], next[COUNT];
     for (uint32_t i = 0; i < COUNT; i++) y[i] = want[i] = i * i;
     for (uint32_t k = 0; k < COUNT - 5; k++) {
@@ -198,7 +205,7 @@ TEST(optimised_code_replaces_baseline_code) {
   kept_rig r = cpu_open(&(vyre_context_options){0}, kept_kernel);
   vyre_status st = {0};
   vyre_pipeline *pipeline;
-  vyre_compile_options options = {.is_baseline = true};
+  vyre_compile_options options = {.tier = VYRE_TIER_AUTO};
   CHECK_OK(vyre_pipeline_compile(r.device, r.program, &options, &pipeline, NULL,
                                  &st),
            st);
@@ -214,7 +221,8 @@ TEST(optimised_code_replaces_baseline_code) {
   kept_check_runs(pipeline);
   vyre_pipeline_release(pipeline);
   kept_close(&r);
-  kept_result made = cpu_compile(&(vyre_context_options){.llvm = "none"});
+  kept_result made =
+      cpu_compile(&(vyre_context_options){.backend_options = "cpu.llvm=none"});
   CHECK(made.info.origin == VYRE_CACHE_DISK_HIT);
   folder_remove(folder);
 }

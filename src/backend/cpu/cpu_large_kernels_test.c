@@ -8,6 +8,9 @@
 #include "backend/cpu/cpu_testing.h"
 #include "backend/cpu/jit/host_cpu.h"
 #include "backend/cpu/jit/llvm_compile.h"
+#include "runtime/compile/pipeline.h"
+
+static const vyre_compile_options optimised = {.tier = VYRE_TIER_OPTIMISED};
 
 /* --- many values at once ---------------------------------------------------*/
 
@@ -49,8 +52,9 @@ static void check_live_state(int values, const char *backend_options,
   options.backend_options = backend_options;
   rig_begin(&r, &options, text);
   vyre_status st = {0};
-  vyre_code code = vyre_pipeline_compile(
-      r.device, vyre_module_kernel(r.module, 0), NULL, &r.pipeline, NULL, &st);
+  vyre_code code =
+      vyre_pipeline_compile(r.device, vyre_module_kernel(r.module, 0),
+                            &optimised, &r.pipeline, NULL, &st);
   if (!fits) {
     CHECK_FAILS(code, st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED);
     CHECK_HAS(st.message, "bytes of stack; the limit is 262144");
@@ -90,23 +94,48 @@ static unsigned long stack_in(const char *assembly) {
   return most;
 }
 
+/* Generates the code of @p pipeline again, and returns its object file. */
+static vyre__bytes object_of(const vyre_pipeline *pipeline) {
+  vyre_status st = {0};
+  vyre_arena arena;
+  const vyre__lir_kernel *kernel;
+  vyre__bytes artifact = {0}, out = {0};
+  cpu_plan plan;
+  const void *object;
+  size_t size;
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  CHECK_OK(vyre__pipeline_lower(pipeline, &arena, &kernel, &st), st);
+  CHECK_OK(cpu_generate(pipeline, kernel, &arena, &artifact, &st), st);
+  CHECK_OK(cpu_artifact_read(artifact.data, artifact.size, &arena, &plan,
+                             &object, &size, &st),
+           st);
+  CHECK_U64(plan.numbers.width, ((const cpu_pipeline *)pipeline)->first.width);
+  vyre__bytes_put(&out, object, size);
+  vyre__bytes_deinit(&artifact);
+  vyre_arena_deinit(&arena);
+  return out;
+}
+
 /* Returns true if compiling @p text gives the object that was loaded. */
-static bool makes_what_runs(const cpu_pipeline *pipeline, const printed *text) {
+static bool makes_what_runs(const cpu_pipeline *pipeline,
+                            const growing_text *text) {
   static const vyre__jit_tier tiers[] = {VYRE__JIT_FULL, VYRE__JIT_BASELINE,
                                          VYRE__JIT_PLAIN};
   const cpu_device *device = (const cpu_device *)pipeline->base.device;
+  vyre__bytes loaded = object_of(&pipeline->base);
   bool is_same = false;
   for (size_t i = 0; i < 3 && !is_same; i++) {
-    printed object = {0};
+    growing_text object = {0};
     vyre_status st = {0};
-    CHECK_OK(vyre__jit(text->data, strlen(text->data), device->host_cpu->cpu,
+    CHECK_OK(vyre__jit(text->bytes, strlen(text->bytes), device->host_cpu->cpu,
                        device->host_cpu->features, tiers[i], VYRE__JIT_OBJECT,
-                       (vyre_writer){print_more, &object}, &st),
+                       growing_writer(&object), &st),
              st);
-    is_same = object.size == pipeline->size &&
-              memcmp(object.data, pipeline->bytes, object.size) == 0;
-    free(object.data);
+    is_same = object.length == loaded.size &&
+              memcmp(object.bytes, loaded.data, object.length) == 0;
+    free(object.bytes);
   }
+  vyre__bytes_deinit(&loaded);
   return is_same;
 }
 
@@ -121,26 +150,25 @@ TEST(what_is_printed_of_a_kernel_that_was_narrowed_is_what_runs) {
     free(text);
     vyre_status st = {0};
     CHECK_OK(vyre_pipeline_compile(r.device, vyre_module_kernel(r.module, 0),
-                                   NULL, &r.pipeline, NULL, &st),
+                                   &optimised, &r.pipeline, NULL, &st),
              st);
     vyre_pipeline_resources got;
     CHECK(vyre_pipeline_get_resources(r.pipeline, &got));
-    printed code = {0}, spelled = {0};
-    CHECK_OK(vyre_pipeline_print(r.pipeline, "asm",
-                                 (vyre_writer){print_more, &code}, &st),
+    growing_text code = {0}, spelled = {0};
+    CHECK_OK(vyre_pipeline_print(r.pipeline, "asm", growing_writer(&code), &st),
              st);
-    CHECK_OK(vyre_pipeline_print(r.pipeline, "llvm",
-                                 (vyre_writer){print_more, &spelled}, &st),
-             st);
-    CHECK(stack_in(code.data) > 1000 && stack_in(code.data) <= 262144);
+    CHECK_OK(
+        vyre_pipeline_print(r.pipeline, "llvm", growing_writer(&spelled), &st),
+        st);
+    CHECK(stack_in(code.bytes) > 1000 && stack_in(code.bytes) <= 262144);
     for (unsigned width = 2; width <= 64; width *= 2) {
       char vector[24];
       (void)snprintf(vector, sizeof vector, "<%u x i64>", width);
-      CHECK(width <= got.width || !strstr(spelled.data, vector));
+      CHECK(width <= got.width || !strstr(spelled.bytes, vector));
     }
     CHECK(makes_what_runs((const cpu_pipeline *)r.pipeline, &spelled));
-    free(code.data);
-    free(spelled.data);
+    free(code.bytes);
+    free(spelled.bytes);
     rig_close(&r);
   }
 }
@@ -160,7 +188,8 @@ TEST(baseline_code_with_a_large_stack_is_replaced) {
     rig_begin(&r, &options, text);
     free(text);
     vyre_status st = {0};
-    vyre_compile_options how = {.is_baseline = is_quick != 0};
+    vyre_compile_options how = {.tier = is_quick ? VYRE_TIER_AUTO
+                                                 : VYRE_TIER_OPTIMISED};
     CHECK_OK(vyre_pipeline_compile(r.device, vyre_module_kernel(r.module, 0),
                                    &how, &r.pipeline, NULL, &st),
              st);
@@ -234,7 +263,7 @@ TEST(small_kernels_are_small_at_every_width) {
     rig_begin(&r, &options, text);
     vyre_status st = {0};
     CHECK_OK(vyre_pipeline_compile(r.device, vyre_module_kernel(r.module, 0),
-                                   NULL, &r.pipeline, NULL, &st),
+                                   &optimised, &r.pipeline, NULL, &st),
              st);
     vyre_pipeline_resources got;
     CHECK(vyre_pipeline_get_resources(r.pipeline, &got));
@@ -256,14 +285,17 @@ TEST(very_large_kernels_use_lower_tiers_or_are_rejected) {
     const char *refused;
   } cases[] = {
       {100, AVX2, false, ANY, NULL},
-      {320, AVX2, false, ONE_REGISTER, NULL},
-      {600, AVX2, true, ONE_REGISTER, NULL},
+      {320, AVX2, false, ANY, NULL},
+      {600, AVX2, false, ANY, NULL},
+      {675, AVX2, false, ONE_REGISTER, NULL},
+      {790, AVX2, true, ONE_REGISTER, NULL},
       {2500, AVX2, true, 1, NULL},
       {8000, AVX2, true, 1, NULL},
       {60000, AVX2, true, ANY,
        "bytes of code to compile; the limit is 4194304"},
       {200, AVX2 ",cpu.width=16", false, 16, NULL},
-      {600, AVX2 ",cpu.width=16", true, 16, NULL},
+      {600, AVX2 ",cpu.width=16", false, 16, NULL},
+      {790, AVX2 ",cpu.width=16", true, 16, NULL},
       {2500, AVX2 ",cpu.width=16", true, ANY, "the limit is 1048576"},
   };
   for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
@@ -275,8 +307,8 @@ TEST(very_large_kernels_use_lower_tiers_or_are_rejected) {
     free(text);
     vyre_status st = {0};
     vyre_code code =
-        vyre_pipeline_compile(r.device, vyre_module_kernel(r.module, 0), NULL,
-                              &r.pipeline, NULL, &st);
+        vyre_pipeline_compile(r.device, vyre_module_kernel(r.module, 0),
+                              &optimised, &r.pipeline, NULL, &st);
     if (cases[c].refused) {
       CHECK_FAILS(code, st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED);
       CHECK_HAS(st.message, cases[c].refused);

@@ -6,10 +6,11 @@
  * every four programs, and runs on all three numbers of threads: each of the
  * fifteen pairs gets about 60 programs.
  *
- *   VYRE_CPU_SEED=42      only this program, at all widths
- *   VYRE_CPU_FIRST=300    the first program; VYRE_CPU_SEEDS=250 their number
- *   VYRE_CPU_WIDTHS=all   each program at all five widths
- *   VYRE_CPU_TURN=1       starts at the next width; 0 to 4 cover all five
+ * Variables: testing/random_programs.h (a single program runs at all widths),
+ * and
+ *
+ *   VYRE_TEST_ALL=1    each program at all five widths
+ *   VYRE_TEST_TURN=1   starts at the next width; 0 to 4 cover all five
  *
  * A program runs once on ref and is compiled once per width; the other numbers
  * of threads load it from the cache. Buffers end, or begin, next to an
@@ -18,12 +19,11 @@
 #include <sys/mman.h>
 
 #include "backend/cpu/cpu.h"
-#include "support/campaign.h"
 #include "support/sanitized.h"
+#include "testing/random_programs.h"
 
 enum {
   SEEDS = SANITIZED ? 48 : 300,
-  MAX_FAILURES = 20,
   PAGE = 4096,
   ROOM = 1 << 20, /* bytes of one buffer */
   PRUNE = 32      /* programs after which the cache is cleared */
@@ -37,12 +37,12 @@ enum {
 
 /* --- memory ----------------------------------------------------------------*/
 
-static unsigned char *rooms[CAMPAIGN_BUFFERS];
+static unsigned char *rooms[2 * MAX_BUFFERS];
 
 /* Returns memory that ends right before an inaccessible page, or begins right
  * after one. */
 static void *place(size_t index, size_t size, bool is_end) {
-  CHECK(index < CAMPAIGN_BUFFERS && size <= ROOM);
+  CHECK(index < sizeof rooms / sizeof rooms[0] && size <= ROOM);
   if (!rooms[index]) {
     void *all = mmap(NULL, ROOM + 2 * PAGE, PROT_NONE,
                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -55,18 +55,19 @@ static void *place(size_t index, size_t size, bool is_end) {
 
 /* --- devices ---------------------------------------------------------------*/
 
-typedef struct campaign {
+typedef struct devices {
   char directory[64];
-  vyre_device *ref, *cpu[WIDTHS][THREADS];
+  vyre_device *cpu[WIDTHS][THREADS];
   vyre_context *context[WIDTHS][THREADS];
-  uint64_t programs, compiled, loaded, runs, failed;
-} campaign;
+  uint64_t turn;
+  bool in_all_widths;
+  uint64_t programs, compiled, loaded, runs;
+} devices;
 
-static void begin(campaign *c) {
+static void begin(devices *c) {
   vyre_status st = {0};
-  *c = (campaign){.directory = "/tmp/vyre-campaign-XXXXXX"};
+  *c = (devices){.directory = "/tmp/vyre-random-programs-XXXXXX"};
   CHECK(mkdtemp(c->directory));
-  CHECK_OK(vyre_device_open(NULL, "ref", &c->ref, &st), st);
   for (int w = 0; w < WIDTHS; w++) {
     for (int t = 0; t < THREADS; t++) {
       char own[64];
@@ -83,14 +84,14 @@ static void begin(campaign *c) {
   }
 }
 
-static void empty_cache(campaign *c) {
+static void empty_cache(devices *c) {
   const vyre_cache_prune_options all = {.remove_all = true};
   vyre_cache_pruned pruned;
   vyre_status st = {0};
   CHECK_OK(vyre_cache_prune(c->context[0][0], &all, &pruned, &st), st);
 }
 
-static void end(campaign *c) {
+static void end(devices *c) {
   empty_cache(c);
   for (int w = 0; w < WIDTHS; w++) {
     for (int t = 0; t < THREADS; t++) {
@@ -98,7 +99,6 @@ static void end(campaign *c) {
       vyre_context_release(c->context[w][t]);
     }
   }
-  vyre_device_release(c->ref);
   char command[96];
   snprintf(command, sizeof command, "rm -rf '%s'", c->directory);
   CHECK(system(command) ==
@@ -108,7 +108,8 @@ static void end(campaign *c) {
 /* --- one program -----------------------------------------------------------*/
 
 /* Varies with the seed: functions, longer programs, more workgroups. */
-static vyre_random_program_options options_of(uint64_t seed) {
+static vyre_random_program_options options_of(uint64_t seed, void *self) {
+  (void)self;
   vyre_random_program_options options = {.seed = seed,
                                          .has_math = seed % 4 == 3};
   if (seed % 8 == 5) options.statements = 60;
@@ -124,33 +125,35 @@ static void let_share(vyre_pipeline *pipeline) {
   }
 }
 
-static bool run_cpu(campaign *c, const trial *t, int w, int n) {
+static bool run_cpu(devices *c, const job *j, int w, int n) {
   vyre_status st = {0};
   vyre_pipeline *pipeline = NULL;
-  vyre_input inputs[CAMPAIGN_BUFFERS];
-  vyre_output outputs[CAMPAIGN_BUFFERS];
-  vyre_dispatch_desc desc = t->desc;
+  vyre_input inputs[MAX_BUFFERS];
+  vyre_output outputs[MAX_BUFFERS];
+  vyre_dispatch_desc desc = {.inputs = inputs,
+                             .input_count = j->input_count,
+                             .outputs = outputs,
+                             .output_count = j->output_count};
   vyre_cache_info info;
   bool is_end = n != 1;
   size_t used = 0;
-  (void)snprintf(campaign_now.how, sizeof campaign_now.how,
-                 "width %u, threads %u", (unsigned)widths[w],
-                 (unsigned)threads[n]);
+  set_variant("width %u, threads %u", (unsigned)widths[w],
+              (unsigned)threads[n]);
   for (size_t i = 0; i < desc.input_count; i++) {
-    void *to = place(used++, desc.inputs[i].size, is_end);
-    if (desc.inputs[i].size) {
-      memcpy(to, desc.inputs[i].data, desc.inputs[i].size);
-    }
-    inputs[i] = vyre_input_bytes(to, desc.inputs[i].size);
+    size_t size = j->inputs[i].size;
+    void *to = place(used++, size, is_end);
+    if (size) memcpy(to, j->inputs[i].data, size);
+    inputs[i] = vyre_input_bytes(to, size);
   }
   for (size_t i = 0; i < desc.output_count; i++) {
-    void *to = place(used++, t->want[i].size, is_end);
-    memset(to, 0xA5, t->want[i].size);
-    outputs[i] = vyre_output_bytes(to, t->want[i].size);
+    size_t size = j->outputs[i].size;
+    void *to = place(used++, size, is_end);
+    memset(to, 0xA5, size);
+    outputs[i] = vyre_output_bytes(to, size);
   }
-  desc.inputs = inputs;
-  desc.outputs = outputs;
-  CHECK_OK(vyre_pipeline_compile(c->cpu[w][n], t->program, NULL, &pipeline,
+  memcpy(desc.grid, j->grid, sizeof desc.grid);
+  const vyre_compile_options options = {.tier = VYRE_TIER_OPTIMISED};
+  CHECK_OK(vyre_pipeline_compile(c->cpu[w][n], j->program, &options, &pipeline,
                                  NULL, &st),
            st);
   CHECK(vyre_pipeline_get_cache_info(pipeline, &info));
@@ -158,75 +161,62 @@ static bool run_cpu(campaign *c, const trial *t, int w, int n) {
   c->loaded += info.result == VYRE_CACHE_DISK_HIT;
   let_share(pipeline);
   CHECK_OK(vyre_dispatch(pipeline, &desc, &st), st);
-  bool good = trial_is_same(t, pipeline, outputs);
+  bool good = same_outputs(j, outputs);
   vyre_pipeline_release(pipeline);
   c->runs++;
   return good;
 }
 
-typedef struct attempt {
-  campaign *campaign;
-  uint64_t seed, turn;
-  bool is_wide;
-} attempt;
-
-static void run_program(void *self) {
-  const attempt *a = self;
-  campaign *c = a->campaign;
-  uint64_t seed = a->seed;
-  trial t;
-  trial_begin(&t, options_of(seed), c->ref);
+static unsigned check_widths(job *j, void *self) {
+  devices *c = self;
+  unsigned failed = 0;
   for (int w = 0; w < WIDTHS; w++) {
-    if (!a->is_wide && (uint64_t)w != (seed / 4 + a->turn) % WIDTHS) {
+    if (!c->in_all_widths && (uint64_t)w != (j->seed / 4 + c->turn) % WIDTHS) {
       continue;
     }
-    for (int n = 0; n < THREADS; n++) c->failed += !run_cpu(c, &t, w, n);
+    for (int n = 0; n < THREADS; n++) {
+      failed += count_failure(run_cpu(c, j, w, n));
+    }
   }
-  trial_end(&t);
   if (++c->programs % PRUNE == 0) empty_cache(c);
+  return failed;
 }
 
 /* --- test cases ------------------------------------------------------------*/
 
 TEST(random_programs_do_the_same) {
-  static campaign c;
-  const seed_range seeds = seeds_of("VYRE_CPU", 0, SEEDS);
-  uint64_t turn = seed_number("VYRE_CPU", "TURN", 0);
-  bool is_wide = seeds.is_one || seed_text("VYRE_CPU", "WIDTHS");
-  campaign_begin("VYRE_CPU");
+  static devices c;
+  const program_test test = {
+      .check = check_widths, .self = &c, .options = options_of, .count = SEEDS};
+  const seed_range seeds = test_seeds(0, SEEDS);
   begin(&c);
-  for (uint64_t i = 0; i < seeds.count && c.failed < MAX_FAILURES; i++) {
-    attempt one = {&c, seeds.first + i, turn, is_wide};
-    if (test_part(run_program, &one)) continue;
-    printf("    VYRE_CPU_SEED=%llu, %s\n", campaign_now.seed, campaign_now.how);
-    c.failed++;
-  }
-  campaign_end();
+  c.turn = test_number("TURN", 0);
+  c.in_all_widths = seeds.is_single || test_setting("ALL");
+  uint64_t variants = c.in_all_widths ? WIDTHS : 1;
+  unsigned failed = check_random_programs(&test);
   end(&c);
   printf(
       "    %llu programs, %llu kernels compiled for cpu, %llu loaded, %llu "
       "runs\n",
       (unsigned long long)c.programs, (unsigned long long)c.compiled,
       (unsigned long long)c.loaded, (unsigned long long)c.runs);
-  CHECK_U64(c.failed, 0);
-  CHECK_U64(c.runs, seeds.count * THREADS * (is_wide ? WIDTHS : 1));
-  CHECK_U64(c.compiled, seeds.count * (is_wide ? WIDTHS : 1));
+  CHECK_U64(failed, 0);
+  CHECK_U64(c.runs, seeds.count * THREADS * variants);
+  CHECK_U64(c.compiled, seeds.count * variants);
   CHECK_U64(c.loaded, c.compiled * (THREADS - 1));
 }
 
 /* Each of these programs once gave wrong results. */
 TEST(programs_that_were_wrong_are_right) {
   static const uint64_t seeds[] = {1953, 6063};
-  static campaign c;
-  campaign_begin("VYRE_CPU");
+  static devices c;
+  const program_test test = {.check = check_widths, .self = &c};
   begin(&c);
+  c.in_all_widths = true;
   for (size_t i = 0; i < sizeof seeds / sizeof seeds[0]; i++) {
-    attempt one = {&c, seeds[i], 0, true};
-    CHECK(test_part(run_program, &one));
+    CHECK_U64(check_random_program(&test, options_of(seeds[i], NULL)), 0);
   }
-  campaign_end();
   end(&c);
-  CHECK_U64(c.failed, 0);
   CHECK_U64(c.runs, sizeof seeds / sizeof seeds[0] * WIDTHS * THREADS);
 }
 

@@ -9,6 +9,8 @@
 #include "vyre/vyre.h"
 
 #include "support/check.h"
+#include "support/parse.h"
+#include "support/text.h"
 
 /* --- a device, a kernel and one buffer -------------------------------------*/
 
@@ -32,15 +34,15 @@ static inline void rig_begin(rig *r, const vyre_context_options *options,
   vyre_status st = {0};
   CHECK_OK(vyre_context_create(options, &r->context, &st), st);
   CHECK_OK(vyre_device_open(r->context, "cpu", &r->device, &st), st);
-  CHECK_OK(vyre_module_parse(text, strlen(text), "k", (vyre_allocator){0},
-                             &r->module, NULL, &st),
-           st);
+  r->module = parse_module(text);
 }
 
+/* Compiles optimised code. */
 static inline void rig_compile(rig *r) {
   vyre_status st = {0};
+  const vyre_compile_options options = {.tier = VYRE_TIER_OPTIMISED};
   CHECK_OK(vyre_pipeline_compile(r->device, vyre_module_kernel(r->module, 0),
-                                 NULL, &r->pipeline, NULL, &st),
+                                 &options, &r->pipeline, NULL, &st),
            st);
 }
 
@@ -72,24 +74,6 @@ static inline vyre_code run_in_place(rig *r, void *data, size_t size,
   desc->inputs = NULL;
   desc->outputs = NULL;
   return code;
-}
-
-/* --- printed text ----------------------------------------------------------*/
-
-typedef struct printed {
-  char *data;
-  size_t size;
-} printed;
-
-static inline bool print_more(void *self, const char *text, size_t length) {
-  printed *to = self;
-  char *data = realloc(to->data, to->size + length + 1);
-  if (!data) return false;
-  memcpy(data + to->size, text, length);
-  to->data = data;
-  to->size += length;
-  to->data[to->size] = '\0';
-  return true;
 }
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "backend/cpu/jit/host_cpu.h"
 #include "support/check.h"
+#include "support/text.h"
 
 typedef enum job_kind {
   PRODUCTS, /* of floats, with or without an addition */
@@ -94,22 +95,6 @@ static counts count_all(char *text, job_kind work) {
 
 /* --- code ------------------------------------------------------------------*/
 
-typedef struct grown {
-  char *bytes;
-  size_t length;
-} grown;
-
-static bool take(void *self, const char *bytes, size_t length) {
-  grown *to = self;
-  char *more = realloc(to->bytes, to->length + length + 1);
-  if (!more) return false;
-  to->bytes = more;
-  memcpy(to->bytes + to->length, bytes, length);
-  to->length += length;
-  to->bytes[to->length] = '\0';
-  return true;
-}
-
 static counts assembly_of(const char *file, job_kind work, uint32_t width) {
   char path[512], text[8192];
   snprintf(path, sizeof path, "%s/../bench/cpu/%s.vyre", VYRE_EXAMPLES_DIR,
@@ -128,7 +113,7 @@ static counts assembly_of(const char *file, job_kind work, uint32_t width) {
   vyre_module *module = NULL;
   vyre_pipeline *pipeline = NULL;
   vyre_status st = {0};
-  grown code = {0};
+  growing_text code = {0};
   CHECK_OK(vyre_context_create(&options, &context, &st), st);
   CHECK_OK(vyre_device_open(context, "cpu", &device, &st), st);
   CHECK_OK(vyre_module_parse(text, length, file, (vyre_allocator){0}, &module,
@@ -137,9 +122,8 @@ static counts assembly_of(const char *file, job_kind work, uint32_t width) {
   CHECK_OK(vyre_pipeline_compile(device, vyre_module_kernel(module, 0), NULL,
                                  &pipeline, NULL, &st),
            st);
-  CHECK_OK(
-      vyre_pipeline_print(pipeline, "asm", (vyre_writer){take, &code}, &st),
-      st);
+  CHECK_OK(vyre_pipeline_print(pipeline, "asm", growing_writer(&code), &st),
+           st);
   counts made = count_all(code.bytes, work);
   free(code.bytes);
   vyre_pipeline_release(pipeline);

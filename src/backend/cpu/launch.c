@@ -32,50 +32,20 @@ static inline void float_leave(uint32_t saved) {
   if (_mm_getcsr() != saved) _mm_setcsr(saved);
 }
 
-/* --- failures --------------------------------------------------------------*/
-
-VYRE__RARE
-static vyre_code wrong_length(const vyre_pipeline *p, uint32_t buffer,
-                              uint32_t length, const vyre__plan_buffer *b,
-                              vyre_status *st) {
-  return VYRE_FAIL_WITH(
-      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
-      VYRE_NUMBERS({"elements", length}, {"min_elements", b->min},
-                   {"max_elements", b->max}),
-      "bind as many elements as the kernel declares",
-      "buffer '%.60s' of kernel '%.60s' has %u elements; expected %u to %u",
-      p->program->buffers[buffer].name, p->program->name, length, b->min,
-      b->max);
-}
-
-VYRE__RARE
-static vyre_code grid_too_large(const vyre_pipeline *p, unsigned axis,
-                                uint32_t groups, uint32_t max,
-                                vyre_status *st) {
-  return VYRE_FAIL_WITH(
-      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_GRID_TOO_LARGE, NULL,
-      VYRE_NUMBERS({"workgroups", groups}, {"max_workgroups", max}),
-      "use a smaller grid",
-      "kernel '%.60s': %u workgroups in %c; 32-bit ids allow %u",
-      p->program->name, groups, "xyz"[axis], max);
-}
-
 /* --- launch ----------------------------------------------------------------*/
 
 /* State of one launch. */
 typedef struct cpu_launch {
-  const cpu_pipeline *pipeline;
-  const cpu_code *code; /* the same for all phases of the launch */
+  cpu_pipeline *pipeline;
   cpu_device *device;
   vyre__launch *launch;
   vyre__spmd_launch *block;
   unsigned char *uniforms; /* UNIFORMS_ON_STACK bytes for copies of uniforms */
   uint64_t groups;
-  size_t scratch_bytes;              /* per thread */
   const vyre__pool_session *session; /* of a batch, which also has set the
                                         floating-point state; or NULL */
   uint32_t upcoming; /* launches after this one in the session */
-  vyre__spmd_phase *phase;
+  uint32_t phase;
   bool clears;      /* some output must start as zero */
   bool has_copies;  /* some buffer was copied to aligned memory */
   atomic_uint stop; /* set when the deadline passes; used only with one */
@@ -84,19 +54,27 @@ typedef struct cpu_launch {
 /* Result of a job in addition to those of vyre__spmd_result. */
 enum { NO_MEMORY = 100 };
 
-static inline uint32_t call_phase(const cpu_launch *l, uint64_t first,
-                                  uint64_t count, void *scratch) {
-  uint32_t saved = float_enter();
-  uint32_t result = l->phase(l->block, first, count, scratch);
-  float_leave(saved);
-  return result;
+/* Returns the code to run next. Optimised code may replace baseline code
+ * between any two calls, because both give the same results and share nothing
+ * but the buffers of the launch: its scratch memory has arbitrary contents
+ * before each call, and the layout of the spill buffer is that of the LIR. */
+static inline const cpu_code *code_of(const cpu_launch *l) {
+  return atomic_load_explicit(&l->pipeline->code, memory_order_acquire);
+}
+
+static inline vyre__spmd_phase *phase_of(const cpu_launch *l,
+                                         const cpu_code *code) {
+  vyre__spmd_phase *phase;
+  memcpy(&phase, &code->object.phases[l->phase], sizeof phase);
+  return phase;
 }
 
 /* Returns the scratch memory of a thread number, aligned to 64 bytes, or NULL
  * without memory. */
-static void *scratch_memory(const cpu_launch *l, uint32_t number) {
+static void *scratch_memory(const cpu_launch *l, const cpu_code *code,
+                            uint32_t number) {
   cpu_thread_scratch *scratch = &l->device->thread_scratch[number];
-  size_t need = l->scratch_bytes + 63;
+  size_t need = (size_t)code->scratch_bytes + 63;
   if (scratch->size < need) {
     vyre_allocator allocator = l->device->base.allocator;
     vyre__resize(allocator, scratch->memory, scratch->size, 0);
@@ -111,35 +89,83 @@ static inline bool is_stopped(const cpu_launch *l) {
   return atomic_load_explicit(l->block->stop, memory_order_relaxed) != 0;
 }
 
-/* Runs workgroups in chunks, to report progress and to check the deadline
- * between them. Compiled code itself checks `stop` in long loops and between
- * workgroups, but not between workgroups that share a vector. With a deadline,
- * a chunk is therefore sized to take about a millisecond. */
+/* Runs workgroups of the current phase. */
+static inline uint32_t call_phase(const cpu_launch *l, const cpu_code *code,
+                                  uint64_t first, uint64_t count,
+                                  uint32_t number) {
+  void *scratch = NULL;
+  if (code->scratch_bytes > 0) {
+    scratch = scratch_memory(l, code, number);
+    if (!scratch) return NO_MEMORY;
+  }
+  uint32_t saved = float_enter();
+  uint32_t result = phase_of(l, code)(l->block, first, count, scratch);
+  float_leave(saved);
+  return result;
+}
+
+/* Workgroups of a chunk: `size`, sized by time if `ns` is set, but at most
+ * `max`. */
+typedef struct chunk_size {
+  uint64_t size, max, ns, start;
+} chunk_size;
+
+static chunk_size begin_chunks(const cpu_launch *l, bool is_baseline) {
+  enum {
+    CHUNKS = 1024,
+    FIRST_CHUNK = 16,
+    CHUNK_NS = 1000000,           /* between checks of the deadline */
+    REPLACEABLE_NS = CHUNK_NS / 4 /* between looks for optimised code */
+  };
+  chunk_size c = {.size = UINT64_MAX, .max = UINT64_MAX};
+  if (l->launch->progress) c.max = l->groups / CHUNKS + 1;
+  if (l->launch->deadline_ns) c.ns = CHUNK_NS;
+  if (is_baseline) c.ns = REPLACEABLE_NS;
+  if (c.ns == 0) return c;
+  c.size = FIRST_CHUNK;
+  c.start = vyre__clock_ns();
+  return c;
+}
+
+static void adapt_size(chunk_size *c, uint64_t left) {
+  if (c->ns == 0 || left == 0) return;
+  uint64_t now = vyre__clock_ns();
+  if (now - c->start < c->ns && c->size < left) c->size *= 2;
+  if (now - c->start > 2 * c->ns && c->size > 1) c->size /= 2;
+  c->start = now;
+}
+
+/* Runs workgroups in chunks: to report progress, to check the deadline, and to
+ * switch to optimised code between them. Compiled code itself checks `stop` in
+ * long loops and between workgroups, but not between workgroups that share a
+ * vector. With a deadline, a chunk is therefore sized to take about a
+ * millisecond. */
 VYRE__NOINLINE
 static uint32_t run_chunks(const cpu_launch *l, uint64_t first, uint64_t count,
-                           void *scratch) {
-  enum { CHUNKS = 1024, FIRST_CHUNK = 16, CHUNK_NS = 1000000 };
-  bool has_deadline = l->launch->deadline_ns != 0,
-       has_progress = l->launch->progress;
-  uint64_t max = has_progress ? l->groups / CHUNKS + 1 : UINT64_MAX;
-  uint64_t size = has_deadline ? FIRST_CHUNK : UINT64_MAX, start = 0;
+                           uint32_t number) {
+  bool was_baseline = cpu_is_baseline(l->pipeline, code_of(l));
+  chunk_size c = begin_chunks(l, was_baseline);
   uint32_t result = VYRE__SPMD_DONE;
-  if (has_deadline) start = vyre__clock_ns();
   while (count > 0 && result == VYRE__SPMD_DONE) {
-    uint64_t chunk = size < max ? size : max;
+    if (l->pipeline->before_piece) {
+      c.max = l->pipeline->piece_groups;
+      l->pipeline->before_piece(l->pipeline, first);
+    }
+    const cpu_code *code = code_of(l);
+    if (was_baseline && !cpu_is_baseline(l->pipeline, code)) {
+      was_baseline = false;
+      c = begin_chunks(l, false);
+    }
+    uint64_t chunk = c.size < c.max ? c.size : c.max;
     if (chunk > count) chunk = count;
-    result = call_phase(l, first, chunk, scratch);
-    if (result == VYRE__SPMD_DONE && has_progress) {
+    result = call_phase(l, code, first, chunk, number);
+    if (result == VYRE__SPMD_DONE && l->launch->progress) {
       vyre__progress_add(l->launch, chunk);
     }
     if (is_stopped(l)) return VYRE__SPMD_STOPPED;
     first += chunk;
     count -= chunk;
-    if (!has_deadline || count == 0) continue;
-    uint64_t now = vyre__clock_ns();
-    if (now - start < CHUNK_NS && size < count) size *= 2;
-    if (now - start > 2 * (uint64_t)CHUNK_NS && size > 1) size /= 2;
-    start = now;
+    adapt_size(&c, count);
   }
   return result;
 }
@@ -147,22 +173,19 @@ static uint32_t run_chunks(const cpu_launch *l, uint64_t first, uint64_t count,
 static uint32_t run_groups(void *self, uint64_t first, uint64_t count,
                            uint32_t number) {
   const cpu_launch *l = self;
-  void *scratch = NULL;
+  const cpu_code *code = code_of(l);
   if (is_stopped(l)) return VYRE__SPMD_STOPPED;
-  if (l->scratch_bytes > 0) {
-    scratch = scratch_memory(l, number);
-    if (!scratch) return NO_MEMORY;
-  }
-  return l->launch->progress || l->launch->deadline_ns
-             ? run_chunks(l, first, count, scratch)
-             : call_phase(l, first, count, scratch);
+  return l->launch->progress || l->launch->deadline_ns ||
+                 cpu_is_baseline(l->pipeline, code)
+             ? run_chunks(l, first, count, number)
+             : call_phase(l, code, first, count, number);
 }
 
 VYRE__RARE
 static vyre_code failed(const cpu_launch *l, uint32_t result, vyre_status *st) {
   if (result == NO_MEMORY) {
     return vyre__no_memory(st, "cpu", "bytes of shared memory",
-                           l->scratch_bytes);
+                           code_of(l)->scratch_bytes);
   }
   return result == VYRE__SPMD_OUT_OF_FUEL
              ? vyre__out_of_fuel(&l->pipeline->base, l->launch, st)
@@ -225,18 +248,24 @@ static void clear(cpu_launch *l) {
   }
 }
 
+/* Runs the only workgroup of a launch without the pool. */
+static inline uint32_t run_group(const cpu_launch *l, const cpu_code *code) {
+  if (!l->session) return call_phase(l, code, 0, 1, 0);
+  return phase_of(l, code)(l->block, 0, 1, NULL);
+}
+
 static vyre_code run_phase(cpu_launch *l, uint32_t phase, vyre_status *st) {
-  memcpy(&l->phase, &l->code->object.phases[phase], sizeof l->phase);
+  const cpu_code *code = code_of(l);
   uint32_t result;
-  vyre__job job = {.run = run_groups,
-                   .self = l,
-                   .count = l->groups,
-                   .cost = &l->pipeline->costs[phase]};
-  if (l->groups == 1 && l->scratch_bytes == 0 && !l->launch->is_timed &&
+  l->phase = phase;
+  if (l->groups == 1 && code->scratch_bytes == 0 && !l->launch->is_timed &&
       !l->launch->progress) {
-    result =
-        l->session ? l->phase(l->block, 0, 1, NULL) : call_phase(l, 0, 1, NULL);
+    result = run_group(l, code);
   } else {
+    vyre__job job = {.run = run_groups,
+                     .self = l,
+                     .count = l->groups,
+                     .cost = &l->pipeline->costs[phase]};
     result = run_job(l, &job);
   }
   return result == VYRE__SPMD_DONE ? VYRE_OK : failed(l, result, st);
@@ -358,11 +387,10 @@ static void copy_out(const cpu_launch *l) {
   }
 }
 
-/* Binds buffers one by one, with all checks. The buffers of the program come
+/* Binds buffers that need memory of the launch. The buffers of the program come
  * first, then those that lowering added. */
 VYRE__NOINLINE
-static vyre_code bind_checked(cpu_launch *l, vyre_status *st) {
-  const vyre_pipeline *p = &l->pipeline->base;
+static vyre_code bind_with_memory(cpu_launch *l, vyre_status *st) {
   const cpu_plan *plan = &l->pipeline->plan;
   for (uint32_t i = 0; i < plan->buffer_count; i++) {
     const vyre__plan_buffer *b = &plan->buffers[i];
@@ -372,9 +400,6 @@ static vyre_code bind_checked(cpu_launch *l, vyre_status *st) {
       continue;
     }
     const vyre__view *view = &l->launch->views[i];
-    if (view->length < b->min || view->length > b->max) {
-      return wrong_length(p, i, view->length, b, st);
-    }
     l->block->views[i] =
         (vyre__spmd_view){.data = view->data, .length = view->length};
     l->clears |= view->begins_zero;
@@ -383,8 +408,7 @@ static vyre_code bind_checked(cpu_launch *l, vyre_status *st) {
   return VYRE_OK;
 }
 
-/* Binds the buffers of a usual kernel: all bound, aligned and of a valid
- * length. */
+/* Binds the buffers of a usual kernel: all bound and aligned. */
 static vyre_code bind(cpu_launch *l, vyre_status *st) {
   const cpu_plan *plan = &l->pipeline->plan;
   const vyre__plan_buffer *b = plan->buffers, *end = b + plan->buffer_count;
@@ -392,14 +416,13 @@ static vyre_code bind(cpu_launch *l, vyre_status *st) {
   vyre__spmd_view *to = l->block->views;
   bool clears = false, is_unusual = false;
   for (; b < end; b++, view++, to++) {
-    if (!b->is_bound) return bind_checked(l, st); /* it may have no view */
+    if (!b->is_bound) return bind_with_memory(l, st); /* it may have no view */
     *to = (vyre__spmd_view){.data = view->data, .length = view->length};
-    is_unusual |= (view->length < b->min) | (view->length > b->max) |
-                  (((uintptr_t)view->data & (b->aligned - 1u)) != 0);
+    is_unusual |= ((uintptr_t)view->data & (b->aligned - 1u)) != 0;
     clears |= view->begins_zero;
   }
   l->clears = clears;
-  return is_unusual ? bind_checked(l, st) : VYRE_OK;
+  return is_unusual ? bind_with_memory(l, st) : VYRE_OK;
 }
 
 enum { VIEWS_ON_STACK = 24, UNIFORMS_ON_STACK = 128 };
@@ -439,19 +462,10 @@ static inline vyre_code copy_uniforms(cpu_launch *l, vyre_status *st) {
   return VYRE_OK;
 }
 
-VYRE__NOINLINE
-static vyre_code check_grid(const cpu_launch *l, vyre_status *st) {
-  const uint32_t *max = l->pipeline->plan.max_groups;
-  unsigned axis = 0;
-  while (axis < 2 && l->launch->grid[axis] <= max[axis]) axis++;
-  return grid_too_large(&l->pipeline->base, axis, l->launch->grid[axis],
-                        max[axis], st);
-}
-
 static vyre_code fill_block(cpu_launch *l, vyre_status *st) {
   const cpu_plan *plan = &l->pipeline->plan;
   const vyre__launch *launch = l->launch;
-  const uint32_t *grid = launch->grid, *max = plan->max_groups;
+  const uint32_t *grid = launch->grid;
   if (plan->buffer_count > VIEWS_ON_STACK) {
     l->block = vyre_arena_alloc(
         launch->scratch,
@@ -459,9 +473,6 @@ static vyre_code fill_block(cpu_launch *l, vyre_status *st) {
     if (!l->block) {
       return vyre__no_memory(st, "cpu", "buffers", plan->buffer_count);
     }
-  }
-  if (grid[0] > max[0] || grid[1] > max[1] || grid[2] > max[2]) {
-    return check_grid(l, st);
   }
   memcpy(l->block->grid, grid, sizeof l->block->grid);
   l->groups = (uint64_t)grid[0] * grid[1] * grid[2];
@@ -484,6 +495,7 @@ static vyre_code run_all(cpu_launch *l, vyre_status *st) {
     code = run_steps(l, st);
   }
   if (l->has_copies) copy_out(l);
+  if (l->launch->readback_count > 0) vyre__launch_read_back(l->launch);
   return code;
 }
 
@@ -501,55 +513,59 @@ static vyre_code run_with_deadline(cpu_launch *l, vyre_status *st) {
 static const atomic_uint never; /* stop flag of a launch without a deadline */
 
 static inline cpu_launch begin(vyre__launch *launch, stack_block *stack) {
-  const cpu_pipeline *own = (const cpu_pipeline *)launch->pipeline;
-  const cpu_code *code = atomic_load_explicit(&own->code, memory_order_acquire);
+  cpu_pipeline *own = (cpu_pipeline *)launch->pipeline;
   launch->device_ns = 0;
   return (cpu_launch){.pipeline = own,
-                      .code = code,
                       .device = (cpu_device *)own->base.device,
                       .launch = launch,
                       .block = (vyre__spmd_launch *)(void *)stack->bytes,
                       .uniforms = stack->uniforms,
-                      .groups = 1,
-                      .scratch_bytes = (size_t)code->scratch_bytes};
+                      .groups = 1};
 }
 
-vyre_code cpu_run(vyre_pipeline *pipeline, vyre__launch *launch,
-                  vyre_status *st) {
+static inline vyre_code run_one(vyre__launch *launch, vyre_status *st) {
   stack_block stack;
   cpu_launch l = begin(launch, &stack);
-  (void)pipeline;
   VYRE_TRY(fill_block(&l, st));
   l.block->stop = &never;
   return launch->deadline_ns ? run_with_deadline(&l, st) : run_all(&l, st);
 }
 
-vyre_code cpu_run_batch(vyre_device *device, vyre__launch *first, size_t *done,
-                        vyre_status *st) {
+VYRE__NOINLINE
+static vyre_code run_several(const vyre__command_list *list, size_t first,
+                             size_t end, size_t *done, vyre_status *st) {
+  const vyre__command *commands = list->commands;
   stack_block stack;
   vyre__pool_session session;
-  uint32_t upcoming = 0;
   vyre_code code = VYRE_OK;
-  for (const vyre__launch *at = first->next; at; at = at->next) upcoming++;
-  vyre__pool_enter(((cpu_device *)device)->pool, &session);
+  vyre__pool_enter(((cpu_device *)list->device)->pool, &session);
   uint32_t saved = float_enter();
-  *done = 0;
-  for (vyre__launch *at = first; at; at = at->next, upcoming--) {
-    if (at->next) { /* the kernel has evicted these lines from the cache */
-      __builtin_prefetch(at->next->views);
-      __builtin_prefetch((const char *)at->next->views + 64);
+  size_t at = first;
+  for (; at < end; at++) {
+    if (at + 1 < end) { /* the kernel has evicted these lines from the cache */
+      const vyre__view *next = commands[at + 1].launch->views;
+      __builtin_prefetch(next);
+      __builtin_prefetch((const char *)next + 64);
     }
-    cpu_launch l = begin(at, &stack);
+    cpu_launch l = begin(commands[at].launch, &stack);
     l.session = &session;
-    l.upcoming = upcoming;
+    l.upcoming = (uint32_t)(end - at - 1);
     code = fill_block(&l, st);
     if (code != VYRE_OK) break;
     l.block->stop = &never;
     code = run_all(&l, st);
     if (code != VYRE_OK) break;
-    ++*done;
   }
+  *done = at - first;
   float_leave(saved);
   vyre__pool_leave(&session);
+  return code;
+}
+
+vyre_code cpu_execute(vyre__command_list *list, size_t first, size_t end,
+                      size_t *done, vyre_status *st) {
+  if (end - first > 1) return run_several(list, first, end, done, st);
+  vyre_code code = run_one(list->commands[first].launch, st);
+  *done = code == VYRE_OK;
   return code;
 }

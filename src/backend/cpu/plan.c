@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Builds the launch data of a kernel, and saves and loads it for the cache. */
+/* Builds the launch data of a kernel, and writes and reads it as an artifact. */
 #include "backend/cpu/plan.h"
 
 #include <string.h>
@@ -20,7 +20,9 @@ enum { RESERVED_INDICES = 2 * VYRE__SPMD_MAX_WIDTH };
 vyre_code cpu_plan_build(const vyre__lir_kernel *kernel,
                          const vyre__spmd_info *info, vyre_arena *arena,
                          cpu_plan *out, vyre_status *st) {
-  *out = (cpu_plan){.width = info->width, .scratch_bytes = info->scratch_bytes};
+  *out = (cpu_plan){.numbers = {.scratch_bytes = info->scratch_bytes,
+                                .spmd = VYRE__SPMD_ABI,
+                                .width = info->width}};
   VYRE_TRY(vyre__host_plan_build(kernel, UINT32_MAX - RESERVED_INDICES, "cpu",
                                  arena, &out->base, st));
   uint32_t count = out->buffer_count;
@@ -37,57 +39,58 @@ vyre_code cpu_plan_build(const vyre__lir_kernel *kernel,
 
 /* --- save and load ---------------------------------------------------------*/
 
-/* Fields of cpu_plan that are not part of the host plan. */
-typedef struct own_head {
-  uint64_t scratch_bytes;
-  uint32_t spmd, width, is_baseline, reserved;
-} own_head;
-
-static vyre__artifact describe(cpu_plan *plan, own_head *own) {
+static vyre__artifact describe(cpu_plan *plan) {
   return (vyre__artifact){
       .magic = "vyrecpu",
       .version = CPU_ARTIFACT,
       .plan = &plan->base,
-      .own = own,
-      .own_size = sizeof *own,
+      .own = &plan->numbers,
+      .own_size = sizeof plan->numbers,
       .arrays = {{&plan->full_writes, &plan->full_write_count,
                   sizeof *plan->full_writes, VYRE__ARTIFACT_MAX}},
       .array_count = 1};
 }
 
-bool cpu_artifact_write(const cpu_plan *plan, const void *object, size_t size,
-                        vyre_writer writer) {
-  cpu_plan copy = *plan;
-  own_head own = {.scratch_bytes = plan->scratch_bytes,
-                  .spmd = VYRE__SPMD_ABI,
-                  .width = plan->width,
-                  .is_baseline = plan->is_baseline};
-  vyre__artifact artifact = describe(&copy, &own);
+void cpu_artifact_write(cpu_plan *plan, const void *object, size_t size,
+                        vyre__bytes *to) {
+  vyre__artifact artifact = describe(plan);
   artifact.code = object;
   artifact.code_size = size;
-  return vyre__artifact_write(&artifact, writer);
+  vyre__artifact_write(&artifact, to);
 }
 
-static vyre_code check_own(const own_head *own, vyre_status *st) {
-  if (own->spmd != VYRE__SPMD_ABI) {
-    return vyre__artifact_bad(st, "its calls", own->spmd);
+static vyre_code check_numbers(const cpu_plan_numbers *n, vyre_status *st) {
+  if (n->spmd != VYRE__SPMD_ABI) {
+    return vyre__artifact_bad(st, "its calls", n->spmd);
   }
-  if (own->width == 0 || !vyre_emit_is_valid_width(own->width)) {
-    return vyre__artifact_bad(st, "its width", own->width);
+  if (n->width == 0 || !vyre_emit_is_valid_width(n->width)) {
+    return vyre__artifact_bad(st, "its width", n->width);
   }
-  if (own->is_baseline > 1 || own->reserved != 0) {
-    return vyre__artifact_bad(st, "how it was made", own->is_baseline);
+  if (n->is_baseline > 1 || n->is_replaced > 1) {
+    return vyre__artifact_bad(st, "how it was made", n->is_baseline);
   }
   return VYRE_OK;
 }
 
-/* Checks that the limits name bound buffers and 32-bit uniforms only. */
-static bool is_valid_full_write(const cpu_plan *p, const cpu_full_write *w) {
-  for (uint32_t k = 0; k < 32 && w->within >> k != 0; k++) {
-    if (!(w->within >> k & 1)) continue;
+/* Checks that @p bits name bound buffers, and uniforms only if they have 32
+ * bits; with @p by_value, uniforms only. */
+static bool are_valid_buffers(const cpu_plan *p, uint32_t bits, bool by_value) {
+  for (uint32_t k = 0; k < 32 && bits >> k != 0; k++) {
+    if (!(bits >> k & 1)) continue;
     if (k >= p->buffer_count) return false;
     const vyre__plan_buffer *b = &p->buffers[k];
-    if (!b->is_bound || (b->kind == VYRE_MEMORY_UNIFORM && b->width != 4)) {
+    bool is_uniform = b->kind == VYRE_MEMORY_UNIFORM;
+    if (!b->is_bound || (is_uniform ? b->width != 4 : by_value)) return false;
+  }
+  return true;
+}
+
+static bool is_valid_full_write(const cpu_plan *p, const cpu_full_write *w) {
+  if (w->digit_count > CPU_DIGITS) return false;
+  for (uint32_t i = 0; i < w->digit_count; i++) {
+    const cpu_digit *d = &w->digits[i];
+    if (d->groups > 3 || !are_valid_buffers(p, d->within, false) ||
+        !are_valid_buffers(p, d->by, true)) {
       return false;
     }
   }
@@ -110,15 +113,11 @@ static vyre_code check_full_writes(const cpu_plan *p, vyre_status *st) {
 vyre_code cpu_artifact_read(const void *bytes, size_t size, vyre_arena *arena,
                             cpu_plan *out, const void **object,
                             size_t *object_size, vyre_status *st) {
-  own_head own;
   *out = (cpu_plan){0};
-  vyre__artifact artifact = describe(out, &own);
+  vyre__artifact artifact = describe(out);
   VYRE_TRY(vyre__artifact_read(bytes, size, &artifact, arena, st));
-  VYRE_TRY(check_own(&own, st));
+  VYRE_TRY(check_numbers(&out->numbers, st));
   VYRE_TRY(check_full_writes(out, st));
-  out->width = own.width;
-  out->is_baseline = own.is_baseline;
-  out->scratch_bytes = own.scratch_bytes;
   *object = artifact.code;
   *object_size = artifact.code_size;
   return VYRE_OK;

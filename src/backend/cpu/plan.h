@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Launch data of a compiled kernel. It is saved with the object file in the
- * cache, because the LIR does not exist any more when the kernel is launched.
- */
+/* Launch data of a compiled kernel. The artifact holds it with the object file,
+ * because the LIR does not exist any more when the kernel is launched. */
 #ifndef VYRE_BACKEND_CPU_PLAN_H
 #define VYRE_BACKEND_CPU_PLAN_H
 
 #include "vyre/memory.h"
 #include "vyre/status.h"
-#include "vyre/writer.h"
 
 #include "codegen/llvm/llvm.h"
 #include "hal/host_plan.h"
@@ -16,22 +14,45 @@
 /* Version of cache entries. Raise it whenever the saved bytes, the LLVM IR of
  * codegen/llvm or the passes of llvm_compile.c change; otherwise old entries
  * would still be used. */
-enum { CPU_ARTIFACT = 24 };
+enum { CPU_ARTIFACT = 25 };
+
+enum { CPU_DIGITS = 6 };
+
+/* Variable in the index of a store, with all values from 0 up to its limits,
+ * independently of the other variables. */
+typedef struct cpu_digit {
+  uint32_t factor; /* the variable counts this many elements, times ... */
+  uint32_t by;     /* bit i: the uniform with buffer i */
+  uint32_t groups; /* 1 + axis: it has as many values as there are workgroups
+                      on this axis, times ...; 0: only limits apply */
+  uint32_t size;   /* invocations of a workgroup, or 1 */
+  uint32_t within; /* bit i: limited by the length of buffer i, or by its value
+                      if it is a uniform */
+  uint32_t limit;  /* limited by this constant; UINT32_MAX: no limit */
+} cpu_digit;
 
 /* Condition under which a launch overwrites every element of a buffer. The
  * launch then need not clear it first. Found by full_write.c. */
 typedef struct cpu_full_write {
-  uint32_t is_full; /* overwritten if the limits below cover the buffer */
-  uint32_t within;  /* bit i: limited by the length of buffer i, or by its value
-                      if it is a uniform */
-  uint32_t limit;   /* limited by this constant; UINT32_MAX: no limit */
+  uint32_t is_full;    /* overwritten if the digits cover the buffer */
+  uint32_t max_length; /* it can be overwritten up to this length */
+  uint32_t digit_count;
+  cpu_digit digits[CPU_DIGITS];
 } cpu_full_write;
+
+/* Numbers of a plan that are not part of the host plan, as an artifact stores
+ * them. */
+typedef struct cpu_plan_numbers {
+  uint64_t scratch_bytes; /* per thread */
+  uint32_t spmd;          /* VYRE__SPMD_ABI */
+  uint32_t width;
+  uint32_t is_baseline; /* the kernel is too large for the optimised tier */
+  uint32_t is_replaced; /* baseline code that optimised code replaces later */
+} cpu_plan_numbers;
 
 typedef struct cpu_plan {
   VYRE__HOST_PLAN;
-  uint32_t width;
-  uint32_t is_baseline;   /* the kernel is too large for the optimised tier */
-  uint64_t scratch_bytes; /* per thread */
+  cpu_plan_numbers numbers;
   uint32_t full_write_count; /* equals buffer_count */
   const cpu_full_write *full_writes;
 } cpu_plan;
@@ -45,8 +66,8 @@ vyre_code cpu_plan_build(const vyre__lir_kernel *kernel,
 /* Write and read a plan with its object file, in the format of artifact.h.
  * *object points into @p bytes; everything else is copied to @p arena.
  * Errors: VYRE_KERNEL_COMPILE_FAILED for invalid bytes; VYRE_OUT_OF_MEMORY. */
-bool cpu_artifact_write(const cpu_plan *plan, const void *object, size_t size,
-                        vyre_writer writer);
+void cpu_artifact_write(cpu_plan *plan, const void *object, size_t size,
+                        vyre__bytes *to);
 vyre_code cpu_artifact_read(const void *bytes, size_t size, vyre_arena *arena,
                             cpu_plan *out, const void **object,
                             size_t *object_size, vyre_status *st);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "backend/cpu/plan.h"
 
-#include "backend/cpu/jit/llvm_compile_testing.h"
 #include "hal/host_plan_testing.h"
 #include "support/check.h"
 
@@ -28,16 +27,17 @@ static void rig_close(rig *r) {
 
 static const char object[] = "not really an object";
 
-static code_bytes write_it(const cpu_plan *plan) {
-  code_bytes out = {0};
-  CHECK(cpu_artifact_write(plan, object, sizeof object, code_writer(&out)));
+static vyre__bytes write_it(cpu_plan *plan) {
+  vyre__bytes out = {0};
+  cpu_artifact_write(plan, object, sizeof object, &out);
+  CHECK(!out.failed);
   return out;
 }
 
 TEST(what_is_written_is_read_back) {
   rig r;
   rig_open(&r);
-  code_bytes bytes = write_it(&r.plan);
+  vyre__bytes bytes = write_it(&r.plan);
   cpu_plan plan;
   const void *found;
   size_t size;
@@ -47,16 +47,16 @@ TEST(what_is_written_is_read_back) {
            st);
   CHECK_U64(size, sizeof object);
   CHECK(memcmp(found, object, size) == 0);
-  code_bytes again = write_it(&plan);
+  vyre__bytes again = write_it(&plan);
   CHECK_U64(again.size, bytes.size);
   CHECK(memcmp(again.data, bytes.data, bytes.size) == 0);
-  free(again.data);
-  free(bytes.data);
+  vyre__bytes_deinit(&again);
+  vyre__bytes_deinit(&bytes);
   rig_close(&r);
 }
 
 /* Reads a copy of exactly that size. */
-static bool try_read(const char *bytes, size_t size, vyre_status *st) {
+static bool try_read(const unsigned char *bytes, size_t size, vyre_status *st) {
   char *exact = malloc(size ? size : 1);
   CHECK(exact != NULL);
   memcpy(exact, bytes, size);
@@ -79,14 +79,14 @@ TEST(other_lengths_are_refused) {
   rig r;
   vyre_status st;
   rig_open(&r);
-  code_bytes bytes = write_it(&r.plan);
+  vyre__bytes bytes = write_it(&r.plan);
   for (size_t size = 0; size < bytes.size; size++) {
     CHECK(!try_read(bytes.data, size, &st));
   }
   CHECK(try_read(bytes.data, bytes.size, &st));
-  CHECK(code_write(&bytes, "x", 1));
+  vyre__bytes_put(&bytes, "x", 1);
   CHECK(!try_read(bytes.data, bytes.size, &st));
-  free(bytes.data);
+  vyre__bytes_deinit(&bytes);
   rig_close(&r);
 }
 
@@ -94,48 +94,56 @@ TEST(any_changed_byte_is_refused_or_harmless) {
   rig r;
   vyre_status st;
   rig_open(&r);
-  code_bytes bytes = write_it(&r.plan);
+  vyre__bytes bytes = write_it(&r.plan);
   static const unsigned char odd[] = {0, 1, 2, 3, 7, 0x40, 0x7f, 0x80, 0xff};
   int refused = 0;
   for (size_t at = 0; at < bytes.size; at++) {
     for (size_t k = 0; k < sizeof odd; k++) {
-      char kept = bytes.data[at];
-      bytes.data[at] = (char)odd[k];
+      unsigned char kept = bytes.data[at];
+      bytes.data[at] = odd[k];
       refused += !try_read(bytes.data, bytes.size, &st);
       bytes.data[at] = kept;
     }
   }
   CHECK(refused > 1000);
-  free(bytes.data);
+  vyre__bytes_deinit(&bytes);
   rig_close(&r);
 }
 
 /* Fields of the CPU backend only; artifact_test.c tests the others. */
 TEST(what_is_not_of_this_machine_or_of_its_buffers_is_refused) {
   static const struct {
-    uint32_t width, is_baseline, is_full, within;
+    uint32_t width, is_baseline, is_full, digits, within, by, groups;
     const char *says;
-  } cases[] = {{3, 0, 0, 0, "its width (3)"},
-               {0, 0, 0, 0, "its width (0)"},
-               {8, 2, 0, 0, "how it was made (2)"},
-               {8, 0, 2, 0, "the limits of a full write (0)"},
-               {8, 0, 1, 1u << 9, "the limits of a full write (0)"},
-               {8, 0, 1, 1u << 3, "the limits of a full write (0)"},
-               {8, 0, 1, 1u << 4, "the limits of a full write (0)"},
-               {8, 0, 1, 1u << 1, NULL}};
+  } cases[] = {{3, 0, 0, 0, 0, 0, 0, "its width (3)"},
+               {0, 0, 0, 0, 0, 0, 0, "its width (0)"},
+               {8, 2, 0, 0, 0, 0, 0, "how it was made (2)"},
+               {8, 0, 2, 1, 0, 0, 0, "the limits of a full write (0)"},
+               {8, 0, 1, 7, 0, 0, 0, "the limits of a full write (0)"},
+               {8, 0, 1, 1, 1u << 9, 0, 0, "the limits of a full write (0)"},
+               {8, 0, 1, 1, 1u << 3, 0, 0, "the limits of a full write (0)"},
+               {8, 0, 1, 1, 1u << 4, 0, 0, "the limits of a full write (0)"},
+               {8, 0, 1, 1, 0, 1u << 9, 0, "the limits of a full write (0)"},
+               {8, 0, 1, 1, 0, 1u << 0, 0, "the limits of a full write (0)"},
+               {8, 0, 1, 1, 0, 0, 4, "the limits of a full write (0)"},
+               {8, 0, 1, 1, 1u << 1, 0, 3, NULL}};
   rig r;
   vyre_status st;
   rig_open(&r);
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     cpu_plan plan = r.plan;
-    cpu_full_write full_writes[8] = {{cases[i].is_full, cases[i].within, 0}};
-    plan.width = cases[i].width;
-    plan.is_baseline = cases[i].is_baseline;
+    cpu_full_write full_writes[8] = {{.is_full = cases[i].is_full,
+                                      .digit_count = cases[i].digits,
+                                      .digits = {{.by = cases[i].by,
+                                                  .groups = cases[i].groups,
+                                                  .within = cases[i].within}}}};
+    plan.numbers.width = cases[i].width;
+    plan.numbers.is_baseline = cases[i].is_baseline;
     plan.full_writes = full_writes;
-    code_bytes bytes = write_it(&plan);
+    vyre__bytes bytes = write_it(&plan);
     CHECK(try_read(bytes.data, bytes.size, &st) == !cases[i].says);
     if (cases[i].says) CHECK_HAS(st.message, cases[i].says);
-    free(bytes.data);
+    vyre__bytes_deinit(&bytes);
   }
   rig_close(&r);
 }

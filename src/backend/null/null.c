@@ -57,22 +57,17 @@ static vyre_code device_init(vyre_device *device, vyre_status *st) {
   return VYRE_OK;
 }
 
-static void device_deinit(vyre_device *device) {
-  (void)device;
-}
-
 /* --- pipelines -------------------------------------------------------------*/
 
 /* The runtime has validated the program, planned the bindings and checked the
- * workgroup size against the caps. */
-static vyre_code pipeline_init(vyre_pipeline *pipeline, vyre_status *st) {
+ * workgroup size against the caps. Without `target` and `generate` there is no
+ * code to load: the backend takes the program itself. */
+static vyre_code load(vyre_pipeline *pipeline, const vyre__code_source *source,
+                      vyre_status *st) {
   (void)pipeline;
+  (void)source;
   (void)st;
   return VYRE_OK;
-}
-
-static void pipeline_deinit(vyre_pipeline *pipeline) {
-  (void)pipeline;
 }
 
 /* --- device buffers --------------------------------------------------------*/
@@ -159,7 +154,8 @@ static vyre_code stage(const vyre_pipeline *pipeline,
   return VYRE_OK;
 }
 
-/* Copies the buffers that a kernel may have written back to the host. */
+/* Copies the buffers that a kernel may have written back to the host, and the
+ * device buffers that the caller wants there too. */
 static void collect(const vyre_pipeline *pipeline, const vyre__launch *launch,
                     unsigned char **memory) {
   const vyre_program *program = pipeline->program;
@@ -169,6 +165,10 @@ static void collect(const vyre_pipeline *pipeline, const vyre__launch *launch,
       continue;
     }
     memcpy(view->data, memory[i], bytes_of(&program->buffers[i], view));
+  }
+  for (uint32_t i = 0; i < launch->readback_count; i++) {
+    const vyre__readback *readback = &launch->readbacks[i];
+    memcpy(readback->to, memory[readback->buffer], (size_t)readback->size);
   }
 }
 
@@ -182,6 +182,11 @@ static vyre_code run(vyre_pipeline *pipeline, vyre__launch *launch,
   launch->launches = 0; /* add here: launch the kernel, and wait for it */
   collect(pipeline, launch, memory);
   return VYRE_OK;
+}
+
+static vyre_code execute(vyre__command_list *list, size_t first, size_t end,
+                         size_t *done, vyre_status *st) {
+  return vyre__execute_each(list, first, end, run, done, st);
 }
 
 /* --- backend table ---------------------------------------------------------*/
@@ -199,11 +204,9 @@ const vyre__backend vyre__backend_null = {
     .buffer_size = sizeof(null_buffer),
     .describe = describe,
     .device_init = device_init,
-    .device_deinit = device_deinit,
-    .pipeline_init = pipeline_init,
-    .pipeline_deinit = pipeline_deinit,
+    .load = load,
     .buffer_init = buffer_init,
     .buffer_deinit = buffer_deinit,
     .buffer_write = buffer_write,
     .buffer_read = buffer_read,
-    .run = run};
+    .execute = execute};

@@ -108,11 +108,11 @@ TEST(first_contents_reach_memory_that_the_host_cannot_touch) {
   vyre_counters counters;
   vyre_counters_read(r.device, &counters);
   CHECK_U64(counters.launches, 0); /* it reports that it ran nothing */
-  CHECK_U64(counters.live_residents, 0);
+  CHECK_U64(counters.live_device_buffers, 0);
   close_null(&r);
 }
 
-TEST(copies_to_the_device_are_told_and_can_be_refused) {
+TEST(copies_to_the_device_are_reported_and_can_be_refused) {
   vyre_status st = {0};
   vyre_copy_report copies;
   rig r = open_null();
@@ -153,7 +153,7 @@ TEST(copies_to_the_device_are_told_and_can_be_refused) {
   close_null(&r);
 }
 
-TEST(bytes_copied_to_output_slots_are_counted) {
+TEST(bytes_copied_to_host_buffers_are_counted) {
   vyre_status st = {0};
   vyre_counters counters;
   vyre_host_buffer slot = {0};
@@ -171,7 +171,7 @@ TEST(bytes_copied_to_output_slots_are_counted) {
   for (uint64_t i = 1; i <= 2; i++) {
     CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st);
     vyre_counters_read(r.device, &counters);
-    CHECK_U64(counters.output_slot_copied_bytes, i * BYTES);
+    CHECK_U64(counters.host_buffer_copied_bytes, i * BYTES);
     CHECK_U64(stats.copied_bytes, i * BYTES);
   }
   vyre_host_buffer_deinit(&slot);
@@ -205,7 +205,7 @@ TEST(auto_never_takes_it) {
 }
 
 TEST_MAIN(TEST_ENTRY(first_contents_reach_memory_that_the_host_cannot_touch),
-          TEST_ENTRY(copies_to_the_device_are_told_and_can_be_refused),
-          TEST_ENTRY(bytes_copied_to_output_slots_are_counted),
+          TEST_ENTRY(copies_to_the_device_are_reported_and_can_be_refused),
+          TEST_ENTRY(bytes_copied_to_host_buffers_are_counted),
           TEST_ENTRY(memory_of_the_host_cannot_be_imported),
           TEST_ENTRY(auto_never_takes_it))

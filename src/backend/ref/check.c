@@ -48,8 +48,8 @@ typedef struct ref_check {
 
 /* --- findings --------------------------------------------------------------*/
 
-void ref_global_id(const ref_machine *m, uint64_t group, uint32_t lane,
-                   uint32_t out[3]) {
+static void global_id(const ref_machine *m, uint64_t group, uint32_t lane,
+                      uint32_t out[3]) {
   const uint32_t *grid = m->launch->grid;
   const uint32_t *size = m->pipeline->base.workgroup;
   uint64_t ids[3] = {group % grid[0], group / grid[0] % grid[1],
@@ -145,7 +145,7 @@ void ref_check_bounds(ref_machine *m, vyre__id id, uint32_t lane,
   finding->index = index;
   finding->index_is_negative = negative;
   finding->length = (uint32_t)m->views[node->a].length;
-  ref_global_id(m, m->group_index, m->first_lane + lane, finding->invocation);
+  global_id(m, m->group_index, m->first_lane + lane, finding->invocation);
   finding->message = ref_finding_text(
       m,
       "invocation (%u, %u, %u) uses index %s%llu of '%.100s', which has %u "
@@ -197,8 +197,8 @@ static void report_race(ref_machine *m, vyre__id id, const entry *me,
   f->index = index;
   f->length = (uint32_t)m->views[m->nodes[id].a].length;
   f->in_workgroup = me->group == them->group;
-  ref_global_id(m, me->group, me->lane, f->invocation);
-  ref_global_id(m, them->group, them->lane, f->other_invocation);
+  global_id(m, me->group, me->lane, f->invocation);
+  global_id(m, them->group, them->lane, f->other_invocation);
   f->message = ref_finding_text(
       m,
       "invocation (%u, %u, %u) %s '%.100s'[%llu], which invocation "
@@ -269,12 +269,11 @@ static cell *find_cell(ref_machine *m, uint32_t buffer, uint64_t index) {
   }
   page *p = &check->shadows[buffer].pages[index / PAGE];
   if (!p->cells) {
-    p->cells = vyre__arena_array(m->arena, PAGE, sizeof(cell));
+    p->cells = vyre__arena_filled(m->arena, PAGE, sizeof(cell), 0);
     if (!p->cells) {
       ref_fail(m, vyre__no_memory(m->st, "ref", "race shadows", PAGE));
       return NULL;
     }
-    memset(p->cells, 0, PAGE * sizeof(cell));
   }
   return p->cells + index % PAGE;
 }
@@ -319,8 +318,7 @@ vyre_code ref_check_grid(const ref_machine *m) {
       m->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED, NULL,
       VYRE_NUMBERS({"workgroups", groups}, {"max_workgroups", UINT32_MAX}),
       "check a smaller grid, or turn the race check off",
-      "the race check supports up to 4294967295 workgroups; this grid has "
-      "%llu",
+      "the race check supports up to 4294967295 workgroups; this grid has %llu",
       (unsigned long long)groups);
 }
 
@@ -334,10 +332,8 @@ static bool make_shadow(const ref_machine *m, const ref_check *check,
   }
   shadow *s = &check->shadows[buffer];
   s->page_count = view->is_written ? cells / PAGE + 1 : 0;
-  s->pages = vyre__arena_array(m->arena, s->page_count, sizeof *s->pages);
-  if (!s->pages) return false;
-  memset(s->pages, 0, s->page_count * sizeof *s->pages);
-  return true;
+  s->pages = vyre__arena_filled(m->arena, s->page_count, sizeof *s->pages, 0);
+  return s->pages != NULL;
 }
 
 struct ref_check *ref_check_make(const ref_machine *m, vyre_status *st) {

@@ -18,6 +18,8 @@
 #include "vyre/dispatch.h"
 #include "vyre/module.h"
 
+#include "support/parse.h"
+
 enum { MAX_EXPECTED = 8, MAX_BUFFERS = 8, MAX_BYTES = 4096 };
 
 typedef struct expectation {
@@ -201,15 +203,12 @@ TEST(planted_faults_are_found) {
 static void run_example(const char *text, const char *only, size_t *others,
                         size_t *found) {
   static fault f;
-  vyre_module *module = NULL;
   vyre_device *device = NULL;
   vyre_pipeline *pipeline = NULL;
   vyre_check_report report = {0};
   vyre_status st = {0};
   f.elements = 64;
-  CHECK_OK(vyre_module_parse(text, strlen(text), "example.vyre",
-                             (vyre_allocator){0}, &module, NULL, &st),
-           st);
+  vyre_module *module = parse_module(text);
   CHECK_OK(vyre_device_open(NULL, "ref", &device, &st), st);
   CHECK_OK(vyre_pipeline_compile(device, vyre_module_kernel(module, 0), NULL,
                                  &pipeline, NULL, &st),

@@ -6,8 +6,8 @@
 
 #include "backend/ref/ref.h"
 #include "base/clock.h"
-#include "base/print.h"
 #include "base/status.h"
+#include "hal/host_plan.h"
 
 void ref_fail(ref_machine *m, vyre_code code) {
   if (m->code == VYRE_OK) m->code = code;
@@ -76,25 +76,20 @@ enum { CLOCK_EVERY = 64 };
 static void fail_fuel(ref_machine *m, vyre__id id) {
   vyre__source_loc loc = vyre__source_loc_of(m->program, id);
   unsigned long long max = m->launch->max_loop_iterations;
-  ref_fail(m, VYRE_FAIL_WITH(
-                  m->st, VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL, NULL,
-                  VYRE_NUMBERS({"line", loc.line}, {"max_iterations", max}),
-                  "let the loop end, or raise max_iterations of the dispatch",
-                  "kernel '%.60s': the loop at line %u:%u went past %llu "
-                  "iterations of one invocation",
-                  m->program->name, loc.line, loc.column, max));
+  ref_fail(m,
+           VYRE_FAIL_WITH(
+               m->st, VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL, NULL,
+               VYRE_NUMBERS({"line", loc.line}, {"max_iterations", max}),
+               "let the loop end, or raise max_loop_iterations of the dispatch",
+               "kernel '%.60s': the loop at line %u:%u went past %llu "
+               "iterations of one invocation",
+               m->program->name, loc.line, loc.column, max));
 }
 
 bool ref_in_time(ref_machine *m) {
   if (!m->launch->deadline_ns || ++m->ticks % CLOCK_EVERY != 0) return true;
   if (vyre__clock_ns() <= m->launch->deadline_ns) return true;
-  uint64_t ns = m->launch->timeout_ns;
-  char limit[VYRE__DURATION_TEXT];
-  ref_fail(m, VYRE_FAIL_WITH(m->st, VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT,
-                             NULL, VYRE_NUMBERS({"timeout_ns", ns}),
-                             "raise the timeout, or give the kernel less to do",
-                             "kernel '%.60s' ran longer than %s",
-                             m->program->name, vyre__duration(ns, limit)));
+  ref_fail(m, vyre__timed_out(&m->pipeline->base, m->launch, m->st));
   return false;
 }
 

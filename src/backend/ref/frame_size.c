@@ -2,7 +2,6 @@
 /* Computes facts about a program before it runs, above all the depth of the
  * stack of temporaries: a run then allocates once and cannot overflow. The
  * counts mirror the pushes in eval.c, exec.c and print.c. */
-#include <string.h>
 
 #include "backend/ref/ref.h"
 #include "base/memory.h"
@@ -22,9 +21,9 @@ static uint32_t larger(uint32_t a, uint32_t b) {
 /* Returns the need of operands that are evaluated in turn and all kept. */
 static uint32_t need_of_list(const analysis *s, const uint32_t *ids,
                              uint32_t count) {
-  uint32_t most = 1;
-  for (uint32_t i = 0; i < count; i++) most = larger(most, i + s->need[ids[i]]);
-  return most;
+  uint32_t max = 1;
+  for (uint32_t i = 0; i < count; i++) max = larger(max, i + s->need[ids[i]]);
+  return max;
 }
 
 static uint32_t need_call(const analysis *s, const vyre__node *node) {
@@ -37,21 +36,21 @@ static uint32_t need_call(const analysis *s, const vyre__node *node) {
 static uint32_t need_statement(const analysis *s, const vyre__node *node) {
   const uint32_t *list = s->program->lists;
   const uint32_t *need = s->need;
-  uint32_t most = 1;
+  uint32_t max = 1;
   switch (node->op) {
     case VYRE__OP_BLOCK:
       for (uint32_t i = 0; i < node->b; i++) {
-        most = larger(most, need[list[node->a + i]]);
+        max = larger(max, need[list[node->a + i]]);
       }
-      return most;
+      return max;
     case VYRE__OP_PRINT:
       return need_of_list(s, list + node->a, node->b);
     case VYRE__OP_IF:
-      most = larger(need[node->b], node->c ? need[node->c] : 0);
-      return larger(need[node->a], 2 + most);
+      max = larger(need[node->b], node->c ? need[node->c] : 0);
+      return larger(need[node->a], 2 + max);
     case VYRE__OP_FOR:
-      most = need_of_list(s, list + node->b, 2);
-      return larger(most, 4 + need[list[node->b + 3]]);
+      max = need_of_list(s, list + node->b, 2);
+      return larger(max, 4 + need[list[node->b + 3]]);
     case VYRE__OP_WHILE:
       return 3 + larger(1 + need[node->a], need[node->b]);
     default:
@@ -142,15 +141,15 @@ static uint32_t grid_depth(const analysis *s, vyre__id id) {
   const vyre__node *node = &s->program->nodes[id];
   const uint32_t *list = s->program->lists;
   if (!s->shape->has_grid[id]) return 0;
-  uint32_t most = 0;
+  uint32_t max = 0;
   if (node->op == VYRE__OP_BLOCK) {
     for (uint32_t i = 0; i < node->b; i++) {
-      most = larger(most, grid_depth(s, list[node->a + i]));
+      max = larger(max, grid_depth(s, list[node->a + i]));
     }
   } else if (node->op == VYRE__OP_FOR) {
-    most = 1 + grid_depth(s, list[node->b + 3]);
+    max = 1 + grid_depth(s, list[node->b + 3]);
   }
-  return most;
+  return max;
 }
 
 static uint64_t shared_bytes(const vyre_program *program) {
@@ -168,18 +167,14 @@ vyre_code ref_program_info_build(const vyre_program *program, vyre_arena *arena,
   uint32_t nodes = program->node_count;
   uint32_t functions = program->function_count;
   analysis s = {.program = program, .shape = out};
-  out->has_grid = vyre__arena_array(arena, nodes, 1);
-  out->is_ignored = vyre__arena_array(arena, nodes, 1);
+  out->has_grid = vyre__arena_filled(arena, nodes, 1, 0);
+  out->is_ignored = vyre__arena_filled(arena, nodes, 1, 0);
   vyre__arena_mark end = vyre__arena_here(arena);
-  s.need = vyre__arena_array(arena, nodes, sizeof *s.need);
-  s.function_need = vyre__arena_array(arena, functions, sizeof *s.need);
+  s.need = vyre__arena_filled(arena, nodes, sizeof *s.need, 0);
+  s.function_need = vyre__arena_filled(arena, functions, sizeof *s.need, 0);
   if (!out->has_grid || !out->is_ignored || !s.need || !s.function_need) {
     return vyre__no_memory(st, "ref", "nodes", nodes);
   }
-  memset(out->has_grid, 0, nodes);
-  memset(out->is_ignored, 0, nodes);
-  memset(s.need, 0, nodes * sizeof *s.need);
-  memset(s.function_need, 0, functions * sizeof *s.function_need);
   out->shared_bytes = shared_bytes(program);
   out->can_batch = out->shared_bytes == 0;
   for (vyre__id id = 1; id < nodes; id++) note_inside(&s, id);

@@ -363,12 +363,11 @@ static vyre_code make_stack(ref_machine *m) {
   size_t count;
   m->temporaries = NULL;
   if (vyre__mul(m->limit, m->lanes, &count)) {
-    m->temporaries = vyre__arena_array(m->arena, count, sizeof(uint64_t));
+    m->temporaries = vyre__arena_filled(m->arena, count, sizeof(uint64_t), 0);
   }
   if (!m->temporaries) {
     return vyre__no_memory(m->st, "ref", "temporaries", m->limit);
   }
-  memset(m->temporaries, 0, count * sizeof(uint64_t));
   return VYRE_OK;
 }
 

@@ -117,7 +117,6 @@ void ref_print(ref_machine *m, vyre__id id, const ref_mask *mask) {
   ref_fail(
       m, VYRE_FAIL(m->st, VYRE_DISPATCH_FAILED, VYRE_KIND_WRITER_REFUSED,
                    "free space at the destination of print(...), or remove it",
-                   "kernel '%.60s': the writer took no more text at line "
-                   "%u",
+                   "kernel '%.60s': the writer took no more text at line %u",
                    m->program->name, vyre__source_loc_of(m->program, id).line));
 }

@@ -17,7 +17,8 @@ static bool describe(uint32_t index, vyre_device_info *out) {
   out->description = "interpreter";
   out->driver = "vyre " VYRE_VERSION_STRING;
   out->note =
-      "the oracle: always available, checks kernels, one thread per dispatch";
+      "reference interpreter: always available, checks kernels, one thread per "
+      "dispatch";
   return true;
 }
 
@@ -39,11 +40,9 @@ static vyre_code device_init(vyre_device *device, vyre_status *st) {
   return VYRE_OK;
 }
 
-static void device_deinit(vyre_device *device) {
-  (void)device;
-}
-
-static vyre_code pipeline_init(vyre_pipeline *pipeline, vyre_status *st) {
+static vyre_code load(vyre_pipeline *pipeline, const vyre__code_source *source,
+                      vyre_status *st) {
+  (void)source; /* it interprets the program */
   ref_pipeline *ref = (ref_pipeline *)pipeline;
   VYRE_TRY(vyre__link_math(pipeline->program, pipeline->device->allocator,
                            &ref->linked, st));
@@ -115,11 +114,10 @@ static vyre_code save_initial(ref_machine *m, const unsigned char ***out) {
     initial[i] = copy;
   }
   m->node_hashes =
-      vyre__arena_array(m->arena, m->program->node_count, sizeof(uint64_t));
+      vyre__arena_filled(m->arena, m->program->node_count, sizeof(uint64_t), 0);
   if (!m->node_hashes) {
     return vyre__no_memory(m->st, "ref", "nodes", m->program->node_count);
   }
-  memset(m->node_hashes, 0, m->program->node_count * sizeof(uint64_t));
   *out = initial;
   return VYRE_OK;
 }
@@ -152,7 +150,13 @@ static vyre_code run_launch(vyre_pipeline *pipeline, vyre__launch *launch,
   vyre__float_begin(&saved);
   vyre_code code = run(&m);
   vyre__float_end(&saved);
+  if (code == VYRE_OK) vyre__launch_read_back(launch);
   return code;
+}
+
+static vyre_code execute(vyre__command_list *list, size_t first, size_t end,
+                         size_t *done, vyre_status *st) {
+  return vyre__execute_each(list, first, end, run_launch, done, st);
 }
 
 /* Every dispatch is one launch: with grid barriers, all frames are kept at the
@@ -189,9 +193,8 @@ const vyre__backend vyre__backend_ref = {
     .pipeline_size = sizeof(ref_pipeline),
     .describe = describe,
     .device_init = device_init,
-    .device_deinit = device_deinit,
-    .pipeline_init = pipeline_init,
+    .load = load,
     .pipeline_deinit = pipeline_deinit,
-    .run = run_launch,
+    .execute = execute,
     .options = options,
     .pipeline_describe = pipeline_describe};

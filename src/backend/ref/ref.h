@@ -230,8 +230,6 @@ vyre_finding *ref_finding(ref_machine *m, vyre_finding_kind kind, vyre__id node,
                           vyre__id other);
 const char *ref_finding_text(ref_machine *m, const char *format, ...)
     VYRE__PRINTF(2, 3);
-void ref_global_id(const ref_machine *m, uint64_t group, uint32_t lane,
-                   uint32_t out[3]);
 
 /* Repeats the run of @p m in other orders and adds findings about
  * differences. */

@@ -7,6 +7,7 @@
 #include "vyre/vyre.h"
 
 #include "support/check.h"
+#include "support/parse.h"
 
 enum { THREADS = 4, ROUNDS = 8, ELEMENTS = 512 };
 
@@ -88,13 +89,10 @@ static void *work(void *self) {
 }
 
 static vyre_pipeline *compile(void) {
-  vyre_module *module;
   vyre_device *device;
   vyre_pipeline *pipeline;
   vyre_status st = {0};
-  CHECK_OK(vyre_module_parse(text, strlen(text), "k.vyre", (vyre_allocator){0},
-                             &module, NULL, &st),
-           st);
+  vyre_module *module = parse_module(text);
   CHECK_OK(vyre_device_open(NULL, "ref", &device, &st), st);
   CHECK_OK(vyre_pipeline_compile(device, vyre_module_kernel(module, 0), NULL,
                                  &pipeline, NULL, &st),

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Compiles pipelines: lowers a program to SPIR-V, or reads a cached
- * artifact, and creates the VkPipelines. */
+/* Generates SPIR-V from LIR, and creates the VkPipelines of an artifact. */
 #include <stdio.h>
 #include <string.h>
 
-#include "backend/vulkan/command/batch_cache.h"
 #include "backend/vulkan/command/descriptor_layout.h"
 #include "backend/vulkan/command/encoded_dispatch.h"
 #include "backend/vulkan/command/submit.h"
@@ -72,20 +70,19 @@ static bool is_cache_for_device(const vk_device *device, const void *bytes,
                 sizeof head.pipelineCacheUUID) == 0;
 }
 
-/* Saves the driver's pipeline cache data. Without memory it is not saved. */
-static void save_driver_cache(vk_pipeline *own, VkPipelineCache cache) {
-  const vk_device *device = (const vk_device *)own->base.device;
+/* Appends the driver's pipeline cache data to @p to, if there is any. */
+static void save_driver_cache(const vk_device *device, VkPipelineCache cache,
+                              vyre__bytes *to) {
   size_t size = 0;
   if (device->api.GetPipelineCacheData(device->handle, cache, &size, NULL) !=
           VK_SUCCESS ||
-      size == 0 || size > UINT32_MAX) {
+      size > UINT32_MAX ||
+      !vyre__reserve(to->allocator, &to->data, &to->capacity, size, 1, true)) {
     return;
   }
-  own->cache = vyre_arena_alloc(&own->base.arena, size, 16);
-  if (!own->cache) return;
   if (device->api.GetPipelineCacheData(device->handle, cache, &size,
-                                       own->cache) == VK_SUCCESS) {
-    own->cache_size = size;
+                                       to->data) == VK_SUCCESS) {
+    to->size = size;
   }
 }
 
@@ -150,13 +147,16 @@ static vyre_code compile_failed(vk_pipeline *own, VkResult result,
       vyre_device_name(own->base.device), own->base.program->name, (int)result);
 }
 
+/* Creates the VkPipelines, with the help of a driver's cache data. Appends its
+ * new data to @p extra, unless that is NULL. */
 static vyre_code create_pipelines(vk_pipeline *own, const void *bytes,
-                                  size_t size, vyre_status *st) {
+                                  size_t size, vyre__bytes *extra,
+                                  vyre_status *st) {
   vk_device *device = (vk_device *)own->base.device;
   const vk_api *api = &device->api;
   VkShaderModule module = VK_NULL_HANDLE;
   VkPipelineCache cache = VK_NULL_HANDLE;
-  bool is_usable = bytes && is_cache_for_device(device, bytes, size);
+  bool is_usable = is_cache_for_device(device, bytes, size);
   const VkPipelineCacheCreateInfo info = {
       .sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
       .initialDataSize = is_usable ? size : 0,
@@ -169,7 +169,7 @@ static vyre_code create_pipelines(vk_pipeline *own, const void *bytes,
       result = create_phases(own, module, cache);
       api->DestroyShaderModule(device->handle, module, NULL);
     }
-    if (result == VK_SUCCESS && !is_usable) save_driver_cache(own, cache);
+    if (result == VK_SUCCESS && extra) save_driver_cache(device, cache, extra);
     api->DestroyPipelineCache(device->handle, cache, NULL);
   }
   return result == VK_SUCCESS ? VYRE_OK : compile_failed(own, result, st);
@@ -220,15 +220,17 @@ vyre_code vk_pipeline_phases(vk_pipeline *own, bool counts_iterations,
   return code;
 }
 
-/* Initialises a pipeline from its plan; compiling and loading both end here. */
-static vyre_code init_from_plan(vk_pipeline *own, const void *bytes,
-                                size_t size, vyre_status *st) {
-  vk_device *device = (vk_device *)own->base.device;
+vyre_code vk_pipeline_load(vyre_pipeline *pipeline,
+                           const vyre__code_source *source, vyre_status *st) {
+  vk_pipeline *own = (vk_pipeline *)pipeline;
+  vk_device *device = (vk_device *)pipeline->device;
+  const void *cache;
+  size_t cache_size;
+  VYRE_TRY(vk_artifact_read(source->artifact, source->size, &pipeline->arena,
+                            &own->plan, &cache, &cache_size, st));
+  VYRE_TRY(vyre__host_plan_fits(&own->plan.base, pipeline, st));
+  pipeline->host_plan = &own->plan.base;
   uint32_t count = own->plan.phase_count;
-  own->layout = NULL; /* a failed load is followed by a compile */
-  own->counted_phase = VK_NULL_HANDLE;
-  own->cache = NULL;
-  own->cache_size = 0;
   VYRE_TRY(check_limits(own, st));
   VYRE_TRY(vk_find_uniforms(own, st));
   own->phases = vyre__arena_array(&own->base.arena, count, sizeof *own->phases);
@@ -239,7 +241,7 @@ static vyre_code init_from_plan(vk_pipeline *own, const void *bytes,
   pthread_mutex_init(&own->lock, NULL);
   pthread_mutex_init(&own->counted_phase_lock, NULL);
   add_to_device(device, own);
-  vyre_code code = create_pipelines(own, bytes, size, st);
+  vyre_code code = create_pipelines(own, cache, cache_size, source->extra, st);
   if (code == VYRE_OK && device->physical->is_software) {
     code = vk_warm_up(own, own->phases, count, st);
   }
@@ -250,7 +252,6 @@ static vyre_code init_from_plan(vk_pipeline *own, const void *bytes,
 void vk_pipeline_deinit(vyre_pipeline *pipeline) {
   vk_pipeline *own = (vk_pipeline *)pipeline;
   vk_device *device = (vk_device *)pipeline->device;
-  vk_batch_cache_remove(device, own);
   pthread_mutex_lock(&device->pipeline_lock);
   *own->link = own->next;
   if (own->next) own->next->link = own->link;
@@ -269,70 +270,35 @@ void vk_pipeline_deinit(vyre_pipeline *pipeline) {
   pthread_mutex_destroy(&own->lock);
 }
 
-/* --- compiling ------------------------------------------------------------ */
+/* --- generating ----------------------------------------------------------- */
 
-static vyre_code translate(const vyre_pipeline *pipeline, vyre_arena *arena,
-                           const vyre__lir_kernel **kernel,
-                           vyre__spirv_module *module, bool has_names,
-                           vyre_status *st) {
-  vyre__target lir_target;
-  vyre__spirv_target spirv_target;
-  vyre_program *inlined;
-  vk_target_init((const vk_device *)pipeline->device, pipeline, &lir_target,
-                 &spirv_target);
-  spirv_target.names = has_names;
-  VYRE_TRY(vyre__lower(pipeline->program, &lir_target,
-                       VYRE__PASS_LEGALIZE_CONTROL, arena, kernel, &inlined,
-                       st));
-  return vyre__emit_spirv(*kernel, &spirv_target, arena, module, st);
+static vyre_code emit(const vyre_pipeline *pipeline,
+                      const vyre__lir_kernel *kernel, vyre_arena *arena,
+                      bool has_names, vyre__spirv_module *out,
+                      vyre_status *st) {
+  vyre__spirv_target target = vk_spirv_target(pipeline);
+  target.names = has_names;
+  return vyre__emit_spirv(kernel, &target, arena, out, st);
 }
 
-static vyre_code compile_in(vk_pipeline *own, vyre_arena *arena,
-                            vyre_status *st) {
-  const vyre__lir_kernel *kernel;
+vyre_code vk_pipeline_generate(const vyre_pipeline *pipeline,
+                               const vyre__lir_kernel *kernel,
+                               vyre_arena *scratch, vyre__bytes *artifact,
+                               vyre_status *st) {
   vyre__spirv_module module;
-  VYRE_TRY(translate(&own->base, arena, &kernel, &module, false, st));
-  return vk_plan_build(kernel, &module, &own->base.arena, &own->plan, st);
-}
-
-vyre_code vk_pipeline_init(vyre_pipeline *pipeline, vyre_status *st) {
-  vyre_arena arena; /* for temporary data */
-  vk_pipeline *own = (vk_pipeline *)pipeline;
-  vyre_arena_init(&arena, pipeline->device->allocator);
-  vyre_code code = compile_in(own, &arena, st);
-  vyre_arena_deinit(&arena);
-  return code == VYRE_OK ? init_from_plan(own, NULL, 0, st) : code;
-}
-
-/* --- cache artifacts ------------------------------------------------------ */
-
-vyre_code vk_pipeline_load(vyre_pipeline *pipeline, const void *artifact,
-                           size_t size, vyre_status *st) {
-  vk_pipeline *own = (vk_pipeline *)pipeline;
-  const void *cache;
-  size_t cache_size;
-  VYRE_TRY(vk_artifact_read(artifact, size, &pipeline->arena, &own->plan,
-                            &cache, &cache_size, st));
-  VYRE_TRY(vyre__host_plan_fits(&own->plan.base, pipeline, st));
-  return init_from_plan(own, cache, cache_size, st);
-}
-
-vyre_code vk_pipeline_save(vyre_pipeline *pipeline, vyre_writer writer,
-                           vyre_status *st) {
-  const vk_pipeline *own = (const vk_pipeline *)pipeline;
-  if (vk_artifact_write(&own->plan, own->cache, own->cache_size, writer)) {
-    return VYRE_OK;
-  }
-  return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED,
-                   "free disk space for the cache",
-                   "the writer refused a module of %u words",
-                   (unsigned)own->plan.word_count);
+  vk_plan plan;
+  VYRE_TRY(emit(pipeline, kernel, scratch, false, &module, st));
+  VYRE_TRY(vk_plan_build(kernel, &module, scratch, &plan, st));
+  vk_artifact_write(&plan, artifact);
+  return VYRE_OK;
 }
 
 /* --- printing ------------------------------------------------------------- */
 
-vyre_code vk_pipeline_print(vyre_pipeline *pipeline, const char *form,
-                            vyre_writer writer, vyre_status *st) {
+vyre_code vk_pipeline_print(const vyre_pipeline *pipeline,
+                            const vyre__lir_kernel *kernel, vyre_arena *scratch,
+                            const char *form, vyre_writer writer,
+                            vyre_status *st) {
   bool is_text = strcmp(form, "spirv-text") == 0;
   if (!is_text && strcmp(form, "spirv") != 0) {
     return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
@@ -340,22 +306,7 @@ vyre_code vk_pipeline_print(vyre_pipeline *pipeline, const char *form,
                      "device 'vulkan' cannot print code in the form '%.60s'",
                      form);
   }
-  vyre_arena arena;
-  const vyre__lir_kernel *kernel;
   vyre__spirv_module module;
-  vyre_arena_init(&arena, pipeline->device->allocator);
-  vyre_code code = translate(pipeline, &arena, &kernel, &module, is_text, st);
-  if (code == VYRE_OK && is_text) {
-    code = vyre__spirv_print(module.words, module.word_count,
-                             pipeline->device->allocator, writer, st);
-  } else if (code == VYRE_OK &&
-             !writer.write(writer.self, (const char *)module.words,
-                           module.word_count * 4)) {
-    code = VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED,
-                     "free space for the output",
-                     "the writer refused a module of %zu words",
-                     module.word_count);
-  }
-  vyre_arena_deinit(&arena);
-  return code;
+  VYRE_TRY(emit(pipeline, kernel, scratch, is_text, &module, st));
+  return vyre__spirv_write(&module, is_text, scratch->allocator, writer, st);
 }

@@ -7,6 +7,7 @@
 #include "vyre/vyre.h"
 
 #include "support/check.h"
+#include "support/parse.h"
 
 static const char device_name[] = "vulkan";
 
@@ -26,9 +27,7 @@ static void rig_open_on(rig *r, const char *device, const char *text) {
   *r = (rig){0};
   CHECK_OK(vyre_context_create(&options, &r->context, &st), st);
   CHECK_OK(vyre_device_open(r->context, device, &r->device, &st), st);
-  CHECK_OK(vyre_module_parse(text, strlen(text), "k", (vyre_allocator){0},
-                             &r->module, NULL, &st),
-           st);
+  r->module = parse_module(text);
   CHECK_OK(vyre_pipeline_compile(r->device, vyre_module_kernel(r->module, 0),
                                  NULL, &r->pipeline, NULL, &st),
            st);
@@ -537,7 +536,7 @@ int main(int argc, char **argv) {
     if (!info.is_available) printf("%s\n", info.note);
   }
   if (!is_available) {
-    printf("skipped: there is no Vulkan device\n");
+    printf("skipped: no Vulkan device\n");
     return 77;
   }
   return run_tests(all_cases, sizeof all_cases / sizeof all_cases[0],

@@ -16,9 +16,11 @@ static const vyre__option vk_options[] = {
     {"max_submit_ms", 1, 60000,
      "longest submission; longer dispatches are split"},
     {"loop_check", 0, 2,
-     "flags of recorded loops: 1: read by the host, 2: by the device"},
+     "flags of recorded loops are read by the host or the device",
+     VYRE_OPTION_ENUM, "any host device"},
     {"float_mode", VYRE_FLOAT_MODE_NATIVE, VYRE_FLOAT_MODE_SOFT,
-     "minimum float mode: 1: corrected, 2: soft; 0: as the probe found"},
+     "minimum float mode; native: as the probe found", VYRE_OPTION_ENUM,
+     "native corrected soft"},
     {0}};
 
 #endif

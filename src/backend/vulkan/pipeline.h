@@ -32,8 +32,6 @@ typedef struct vk_pipeline {
    * a launch limits loop iterations. */
   VkPipeline counted_phase;
   pthread_mutex_t counted_phase_lock;
-  void *cache; /* VkPipelineCache data in the arena, or NULL */
-  size_t cache_size;
   _Atomic uint64_t group_ps; /* measured ps of a workgroup; 0: not measured */
   pthread_mutex_t lock;      /* of the idle dispatches below */
   vk_dispatch *buckets[VK_DISPATCH_BUCKETS];
@@ -43,14 +41,18 @@ typedef struct vk_pipeline {
 } vk_pipeline;
 
 /* Pipeline entries of the backend table. */
-vyre_code vk_pipeline_init(vyre_pipeline *pipeline, vyre_status *st);
+void vk_pipeline_target(const vyre_pipeline *pipeline, vyre__target *out);
+vyre_code vk_pipeline_generate(const vyre_pipeline *pipeline,
+                               const vyre__lir_kernel *kernel,
+                               vyre_arena *scratch, vyre__bytes *artifact,
+                               vyre_status *st);
+vyre_code vk_pipeline_load(vyre_pipeline *pipeline,
+                           const vyre__code_source *source, vyre_status *st);
 void vk_pipeline_deinit(vyre_pipeline *pipeline);
-vyre_code vk_pipeline_load(vyre_pipeline *pipeline, const void *artifact,
-                           size_t size, vyre_status *st);
-vyre_code vk_pipeline_save(vyre_pipeline *pipeline, vyre_writer writer,
-                           vyre_status *st);
-vyre_code vk_pipeline_print(vyre_pipeline *pipeline, const char *form,
-                            vyre_writer writer, vyre_status *st);
+vyre_code vk_pipeline_print(const vyre_pipeline *pipeline,
+                            const vyre__lir_kernel *kernel, vyre_arena *scratch,
+                            const char *form, vyre_writer writer,
+                            vyre_status *st);
 
 /* Fills pipeline->uniform_uses from the plan. Errors: VYRE_OUT_OF_MEMORY. */
 vyre_code vk_find_uniforms(vk_pipeline *pipeline, vyre_status *st);
@@ -64,9 +66,8 @@ vyre_code vk_pipeline_phases(vk_pipeline *pipeline, bool counts_iterations,
 vyre_code vk_warm_up(vk_pipeline *pipeline, const VkPipeline *phases,
                      uint32_t count, vyre_status *st);
 
-/* Translates the features of the device into the targets of lowering and of the
- * SPIR-V emitter. */
-void vk_target_init(const vk_device *device, const vyre_pipeline *pipeline,
-                    vyre__target *lir_target, vyre__spirv_target *spirv_target);
+/* Returns the target of the SPIR-V emitter, from the features of the device and
+ * the float modes of the pipeline. */
+vyre__spirv_target vk_spirv_target(const vyre_pipeline *pipeline);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Builds the plan of a kernel, and writes and reads it as a cache artifact.
+/* Builds the plan of a kernel, and writes and reads it as an artifact.
  * Every number of an artifact is checked, because the file may be corrupt. */
 #include "backend/vulkan/plan.h"
 
@@ -11,19 +11,15 @@
 
 /* --- building a plan ------------------------------------------------------ */
 
-static void *copy_array(vyre_arena *arena, const void *from, size_t count,
-                        size_t element) {
-  void *to = vyre__arena_array(arena, count, element);
-  if (to && count > 0) memcpy(to, from, count * element);
-  return to;
-}
-
 vyre_code vk_plan_build(const vyre__lir_kernel *k,
                         const vyre__spirv_module *module, vyre_arena *arena,
                         vk_plan *out, vyre_status *st) {
   *out = (vk_plan){.descriptor_count = (uint32_t)module->descriptor_count,
                    .field_count = (uint32_t)module->field_count,
                    .word_count = (uint32_t)module->word_count,
+                   .descriptors = module->descriptors,
+                   .fields = module->fields,
+                   .words = module->words,
                    .push_bytes = module->push_bytes,
                    .block_bytes = module->block_bytes,
                    .shared_bytes = module->shared_bytes,
@@ -32,62 +28,40 @@ vyre_code vk_plan_build(const vyre__lir_kernel *k,
   VYRE_TRY(
       vyre__host_plan_build(k, INT32_MAX, "vulkan", arena, &out->base, st));
   out->phase_count = module->entry_points;
-  out->descriptors =
-      copy_array(arena, module->descriptors, module->descriptor_count,
-                 sizeof *module->descriptors);
-  out->fields = copy_array(arena, module->fields, module->field_count,
-                           sizeof *module->fields);
-  out->words = copy_array(arena, module->words, module->word_count, 4);
-  return out->descriptors && out->fields && out->words
-             ? VYRE_OK
-             : vyre__no_memory(st, "vulkan", "words of code",
-                               module->word_count);
+  return VYRE_OK;
 }
 
 /* --- artifacts ------------------------------------------------------------ */
 
-/* The numbers of a plan that are not in the host plan. */
-typedef struct vulkan_header {
-  uint32_t push_bytes, block_bytes, shared_bytes, may_skip_fuel;
-} vulkan_header;
-
 enum { MAX_WORDS = 1 << 26 };
 
-static vyre__artifact describe_artifact(vk_plan *p, vulkan_header *header) {
+static vyre__artifact describe_artifact(vk_plan *p) {
   return (vyre__artifact){
       .magic = "vyrespv",
       .version = VK_ARTIFACT,
       .plan = &p->base,
-      .own = header,
-      .own_size = sizeof *header,
+      .own = p->numbers,
+      .own_size = sizeof p->numbers,
       .arrays = {{&p->descriptors, &p->descriptor_count, sizeof *p->descriptors,
                   VYRE__ARTIFACT_MAX},
                  {&p->fields, &p->field_count, sizeof *p->fields,
                   VYRE__ARTIFACT_MAX},
                  {&p->words, &p->word_count, sizeof *p->words, MAX_WORDS}},
-      .array_count = 3};
+      .array_count = 3,
+      .has_extra = true};
 }
 
-bool vk_artifact_write(const vk_plan *plan, const void *cache, size_t size,
-                       vyre_writer writer) {
-  vk_plan copy = *plan;
-  vulkan_header header = {.push_bytes = plan->push_bytes,
-                          .block_bytes = plan->block_bytes,
-                          .shared_bytes = plan->shared_bytes,
-                          .may_skip_fuel = plan->may_skip_fuel};
-  vyre__artifact artifact = describe_artifact(&copy, &header);
-  artifact.code = cache;
-  artifact.code_size = size;
-  return vyre__artifact_write(&artifact, writer);
+void vk_artifact_write(vk_plan *plan, vyre__bytes *to) {
+  vyre__artifact artifact = describe_artifact(plan);
+  vyre__artifact_write(&artifact, to);
 }
 
-static vyre_code check_header(const vulkan_header *header, const vk_plan *p,
-                              vyre_status *st) {
-  if (header->push_bytes > VK_MAX_PUSH_BYTES || header->may_skip_fuel > 1) {
-    return vyre__artifact_bad(st, "its push constants", header->push_bytes);
+static vyre_code check_numbers(const vk_plan *p, vyre_status *st) {
+  if (p->push_bytes > VK_MAX_PUSH_BYTES || p->may_skip_fuel > 1) {
+    return vyre__artifact_bad(st, "its push constants", p->push_bytes);
   }
-  if (header->block_bytes > VYRE__ARTIFACT_MAX) {
-    return vyre__artifact_bad(st, "its launch block", header->block_bytes);
+  if (p->block_bytes > VYRE__ARTIFACT_MAX) {
+    return vyre__artifact_bad(st, "its launch block", p->block_bytes);
   }
   return p->word_count >= 5
              ? VYRE_OK
@@ -160,17 +134,12 @@ static vyre_code check_bindings(const vk_plan *p, vyre_status *st) {
 vyre_code vk_artifact_read(const void *bytes, size_t size, vyre_arena *arena,
                            vk_plan *out, const void **cache, size_t *cache_size,
                            vyre_status *st) {
-  vulkan_header header;
   *out = (vk_plan){0};
-  vyre__artifact artifact = describe_artifact(out, &header);
+  vyre__artifact artifact = describe_artifact(out);
   VYRE_TRY(vyre__artifact_read(bytes, size, &artifact, arena, st));
-  VYRE_TRY(check_header(&header, out, st));
-  out->push_bytes = header.push_bytes;
-  out->block_bytes = header.block_bytes;
-  out->shared_bytes = header.shared_bytes;
-  out->may_skip_fuel = header.may_skip_fuel;
+  VYRE_TRY(check_numbers(out, st));
   VYRE_TRY(check_bindings(out, st));
-  *cache = artifact.code;
-  *cache_size = artifact.code_size;
+  *cache = artifact.extra;
+  *cache_size = artifact.extra_size;
   return VYRE_OK;
 }

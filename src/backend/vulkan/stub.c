@@ -38,8 +38,7 @@ vyre_code vyre_device_open_external_vulkan(vyre_context *context,
   vyre__status_begin(st);
   (void)context;
   (void)vulkan;
-  if (!out)
-    return vyre__null_argument(st, "vyre_device_open_external_vulkan", "out");
+  VYRE_REQUIRE(st, out);
   *out = NULL;
   return VYRE_FAIL(
       st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE,

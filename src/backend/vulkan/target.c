@@ -97,27 +97,29 @@ void vk_device_read_float_controls(vk_device *device) {
  * or 4. */
 enum { LLVMPIPE_VECTOR = 16 };
 
-void vk_target_init(const vk_device *device, const vyre_pipeline *pipeline,
-                    vyre__target *lir_target,
-                    vyre__spirv_target *spirv_target) {
+void vk_pipeline_target(const vyre_pipeline *pipeline, vyre__target *out) {
+  const vk_device *device = (const vk_device *)pipeline->device;
+  const vyre_float_op_info *probed = pipeline->float_ops;
+  const vk_features *has = &device->has;
+  *out = (vyre__target){.no_f64 = !has->float64 || !has->int64,
+                        .no_u64 = !has->int64,
+                        .no_buffer_atomics64 = !has->buffer_atomics64,
+                        .no_shared_atomics64 = !has->shared_atomics64,
+                        .no_narrow = !has->storage8 || !has->storage16,
+                        .math = (uint8_t)choose_math(device, probed)};
+  for (size_t i = 0; i < sizeof float_ops / sizeof float_ops[0]; i++) {
+    uint8_t mode = (uint8_t)probed[float_ops[i].number].mode;
+    uint8_t *to = &out->f32[float_ops[i].op];
+    if (mode > *to) *to = mode;
+  }
+}
+
+vyre__spirv_target vk_spirv_target(const vyre_pipeline *pipeline) {
+  const vk_device *device = (const vk_device *)pipeline->device;
   const vyre_float_op_info *probed = pipeline->float_ops;
   const vk_features *has = &device->has;
   uint32_t pushed = device->physical->properties.limits.maxPushConstantsSize;
-  *lir_target = (vyre__target){.no_f64 = !has->float64 || !has->int64,
-                               .no_u64 = !has->int64,
-                               .no_buffer_atomics64 = !has->buffer_atomics64,
-                               .no_shared_atomics64 = !has->shared_atomics64,
-                               .no_narrow = !has->storage8 || !has->storage16};
-  memcpy(lir_target->workgroup, pipeline->workgroup,
-         sizeof lir_target->workgroup);
-  lir_target->counts_iterations = pipeline->counts_iterations;
-  for (size_t i = 0; i < sizeof float_ops / sizeof float_ops[0]; i++) {
-    uint8_t mode = (uint8_t)probed[float_ops[i].number].mode;
-    uint8_t *to = &lir_target->f32[float_ops[i].op];
-    if (mode > *to) *to = mode;
-  }
-  lir_target->math = (uint8_t)choose_math(device, probed);
-  *spirv_target = (vyre__spirv_target){
+  return (vyre__spirv_target){
       .storage8 = has->storage8,
       .storage16 = has->storage16,
       .int8 = has->int8,
@@ -136,7 +138,7 @@ void vk_target_init(const vk_device *device, const vyre_pipeline *pipeline,
       .keeps_subnormals = has->keeps_subnormals,
       .rounds_to_even = has->rounds_to_even,
       .push_bytes = pushed < VK_MAX_PUSH_BYTES ? pushed : VK_MAX_PUSH_BYTES,
-      .most_rounds = device->max_loop_iterations,
+      .max_iterations = device->max_loop_iterations,
       .drops_outside = device->physical->has_llvmpipe_bugs,
       .vector = device->physical->has_llvmpipe_bugs ? LLVMPIPE_VECTOR : 0,
       .hides_floats = device->physical->has_llvmpipe_bugs,

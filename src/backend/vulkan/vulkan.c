@@ -30,16 +30,14 @@
  * the pipeline is held only to acquire and release it. Submitting holds the
  * queue lock. Waits for the device hold no lock, except after a failure and
  * while a phase is compiled that other threads wait for. The heap has a lock
- * of its own. A batch puts several dispatches into one submission, with
- * barriers where one reads what another wrote. */
+ * of its own. A command list puts several dispatches into one submission,
+ * with barriers where one reads what another wrote; its encodings belong to
+ * the thread that executes it. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "backend/vulkan/command/batch.h"
 #include "backend/vulkan/command/command_list.h"
-#include "backend/vulkan/command/device_loop.h"
-#include "backend/vulkan/command/launch.h"
 #include "backend/vulkan/device/device.h"
 #include "backend/vulkan/device/instance.h"
 #include "backend/vulkan/device/logical_device.h"
@@ -66,7 +64,7 @@ static bool describe(uint32_t index, vyre_device_info *out) {
 
 /* Writes what the code depends on beyond the driver: the kind of memory for
  * descriptors, and the device features in use. It is part of the cache key. */
-static bool features(vyre_device *device, vyre_writer writer) {
+static void features(const vyre_device *device, vyre__bytes *to) {
   const vk_device *own = (const vk_device *)device;
   const vk_features *h = &own->has;
   const VkPhysicalDeviceProperties *p = &own->physical->properties;
@@ -85,7 +83,7 @@ static bool features(vyre_device *device, vyre_writer writer) {
     length += snprintf(text + length, sizeof text - (size_t)length, "%02x",
                        p->pipelineCacheUUID[i]);
   }
-  return writer.write(writer.self, text, (size_t)length);
+  vyre__bytes_put(to, text, (size_t)length);
 }
 
 static void pipeline_describe(const vyre_pipeline *pipeline,
@@ -129,22 +127,18 @@ const vyre__backend vyre__backend_vulkan = {
     .is_ready = is_ready,
     .device_init = vk_device_init,
     .device_deinit = vk_device_deinit,
-    .pipeline_init = vk_pipeline_init,
+    .target = vk_pipeline_target,
+    .generate = vk_pipeline_generate,
+    .load = vk_pipeline_load,
+    .artifact_version = VK_ARTIFACT,
     .pipeline_deinit = vk_pipeline_deinit,
     .buffer_init = vk_buffer_init,
     .buffer_deinit = vk_buffer_deinit,
     .buffer_write = vk_buffer_write,
     .buffer_read = vk_buffer_read,
-    .run = vk_launch_run,
-    .run_batch = vk_batch_run,
-    .max_batch = VYRE__MAX_COMMAND_LIST,
-    .command_list_size = sizeof(vk_command_list),
-    .command_list_run = vk_command_list_run,
-    .command_list_deinit = vk_command_list_deinit,
-    .command_list_loop = vk_command_list_loop,
-    .artifact_version = VK_ARTIFACT,
-    .pipeline_load = vk_pipeline_load,
-    .pipeline_save = vk_pipeline_save,
+    .execute = vk_execute,
+    .list_release = vk_list_release,
+    .command_kinds = 1 << VYRE__COMMAND_COPY | 1 << VYRE__COMMAND_LOOP,
     .features = features,
     .pipeline_print = vk_pipeline_print,
     .pipeline_describe = pipeline_describe,

@@ -436,6 +436,38 @@ TEST(first_submissions_of_a_batch_are_short) {
   }
 }
 
+/* A long batch has several lists. The pipeline keeps fewer prepared dispatches
+ * than the batch has items, but all lists. */
+TEST(no_list_of_a_long_batch_is_encoded_again) {
+  enum { LONG = 3100 };
+  static vyre_input in[LONG][2];
+  static vyre_output out[LONG];
+  static vyre_dispatch_desc items[LONG];
+  static uint32_t y[LONG];
+  uint32_t step = 3;
+  unsigned begins = 0;
+  vk_rig r;
+  vk_rig_open(&r, "");
+  vk_rig_compile(&r, kernels);
+  for (uint32_t i = 0; i < LONG; i++) {
+    in[i][0] = vyre_input_bytes(&y[i], 4);
+    in[i][1] = vyre_input_bytes(&step, 4);
+    out[i] = vyre_output_bytes(&y[i], 4);
+    items[i] = (vyre_dispatch_desc){.inputs = in[i],
+                                    .input_count = 2,
+                                    .outputs = &out[i],
+                                    .output_count = 1};
+  }
+  for (uint32_t pass = 1; pass <= 6; pass++) {
+    vyre_status st = {0};
+    if (pass == 5) begins = vk_calls.begins;
+    CHECK_OK(vyre_submit(r.pipelines[SCALE], items, LONG, NULL, &st), st);
+    for (uint32_t i = 0; i < LONG; i++) CHECK_U64(y[i], UINT64_C(3) * pass);
+  }
+  CHECK_U64(vk_calls.begins, begins);
+  vk_rig_close(&r);
+}
+
 /* Equal and different batches from several threads. */
 TEST(batches_from_many_threads) {
   enum { THREADS = 4 };
@@ -462,4 +494,5 @@ VK_TEST_MAIN(TEST_ENTRY(every_workgroup_of_a_split_grid_runs_once),
              TEST_ENTRY(cached_batches_are_not_confused),
              TEST_ENTRY(first_submissions_of_a_kernel_are_short),
              TEST_ENTRY(first_submissions_of_a_batch_are_short),
+             TEST_ENTRY(no_list_of_a_long_batch_is_encoded_again),
              TEST_ENTRY(batches_from_many_threads))

@@ -465,6 +465,90 @@ TEST(idle_dispatches_are_freed_when_memory_runs_out) {
   vk_rig_close(&r);
 }
 
+/* --- memory of command lists ---------------------------------------------- */
+
+enum { LIST_ITEMS = 4, LIST_WORDS = 1 << 20 };
+
+/* Submits a batch of ADD that binds 32 MiB of host memory, and checks it. */
+static void add_batch(const vk_rig *r, uint32_t *memory) {
+  vyre_input in[LIST_ITEMS][2];
+  vyre_output out[LIST_ITEMS];
+  vyre_dispatch_desc items[LIST_ITEMS];
+  vyre_status st = {0};
+  const size_t size = 4 * (size_t)LIST_WORDS;
+  for (uint32_t i = 0; i < LIST_ITEMS; i++) {
+    uint32_t *x = memory + (size_t)2 * i * LIST_WORDS, *y = x + LIST_WORDS;
+    for (uint32_t k = 0; k < LIST_WORDS; k++) x[k] = y[k] = i + k;
+    in[i][0] = vyre_input_bytes(x, size);
+    in[i][1] = vyre_input_bytes(y, size);
+    out[i] = vyre_output_bytes(y, size);
+    items[i] = (vyre_dispatch_desc){.inputs = in[i],
+                                    .input_count = 2,
+                                    .outputs = &out[i],
+                                    .output_count = 1};
+  }
+  CHECK_OK(vyre_submit(r->pipelines[ADD], items, LIST_ITEMS, NULL, &st), st);
+  for (uint32_t i = 0; i < LIST_ITEMS; i++) {
+    const uint32_t *y = memory + (size_t)(2 * i + 1) * LIST_WORDS;
+    for (uint32_t k = 0; k < LIST_WORDS; k += 1001) {
+      CHECK_U64(y[k], UINT64_C(2) * (i + k));
+    }
+  }
+}
+
+TEST(encodings_are_freed_when_memory_runs_out) {
+  vk_rig r;
+  vyre_status st = {0};
+  vyre_buffer buffer;
+  uint32_t *memory = malloc((size_t)8 * LIST_ITEMS * LIST_WORDS);
+  begin_budget(&r, "", 100 << 20);
+  vk_rig_compile(&r, kernels);
+  add_batch(&r, memory); /* measures the kernel */
+  add_batch(&r, memory);
+  CHECK(r.own->list_bytes >= (size_t)8 * LIST_ITEMS * LIST_WORDS);
+  CHECK_OK(vyre_buffer_create(r.device, 60 << 20, &buffer, &st), st);
+  CHECK_U64(r.own->list_bytes, 0);
+  CHECK_OK(vyre_buffer_destroy(r.device, buffer, &st), st);
+  add_batch(&r, memory); /* encoded again */
+  CHECK(r.own->list_bytes > 0);
+  vk_rig_close(&r);
+  free(memory);
+}
+
+/* Two lists, of which one has to go. The one that executes now stays. */
+TEST(encodings_stay_within_their_limit) {
+  vk_rig r;
+  uint32_t *memory = malloc((size_t)8 * LIST_ITEMS * LIST_WORDS);
+  vyre_status st = {0};
+  vyre_pipeline *first;
+  vk_rig_open(&r, "");
+  vk_rig_compile(&r, kernels);
+  add_batch(&r, memory); /* measures the kernel */
+  add_batch(&r, memory);
+  uint64_t list_bytes = r.own->list_bytes;
+  CHECK(list_bytes > 0);
+  first = r.pipelines[ADD];
+  const vyre_compile_options other = {.workgroup = {32, 1, 1}};
+  CHECK_OK(vyre_pipeline_compile(r.device, vyre_module_kernel(r.module, ADD),
+                                 &other, &r.pipelines[ADD], NULL, &st),
+           st);
+  CHECK(r.pipelines[ADD] != first);
+  r.own->max_idle_bytes = list_bytes + list_bytes / 2;
+  for (int i = 0; i < 4; i++) {
+    add_batch(&r, memory);
+    add_batch(&r, memory);
+    CHECK(r.own->list_bytes > 0 && r.own->list_bytes <= r.own->max_idle_bytes);
+    vyre_pipeline *next = first;
+    first = r.pipelines[ADD];
+    r.pipelines[ADD] = next;
+  }
+  r.own->max_idle_bytes = 0;
+  add_batch(&r, memory);
+  vyre_pipeline_release(first);
+  vk_rig_close(&r);
+  free(memory);
+}
+
 /* --- memory selection ----------------------------------------------------- */
 
 TEST(staging_follows_the_option) {
@@ -742,6 +826,8 @@ VK_TEST_MAIN(TEST_ENTRY(cached_kernels_create_each_pipeline_once),
              TEST_ENTRY(device_details_include_the_budget),
              TEST_ENTRY(idle_dispatches_stay_within_their_limit),
              TEST_ENTRY(idle_dispatches_are_freed_when_memory_runs_out),
+             TEST_ENTRY(encodings_are_freed_when_memory_runs_out),
+             TEST_ENTRY(encodings_stay_within_their_limit),
              TEST_ENTRY(staging_follows_the_option),
              TEST_ENTRY(devices_without_mappable_memory_are_staged),
              TEST_ENTRY(a_second_open_shares_instance_and_device),

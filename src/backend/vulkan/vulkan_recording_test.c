@@ -920,7 +920,7 @@ TEST(two_replays_of_a_recording_overlap) {
     CHECK_FAILS(vyre_recording_replay(s.rec, NULL, NULL, &st), st,
                 VYRE_INVALID_ARGUMENT, VYRE_KIND_RESOURCE_BUSY);
     CHECK_HAS(st.message, "slot 'z'");
-    CHECK_U64(status_number(&st, "resident"), s.buffers[2].id);
+    CHECK_U64(status_number(&st, "device_buffer"), s.buffers[2].id);
     st = (vyre_status){0};
   }
   bind(&s, s.z, z);

@@ -12,6 +12,7 @@
 #include "backend/vulkan/device/functions.h"
 #include "backend/vulkan/device/instance.h"
 #include "support/check.h"
+#include "support/parse.h"
 
 /* --- layer messages ------------------------------------------------------- */
 
@@ -336,9 +337,7 @@ static inline void vk_rig_open(vk_rig *r, const char *options) {
 
 static inline void vk_rig_compile(vk_rig *r, const char *text) {
   vyre_status st = {0};
-  CHECK_OK(vyre_module_parse(text, strlen(text), "k", (vyre_allocator){0},
-                             &r->module, NULL, &st),
-           st);
+  r->module = parse_module(text);
   size_t count = vyre_module_kernel_count(r->module);
   CHECK(count <= 8);
   for (size_t i = 0; i < count; i++) {

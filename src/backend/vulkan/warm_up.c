@@ -39,8 +39,7 @@ static VkResult record(const vk_pipeline *p, const VkPipeline *phases,
       .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
   const uint32_t zeros[VK_MAX_PUSH_BYTES / 4] = {0}, zero = 0;
   VkResult result = vk_command_buffer_create(
-      device, VK_COMMAND_POOL_CREATE_TRANSIENT_BIT,
-      VK_COMMAND_BUFFER_LEVEL_PRIMARY, &w->pool, &w->commands);
+      device, VK_COMMAND_POOL_CREATE_TRANSIENT_BIT, &w->pool, &w->commands);
   if (result == VK_SUCCESS) {
     result = api->BeginCommandBuffer(w->commands, &begin);
   }
@@ -68,14 +67,14 @@ vyre_code vk_warm_up(vk_pipeline *p, const VkPipeline *phases, uint32_t count,
                      vyre_status *st) {
   vk_device *device = (vk_device *)p->base.device;
   warm_up_objects w = {0};
-  vk_submission ticket = {0};
+  vk_submission submission = {0};
   VkResult result = create_set(p, &w);
   if (result == VK_SUCCESS) result = record(p, phases, count, &w);
   vyre_code code = result == VK_SUCCESS
-                       ? vk_submit(device, &w.commands, 1, &ticket, st)
+                       ? vk_submit(device, &w.commands, 1, &submission, st)
                        : vk_failed(device, result, "the first dispatch", st);
-  if (code == VYRE_OK) code = vk_wait(device, &ticket, st);
-  vk_submission_deinit(device, &ticket);
+  if (code == VYRE_OK) code = vk_wait(device, &submission, st);
+  vk_submission_deinit(device, &submission);
   device->api.DestroyDescriptorPool(device->handle, w.sets, NULL);
   device->api.DestroyCommandPool(device->handle, w.pool, NULL);
   return code;

@@ -24,8 +24,7 @@ void c_source_line(c_emitter *e, uint32_t at) {
   for (const char *c = file; is_plain && *c; c++) {
     is_plain = (unsigned char)*c >= ' ' && *c != 0x7f;
   }
-  c_line(e);
-  C_PRINT(e, "/* %.200s:%u */\n", is_plain ? file : "line", (unsigned)line);
+  C_LINE(e, "/* %.200s:%u */\n", is_plain ? file : "line", (unsigned)line);
 }
 
 /* --- values --------------------------------------------------------------- */
@@ -85,8 +84,7 @@ static void print_stored(c_emitter *e, uint32_t at) {
   }
   if (rare) {
     C_PRINT(e, ";\n");
-    c_line(e);
-    C_PRINT(e, "rare_%u |= t%u", (unsigned)rare, (unsigned)at);
+    C_LINE(e, "rare_%u |= t%u", (unsigned)rare, (unsigned)at);
   }
 }
 
@@ -188,8 +186,7 @@ static const char *label_end(const c_emitter *e) {
 /* Ends this subregion for the invocation. */
 static void leave_subregion(c_emitter *e, uint32_t at) {
   if (c_info(e, at)->sets_done) {
-    c_line(e);
-    C_PRINT(e, "done");
+    C_LINE(e, "done");
     c_array_index(e, e->r->done_storage);
     C_PRINT(e, " = 1;\n");
   }
@@ -207,8 +204,7 @@ static void print_jump(c_emitter *e, uint32_t at) {
   uint8_t op = c_inst(e, at)->op;
   c_source_line(e, at);
   if (op == VYRE__LIR_BREAK) {
-    c_line(e);
-    C_PRINT(e, "break;\n");
+    C_LINE(e, "break;\n");
     return;
   }
   uint32_t loop = op == VYRE__LIR_CONTINUE ? loop_of(e, at) : 0;
@@ -234,8 +230,7 @@ static void declare_early(c_emitter *e, uint32_t loop) {
     if (c_info(e, at)->parent != loop || !c_info(e, at)->is_needed) continue;
     if (!note->is_early || !note->used_before) continue;
     vyre_type type = (vyre_type)c_inst(e, at)->type;
-    c_line(e);
-    C_PRINT(e, "%s v%u = %s;\n", c_type(type), (unsigned)at, c_zero(type));
+    C_LINE(e, "%s v%u = %s;\n", c_type(type), (unsigned)at, c_zero(type));
   }
 }
 
@@ -260,8 +255,7 @@ static void print_marker(c_emitter *e, uint32_t at) {
       break;
     case VYRE__LIR_LOOP:
       c_source_line(e, at);
-      c_line(e);
-      C_PRINT(e, "for (;;) {\n");
+      C_LINE(e, "for (;;) {\n");
       e->indent++;
       declare_early(e, at);
       break;
@@ -274,14 +268,12 @@ static void print_marker(c_emitter *e, uint32_t at) {
     }
     case VYRE__LIR_ELSE:
       e->indent--;
-      c_line(e);
-      C_PRINT(e, "} else {\n");
+      C_LINE(e, "} else {\n");
       e->indent++;
       break;
     default: /* END */
       e->indent--;
-      c_line(e);
-      C_PRINT(e, "}\n");
+      C_LINE(e, "}\n");
   }
 }
 
@@ -300,8 +292,7 @@ static void print_statement(c_emitter *e, uint32_t at) {
     print_store(e, at);
   } else if (op == VYRE__LIR_OUT_OF_FUEL) {
     c_source_line(e, at);
-    c_line(e);
-    C_PRINT(e, "return 1; /* out of fuel */\n");
+    C_LINE(e, "return 1; /* out of fuel */\n");
   } else {
     print_value(e, at);
   }
@@ -330,8 +321,7 @@ static bool is_impossible(const c_emitter *e, uint32_t at) {
 static void print_body(c_emitter *e, const vyre__subregion *subregion) {
   unsigned indent = e->indent;
   if (subregion->tests_done) {
-    c_line(e);
-    C_PRINT(e, "if (done");
+    C_LINE(e, "if (done");
     c_array_index(e, e->r->done_storage);
     C_PRINT(e, ") continue;\n");
   }
@@ -345,8 +335,7 @@ static void print_body(c_emitter *e, const vyre__subregion *subregion) {
   }
   while (e->indent > indent) {
     e->indent--;
-    c_line(e);
-    C_PRINT(e, "}\n");
+    C_LINE(e, "}\n");
   }
 }
 
@@ -356,16 +345,14 @@ static void declare_locals(c_emitter *e, const vyre__subregion *subregion) {
   for (unsigned i = 0; i < 3; i++) {
     if (!e->used.global[i]) continue;
     e->used.group[i] = true;
-    c_line(e);
-    C_PRINT(e, "const uint32_t global_%c = group_%c * %uu + local_%c;\n",
-            axes[i], axes[i], (unsigned)kernel->workgroup[i], axes[i]);
+    C_LINE(e, "const uint32_t global_%c = group_%c * %uu + local_%c;\n",
+           axes[i], axes[i], (unsigned)kernel->workgroup[i], axes[i]);
   }
   for (uint32_t i = 0; i < subregion->remat_count; i++) {
     vyre__val v = e->r->remats[subregion->first_remat + i];
     if (c_note_of(e, v)->used_in != e->subregion + 1) continue;
-    c_line(e);
-    C_PRINT(e, "const %s v%u = ", c_type((vyre_type)c_inst(e, v)->type),
-            (unsigned)v);
+    C_LINE(e, "const %s v%u = ", c_type((vyre_type)c_inst(e, v)->type),
+           (unsigned)v);
     c_expression(e, v);
     C_PRINT(e, ";\n");
   }
@@ -378,8 +365,7 @@ static void declare_locals(c_emitter *e, const vyre__subregion *subregion) {
     if (e->var_subregion[var] == e->subregion) continue;
     e->var_subregion[var] = e->subregion;
     vyre_type type = (vyre_type)kernel->vars[var].type;
-    c_line(e);
-    C_PRINT(e, "%s %s = %s;\n", c_type(type), e->var_names[var], c_zero(type));
+    C_LINE(e, "%s %s = %s;\n", c_type(type), e->var_names[var], c_zero(type));
   }
 }
 

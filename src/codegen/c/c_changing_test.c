@@ -8,14 +8,14 @@
 #include "codegen/c/c_testing.h"
 #include "testing/changing_page_testing.h"
 
-typedef struct job {
+typedef struct changing_job {
   const vyre__lir_kernel *k;
   program p;
   uint32_t spill[64 * CHANGING_LANES]; /* words across grid barriers */
-} job;
+} changing_job;
 
 static void run_job(void *self) {
-  job *j = self;
+  changing_job *j = self;
   static const uint32_t grid[3] = {1, 1, 1};
   vyre__lir_binding buffers[8] = {{watch.q, CHANGING_ELEMENTS},
                                   {watch.data, CHANGING_ELEMENTS},
@@ -32,17 +32,14 @@ static void run_job(void *self) {
 
 static uint64_t run_kernel(const changing_kernel *k, changing_kind kind,
                            const char *flags) {
-  static job j;
+  static changing_job j;
   char source[CHANGING_TEXT];
-  vyre_module *module;
   vyre_arena arena;
   vyre_status st = {0};
   const vyre__target target = {.math = VYRE__MATH_F64};
   vyre_arena_init(&arena, (vyre_allocator){0});
   changing_text(k, kind, source);
-  CHECK_OK(vyre_module_parse(source, strlen(source), k->name,
-                             (vyre_allocator){0}, &module, NULL, &st),
-           st);
+  vyre_module *module = parse_module(source);
   CHECK_OK(vyre__lower(vyre_module_kernel(module, 0), &target,
                        VYRE__PASS_LEGALIZE_CONTROL, &arena, &j.k, NULL, &st),
            st);

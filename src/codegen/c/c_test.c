@@ -1,42 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Tests generated C: compiles kernels with the system compiler, runs them and
- * compares with ref, byte for byte.
- *
- *   VYRE_C_SEED=42        only that random program
- *   VYRE_C_FIRST=7        first seed; VYRE_C_SEEDS=9 number of seeds
- *
- * See c_testing.h for more variables. */
-#include "vyre/device.h"
-#include "vyre/module.h"
-#include "vyre/pipeline.h"
-#include "vyre/random_program.h"
-
+ * compares with ref, byte for byte. Variables: c_testing.h and
+ * testing/random_programs.h. */
 #include "codegen/c/c_testing.h"
-#include "support/seeds.h"
-#include "testing/reference_run_testing.h"
+#include "testing/random_programs.h"
 
 enum { SEEDS = 24 };
-
-/* Bindings of the kernel under test; one kernel at a time. */
-static vyre__lir_binding bound[MOST_BUFFERS];
-
-static void unbind_all(void) {
-  for (size_t i = 0; i < MOST_BUFFERS; i++) free(bound[i].data);
-  memset(bound, 0, sizeof bound);
-}
-
-/* Binds a spill buffer for all invocations. */
-static void bind_spill(const vyre__lir_kernel *k, const uint32_t grid[3]) {
-  for (uint32_t i = 0; i < k->buffer_count; i++) {
-    if (k->buffers[i].source != VYRE_NO_INDEX) continue;
-    if (k->buffers[i].kind == VYRE_MEMORY_SHARED) continue;
-    uint32_t length = k->spill_words * k->workgroup[0] * k->workgroup[1] *
-                      k->workgroup[2] * grid[0] * grid[1] * grid[2];
-    bound[i].data = calloc((size_t)length + 1, 4);
-    CHECK(bound[i].data);
-    bound[i].length = length;
-  }
-}
 
 /* --- kernels built by hand ------------------------------------------------ */
 
@@ -270,31 +239,23 @@ TEST(rejects_kernels_not_fully_lowered) {
   vyre_status st = {0};
   text out = {0};
   t.code[3].op = VYRE__LIR_TOTAL_DIV_U;
-  CHECK_FAILS(vyre__emit_c(&t.k, NULL, (vyre_writer){text_take, &out}, &st), st,
+  CHECK_FAILS(vyre__emit_c(&t.k, NULL, growing_writer(&out), &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
   CHECK_HAS(st.message, "total_div_u");
   free(out.bytes);
 }
 
-static bool fail_write(void *self, const char *bytes, size_t length) {
-  (void)self;
-  (void)bytes;
-  (void)length;
-  return false;
-}
-
 TEST(reports_writer_failure) {
   make_saxpy("saxpy");
   vyre_status st = {0};
-  CHECK_FAILS(vyre__emit_c(&t.k, NULL, (vyre_writer){fail_write, NULL}, &st),
-              st, VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED);
+  CHECK_FAILS(vyre__emit_c(&t.k, NULL, refusing_writer(), &st), st,
+              VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED);
 }
 
 static vyre_code sweep_emit(vyre_allocator allocator, vyre_status *st) {
   text out = {0};
   vyre__emit_c_options options = {.allocator = allocator};
-  vyre_code code =
-      vyre__emit_c(&t.k, &options, (vyre_writer){text_take, &out}, st);
+  vyre_code code = vyre__emit_c(&t.k, &options, growing_writer(&out), st);
   free(out.bytes);
   return code;
 }
@@ -305,25 +266,6 @@ TEST(reports_out_of_memory) {
 }
 
 /* --- against ref ---------------------------------------------------------- */
-
-static bool same_outputs(const job *j) {
-  const vyre_binding_plan *plan = vyre_pipeline_bindings(j->pipeline);
-  for (size_t i = 0; i < plan->binding_count; i++) {
-    const vyre_binding *b = &plan->bindings[i];
-    if (b->output_index == VYRE_NO_INDEX) continue;
-    const vyre_output *want = &j->outputs[b->output_index];
-    const uint8_t *w = want->data, *g = bound[b->buffer_index].data;
-    CHECK(w && g);
-    for (size_t n = 0; n < want->size; n++) {
-      if (w[n] == g[n]) continue;
-      size_t unit = b->element_size ? b->element_size : 1;
-      printf("    output '%s' differs at element %zu of %zu\n", b->name,
-             n / unit, want->size / unit);
-      return false;
-    }
-  }
-  return true;
-}
 
 /* Runs the compiled kernel: the full dispatch, or, if there is one phase,
  * workgroup by workgroup from the last one. */
@@ -348,23 +290,21 @@ static int run_program(const program *p, const vyre__lir_kernel *k,
 static bool kernel_agrees(const job *j, const vyre__lir_kernel *k,
                           const char *flags,
                           const vyre__emit_c_options *options, bool backwards) {
+  vyre__lir_binding bound[MAX_BUFFERS] = {{0}};
   text code = emit_text(k, options);
   program p = build(&code, "k", flags);
-  bind_all(j, bound);
-  bind_spill(k, j->grid);
+  bind_all(j, k, bound);
   launch l = make_launch(k, bound, j->grid, UINT32_MAX);
   bool good =
-      run_program(&p, k, &l, j->grid, backwards) == 0 && same_outputs(j);
-  if (!good) printf("    %s with %s\n", j->name, flags);
-  unbind_all();
+      run_program(&p, k, &l, j->grid, backwards) == 0 && same_buffers(j, bound);
+  unbind_all(bound);
   dlclose(p.library);
   free(code.bytes);
   return good;
 }
 
-static unsigned check_job(job *j, vyre_device *device, const char *const *flags,
-                          unsigned flag_count) {
-  run_ref(j, device);
+static unsigned check_flags(const job *j, const char *const *flags,
+                            unsigned flag_count) {
   vyre_status st = {0};
   vyre_arena arena;
   vyre_arena_init(&arena, (vyre_allocator){0});
@@ -375,65 +315,46 @@ static unsigned check_job(job *j, vyre_device *device, const char *const *flags,
            st);
   unsigned failed = 0;
   for (unsigned i = 0; i < flag_count; i++) {
+    const char *own = flags_of(flags[i]);
     vyre__emit_c_options options = {.name = "k", .no_strips = i % 2 == 1};
-    failed += !kernel_agrees(j, k, flags[i], &options, i % 2 == 1);
+    set_variant("%s", own);
+    failed += count_failure(kernel_agrees(j, k, own, &options, i % 2 == 1));
   }
   vyre_arena_deinit(&arena);
-  job_finish(j);
   return failed;
 }
 
-static unsigned check_kernel(vyre_program *source, const char *name,
-                             void *device) {
+static unsigned check_example(job *j, void *self) {
   static const char *const flags[] = {
       "-O3 -march=native -fno-math-errno -fno-trapping-math",
       "-O1 -fsanitize=undefined -fsanitize-undefined-trap-on-error"};
-  const char *own[2] = {flags_of(flags[0]), flags_of(flags[1])};
-  vyre_arena arena;
-  job j = {.name = name, .program = source};
-  vyre_arena_init(&arena, (vyre_allocator){0});
-  (void)job_of_kernel(&j, 1000, 12345, &arena);
-  unsigned failed = check_job(&j, device, own, 2);
-  vyre_arena_deinit(&arena);
-  return failed;
+  (void)self;
+  return check_flags(j, flags, 2);
 }
 
 TEST(examples_do_the_same) {
-  vyre_device *device = open_ref();
-  unsigned failed = each_example(check_kernel, device);
-  vyre_device_release(device);
-  CHECK_U64(failed, 0);
+  const program_test test = {.check = check_example, .length = 1000};
+  CHECK_U64(check_examples(&test), 0);
 }
 
-static unsigned check_seed(uint64_t seed, vyre_device *device) {
-  vyre_random_program_options options = {
+static vyre_random_program_options options_of(uint64_t seed, void *self) {
+  (void)self;
+  return (vyre_random_program_options){
       .seed = seed, .max_invocations = 300, .has_math = seed % 4 == 3};
-  vyre_random_program *g = NULL;
-  vyre_status st = {0};
-  CHECK_OK(vyre_random_program_create(&options, (vyre_allocator){0}, &g, &st),
-           st);
-  char name[64];
-  snprintf(name, sizeof name, "VYRE_C_SEED=%llu", (unsigned long long)seed);
-  job j = {.name = name};
-  job_of_generated(&j, g);
-  static const char *const all[] = {
+}
+
+static unsigned check_random(job *j, void *self) {
+  static const char *const flags[] = {
       "-O1 -fsanitize=undefined -fsanitize-undefined-trap-on-error", "-O1",
       "-O3"};
-  const char *flags[1] = {flags_of(all[seed % 3])};
-  unsigned failed = check_job(&j, device, flags, 1);
-  vyre_random_program_release(g);
-  return failed;
+  (void)self;
+  return check_flags(j, &flags[j->seed % 3], 1);
 }
 
 TEST(random_programs_do_the_same) {
-  vyre_device *device = open_ref();
-  const seed_range seeds = seeds_of("VYRE_C", 0, SEEDS);
-  unsigned failed = 0;
-  for (uint64_t i = 0; i < seeds.count && failed < 20; i++) {
-    failed += check_seed(seeds.first + i, device);
-  }
-  vyre_device_release(device);
-  CHECK_U64(failed, 0);
+  const program_test test = {
+      .check = check_random, .options = options_of, .count = SEEDS};
+  CHECK_U64(check_random_programs(&test), 0);
 }
 
 /* Must be last: the folder must be empty. */

@@ -2,7 +2,7 @@
 /* For tests: compiles generated C with the system compiler and loads it.
  *
  *   CC=clang-19           compiler; VYRE_C_FLAGS="-O3 ..." its flags
- *   VYRE_C_KEEP=dir       writes the files to dir and does not delete them */
+ *   VYRE_TEST_KEEP=dir    writes the files to dir and does not delete them */
 #ifndef VYRE_CODEGEN_C_C_TESTING_H
 #define VYRE_CODEGEN_C_C_TESTING_H
 
@@ -14,37 +14,22 @@
 #include "codegen/c/c.h"
 #include "lir/lir_testing.h"
 #include "support/check.h"
-#include "testing/lir_interp.h"
+#include "support/parse.h"
+#include "support/text.h"
+#include "testing/random_programs.h"
 
 static const char strict_flags[] =
     "-std=c11 -pedantic -Wall -Wextra -Wshadow -Werror -ffp-contract=off";
 
 /* --- text ----------------------------------------------------------------- */
 
-typedef struct text {
-  char *bytes;
-  size_t length, capacity;
-} text;
-
-static inline bool text_take(void *self, const char *bytes, size_t length) {
-  text *t = self;
-  if (t->length + length + 1 > t->capacity) {
-    t->capacity = 2 * (t->length + length) + 4096;
-    char *grown = realloc(t->bytes, t->capacity);
-    if (!grown) return false;
-    t->bytes = grown;
-  }
-  memcpy(t->bytes + t->length, bytes, length);
-  t->length += length;
-  t->bytes[t->length] = '\0';
-  return true;
-}
+typedef growing_text text;
 
 static inline text emit_text(const vyre__lir_kernel *k,
                              const vyre__emit_c_options *options) {
   text t = {0};
   vyre_status st = {0};
-  CHECK_OK(vyre__emit_c(k, options, (vyre_writer){text_take, &t}, &st), st);
+  CHECK_OK(vyre__emit_c(k, options, growing_writer(&t), &st), st);
   return t;
 }
 
@@ -60,7 +45,7 @@ typedef struct program {
 
 static inline const char *work_folder(void) {
   static char folder[64];
-  const char *kept = getenv("VYRE_C_KEEP");
+  const char *kept = test_setting("KEEP");
   if (kept) return kept;
   if (!folder[0]) {
     snprintf(folder, sizeof folder, "/tmp/vyre_c_test.XXXXXX");
@@ -108,7 +93,7 @@ static inline program build(const text *t, const char *name,
     p.phases[p.phase_count] = symbol_of(p.library, name, end);
     if (!p.phases[p.phase_count]) break;
   }
-  if (!getenv("VYRE_C_KEEP")) {
+  if (!test_setting("KEEP")) {
     unlink(source);
     unlink(object);
   }
@@ -136,16 +121,16 @@ static inline launch make_launch(const vyre__lir_kernel *k,
   for (uint32_t i = 0; i < k->buffer_count; i++) {
     slots += k->buffers[i].kind != VYRE_MEMORY_SHARED;
   }
-  size_t room = slots ? slots : 1;
-  CHECK(room * 12 + 64 + 8 * (size_t)k->grid_loop_count < sizeof l);
+  size_t space = slots ? slots : 1;
+  CHECK(space * 12 + 64 + 8 * (size_t)k->grid_loop_count < sizeof l);
   for (uint32_t i = 0; i < k->buffer_count; i++) {
     if (k->buffers[i].kind == VYRE_MEMORY_SHARED) continue;
     memcpy(to + 8 * at, &buffers[i].data, 8);
-    memcpy(to + 8 * room + 4 * at, &buffers[i].length, 4);
+    memcpy(to + 8 * space + 4 * at, &buffers[i].length, 4);
     at++;
   }
-  memcpy(to + 12 * room, grid, 12);
-  memcpy(to + (12 * room + 12 + 7) / 8 * 8, &fuel, 8);
+  memcpy(to + 12 * space, grid, 12);
+  memcpy(to + (12 * space + 12 + 7) / 8 * 8, &fuel, 8);
   return l;
 }
 
@@ -176,7 +161,7 @@ static inline void make_saxpy(const char *name) {
 
 /* For the last test: the folder must be empty. */
 static inline void finish_folder(void) {
-  if (!getenv("VYRE_C_KEEP")) CHECK(rmdir(work_folder()) == 0);
+  if (!test_setting("KEEP")) CHECK(rmdir(work_folder()) == 0);
 }
 
 #endif

@@ -14,8 +14,8 @@ enum { WIDEST = 60, NAME_WIDTH = 4 };
 
 typedef struct folder {
   c_emitter *e;
-  uint32_t next_effect; /* nearest one after the instruction */
-  uint32_t *next_set;   /* nearest SET of each variable */
+  uint32_t next_effect; /* first side effect after the instruction */
+  uint32_t *next_set;   /* for each variable: first SET after it */
 } folder;
 
 static uint32_t parent_of(const c_emitter *e, uint32_t at) {
@@ -271,22 +271,19 @@ vyre_code c_make_notes(c_emitter *e) {
   size_t count = (size_t)(e->r->end - e->r->begin) + 1,
          vars = kernel->var_count;
   folder f = {.e = e};
-  e->notes = vyre__arena_array(e->arena, count, sizeof *e->notes);
-  e->var_declared = vyre__arena_array(e->arena, vars, sizeof *e->var_declared);
-  e->step_used = vyre__arena_array(e->arena, count, sizeof *e->step_used);
+  e->notes = vyre__arena_filled(e->arena, count, sizeof *e->notes, 0);
+  e->var_declared =
+      vyre__arena_filled(e->arena, vars, sizeof *e->var_declared, 0);
+  e->step_used = vyre__arena_filled(e->arena, count, sizeof *e->step_used, 0);
   f.next_set = vyre__arena_array(e->arena, vars, sizeof *f.next_set);
   e->var_subregion =
       vyre__arena_array(e->arena, vars, sizeof *e->var_subregion);
-  uint32_t *first = vyre__arena_array(e->arena, vars, sizeof *first);
+  uint32_t *first = vyre__arena_filled(e->arena, vars, sizeof *first, 0);
   uint32_t *block = vyre__arena_array(e->arena, vars, sizeof *block);
   if (!e->notes || !e->var_declared || !e->step_used || !f.next_set || !first ||
       !block || !e->var_subregion) {
     return vyre__no_memory(e->st, "codegen/c", "instructions", count);
   }
-  memset(e->notes, 0, count * sizeof *e->notes);
-  memset(e->step_used, 0, count * sizeof *e->step_used);
-  memset(e->var_declared, 0, vars * sizeof *e->var_declared);
-  memset(first, 0, vars * sizeof *first);
   for (size_t i = 0; i < vars; i++) f.next_set[i] = UINT32_MAX;
   find_global_ids(e);
   walk_back(&f);

@@ -57,14 +57,12 @@ static void declare_array(c_emitter *e, array_location location,
       e->memory += count * bytes;
       break;
     case LOCATION_SCRATCH:
-      c_line(e);
-      C_PRINT(e, "%s *const %s%s = memory->%s%s;\n", type, prefix, name, prefix,
-              name);
+      C_LINE(e, "%s *const %s%s = memory->%s%s;\n", type, prefix, name, prefix,
+             name);
       break;
     default:
-      c_line(e);
-      C_PRINT(e, "%s %s%s[%llu];\n", type, prefix, name,
-              (unsigned long long)count);
+      C_LINE(e, "%s %s%s[%llu];\n", type, prefix, name,
+             (unsigned long long)count);
   }
 }
 
@@ -120,39 +118,34 @@ static bool declare_launch(c_emitter *e, const char *launch) {
     const vyre__lir_buffer *buffer = &kernel->buffers[i];
     if (e->data_index[i] == VYRE_NO_INDEX || !e->data_used[i]) continue;
     any = true;
-    c_line(e);
-    C_PRINT(e, "%s%s *const %s = %s->data[%u];\n",
-            buffer->is_written ? "" : "const ", word_type(buffer->width),
-            e->buffer_names[i], launch, (unsigned)e->data_index[i]);
+    C_LINE(e, "%s%s *const %s = %s->data[%u];\n",
+           buffer->is_written ? "" : "const ", word_type(buffer->width),
+           e->buffer_names[i], launch, (unsigned)e->data_index[i]);
   }
   for (uint32_t i = 0; i < kernel->buffer_count; i++) {
     if (!e->len_used[i]) continue;
     any = true;
-    c_line(e);
-    C_PRINT(e, "const uint32_t len_%s = %s->len[%u];\n", e->buffer_names[i],
-            launch, (unsigned)e->data_index[i]);
+    C_LINE(e, "const uint32_t len_%s = %s->len[%u];\n", e->buffer_names[i],
+           launch, (unsigned)e->data_index[i]);
   }
   for (unsigned i = 0; i < 3; i++) {
     if (!e->used.grid[i]) continue;
     any = true;
-    c_line(e);
-    C_PRINT(e, "const uint32_t grid_%c = %s->grid[%u];\n", axes[i], launch, i);
+    C_LINE(e, "const uint32_t grid_%c = %s->grid[%u];\n", axes[i], launch, i);
   }
   for (uint32_t i = 0; i < kernel->grid_loop_count; i++) {
     if (!e->loop_used[i]) continue;
     any = true;
-    c_line(e);
-    C_PRINT(e, "const uint64_t loop_%u = %s->loop_value[%u];\n", (unsigned)i,
-            launch, (unsigned)i);
+    C_LINE(e, "const uint64_t loop_%u = %s->loop_value[%u];\n", (unsigned)i,
+           launch, (unsigned)i);
   }
   if (e->used.fuel) {
     any = true;
-    c_line(e);
     /* Larger values are clamped: no invocation uses that much fuel. */
-    C_PRINT(e,
-            "const uint32_t fuel = %s->fuel < UINT32_MAX ? "
-            "(uint32_t)%s->fuel : UINT32_MAX;\n",
-            launch, launch);
+    C_LINE(e,
+           "const uint32_t fuel = %s->fuel < UINT32_MAX ? "
+           "(uint32_t)%s->fuel : UINT32_MAX;\n",
+           launch, launch);
   }
   return any;
 }
@@ -164,14 +157,12 @@ static void declare_group(c_emitter *e) {
                                       "(uint32_t)(group / grid_x / grid_y)"};
   for (unsigned i = 0; i < 3; i++) {
     if (!e->used.group[i] && !e->used.first[i]) continue;
-    c_line(e);
-    C_PRINT(e, "const uint32_t group_%c = %s;\n", axes[i], texts[i]);
+    C_LINE(e, "const uint32_t group_%c = %s;\n", axes[i], texts[i]);
   }
   for (unsigned i = 0; i < 3; i++) {
     if (!e->used.first[i]) continue;
-    c_line(e);
-    C_PRINT(e, "const uint64_t first_%c = (uint64_t)group_%c * %uu;\n", axes[i],
-            axes[i], (unsigned)e->kernel->workgroup[i]);
+    C_LINE(e, "const uint64_t first_%c = (uint64_t)group_%c * %uu;\n", axes[i],
+           axes[i], (unsigned)e->kernel->workgroup[i]);
   }
 }
 
@@ -190,15 +181,13 @@ static void declare_uniform(c_emitter *e) {
     if (!e->r->var_needed[i] || e->r->var_storage[i] != VYRE__STORAGE_UNIFORM)
       continue;
     vyre_type type = (vyre_type)kernel->vars[i].type;
-    c_line(e);
-    C_PRINT(e, "%s %s = %s;\n", c_type(type), e->var_names[i], c_zero(type));
+    C_LINE(e, "%s %s = %s;\n", c_type(type), e->var_names[i], c_zero(type));
   }
   for (uint32_t at = e->r->begin; at < e->r->end; at++) {
     const vyre__inst_info *info = c_info(e, at);
     if (!info->is_needed || info->storage != VYRE__STORAGE_BROADCAST) continue;
     vyre_type type = (vyre_type)c_inst(e, at)->type;
-    c_line(e);
-    C_PRINT(e, "%s v%u = %s;\n", c_type(type), (unsigned)at, c_zero(type));
+    C_LINE(e, "%s v%u = %s;\n", c_type(type), (unsigned)at, c_zero(type));
   }
 }
 
@@ -208,13 +197,11 @@ static void clear_arrays(c_emitter *e) {
     const vyre__lir_buffer *buffer = &kernel->buffers[i];
     if (buffer->kind != VYRE_MEMORY_SHARED || !e->data_used[i]) continue;
     if (!buffer->needs_zero) continue;
-    c_line(e);
-    C_PRINT(e, "memset(%s, 0, %llu * sizeof *%s);\n", e->buffer_names[i],
-            (unsigned long long)shared_count(buffer), e->buffer_names[i]);
+    C_LINE(e, "memset(%s, 0, %llu * sizeof *%s);\n", e->buffer_names[i],
+           (unsigned long long)shared_count(buffer), e->buffer_names[i]);
   }
   if (e->r->done_storage == VYRE__STORAGE_GROUP) {
-    c_line(e);
-    C_PRINT(e, "memset(done, 0, %u);\n", (unsigned)e->r->invocations);
+    C_LINE(e, "memset(done, 0, %u);\n", (unsigned)e->r->invocations);
   }
 }
 
@@ -321,20 +308,16 @@ static void open_grid_loop(c_emitter *e, const vyre__lir_step *step) {
   bool is_signed = step->type == VYRE_TYPE_I32 || step->type == VYRE_TYPE_I64;
   const char *cast = "";
   if (is_signed) cast = step->type == VYRE_TYPE_I64 ? "(int64_t)" : "(int32_t)";
-  c_line(e);
-  C_PRINT(e, "const %s loop_bound_%u = ", type, loop);
+  C_LINE(e, "const %s loop_bound_%u = ", type, loop);
   c_value(e, step->bound, C_TOP);
   C_PRINT(e, ";\n");
-  c_line(e);
-  C_PRINT(e, "%s loop_at_%u = ", type, loop);
+  C_LINE(e, "%s loop_at_%u = ", type, loop);
   c_value(e, step->first, C_TOP);
   C_PRINT(e, ";\n");
-  c_line(e);
-  C_PRINT(e, "while (%sloop_at_%u %s %sloop_bound_%u) {\n", cast, loop,
-          loop_operators[step->loop_kind].test, cast, loop);
+  C_LINE(e, "while (%sloop_at_%u %s %sloop_bound_%u) {\n", cast, loop,
+         loop_operators[step->loop_kind].test, cast, loop);
   e->indent++;
-  c_line(e);
-  C_PRINT(e, "here.loop_value[%u] = loop_at_%u;\n", loop, loop);
+  C_LINE(e, "here.loop_value[%u] = loop_at_%u;\n", loop, loop);
 }
 
 static void close_grid_loop(c_emitter *e, const vyre__lir_step *step) {
@@ -343,16 +326,13 @@ static void close_grid_loop(c_emitter *e, const vyre__lir_step *step) {
   const char *end = wide ? "ull" : "u";
   unsigned loop = step->loop;
   bool up = words->next[0] == '+';
-  c_line(e);
-  C_PRINT(e, "if (loop_%s_%u - loop_%s_%u %s %llu%s) break;\n",
-          up ? "bound" : "at", loop, up ? "at" : "bound", loop, words->stop,
-          (unsigned long long)step->step, end);
-  c_line(e);
-  C_PRINT(e, "loop_at_%u %s %llu%s;\n", loop, words->next,
-          (unsigned long long)step->step, end);
+  C_LINE(e, "if (loop_%s_%u - loop_%s_%u %s %llu%s) break;\n",
+         up ? "bound" : "at", loop, up ? "at" : "bound", loop, words->stop,
+         (unsigned long long)step->step, end);
+  C_LINE(e, "loop_at_%u %s %llu%s;\n", loop, words->next,
+         (unsigned long long)step->step, end);
   e->indent--;
-  c_line(e);
-  C_PRINT(e, "}\n");
+  C_LINE(e, "}\n");
 }
 
 static const vyre__lir_step *step_of_loop(const c_emitter *e, uint32_t loop) {
@@ -388,8 +368,7 @@ static void print_steps(c_emitter *e, bool has_scratch) {
   for (uint32_t i = 0; i < e->kernel->step_count; i++) {
     const vyre__lir_step *step = &e->kernel->steps[i];
     if (step->kind == VYRE__STEP_FOR) {
-      c_line(e);
-      C_PRINT(e, "{\n");
+      C_LINE(e, "{\n");
       e->indent++;
       open_grid_loop(e, step);
       e->host_level = step->loop + 1;
@@ -399,12 +378,10 @@ static void print_steps(c_emitter *e, bool has_scratch) {
       const vyre__lir_step *begin = step_of_loop(e, step->loop);
       if (begin) close_grid_loop(e, begin);
       e->indent--;
-      c_line(e);
-      C_PRINT(e, "}\n");
+      C_LINE(e, "}\n");
     } else {
-      c_line(e);
-      C_PRINT(e, "if (%s_phase%u(&here, 0, groups, %s)) return 1;\n", e->name,
-              (unsigned)step->phase, has_scratch ? "&memory" : "NULL");
+      C_LINE(e, "if (%s_phase%u(&here, 0, groups, %s)) return 1;\n", e->name,
+             (unsigned)step->phase, has_scratch ? "&memory" : "NULL");
     }
   }
 }
@@ -586,24 +563,23 @@ static void print_head(c_emitter *e) {
   C_PRINT(
       e,
       "#if defined(__GNUC__) && !defined(__clang__)\n"
-      "/* What one loop over the invocations writes, another one reads. */\n"
+      "/* One loop over the invocations writes values that another reads. */\n"
       "#pragma GCC diagnostic ignored \"-Wmaybe-uninitialized\"\n"
       "#pragma GCC diagnostic ignored \"-Wbool-compare\"\n"
       "#pragma GCC diagnostic ignored \"-Wsign-compare\"\n"
-      "/* (int32_t)(u << n) is looked at as if it were (int32_t)u << n. */\n"
+      "/* GCC treats (int32_t)(u << n) like (int32_t)u << n. */\n"
       "#pragma GCC diagnostic ignored \"-Wshift-negative-value\"\n"
       "#pragma GCC diagnostic ignored \"-Wshift-overflow\"\n"
       "#endif\n");
   if (e->uses_rows) {
-    C_PRINT(
-        e,
-        "#if defined(__clang__) /* chains are long: two vectors at a time */\n"
-        "#pragma clang diagnostic ignored \"-Wpass-failed\"\n"
-        "#define VYRE_ROW \\\n"
-        "  _Pragma(\"clang loop vectorize_width(8) interleave_count(2)\")\n"
-        "#else\n"
-        "#define VYRE_ROW\n"
-        "#endif\n");
+    C_PRINT(e,
+            "#if defined(__clang__) /* two vectors at a time hide latency */\n"
+            "#pragma clang diagnostic ignored \"-Wpass-failed\"\n"
+            "#define VYRE_ROW \\\n"
+            "  _Pragma(\"clang loop vectorize_width(8) interleave_count(2)\")\n"
+            "#else\n"
+            "#define VYRE_ROW\n"
+            "#endif\n");
   }
   C_PRINT(e, "\n");
 }
@@ -618,10 +594,11 @@ static void print_loop_values(c_emitter *e) {
   }
   C_PRINT(
       e,
-      "\n *\n * %s() sets loop_value. Who runs the phases instead runs them "
-      "in the order that\n * is written there, each for all workgroups "
-      "before the next, and sets loop_value[k]\n * before each round of "
-      "grid loop k to the bits of its variable, upper ones 0:",
+      "\n *\n * %s() sets loop_value. A program that calls the phases itself "
+      "keeps the order\n * of that function, finishes each phase for all "
+      "workgroups before the next, and sets\n * loop_value[k] before each "
+      "iteration of grid loop k to the bits of its variable,\n * "
+      "zero-extended:",
       e->name);
   for (uint32_t i = 0; i < kernel->step_count; i++) {
     const vyre__lir_step *step = &kernel->steps[i];
@@ -645,13 +622,13 @@ static void print_launch(c_emitter *e) {
   const vyre__lir_kernel *kernel = e->kernel;
   unsigned data_index = e->data_count ? e->data_count : 1;
   unsigned loops = kernel->grid_loop_count ? kernel->grid_loop_count : 1;
-  C_PRINT(e, "/* What a dispatch needs. Buffers, in this order:");
+  C_PRINT(e, "/* Arguments of a dispatch. Buffers, in this order:");
   for (uint32_t i = 0; i < kernel->buffer_count; i++) {
     if (e->data_index[i] == VYRE_NO_INDEX) continue;
     const char *name = kernel->buffers[i].name;
     C_PRINT(e, "\n *   %u %s", (unsigned)e->data_index[i], e->buffer_names[i]);
     if (i != kernel->spill_buffer && strcmp(name, e->buffer_names[i]) != 0) {
-      C_PRINT(e, ", which is %s in the kernel", name);
+      C_PRINT(e, " (%s in the kernel)", name);
     }
     uint32_t count = kernel->buffers[i].count;
     if (count) {
@@ -668,19 +645,18 @@ static void print_launch(c_emitter *e) {
   C_PRINT(e, "  uint32_t len[%u]; /* in elements */\n", data_index);
   C_PRINT(e, "  uint32_t grid[3]; /* workgroups in x, y, z */\n");
   C_PRINT(e,
-          "  uint64_t fuel;    /* rounds of loops that an invocation may take "
+          "  uint64_t fuel;    /* loop iterations that an invocation may run "
           "*/\n");
   C_PRINT(e, "  uint64_t loop_value[%u];\n} %s_launch;\n\n", loops, e->name);
 }
 
 static void print_prototypes(c_emitter *e) {
   C_PRINT(e,
-          "/* Workgroups [first_group, first_group + group_count), x fastest. "
-          "Returns 0, or\n * 1 when out of fuel. scratch is memory for the "
-          "time of the call, aligned to 64, of\n * %s_scratch[phase] bytes; "
-          "NULL if that is 0. Launch only what %s() would not refuse,\n * with "
-          "uniforms that do not change until all phases have ended: give them "
-          "a copy. */\n",
+          "/* Runs workgroups [first_group, first_group + group_count), x "
+          "fastest. Returns 0, or\n * 1 when out of fuel. scratch is memory "
+          "for the call: %s_scratch[phase] bytes,\n * aligned to 64; NULL if "
+          "that is 0. The arguments must be valid for %s(), and\n * uniforms "
+          "must not change until all phases have ended: pass a copy. */\n",
           e->name, e->name);
   for (uint32_t i = 0; i < e->kernel->phase_count; i++) {
     e->phase = i;
@@ -691,12 +667,11 @@ static void print_prototypes(c_emitter *e) {
           (unsigned)e->kernel->phase_count);
   C_PRINT(
       e,
-      "\n/* The whole dispatch, on this thread. Returns 0, 1 when out of fuel, "
-      "or 2 with\n * nothing done: if ids would not fit in 32 bits or "
-      "workgroups "
-      "not in 64, if a\n * buffer has fewer elements than it is declared with, "
-      "or more than can be indexed,\n * or if there is "
-      "no room for what is kept across grid barriers. */\n");
+      "\n/* Runs the dispatch on the calling thread. Returns 0, 1 when out of "
+      "fuel, or 2\n * without running anything: if ids do not fit in 32 bits "
+      "or workgroups in 64, if a\n * buffer has fewer elements than declared "
+      "or more than can be indexed, or if\n * values that live across grid "
+      "barriers do not fit in memory. */\n");
   C_PRINT(e, "int %s(const %s_launch *launch);\n\n", e->name, e->name);
 }
 
@@ -762,12 +737,11 @@ static vyre_code emit(c_emitter *e) {
   e->len_used = vyre__arena_array(e->arena, buffers, sizeof *e->len_used);
   e->data_used = vyre__arena_array(e->arena, buffers, sizeof *e->data_used);
   e->loop_used = vyre__arena_array(e->arena, loops, sizeof *e->loop_used);
-  bool *needs_scratch =
-      vyre__arena_array(e->arena, kernel->phase_count, sizeof *needs_scratch);
+  bool *needs_scratch = vyre__arena_filled(e->arena, kernel->phase_count,
+                                           sizeof *needs_scratch, 0);
   if (!e->len_used || !e->data_used || !e->loop_used || !needs_scratch) {
     return vyre__no_memory(e->st, "codegen/c", "buffers", buffers);
   }
-  memset(needs_scratch, 0, kernel->phase_count * sizeof *needs_scratch);
   /* A silent pass finds the helpers in use. */
   vyre__arena_mark mark = vyre__arena_here(e->arena);
   e->is_silent = true;

@@ -124,8 +124,7 @@ bool c_full_condition(c_emitter *e, const vyre__region *region) {
   const uint32_t *size = e->kernel->workgroup;
   bounds found;
   if (e->options->no_full || !find_bounds(e, region, &found)) return false;
-  c_line(e);
-  C_PRINT(e, "if (");
+  C_LINE(e, "if (");
   for (uint32_t i = 0; i < found.count; i++) {
     unsigned axis = found.all[i].axis;
     if (i) C_PRINT(e, " && ");

@@ -132,8 +132,7 @@ static void print_loads(c_emitter *e) {
     if (!e->helpers[i]) continue;
     unsigned bits = 8u << (i - C_LOAD8);
     C_PRINT(e,
-            "/* Happens once, whoever "    /* lint: english-ok: emitted text */
-            "writes there meanwhile. */\n" /* lint: english-ok: same */
+            "/* Reads memory once, even if another thread writes it. */\n"
             "static inline uint%u_t vyre_load%u(const uint%u_t *at) {\n",
             bits < 32 ? 32 : bits, bits, bits);
     /* If 64 bits are two words, an atomic load would need a library. */
@@ -148,10 +147,6 @@ static void print_loads(c_emitter *e) {
             bits);
   }
 }
-
-static const char *const atomic_names[] = {
-    "add", "min_u", "min_s", "max_u",    "max_s",
-    "and", "or",    "xor",   "exchange", "cas"};
 
 /* Prints the new value, computed from `old` and the operands. */
 static void print_new_value(c_emitter *e, unsigned which, const char *bits) {
@@ -204,7 +199,7 @@ static void print_atomics(c_emitter *e) {
     bool wide = (i - C_ATOMICS) & 2, shared = (i - C_ATOMICS) & 1;
     const char *bits = wide ? "64" : "32";
     C_PRINT(e, "static inline uint%s_t vyre_%s_%s%s(uint%s_t *at, ", bits,
-            shared ? "plain" : "atomic", atomic_names[which], bits, bits);
+            shared ? "plain" : "atomic", c_atomic_name(which), bits, bits);
     if (which == 9) C_PRINT(e, "uint%s_t expected, ", bits);
     C_PRINT(e, "uint%s_t value) {\n", bits);
     if (shared) {

@@ -2,6 +2,8 @@
 #ifndef VYRE_CODEGEN_C_INTERNAL_H
 #define VYRE_CODEGEN_C_INTERNAL_H
 
+#include <string.h>
+
 #include "base/print.h"
 #include "codegen/c/c.h"
 #include "spmd/regions.h"
@@ -42,6 +44,11 @@ typedef enum c_helper {
   C_ATOMICS = C_PLAIN_HELPERS,
   C_HELPERS = C_ATOMICS + 4 * (VYRE__LIR_ATOMIC_CAS - VYRE__LIR_ATOMIC_ADD + 1)
 } c_helper;
+
+/* Returns what an atomic computes, "add" for ATOMIC_ADD + 0. */
+static inline const char *c_atomic_name(unsigned which) {
+  return vyre__lir_ops[VYRE__LIR_ATOMIC_ADD + which].text + strlen("atomic_");
+}
 
 /* Printed form of a value at its use. */
 typedef enum c_form {
@@ -139,6 +146,13 @@ static inline uint32_t c_home(const c_emitter *e, vyre__val v) {
 #define C_PRINT(e, ...)                                       \
   do {                                                        \
     if (!(e)->is_silent) vyre__print(&(e)->out, __VA_ARGS__); \
+  } while (0)
+
+/* Prints the indentation of a line, then its text. */
+#define C_LINE(e, ...)       \
+  do {                       \
+    c_line(e);               \
+    C_PRINT(e, __VA_ARGS__); \
   } while (0)
 
 /* Return true if a name is reserved, for any use or only for functions. At most

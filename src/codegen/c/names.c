@@ -63,12 +63,6 @@ static void sanitize(const char *from, char out[NAME_TEXT]) {
   }
 }
 
-static const char *copy_name(c_emitter *e, const char *name) {
-  size_t length = strlen(name) + 1;
-  char *copy = vyre_arena_alloc(e->arena, length, 1);
-  return copy ? memcpy(copy, name, length) : NULL;
-}
-
 /* --- registered names ----------------------------------------------------- */
 
 typedef struct name_entry {
@@ -119,7 +113,7 @@ static bool is_unused(const name_set *set, const char *name, bool has_length) {
 
 static const char *register_name(c_emitter *e, name_set *set,
                                  const char *name) {
-  const char *copy = copy_name(e, name);
+  const char *copy = vyre__arena_text(e->arena, name);
   find_name(set, name)->name = copy;
   return copy;
 }
@@ -155,7 +149,7 @@ vyre_code c_make_names(c_emitter *e) {
                is_generated(name, NULL);
   snprintf(kernel_name, sizeof kernel_name, "%s%s", name,
            taken ? "_kernel" : "");
-  e->name = copy_name(e, kernel_name);
+  e->name = vyre__arena_text(e->arena, kernel_name);
   e->buffer_names = vyre__arena_array(e->arena, kernel->buffer_count,
                                       sizeof *e->buffer_names);
   e->data_index =

@@ -4,17 +4,15 @@
 #include "codegen/c/internal.h"
 
 static void open_loop(c_emitter *e, char axis, uint32_t size) {
-  c_line(e);
-  C_PRINT(e, "for (uint32_t local_%c = 0; local_%c < %uu; local_%c++) {\n",
-          axis, axis, (unsigned)size, axis);
+  C_LINE(e, "for (uint32_t local_%c = 0; local_%c < %uu; local_%c++) {\n", axis,
+         axis, (unsigned)size, axis);
   e->indent++;
 }
 
 static void close_blocks(c_emitter *e, unsigned indent) {
   while (e->indent > indent) {
     e->indent--;
-    c_line(e);
-    C_PRINT(e, "}\n");
+    C_LINE(e, "}\n");
   }
 }
 
@@ -22,8 +20,7 @@ static void close_blocks(c_emitter *e, unsigned indent) {
 static void hint_row(c_emitter *e, uint32_t subregion) {
   if (!c_is_chain(e, subregion)) return;
   e->uses_rows |= e->is_last;
-  c_line(e);
-  C_PRINT(e, "VYRE_ROW\n");
+  C_LINE(e, "VYRE_ROW\n");
 }
 
 static void strip_loop(c_emitter *e, uint32_t subregion) {
@@ -33,9 +30,8 @@ static void strip_loop(c_emitter *e, uint32_t subregion) {
     open_loop(e, 'x', size);
     return;
   }
-  c_line(e);
-  C_PRINT(e,
-          "for (uint32_t local_x = strip; local_x < strip_end; local_x++) {\n");
+  C_LINE(e,
+         "for (uint32_t local_x = strip; local_x < strip_end; local_x++) {\n");
   e->indent++;
 }
 
@@ -44,12 +40,10 @@ static void strip_loop(c_emitter *e, uint32_t subregion) {
 static void print_strips(c_emitter *e, const vyre__region *region) {
   uint32_t size = e->kernel->workgroup[0];
   if (size > VYRE__STRIP) {
-    c_line(e);
-    C_PRINT(e, "for (uint32_t strip = 0; strip < %uu; strip += %uu) {\n",
-            (unsigned)size, (unsigned)VYRE__STRIP);
+    C_LINE(e, "for (uint32_t strip = 0; strip < %uu; strip += %uu) {\n",
+           (unsigned)size, (unsigned)VYRE__STRIP);
     e->indent++;
-    c_line(e);
-    C_PRINT(e, "const uint32_t strip_end = ");
+    C_LINE(e, "const uint32_t strip_end = ");
     if (size % VYRE__STRIP) {
       C_PRINT(e, "%uu - strip < %uu ? %uu : strip + %uu;\n", (unsigned)size,
               (unsigned)VYRE__STRIP, (unsigned)size, (unsigned)VYRE__STRIP);
@@ -58,9 +52,8 @@ static void print_strips(c_emitter *e, const vyre__region *region) {
     }
   }
   if (e->r->done_storage == VYRE__STORAGE_ARRAY) {
-    c_line(e);
-    C_PRINT(e, "memset(done, 0, %u);\n",
-            (unsigned)(size < VYRE__STRIP ? size : VYRE__STRIP));
+    C_LINE(e, "memset(done, 0, %u);\n",
+           (unsigned)(size < VYRE__STRIP ? size : VYRE__STRIP));
   }
   for (uint32_t i = 0; i < region->subregion_count; i++) {
     uint32_t subregion = region->first_subregion + i;
@@ -73,15 +66,13 @@ static void print_strips(c_emitter *e, const vyre__region *region) {
                 c_info(e, asked)->subregion == subregion;
     unsigned indent = e->indent;
     if (asks) {
-      c_line(e);
-      C_PRINT(e, "uint32_t rare_%u = 0;\n", (unsigned)subregion + 1);
+      C_LINE(e, "uint32_t rare_%u = 0;\n", (unsigned)subregion + 1);
     }
     strip_loop(e, subregion);
     c_subregion(e, subregion);
     close_blocks(e, indent);
     if (asks) {
-      c_line(e);
-      C_PRINT(e, "if (rare_%u) {\n", (unsigned)subregion + 1);
+      C_LINE(e, "if (rare_%u) {\n", (unsigned)subregion + 1);
       e->indent++;
       strip_loop(e, subregion + 1);
       c_subregion(e, subregion + 1);
@@ -111,8 +102,7 @@ static void print_parallel(c_emitter *e, const vyre__region *region) {
   if (region->is_empty) return;
   if (e->is_host) {
     for (uint32_t i = 0; i < region->subregion_count; i++) {
-      c_line(e);
-      C_PRINT(e, "{\n");
+      C_LINE(e, "{\n");
       e->indent++;
       c_subregion(e, region->first_subregion + i);
       close_blocks(e, indent);
@@ -127,8 +117,7 @@ static void print_parallel(c_emitter *e, const vyre__region *region) {
     print_row(e, region);
     e->is_full = false;
     e->indent--;
-    c_line(e);
-    C_PRINT(e, "} else {\n");
+    C_LINE(e, "} else {\n");
     e->indent++;
   }
   print_row(e, region);
@@ -148,15 +137,13 @@ static void declare_early(c_emitter *e, const vyre__region *loop) {
     if (c_info(e, at)->storage != VYRE__STORAGE_UNIFORM || !note->used_before)
       continue;
     vyre_type type = (vyre_type)c_inst(e, at)->type;
-    c_line(e);
-    C_PRINT(e, "%s v%u = %s;\n", c_type(type), (unsigned)at, c_zero(type));
+    C_LINE(e, "%s v%u = %s;\n", c_type(type), (unsigned)at, c_zero(type));
   }
 }
 
 static void print_loop(c_emitter *e, const vyre__region *loop) {
   c_source_line(e, loop->begin);
-  c_line(e);
-  C_PRINT(e, "for (;;) {\n");
+  C_LINE(e, "for (;;) {\n");
   e->indent++;
   if (loop->has_continue && has_step(loop)) {
     e->step_used[loop->begin - e->r->begin] = true;
@@ -167,19 +154,16 @@ static void print_loop(c_emitter *e, const vyre__region *loop) {
     C_PRINT(e, "step_%u:;\n", (unsigned)loop->begin);
   }
   if (loop->clears_done && e->r->done_storage == VYRE__STORAGE_GROUP) {
-    c_line(e);
-    C_PRINT(e, "memset(done, 0, %u);\n", (unsigned)e->r->invocations);
+    C_LINE(e, "memset(done, 0, %u);\n", (unsigned)e->r->invocations);
   }
   c_regions(e, loop->other);
   e->indent--;
-  c_line(e);
-  C_PRINT(e, "}\n");
+  C_LINE(e, "}\n");
 }
 
 static void print_if(c_emitter *e, const vyre__region *region) {
   c_source_line(e, region->begin);
-  c_line(e);
-  C_PRINT(e, "if (");
+  C_LINE(e, "if (");
   c_value(e, c_inst(e, region->begin)->a, C_TOP);
   C_PRINT(e, ") {\n");
   e->indent++;
@@ -239,8 +223,7 @@ void c_regions(c_emitter *e, uint32_t first) {
         print_loop(e, region);
         break;
       case VYRE__REGION_BARRIER:
-        c_line(e);
-        C_PRINT(e, "/* barrier */\n");
+        C_LINE(e, "/* barrier */\n");
         break;
       default:
         print_group_jump(e, region);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Prints values as C expressions, one operation at a time. */
-#include <string.h>
-
 #include "codegen/c/internal.h"
 
 /* Precedences of C. Compilers warn about arithmetic inside bit operations and
@@ -197,55 +195,39 @@ typedef struct infix {
   const char *text;
   uint8_t level; /* 0: not an infix operator */
   bool is_signed;
+  const char *opposite; /* of a comparison whose negation is one; or NULL */
 } infix;
 
 static infix infix_of(const vyre__lir_inst *inst) {
+  static const infix infixes[VYRE__LIR_COUNT] = {
+      [VYRE__LIR_ADD] = {"+", P_ADD},
+      [VYRE__LIR_FADD] = {"+", P_ADD},
+      [VYRE__LIR_SUB] = {"-", P_ADD},
+      [VYRE__LIR_FSUB] = {"-", P_ADD},
+      [VYRE__LIR_MUL] = {"*", P_MUL},
+      [VYRE__LIR_FMUL] = {"*", P_MUL},
+      [VYRE__LIR_DIV_U] = {"/", P_MUL},
+      [VYRE__LIR_FDIV] = {"/", P_MUL},
+      [VYRE__LIR_REM_U] = {"%", P_MUL},
+      [VYRE__LIR_AND] = {"&", P_AND},
+      [VYRE__LIR_OR] = {"|", P_OR},
+      [VYRE__LIR_XOR] = {"^", P_XOR},
+      [VYRE__LIR_SHL] = {"<<", P_SHIFT},
+      [VYRE__LIR_SHR_U] = {">>", P_SHIFT},
+      [VYRE__LIR_EQ] = {"==", P_EQUAL, false, "!="},
+      [VYRE__LIR_FEQ] = {"==", P_EQUAL, false, "!="},
+      [VYRE__LIR_NE] = {"!=", P_EQUAL, false, "=="},
+      [VYRE__LIR_FNE] = {"!=", P_EQUAL, false, "=="},
+      [VYRE__LIR_LT_U] = {"<", P_LESS, false, ">="},
+      [VYRE__LIR_LT_S] = {"<", P_LESS, true, ">="},
+      [VYRE__LIR_FLT] = {"<", P_LESS},
+      [VYRE__LIR_LE_U] = {"<=", P_LESS, false, ">"},
+      [VYRE__LIR_LE_S] = {"<=", P_LESS, true, ">"},
+      [VYRE__LIR_FLE] = {"<=", P_LESS},
+  };
   bool is_bool = inst->type == VYRE_TYPE_BOOL;
-  switch (inst->op) {
-    case VYRE__LIR_ADD:
-    case VYRE__LIR_FADD:
-      return (infix){"+", P_ADD, false};
-    case VYRE__LIR_SUB:
-    case VYRE__LIR_FSUB:
-      return (infix){"-", P_ADD, false};
-    case VYRE__LIR_MUL:
-    case VYRE__LIR_FMUL:
-      return (infix){"*", P_MUL, false};
-    case VYRE__LIR_DIV_U:
-    case VYRE__LIR_FDIV:
-      return (infix){"/", P_MUL, false};
-    case VYRE__LIR_REM_U:
-      return (infix){"%", P_MUL, false};
-    case VYRE__LIR_AND:
-      return (infix){"&", P_AND, false};
-    case VYRE__LIR_OR:
-      return (infix){"|", P_OR, false};
-    case VYRE__LIR_XOR:
-      return is_bool ? (infix){"!=", P_EQUAL, false}
-                     : (infix){"^", P_XOR, false};
-    case VYRE__LIR_SHL:
-      return (infix){"<<", P_SHIFT, false};
-    case VYRE__LIR_SHR_U:
-      return (infix){">>", P_SHIFT, false};
-    case VYRE__LIR_EQ:
-    case VYRE__LIR_FEQ:
-      return (infix){"==", P_EQUAL, false};
-    case VYRE__LIR_NE:
-    case VYRE__LIR_FNE:
-      return (infix){"!=", P_EQUAL, false};
-    case VYRE__LIR_LT_U:
-    case VYRE__LIR_FLT:
-      return (infix){"<", P_LESS, false};
-    case VYRE__LIR_LE_U:
-    case VYRE__LIR_FLE:
-      return (infix){"<=", P_LESS, false};
-    case VYRE__LIR_LT_S:
-      return (infix){"<", P_LESS, true};
-    case VYRE__LIR_LE_S:
-      return (infix){"<=", P_LESS, true};
-    default:
-      return (infix){"", 0, false};
-  }
+  if (inst->op == VYRE__LIR_XOR && is_bool) return infixes[VYRE__LIR_NE];
+  return infixes[inst->op];
 }
 
 /* Returns the operator of the opposite comparison if @p inst is NOT of a folded
@@ -256,22 +238,7 @@ static const char *opposite(const c_emitter *e, const vyre__lir_inst *inst) {
   if (c_info(e, inst->a)->is_leaf || c_home(e, inst->a) != e->subregion)
     return NULL;
   if (c_note_of(e, inst->a)->form != C_FOLDED) return NULL;
-  switch (of->op) {
-    case VYRE__LIR_EQ:
-    case VYRE__LIR_FEQ:
-      return "!=";
-    case VYRE__LIR_NE:
-    case VYRE__LIR_FNE:
-      return "==";
-    case VYRE__LIR_LT_U:
-    case VYRE__LIR_LT_S:
-      return ">=";
-    case VYRE__LIR_LE_U:
-    case VYRE__LIR_LE_S:
-      return ">";
-    default:
-      return NULL;
-  }
+  return infix_of(of).opposite;
 }
 
 static void print_infix(c_emitter *e, const vyre__lir_inst *inst, infix how,
@@ -303,12 +270,12 @@ static void print_infix(c_emitter *e, const vyre__lir_inst *inst, infix how,
   c_value(e, inst->b, right);
 }
 
-/* Prints name(a, b, c) with the present operands. */
-static void print_call(c_emitter *e, const char *name,
+/* Prints namesuffix(a, b, c) with the present operands. */
+static void print_call(c_emitter *e, const char *name, const char *suffix,
                        const vyre__lir_inst *inst) {
   vyre__val operands[4];
   uint32_t count = vyre__lir_operands(inst, operands);
-  C_PRINT(e, "%s(", name);
+  C_PRINT(e, "%s%s(", name, suffix);
   for (uint32_t i = 0; i < count; i++) {
     if (i) C_PRINT(e, ", ");
     c_value(e, operands[i], C_TOP);
@@ -322,63 +289,44 @@ static void print_cast(c_emitter *e, const char *casts,
   c_value(e, inst->a, C_UNARY);
 }
 
-static const char *math_name(const vyre__lir_inst *inst) {
-  bool wide = inst->type == VYRE_TYPE_F64;
-  switch (inst->op) {
-    case VYRE__LIR_FSQRT:
-      return wide ? "sqrt" : "sqrtf";
-    case VYRE__LIR_FMA:
-      return wide ? "fma" : "fmaf";
-    case VYRE__LIR_FABS:
-      return wide ? "fabs" : "fabsf";
-    case VYRE__LIR_FFLOOR:
-      return wide ? "floor" : "floorf";
-    case VYRE__LIR_FCEIL:
-      return wide ? "ceil" : "ceilf";
-    case VYRE__LIR_FTRUNC:
-      return wide ? "trunc" : "truncf";
-    case VYRE__LIR_FRINT:
-      return wide ? "rint" : "rintf";
-    case VYRE__LIR_FROUND:
-      return wide ? "round" : "roundf";
-    default:
-      return NULL;
+/* Prints the operation as a call of a function of math.h or of a helper.
+ * Returns false if it is not one. */
+static bool print_function(c_emitter *e, const vyre__lir_inst *inst) {
+  static const struct {
+    const char *name; /* without the suffix for its type */
+    uint8_t helper;   /* for 32 bits, the next one is for 64; 0: math.h */
+  } functions[VYRE__LIR_COUNT] = {
+      [VYRE__LIR_FSQRT] = {"sqrt"},
+      [VYRE__LIR_FMA] = {"fma"},
+      [VYRE__LIR_FABS] = {"fabs"},
+      [VYRE__LIR_FFLOOR] = {"floor"},
+      [VYRE__LIR_FCEIL] = {"ceil"},
+      [VYRE__LIR_FTRUNC] = {"trunc"},
+      [VYRE__LIR_FRINT] = {"rint"},
+      [VYRE__LIR_FROUND] = {"round"},
+      [VYRE__LIR_CLZ] = {"vyre_clz", C_CLZ32},
+      [VYRE__LIR_CTZ] = {"vyre_ctz", C_CTZ32},
+      [VYRE__LIR_POPCOUNT] = {"vyre_popcount", C_POPCOUNT32},
+      [VYRE__LIR_SHR_S] = {"vyre_sar", C_SAR32},
+      [VYRE__LIR_MIN_U] = {"vyre_min_u", C_MIN_U32},
+      [VYRE__LIR_MIN_S] = {"vyre_min_s", C_MIN_S32},
+      [VYRE__LIR_MAX_U] = {"vyre_max_u", C_MAX_U32},
+      [VYRE__LIR_MAX_S] = {"vyre_max_s", C_MAX_S32},
+      [VYRE__LIR_FMIN] = {"vyre_min_f", C_MIN_F32},
+      [VYRE__LIR_FMAX] = {"vyre_max_f", C_MAX_F32},
+  };
+  const char *name = functions[inst->op].name;
+  uint8_t helper = functions[inst->op].helper;
+  bool wide = is_wide(e, inst->a);
+  if (!name) return false;
+  if (helper) {
+    e->helpers[helper + wide] |= e->is_last;
+    print_call(e, name, wide ? "64" : "32", inst);
+  } else {
+    e->uses_math |= e->is_last;
+    print_call(e, name, wide ? "" : "f", inst);
   }
-}
-
-static const char *helper_name(c_emitter *e, const vyre__lir_inst *inst) {
-  unsigned wide = is_wide(e, inst->a);
-  switch (inst->op) {
-    case VYRE__LIR_CLZ:
-      return helper(e, C_CLZ32 + wide, wide ? "vyre_clz64" : "vyre_clz32");
-    case VYRE__LIR_CTZ:
-      return helper(e, C_CTZ32 + wide, wide ? "vyre_ctz64" : "vyre_ctz32");
-    case VYRE__LIR_POPCOUNT:
-      return helper(e, C_POPCOUNT32 + wide,
-                    wide ? "vyre_popcount64" : "vyre_popcount32");
-    case VYRE__LIR_SHR_S:
-      return helper(e, C_SAR32 + wide, wide ? "vyre_sar64" : "vyre_sar32");
-    case VYRE__LIR_MIN_U:
-      return helper(e, C_MIN_U32 + wide,
-                    wide ? "vyre_min_u64" : "vyre_min_u32");
-    case VYRE__LIR_MIN_S:
-      return helper(e, C_MIN_S32 + wide,
-                    wide ? "vyre_min_s64" : "vyre_min_s32");
-    case VYRE__LIR_MAX_U:
-      return helper(e, C_MAX_U32 + wide,
-                    wide ? "vyre_max_u64" : "vyre_max_u32");
-    case VYRE__LIR_MAX_S:
-      return helper(e, C_MAX_S32 + wide,
-                    wide ? "vyre_max_s64" : "vyre_max_s32");
-    case VYRE__LIR_FMIN:
-      return helper(e, C_MIN_F32 + wide,
-                    wide ? "vyre_min_f64" : "vyre_min_f32");
-    case VYRE__LIR_FMAX:
-      return helper(e, C_MAX_F32 + wide,
-                    wide ? "vyre_max_f64" : "vyre_max_f32");
-    default:
-      return NULL;
-  }
+  return true;
 }
 
 static void print_bitcast(c_emitter *e, const vyre__lir_inst *inst) {
@@ -386,13 +334,13 @@ static void print_bitcast(c_emitter *e, const vyre__lir_inst *inst) {
   if (from == inst->type) {
     c_value(e, inst->a, C_PRIMARY);
   } else if (from == VYRE_TYPE_F32) {
-    print_call(e, helper(e, C_BITS32, "vyre_bits32"), inst);
+    print_call(e, helper(e, C_BITS32, "vyre_bits32"), "", inst);
   } else if (from == VYRE_TYPE_F64) {
-    print_call(e, helper(e, C_BITS64, "vyre_bits64"), inst);
+    print_call(e, helper(e, C_BITS64, "vyre_bits64"), "", inst);
   } else if (from == VYRE_TYPE_U32) {
-    print_call(e, helper(e, C_F32, "vyre_f32"), inst);
+    print_call(e, helper(e, C_F32, "vyre_f32"), "", inst);
   } else {
-    print_call(e, helper(e, C_F64, "vyre_f64"), inst);
+    print_call(e, helper(e, C_F64, "vyre_f64"), "", inst);
   }
 }
 
@@ -435,18 +383,14 @@ static void print_load(c_emitter *e, vyre__val v) {
   if (asks) C_PRINT(e, " : 0u");
 }
 
-static const char *const atomic_names[] = {
-    "add", "min_u", "min_s", "max_u",    "max_s",
-    "and", "or",    "xor",   "exchange", "cas"};
-
 void c_atomic(c_emitter *e, vyre__val v) {
   const vyre__lir_inst *inst = c_inst(e, v);
   const vyre__lir_buffer *buffer = &e->kernel->buffers[inst->aux];
   unsigned which = inst->op - VYRE__LIR_ATOMIC_ADD;
   bool wide = buffer->width == 8, shared = buffer->kind == VYRE_MEMORY_SHARED;
   e->helpers[C_ATOMICS + 4 * which + 2u * wide + shared] |= e->is_last;
-  C_PRINT(e, "vyre_%s_%s%s(&", shared ? "plain" : "atomic", atomic_names[which],
-          wide ? "64" : "32");
+  C_PRINT(e, "vyre_%s_%s%s(&", shared ? "plain" : "atomic",
+          c_atomic_name(which), wide ? "64" : "32");
   c_index(e, v);
   C_PRINT(e, ", ");
   c_value(e, inst->b, C_TOP);
@@ -562,8 +506,7 @@ static void print_operation(c_emitter *e, vyre__val v) {
 void c_expression(c_emitter *e, vyre__val v) {
   const vyre__lir_inst *inst = c_inst(e, v);
   infix how = infix_of(inst);
-  const char *turned = opposite(e, inst), *name = math_name(inst);
-  const char *own = helper_name(e, inst);
+  const char *turned = opposite(e, inst);
   if (c_info(e, v)->is_leaf) {
     print_leaf(e, inst);
   } else if (how.level) {
@@ -571,12 +514,7 @@ void c_expression(c_emitter *e, vyre__val v) {
   } else if (turned) {
     const vyre__lir_inst *of = c_inst(e, inst->a);
     print_infix(e, of, infix_of(of), turned);
-  } else if (name) {
-    e->uses_math |= e->is_last;
-    print_call(e, name, inst);
-  } else if (own) {
-    print_call(e, own, inst);
-  } else {
+  } else if (!print_function(e, inst)) {
     print_operation(e, v);
   }
 }

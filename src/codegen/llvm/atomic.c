@@ -14,7 +14,7 @@ typedef struct job {
   const vyre__lir_inst *inst;
   unsigned type; /* of an element */
   ll_op base;    /* of the memory */
-  ll_op twin;    /* of the replica that odd lanes use; LL_NONE: no replica */
+  ll_op replica; /* of the replica that odd lanes use; LL_NONE: no replica */
   bool is_plain; /* private to the thread */
   bool is_cas;
   bool is_used;  /* the old value is used */
@@ -29,29 +29,10 @@ const char *ll_atomic_name(uint8_t op) {
   return names[op - VYRE__LIR_ATOMIC_ADD];
 }
 
-bool ll_atomic_commutes(uint8_t op) {
-  return op >= VYRE__LIR_ATOMIC_ADD && op <= VYRE__LIR_ATOMIC_XOR;
-}
-
-uint64_t ll_atomic_identity(uint8_t op, unsigned bytes) {
-  uint64_t ones = bytes == 8 ? UINT64_MAX : UINT32_MAX;
-  switch (op) {
-    case VYRE__LIR_ATOMIC_AND:
-    case VYRE__LIR_ATOMIC_MIN_U:
-      return ones;
-    case VYRE__LIR_ATOMIC_MIN_S:
-      return ones >> 1;
-    case VYRE__LIR_ATOMIC_MAX_S:
-      return ones ^ ones >> 1;
-    default:
-      return 0;
-  }
-}
-
 /* Without a native instruction, the processor would drain its store buffer. */
 static bool is_load(const job *j, ll_op value) {
-  return ll_atomic_commutes(j->inst->op) &&
-         ll_is(value, ll_atomic_identity(j->inst->op, ll_bytes(j->type)));
+  return vyre__atomic_commutes(j->inst->op) &&
+         ll_is(value, vyre__atomic_identity(j->inst->op, ll_bytes(j->type)));
 }
 
 /* --- one element -------------------------------------------------------------------*/
@@ -93,7 +74,7 @@ static ll_op place_of(ll *e, const job *j, ll_op index) {
 /* Does the same for a constant lane number. */
 static ll_op place_of_lane(ll *e, const job *j, unsigned lane, ll_op index) {
   job own = *j;
-  if (lane % 2 && j->twin.kind != LL_NONE) own.base = j->twin;
+  if (lane % 2 && j->replica.kind != LL_NONE) own.base = j->replica;
   return place_of(e, &own, index);
 }
 
@@ -107,7 +88,7 @@ static ll_op widen(ll *e, ll_op index, const char *how) {
 
 /* Returns true if repeating the operation changes nothing. */
 static bool settles(uint8_t op) {
-  return ll_atomic_commutes(op) && op != VYRE__LIR_ATOMIC_ADD &&
+  return vyre__atomic_commutes(op) && op != VYRE__LIR_ATOMIC_ADD &&
          op != VYRE__LIR_ATOMIC_XOR;
 }
 
@@ -359,7 +340,7 @@ static ll_op total(ll *e, const job *j, ll_op lanes) {
   if (j->active.kind != LL_NONE) {
     ll_op bits = ll_def(e, "icmp slt %o, zeroinitializer", MASK, j->active);
     all = ll_def(e, "select %o, %o, %o", BITS, bits, type | LL_VEC, all,
-                 type | LL_VEC, ll_const(ll_atomic_identity(op, bytes)));
+                 type | LL_VEC, ll_const(vyre__atomic_identity(op, bytes)));
   }
   return ll_def(e, "call %t @llvm.vector.reduce.%s.v%ui%u(%o)", type,
                 reductions[op - VYRE__LIR_ATOMIC_ADD], e->width, 8 * bytes,
@@ -455,7 +436,7 @@ static ll_op vectors(ll *e, const job *j) {
   bool counts = index->form == LL_LINEAR && index->stride == 1;
   bool is_scalar = ll_is_scalar(e, inst->b);
   bool loads = !j->is_plain && is_scalar && is_load(j, ll_scalar(e, inst->b));
-  if (is_same && ll_atomic_commutes(inst->op) && !loads &&
+  if (is_same && vyre__atomic_commutes(inst->op) && !loads &&
       (!j->is_used || (inst->op == VYRE__LIR_ATOMIC_ADD && is_scalar))) {
     return together(e, j);
   }
@@ -525,11 +506,11 @@ void ll_atomic(ll *e, vyre__val v) {
   j.may_skip = c && ll_known_of(e, c) != LL_TRUE;
   if (e->width > 1) j.active = ll_active(e, c);
   /* A later load of the array must see both replicas merged. */
-  if (e->delays[inst->aux].twin && e->delays[inst->aux].op == inst->op &&
-      !j.is_used) {
-    j.twin = ll_twin(e, inst->aux);
+  if (e->s->privatised[inst->aux].replica &&
+      e->s->privatised[inst->aux].op == inst->op && !j.is_used) {
+    j.replica = ll_replica(e, inst->aux);
   }
-  if (e->delays[inst->aux].is_on) {
+  if (e->s->privatised[inst->aux].is_on) {
     run_delayed(e, &j);
   } else {
     old = run(e, &j);

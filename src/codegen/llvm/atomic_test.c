@@ -11,8 +11,8 @@
 #include "vyre/dispatch.h"
 #include "vyre/module.h"
 
-#include "codegen/llvm/internal.h"
 #include "codegen/llvm/llvm_testing.h"
+#include "spmd/schedule.h"
 
 enum { ITEMS = 24 * 64, MOST = 5000, LEFT = 0xA0A0 };
 
@@ -488,9 +488,9 @@ TEST(atomics_wait_and_loops_turn_where_it_is_permitted) {
     vyre__lir_kernel k = lower_case(i, &arena, &module);
     text code = emit_text(&k, 8, &info);
     bool waits = strstr(code.bytes, "%q1 = ") != NULL;
-    ll e = {.kernel = &k, .arena = &arena, .st = &st};
-    CHECK_OK(ll_turn_loops(&e, 0), st);
-    bool turned = e.kernel != &k;
+    const vyre__lir_kernel *changed = NULL;
+    CHECK_OK(vyre__interchange_loops(&k, &arena, &changed, &st), st);
+    bool turned = changed != &k;
     bool ahead = strstr(code.bytes, "@llvm.prefetch") != NULL;
     bool twin = strstr(code.bytes, "%twin3 = ") != NULL;
     if (twin != cases[i].twin) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Control flow of a piece, for all lanes of a vector at once.
+/* Control flow of a subregion, for all lanes of a vector at once.
  *
  * At least one lane is on wherever code runs. A uniform condition is a branch. At a
  * divergent `if`, the lanes that take an arm run it while the others wait at its
@@ -32,34 +32,35 @@ static void drop_lanes(ll *e, ll_mask before, bool may_be_none) {
   if (may_be_none) go_on_if_any(e);
 }
 
+static void nodes_until(ll *e, const vyre__sched_node *first, uint32_t end);
+
 /* --- if ---------------------------------------------------------------------------*/
 
 typedef struct branch {
-  uint32_t at, then, other, end; /* other: start of the ELSE arm; end: END */
+  const vyre__sched_node *node;
+  uint32_t at, end; /* IF, END */
   bool has_else;
   vyre__val condition;
   bool is_not; /* taken if the condition is false */
 } branch;
 
-static branch branch_at(const ll *e, uint32_t at) {
-  branch b = {.at = at, .then = at + 1, .end = vyre__end_of(&e->r, at)};
-  uint32_t middle = ll_role(e, at)->mate;
-  b.has_else = middle != b.end;
-  b.other = middle + 1;
-  b.condition = ll_inst(e, at)->a;
+static branch branch_at(const ll *e, const vyre__sched_node *node) {
+  branch b = {.node = node, .at = node->begin, .end = node->end - 1};
+  b.has_else = ll_role(e, b.at)->mate != b.end;
+  b.condition = ll_inst(e, b.at)->a;
   return b;
 }
 
 static void then_arm(ll *e, branch b) {
   uint32_t mark = ll_enter(e);
-  ll_block(e, b.then, b.has_else ? b.other - 1 : b.end);
+  ll_nodes(e, b.node->body);
   ll_leave(e, mark);
 }
 
 static void else_arm(ll *e, branch b) {
   if (!b.has_else) return;
   uint32_t mark = ll_enter(e);
-  ll_block(e, b.other, b.end);
+  ll_nodes(e, b.node->other);
   ll_leave(e, mark);
 }
 
@@ -132,7 +133,7 @@ static void straight_jump(ll *e, branch b, ll_op yes) {
   uint32_t mark = ll_enter(e);
   e->is_speculated = true;
   ll_set_mask(e, yes);
-  ll_block(e, b.then, b.end - 1);
+  nodes_until(e, b.node->body, b.end - 1);
   e->is_speculated = was;
   ll_exit_some(e, b.end - 1);
   ll_leave(e, mark);
@@ -149,20 +150,20 @@ static void end_if_any(ll *e, ll_op yes) {
 }
 
 static void varying_if(ll *e, branch b) {
-  const ll_note *note = ll_note_of(e, b.at);
+  const vyre__sched_note *note = ll_note_of(e, b.at);
   ll_mask before = e->mask;
   ll_op condition = ll_mask_of(e, b.condition, b.is_not);
   ll_op yes = ll_and(e, before.lanes, condition), no = {0};
-  if (!b.has_else && ll_inst(e, b.then)->op == VYRE__LIR_OUT_OF_FUEL) {
+  if (!b.has_else && ll_inst(e, b.at + 1)->op == VYRE__LIR_OUT_OF_FUEL) {
     end_if_any(e, yes);
     return;
   }
   if (b.has_else) no = ll_and_not(e, before.lanes, condition);
-  if (note->is_leap) {
+  if (b.node->mode == VYRE__MODE_JUMP) {
     straight_jump(e, b, yes);
     return;
   }
-  if (note->is_small) {
+  if (b.node->mode == VYRE__MODE_SELECT) {
     straight_if(e, b, yes, no);
     return;
   }
@@ -195,17 +196,18 @@ static void choose_if(ll *e, branch b);
 static bool split_if(ll *e, branch b) {
   vyre__val first_of, last_of;
   bool is_or;
-  if (ll_role(e, b.condition)->subregion != e->piece || b.has_else)
+  if (ll_role(e, b.condition)->subregion != e->subregion || b.has_else)
     return false;
-  if (!ll_operation(e, b.condition, &first_of, &last_of, &is_or)) return false;
+  if (!vyre__sched_operation(e->s, b.condition, &first_of, &last_of, &is_or))
+    return false;
   bool is_and = !is_or;
   bool left = ll_is_scalar(e, first_of), right = ll_is_scalar(e, last_of);
   if (left == right) return false;
-  branch whole = b, rest = b;
-  whole.condition = left ? first_of : last_of;
+  branch uniform = b, rest = b;
+  uniform.condition = left ? first_of : last_of;
   rest.condition = left ? last_of : first_of;
   uint32_t yes = ll_label(e), no = ll_label(e), end = ll_label(e);
-  ll_op first = ll_scalar(e, whole.condition);
+  ll_op first = ll_scalar(e, uniform.condition);
   if (is_and != b.is_not) {
     ll_mask before = e->mask;
     ll_cond(e, first, b.is_not ? end : yes, b.is_not ? yes : end);
@@ -218,11 +220,11 @@ static bool split_if(ll *e, branch b) {
     if (ll_note_of(e, b.at)->drops) drop_lanes(e, before, false);
     return true;
   }
-  if (!ll_note_of(e, b.at)->is_leap) return false;
+  if (b.node->mode != VYRE__MODE_JUMP) return false;
   ll_mask before = e->mask;
   ll_cond(e, first, b.is_not ? no : yes, b.is_not ? yes : no);
   ll_place(e, yes);
-  then_arm(e, whole);
+  then_arm(e, uniform);
   e->mask = before;
   ll_place(e, no);
   choose_if(e, rest);
@@ -231,7 +233,7 @@ static bool split_if(ll *e, branch b) {
 
 static void choose_if(ll *e, branch b) {
   while (ll_inst(e, b.condition)->op == VYRE__LIR_NOT &&
-         ll_role(e, b.condition)->subregion == e->piece) {
+         ll_role(e, b.condition)->subregion == e->subregion) {
     b.condition = ll_inst(e, b.condition)->a;
     b.is_not = !b.is_not;
   }
@@ -242,25 +244,23 @@ static void choose_if(ll *e, branch b) {
   }
 }
 
-static uint32_t branch_if(ll *e, uint32_t at) {
-  branch b = branch_at(e, at);
-  if (ll_note_of(e, at)->is_straight) {
+static void branch_if(ll *e, const vyre__sched_node *node) {
+  branch b = branch_at(e, node);
+  if (node->mode == VYRE__MODE_SPECULATE) {
     bool was = e->is_speculated;
     e->is_speculated = true;
-    ll_block(e, b.then, b.end);
+    ll_nodes(e, node->body);
     e->is_speculated = was;
-    return b.end + 1;
+    return;
   }
   ll_known known = ll_known_of(e, b.condition);
-  if (ll_note_of(e, at)->is_settled) return b.end + 1;
   if (known == LL_TRUE) {
-    ll_block(e, b.then, b.has_else ? b.other - 1 : b.end);
+    ll_nodes(e, b.node->body);
   } else if (known == LL_FALSE) {
-    if (b.has_else) ll_block(e, b.other, b.end);
+    if (b.has_else) ll_nodes(e, b.node->other);
   } else {
     choose_if(e, b);
   }
-  return b.end + 1;
 }
 
 /* --- loops ------------------------------------------------------------------------*/
@@ -295,9 +295,9 @@ void ll_close_long(ll *e, ll_op counter, uint32_t head, uint32_t outer) {
   ll_br(e, outer);
 }
 
-static uint32_t run_loop(ll *e, uint32_t at) {
-  const ll_note *note = ll_note_of(e, at);
-  uint32_t step = ll_role(e, at)->mate, end = vyre__end_of(&e->r, at);
+static void run_loop(ll *e, const vyre__sched_node *loop) {
+  uint32_t at = loop->begin;
+  const vyre__sched_note *note = ll_note_of(e, at);
   ll_mask before = e->mask;
   ll_scope scope = {.up = e->scope,
                     .kind = LL_SCOPE_LOOP,
@@ -309,7 +309,7 @@ static uint32_t run_loop(ll *e, uint32_t at) {
                     .has_act = note->parts || note->continues};
   uint32_t head = ll_label(e), outer = 0;
   ll_op counter = {0};
-  ll_steady_rounds(e, at);
+  ll_peeled_iterations(e, loop);
   if (scope.has_live) {
     scope.live = ll_alloca(e, MASK, 1, 64);
     ll_store_mask(e, ll_mask_vector(e), scope.live);
@@ -323,7 +323,7 @@ static uint32_t run_loop(ll *e, uint32_t at) {
   e->mask.bits = (ll_op){0};
   if (scope.has_live) ll_set_mask(e, ll_load_mask(e, scope.live));
   if (scope.has_act) ll_store_mask(e, ll_mask_vector(e), scope.act);
-  ll_block(e, at + 1, step);
+  ll_nodes(e, loop->body);
   bool goes_on = e->is_open || scope.step_used || scope.check_used;
   ll_br(e, scope.step);
   ll_leave(e, mark); /* the step may be reached without the last instructions */
@@ -339,38 +339,35 @@ static uint32_t run_loop(ll *e, uint32_t at) {
     e->mask.bits = (ll_op){0};
     if (scope.has_live) ll_set_mask(e, ll_load_mask(e, scope.live));
     if (scope.has_act) ll_store_mask(e, ll_mask_vector(e), scope.act);
-    ll_block(e, step + 1, end);
+    ll_nodes(e, loop->other);
     if (note->is_long && e->is_open) ll_close_long(e, counter, head, outer);
     ll_br(e, head);
   }
   ll_leave(e, mark);
   e->scope = scope.up;
   e->mask = before;
-  if (!scope.end_used) return end + 1; /* it is left by exits only, or never */
+  if (!scope.end_used) return; /* it is left by exits only, or never */
   ll_place(e, scope.end);
   if (note->drops) drop_lanes(e, before, true);
-  return end + 1;
 }
 
-/* Emits the loop once per accumulator group. */
-static uint32_t run_groups(ll *e, uint32_t at) {
-  const ll_note *note = ll_note_of(e, at);
-  uint32_t next = at;
-  if (!note->groups || e->group_now) return run_loop(e, at);
-  for (uint32_t i = 0; i < note->groups; i++) {
-    if (i) ll_instruction(e, note->group_start);
-    e->group_now = (uint8_t)(1u << i);
-    next = run_loop(e, at);
+/* Emits the loop once per accumulator group; each starts at the first value
+ * of the counter. */
+static void run_groups(ll *e, const vyre__sched_node *node) {
+  uint32_t start = ll_note_of(e, node->begin)->group_start;
+  for (const vyre__sched_node *loop = node->body; loop; loop = loop->next) {
+    if (loop != node->body) ll_instruction(e, start);
+    e->group_now = loop->group;
+    run_loop(e, loop);
     e->group_now = 0;
   }
-  return next;
 }
 
 /* --- instructions -------------------------------------------------------------------*/
 
 /* Loads a variable, or the operands of && and || that it stands for. */
 static void get(ll *e, vyre__val v) {
-  const ll_note *note = ll_note_of(e, v);
+  const vyre__sched_note *note = ll_note_of(e, v);
   if (!note->logic_a || !note->is_straight) {
     ll_get(e, v);
     return;
@@ -393,6 +390,8 @@ static void make(ll *e, uint32_t at) {
   }
   if (flags & VYRE__LIRF_ATOMICS) {
     ll_atomic(e, at);
+  } else if (ll_is_row_load(e, at)) {
+    ll_give_row_load(e, at);
   } else if (flags & VYRE__LIRF_READS) {
     ll_load(e, at);
   } else if (ll_inst(e, at)->op == VYRE__LIR_GET) {
@@ -420,8 +419,8 @@ static void instruction(ll *e, uint32_t at) {
       return;
     default:
       if (!role->is_leaf) make(e, at);
-      if (e->piece && !ll_role(e, at)->is_leaf) ll_keep(e, at);
-      if (e->piece && role->is_leaf &&
+      if (e->subregion && !ll_role(e, at)->is_leaf) ll_keep(e, at);
+      if (e->subregion && role->is_leaf &&
           role->storage == VYRE__STORAGE_BROADCAST) {
         ll_keep(e, at);
       }
@@ -432,22 +431,43 @@ void ll_instruction(ll *e, uint32_t at) {
   ll_each_row(e, at, instruction);
 }
 
-void ll_block(ll *e, uint32_t begin, uint32_t end) {
-  for (uint32_t at = begin; at < end && e->is_open;) {
+static bool is_other_group(const ll *e, uint32_t at) {
+  return e->group_now && !(ll_note_of(e, at)->groups & e->group_now);
+}
+
+void ll_code(ll *e, uint32_t begin, uint32_t end) {
+  for (uint32_t at = begin; at < end && e->is_open; at++) {
     const vyre__inst_info *role = ll_role(e, at);
-    uint8_t op = ll_inst(e, at)->op;
-    if (op == VYRE__LIR_IF) {
-      at = branch_if(e, at);
-    } else if (op == VYRE__LIR_LOOP) {
-      at = run_groups(e, at);
-    } else {
-      if (vyre__lir_ops[op].flags & VYRE__LIRF_JUMPS) {
-        ll_exit_all(e, at);
-      } else if (role->is_needed && role->storage != VYRE__STORAGE_UNIFORM &&
-                 !ll_is_other_group(e, at)) {
-        ll_instruction(e, at);
-      }
-      at++;
+    if (role->is_needed && role->storage != VYRE__STORAGE_UNIFORM &&
+        !is_other_group(e, at)) {
+      ll_instruction(e, at);
     }
   }
+}
+
+/* Emits the nodes of a list that begin before instruction @p end. */
+static void nodes_until(ll *e, const vyre__sched_node *first, uint32_t end) {
+  for (const vyre__sched_node *node = first;
+       node && node->begin < end && e->is_open; node = node->next) {
+    switch (node->kind) {
+      case VYRE__SCHED_IF:
+        branch_if(e, node);
+        break;
+      case VYRE__SCHED_LOOP:
+        run_loop(e, node);
+        break;
+      case VYRE__SCHED_ACCUMULATORS:
+        run_groups(e, node);
+        break;
+      case VYRE__SCHED_JUMP:
+        ll_exit_all(e, node->begin);
+        break;
+      default:
+        ll_code(e, node->begin, node->end);
+    }
+  }
+}
+
+void ll_nodes(ll *e, const vyre__sched_node *first) {
+  nodes_until(e, first, UINT32_MAX);
 }

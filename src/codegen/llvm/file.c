@@ -58,21 +58,27 @@ static uint64_t padding(const ll *e, unsigned width) {
   return (2 * (uint64_t)e->width * width + 63) / 64 * 64;
 }
 
+static bool has_full_groups(const ll *e) {
+  const vyre__sched_node *node = vyre__sched_groups(e->s)->body;
+  return node && node->kind == VYRE__SCHED_FULL_GROUPS;
+}
+
+/* Code for full workgroups has its own shared memory. */
 static void make_shared(ll *e) {
   for (uint32_t i = 0; i < e->kernel->buffer_count; i++) {
     const vyre__lir_buffer *buffer = &e->kernel->buffers[i];
     if (buffer->kind != VYRE_MEMORY_SHARED || !e->buffer_used[i]) continue;
     uint64_t bytes = (uint64_t)buffer->count * buffer->unit;
     uint64_t pad = padding(e, buffer->width);
-    for (unsigned k = 0; k <= e->has_whole; k++) {
+    for (unsigned k = 0; k <= has_full_groups(e); k++) {
       ll_array(e, LL_I8, bytes + 2 * pad, k ? "pw" : "p", i);
       ll_text *was = e->to;
       e->to = &e->entry;
       ll_print(e, " %%d%s%u = getelementptr inbounds i8, ptr %%p%s%u, i64 %l\n",
                k ? "w" : "", i, k ? "w" : "", i, pad);
       e->to = was;
-      if (!e->delays[i].twin) continue;
-      ll_array(e, LL_I32, ll_twin_elements(e, i), k ? "twinw" : "twin", i);
+      if (!e->s->privatised[i].replica) continue;
+      ll_array(e, LL_I32, ll_replica_elements(e, i), k ? "twinw" : "twin", i);
     }
   }
 }
@@ -81,17 +87,18 @@ void ll_clear_arrays(ll *e) {
   for (uint32_t i = 0; i < e->kernel->buffer_count; i++) {
     const vyre__lir_buffer *buffer = &e->kernel->buffers[i];
     if (buffer->kind != VYRE_MEMORY_SHARED || !e->buffer_used[i]) continue;
-    if (e->delays[i].twin) {
+    if (e->s->privatised[i].replica) {
       ll_do(e,
             "call void @llvm.memset.p0.i64(ptr align 64 %v, i8 0, i64 %l, "
             "i1 false)",
-            LL_PTR, ll_twin(e, i), 4 * ll_twin_elements(e, i));
+            LL_PTR, ll_replica(e, i), 4 * ll_replica_elements(e, i));
     }
     if (!buffer->needs_zero || !buffer->count) continue;
     ll_do(e,
           "call void @llvm.memset.p0.i64(ptr align 64 %%d%s%u, i8 0, i64 %l, "
           "i1 false)",
-          e->is_whole ? "w" : "", i, (uint64_t)buffer->count * buffer->unit);
+          e->is_full_group ? "w" : "", i,
+          (uint64_t)buffer->count * buffer->unit);
   }
   if (e->done.kind != LL_NONE) ll_clear_done(e);
 }
@@ -153,14 +160,14 @@ static void find_next(ll *e, const ll_op at[3], ll_op done, uint32_t head) {
 
 /* Fused workgroups run as one row, which does not poll `stop`. */
 static uint64_t most_side_by_side(const ll *e) {
-  uint64_t most = MAX_ROW / e->r.invocations / e->unseen;
+  uint64_t most = MAX_ROW / e->s->r.invocations / e->s->unpolled;
   return most ? most : 1;
 }
 
 /* Emits all adjacent workgroups of the range at once, up to the longest row.
  * Returns their number. */
 static ll_op run_side_by_side(ll *e, ll_op left) {
-  const vyre__region *run = &e->r.regions[e->r.first];
+  const vyre__sched_node *uniform = vyre__sched_groups(e->s)->body;
   ll_op here = ll_def(e, "zext i32 %v to i64", LL_I32, e->group[0]);
   ll_op room = ll_def(e, "zext i32 %%g0 to i64");
   room = ll_def(e, "sub i64 %v, %v", LL_I64, room, LL_I64, here);
@@ -171,8 +178,8 @@ static ll_op run_side_by_side(ll *e, ll_op left) {
                  ll_const(most_side_by_side(e)));
   uint32_t size = e->kernel->workgroup[0];
   ll_op first = ll_def(e, "mul i32 %v, %u", LL_I32, e->group[0], size);
-  ll_hoist(e, run);
-  ll_run_rows(e, run->first_subregion, first,
+  ll_hoist(e, uniform);
+  ll_run_rows(e, uniform->next, first,
               ll_def(e, "mul i64 %v, %u", LL_I64, count, size));
   return count;
 }
@@ -184,14 +191,14 @@ static void run_range(ll *e) {
   e->next_group = ll_label(e);
   for (unsigned i = 0; i < 3; i++) at[i] = ll_alloca(e, LL_I32, 1, 4);
   find_first(e, at);
-  ll_open_delays(e);
+  ll_open_private(e);
   ll_do(e, "store i64 %%count, ptr %v", LL_PTR, left);
   ll_place(e, head);
   uint32_t mark = ll_enter(e);
   for (unsigned i = 0; i < 3; i++) {
     e->group[i] = ll_def(e, "load i32, ptr %v", LL_PTR, at[i]);
   }
-  if (e->is_fused) {
+  if (e->s->is_fused) {
     ll_clear_arrays(e);
     done = run_side_by_side(e, left);
   } else {
@@ -210,7 +217,7 @@ static void run_range(ll *e) {
   ll_place(e, more);
   find_next(e, at, done, head);
   ll_place(e, end);
-  ll_close_delays(e);
+  ll_close_private(e);
   ll_do(e, "ret i32 %u", (unsigned)VYRE__SPMD_DONE);
   e->is_open = false;
   if (e->uses_stop) {
@@ -292,7 +299,7 @@ static void print_phase(ll *e) {
 
 static void find_used_buffers(ll *e) {
   memset(e->buffer_used, 0, e->kernel->buffer_count * sizeof *e->buffer_used);
-  for (uint32_t at = e->r.begin; at < e->r.end; at++) {
+  for (uint32_t at = e->s->r.begin; at < e->s->r.end; at++) {
     uint16_t flags = vyre__lir_ops[ll_inst(e, at)->op].flags;
     uint16_t memory = VYRE__LIRF_READS | VYRE__LIRF_WRITES | VYRE__LIRF_ATOMICS;
     if (!(flags & memory) || !ll_role(e, at)->is_needed) continue;
@@ -302,109 +309,41 @@ static void find_used_buffers(ll *e) {
 }
 
 static vyre_code take_arrays(ll *e) {
-  size_t count = (size_t)(e->r.end - e->r.begin) + 1;
+  size_t count = (size_t)(e->s->r.end - e->s->r.begin) + 1;
   size_t undo = 12 * count + 16; /* each jammed row has its own */
   e->reps = vyre__arena_array(e->arena, count, sizeof *e->reps);
-  e->notes = vyre__arena_array(e->arena, count, sizeof *e->notes);
   e->kept = vyre__arena_array(e->arena, count, sizeof *e->kept);
+  e->row_loads = vyre__arena_array(e->arena, count, sizeof *e->row_loads);
   e->undo = vyre__arena_array(e->arena, undo, sizeof *e->undo);
   e->vars = vyre__arena_array(e->arena, e->kernel->var_count, sizeof *e->vars);
-  e->piece_acts =
-      vyre__arena_array(e->arena, e->r.subregion_count, sizeof *e->piece_acts);
-  e->rows = vyre__arena_array(e->arena, e->r.subregion_count, sizeof(ll_row *));
-  e->jams = vyre__arena_array(e->arena, e->r.subregion_count, sizeof(ll_jam *));
   e->buffer_used = vyre__arena_array(e->arena, e->kernel->buffer_count,
                                      sizeof *e->buffer_used);
-  e->any_nan =
-      vyre__arena_array(e->arena, e->kernel->buffer_count, sizeof *e->any_nan);
-  if (!e->reps || !e->notes || !e->kept || !e->undo || !e->vars ||
-      !e->piece_acts || !e->rows || !e->jams || !e->buffer_used ||
-      !e->any_nan) {
+  if (!e->reps || !e->kept || !e->row_loads || !e->undo || !e->vars ||
+      !e->buffer_used) {
     return vyre__no_memory(e->st, "emit/llvm", "instructions", count);
   }
   memset(e->reps, 0, count * sizeof *e->reps);
   memset(e->kept, 0, count * sizeof *e->kept);
+  memset(e->row_loads, 0, count * sizeof *e->row_loads);
+  memset(e->vars, 0, e->kernel->var_count * sizeof *e->vars);
   return VYRE_OK;
-}
-
-/* Returns true if executing an invocation twice equals executing it once:
- * the phase reads nothing that it writes. */
-static bool is_repeatable(const ll *e) {
-  uint16_t memory = VYRE__LIRF_READS | VYRE__LIRF_WRITES | VYRE__LIRF_ATOMICS;
-  for (uint32_t at = e->r.begin; at < e->r.end; at++) {
-    const vyre__lir_inst *inst = ll_inst(e, at);
-    uint16_t flags = vyre__lir_ops[inst->op].flags & memory;
-    if (!ll_role(e, at)->is_needed || !flags) continue;
-    if (inst->op == VYRE__LIR_STORE) continue;
-    if (inst->op != VYRE__LIR_LOAD) return false;
-    for (uint32_t i = e->r.begin; i < e->r.end; i++) {
-      const vyre__lir_inst *other = ll_inst(e, i);
-      if (other->op == VYRE__LIR_STORE && other->aux == inst->aux) return false;
-    }
-  }
-  return true;
-}
-
-/* Returns true if @p anywhere gives lane shapes as good as the known ones. */
-static bool is_as_good(const ll *e, const vyre__lane_shapes *anywhere) {
-  for (uint32_t at = e->r.begin; at < e->r.end; at++) {
-    vyre__lane_shape was = ll_shape(e, at),
-                     is = vyre__lane_shape_of(anywhere, at);
-    if (!ll_role(e, at)->is_needed) continue;
-    if (is.kind != was.kind || is.stride != was.stride) return false;
-    if (e->shapes.parts_lanes[at - e->r.begin] !=
-        anywhere->parts_lanes[at - e->r.begin]) {
-      return false;
-    }
-  }
-  return true;
-}
-
-/* Returns true if vectors may start anywhere and overlap, so that the ends
- * of a row are full vectors too. */
-static vyre_code find_overlap(ll *e, const vyre__regions *regions) {
-  vyre__lane_shapes anywhere;
-  e->overlaps = false;
-  if (!e->is_fused || e->width < 4 || !is_repeatable(e)) return VYRE_OK;
-  VYRE_TRY(vyre__lane_shapes_find_anywhere(regions, e->width, e->arena,
-                                           &anywhere, e->st));
-  e->overlaps = is_as_good(e, &anywhere);
-  if (e->overlaps) e->shapes = anywhere;
-  return VYRE_OK;
-}
-
-/* Fused rows may be as wide as needed. */
-static vyre_code find_shapes(ll *e) {
-  const uint32_t *size = e->kernel->workgroup;
-  vyre__lir_kernel wide = *e->kernel;
-  vyre__regions regions = e->r;
-  e->is_fused = ll_find_fusion(e);
-  e->has_rows =
-      e->is_fused || size[0] % e->width == 0 || (size[1] == 1 && size[2] == 1);
-  if (e->is_fused) {
-    wide.workgroup[0] = 64 * e->width;
-    regions.kernel = &wide;
-    regions.invocations = vyre__lir_group_size(&wide);
-  }
-  VYRE_TRY(
-      vyre__lane_shapes_find(&regions, e->width, e->arena, &e->shapes, e->st));
-  return find_overlap(e, &regions);
 }
 
 static vyre_code emit_phase(ll *e, uint32_t phase) {
-  VYRE_TRY(ll_turn_loops(e, phase));
   vyre__arena_mark mark = vyre__arena_here(e->arena);
+  const vyre__schedule_options with = {.width = e->width,
+                                       .lanes = e->options->lanes,
+                                       .is_compact = e->options->is_compact};
+  vyre__schedule schedule;
   e->phase = phase;
-  VYRE_TRY(vyre__regions_build(e->kernel, e->kernel->phases[phase], false,
-                               e->arena, &e->r, e->st));
+  e->s = &schedule;
+  VYRE_TRY(vyre__schedule_make(e->kernel, phase, &with, VYRE__SCHEDULE_COUNT,
+                               e->arena, &schedule, e->st));
   VYRE_TRY(take_arrays(e));
-  VYRE_TRY(
-      vyre__find_deciding_loads(e->kernel, true, e->arena, &e->decides, e->st));
-  VYRE_TRY(find_shapes(e));
-  VYRE_TRY(ll_plan(e));
-  VYRE_TRY(ll_find_delays(e));
+  VYRE_TRY(vyre__narrow_find(e->kernel, e->kernel->phases[phase], e->arena,
+                             &e->narrow, e->st));
   find_used_buffers(e);
-  ll_plan_whole(e);
+  e->is_full_group = false;
   e->to = &e->body;
   e->entry.length = 0;
   e->temps = e->labels = e->stamps = e->undo_count = 0;
@@ -415,7 +354,7 @@ static vyre_code emit_phase(ll *e, uint32_t phase) {
   e->fuel_label = ll_label(e);
   make_shared(e);
   make_iota(e);
-  if (e->r.done_storage != VYRE__STORAGE_LOCAL) {
+  if (e->s->r.done_storage != VYRE__STORAGE_LOCAL) {
     e->done = ll_array(e, LL_I32 | LL_VEC, ll_vector_count(e), NULL, 0);
   }
   size_t start = e->body.length;
@@ -459,6 +398,11 @@ static vyre_code emit_all(ll *e, vyre_writer writer) {
     snprintf(e->vectors[i], sizeof e->vectors[i], "<%u x %s>",
              (unsigned)e->width, names[i]);
   }
+  VYRE_TRY(vyre__interchange_loops(e->kernel, e->arena, &e->kernel, e->st));
+  const vyre__lir_kernel *before = e->kernel;
+  VYRE_TRY(
+      vyre__version_uniforms(e->kernel, e->width, e->arena, &e->kernel, e->st));
+  e->has_versions = e->kernel != before;
   for (uint32_t i = 0; i < e->kernel->phase_count; i++) {
     VYRE_TRY(emit_phase(e, i));
     if (e->no_memory) {
@@ -495,14 +439,21 @@ vyre_code vyre__emit_llvm(const vyre__lir_kernel *kernel,
   vyre_arena arena;
   vyre_arena_init(&arena, options->allocator);
   uint32_t width = options->width;
-  if (!width) width = ll_choose_width(kernel, options->lanes);
+  const vyre__shared_layout *layouts;
+  vyre_code code = vyre__turn_stride_loops(kernel, &arena, &kernel, st);
+  if (code == VYRE_OK) {
+    code = vyre__lay_out_shared(kernel, &arena, &kernel, &layouts, st);
+  }
+  if (code == VYRE_OK && !width) {
+    code = vyre__choose_width(kernel, options->lanes, &arena, &width, st);
+  }
   ll e = {.kernel = kernel,
           .options = options,
           .allocator = options->allocator,
           .arena = &arena,
           .st = st,
           .width = width};
-  vyre_code code = emit_all(&e, writer);
+  if (code == VYRE_OK) code = emit_all(&e, writer);
   vyre__reserve_free(e.allocator, &e.body.bytes, &e.body.capacity, 1);
   vyre__reserve_free(e.allocator, &e.entry.bytes, &e.entry.capacity, 1);
   vyre_arena_deinit(&arena);

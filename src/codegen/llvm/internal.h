@@ -5,8 +5,8 @@
 #include <stdarg.h>
 
 #include "codegen/llvm/llvm.h"
-#include "spmd/lane_shape.h"
-#include "spmd/regions.h"
+#include "spmd/narrow.h"
+#include "spmd/schedule.h"
 #include "spmd/single_read.h"
 
 /* --- text -------------------------------------------------------------------*/
@@ -48,10 +48,10 @@ typedef struct ll_text {
 /* --- what is known while a phase is written --------------------------------------*/
 
 typedef enum ll_form {
-  LL_ABSENT,
-  LL_SCALAR, /* one scalar for all lanes */
-  LL_LINEAR, /* the scalar of lane 0 and a stride */
-  LL_VECTOR,
+  LL_ABSENT = VYRE__AS_NONE,
+  LL_SCALAR = VYRE__AS_SCALAR,
+  LL_LINEAR = VYRE__AS_LINEAR,
+  LL_VECTOR = VYRE__AS_VECTOR,
 } ll_form;
 
 /* Representation of a value at the current position in the code. */
@@ -63,10 +63,16 @@ typedef struct ll_rep {
   uint64_t stride;
   ll_op s; /* the scalar, or that of lane 0 */
   ll_op v; /* the vector, if it was built */
+  ll_op n; /* VECTOR: the vector of narrow integers (spmd/narrow.h) */
+  uint8_t n_bytes;
 } ll_rep;
 
 /* Compile-time knowledge about a condition at the current position. */
-typedef enum ll_known { LL_UNKNOWN, LL_FALSE, LL_TRUE } ll_known;
+typedef enum ll_known {
+  LL_UNKNOWN = VYRE__UNKNOWN,
+  LL_FALSE = VYRE__KNOWN_FALSE,
+  LL_TRUE = VYRE__KNOWN_TRUE,
+} ll_known;
 
 typedef enum ll_scope_kind {
   LL_SCOPE_REGION,
@@ -98,49 +104,12 @@ typedef struct ll_mask {
   ll_op bits;  /* the same as i1; LL_NONE: not computed yet */
 } ll_mask;
 
-/* Facts about loops and ifs that the emitter needs; see divergence.c. */
-typedef struct ll_note {
-  bool parts;      /* LOOP: needs `live`; lanes leave in different iterations */
-  bool continues;  /* LOOP: needs `act`; lanes wait at its step */
-  bool drops;      /* IF, LOOP: lanes active before may be inactive after */
-  bool is_small;   /* IF: contains pure operations and variables only */
-  bool is_settled; /* IF: evaluated at the start of the row */
-  bool is_leap;    /* IF: the same, with a jump at its end */
-  bool is_long;    /* LOOP: may run long; polls `stop` */
-  bool no_blend;   /* SET: the old value of inactive lanes is never read */
-  uint8_t known;   /* ll_known in the code for full rows .. */
-  uint32_t known_in;          /* .. of that subregion */
-  vyre__val logic_a, logic_b; /* GET: equals a && b, or a || b; 0: neither */
-  bool logic_or;
-  bool
-      is_straight; /* IF of && or ||: its contents are executed unconditionally .. */
-  bool is_dead; /* .. and these SETs are dropped */
-  uint8_t
-      groups; /* LOOP: number of accumulator groups, run one after the other; 0: one. Inside it: the groups that need the instruction */
-  uint32_t group_start; /* LOOP: SET of its counter */
-  uint32_t split;       /* LOOP: first divergence in an iteration; 0: none */
-} ll_note;
-
+/* Memory of a variable; s->vars says in which form. */
 typedef struct ll_var {
-  bool is_used;
-  bool is_array;   /* one element per vector of the workgroup */
-  uint8_t form;    /* LL_SCALAR, LL_LINEAR, LL_VECTOR */
-  bool has_shadow; /* lockstep: keeps a scalar in addition to the vector */
-  uint64_t stride;
   ll_op at, shadow; /* its alloca; LL_NONE: none yet */
   bool is_const; /* workgroup variable: holds `bits` at the current position */
   uint64_t bits;
 } ll_var;
-
-/* Privatised atomics of a buffer: see privatize_atomics.c. */
-typedef struct ll_delay {
-  uint8_t op; /* vyre__lir_op that all of them share */
-  bool is_refused, is_on;
-  uint32_t elements; /* elements that fit */
-  uint64_t times;    /* estimated executions per invocation */
-  uint32_t
-      twin; /* shared memory: the region in which odd lanes use a replica; 0: none */
-} ll_delay;
 
 typedef struct ll {
   const vyre__lir_kernel *kernel;
@@ -159,51 +128,43 @@ typedef struct ll {
   bool is_open; /* the current block has no terminator yet */
 
   uint32_t phase;
-  vyre__regions r;
-  vyre__lane_shapes shapes;
+  vyre__schedule *s; /* of the phase */
   ll_rep *reps;
-  ll_note *notes;
   ll_var *vars;
-  ll_op *kept;     /* per instruction of the phase: its array; LL_NONE: none */
-  vyre__val *undo; /* values with a representation that ends with its block */
+  ll_op *kept;      /* per instruction of the phase: its array; LL_NONE: none */
+  ll_op *row_loads; /* per instruction of the phase: alloca of the element that
+                     * the start of the row loaded; LL_NONE: not loaded */
+  vyre__val *undo;  /* values with a representation that ends with its block */
   uint32_t undo_count;
-  ll_op done;       /* array of masks */
-  bool *piece_acts; /* per subregion: lanes leave it at different points */
+  ll_op done;                        /* array of masks */
   uint64_t scratch_bytes;            /* maximum over all phases */
   uint64_t scratch_used, stack_used; /* of this phase */
   bool *buffer_used;
-  bool *decides; /* per instruction: spmd/single_read.h */
+  vyre__narrow *narrow; /* per instruction of the phase */
   /* Per type: helper functions for memory accesses, see lane_loop.c. */
   bool loads_lanes[LL_TYPES], stores_lanes[LL_TYPES];
-  ll_delay *delays; /* per buffer */
-  bool *any_nan;    /* per buffer: NaN payloads in it are never observed */
+  vyre__privatised *owns; /* per buffer */
 
-  uint32_t piece;         /* 0: code of the workgroup */
-  uint32_t stamp, stamps; /* copy of the subregion; 0: the workgroup */
-  ll_op vector_index;     /* index of the vector in the workgroup, i32 */
-  struct ll_row **rows;   /* per subregion; NULL: not executed by rows */
-  struct ll_jam **jams;   /* per subregion; NULL: one row at a time */
-  struct ll_jam *jam;     /* rows in the current unroll-and-jam */
-  uint8_t group_now;      /* bit of the accumulator group; 0: all */
-  bool has_rows;          /* x counts along rows */
-  bool is_fused;          /* rows span adjacent workgroups */
-  bool overlaps;          /* vectors of a row may start anywhere and overlap */
-  vyre__val fused_x;      /* x in that case */
-  ll_op row_first;        /* index of the row's first vector, i32 */
-  ll_op x;                /* i32, of lane 0 */
+  uint32_t subregion;            /* 0: code of the workgroup */
+  uint32_t stamp, stamps;        /* copy of the subregion; 0: the workgroup */
+  ll_op vector_index;            /* index of the vector in the workgroup, i32 */
+  const vyre__sched_node *range; /* current RANGE; NULL: start of a row */
+  vyre__row_split *row;          /* whose range is being computed; else NULL */
+  struct ll_jam *jam;            /* rows in the current unroll-and-jam */
+  uint8_t group_now;             /* bit of the accumulator group; 0: all */
+  ll_op row_first;               /* index of the row's first vector, i32 */
+  ll_op x;                       /* i32, of lane 0 */
   ll_op group[3], local[3];
   uint8_t local_form[3];
   ll_op iota; /* 0, 1, 2 .. of i32 */
   ll_mask mask;
   ll_scope *scope;
-  bool is_full;             /* `known` of the notes holds .. */
-  bool is_opposite;         /* .. or holds in no lane */
-  bool is_speculated;       /* possibly no lane is active */
-  bool no_copies;           /* all lanes are active */
-  uint32_t copies;          /* number of copies of the surrounding code */
-  bool has_whole, is_whole; /* see full_workgroups.c */
-  uint64_t unseen; /* iterations of an invocation without a poll of `stop` */
-  bool unrolls;    /* loops of the workgroup are unrolled completely */
+  bool is_speculated; /* possibly no lane is active */
+  bool no_copies;     /* all lanes are active */
+  uint32_t copies;    /* number of copies of the surrounding code */
+  bool is_full_group; /* see full_workgroups.c */
+  bool unrolls;       /* loops of the workgroup are unrolled completely */
+  bool has_versions;  /* spmd/uniform_versions.c */
   uint32_t stop_label, fuel_label;
   uint32_t next_group; /* label */
   bool uses_stop, uses_fuel_exit, uses_next;
@@ -252,13 +213,13 @@ static inline const vyre__lir_inst *ll_inst(const ll *e, vyre__val v) {
   return &e->kernel->code[v];
 }
 static inline vyre__inst_info *ll_role(const ll *e, vyre__val v) {
-  return vyre__inst_info_of(&e->r, v);
+  return vyre__inst_info_of(&e->s->r, v);
 }
-static inline ll_note *ll_note_of(const ll *e, vyre__val v) {
-  return &e->notes[v - e->r.begin];
+static inline vyre__sched_note *ll_note_of(const ll *e, vyre__val v) {
+  return &e->s->notes[v - e->s->r.begin];
 }
 static inline vyre__lane_shape ll_shape(const ll *e, vyre__val v) {
-  return vyre__lane_shape_of(&e->shapes, v);
+  return vyre__lane_shape_of(&e->s->shapes, v);
 }
 unsigned ll_type_of(const ll *e, vyre__val v);
 
@@ -268,6 +229,14 @@ bool ll_is_scalar(ll *e, vyre__val v); /* scalar that all active lanes share */
 ll_op ll_scalar(ll *e,
                 vyre__val v); /* scalar of a uniform value, or of lane 0 */
 ll_op ll_vector(ll *e, vyre__val v);
+/* Returns the vector of the lowest @p bytes of @p v. */
+ll_op ll_narrow_vector(ll *e, vyre__val v, unsigned bytes);
+void ll_give_narrow(ll *e, vyre__val v, unsigned bytes, ll_op op);
+/* Gives @p v the representation of @p operand. */
+void ll_give_operand(ll *e, vyre__val v, vyre__val operand);
+static inline const vyre__narrow *ll_narrow_of(const ll *e, vyre__val v) {
+  return &e->narrow[v - e->s->r.begin];
+}
 ll_known ll_known_of(ll *e, vyre__val v);
 void ll_give(ll *e, vyre__val v, uint8_t form, ll_op op);
 /* Emits instruction @p v, and stores its value if other subregions need it. */
@@ -335,76 +304,75 @@ ll_op ll_from_lane(ll *e, const ll_lane_loop *l, unsigned type, ll_op array);
 void ll_to_lane(ll *e, const ll_lane_loop *l, unsigned type, ll_op array,
                 ll_op value);
 
+/* --- lane_by_lane.c ----------------------------------------------------------------*/
+
+/* Elements that lanes access at a constant distance. */
+typedef struct ll_lanes_at {
+  uint32_t buffer;
+  unsigned type; /* of an element, in memory */
+  unsigned align;
+  ll_op index; /* of lane 0, i32 */
+  int32_t stride;
+} ll_lanes_at;
+
+/* Loads the elements of all lanes, which are inside the buffer. With a constant
+ * index in a shared array, lanes outside it get 0. */
+ll_op ll_load_each(ll *e, const ll_lanes_at *at);
+/* Stores to the elements of all lanes, which are inside the buffer. */
+void ll_store_each(ll *e, const ll_lanes_at *at, ll_op value);
+
 /* --- memory.c, atomic.c --------------------------------------------------*/
 
 void ll_load(ll *e, vyre__val v);
+/* Emits LOAD @p v, whose index is uniform and inside the buffer, without a
+ * check. */
+ll_op ll_load_one(ll *e, vyre__val v);
 void ll_store(ll *e, uint32_t at);
 void ll_atomic(ll *e, vyre__val v);
 /* Returns the base pointer of a buffer. Code for full workgroups has its own
  * shared memory. */
 ll_op ll_base(ll *e, uint32_t buffer);
-ll_op ll_twin(
+ll_op ll_replica(
     const ll *e,
     uint32_t buffer); /* replica of a shared array: privatize_atomics.c */
-uint64_t ll_twin_elements(const ll *e, uint32_t buffer);
+uint64_t ll_replica_elements(const ll *e, uint32_t buffer);
 ll_op ll_address(ll *e, uint32_t buffer, ll_op index); /* scalar */
 const char *ll_atomic_name(uint8_t op);
-bool ll_atomic_commutes(
-    uint8_t
-        op); /* commutes: the result in memory is independent of the order */
 /* Emits the value that a plain read-modify-write stores, for scalars or
  * vectors. */
 ll_op ll_combine(ll *e, uint8_t op, unsigned type, ll_op old, ll_op value);
-uint64_t ll_atomic_identity(uint8_t op,
-                            unsigned bytes); /* the identity element */
+
+/* --- lane_pattern.c -------------------------------------------------------*/
+
+/* Load, or store, lanes at known distances. Return false if they are not known,
+ * or if the elements between them may not be accessed. */
+bool ll_load_pattern(ll *e, vyre__val v, ll_op active, ll_op *out);
+bool ll_store_pattern(ll *e, uint32_t at, ll_op value, ll_op active);
 
 /* --- privatize_atomics.c ------------------------------------------------------------------*/
 
-/* Finds buffers whose atomics can be privatised for a range of workgroups.
- * Around the code of the range: %qN is the private memory of buffer N, %wN
- * is true if it is used. */
-vyre_code ll_find_delays(ll *e);
-void ll_open_delays(ll *e);
-void ll_close_delays(ll *e);
-bool ll_is_bulky(const ll *e, uint32_t piece); /* must not be executed twice */
-/* Ends an iteration over the rows of @p piece: continues with the next one
+/* Around the code of a range of workgroups: %qN is the private memory of
+ * buffer N, %wN is true if it is used. */
+void ll_open_private(ll *e);
+void ll_close_private(ll *e);
+/* Ends an iteration over the rows of @p subregion: continues with the next one
  * or at @p end. */
-void ll_again(ll *e, uint32_t piece, ll_op condition, uint32_t head,
+void ll_again(ll *e, uint32_t subregion, ll_op condition, uint32_t head,
               uint32_t end);
+
+/* --- division.c ------------------------------------------------------------------*/
+
+/* Emits DIV or REM @p op of vectors of u32. @p uniform: the divisor, if all
+ * lanes share it; LL_NONE otherwise. */
+ll_op ll_divide(ll *e, uint8_t op, ll_op a, ll_op b, ll_op uniform);
 
 /* --- prefetch.c ------------------------------------------------------------------*/
 
-/* Emits prefetches at the start of a subregion. */
-void ll_look_ahead(ll *e, uint32_t piece);
-
-/* --- interchange.c -------------------------------------------------------------------*/
-
-/* Moves loops with atomics out of the loop over invocations. Replaces the
- * kernel for the rest of the compilation. */
-vyre_code ll_turn_loops(ll *e, uint32_t phase);
-/* Returns true if loads in the LOOP at @p loop are contiguous over its
- * iterations, not over invocations. */
-bool ll_runs_along(const vyre__lir_kernel *kernel, uint32_t loop);
-
-/* --- divergence.c -------------------------------------------------------------------*/
-
-vyre_code ll_plan(ll *e);
-/* Returns true if bool @p v is a && b (or a || b, then is_or is set), as an
- * operation or through a variable. */
-bool ll_logic(const ll *e, vyre__val v, vyre__val *a, vyre__val *b,
-              bool *is_or);
-/* Does the same if both operands were computed before. */
-bool ll_operation(const ll *e, vyre__val v, vyre__val *a, vyre__val *b,
-                  bool *is_or);
-/* Returns the value that STORE @p at stores. */
-vyre__val ll_stored(const ll *e, uint32_t at);
-/* Checks whether rows can span adjacent workgroups; sets fused_x. */
-bool ll_find_fusion(ll *e);
+/* Prefetches the address of an access of a later invocation. */
+void ll_prefetch(ll *e, const vyre__prefetch *p);
 
 /* --- masked_exits.c -------------------------------------------------------------------*/
 
-/* Finds the loops, ifs and subregions that lanes leave at different points. */
-void ll_find_exits(ll *e);
 /* Removes the active lanes from all scopes that jump @p at leaves, and
  * branches to where other lanes wait or the jump leads. */
 void ll_exit_all(ll *e, uint32_t at);
@@ -420,7 +388,8 @@ void ll_store_mask(ll *e, ll_op mask, ll_op at);
 
 /* --- control_flow.c -------------------------------------------------------------------*/
 
-void ll_block(ll *e, uint32_t begin, uint32_t end);
+void ll_nodes(ll *e, const vyre__sched_node *first);
+void ll_code(ll *e, uint32_t begin, uint32_t end);
 void ll_instruction(ll *e, uint32_t at);
 void ll_open_long(ll *e, ll_op *counter, uint32_t *outer);
 void ll_close_long(ll *e, ll_op counter, uint32_t head, uint32_t outer);
@@ -428,7 +397,7 @@ void ll_close_long(ll *e, ll_op counter, uint32_t head, uint32_t outer);
 /* --- loop_peel.c -------------------------------------------------------------------*/
 
 /* Emits the peeled iterations, which no lane leaves, before the loop itself. */
-void ll_steady_rounds(ll *e, uint32_t loop);
+void ll_peeled_iterations(ll *e, const vyre__sched_node *loop);
 
 /* --- file.c ---------------------------------------------------------------------*/
 
@@ -438,14 +407,21 @@ ll_op ll_array(ll *e, unsigned type, uint64_t count, const char *name,
                uint32_t number);
 void ll_clear_arrays(ll *e); /* at the start of a workgroup */
 
+/* Returns true for code of workgroups that are not full: few of them run, and
+ * their code should be short. */
+static inline bool ll_is_spare(const ll *e) {
+  const vyre__sched_node *node = vyre__sched_groups(e->s)->body;
+  return !e->is_full_group && node && node->kind == VYRE__SCHED_FULL_GROUPS;
+}
+
 /* --- regions.c -----------------------------------------------------------------*/
 
-void ll_parts(ll *e, uint32_t first);
-void ll_run_piece(ll *e, uint32_t index, ll_op mask);
-/* Emits the uniform values of a parallel region. */
-void ll_hoist(ll *e, const vyre__region *run);
+void ll_group_nodes(ll *e, const vyre__sched_node *first);
+void ll_run_range(ll *e, const vyre__sched_node *range, ll_op mask);
+/* Emits the values of a UNIFORM leaf. */
+void ll_hoist(ll *e, const vyre__sched_node *leaf);
 /* Emits rows of @p count invocations from x = @p first, for all y and z. */
-void ll_run_rows(ll *e, uint32_t piece, ll_op first, ll_op count);
+void ll_run_rows(ll *e, const vyre__sched_node *rows, ll_op first, ll_op count);
 /* Starts the row at local[1] and local[2]. */
 void ll_begin_row(ll *e);
 /* Returns the index of the vector that starts at @p x of its row. */
@@ -459,65 +435,49 @@ uint32_t ll_vector_count(const ll *e); /* vectors per workgroup */
 
 /* --- rows.c --------------------------------------------------------------------*/
 
-typedef struct ll_row ll_row;
-
-/* Finds conditions of @p piece that hold in one range of a row. */
-vyre_code ll_plan_row(ll *e, uint32_t piece, ll_row **out);
-void ll_run_row(ll *e, ll_row *row, ll_op first, ll_op count);
-/* Finds the conditions of @p row that can be evaluated at the start of the
- * workgroup. Returns true if there are any. */
-bool ll_row_is_told(ll *e, ll_row *row);
+void ll_run_row(ll *e, const vyre__sched_node *rows, ll_op first, ll_op count);
+/* Returns true if the start of the row loaded LOAD @p v for this code. */
+bool ll_is_row_load(const ll *e, vyre__val v);
+void ll_give_row_load(ll *e, vyre__val v);
 /* Returns an i1: those conditions hold in the whole row. */
-ll_op ll_row_is_whole(ll *e, ll_row *row);
+ll_op ll_row_is_full(ll *e, vyre__row_split *row);
 
 /* --- full_workgroups.c ------------------------------------------------------------------*/
 
-/* Returns true if full workgroups get their own code. */
-void ll_plan_whole(ll *e);
+/* Emits one workgroup. */
 void ll_run_group(ll *e);
 
 /* A range of a row. */
-typedef struct ll_stretch {
+typedef struct ll_interval {
   ll_op from,
       to; /* i64, counted from the start of the row; `to` is exclusive */
-} ll_stretch;
+} ll_interval;
 
-/* Emits the range that row local[1] and the next ones of @p jam have in
+/* Emits the range that row local[1] and the next ones of JAM @p jam have in
  * common, jammed. *done: that range. Returns true if parts of the rows
  * remain. */
-bool ll_run_together(ll *e, ll_row *row, struct ll_jam *jam, ll_op first,
-                     ll_op count, ll_stretch *done);
+bool ll_run_together(ll *e, const vyre__sched_node *rows,
+                     const vyre__sched_node *jam, ll_op first, ll_op count,
+                     ll_interval *done);
 /* Does the same as ll_run_row, except for a range that is done already. */
-void ll_run_rest(ll *e, ll_row *row, ll_op first, ll_op count, ll_stretch done);
+void ll_run_rest(ll *e, const vyre__sched_node *rows, ll_op first, ll_op count,
+                 ll_interval done);
 
-/* Returns how a value changes along a row: not at all, or linearly with x. */
-bool ll_row_same(ll *e, ll_row *row, vyre__val v);
-bool ll_row_counts(ll *e, ll_row *row, vyre__val v);
 /* Emits @p v, which is uniform or linear, at the start of the row. */
 void ll_make_ahead(ll *e, vyre__val v);
 
 /* --- loop_range.c ------------------------------------------------------------------*/
 
-/* Returns true if the start of a row can decide where @p check, of an access
- * at @p at in a loop, holds in all iterations. */
-bool ll_reaches(ll *e, ll_row *row, vyre__val check, uint32_t at);
 /* Returns that range of a row of @p count invocations. */
-ll_stretch ll_reach(ll *e, ll_row *row, vyre__val check, ll_op count);
-
-/* --- accumulator_split.c ------------------------------------------------------------------*/
-
-/* Finds loops with more accumulators than fit into registers. */
-void ll_plan_splits(ll *e);
-/* Returns true if @p at does not belong to the current accumulator group. */
-bool ll_is_other_group(const ll *e, uint32_t at);
+ll_interval ll_reach(ll *e, vyre__row_split *row,
+                     const vyre__row_condition *condition, ll_op count);
 
 /* --- unroll_jam.c --------------------------------------------------------------------*/
 
 typedef struct ll_jam ll_jam;
 
-/* Decides whether rows of @p piece are jammed; *out is NULL if not. */
-vyre_code ll_plan_jam(ll *e, uint32_t piece, ll_jam **out);
-uint32_t ll_jam_rows(const ll_jam *jam); /* NULL: 1 */
+/* Allocates what rows have of their own; NULL: out of memory. */
+ll_jam *ll_make_jam(ll *e, const vyre__jam *plan);
 /* Delimit the code of one vector of each row; e->jam is set before. */
 void ll_begin_jam(ll *e);
 void ll_end_jam(ll *e);
@@ -526,9 +486,5 @@ void ll_each_row(ll *e, uint32_t at, void (*make)(ll *e, uint32_t at));
 /* Does the part of ll_leave for jammed rows: discards, in every row, what was
  * derived for @p v since ll_enter. */
 void ll_forget_rows(ll *e, vyre__val v);
-
-/* --- vector_width.c ------------------------------------------------------------------*/
-
-uint32_t ll_choose_width(const vyre__lir_kernel *kernel, uint32_t lanes);
 
 #endif

@@ -1,68 +1,17 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Kernels become LLVM IR, LLVM makes them run, and they do what ref does, byte for
- * byte, at every width.
- *
- *   VYRE_LLVM_SEED=42     only that random program
- *   VYRE_LLVM_FIRST=7     the first one; VYRE_LLVM_SEEDS=9 how many
- *
- * llvm_testing.h has the rest. */
-#include "vyre/device.h"
-#include "vyre/module.h"
-#include "vyre/pipeline.h"
-#include "vyre/random_program.h"
-
+ * byte, at every width. Variables: testing/random_programs.h. */
 #include "backend/cpu/jit/llvm_c.h"
 #include "codegen/llvm/llvm_testing.h"
 #include "support/sanitized.h"
-#include "support/seeds.h"
 
 enum { ACCEPTED = SANITIZED ? 8 : 60 };
 enum { SEEDS = 4 }; /* cpu_random_programs_test has many more */
 
-/* Buffers bound to a kernel; one kernel at a time. */
-static vyre__lir_binding bound[MOST_BUFFERS];
-
-static void unbind_all(void) {
-  for (size_t i = 0; i < MOST_BUFFERS; i++) free(bound[i].data);
-  memset(bound, 0, sizeof bound);
-}
-
-/* The hidden buffer, with room for all. */
-static void bind_hidden(const vyre__lir_kernel *k, const uint32_t grid[3]) {
-  for (uint32_t i = 0; i < k->buffer_count; i++) {
-    if (k->buffers[i].source != VYRE_NO_INDEX) continue;
-    if (k->buffers[i].kind == VYRE_MEMORY_SHARED) continue;
-    uint32_t length =
-        k->spill_words * vyre__lir_group_size(k) * grid[0] * grid[1] * grid[2];
-    bound[i].data = calloc((size_t)length + 1, 4);
-    CHECK(bound[i].data);
-    bound[i].length = length;
-  }
-}
-
 /* --- against ref ------------------------------------------------------------*/
 
-static bool same_outputs(const job *j) {
-  const vyre_binding_plan *plan = vyre_pipeline_bindings(j->pipeline);
-  for (size_t i = 0; i < plan->binding_count; i++) {
-    const vyre_binding *b = &plan->bindings[i];
-    if (b->output_index == VYRE_NO_INDEX) continue;
-    const vyre_output *want = &j->outputs[b->output_index];
-    const uint8_t *w = want->data, *g = bound[b->buffer_index].data;
-    CHECK(w && g);
-    for (size_t n = 0; n < want->size; n++) {
-      if (w[n] == g[n]) continue;
-      size_t unit = b->element_size ? b->element_size : 1;
-      printf("    output '%s' differs at element %zu of %zu\n", b->name,
-             n / unit, want->size / unit);
-      return false;
-    }
-  }
-  return true;
-}
-
-static unsigned check_job(job *j, vyre_device *device, vyre__jit_tier tier) {
-  run_ref(j, device);
+static unsigned check_tier(const job *j, vyre__jit_tier tier) {
+  vyre__lir_binding bound[MAX_BUFFERS] = {{0}};
   vyre_status st = {0};
   vyre_arena arena;
   vyre_arena_init(&arena, (vyre_allocator){0});
@@ -75,37 +24,26 @@ static unsigned check_job(job *j, vyre_device *device, vyre__jit_tier tier) {
   compiled c = compile(k, tier);
   unsigned failed = 0;
   for (unsigned i = 0; i < WIDTHS; i++) {
-    bind_all(j, bound);
-    bind_hidden(k, j->grid);
-    bool good =
+    set_variant("width %u", (unsigned)widths[i]);
+    bind_all(j, k, bound);
+    failed += count_failure(
         run_compiled(k, &c, i, bound, j->grid, UINT32_MAX) == VYRE__SPMD_DONE &&
-        same_outputs(j);
-    if (!good) printf("    %s at width %u\n", j->name, (unsigned)widths[i]);
-    failed += !good;
-    unbind_all();
+        same_buffers(j, bound));
+    unbind_all(bound);
   }
   compiled_free(&c);
   vyre_arena_deinit(&arena);
-  job_finish(j);
   return failed;
 }
 
-static unsigned check_kernel(vyre_program *source, const char *name,
-                             vyre_device *device, const uint32_t *workgroup,
-                             vyre__jit_tier tier) {
-  vyre_arena arena;
-  job j = {.name = name, .program = source};
-  if (workgroup) memcpy(j.workgroup, workgroup, sizeof j.workgroup);
-  vyre_arena_init(&arena, (vyre_allocator){0});
-  (void)job_of_kernel(&j, 1000, 12345, &arena);
-  unsigned failed = check_job(&j, device, tier);
-  vyre_arena_deinit(&arena);
-  return failed;
+static unsigned check_optimised(job *j, void *self) {
+  (void)self;
+  return check_tier(j, VYRE__JIT_FULL);
 }
 
-static unsigned check_example(vyre_program *program, const char *name,
-                              void *device) {
-  return check_kernel(program, name, device, NULL, VYRE__JIT_FULL);
+static unsigned check_baseline(job *j, void *self) {
+  (void)self;
+  return check_tier(j, VYRE__JIT_BASELINE);
 }
 
 /* --- shapes of control flow and of accesses ------------------------------------*/
@@ -218,35 +156,28 @@ static const uint32_t groups_of[][3] = {{1, 1, 1},  {3, 1, 1},  {64, 1, 1},
                                         {20, 1, 1}, {16, 2, 1}, {5, 3, 1},
                                         {8, 4, 2},  {33, 1, 1}, {48, 1, 1}};
 
-static unsigned check_shape(vyre_device *device, const char *name,
-                            const char *body, unsigned which) {
+static unsigned check_shape(const char *name, const char *body,
+                            unsigned which) {
   char bytes[4096], label[128];
-  int length = snprintf(bytes, sizeof bytes, "%s%s", HEAD, body);
+  snprintf(bytes, sizeof bytes, "%s%s", HEAD, body);
   snprintf(label, sizeof label, "%s, workgroup %u x %u x %u", name,
            (unsigned)groups_of[which][0], (unsigned)groups_of[which][1],
            (unsigned)groups_of[which][2]);
-  vyre_module *module = NULL;
-  vyre_status st = {0};
-  CHECK_OK(vyre_module_parse(bytes, (size_t)length, label, (vyre_allocator){0},
-                             &module, NULL, &st),
-           st);
-  unsigned failed = check_kernel(
-      vyre_module_kernel(module, 0), label, device, groups_of[which],
-      which == 2 ? VYRE__JIT_FULL : VYRE__JIT_BASELINE);
-  vyre_module_release(module);
-  return failed;
+  const program_test test = {
+      .check = which == 2 ? check_optimised : check_baseline,
+      .length = 1000,
+      .workgroup = groups_of[which]};
+  return check_text(&test, bytes, label);
 }
 
 TEST(every_shape_in_every_workgroup_does_the_same) {
-  vyre_device *device = open_ref();
   unsigned failed = 0;
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
     for (unsigned g = 0; g < sizeof groups_of / sizeof *groups_of; g++) {
       if (SANITIZED && (g + i) % 3 != 0) continue;
-      failed += check_shape(device, shapes[i].name, shapes[i].body, g);
+      failed += check_shape(shapes[i].name, shapes[i].body, g);
     }
   }
-  vyre_device_release(device);
   CHECK_U64(failed, 0);
 }
 
@@ -263,19 +194,11 @@ TEST(narrow_elements_do_the_same) {
       "f[i] = f32(a[i]) / "
       "7.0;\n"
       "}";
-  vyre_device *device = open_ref();
-  vyre_module *module = NULL;
-  vyre_status st = {0};
-  CHECK_OK(vyre_module_parse(text_of, sizeof text_of - 1, "narrow",
-                             (vyre_allocator){0}, &module, NULL, &st),
-           st);
   for (unsigned g = 0; g < 4; g++) {
-    CHECK_U64(check_kernel(vyre_module_kernel(module, 0), "narrow", device,
-                           groups_of[g], VYRE__JIT_FULL),
-              0);
+    const program_test test = {
+        .check = check_optimised, .length = 1000, .workgroup = groups_of[g]};
+    CHECK_U64(check_text(&test, text_of, "narrow"), 0);
   }
-  vyre_module_release(module);
-  vyre_device_release(device);
 }
 
 /* --- kernels by hand --------------------------------------------------------------*/
@@ -425,6 +348,31 @@ static unsigned count_of(const char *bytes, const char *word) {
   return count;
 }
 
+/* big[2 * l + 1] = big[2 * l - (l & 1)] + i, which spans two vectors. */
+TEST(lanes_at_known_distances_are_shuffled) {
+  vyre__spmd_info info;
+  kit_begin(&t, "apart", 64, 1, 1);
+  kit_buffer(&t, "x", VYRE_MEMORY_GLOBAL, 4, false, 0);
+  uint32_t y = kit_buffer(&t, "y", VYRE_MEMORY_GLOBAL, 4, true, 0);
+  uint32_t big = kit_buffer(&t, "big", VYRE_MEMORY_SHARED, 4, true, 128);
+  vyre__val i = kit_global(&t, 0), l = kit_local(&t, 0);
+  vyre__val twice = kit_u(&t, VYRE__LIR_MUL, l, kit_u32(&t, 2));
+  vyre__val odd = kit_u(&t, VYRE__LIR_AND, l, kit_u32(&t, 1));
+  vyre__val from = kit_u(&t, VYRE__LIR_SUB, twice, odd);
+  vyre__val to = kit_u(&t, VYRE__LIR_ADD, twice, kit_u32(&t, 1));
+  vyre__val sum = kit_u(&t, VYRE__LIR_ADD, kit_load(&t, big, from, 0), i);
+  kit_store(&t, big, to, sum, 0);
+  kit_mark(&t, VYRE__LIR_BARRIER);
+  kit_store(&t, y, i, kit_load(&t, big, l, 0), 0);
+  kit_end(&t);
+  text code = emit_text(&t.k, 8, &info);
+  CHECK(count_of(code.bytes, "= load <16 x i32>, ptr") >= 2);
+  CHECK(count_of(code.bytes, " store <16 x i32>") >= 1);
+  CHECK_U64(count_of(code.bytes, "masked.gather"), 0);
+  CHECK_U64(count_of(code.bytes, "masked.scatter"), 0);
+  free(code.bytes);
+}
+
 TEST(rows_are_whole_vectors) {
   make_add();
   vyre__spmd_info info;
@@ -436,10 +384,9 @@ TEST(rows_are_whole_vectors) {
   text assembly = {0};
   vyre_status st = {0};
   CHECK_OK(vyre__jit_load(&st), st);
-  CHECK_OK(
-      vyre__jit(code.bytes, code.length, "x86-64-v3", "", VYRE__JIT_FULL,
-                VYRE__JIT_ASSEMBLY, (vyre_writer){text_take, &assembly}, &st),
-      st);
+  CHECK_OK(vyre__jit(code.bytes, code.length, "x86-64-v3", "", VYRE__JIT_FULL,
+                     VYRE__JIT_ASSEMBLY, growing_writer(&assembly), &st),
+           st);
   CHECK(count_of(assembly.bytes, "vpsubd") +
             count_of(assembly.bytes, "vpaddd") >=
         2);
@@ -447,6 +394,25 @@ TEST(rows_are_whole_vectors) {
   free(code.bytes);
   code = emit_text(&t.k, 1, &info);
   CHECK_U64(count_of(code.bytes, " x i32>"), 0);
+  free(code.bytes);
+}
+
+/* s[20 * i] = i, y[i] = s[20 * i] in a buffer, whose layout is fixed: no index
+ * is in a vector. */
+TEST(lanes_far_apart_are_scalar_accesses) {
+  vyre__spmd_info info;
+  kit_begin(&t, "far", 64, 1, 1);
+  uint32_t y = kit_buffer(&t, "y", VYRE_MEMORY_GLOBAL, 4, true, 64);
+  uint32_t s = kit_buffer(&t, "s", VYRE_MEMORY_GLOBAL, 4, true, 1280);
+  vyre__val i = kit_local(&t, 0);
+  vyre__val at = kit_u(&t, VYRE__LIR_MUL, i, kit_u32(&t, 20));
+  kit_store(&t, s, at, i, 0);
+  kit_store(&t, y, i, kit_load(&t, s, at, 0), 0);
+  kit_end(&t);
+  text code = emit_text(&t.k, 16, &info);
+  CHECK_U64(count_of(code.bytes, "@llvm.masked."), 0);
+  CHECK(count_of(code.bytes, "insertelement <16 x i32>") >= 16);
+  CHECK(count_of(code.bytes, "extractelement <16 x i32>") >= 16);
   free(code.bytes);
 }
 
@@ -473,8 +439,7 @@ TEST(vectors_are_no_longer_than_rows_that_ids_are_taken_apart_to) {
     vyre__spmd_info info;
     vyre_status st = {0};
     text code = {0};
-    CHECK_OK(vyre__emit_llvm(&t.k, &options, (vyre_writer){text_take, &code},
-                             &info, &st),
+    CHECK_OK(vyre__emit_llvm(&t.k, &options, growing_writer(&code), &info, &st),
              st);
     CHECK_U64(info.width, cases[c].want);
     free(code.bytes);
@@ -498,35 +463,26 @@ TEST(refuses_what_has_no_spelling) {
   for (uint32_t i = 1; i < t.k.count; i++) {
     if (t.code[i].op == VYRE__LIR_ADD) t.code[i].op = VYRE__LIR_TOTAL_DIV_U;
   }
-  CHECK_FAILS(
-      vyre__emit_llvm(&t.k, NULL, (vyre_writer){text_take, &out}, &info, &st),
-      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
+  CHECK_FAILS(vyre__emit_llvm(&t.k, NULL, growing_writer(&out), &info, &st), st,
+              VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
   CHECK_HAS(st.message, "total_div_u");
   free(out.bytes);
-}
-
-static bool refuse(void *self, const char *bytes, size_t length) {
-  (void)self;
-  (void)bytes;
-  (void)length;
-  return false;
 }
 
 TEST(tells_that_the_writer_refused) {
   make_add();
   vyre_status st = {0};
   vyre__spmd_info info;
-  CHECK_FAILS(
-      vyre__emit_llvm(&t.k, NULL, (vyre_writer){refuse, NULL}, &info, &st), st,
-      VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED);
+  CHECK_FAILS(vyre__emit_llvm(&t.k, NULL, refusing_writer(), &info, &st), st,
+              VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED);
 }
 
 static vyre_code sweep_emit(vyre_allocator allocator, vyre_status *st) {
   text out = {0};
   vyre__spmd_info info;
   vyre__emit_llvm_options options = {.allocator = allocator};
-  vyre_code code = vyre__emit_llvm(&t.k, &options,
-                                   (vyre_writer){text_take, &out}, &info, st);
+  vyre_code code =
+      vyre__emit_llvm(&t.k, &options, growing_writer(&out), &info, st);
   free(out.bytes);
   return code;
 }
@@ -537,52 +493,27 @@ TEST(no_memory_is_told) {
 }
 
 TEST(examples_do_the_same) {
-  vyre_device *device = open_ref();
-  unsigned failed = each_example(check_example, device);
-  vyre_device_release(device);
-  CHECK_U64(failed, 0);
+  const program_test test = {.check = check_optimised, .length = 1000};
+  CHECK_U64(check_examples(&test), 0);
 }
 
-typedef struct random_one {
-  uint64_t seed;
-  vyre_device *device;
-  unsigned failed;
-} random_one;
-
-static void check_seed(void *self) {
-  random_one *one = self;
-  uint64_t seed = one->seed;
-  vyre_random_program_options options = {
+static vyre_random_program_options small_options(uint64_t seed, void *self) {
+  (void)self;
+  return (vyre_random_program_options){
       .seed = seed, .max_invocations = 300, .has_math = seed % 4 == 3};
-  vyre_random_program *g = NULL;
-  vyre_status st = {0};
-  CHECK_OK(vyre_random_program_create(&options, (vyre_allocator){0}, &g, &st),
-           st);
-  char name[64];
-  snprintf(name, sizeof name, "VYRE_LLVM_SEED=%llu", (unsigned long long)seed);
-  job j = {.name = name};
-  job_of_generated(&j, g);
-  one->failed = check_job(&j, one->device,
-                          seed % 4 ? VYRE__JIT_BASELINE : VYRE__JIT_FULL);
-  vyre_random_program_release(g);
+}
+
+static unsigned check_random(job *j, void *self) {
+  (void)self;
+  static const vyre__jit_tier tiers[] = {VYRE__JIT_FULL, VYRE__JIT_BASELINE,
+                                         VYRE__JIT_FIRST, VYRE__JIT_FIRST};
+  return check_tier(j, tiers[j->seed % 4]);
 }
 
 TEST(random_programs_do_the_same) {
-  vyre_device *device = open_ref();
-  const seed_range seeds = seeds_of("VYRE_LLVM", 0, SEEDS);
-  unsigned failed = 0;
-  for (uint64_t i = 0; i < seeds.count && failed < 20; i++) {
-    random_one one = {.seed = seeds.first + i, .device = device};
-    if (test_part(check_seed, &one)) {
-      failed += one.failed;
-    } else {
-      printf("    VYRE_LLVM_SEED=%llu\n", (unsigned long long)one.seed);
-      fflush(stdout);
-      failed++;
-    }
-  }
-  vyre_device_release(device);
-  CHECK_U64(failed, 0);
+  const program_test test = {
+      .check = check_random, .options = small_options, .count = SEEDS};
+  CHECK_U64(check_random_programs(&test), 0);
 }
 
 /* Checks that LLVM parses the text, which takes a hundredth of the time for
@@ -603,48 +534,42 @@ static bool is_accepted(const text *code) {
   return good;
 }
 
-static void accept_seed(void *self) {
-  random_one *one = self;
-  vyre_random_program_options options = {.seed = one->seed,
-                                         .has_math = one->seed % 4 == 3};
-  vyre_random_program *g = NULL;
+static vyre_random_program_options default_options(uint64_t seed, void *self) {
+  (void)self;
+  return (vyre_random_program_options){.seed = seed, .has_math = seed % 4 == 3};
+}
+
+static unsigned check_accepted(job *j, void *self) {
+  unsigned failed = 0;
   vyre_status st = {0};
   vyre_arena arena;
   const vyre__lir_kernel *k = NULL;
   vyre__target target = cpu_target();
+  (void)self;
   vyre_arena_init(&arena, (vyre_allocator){0});
-  CHECK_OK(vyre_random_program_create(&options, (vyre_allocator){0}, &g, &st),
+  CHECK_OK(vyre__lower(j->program, &target, (vyre__pass)(VYRE__PASS_COUNT - 1),
+                       &arena, &k, NULL, &st),
            st);
-  CHECK_OK(
-      vyre__lower(vyre_random_program_program(g), &target,
-                  (vyre__pass)(VYRE__PASS_COUNT - 1), &arena, &k, NULL, &st),
-      st);
   for (unsigned i = 0; i < WIDTHS; i++) {
     vyre__spmd_info info;
     text code = emit_text(k, widths[i], &info);
-    bool good = is_accepted(&code);
+    set_variant("width %u", (unsigned)widths[i]);
+    failed += count_failure(is_accepted(&code));
     free(code.bytes);
-    if (good) continue;
-    printf("    VYRE_LLVM_SEED=%llu at width %u\n",
-           (unsigned long long)one->seed, (unsigned)widths[i]);
-    one->failed++;
   }
   vyre_arena_deinit(&arena);
-  vyre_random_program_release(g);
+  return failed;
 }
 
 TEST(llvm_takes_the_text_of_random_programs) {
-  const seed_range seeds = seeds_of("VYRE_LLVM", 100000, ACCEPTED);
-  unsigned failed = 0;
+  const program_test test = {.check = check_accepted,
+                             .skips_ref = true,
+                             .options = default_options,
+                             .first = 100000,
+                             .count = ACCEPTED};
   vyre_status st = {0};
   CHECK_OK(vyre__jit_load(&st), st);
-  for (uint64_t i = 0; i < seeds.count && failed < 20; i++) {
-    random_one one = {.seed = seeds.first + i};
-    if (!test_part(accept_seed, &one)) one.failed++;
-    failed += one.failed;
-    if (one.failed) fflush(stdout);
-  }
-  CHECK_U64(failed, 0);
+  CHECK_U64(check_random_programs(&test), 0);
 }
 
 TEST_MAIN(
@@ -653,7 +578,10 @@ TEST_MAIN(
     TEST_ENTRY(memory_begins_and_ends_anywhere),
     TEST_ENTRY(a_condition_that_is_known_when_code_is_written),
     TEST_ENTRY(out_of_fuel_and_stop_end_a_phase),
-    TEST_ENTRY(big_arrays_are_in_scratch), TEST_ENTRY(rows_are_whole_vectors),
+    TEST_ENTRY(big_arrays_are_in_scratch),
+    TEST_ENTRY(lanes_at_known_distances_are_shuffled),
+    TEST_ENTRY(rows_are_whole_vectors),
+    TEST_ENTRY(lanes_far_apart_are_scalar_accesses),
     TEST_ENTRY(vectors_are_no_longer_than_rows_that_ids_are_taken_apart_to),
     TEST_ENTRY(same_kernel_same_bytes),
     TEST_ENTRY(refuses_what_has_no_spelling),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* For tests: kernels as LLVM IR, at several widths, compiled and loaded.
  *
- *   VYRE_LLVM_KEEP=dir    write the text of the last kernel there */
+ *   VYRE_TEST_KEEP=dir    write the text of the last kernel there */
 #ifndef VYRE_CODEGEN_LLVM_LLVM_TESTING_H
 #define VYRE_CODEGEN_LLVM_LLVM_TESTING_H
 
@@ -14,30 +14,13 @@
 #include "codegen/llvm/llvm.h"
 #include "lir/lir_testing.h"
 #include "support/check.h"
-#include "testing/lir_interp.h"
-#include "testing/reference_run_testing.h"
+#include "support/text.h"
+#include "testing/random_programs.h"
 
 enum { WIDTHS = 5 };
 static const uint32_t widths[WIDTHS] = {1, 4, 8, 16, 32};
 
-typedef struct text {
-  char *bytes;
-  size_t length, capacity;
-} text;
-
-static inline bool text_take(void *self, const char *bytes, size_t length) {
-  text *t = self;
-  if (t->length + length + 1 > t->capacity) {
-    t->capacity = 2 * (t->length + length + 1);
-    char *more = realloc(t->bytes, t->capacity);
-    CHECK(more != NULL);
-    t->bytes = more;
-  }
-  memcpy(t->bytes + t->length, bytes, length);
-  t->length += length;
-  t->bytes[t->length] = '\0';
-  return true;
-}
+typedef growing_text text;
 
 static inline vyre__target cpu_target(void) {
   return (vyre__target){.math = VYRE__MATH_F64};
@@ -47,10 +30,9 @@ static inline text emit_text(const vyre__lir_kernel *k, uint32_t width,
                              vyre__spmd_info *info) {
   text t = {0};
   vyre_status st = {0};
-  vyre__emit_llvm_options options = {.width = width, .lanes = 8};
-  CHECK_OK(
-      vyre__emit_llvm(k, &options, (vyre_writer){text_take, &t}, info, &st),
-      st);
+  vyre__emit_llvm_options options = {.width = width,
+                                     .lanes = width < 16 ? 8 : 16};
+  CHECK_OK(vyre__emit_llvm(k, &options, growing_writer(&t), info, &st), st);
   return t;
 }
 
@@ -68,7 +50,7 @@ static inline compiled compile(const vyre__lir_kernel *k, vyre__jit_tier tier) {
   CHECK_OK(vyre__jit_load(&st), st);
   for (unsigned i = 0; i < WIDTHS; i++) {
     text t = emit_text(k, widths[i], &c.info[i]), object = {0};
-    const char *keep = getenv("VYRE_LLVM_KEEP");
+    const char *keep = test_setting("KEEP");
     if (keep) {
       char name[256];
       snprintf(name, sizeof name, "%s/w%u.ll", keep, (unsigned)widths[i]);
@@ -76,10 +58,9 @@ static inline compiled compile(const vyre__lir_kernel *k, vyre__jit_tier tier) {
       CHECK(file && fwrite(t.bytes, 1, t.length, file) == t.length);
       CHECK(fclose(file) == 0);
     }
-    CHECK_OK(
-        vyre__jit(t.bytes, t.length, machine->cpu, machine->features, tier,
-                  VYRE__JIT_OBJECT, (vyre_writer){text_take, &object}, &st),
-        st);
+    CHECK_OK(vyre__jit(t.bytes, t.length, machine->cpu, machine->features, tier,
+                       VYRE__JIT_OBJECT, growing_writer(&object), &st),
+             st);
     CHECK_OK(vyre__elf_object_load(object.bytes, object.length, k->phase_count,
                                    &c.objects[i], &st),
              st);

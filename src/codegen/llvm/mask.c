@@ -74,11 +74,11 @@ static ll_op mask_of(ll *e, vyre__val v, bool is_not, unsigned depth) {
     if (is_not) op = ll_def(e, "xor i32 %v, %u", LL_I32, op, UINT32_MAX);
     return ll_splat(e, LL_I32, op);
   }
-  if (depth < 4 && ll_role(e, v)->subregion == e->piece) {
+  if (depth < 4 && ll_role(e, v)->subregion == e->subregion) {
     if (inst->op == VYRE__LIR_NOT) {
       return mask_of(e, inst->a, !is_not, depth + 1);
     }
-    if (ll_operation(e, v, &left, &right, &is_or)) {
+    if (vyre__sched_operation(e->s, v, &left, &right, &is_or)) {
       ll_op a = mask_of(e, left, is_not, depth + 1);
       ll_op b = mask_of(e, right, is_not, depth + 1);
       return ll_def(e, "%s %o, %v", is_or == is_not ? "and" : "or", MASK, a,
@@ -129,11 +129,11 @@ ll_op ll_test(ll *e, vyre__val c, bool want) {
     ll_op op = ll_scalar(e, c);
     return want ? op : ll_def(e, "xor i1 %v, true", LL_I1, op);
   }
-  if (ll_role(e, c)->subregion != e->piece) return (ll_op){0};
+  if (ll_role(e, c)->subregion != e->subregion) return (ll_op){0};
   if (inst->op == VYRE__LIR_NOT) return ll_test(e, inst->a, !want);
   vyre__val first, last;
   bool is_or;
-  if (ll_operation(e, c, &first, &last, &is_or)) {
+  if (vyre__sched_operation(e->s, c, &first, &last, &is_or)) {
     if (is_or == want) return (ll_op){0};
     ll_op one = ll_test(e, first, want);
     return one.kind == LL_NONE ? one : both(e, one, ll_test(e, last, want));

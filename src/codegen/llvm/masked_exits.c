@@ -30,7 +30,7 @@
  *
  * A loop with `live` is resumed at its end even if no lane may wait there. Its end
  * removes the lanes that returned, and resumes further out if none is left;
- * find_exit() therefore notes `drops` for each such loop that a return crosses.
+ * spmd/exits.c therefore notes `drops` for each such loop that a return crosses.
  *
  * These rules hold for uniform and divergent exits. The difference only decides which
  * masks exist: a loop that all lanes leave together has no `live`, and a loop
@@ -39,8 +39,6 @@
 #include "codegen/llvm/internal.h"
 
 enum { MASK = LL_I32 | LL_VEC };
-
-typedef enum exit_kind { EXIT_CONTINUE, EXIT_BREAK, EXIT_RETURN } exit_kind;
 
 /* The table above. Fuel has no row, because it needs no mask. */
 static const struct exit_rule {
@@ -51,86 +49,10 @@ static const struct exit_rule {
   bool resumes_at_step; /* M itself continues there */
   bool resumes_at_end;
 } exit_rules[] = {
-    [EXIT_CONTINUE] = {.resumes_at_step = true},
-    [EXIT_BREAK] = {.clears_live = true, .resumes_at_end = true},
-    [EXIT_RETURN] = {.clears_live = true, .crosses_loops = true},
+    [VYRE__EXIT_CONTINUE] = {.resumes_at_step = true},
+    [VYRE__EXIT_BREAK] = {.clears_live = true, .resumes_at_end = true},
+    [VYRE__EXIT_RETURN] = {.clears_live = true, .crosses_loops = true},
 };
-
-static bool is_op(const ll *e, uint32_t at, vyre__lir_op op) {
-  return ll_inst(e, at)->op == op;
-}
-
-static uint32_t loop_of(const ll *e, uint32_t jump) {
-  uint32_t open = ll_role(e, jump)->parent;
-  while (!is_op(e, open, VYRE__LIR_LOOP)) open = ll_role(e, open)->parent;
-  return open;
-}
-
-static exit_kind kind_of(const ll *e, uint32_t at) {
-  if (is_op(e, at, VYRE__LIR_EXIT)) return EXIT_RETURN;
-  if (ll_role(e, loop_of(e, at))->subregion == 0) return EXIT_RETURN;
-  return is_op(e, at, VYRE__LIR_CONTINUE) ? EXIT_CONTINUE : EXIT_BREAK;
-}
-
-/* --- which masks are kept ---------------------------------------------------------*/
-
-static bool is_varying(const ll *e, uint32_t at) {
-  return e->width > 1 &&
-         ll_shape(e, ll_inst(e, at)->a).kind >= VYRE__LANE_SHAPE_LINEAR;
-}
-
-static bool raise(bool *flag, bool to) {
-  bool is_new = to && !*flag;
-  *flag |= to;
-  return is_new;
-}
-
-/* Notes the masks that @p exit at @p at needs in a loop that other lanes stay in.
- * Returns whether something is new. */
-static bool need_masks(ll_note *note, exit_kind exit, uint32_t at) {
-  bool needs_live = exit_rules[exit].clears_live;
-  bool changed = raise(needs_live ? &note->parts : &note->continues, true);
-  if (note->split && note->split <= at) return changed;
-  note->split = at;
-  return true;
-}
-
-/* Notes what the lanes at jump @p at leave while other lanes stay. Returns whether
- * something is new. */
-static bool find_exit(ll *e, uint32_t at) {
-  exit_kind exit = kind_of(e, at);
-  bool some = false, changed = false; /* some: not all lanes of the scope */
-  for (uint32_t open = ll_role(e, at)->parent; open;
-       open = ll_role(e, open)->parent) {
-    uint32_t own = ll_role(e, vyre__end_of(&e->r, open))->mate;
-    if (ll_role(e, own)->subregion == 0) break; /* of the workgroup */
-    ll_note *note = ll_note_of(e, own);
-    if (is_op(e, own, VYRE__LIR_IF)) {
-      some |= is_varying(e, own);
-      changed |= raise(&note->drops, some);
-      continue;
-    }
-    if (is_op(e, open, VYRE__LIR_STEP)) continue; /* its LOOP comes next */
-    some |= note->split && note->split < at;
-    if (some) changed |= need_masks(note, exit, at);
-    if (!exit_rules[exit].crosses_loops) return changed;
-    some |= note->parts; /* other lanes may have left in earlier iterations */
-    changed |= raise(&note->drops, some);
-  }
-  return raise(&e->piece_acts[ll_role(e, at)->subregion], some) || changed;
-}
-
-void ll_find_exits(ll *e) {
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (uint32_t at = e->r.begin; at < e->r.end; at++) {
-      const vyre__inst_info *role = ll_role(e, at);
-      if (!(vyre__lir_ops[ll_inst(e, at)->op].flags & VYRE__LIRF_JUMPS))
-        continue;
-      if (role->subregion && role->is_reached) changed |= find_exit(e, at);
-    }
-  }
-}
 
 /* --- removing lanes ---------------------------------------------------------------*/
 
@@ -167,7 +89,7 @@ static void mark_done(ll *e) {
   ll_store_mask(e, all, at);
 }
 
-static void remove_lanes(ll *e, uint32_t at, exit_kind exit) {
+static void remove_lanes(ll *e, uint32_t at, vyre__exit_kind exit) {
   const struct exit_rule *rule = &exit_rules[exit];
   ll_op mask = ll_mask_vector(e);
   if (rule->crosses_loops && ll_role(e, at)->sets_done) mark_done(e);
@@ -189,9 +111,9 @@ static uint32_t use(uint32_t label, bool *is_used) {
 }
 
 /* Returns the label where execution resumes after @p exit of all lanes that are
- * on. EXIT_RETURN also stands for lanes that left by different exits, as it asks
+ * on. VYRE__EXIT_RETURN also stands for lanes that left by different exits, as it asks
  * every scope. */
-static uint32_t resume_after(ll_scope *scope, exit_kind exit) {
+static uint32_t resume_after(ll_scope *scope, vyre__exit_kind exit) {
   const struct exit_rule *rule = &exit_rules[exit];
   for (; scope->kind == LL_SCOPE_LOOP; scope = scope->up) {
     bool all_at_step = scope->lanes_at_step && !scope->has_live;
@@ -205,17 +127,17 @@ static uint32_t resume_after(ll_scope *scope, exit_kind exit) {
 }
 
 uint32_t ll_resume(ll *e) {
-  return resume_after(e->scope, EXIT_RETURN);
+  return resume_after(e->scope, VYRE__EXIT_RETURN);
 }
 
 void ll_exit_some(ll *e, uint32_t at) {
-  exit_kind exit = kind_of(e, at);
+  vyre__exit_kind exit = vyre__exit_kind_of(e->s, at);
   remove_lanes(e, at, exit);
-  if (exit == EXIT_CONTINUE) ll_iteration(e)->lanes_at_step = true;
+  if (exit == VYRE__EXIT_CONTINUE) ll_iteration(e)->lanes_at_step = true;
 }
 
 void ll_exit_all(ll *e, uint32_t at) {
-  exit_kind exit = kind_of(e, at);
+  vyre__exit_kind exit = vyre__exit_kind_of(e->s, at);
   if (e->scope->kind == LL_SCOPE_IF) { /* other lanes wait at its end */
     ll_exit_some(e, at);
   } else {

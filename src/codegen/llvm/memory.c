@@ -21,7 +21,7 @@ static unsigned align_of(const ll *e, uint32_t at) {
 ll_op ll_base(ll *e, uint32_t buffer) {
   e->buffer_used[buffer] = true;
   bool is_shared = e->kernel->buffers[buffer].kind == VYRE_MEMORY_SHARED;
-  return ll_name(is_shared && e->is_whole ? "dw" : "d", buffer);
+  return ll_name(is_shared && e->is_full_group ? "dw" : "d", buffer);
 }
 
 ll_op ll_address(ll *e, uint32_t buffer, ll_op index) {
@@ -43,13 +43,19 @@ static ll_op addresses(ll *e, uint32_t buffer, ll_op indices) {
 /* To LLVM, a load of memory that another thread writes is undefined: each use of it
  * may be another value, and a branch on it may go anywhere. Freezing it makes it one
  * value, which LLVM must not load again (spmd/single_read.h). */
-static ll_op settle(ll *e, uint32_t at, unsigned type, ll_op op) {
+static ll_op freeze(ll *e, uint32_t at, unsigned type, ll_op op) {
   const vyre__lir_buffer *buffer = buffer_of(e, at);
   bool is_raced = buffer->is_written &&
                   vyre__lir_may_change(e->kernel, ll_inst(e, at)->aux);
-  if (is_raced || vyre__load_is_single_read(e->kernel, e->decides, at)) {
-    op = ll_def(e, "freeze %o", type, op);
+  if (!is_raced && !vyre__load_is_single_read(e->kernel, e->s->decides, at)) {
+    return op;
   }
+  return ll_def(e, "freeze %o", type, op);
+}
+
+static ll_op settle(ll *e, uint32_t at, unsigned type, ll_op op) {
+  const vyre__lir_buffer *buffer = buffer_of(e, at);
+  op = freeze(e, at, type, op);
   if (buffer->width < 4) {
     op = ll_def(e, "zext %o to %t", type, op, LL_I32 | (type & LL_VEC));
   }
@@ -97,14 +103,20 @@ static ll_op happens(ll *e, vyre__val c) {
   return ll_any(e, ll_active(e, c));
 }
 
-static void load_uniform(ll *e, vyre__val v) {
+ll_op ll_load_one(ll *e, vyre__val v) {
   const vyre__lir_inst *inst = ll_inst(e, v);
   unsigned type = ll_memory_type(buffer_of(e, v)->width);
   ll_op index = ll_scalar(e, inst->a);
-  guard g = open_guard(e, happens(e, inst->b));
   ll_op op = ll_def(e, "load %t, ptr %v, align %u", type, LL_PTR,
                     ll_address(e, inst->aux, index), align_of(e, v));
-  op = settle(e, v, type, op);
+  return settle(e, v, type, op);
+}
+
+static void load_uniform(ll *e, vyre__val v) {
+  const vyre__lir_inst *inst = ll_inst(e, v);
+  (void)ll_scalar(e, inst->a);
+  guard g = open_guard(e, happens(e, inst->b));
+  ll_op op = ll_load_one(e, v);
   unsigned wide = ll_type(inst->type);
   op = close_guard(e, g, wide, op);
   bool differs = inst->b && ll_known_of(e, inst->b) != LL_TRUE &&
@@ -123,7 +135,7 @@ static void store_uniform(ll *e, uint32_t at) {
   unsigned type = ll_memory_type(buffer_of(e, at)->width);
   unsigned from = ll_type_of(e, inst->b);
   ll_op index = ll_scalar(e, inst->a);
-  ll_op value = ll_scalar(e, ll_stored(e, at));
+  ll_op value = ll_scalar(e, vyre__sched_stored(e->s, at));
   guard g = open_guard(e, happens(e, inst->c));
   if (from != type && value.kind != LL_CONST) {
     value = ll_def(e, "trunc %o to %t", from, value, type);
@@ -144,7 +156,7 @@ static bool is_contiguous(ll *e, vyre__val index) {
  * them like the reduction tree that uses them, and hardware prefetchers
  * follow only ascending or descending addresses. */
 static ll_op plain_load(ll *e, vyre__val v, ll_op at) {
-  bool stays = e->is_whole && !is_shared(e, v);
+  bool stays = e->is_full_group && !is_shared(e, v);
   return ll_def(e,
                 stays ? "load volatile %t, ptr %v, align %u"
                       : "load %t, ptr %v, align %u",
@@ -184,10 +196,9 @@ static ll_op is_inside(ll *e, uint32_t at, ll_op index, uint32_t span) {
 
 /* Shared arrays are padded on both sides, so a vector may start before or
  * end after the array as long as one of its lanes is inside. */
-static ll_op padded_address(ll *e, uint32_t at) {
+static ll_op padded_address(ll *e, uint32_t at, ll_op index) {
   const vyre__lir_inst *inst = ll_inst(e, at);
   unsigned type = ll_memory_type(buffer_of(e, at)->width);
-  ll_op index = ll_scalar(e, inst->a);
   ll_op wide = index.kind == LL_CONST
                    ? ll_const((uint64_t)(int64_t)(int32_t)index.bits)
                    : ll_def(e, "sext i32 %v to i64", LL_I32, index);
@@ -195,33 +206,82 @@ static ll_op padded_address(ll *e, uint32_t at) {
                 ll_base(e, inst->aux), LL_I64, wide);
 }
 
+static ll_op shared_address(ll *e, uint32_t at, int64_t index) {
+  return ll_def(e, "getelementptr inbounds %t, ptr %v, i64 %v",
+                ll_memory_type(buffer_of(e, at)->width), LL_PTR,
+                ll_base(e, ll_inst(e, at)->aux), LL_I64,
+                ll_const((uint64_t)index));
+}
+
 static ll_op shared_at(ll *e, uint32_t at, int64_t index) {
-  const vyre__lir_inst *inst = ll_inst(e, at);
   unsigned width = buffer_of(e, at)->width;
-  ll_op to = ll_def(e, "getelementptr inbounds %t, ptr %v, i64 %v",
-                    ll_memory_type(width), LL_PTR, ll_base(e, inst->aux),
-                    LL_I64, ll_const((uint64_t)index));
   return ll_def(e, "load %t, ptr %v, align %u", ll_memory_type(width) | LL_VEC,
-                LL_PTR, to, width);
+                LL_PTR, shared_address(e, at, index), width);
+}
+
+/* Returns lanes @p first to first + width - 1 of two vectors, one after the
+ * other. */
+static ll_op two_vectors(ll *e, unsigned type, ll_op low, ll_op high,
+                         unsigned first) {
+  ll_op op = {.kind = LL_TEMP, .id = e->temps++};
+  ll_print(e, " %v = shufflevector %o, %o, <%u x i32> <", type, op, type, low,
+           type, high, e->width);
+  for (unsigned i = 0; i < e->width; i++) {
+    ll_print(e, "%si32 %u", i ? ", " : "", first + i);
+  }
+  ll_print(e, ">\n");
+  return op;
+}
+
+/* A constant position in a shared array: @p shift elements after the start of
+ * a vector. */
+static int64_t constant_position(ll *e, uint32_t at, unsigned *shift) {
+  int64_t index = (int32_t)ll_scalar(e, ll_inst(e, at)->a).bits;
+  int64_t width = e->width;
+  *shift = (unsigned)(((index % width) + width) % width);
+  return index - *shift;
 }
 
 /* Reads a shared array at a constant position from the vectors stored there,
  * so that a value just stored need not come from memory. */
 static ll_op load_across(ll *e, vyre__val v) {
-  unsigned type = ll_memory_type(buffer_of(e, v)->width) | LL_VEC;
-  int64_t index = (int32_t)ll_scalar(e, ll_inst(e, v)->a).bits;
-  int64_t width = e->width, shift = ((index % width) + width) % width;
-  ll_op low = shared_at(e, v, index - shift);
+  unsigned type = ll_memory_type(buffer_of(e, v)->width) | LL_VEC, shift;
+  int64_t start = constant_position(e, v, &shift);
+  ll_op low = shared_at(e, v, start);
   if (shift == 0) return low;
-  ll_op high = shared_at(e, v, index - shift + width);
-  ll_op op = {.kind = LL_TEMP, .id = e->temps++};
-  ll_print(e, " %v = shufflevector %o, %o, <%u x i32> <", type, op, type, low,
-           type, high, e->width);
-  for (unsigned i = 0; i < e->width; i++) {
-    ll_print(e, "%si32 %u", i ? ", " : "", (unsigned)(shift + i));
+  return two_vectors(e, type, low, shared_at(e, v, start + e->width), shift);
+}
+
+/* Stores @p value at a constant position, as vectors that load_across reads:
+ * a processor does not forward a store to a load that overlaps it in part. */
+static void store_across(ll *e, uint32_t at, ll_op value) {
+  unsigned width = buffer_of(e, at)->width, shift;
+  unsigned type = ll_memory_type(width) | LL_VEC;
+  int64_t start = constant_position(e, at, &shift);
+  ll_op parts[2] = {value, {0}};
+  if (shift || !ll_is_all_on(e)) {
+    ll_op low = shared_at(e, at, start), high = {0}, old = low;
+    if (shift) {
+      high = shared_at(e, at, start + e->width);
+      old = two_vectors(e, type, low, high, shift);
+    }
+    if (!ll_is_all_on(e)) {
+      value = ll_def(e, "select %o, %o, %o", LL_I1 | LL_VEC, ll_mask_bits(e),
+                     type, value, type, old);
+    }
+    parts[0] = value;
+    if (shift) {
+      /* low, value and high are 3 vectors in a row, cut at other places */
+      ll_op first = two_vectors(e, type, low, low, shift);
+      parts[0] = two_vectors(e, type, first, value, e->width - shift);
+      ll_op last = two_vectors(e, type, high, high, shift);
+      parts[1] = two_vectors(e, type, value, last, e->width - shift);
+    }
   }
-  ll_print(e, ">\n");
-  return op;
+  for (unsigned i = 0; i < 2 && parts[i].kind != LL_NONE; i++) {
+    ll_op to = shared_address(e, at, start + (int64_t)i * e->width);
+    ll_do(e, "store %o, ptr %v, align %u", type, parts[i], LL_PTR, to, width);
+  }
 }
 
 static bool is_padded(ll *e, uint32_t at, vyre__val c) {
@@ -249,9 +309,9 @@ static bool has_masked(const ll *e, unsigned scalar) {
 /* The index of lane 0 may lie before the buffer. It has then wrapped, while
  * the indices of active lanes did not. No buffer is long enough to contain
  * an index so close to 2^32. */
-static ll_op masked_address(ll *e, uint32_t at) {
+static ll_op masked_address(ll *e, uint32_t at, ll_op index) {
   const vyre__lir_inst *inst = ll_inst(e, at);
-  ll_op index = ll_scalar(e, inst->a), wide;
+  ll_op wide;
   if (index.kind == LL_CONST) {
     wide = ll_const((uint64_t)(uint32_t)(index.bits + e->width) - e->width);
   } else {
@@ -264,9 +324,9 @@ static ll_op masked_address(ll *e, uint32_t at) {
                 ll_base(e, inst->aux), LL_I64, wide);
 }
 
-static ll_op load_masked(ll *e, vyre__val v, ll_op active) {
+static ll_op load_masked(ll *e, vyre__val v, ll_op index, ll_op active) {
   unsigned scalar = ll_memory_type(buffer_of(e, v)->width);
-  ll_op at = masked_address(e, v);
+  ll_op at = masked_address(e, v, index);
   ll_op bits = ll_def(e, "icmp slt %o, zeroinitializer", MASK, active);
   return ll_def(
       e, "call %t @llvm.masked.load.v%ui%u.p0(ptr %v, i32 %u, %o, %o)",
@@ -292,7 +352,7 @@ static ll_op load_some(ll *e, vyre__val v, ll_op active) {
   ll_do(e, "store %o, ptr %v", type, op, LL_PTR, at);
   ll_br(e, end);
   ll_place(e, lanes);
-  op = has_masked(e, type) ? load_masked(e, v, active)
+  op = has_masked(e, type) ? load_masked(e, v, index, active)
                            : load_lanes(e, v, indices, active);
   ll_do(e, "store %o, ptr %v", type, op, LL_PTR, at);
   ll_place(e, end);
@@ -323,18 +383,151 @@ static ll_op gather(ll *e, vyre__val v, ll_op active) {
   return close_guard(e, g, type, op);
 }
 
+/* --- clamped indices -------------------------------------------------------------*/
+
+enum { MAX_CLAMP_DEPTH = 8 };
+
+/* Returns true if @p v can be used here: it need not be computed again. */
+static bool is_available(const ll *e, vyre__val v) {
+  const ll_rep *rep = &e->reps[v - e->s->r.begin];
+  if (ll_role(e, v)->is_leaf) return true;
+  return rep->form && (rep->stamp == 0 || rep->stamp == e->stamp);
+}
+
+/* The stride that an index would have without clamps. */
+typedef struct unclamped {
+  uint64_t stride;
+  bool is_known, has_clamp;
+} unclamped;
+
+static bool is_clamp(uint8_t op) {
+  return (op >= VYRE__LIR_MIN_U && op <= VYRE__LIR_MAX_S) ||
+         op == VYRE__LIR_SELECT;
+}
+
+static unclamped find_unclamped(const ll *e, vyre__val v, unsigned depth);
+
+/* Returns the operand of a clamp that is linear: the other one must not be. 0:
+ * none or both. */
+static vyre__val linear_operand(const ll *e, vyre__val v, unsigned depth) {
+  const vyre__lir_inst *inst = ll_inst(e, v);
+  bool selects = inst->op == VYRE__LIR_SELECT;
+  vyre__val a = selects ? inst->b : inst->a, b = selects ? inst->c : inst->b;
+  unclamped first = find_unclamped(e, a, depth + 1);
+  unclamped second = find_unclamped(e, b, depth + 1);
+  bool takes_first = first.is_known && first.stride;
+  bool takes_second = second.is_known && second.stride;
+  if (takes_first == takes_second) return 0;
+  return takes_first ? a : b;
+}
+
+static unclamped find_unclamped(const ll *e, vyre__val v, unsigned depth) {
+  const vyre__lir_inst *inst = ll_inst(e, v);
+  vyre__lane_shape shape = ll_shape(e, v);
+  bool adds = inst->op == VYRE__LIR_ADD;
+  if (shape.kind != VYRE__LANE_SHAPE_VARYING && is_available(e, v)) {
+    bool is_linear = shape.kind == VYRE__LANE_SHAPE_LINEAR;
+    return (unclamped){.stride = is_linear ? shape.stride : 0,
+                       .is_known = true};
+  }
+  if (depth == MAX_CLAMP_DEPTH || inst->type != VYRE_TYPE_U32) {
+    return (unclamped){0};
+  }
+  if (is_clamp(inst->op)) {
+    vyre__val linear = linear_operand(e, v, depth);
+    if (!linear) return (unclamped){0};
+    unclamped u = find_unclamped(e, linear, depth + 1);
+    u.has_clamp = true;
+    return u;
+  }
+  if (!adds && inst->op != VYRE__LIR_SUB) return (unclamped){0};
+  unclamped a = find_unclamped(e, inst->a, depth + 1);
+  unclamped b = find_unclamped(e, inst->b, depth + 1);
+  uint64_t stride = adds ? a.stride + b.stride : a.stride - b.stride;
+  return (unclamped){.stride = stride & UINT32_MAX,
+                     .is_known = a.is_known && b.is_known,
+                     .has_clamp = a.has_clamp || b.has_clamp};
+}
+
+/* Emits the index of lane 0 without clamps. */
+static ll_op unclamped_index(ll *e, vyre__val v, unsigned depth) {
+  const vyre__lir_inst *inst = ll_inst(e, v);
+  if (ll_shape(e, v).kind != VYRE__LANE_SHAPE_VARYING && is_available(e, v)) {
+    return ll_scalar(e, v);
+  }
+  if (is_clamp(inst->op)) {
+    return unclamped_index(e, linear_operand(e, v, depth), depth + 1);
+  }
+  ll_op a = unclamped_index(e, inst->a, depth + 1);
+  ll_op b = unclamped_index(e, inst->b, depth + 1);
+  return ll_def(e, "%s i32 %v, %v", inst->op == VYRE__LIR_ADD ? "add" : "sub",
+                LL_I32, a, LL_I32, b);
+}
+
+/* Tests if the clamps change no index of an active lane, and then loads
+ * contiguous elements; otherwise gathers. Returns LL_NONE if the index is
+ * not a clamped linear one. */
+static ll_op load_clamped(ll *e, vyre__val v, ll_op active) {
+  const vyre__lir_inst *inst = ll_inst(e, v);
+  unsigned scalar = ll_memory_type(buffer_of(e, v)->width);
+  unsigned type = scalar | LL_VEC;
+  bool is_plain = buffer_of(e, v)->unit == buffer_of(e, v)->width;
+  bool is_padded_load = is_padded(e, v, inst->b);
+  unclamped u = find_unclamped(e, inst->a, 0);
+  if (!u.is_known || !u.has_clamp || u.stride != 1) return (ll_op){0};
+  if (active.kind != LL_NONE && !is_padded_load &&
+      !(is_plain && has_masked(e, scalar))) {
+    return (ll_op){0};
+  }
+  ll_op first = unclamped_index(e, inst->a, 0);
+  uint32_t all = ll_label(e), lanes = ll_label(e), end = ll_label(e);
+  ll_op at = ll_alloca(e, type, 1, 64);
+  ll_op linear = ll_def(e, "add %o, %v", MASK, ll_splat(e, LL_I32, first), MASK,
+                        ll_name("iota", UINT32_MAX));
+  ll_op differs =
+      ll_def(e, "icmp ne %o, %v", MASK, ll_vector(e, inst->a), MASK, linear);
+  differs = ll_any(e, ll_and(e, ll_widen(e, differs), active));
+  if (inst->b && ll_known_of(e, inst->b) != LL_TRUE) {
+    (void)ll_vector(e, inst->b);
+  }
+  ll_hope(e, ll_def(e, "xor i1 %v, true", LL_I1, differs), all, lanes);
+  ll_place(e, all);
+  ll_op op = active.kind == LL_NONE
+                 ? plain_load(e, v, ll_address(e, inst->aux, first))
+             : is_padded_load ? plain_load(e, v, padded_address(e, v, first))
+                              : load_masked(e, v, first, active);
+  ll_do(e, "store %o, ptr %v", type, op, LL_PTR, at);
+  ll_br(e, end);
+  ll_place(e, lanes);
+  op = gather(e, v, active);
+  ll_do(e, "store %o, ptr %v", type, op, LL_PTR, at);
+  ll_place(e, end);
+  return ll_def(e, "load %t, ptr %v", type, LL_PTR, at);
+}
+
 /* --- every other element ---------------------------------------------------------*/
 
-enum { MAX_STRIDE = 8 };
+enum {
+  MAX_STRIDE = 8, /* elements between lanes are loaded as well */
+  MAX_REACH = 1 << 24,
+};
 
-/* Returns the stride of lanes if all elements between them may be loaded
- * too; else 0. */
-static int32_t stride_of(ll *e, vyre__val v) {
-  const ll_rep *rep = ll_value(e, ll_inst(e, v)->a);
+/* Returns the distance of lanes if it is constant and not 1; else 0. */
+static int32_t stride_of(ll *e, uint32_t at) {
+  const ll_rep *rep = ll_value(e, ll_inst(e, at)->a);
   int32_t stride = (int32_t)rep->stride;
   if (rep->form != LL_LINEAR || stride == 1 || stride == 0) return 0;
-  if (buffer_of(e, v)->unit != buffer_of(e, v)->width) return 0;
-  return stride >= -MAX_STRIDE && stride <= MAX_STRIDE ? stride : 0;
+  if (buffer_of(e, at)->unit != buffer_of(e, at)->width) return 0;
+  int64_t reach = (int64_t)stride * e->width;
+  return reach >= -MAX_REACH && reach <= MAX_REACH ? stride : 0;
+}
+
+static ll_lanes_at lanes_at(ll *e, uint32_t at, int32_t stride) {
+  return (ll_lanes_at){.buffer = ll_inst(e, at)->aux,
+                       .type = ll_memory_type(buffer_of(e, at)->width),
+                       .align = align_of(e, at),
+                       .index = ll_scalar(e, ll_inst(e, at)->a),
+                       .stride = stride};
 }
 
 /* Loads all elements from the first lane's to the last lane's and selects
@@ -379,7 +572,9 @@ static ll_op load_apart(ll *e, vyre__val v, ll_op active, int32_t stride) {
   if (stride < 0) in = ll_def(e, "and i1 %v, %v", LL_I1, in, LL_I1, is_above);
   ll_hope(e, in, all, lanes);
   ll_place(e, all);
-  ll_op op = pick_lanes(e, v, from, stride);
+  bool is_near = step <= MAX_STRIDE;
+  ll_lanes_at each = lanes_at(e, v, stride);
+  ll_op op = is_near ? pick_lanes(e, v, from, stride) : ll_load_each(e, &each);
   if (checks && !is_bounds_check(e, v, inst->b)) {
     op = only_where(e, inst->b, type, op);
   }
@@ -392,29 +587,50 @@ static ll_op load_apart(ll *e, vyre__val v, ll_op active, int32_t stride) {
   return ll_def(e, "load %t, ptr %v", type, LL_PTR, place);
 }
 
+/* Returns true if every lane of the range is inside the buffer, active or
+ * not. */
+static bool is_inside_range(const ll *e, vyre__val check) {
+  return check && e->range && e->range->range == VYRE__RANGE_FULL &&
+         e->range->known && ll_inst(e, check)->op == VYRE__LIR_LT_U &&
+         e->range->known[check - e->s->r.begin] == VYRE__KNOWN_TRUE;
+}
+
 static void load_vector(ll *e, vyre__val v) {
   const vyre__lir_inst *inst = ll_inst(e, v);
   unsigned type = ll_memory_type(buffer_of(e, v)->width) | LL_VEC;
   bool is_plain = buffer_of(e, v)->unit == buffer_of(e, v)->width;
   ll_op active = ll_active(e, inst->b), op;
   int32_t stride = stride_of(e, v);
-  if (stride) {
+  bool is_far = stride < -MAX_STRIDE || stride > MAX_STRIDE;
+  bool is_constant = stride && is_padded(e, v, inst->b) &&
+                     ll_scalar(e, inst->a).kind == LL_CONST;
+  if (is_far && (active.kind == LL_NONE || is_constant)) {
+    ll_lanes_at each = lanes_at(e, v, stride);
+    op = ll_load_each(e, &each);
+  } else if (!is_contiguous(e, inst->a) && ll_load_pattern(e, v, active, &op)) {
+    /* loaded */
+  } else if (stride) {
     op = load_apart(e, v, active, stride);
   } else if (!is_contiguous(e, inst->a)) {
-    op = gather(e, v, active);
+    op = load_clamped(e, v, active);
+    if (op.kind == LL_NONE) op = gather(e, v, active);
   } else if (is_padded(e, v, inst->b) &&
              ll_scalar(e, inst->a).kind == LL_CONST) {
     op = load_across(e, v);
-  } else if (active.kind == LL_NONE) {
+  } else if (active.kind == LL_NONE || is_inside_range(e, inst->b)) {
     op = plain_load(e, v, ll_address(e, inst->aux, ll_scalar(e, inst->a)));
   } else if (is_padded(e, v, inst->b)) {
-    op = plain_load(e, v, padded_address(e, v));
+    op = plain_load(e, v, padded_address(e, v, ll_scalar(e, inst->a)));
   } else if (is_plain) {
     op = load_some(e, v, active);
   } else {
     op = load_lanes(e, v, ll_vector(e, inst->a), active);
   }
-  ll_give(e, v, LL_VECTOR, settle(e, v, type, op));
+  if (e->width > 1 && ll_narrow_of(e, v)->bytes == buffer_of(e, v)->width) {
+    ll_give_narrow(e, v, buffer_of(e, v)->width, freeze(e, v, type, op));
+  } else {
+    ll_give(e, v, LL_VECTOR, settle(e, v, type, op));
+  }
 }
 
 static void store_lanes(ll *e, uint32_t at, ll_op value, ll_op active) {
@@ -441,7 +657,8 @@ static void store_some(ll *e, uint32_t at, ll_op value, ll_op active) {
   const vyre__lir_inst *inst = ll_inst(e, at);
   unsigned scalar = ll_memory_type(buffer_of(e, at)->width);
   if (is_padded(e, at, inst->c)) { /* no other thread writes there */
-    ll_op to = padded_address(e, at), old = plain_load(e, at, to);
+    ll_op to = padded_address(e, at, ll_scalar(e, inst->a));
+    ll_op old = plain_load(e, at, to);
     old = ll_def(e, "select %o, %o, %o", LL_I1 | LL_VEC, ll_mask_bits(e),
                  scalar | LL_VEC, value, scalar | LL_VEC, old);
     ll_do(e, "store %o, ptr %v, align %u", scalar | LL_VEC, old, LL_PTR, to,
@@ -452,7 +669,7 @@ static void store_some(ll *e, uint32_t at, ll_op value, ll_op active) {
     store_lanes(e, at, value, active);
     return;
   }
-  ll_op to = masked_address(e, at);
+  ll_op to = masked_address(e, at, ll_scalar(e, inst->a));
   ll_op bits = ll_def(e, "icmp slt %o, zeroinitializer", MASK, active);
   ll_do(e, "call void @llvm.masked.store.v%ui%u.p0(%o, ptr %v, i32 %u, %o)",
         e->width, 8 * ll_bytes(scalar), scalar | LL_VEC, value, LL_PTR, to,
@@ -464,9 +681,14 @@ static void store_vector(ll *e, uint32_t at) {
   unsigned scalar = ll_memory_type(buffer_of(e, at)->width);
   unsigned type = scalar | LL_VEC;
   unsigned from = ll_type_of(e, inst->b) | LL_VEC;
-  ll_op value = ll_vector(e, ll_stored(e, at));
-  if (from != type && value.kind != LL_CONST) {
-    value = ll_def(e, "trunc %o to %t", from, value, type);
+  ll_op value;
+  if (from != type && e->width > 1) {
+    value = ll_narrow_vector(e, vyre__sched_stored(e->s, at), ll_bytes(scalar));
+  } else {
+    value = ll_vector(e, vyre__sched_stored(e->s, at));
+    if (from != type && value.kind != LL_CONST) {
+      value = ll_def(e, "trunc %o to %t", from, value, type);
+    }
   }
   bool checks = inst->c && ll_known_of(e, inst->c) != LL_TRUE;
   bool contiguous = is_contiguous(e, inst->a);
@@ -482,8 +704,16 @@ static void store_vector(ll *e, uint32_t at) {
     ll_br(e, end);
     ll_place(e, some);
   }
-  if (active.kind == LL_NONE && contiguous) {
+  if (contiguous && is_padded(e, at, inst->c) &&
+      ll_scalar(e, inst->a).kind == LL_CONST) {
+    store_across(e, at, value);
+  } else if (!contiguous && ll_store_pattern(e, at, value, active)) {
+    /* stored */
+  } else if (active.kind == LL_NONE && contiguous) {
     plain_store(e, at, value);
+  } else if (active.kind == LL_NONE && stride_of(e, at)) {
+    ll_lanes_at each = lanes_at(e, at, stride_of(e, at));
+    ll_store_each(e, &each, value);
   } else if (active.kind == LL_NONE) {
     ll_do(e, "call void @llvm.masked.scatter.v%ui%u.v%up0(%o, %o, i32 %u, %o)",
           e->width, 8 * ll_bytes(scalar), e->width, type, value,

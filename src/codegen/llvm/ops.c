@@ -128,7 +128,7 @@ static ll_op shift(ll *e, const char *name, unsigned type, const ll_op *args) {
   /* Inactive lanes may shift by any number, and hoisted values of the
    * workgroup may be unused, so the shift count is masked. */
   if (by.kind != LL_CONST &&
-      (has_idle(e, type) || !e->piece || e->is_speculated)) {
+      (has_idle(e, type) || !e->subregion || e->is_speculated)) {
     op = ll_def(e, "freeze %o", type, op);
   }
   return op;
@@ -154,6 +154,17 @@ static ll_op other(ll *e, const vyre__lir_inst *inst, unsigned vector,
   }
 }
 
+static ll_op divide(ll *e, vyre__val v, unsigned type, const ll_op *args) {
+  const vyre__lir_inst *inst = ll_inst(e, v);
+  ll_op by = divisor(e, type, args[1]), uniform = {0};
+  if (e->width == 1 || type != (LL_I32 | LL_VEC) || by.kind == LL_CONST) {
+    return ll_def(e, "%s %o, %v", words[inst->op].text, type, args[0], type,
+                  by);
+  }
+  if (ll_is_scalar(e, inst->b)) uniform = ll_scalar(e, inst->b);
+  return ll_divide(e, inst->op, args[0], by, uniform);
+}
+
 static ll_op spell(ll *e, vyre__val v, unsigned vector, const ll_op *args) {
   const vyre__lir_inst *inst = ll_inst(e, v);
   const word *w = &words[inst->op];
@@ -170,8 +181,7 @@ static ll_op spell(ll *e, vyre__val v, unsigned vector, const ll_op *args) {
     case SPELL_COMPARE:
       return ll_def(e, "%s %o, %v", w->text, from, args[0], from, args[1]);
     case SPELL_DIVISION:
-      return ll_def(e, "%s %o, %v", w->text, type, args[0], type,
-                    divisor(e, type, args[1]));
+      return divide(e, v, type, args);
     case SPELL_SHIFT:
       return shift(e, w->text, type, args);
     case SPELL_CAST:
@@ -221,18 +231,112 @@ static bool fold(ll *e, vyre__val v, const ll_op *args, unsigned count,
                         (vyre_type)inst->type, numbers, &out->bits);
 }
 
+/* --- narrow integers ---------------------------------------------------------------*/
+
+static bool compares(uint8_t op) {
+  return op >= VYRE__LIR_EQ && op <= VYRE__LIR_LE_S;
+}
+
+/* Emits an operation on vectors of 8- or 16-bit integers. */
+static void narrow_pure(ll *e, vyre__val v, const vyre__narrow *n) {
+  const vyre__lir_inst *inst = ll_inst(e, v);
+  const word *w = &words[inst->op];
+  unsigned type = ll_memory_type(n->op_bytes) | LL_VEC;
+  if (n->same) {
+    ll_give_narrow(e, v, n->bytes, ll_narrow_vector(e, n->same, n->op_bytes));
+    return;
+  }
+  bool selects = inst->op == VYRE__LIR_SELECT;
+  ll_op args[2] = {
+      ll_narrow_vector(e, selects ? inst->b : inst->a, n->op_bytes),
+      ll_narrow_vector(e, selects ? inst->c : inst->b, n->op_bytes)};
+  ll_op op;
+  if (selects) {
+    op = ll_def(e, "select %o, %o, %o", LL_I1 | LL_VEC, ll_vector(e, inst->a),
+                type, args[0], type, args[1]);
+  } else if (w->how == SPELL_CALL) {
+    op = call(e, w->text, type, args, 2, false);
+  } else {
+    op = ll_def(e, "%s %o, %v", w->text, type, args[0], type, args[1]);
+  }
+  if (compares(inst->op)) {
+    ll_give(e, v, LL_VECTOR, op);
+  } else {
+    ll_give_narrow(e, v, n->bytes, op);
+  }
+}
+
+/* --- clamped indices ---------------------------------------------------------------*/
+
+void ll_give_operand(ll *e, vyre__val v, vyre__val operand) {
+  ll_rep rep = *ll_value(e, operand);
+  if (rep.form == LL_VECTOR) rep.v = ll_vector(e, operand);
+  ll_give(e, v, rep.form, rep.form == LL_VECTOR ? rep.v : rep.s);
+  e->reps[v - e->s->r.begin].stride = rep.stride;
+}
+
+/* Returns true in code that knows the result of clamps: the full range of a
+ * row, and the computation of that range. */
+static bool knows_clamps(const ll *e) {
+  if (e->row) return true;
+  return e->range && e->range->range == VYRE__RANGE_FULL && e->range->known;
+}
+
+/* Returns the operand that equals @p v in the range of this code, or 0. */
+static vyre__val known_operand(const ll *e, vyre__val v) {
+  if (e->row || !knows_clamps(e)) return 0;
+  uint8_t known = e->range->known[v - e->s->r.begin];
+  return known >= VYRE__KNOWN_A ? ll_inst(e, v)->v[known - VYRE__KNOWN_A] : 0;
+}
+
+/* Finds the representation of a value that would be linear without clamps. */
+static uint8_t unclamped_form(ll *e, vyre__val v, uint64_t *stride) {
+  const vyre__lir_inst *inst = ll_inst(e, v);
+  unsigned count = vyre__lir_ops[inst->op].operands;
+  uint64_t strides[3] = {0};
+  bool is_scalar = true;
+  if (!knows_clamps(e) || count > 3) return LL_VECTOR;
+  for (unsigned i = 0; i < count; i++) {
+    const ll_rep *rep = ll_value(e, inst->v[i]);
+    if (rep->form == LL_VECTOR) return LL_VECTOR;
+    if (rep->form == LL_LINEAR) strides[i] = rep->stride, is_scalar = false;
+  }
+  if (is_scalar) return LL_SCALAR;
+  if (inst->type != VYRE_TYPE_U32) return LL_VECTOR;
+  if (inst->op != VYRE__LIR_ADD && inst->op != VYRE__LIR_SUB) return LL_VECTOR;
+  *stride = inst->op == VYRE__LIR_ADD ? strides[0] + strides[1]
+                                      : strides[0] - strides[1];
+  *stride &= UINT32_MAX;
+  return *stride ? LL_LINEAR : LL_SCALAR;
+}
+
 void ll_pure(ll *e, vyre__val v) {
   const vyre__lir_inst *inst = ll_inst(e, v);
   unsigned count = vyre__lir_ops[inst->op].operands;
   ll_op args[4] = {{0}};
   uint8_t kind = ll_shape(e, v).kind;
-  bool is_scalar = e->width == 1 || !e->piece || kind < VYRE__LANE_SHAPE_LINEAR;
+  uint64_t stride = 0;
+  if (known_operand(e, v)) {
+    ll_give_operand(e, v, known_operand(e, v));
+    return;
+  }
+  if (e->width > 1 && e->subregion && kind == VYRE__LANE_SHAPE_VARYING) {
+    uint8_t form = unclamped_form(e, v, &stride);
+    if (form == LL_SCALAR) kind = VYRE__LANE_SHAPE_VECTOR;
+    if (form == LL_LINEAR) kind = VYRE__LANE_SHAPE_LINEAR;
+  }
+  bool is_scalar =
+      e->width == 1 || !e->subregion || kind < VYRE__LANE_SHAPE_LINEAR;
   bool is_linear = !is_scalar && kind == VYRE__LANE_SHAPE_LINEAR;
   bool has_vector = false;
   for (unsigned i = 0; i < count; i++) {
     has_vector |= ll_value(e, inst->v[i])->form == LL_VECTOR;
   }
   if (has_vector && e->width > 1) is_scalar = is_linear = false;
+  if (!is_scalar && !is_linear && ll_narrow_of(e, v)->op_bytes) {
+    narrow_pure(e, v, ll_narrow_of(e, v));
+    return;
+  }
   for (unsigned i = 0; i < count; i++) {
     args[i] = is_scalar || is_linear ? ll_scalar(e, inst->v[i])
                                      : ll_vector(e, inst->v[i]);
@@ -241,6 +345,7 @@ void ll_pure(ll *e, vyre__val v) {
   ll_op op;
   if (vector || !fold(e, v, args, count, &op)) op = spell(e, v, vector, args);
   ll_give(e, v, is_scalar ? LL_SCALAR : is_linear ? LL_LINEAR : LL_VECTOR, op);
+  if (stride) e->reps[v - e->s->r.begin].stride = stride;
 }
 
 void ll_agree(ll *e, vyre__val v) {

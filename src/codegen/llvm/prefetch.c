@@ -1,104 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Software prefetch for indirect accesses: node -> its edges -> their
- * targets.
- *
- * An out-of-order processor overlaps such chains by itself, but not past
- * atomics that threads share. Before an invocation runs, the loads of an
- * address chain are therefore executed for a later invocation, and the final
- * address is prefetched. Results do not depend on it: the extra loads stay
- * inside read-only buffers and are used as addresses only. */
-#include <string.h>
-
-#include "base/memory.h"
-#include "base/status.h"
+/* Emits prefetches (spmd/prefetch.c): runs the loads of an address chain for a
+ * later invocation, inside their buffers, and prefetches the final address. */
 #include "codegen/llvm/internal.h"
-
-enum {
-  MAX_STEPS = 24, /* instructions of an address chain */
-  MAX_DEPTH = 16,
-  MAX_PLACES = 4, /* chains of a subregion */
-  MAX_LOADS = 2,  /* loads of a chain */
-  NEAR =
-      4, /* smallest distance in invocations, with MAX_LOADS loads; else twice that */
-  NOT_FOUND = -1,
-};
-
-/* An address chain: instructions in order, the last one the access. */
-typedef struct path {
-  uint32_t steps[MAX_STEPS];
-  uint32_t count;
-  bool has_x;
-} path;
-
-static bool add_step(path *p, uint32_t at) {
-  uint32_t to = p->count;
-  for (uint32_t i = 0; i < p->count; i++) {
-    if (p->steps[i] == at) return true;
-  }
-  if (p->count == MAX_STEPS) return false;
-  p->count++;
-  for (; to > 0 && p->steps[to - 1] > at; to--) p->steps[to] = p->steps[to - 1];
-  p->steps[to] = at;
-  return true;
-}
-
-static bool is_simple(uint8_t op) {
-  return op == VYRE__LIR_MUL || op == VYRE__LIR_ADD || op == VYRE__LIR_SUB ||
-         (op >= VYRE__LIR_AND && op <= VYRE__LIR_SHR_S);
-}
-
-/* Returns the initial value of the loop counter that @p v is a GET of; 0:
- * not a counter. */
-static vyre__val first_of(const ll *e, vyre__val v) {
-  for (uint32_t open = ll_role(e, v)->parent; open;
-       open = ll_role(e, open)->parent) {
-    if (ll_inst(e, open)->op != VYRE__LIR_LOOP) continue;
-    const vyre__lir_loop *loop = &e->kernel->loops[ll_inst(e, open)->aux];
-    if (loop->is_counted && loop->var == ll_inst(e, v)->aux) return loop->first;
-  }
-  return 0;
-}
-
-static bool is_readable(const ll *e, const vyre__lir_inst *inst) {
-  const vyre__lir_buffer *buffer = &e->kernel->buffers[inst->aux];
-  return buffer->kind == VYRE_MEMORY_GLOBAL && !buffer->is_written &&
-         buffer->width == buffer->unit && inst->type == VYRE_TYPE_U32;
-}
-
-/* Returns the number of dependent loads that lead to @p v in the first
- * iteration of loops; NOT_FOUND if it cannot be computed ahead. */
-static int follow(ll *e, vyre__val v, path *p, unsigned depth) {
-  const vyre__lir_inst *inst = ll_inst(e, v);
-  const vyre__inst_info *role = ll_role(e, v);
-  int most = 0;
-  bool is_x = e->is_fused ? ll_is_x(e, v)
-                          : inst->op == VYRE__LIR_LOCAL_ID && inst->aux == 0;
-  p->has_x |= is_x;
-  if (is_x) return e->is_fused && !add_step(p, v) ? NOT_FOUND : 0;
-  if (role->is_leaf || role->storage == VYRE__STORAGE_UNIFORM) return 0;
-  if (depth == MAX_DEPTH || inst->type != VYRE_TYPE_U32) return NOT_FOUND;
-  vyre__val operands[4] = {inst->a};
-  uint32_t count = 1;
-  if (inst->op == VYRE__LIR_LOAD) {
-    if (!is_readable(e, inst)) return NOT_FOUND;
-  } else if (inst->op == VYRE__LIR_GET) {
-    operands[0] = first_of(e, v);
-    if (!operands[0]) return NOT_FOUND;
-  } else if (is_simple(inst->op)) {
-    count = vyre__lir_operands(inst, operands);
-  } else {
-    return NOT_FOUND;
-  }
-  for (uint32_t i = 0; i < count; i++) {
-    int loads = follow(e, operands[i], p, depth + 1);
-    if (loads == NOT_FOUND) return NOT_FOUND;
-    if (loads > most) most = loads;
-  }
-  if (!add_step(p, v)) return NOT_FOUND;
-  return most + (inst->op == VYRE__LIR_LOAD);
-}
-
-/* --- code -------------------------------------------------------------------------*/
 
 /* Branches to @p end unless LOAD @p at is entirely inside its buffer. */
 static ll_op load_one(ll *e, uint32_t at, uint32_t end) {
@@ -157,7 +60,7 @@ static void step(ll *e, uint32_t at, uint32_t end) {
   if (ll_is_x(e, at)) {
     ll_give_x(e, at);
   } else if (inst->op == VYRE__LIR_GET) {
-    vyre__val first = first_of(e, at);
+    vyre__val first = vyre__counter_first(e->s, at);
     bool is_one = ll_is_scalar(e, first);
     ll_give(e, at, is_one ? LL_SCALAR : LL_VECTOR,
             is_one ? ll_scalar(e, first) : ll_vector(e, first));
@@ -175,14 +78,14 @@ static void step(ll *e, uint32_t at, uint32_t end) {
   }
 }
 
-/* Prefetches the address of access @p at. */
-static void ask(ll *e, const path *p, uint32_t at, uint32_t ahead) {
+void ll_prefetch(ll *e, const vyre__prefetch *p) {
+  uint32_t at = p->at, ahead = p->distance;
   const vyre__lir_inst *inst = ll_inst(e, at);
   unsigned type = ll_memory_type(e->kernel->buffers[inst->aux].width);
   uint32_t end = ll_label(e), mark = ll_enter(e);
   ll_op x = e->x, local = e->local[0];
   e->stamp = ++e->stamps;
-  if (e->is_fused) {
+  if (e->s->is_fused) {
     e->x = ll_def(e, "add i32 %v, %u", LL_I32, x, ahead);
   } else {
     e->local[0] = ll_def(e, "add i32 %v, %u", LL_I32, local, ahead);
@@ -205,41 +108,4 @@ static void ask(ll *e, const path *p, uint32_t at, uint32_t ahead) {
   e->x = x;
   e->local[0] = local;
   e->stamp = ++e->stamps;
-}
-
-/* Returns true if the subregion has atomics that threads contend for: the
- * processor does not look ahead past them. */
-static bool meets(const ll *e, const vyre__subregion *piece) {
-  for (uint32_t at = piece->begin; at < piece->end; at++) {
-    const vyre__lir_inst *inst = ll_inst(e, at);
-    if (!(vyre__lir_ops[inst->op].flags & VYRE__LIRF_ATOMICS)) continue;
-    if (ll_role(e, at)->is_needed && !e->delays[inst->aux].is_on &&
-        e->kernel->buffers[inst->aux].kind != VYRE_MEMORY_SHARED) {
-      return true;
-    }
-  }
-  return false;
-}
-
-void ll_look_ahead(ll *e, uint32_t index) {
-  const vyre__subregion *piece = &e->r.subregions[index];
-  uint32_t asked[MAX_PLACES], count = 0;
-  if (!e->has_rows || !ll_is_all_on(e) || !meets(e, piece)) return;
-  for (uint32_t at = piece->begin; at < piece->end && count < MAX_PLACES;
-       at++) {
-    const vyre__lir_inst *inst = ll_inst(e, at);
-    uint16_t memory = VYRE__LIRF_READS | VYRE__LIRF_ATOMICS;
-    if (!(vyre__lir_ops[inst->op].flags & memory)) continue;
-    if (!ll_role(e, at)->is_needed || !inst->a) continue;
-    const vyre__lir_buffer *buffer = &e->kernel->buffers[inst->aux];
-    if (buffer->kind != VYRE_MEMORY_GLOBAL) continue;
-    bool is_new = true; /* neighbouring elements mostly share the cache line */
-    for (uint32_t i = 0; i < count; i++) is_new &= asked[i] != inst->aux;
-    path p = {0};
-    int loads = is_new ? follow(e, inst->a, &p, 0) : NOT_FOUND;
-    if (loads < 1 || loads > MAX_LOADS || !p.has_x) continue;
-    asked[count++] = inst->aux;
-    uint32_t near = e->width > NEAR ? e->width : NEAR;
-    ask(e, &p, at, loads == MAX_LOADS ? near : 2 * near);
-  }
 }

@@ -6,7 +6,7 @@
 
 /* Emits @p v and its operands at the start of the row. */
 void ll_make_ahead(ll *e, vyre__val v) {
-  const ll_rep *rep = &e->reps[v - e->r.begin];
+  const ll_rep *rep = &e->reps[v - e->s->r.begin];
   const vyre__lir_inst *inst = ll_inst(e, v);
   if (rep->form && (rep->stamp == 0 || rep->stamp == e->stamp)) return;
   if (ll_is_x(e, v)) {
@@ -14,6 +14,11 @@ void ll_make_ahead(ll *e, vyre__val v) {
     return;
   }
   if (ll_role(e, v)->is_leaf) return;
+  if (e->row && vyre__row_operand(e->s, e->row, v)) {
+    ll_make_ahead(e, vyre__row_operand(e->s, e->row, v));
+    ll_give_operand(e, v, vyre__row_operand(e->s, e->row, v));
+    return;
+  }
   for (unsigned i = 0; i < vyre__lir_ops[inst->op].operands; i++) {
     ll_make_ahead(e, inst->v[i]);
   }
@@ -60,7 +65,7 @@ ll_op ll_masked(ll *e, ll_op a, uint64_t bits) {
   return ll_def(e, "and i64 %v, %l", LL_I64, a, bits);
 }
 
-void ll_narrow(ll *e, ll_stretch *s, ll_op from, ll_op to) {
+void ll_narrow(ll *e, ll_interval *s, ll_op from, ll_op to) {
   s->from = most(e, s->from, from);
   s->to = ll_least(e, s->to, to);
 }
@@ -68,7 +73,7 @@ void ll_narrow(ll *e, ll_stretch *s, ll_op from, ll_op to) {
 /* Computes where value(0) + d, which wraps at 2^32, is below @p limit (at
  * most 2^32) or, if not @p below, at or above it: the first such range that
  * does not wrap; @p all: from there to the end, if there is a second one. */
-static void narrow_by(ll *e, ll_stretch *s, ll_op first, ll_op limit,
+static void narrow_by(ll *e, ll_interval *s, ll_op first, ll_op limit,
                       bool below, bool all) {
   ll_op turn = ll_const(UINT64_C(1) << 32);
   ll_op is_below = ll_const(first.bits < limit.bits);
@@ -94,8 +99,28 @@ static void narrow_by(ll *e, ll_stretch *s, ll_op first, ll_op limit,
   ll_narrow(e, s, from, to);
 }
 
-void ll_narrow_by_atom(ll *e, ll_row *row, const ll_atom *a, ll_stretch *s,
-                       bool all) {
+/* Restricts *s to the position @p at, or to the longer side of it. @p all: to
+ * everything from the first such position on. */
+static void narrow_by_equal(ll *e, ll_interval *s, ll_op at, bool is_equal,
+                            bool all) {
+  ll_op next = ll_plus(e, at, ll_const(1));
+  if (is_equal) {
+    ll_narrow(e, s, at, next);
+    return;
+  }
+  if (all) return;
+  ll_op twice = ll_plus(e, at, at);
+  ll_op is_low = ll_const(twice.bits < s->to.bits);
+  if (!ll_are_known(twice, s->to)) {
+    is_low = ll_def(e, "icmp ult i64 %v, %v", LL_I64, twice, LL_I64, s->to);
+  }
+  ll_narrow(e, s, ll_pick(e, is_low, next, ll_const(0)),
+            ll_pick(e, is_low, s->to, at));
+}
+
+void ll_narrow_by_condition(ll *e, vyre__row_split *row,
+                            const vyre__row_condition *a, ll_interval *s,
+                            bool all) {
   const vyre__lir_inst *inst = ll_inst(e, a->v);
   if (a->is_same) {
     ll_make_ahead(e, a->v);
@@ -104,25 +129,28 @@ void ll_narrow_by_atom(ll *e, ll_row *row, const ll_atom *a, ll_stretch *s,
     s->to = none;
     return;
   }
-  if (a->is_reach) {
-    ll_stretch own = ll_reach(e, row, a->v, s->to);
+  if (a->in_loops) {
+    ll_interval own = ll_reach(e, row, a, s->to);
     ll_narrow(e, s, own.from, own.to);
     return;
   }
   ll_make_ahead(e, inst->a);
   ll_make_ahead(e, inst->b);
-  bool counts_first = ll_row_counts(e, row, inst->a);
+  bool counts_first = vyre__row_is_linear(e->s, row, inst->a) ||
+                      vyre__row_is_clamped(e->s, row, inst->a);
   ll_op first = ll_scalar(e, counts_first ? inst->a : inst->b);
   ll_op other = ll_scalar(e, counts_first ? inst->b : inst->a);
-  bool is_signed = inst->op == VYRE__LIR_LT_S || inst->op == VYRE__LIR_LE_S;
-  bool equals = inst->op == VYRE__LIR_LE_U || inst->op == VYRE__LIR_LE_S;
-  if (inst->op == VYRE__LIR_EQ) {
+  bool is_signed = inst->op == VYRE__LIR_LT_S || inst->op == VYRE__LIR_LE_S ||
+                   inst->op == VYRE__LIR_MIN_S || inst->op == VYRE__LIR_MAX_S;
+  bool equals =
+      inst->op == VYRE__LIR_LE_U || inst->op == VYRE__LIR_LE_S || a->is_clamp;
+  if (inst->op == VYRE__LIR_EQ || inst->op == VYRE__LIR_NE) {
     ll_op at = ll_const((other.bits - first.bits) & UINT32_MAX);
     if (!ll_are_known(other, first)) {
       at = ll_def(e, "sub i32 %v, %v", LL_I32, other, LL_I32, first);
       at = wide(e, at);
     }
-    ll_narrow(e, s, at, ll_plus(e, at, ll_const(1)));
+    narrow_by_equal(e, s, at, (inst->op == VYRE__LIR_EQ) == a->want, all);
     return;
   }
   if (is_signed) {
@@ -131,6 +159,10 @@ void ll_narrow_by_atom(ll *e, ll_row *row, const ll_atom *a, ll_stretch *s,
   }
   first = wide(e, first);
   other = wide(e, other);
+  if (a->is_clamp) {
+    /* min(x, u): x <= u. max(x, u): u <= x. */
+    counts_first = inst->op == VYRE__LIR_MIN_U || inst->op == VYRE__LIR_MIN_S;
+  }
   /* x < u, x <= u: below u, u + 1. u < x, u <= x: not below u + 1, u. */
   bool one_more = counts_first == equals;
   if (one_more) other = ll_plus(e, other, ll_const(1));
@@ -139,21 +171,21 @@ void ll_narrow_by_atom(ll *e, ll_row *row, const ll_atom *a, ll_stretch *s,
 
 /* Computes the range in which all conditions hold, and its full vectors,
  * counted from the start of the row. */
-void ll_find_middle(ll *e, ll_row *row, ll_op count, ll_stretch *clip,
-                    ll_stretch *middle, ll_stretch *exact) {
-  ll_stretch full = {ll_const(0), count};
+void ll_find_middle(ll *e, vyre__row_split *row, ll_op count, ll_interval *clip,
+                    ll_interval *middle, ll_interval *exact) {
+  ll_interval full = {ll_const(0), count};
   *clip = full;
   for (uint32_t i = 0; i < row->count; i++) {
-    if (e->is_whole && row->atoms[i].is_told) continue;
-    ll_narrow_by_atom(e, row, &row->atoms[i], &full, false);
-    if (row->atoms[i].clips) {
+    if (row->conditions[i].is_proven) continue;
+    ll_narrow_by_condition(e, row, &row->conditions[i], &full, false);
+    if (row->conditions[i].clips) {
       /* The rest of the row is skipped. */
-      ll_narrow_by_atom(e, row, &row->atoms[i], clip, true);
+      ll_narrow_by_condition(e, row, &row->conditions[i], clip, true);
     }
   }
   *exact = full;
   uint64_t ones = ~(uint64_t)(e->width - 1);
-  if (e->overlaps && !e->jams[row->piece]) {
+  if (e->s->overlaps && !row->is_jammed) {
     *middle = full;
     return;
   }

@@ -7,34 +7,33 @@
 
 enum {
   MASK = LL_I32 | LL_VEC,
-  MAX_ROUNDS = 16,      /* iterations that are unrolled */
+  MAX_ROUNDS = 17,      /* iterations that are unrolled, and the last test */
   MAX_TEXT = 96 * 1024, /* bytes of their text */
 };
 
 uint32_t ll_vector_count(const ll *e) {
   const uint32_t *size = e->kernel->workgroup;
-  if (!e->has_rows) return (e->r.invocations + e->width - 1) / e->width;
+  if (!e->s->has_rows) return (e->s->r.invocations + e->width - 1) / e->width;
   return (size[0] + e->width - 1) / e->width * size[1] * size[2];
 }
 
 ll_known ll_known_of(ll *e, vyre__val v) {
   const vyre__lir_inst *inst = ll_inst(e, v);
-  const ll_note *note = ll_note_of(e, v);
   if (inst->op == VYRE__LIR_CONST) {
     return vyre__lir_const(inst) ? LL_TRUE : LL_FALSE;
   }
-  if (!e->is_full || note->known_in != e->piece) return LL_UNKNOWN;
-  if (!e->is_opposite || !note->known) return (ll_known)note->known;
-  return note->known == LL_TRUE ? LL_FALSE : LL_TRUE;
+  if (!e->range || !e->range->known) return LL_UNKNOWN;
+  uint8_t known = e->range->known[v - e->s->r.begin];
+  return known < VYRE__KNOWN_A ? (ll_known)known : LL_UNKNOWN;
 }
 
 bool ll_is_x(const ll *e, vyre__val v) {
-  return e->is_fused && v == e->fused_x;
+  return e->s->is_fused && v == e->s->fused_x;
 }
 
 void ll_give_x(ll *e, vyre__val v) {
   ll_give(e, v, e->width == 1 ? LL_SCALAR : LL_LINEAR, e->x);
-  e->reps[v - e->r.begin].stride = 1;
+  e->reps[v - e->s->r.begin].stride = 1;
 }
 
 /* --- counting -----------------------------------------------------------------------*/
@@ -62,7 +61,7 @@ static void close_count(ll *e, count c, uint32_t step, uint32_t limit) {
   ll_place(e, end);
 }
 
-/* --- a piece --------------------------------------------------------------------------*/
+/* --- a subregion --------------------------------------------------------------------------*/
 
 /* Skips invocations that are done. */
 static void test_done(ll *e, ll_scope *region) {
@@ -85,41 +84,39 @@ static void remake(ll *e, uint32_t v) {
 }
 
 /* Emits the code of one vector of invocations. */
-void ll_run_piece(ll *e, uint32_t index, ll_op mask) {
-  const vyre__subregion *piece = &e->r.subregions[index];
+void ll_run_range(ll *e, const vyre__sched_node *range, ll_op mask) {
+  uint32_t index = range->subregion;
+  const vyre__subregion *subregion = &e->s->r.subregions[index];
   ll_scope region = {.kind = LL_SCOPE_REGION,
                      .end = ll_label(e),
-                     .has_act = e->piece_acts[index]};
+                     .has_act = e->s->lanes_leave[index]};
   uint32_t mark = ll_enter(e);
-  e->piece = index;
+  e->subregion = index;
+  e->range = range;
   e->stamp = ++e->stamps;
   e->scope = &region;
   e->copies = e->no_copies ? UINT16_MAX : 1;
   ll_set_mask(e, mask);
-  ll_look_ahead(e, index);
-  if (piece->tests_done) test_done(e, &region);
+  const vyre__sched_node *code = range->body;
+  for (; code && code->kind == VYRE__SCHED_PREFETCH; code = code->next) {
+    if (ll_is_all_on(e)) ll_prefetch(e, code->prefetch);
+  }
+  if (subregion->tests_done) test_done(e, &region);
   if (region.has_act) {
     region.act = ll_alloca(e, MASK, 1, 64);
     ll_do(e, "store %o, ptr %v", MASK, ll_mask_vector(e), LL_PTR, region.act);
   }
-  for (uint32_t i = 0; i < piece->remat_count; i++) {
-    ll_each_row(e, e->r.remats[piece->first_remat + i], remake);
+  for (uint32_t i = 0; i < subregion->remat_count; i++) {
+    ll_each_row(e, e->s->r.remats[subregion->first_remat + i], remake);
   }
-  ll_block(e, piece->begin, piece->end);
+  ll_nodes(e, code);
   ll_place(e, region.end);
   ll_leave(e, mark);
   ll_set_mask(e, (ll_op){0});
   e->scope = NULL;
-  e->piece = 0;
+  e->range = NULL;
+  e->subregion = 0;
   e->stamp = 0;
-}
-
-static void run_pieces(ll *e, const vyre__region *run, ll_op mask) {
-  for (uint32_t i = 0; i < run->subregion_count; i++) {
-    if (!e->r.subregions[run->first_subregion + i].is_empty) {
-      ll_run_piece(e, run->first_subregion + i, mask);
-    }
-  }
 }
 
 /* --- rows: z, y, x -----------------------------------------------------------------------*/
@@ -145,16 +142,17 @@ void ll_begin_row(ll *e) {
 }
 
 /* Emits jammed rows, then the remaining ones one by one. */
-static void run_jam(ll *e, uint32_t piece, ll_op first, ll_op count_x) {
-  ll_jam *jam = e->jams[piece];
+static void run_jam(ll *e, const vyre__sched_node *rows, ll_op first,
+                    ll_op count_x) {
+  const vyre__sched_node *jam = rows->body;
   ll_op y = e->local[1];
-  ll_stretch done;
-  if (!ll_run_together(e, e->rows[piece], jam, first, count_x, &done)) return;
+  ll_interval done;
+  if (!ll_run_together(e, rows, jam, first, count_x, &done)) return;
   count rest = open_count(e);
   e->local[1] = ll_def(e, "add nuw i32 %v, %v", LL_I32, y, LL_I32, rest.now);
   ll_begin_row(e);
-  ll_run_rest(e, e->rows[piece], first, count_x, done);
-  close_count(e, rest, 1, ll_jam_rows(jam));
+  ll_run_rest(e, rows, first, count_x, done);
+  close_count(e, rest, 1, jam->jam->rows);
 }
 
 /* Hides a number from LLVM. Loop optimisations on a count of few iterations
@@ -164,8 +162,11 @@ ll_op ll_opaque(ll *e, ll_op op) {
   return ll_def(e, "call i32 asm \"\", \"=r,0\"(i32 %v)", LL_I32, op);
 }
 
-void ll_run_rows(ll *e, uint32_t piece, ll_op first, ll_op count_x) {
+void ll_run_rows(ll *e, const vyre__sched_node *rows, ll_op first,
+                 ll_op count_x) {
   const uint32_t *size = e->kernel->workgroup;
+  uint32_t step_y =
+      rows->body->kind == VYRE__SCHED_JAM ? rows->body->jam->rows : 1;
   count c[3] = {{{0}}};
   for (unsigned i = 3; i-- > 1;) {
     e->local[i] = ll_const(0);
@@ -175,13 +176,13 @@ void ll_run_rows(ll *e, uint32_t piece, ll_op first, ll_op count_x) {
     e->local[i] = ll_opaque(e, c[i].now);
   }
   ll_begin_row(e);
-  if (e->jams[piece]) {
-    run_jam(e, piece, first, count_x);
+  if (rows->body->kind == VYRE__SCHED_JAM) {
+    run_jam(e, rows, first, count_x);
   } else {
-    ll_run_row(e, e->rows[piece], first, count_x);
+    ll_run_row(e, rows, first, count_x);
   }
   for (unsigned i = 1; i < 3; i++) {
-    uint32_t step = i == 1 ? ll_jam_rows(e->jams[piece]) : 1;
+    uint32_t step = i == 1 ? step_y : 1;
     if (size[i] != 1) close_count(e, c[i], step, size[i]);
   }
 }
@@ -208,26 +209,28 @@ static void make_ids(ll *e, ll_op base) {
   }
 }
 
-static void run_flat(ll *e, const vyre__region *run) {
-  uint32_t full = e->r.invocations / e->width;
-  uint32_t rest = e->r.invocations % e->width;
+static void run_vectors(ll *e, const vyre__sched_node *vectors) {
+  uint32_t full = e->s->r.invocations / e->width;
+  uint32_t rest = e->s->r.invocations % e->width;
+  const vyre__sched_node *range = vectors->body;
   if (full) {
     count c = open_count(e);
     e->vector_index = c.now;
     make_ids(e, ll_def(e, "mul nuw i32 %v, %u", LL_I32, c.now, e->width));
-    run_pieces(e, run, (ll_op){0});
+    ll_run_range(e, range, (ll_op){0});
     close_count(e, c, 1, full);
+    range = range->next;
   }
   if (rest) {
     e->vector_index = ll_const(full);
     make_ids(e, ll_const((uint64_t)full * e->width));
     ll_op on = ll_def(e, "icmp ult %t %%iota, %v", MASK, MASK, ll_const(rest));
-    run_pieces(e, run, ll_widen(e, on));
+    ll_run_range(e, range, ll_widen(e, on));
   }
 }
 
-void ll_hoist(ll *e, const vyre__region *run) {
-  for (uint32_t at = run->begin; at < run->end; at++) {
+void ll_hoist(ll *e, const vyre__sched_node *leaf) {
+  for (uint32_t at = leaf->begin; at < leaf->end; at++) {
     const vyre__inst_info *role = ll_role(e, at);
     if (role->storage == VYRE__STORAGE_UNIFORM && role->is_needed) {
       ll_instruction(e, at);
@@ -235,18 +238,7 @@ void ll_hoist(ll *e, const vyre__region *run) {
   }
 }
 
-static void run_part(ll *e, const vyre__region *run) {
-  ll_hoist(e, run);
-  if (run->is_empty) return;
-  if (e->has_rows) {
-    ll_run_rows(e, run->first_subregion, ll_const(0),
-                ll_const(e->kernel->workgroup[0]));
-  } else {
-    run_flat(e, run);
-  }
-}
-
-/* --- parts ------------------------------------------------------------------------------------*/
+/* --- the workgroup ------------------------------------------------------------------------------------*/
 
 void ll_clear_done(ll *e) {
   ll_do(
@@ -277,7 +269,7 @@ typedef struct trial {
 } trial;
 
 static bool begin_trial(ll *e, trial *t) {
-  size_t vars = e->kernel->var_count, insts = e->r.end - e->r.begin + 1;
+  size_t vars = e->kernel->var_count, insts = e->s->r.end - e->s->r.begin + 1;
   *t = (trial){.body = e->body.length,
                .entry = e->entry.length,
                .stack = e->stack_used,
@@ -311,27 +303,35 @@ static void take_back(ll *e, const trial *t) {
   e->uses_next = t->next;
   e->uses_stop = t->stop;
   memcpy(e->vars, t->vars, e->kernel->var_count * sizeof *t->vars);
-  memcpy(e->kept, t->kept, (e->r.end - e->r.begin + 1) * sizeof *t->kept);
+  memcpy(e->kept, t->kept, (e->s->r.end - e->s->r.begin + 1) * sizeof *t->kept);
   e->is_open = true;
+}
+
+/* Returns true if all invocations are active again at the step of a loop. */
+static bool clears_done(const ll *e, const vyre__sched_node *loop) {
+  return e->s->r.regions[loop->region].clears_done;
 }
 
 /* Unrolls a loop of the workgroup with constant bounds, so that positions in
  * shared memory become constants. Returns true if it did. */
-static bool unroll_part(ll *e, const vyre__region *part, ll_scope *scope) {
+static bool unroll_loop(ll *e, const vyre__sched_node *loop, ll_scope *scope) {
   trial t;
-  if (e->width == 1 || e->unrolls || !begin_trial(e, &t)) return false;
+  if (e->width == 1 || e->unrolls || e->options->is_compact || ll_is_spare(e)) {
+    return false;
+  }
+  if (!begin_trial(e, &t)) return false;
   uint32_t mark = ll_enter(e);
   e->unrolls = true;
   for (unsigned round = 0; round < MAX_ROUNDS && e->is_open; round++) {
     scope->step = ll_label(e);
     scope->step_used = false;
-    ll_parts(e, part->inner);
+    ll_group_nodes(e, loop->body);
     ll_leave(e, mark);
     if (e->is_open && scope->end_used) break;
     if (!e->is_open && !scope->step_used) break;
     ll_place(e, scope->step);
-    if (part->clears_done && e->done.kind != LL_NONE) ll_clear_done(e);
-    ll_parts(e, part->other);
+    if (clears_done(e, loop) && e->done.kind != LL_NONE) ll_clear_done(e);
+    ll_group_nodes(e, loop->other);
     ll_leave(e, mark);
     if (e->body.length - t.body > MAX_TEXT) break;
   }
@@ -344,74 +344,78 @@ static bool unroll_part(ll *e, const vyre__region *part, ll_scope *scope) {
   return false;
 }
 
-static void loop_part(ll *e, const vyre__region *part) {
+static void group_loop(ll *e, const vyre__sched_node *loop) {
   ll_scope scope = {.up = e->group_scope,
                     .kind = LL_SCOPE_LOOP,
-                    .at = part->begin,
+                    .at = loop->begin,
                     .end = ll_label(e),
                     .step = ll_label(e)};
-  const ll_note *note = ll_note_of(e, part->begin);
+  const vyre__sched_note *note = ll_note_of(e, loop->begin);
   uint32_t outer = 0;
   ll_op counter = {0};
   e->group_scope = &scope;
   bool knows = false;
-  for (uint32_t at = part->begin; at < part->end; at++) {
+  for (uint32_t at = loop->begin; at < loop->end; at++) {
     knows |= ll_inst(e, at)->op == VYRE__LIR_SET &&
              e->vars[ll_inst(e, at)->aux].is_const;
   }
-  if (knows && unroll_part(e, part, &scope)) {
-    forget(e, part->begin, part->end);
+  if (knows && unroll_loop(e, loop, &scope)) {
+    forget(e, loop->begin, loop->end);
     e->group_scope = scope.up;
     ll_place(e, scope.end);
     return;
   }
-  forget(e, part->begin, part->end);
+  forget(e, loop->begin, loop->end);
   uint32_t head = ll_label(e); /* earlier values may be restored */
   if (note->is_long) ll_open_long(e, &counter, &outer);
   ll_place(e, head);
   uint32_t mark = ll_enter(e);
-  ll_parts(e, part->inner);
+  ll_group_nodes(e, loop->body);
   ll_leave(e, mark);
   if (e->is_open || scope.step_used) {
     ll_place(e, scope.step);
-    if (part->clears_done && e->done.kind != LL_NONE) ll_clear_done(e);
-    ll_parts(e, part->other);
+    if (clears_done(e, loop) && e->done.kind != LL_NONE) ll_clear_done(e);
+    ll_group_nodes(e, loop->other);
     if (note->is_long && e->is_open) ll_close_long(e, counter, head, outer);
     ll_br(e, head);
     ll_leave(e, mark);
   }
-  forget(e, part->begin, part->end);
+  forget(e, loop->begin, loop->end);
   e->group_scope = scope.up;
   if (scope.end_used) ll_place(e, scope.end);
 }
 
-static void if_part(ll *e, const vyre__region *part) {
+static void group_if(ll *e, const vyre__sched_node *node) {
   uint32_t yes = ll_label(e), no = ll_label(e), end = ll_label(e);
-  ll_op condition = ll_scalar(e, ll_inst(e, part->begin)->a);
+  ll_op condition = ll_scalar(e, ll_inst(e, node->begin)->a);
   if (condition.kind == LL_CONST) {
-    ll_parts(e, condition.bits ? part->inner : part->other);
+    ll_group_nodes(e, condition.bits ? node->body : node->other);
+    return;
+  }
+  if (ll_inst(e, node->begin)->hints & VYRE__HINT_VERSION && ll_is_spare(e)) {
+    ll_group_nodes(e, node->other);
     return;
   }
   ll_cond(e, condition, yes, no);
   uint32_t mark = ll_enter(e);
   ll_place(e, yes);
-  ll_parts(e, part->inner);
+  ll_group_nodes(e, node->body);
   ll_leave(e, mark);
   bool falls = e->is_open;
   ll_br(e, end);
-  forget(e, part->begin, part->end);
+  forget(e, node->begin, node->end);
   ll_place(e, no);
-  ll_parts(e, part->other);
+  ll_group_nodes(e, node->other);
   ll_leave(e, mark);
   falls |= e->is_open;
   ll_br(e, end);
-  forget(e, part->begin, part->end);
+  forget(e, node->begin, node->end);
   if (falls) ll_place(e, end);
 }
 
-static void jump_part(ll *e, const vyre__region *part) {
+static void group_jump(ll *e, const vyre__sched_node *node) {
   ll_scope *loop = e->group_scope;
-  switch (ll_inst(e, part->begin)->op) {
+  switch (ll_inst(e, node->begin)->op) {
     case VYRE__LIR_BREAK:
       loop->end_used = true;
       ll_br(e, loop->end);
@@ -426,46 +430,51 @@ static void jump_part(ll *e, const vyre__region *part) {
   }
 }
 
-/* Merges the replicas of shared arrays (privatize_atomics.c). */
-static void join_twins(ll *e, uint32_t part) {
-  for (uint32_t i = 0; i < e->kernel->buffer_count && e->is_open; i++) {
-    if (e->delays[i].twin != part) continue;
-    count c = open_count(e);
-    ll_op at = ll_def(e, "mul nuw i32 %v, %u", LL_I32, c.now, e->width);
-    at = ll_def(e, "zext i32 %v to i64", LL_I32, at);
-    ll_op base = ll_base(e, i), place[2], value[2];
-    for (unsigned k = 0; k < 2; k++) {
-      place[k] = ll_def(e, "getelementptr inbounds i32, ptr %v, i64 %v", LL_PTR,
-                        k ? ll_twin(e, i) : base, LL_I64, at);
-      value[k] = ll_def(e, "load %t, ptr %v, align 4", MASK, LL_PTR, place[k]);
-    }
-    ll_op both = ll_combine(e, e->delays[i].op, MASK, value[0], value[1]);
-    ll_do(e, "store %o, ptr %v, align 4", MASK, both, LL_PTR, place[0]);
-    ll_do(e, "store %t zeroinitializer, ptr %v, align 4", MASK, LL_PTR,
-          place[1]);
-    close_count(e, c, 1, (uint32_t)(ll_twin_elements(e, i) / e->width));
+/* Merges the replica of a shared array (spmd/privatize_atomics.c). */
+static void merge_replica(ll *e, uint32_t buffer) {
+  count c = open_count(e);
+  ll_op at = ll_def(e, "mul nuw i32 %v, %u", LL_I32, c.now, e->width);
+  at = ll_def(e, "zext i32 %v to i64", LL_I32, at);
+  ll_op base = ll_base(e, buffer), place[2], value[2];
+  for (unsigned k = 0; k < 2; k++) {
+    place[k] = ll_def(e, "getelementptr inbounds i32, ptr %v, i64 %v", LL_PTR,
+                      k ? ll_replica(e, buffer) : base, LL_I64, at);
+    value[k] = ll_def(e, "load %t, ptr %v, align 4", MASK, LL_PTR, place[k]);
   }
+  ll_op both =
+      ll_combine(e, e->s->privatised[buffer].op, MASK, value[0], value[1]);
+  ll_do(e, "store %o, ptr %v, align 4", MASK, both, LL_PTR, place[0]);
+  ll_do(e, "store %t zeroinitializer, ptr %v, align 4", MASK, LL_PTR, place[1]);
+  close_count(e, c, 1, (uint32_t)(ll_replica_elements(e, buffer) / e->width));
 }
 
-void ll_parts(ll *e, uint32_t first) {
-  for (uint32_t i = first; i && e->is_open; i = e->r.regions[i].next) {
-    const vyre__region *part = &e->r.regions[i];
-    switch (part->kind) {
-      case VYRE__REGION_PARALLEL:
-        run_part(e, part);
+void ll_group_nodes(ll *e, const vyre__sched_node *first) {
+  for (const vyre__sched_node *node = first; node && e->is_open;
+       node = node->next) {
+    switch (node->kind) {
+      case VYRE__SCHED_UNIFORM:
+        ll_hoist(e, node);
         break;
-      case VYRE__REGION_IF:
-        if_part(e, part);
+      case VYRE__SCHED_ROWS:
+        ll_run_rows(e, node, ll_const(0), ll_const(e->kernel->workgroup[0]));
         break;
-      case VYRE__REGION_LOOP:
-        loop_part(e, part);
+      case VYRE__SCHED_VECTORS:
+        run_vectors(e, node);
         break;
-      case VYRE__REGION_JUMP:
-        jump_part(e, part);
+      case VYRE__SCHED_GROUP_IF:
+        group_if(e, node);
+        break;
+      case VYRE__SCHED_GROUP_LOOP:
+        group_loop(e, node);
+        break;
+      case VYRE__SCHED_GROUP_JUMP:
+        group_jump(e, node);
+        break;
+      case VYRE__SCHED_MERGE:
+        merge_replica(e, node->buffer);
         break;
       default: /* a barrier: one thread executes the workgroup in order */
         break;
     }
-    join_twins(e, i);
   }
 }

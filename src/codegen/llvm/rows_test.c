@@ -6,12 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "vyre/device.h"
-#include "vyre/dispatch.h"
-#include "vyre/module.h"
-#include "vyre/pipeline.h"
-
 #include "codegen/llvm/llvm_testing.h"
+#include "spmd/schedule_testing.h"
 
 /* --- memory with nothing behind it ---------------------------------------------------*/
 
@@ -20,8 +16,8 @@ typedef struct guarded {
   size_t size;
 } guarded;
 
-static guarded maps[MOST_BUFFERS];
-static vyre__lir_binding bound[MOST_BUFFERS];
+static guarded maps[MAX_BUFFERS];
+static vyre__lir_binding bound[MAX_BUFFERS];
 
 static void *guarded_take(uint32_t i, size_t size) {
   size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -36,7 +32,7 @@ static void *guarded_take(uint32_t i, size_t size) {
 }
 
 static void unbind(void) {
-  for (uint32_t i = 0; i < MOST_BUFFERS; i++) {
+  for (uint32_t i = 0; i < MAX_BUFFERS; i++) {
     if (maps[i].map) CHECK(munmap(maps[i].map, maps[i].size) == 0);
     maps[i] = (guarded){0};
   }
@@ -45,9 +41,9 @@ static void unbind(void) {
 /* The analyzer loses track of the array. */
 /* NOLINTBEGIN(clang-analyzer-unix.Malloc) */
 static void bind_guarded(const job *j) {
-  vyre__lir_binding plain[MOST_BUFFERS] = {{0}};
+  vyre__lir_binding plain[MAX_BUFFERS] = {{0}};
   const vyre_binding_plan *plan = vyre_pipeline_bindings(j->pipeline);
-  bind_all(j, plain);
+  bind_all(j, NULL, plain);
   for (size_t i = 0; i < plan->binding_count; i++) {
     const vyre_binding *b = &plan->bindings[i];
     const vyre__lir_binding *from = &plain[b->buffer_index];
@@ -62,22 +58,6 @@ static void bind_guarded(const job *j) {
 }
 /* NOLINTEND(clang-analyzer-unix.Malloc) */
 
-static bool same_outputs(const job *j) {
-  const vyre_binding_plan *plan = vyre_pipeline_bindings(j->pipeline);
-  for (size_t i = 0; i < plan->binding_count; i++) {
-    const vyre_binding *b = &plan->bindings[i];
-    if (b->output_index == VYRE_NO_INDEX) continue;
-    const vyre_output *want = &j->outputs[b->output_index];
-    const uint8_t *w = want->data, *g = bound[b->buffer_index].data;
-    for (size_t n = 0; n < want->size; n++) {
-      if (w[n] == g[n]) continue;
-      printf("    '%s' differs at byte %zu of %zu\n", b->name, n, want->size);
-      return false;
-    }
-  }
-  return true;
-}
-
 /* --- one kernel, several sizes ----------------------------------------------------------*/
 
 /* Buffers have `elements`, uniforms are `number`. */
@@ -86,14 +66,12 @@ typedef struct size_case {
 } size_case;
 
 static unsigned run_case(const vyre__lir_kernel *k, const compiled *c,
-                         vyre_program *program, vyre_device *device,
-                         const size_case *s) {
-  vyre_input inputs[MOST_BUFFERS];
+                         vyre_program *program, const size_case *s) {
   vyre_arena arena;
   vyre_binding_plan plan;
   vyre_status st = {0};
   uint64_t seed = 99 + s->number;
-  job j = {.name = "rows", .program = program, .inputs = inputs};
+  job j = {.name = "rows", .program = program};
   j.grid[0] = s->grid[0];
   j.grid[1] = s->grid[1];
   j.grid[2] = 1;
@@ -108,7 +86,7 @@ static unsigned run_case(const vyre__lir_kernel *k, const compiled *c,
       void *data = vyre_arena_alloc(&arena, size + 8, 0);
       fill(data, size, program->buffers[b->buffer_index].element, &seed);
       if (is_uniform) memcpy(data, &s->number, sizeof s->number);
-      inputs[b->input_index] = (vyre_input){data, size};
+      j.inputs[b->input_index] = (vyre_input){data, size};
     }
     if (b->output_index != VYRE_NO_INDEX) {
       j.outputs[b->output_index].size = size;
@@ -116,13 +94,13 @@ static unsigned run_case(const vyre__lir_kernel *k, const compiled *c,
   }
   j.input_count = plan.input_count;
   j.output_count = plan.output_count;
-  run_ref(&j, device);
+  run_ref(&j);
   unsigned failed = 0;
   for (unsigned w = 0; w < WIDTHS; w++) {
     bind_guarded(&j);
     bool good =
         run_compiled(k, c, w, bound, j.grid, UINT32_MAX) == VYRE__SPMD_DONE &&
-        same_outputs(&j);
+        same_buffers(&j, bound);
     if (!good) {
       printf("    at width %u, number %u, %u elements\n", (unsigned)widths[w],
              (unsigned)s->number, (unsigned)s->elements);
@@ -130,21 +108,17 @@ static unsigned run_case(const vyre__lir_kernel *k, const compiled *c,
     failed += !good;
     unbind();
   }
-  job_finish(&j);
+  job_deinit(&j);
   vyre_arena_deinit(&arena);
   return failed;
 }
 
 static void check_rows(const char *source, const size_case *sizes,
                        size_t count) {
-  vyre_module *module = NULL;
   vyre_status st = {0};
   vyre_arena arena;
-  vyre_device *device = open_ref();
   vyre_arena_init(&arena, (vyre_allocator){0});
-  CHECK_OK(vyre_module_parse(source, strlen(source), "rows",
-                             (vyre_allocator){0}, &module, NULL, &st),
-           st);
+  vyre_module *module = parse_module(source);
   vyre_program *program = vyre_module_kernel(module, 0);
   const vyre__lir_kernel *k = NULL;
   vyre__target target = cpu_target();
@@ -154,12 +128,11 @@ static void check_rows(const char *source, const size_case *sizes,
   compiled c = compile(k, VYRE__JIT_FULL);
   unsigned failed = 0;
   for (size_t i = 0; i < count; i++) {
-    failed += run_case(k, &c, program, device, &sizes[i]);
+    failed += run_case(k, &c, program, &sizes[i]);
   }
   compiled_free(&c);
   vyre_arena_deinit(&arena);
   vyre_module_release(module);
-  vyre_device_release(device);
   CHECK_U64(failed, 0);
 }
 
@@ -375,6 +348,110 @@ TEST(shared_elements_apart_are_those_of_before) {
       lines);
 }
 
+TEST(elements_far_apart_are_those_of_their_lanes) {
+  CHECK_ROWS(
+      "kernel k workgroup(32)\n"
+      "buffer x : read u32[] @0;\nbuffer y : read_write u32[] @1;\n"
+      "buffer z : read_write u8[] @2;\nuniform n : u32 @3;\n"
+      "{ let i = global_id.x;\n"
+      "  if (i < len(y)) {\n"
+      "    var s = x[20 * i] + x[len(x) - 1 - 11 * i] * 3;\n"
+      "    if (i % 3 == 1) s += x[9 * i + n] * 5;\n"
+      "    s += x[0xfffffff0 + 16 * i] * 7;\n"
+      "    y[i] = s; }\n"
+      "  z[13 * i] = i; }\n",
+      lines);
+}
+
+TEST(shared_elements_far_apart_are_those_of_their_lanes) {
+  CHECK_ROWS(
+      "kernel k workgroup(32)\n"
+      "buffer x : read u32[] @0;\nbuffer y : read_write u32[] @1;\n"
+      "uniform n : u32 @2;\nshared t : u32[700];\nshared u : u32[300];\n"
+      "{ let l = local_id.x; let i = global_id.x;\n"
+      "  t[20 * l + 7] = x[i]; barrier(); t[640 - 19 * l] = i; barrier();\n"
+      "  for (let k = 0u; k < 6; k++) {\n"
+      "    if (l < 3 * k + 2) u[l + 33 * k + 1] = t[20 * l + k] * 3 + n;\n"
+      "    barrier();\n"
+      "    if (l > k) u[l + 33 * k] += t[650 - 17 * l - k];\n"
+      "    barrier(); }\n"
+      "  let v = t[l * 21] + u[l] * 3 + u[(31 - l) * 9 + 5];\n"
+      "  if (i < len(y)) y[i] = v; }\n",
+      lines);
+}
+
+TEST(tiles_in_another_layout_are_those_of_before) {
+  CHECK_ROWS(columns, rows);
+  CHECK_ROWS(wavefront, lines);
+}
+
+/* --- networks -----------------------------------------------------------------------------*/
+
+#define NETWORK_HEAD                                                  \
+  "kernel k workgroup(64)\n"                                          \
+  "buffer x : read u32[] @0;\nbuffer y : read_write u32[] @1;\n"      \
+  "uniform n : u32 @2;\nshared s : u32[256];\nshared v : f32[256];\n" \
+  "{ let t = local_id.x; let g = workgroup_id.x;\n"                   \
+  "  for (let k = t; k < 256; k += 64) {\n"                           \
+  "    s[k] = x[g * 64 + k] * 7 + k; v[k] = f32(k ^ n); }\n"
+#define NETWORK_TAIL                        \
+  "  barrier();\n"                          \
+  "  for (let k = t; k < 256; k += 64) {\n" \
+  "    let i = g * 256 + k;\n"              \
+  "    if (i < len(y)) y[i] = s[k] * 3 + u32(v[k]); } }\n"
+
+/* Distances of one power of two after the other, up and down. */
+TEST(a_sorting_network_sorts) {
+  CHECK_ROWS(NETWORK_HEAD
+             "  var size = 2u;\n"
+             "  while (size <= 128) {\n"
+             "    var d = size / 2; let up = (t & (size / 2)) == 0;\n"
+             "    while (d > 0) { barrier();\n"
+             "      let a = 2 * t - (t & (d - 1)); let b = a + d;\n"
+             "      if ((s[a] > s[b]) == up) {\n"
+             "        let m = s[a]; s[a] = s[b]; s[b] = m;\n"
+             "        let w = v[a]; v[a] = v[b]; v[b] = w; }\n"
+             "      d /= 2; }\n"
+             "    size *= 2; }\n" NETWORK_TAIL,
+             lines);
+}
+
+/* Any distance, by division; ids that differ in one bit; parts of a row. */
+TEST(distances_that_are_no_powers_of_two_work_too) {
+  CHECK_ROWS(NETWORK_HEAD
+             "  var d = n % 100 + 1;\n"
+             "  while (d > 0) { barrier();\n"
+             "    let a = (t / d * (2 * d) + t % d) & 255;\n"
+             "    let b = (a + d) & 255;\n"
+             "    if (s[a] > s[b]) { let m = s[a]; s[a] = s[b]; s[b] = m; }\n"
+             "    v[a] = v[a] + v[b];\n"
+             "    d = d / 2; }\n"
+             "  d = 32;\n"
+             "  while (d > 0) { barrier();\n"
+             "    let o = (t ^ d) & 63;\n"
+             "    if (o > t) { let m = s[t]; s[t] = s[o] + 1; s[o] = m; }\n"
+             "    if (t < n) v[t + 192] = v[o] * 0.5;\n"
+             "    d /= 2; }\n" NETWORK_TAIL,
+             lines);
+}
+
+/* Lanes at known distances, some of them inactive, up to the last element. */
+TEST(shared_elements_in_a_pattern_are_stored_alone) {
+  CHECK_ROWS(
+      NETWORK_HEAD
+      "  barrier();\n"
+      "  s[4 * t + 3] = s[4 * t] + s[4 * t + 1];\n"
+      "  v[2 * t - (t & 1)] = 1.5; barrier();\n"
+      "  if (t % 3 == n % 3) { s[2 * t + 128] += 5;\n"
+      "    v[(2 * t + 1) ^ 2] = v[2 * t] + 0.5; }\n"
+      "  barrier();\n"
+      "  if (t < n && t > 2) s[4 * t + 3] = s[252 - 4 * t];\n"
+      "  if (t >= 60) v[4 * t + 3 - 2 * (t & 1)] = 0.25;\n"
+      "  barrier();\n"
+      "  if ((n >> (t & 7)) % 2 == 1) s[t / 8 * 9 + t % 8] = t;\n" NETWORK_TAIL,
+      lines);
+}
+
 /* --- sums ---------------------------------------------------------------------------------*/
 
 TEST(many_sums_are_those_of_one_loop) {
@@ -413,6 +490,143 @@ TEST(sums_that_depend_on_each_other_stay_together) {
       rows);
 }
 
+/* --- one of two neighbours ----------------------------------------------------------------*/
+
+TEST(a_neighbour_or_the_element_itself) {
+  CHECK_ROWS("kernel k workgroup(16, 4)\n" PRODUCT_HEAD
+             "  if (x >= n || y >= n) return;\n"
+             "  let i = y * n + x;\n"
+             "  let up = a[select(y == 0, i, i - n)];\n"
+             "  let down = a[select(y == n - 1, i, i + n)];\n"
+             "  let left = a[select(x == 0, i, i - 1)];\n"
+             "  let right = a[select(x < n - 1, i + 1, i)];\n"
+             "  let far = b[select(x > 2, i - 3, i + 3)];\n"
+             "  c[i] = up + down * 2.0 + left * 4.0 + right * 8.0 + far; }\n",
+             squares);
+}
+
+TEST(the_border_has_code_of_its_own) {
+  CHECK_ROWS("kernel k workgroup(16, 4)\n" PRODUCT_HEAD
+             "  let i = y * n + x;\n"
+             "  if (x > 0 && x < n - 1 && y > 0 && y < n - 1) {\n"
+             "    c[i] = a[i - 1] + a[i + 1] + a[i - n] * b[i + n];\n"
+             "  } else if (x < n && y < n) {\n"
+             "    c[i] = a[y * n + (x + n - 1) % n] - b[i];\n"
+             "  }\n"
+             "  if (x == 0 && y < n) c[i] += b[y]; }\n",
+             squares);
+}
+
+/* --- ifs that depend on data -----------------------------------------------------------*/
+
+static const size_case some_lines[] = {
+    {0, 1, {1, 1}},   {1, 31, {1, 1}},    {3, 64, {2, 1}},
+    {9, 100, {2, 1}}, {2, 1000, {17, 1}}, {5, 1000, {15, 1}},
+};
+
+TEST(lanes_that_skip_an_if_store_nothing) {
+  CHECK_ROWS(
+      "kernel k workgroup(64)\n"
+      "buffer a : read i32[] @0;\nbuffer b : read i32[] @1;\n"
+      "buffer c : read_write i32[] @2;\nbuffer d : read_write i32[] @3;\n"
+      "uniform n : u32 @4;\n"
+      "{ let i = global_id.x;\n"
+      "  let v = a[i] + c[i];\n"
+      "  if (v < b[i]) c[i] = v;\n"
+      "  if ((v & 3) == 1) { if ((v & 4) == 0) d[i + n] = a[i + n]; } }\n",
+      some_lines);
+}
+
+TEST(loads_for_no_lane_stay_inside) {
+  CHECK_ROWS(
+      "kernel k workgroup(64)\n"
+      "buffer a : read u8[] @0;\nbuffer c : write u32[] @1;\n"
+      "uniform n : u32 @2;\n"
+      "{ let i = global_id.x; let v = a[i];\n"
+      "  c[i] = u32(v == 3 || (v % 4 == n && a[i + n] > 7 && a[i - n] < 99)); "
+      "}\n",
+      some_lines);
+}
+
+/* --- division ----------------------------------------------------------------*/
+
+static const size_case divisors[] = {
+    {1, 300, {5, 1}},          {3, 300, {5, 1}},
+    {7, 300, {5, 1}},          {641, 300, {5, 1}},
+    {65535, 300, {5, 1}},      {65537, 300, {5, 1}},
+    {0x7fffffff, 300, {5, 1}}, {0x80000000, 300, {5, 1}},
+    {0x80000001, 300, {5, 1}}, {0xffffffff, 300, {5, 1}},
+    {0, 300, {5, 1}},
+};
+
+/* Multiples of the divisor and their neighbours are the hard cases. */
+TEST(quotients_are_exact) {
+  CHECK_ROWS(
+      "kernel k workgroup(64)\n"
+      "buffer a : read u32[] @0;\nbuffer q : write u32[] @1;\n"
+      "buffer r : write u32[] @2;\nbuffer s : write i32[] @3;\n"
+      "uniform n : u32 @4;\n"
+      "{ let i = global_id.x; let v = a[i];\n"
+      "  let top = 0xffffffffu / n * n - (v & 1) + (v >> 1 & 1);\n"
+      "  let d = v >> (i & 31);\n"
+      "  let most = 0xffffffffu / d * d - (v >> 8 & 1);\n"
+      "  q[i] = top / n + most / d * 3 + (v >> (i & 15)) / n;\n"
+      "  r[i] = top % n ^ most % d << 1 ^ v % n;\n"
+      "  if ((v & 2) == 0) { let e = i32(d) - 5; s[i] = i32(v) / e + i32(top) "
+      "% "
+      "e + i32(v) / i32(n); } }\n",
+      divisors);
+}
+
+/* --- guards in loops, elements of a row ----------------------------------------*/
+
+TEST(taps_beyond_the_ends_of_a_row_are_skipped) {
+  CHECK_ROWS("kernel k workgroup(16, 4)\n" PRODUCT_HEAD
+             "  if (x >= n || y >= n) return;\n"
+             "  var sum = 0.0;\n"
+             "  for (let j = -3; j <= 3; j++) {\n"
+             "    let at = i32(x) + j;\n"
+             "    if (at >= 0 && at < i32(n)) sum += b[3 - j] * a[y * n + "
+             "u32(at)];\n"
+             "    let row = y + u32(j);\n"
+             "    if (row < n) sum = sum * 0.5 + a[row * n + x];\n"
+             "    if (!(x + u32(j) >= n)) sum += b[x + u32(j)];\n"
+             "  }\n"
+             "  c[y * n + x] = sum; }\n",
+             squares);
+}
+
+/* The bound of a signed guard may be negative, and x may be near 2^31. */
+TEST(taps_compare_as_signed_numbers) {
+  static const size_case far[] = {
+      {0x7ffffff0, 100, {2, 1}}, {0x80000000, 100, {2, 1}},
+      {0xfffffff8, 100, {2, 1}}, {0xffffffff, 100, {2, 1}},
+      {40, 100, {2, 1}},         {0, 100, {2, 1}},
+  };
+  CHECK_ROWS(
+      "kernel k workgroup(64)\n"
+      "buffer a : read u32[] @0;\nbuffer c : write u32[] @1;\n"
+      "uniform n : u32 @2;\n"
+      "{ let i = global_id.x; var sum = 0u;\n"
+      "  for (let k = 0u; k < 5; k++) {\n"
+      "    let at = i + n + k;\n"
+      "    if (i32(at) < 50) sum += a[i + k] * 3;\n"
+      "    if (i32(at) >= i32(n)) sum ^= a[i] << k;\n"
+      "    if (at > 60) sum += a[k] + 1;\n"
+      "    if (at <= n + 70) sum = sum * 5 + a[at]; }\n"
+      "  c[i] = sum; }\n",
+      far);
+}
+
+TEST(an_element_of_a_row_is_loaded_once) {
+  CHECK_ROWS("kernel k workgroup(16, 4)\n" PRODUCT_HEAD
+             "  if (x >= n || y >= n) return;\n"
+             "  let f = c[y * (n + 1) + n];\n"
+             "  if (a[x] > b[y]) c[y * (n + 1) + x] -= f * a[x];\n"
+             "  c[y * (n + 1) + x] += f; }\n",
+             squares);
+}
+
 TEST_MAIN(TEST_ENTRY(rows_side_by_side_make_a_product),
           TEST_ENTRY(rows_of_different_lengths_go_their_own_way),
           TEST_ENTRY(a_loop_that_ends_by_its_row_is_not_shared),
@@ -427,5 +641,20 @@ TEST_MAIN(TEST_ENTRY(rows_side_by_side_make_a_product),
           TEST_ENTRY(elements_apart_are_loaded_together_where_they_are),
           TEST_ENTRY(bytes_apart_are_loaded_together_where_they_are),
           TEST_ENTRY(shared_elements_apart_are_those_of_before),
+          TEST_ENTRY(elements_far_apart_are_those_of_their_lanes),
+          TEST_ENTRY(shared_elements_far_apart_are_those_of_their_lanes),
+          TEST_ENTRY(tiles_in_another_layout_are_those_of_before),
+
+          TEST_ENTRY(a_sorting_network_sorts),
+          TEST_ENTRY(distances_that_are_no_powers_of_two_work_too),
+          TEST_ENTRY(shared_elements_in_a_pattern_are_stored_alone),
           TEST_ENTRY(many_sums_are_those_of_one_loop),
-          TEST_ENTRY(sums_that_depend_on_each_other_stay_together))
+          TEST_ENTRY(sums_that_depend_on_each_other_stay_together),
+          TEST_ENTRY(a_neighbour_or_the_element_itself),
+          TEST_ENTRY(the_border_has_code_of_its_own),
+          TEST_ENTRY(lanes_that_skip_an_if_store_nothing),
+          TEST_ENTRY(loads_for_no_lane_stay_inside),
+          TEST_ENTRY(quotients_are_exact),
+          TEST_ENTRY(taps_beyond_the_ends_of_a_row_are_skipped),
+          TEST_ENTRY(taps_compare_as_signed_numbers),
+          TEST_ENTRY(an_element_of_a_row_is_loaded_once))

@@ -14,7 +14,7 @@ void ll_leave(ll *e, uint32_t mark) {
       ll_forget_rows(e, v);
       continue;
     }
-    ll_rep *rep = &e->reps[v - e->r.begin];
+    ll_rep *rep = &e->reps[v - e->s->r.begin];
     rep->v = (ll_op){0};
     if (rep->is_derived) rep->form = LL_ABSENT;
   }
@@ -25,7 +25,7 @@ static void note_undo(ll *e, vyre__val v) {
 }
 
 void ll_give(ll *e, vyre__val v, uint8_t form, ll_op op) {
-  ll_rep *rep = &e->reps[v - e->r.begin];
+  ll_rep *rep = &e->reps[v - e->s->r.begin];
   *rep = (ll_rep){.form = form, .stamp = e->stamp};
   if (form == LL_VECTOR) {
     rep->v = op;
@@ -56,7 +56,7 @@ static void give_leaf(ll *e, vyre__val v) {
         return;
       }
       ll_give(e, v, e->local_form[inst->aux], e->local[inst->aux]);
-      e->reps[v - e->r.begin].stride = 1;
+      e->reps[v - e->s->r.begin].stride = 1;
       return;
     case VYRE__LIR_GROUP_ID:
       op = e->group[inst->aux];
@@ -90,7 +90,7 @@ ll_op ll_element(ll *e, ll_op array, unsigned type) {
 }
 
 static uint8_t form_of(const ll *e, vyre__val v) {
-  if (e->width == 1 || e->piece == 0) return LL_SCALAR;
+  if (e->width == 1 || e->subregion == 0) return LL_SCALAR;
   switch (ll_shape(e, v).kind) {
     case VYRE__LANE_SHAPE_LINEAR:
       return LL_LINEAR;
@@ -104,7 +104,7 @@ static uint8_t form_of(const ll *e, vyre__val v) {
 /* Returns the storage of a value: one per workgroup, or one element per
  * vector. */
 static ll_op kept_place(ll *e, vyre__val v, unsigned type, uint64_t count) {
-  ll_op *at = &e->kept[v - e->r.begin];
+  ll_op *at = &e->kept[v - e->s->r.begin];
   if (at->kind == LL_NONE) *at = ll_array(e, type, count, NULL, 0);
   return *at;
 }
@@ -147,7 +147,7 @@ void ll_keep(ll *e, vyre__val v) {
 }
 
 ll_rep *ll_value(ll *e, vyre__val v) {
-  ll_rep *rep = &e->reps[v - e->r.begin];
+  ll_rep *rep = &e->reps[v - e->s->r.begin];
   if (rep->form && (rep->stamp == 0 || rep->stamp == e->stamp)) return rep;
   if (is_leaf(ll_inst(e, v)->op)) {
     give_leaf(e, v);
@@ -194,9 +194,48 @@ static ll_op any_lane(ll *e, unsigned type, ll_op vector, uint64_t stride) {
 ll_op ll_scalar(ll *e, vyre__val v) {
   ll_rep *rep = ll_value(e, v);
   if (rep->form != LL_VECTOR) return rep->s;
+  (void)ll_vector(e, v);
   vyre__lane_shape shape = ll_shape(e, v);
   return any_lane(e, ll_type_of(e, v), rep->v,
                   shape.kind == VYRE__LANE_SHAPE_LINEAR ? shape.stride : 0);
+}
+
+/* --- narrow integers ---------------------------------------------------------------------*/
+
+void ll_give_narrow(ll *e, vyre__val v, unsigned bytes, ll_op op) {
+  ll_give(e, v, LL_VECTOR, (ll_op){0});
+  e->reps[v - e->s->r.begin].n = op;
+  e->reps[v - e->s->r.begin].n_bytes = (uint8_t)bytes;
+}
+
+static ll_op widen_narrow(ll *e, vyre__val v, ll_rep *rep) {
+  rep->v =
+      ll_def(e, "%s %o to %t", ll_narrow_of(e, v)->is_signed ? "sext" : "zext",
+             ll_memory_type(rep->n_bytes) | LL_VEC, rep->n, LL_I32 | LL_VEC);
+  note_undo(e, v);
+  return rep->v;
+}
+
+ll_op ll_narrow_vector(ll *e, vyre__val v, unsigned bytes) {
+  const ll_rep *rep = ll_value(e, v);
+  unsigned scalar = ll_memory_type(bytes), type = scalar | LL_VEC;
+  if (rep->form == LL_SCALAR) {
+    ll_op s = rep->s;
+    if (s.kind == LL_CONST) {
+      return ll_const(s.bits & ((UINT64_C(1) << (8 * bytes)) - 1));
+    }
+    return ll_splat(e, scalar, ll_def(e, "trunc %o to %t", LL_I32, s, scalar));
+  }
+  if (rep->form == LL_LINEAR || rep->n.kind == LL_NONE) {
+    return ll_def(e, "trunc %o to %t", LL_I32 | LL_VEC, ll_vector(e, v), type);
+  }
+  unsigned from = ll_memory_type(rep->n_bytes) | LL_VEC;
+  if (from == type) return rep->n;
+  return ll_def(e, "%s %o to %t",
+                rep->n_bytes > bytes            ? "trunc"
+                : ll_narrow_of(e, v)->is_signed ? "sext"
+                                                : "zext",
+                from, rep->n, type);
 }
 
 ll_op ll_vector(ll *e, vyre__val v) {
@@ -204,6 +243,7 @@ ll_op ll_vector(ll *e, vyre__val v) {
   if (e->width == 1 && rep->form != LL_VECTOR) return rep->s;
   if (rep->v.kind != LL_NONE) return rep->v;
   unsigned type = ll_type_of(e, v);
+  if (rep->form == LL_VECTOR) return widen_narrow(e, v, rep);
   ll_op all = ll_splat(e, type, rep->s);
   if (rep->form == LL_LINEAR) {
     unsigned vector = type | LL_VEC;
@@ -216,7 +256,7 @@ ll_op ll_vector(ll *e, vyre__val v) {
     all = ll_def(e, "add %o, %v", vector, all, vector, lanes);
   }
   if (all.kind != LL_CONST) note_undo(e, v);
-  rep = &e->reps[v - e->r.begin];
+  rep = &e->reps[v - e->s->r.begin];
   rep->v = all;
   return all;
 }
@@ -225,7 +265,7 @@ ll_op ll_vector(ll *e, vyre__val v) {
 
 static unsigned var_type(const ll *e, uint32_t var, bool is_vector) {
   unsigned type = ll_type(e->kernel->vars[var].type);
-  bool is_array = e->vars[var].is_array;
+  bool is_array = e->s->vars[var].is_array;
   if (is_vector) return ll_kept_type(type) | LL_VEC;
   return is_array ? ll_kept_type(type) : type;
 }
@@ -233,32 +273,33 @@ static unsigned var_type(const ll *e, uint32_t var, bool is_vector) {
 /* Returns the alloca of the variable, or of its scalar shadow. */
 static ll_op var_place(ll *e, uint32_t var, bool is_vector, bool is_shadow) {
   ll_var *own = &e->vars[var];
+  bool is_array = e->s->vars[var].is_array;
   unsigned type = var_type(e, var, is_vector);
   ll_op *at = is_shadow ? &own->shadow : &own->at;
-  uint64_t count = own->is_array ? ll_vector_count(e) : 1;
+  uint64_t count = is_array ? ll_vector_count(e) : 1;
   if (at->kind == LL_NONE) {
-    *at = own->is_array ? ll_array(e, type, count, NULL, 0)
-                        : ll_alloca(e, type, 1, 64);
+    *at = is_array ? ll_array(e, type, count, NULL, 0)
+                   : ll_alloca(e, type, 1, 64);
   }
-  return own->is_array ? ll_element(e, *at, type) : *at;
+  return is_array ? ll_element(e, *at, type) : *at;
 }
 
 void ll_place_var(ll *e, uint32_t var) {
   ll_var *own = &e->vars[var];
   if (own->at.kind != LL_NONE) return;
-  unsigned type = var_type(e, var, own->form == LL_VECTOR);
+  unsigned type = var_type(e, var, e->s->vars[var].form == LL_VECTOR);
   own->at = ll_array(e, type, ll_vector_count(e), NULL, 0);
 }
 
 static bool is_uniform_var(const ll *e, uint32_t var) {
-  return e->r.var_storage[var] == VYRE__STORAGE_UNIFORM;
+  return e->s->r.var_storage[var] == VYRE__STORAGE_UNIFORM;
 }
 
 void ll_get(ll *e, vyre__val v) {
   uint32_t var = ll_inst(e, v)->aux;
-  const ll_var *own = &e->vars[var];
-  if (own->is_const && !e->piece) {
-    ll_give(e, v, LL_SCALAR, ll_const(own->bits));
+  const vyre__sched_var *own = &e->s->vars[var];
+  if (e->vars[var].is_const && !e->subregion) {
+    ll_give(e, v, LL_SCALAR, ll_const(e->vars[var].bits));
     return;
   }
   uint8_t form = is_uniform_var(e, var) ? LL_SCALAR : own->form;
@@ -272,10 +313,10 @@ void ll_get(ll *e, vyre__val v) {
   if ((stored & LL_NARROW_MASK) != type) {
     op = ll_def(e, "icmp slt %o, %v", stored, op, stored, ll_const(0));
   }
-  if (!e->piece && type == LL_I32) op = ll_opaque(e, op);
+  if (!e->subregion && type == LL_I32) op = ll_opaque(e, op);
   ll_give(e, v, form, op);
   if (form == LL_LINEAR && !from_shadow) {
-    e->reps[v - e->r.begin].stride = own->stride;
+    e->reps[v - e->s->r.begin].stride = own->stride;
   }
 }
 
@@ -318,7 +359,7 @@ static void set_scalar(ll *e, uint32_t at, bool is_shadow) {
 
 void ll_set(ll *e, uint32_t at) {
   const vyre__lir_inst *inst = ll_inst(e, at);
-  const ll_var *own = &e->vars[inst->aux];
+  const vyre__sched_var *own = &e->s->vars[inst->aux];
   if (is_uniform_var(e, inst->aux) || own->form != LL_VECTOR) {
     set_scalar(e, at, false);
     return;

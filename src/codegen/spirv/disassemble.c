@@ -369,3 +369,23 @@ vyre_code vyre__spirv_print(const uint32_t *words, size_t count,
                    "return true from the writer for the full text",
                    "vyre__spirv_print: the writer failed");
 }
+
+vyre_code vyre__spirv_write(const vyre__spirv_module *module, bool is_text,
+                            vyre_allocator allocator, vyre_writer writer,
+                            vyre_status *st) {
+  if (is_text) {
+    return vyre__spirv_print(module->words, module->word_count, allocator,
+                             writer, st);
+  }
+  for (size_t i = 0; i < module->word_count; i++) {
+    uint32_t word = module->words[i];
+    const char bytes[4] = {(char)word, (char)(word >> 8), (char)(word >> 16),
+                           (char)(word >> 24)};
+    if (writer.write(writer.self, bytes, 4)) continue;
+    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED,
+                     "return true from the writer for the full module",
+                     "the writer refused word %zu of a SPIR-V module of %zu", i,
+                     module->word_count);
+  }
+  return VYRE_OK;
+}

@@ -397,7 +397,7 @@ static void declare_workgroup_size(spv_emitter *e, uint32_t three) {
  * needless. The device counts per launch, but fuel covers all phases, so this
  * needs a single step. */
 static void declare_fuel_switch(spv_emitter *e) {
-  if (!e->k->has_fuel || !e->target->most_rounds || e->k->step_count > 1) {
+  if (!e->k->has_fuel || !e->target->max_iterations || e->k->step_count > 1) {
     return;
   }
   e->counts_fuel = spv_id(e);

@@ -16,6 +16,7 @@
  * one, and the path value selects opaque bits by the condition instead of using
  * the condition, which is known on that path. The loop itself gets no slower,
  * since only the last value is used. */
+#include "base/checked_math.h"
 #include "codegen/spirv/internal.h"
 
 enum {
@@ -26,14 +27,6 @@ enum {
   MAX_UNROLLED = 384, /* maximum instructions of a loop after unrolling */
   MIN_TRIPS = 64      /* not worth unrolling */
 };
-
-static uint64_t add(uint64_t a, uint64_t b) {
-  return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
-static uint64_t multiply(uint64_t a, uint64_t b) {
-  return b > 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
-}
 
 /* Returns the END of the construct at @p at. */
 static uint32_t end_of(const vyre__lir_kernel *k, uint32_t at) {
@@ -49,15 +42,17 @@ static uint32_t end_of(const vyre__lir_kernel *k, uint32_t at) {
 /* Returns the maximum iterations of the loops in [begin, end), including the
  * one that ends each loop. Lanes of a vector that diverge execute both
  * paths. */
-static uint64_t most_rounds(const vyre__lir_kernel *k, uint32_t begin,
-                            uint32_t end) {
+static uint64_t max_iterations(const vyre__lir_kernel *k, uint32_t begin,
+                               uint32_t end) {
   uint64_t all = 0;
   for (uint32_t at = begin; at < end; at++) {
     if (k->code[at].op != VYRE__LIR_LOOP) continue;
     uint64_t trips = k->loops[k->code[at].aux].max_trips;
     uint32_t last = end_of(k, at);
-    uint64_t inside = most_rounds(k, at + 1, last);
-    all = add(all, multiply(add(trips, 1), add(inside, 1)));
+    uint64_t inside = max_iterations(k, at + 1, last);
+    all = vyre__add_saturated(
+        all, vyre__mul_saturated(vyre__add_saturated(trips, 1),
+                                 vyre__add_saturated(inside, 1)));
     at = last;
   }
   return all;
@@ -76,10 +71,11 @@ static uint64_t zeroing_iterations(const spv_emitter *e) {
 }
 
 bool spv_may_be_cut(const spv_emitter *e, vyre__lir_phase range) {
-  if (!e->target->most_rounds) return false;
-  uint64_t rounds = most_rounds(e->k, range.begin, range.end);
-  return rounds > 0 &&
-         add(rounds, zeroing_iterations(e)) > e->target->most_rounds;
+  if (!e->target->max_iterations) return false;
+  uint64_t iterations = max_iterations(e->k, range.begin, range.end);
+  return iterations > 0 &&
+         vyre__add_saturated(iterations, zeroing_iterations(e)) >
+             e->target->max_iterations;
 }
 
 /* Returns true for accesses to memory; uniforms are usually loaded

@@ -10,10 +10,6 @@
  * not constant. */
 #include "codegen/spirv/internal.h"
 
-static bool is_float(unsigned type) {
-  return type == VYRE_TYPE_F32 || type == VYRE_TYPE_F64;
-}
-
 static bool is_arithmetic(unsigned op) {
   return (op >= VYRE__LIR_FADD && op <= VYRE__LIR_FDIV) || op == VYRE__LIR_FMA;
 }
@@ -35,7 +31,7 @@ static bool has_constants_only(const vyre__lir_kernel *k,
 static bool must_be_opaque(const vyre__lir_kernel *k,
                            const vyre__lir_inst *inst, uint32_t v) {
   const vyre__lir_inst *of = &k->code[v];
-  if (of->op != VYRE__LIR_CONST || !is_float(of->type)) return false;
+  if (of->op != VYRE__LIR_CONST || !vyre__is_float(of->type)) return false;
   if (is_arithmetic(inst->op)) {
     return vyre__lir_const(of) == 0 || has_constants_only(k, inst);
   }
@@ -75,8 +71,8 @@ static bool is_unknown(const spv_emitter *e, uint32_t v) {
 static bool is_made_known(const spv_emitter *e, const vyre__lir_inst *inst) {
   bool converts = inst->op == VYRE__LIR_U_TO_F ||
                   inst->op == VYRE__LIR_S_TO_F || inst->op == VYRE__LIR_BITCAST;
-  return converts && is_float(inst->type) &&
-         !is_float(e->k->code[inst->a].type) && !is_unknown(e, inst->a);
+  return converts && vyre__is_float(inst->type) &&
+         !vyre__is_float(e->k->code[inst->a].type) && !is_unknown(e, inst->a);
 }
 
 bool spv_find_opaque(spv_emitter *e) {

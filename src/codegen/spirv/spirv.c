@@ -125,12 +125,8 @@ static vyre_code join_sections(spv_emitter *e) {
 }
 
 static void *zeroed(spv_emitter *e, size_t count, size_t size) {
-  void *made = vyre__arena_array(e->arena, count + 1, size);
-  if (made) {
-    memset(made, 0, (count + 1) * size);
-  } else {
-    e->no_memory = true;
-  }
+  void *made = vyre__arena_filled(e->arena, count + 1, size, 0);
+  if (!made) e->no_memory = true;
   return made;
 }
 

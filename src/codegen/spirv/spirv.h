@@ -67,13 +67,13 @@ typedef struct vyre__spirv_target {
                           * 22.3's software device: its compile time doubles
                           * with each operation on uniform memory that a branch
                           * depends on. */
-  uint32_t most_rounds;  /* Loop iterations after which the device ends all
+  uint32_t max_iterations; /* Loop iterations after which the device ends all
                           * loops of its invocations without an error; vectors
                           * share the count. Loops that may reach the limit are
                           * unrolled and report it. 0: no limit */
-  bool drops_outside;    /* The device skips accesses outside the descriptor of
+  bool drops_outside;  /* The device skips accesses outside the descriptor of
                           * a storage buffer: Mesa's llvmpipe */
-  uint32_t vector;       /* Invocations along x that the device runs as one
+  uint32_t vector;     /* Invocations along x that the device runs as one
                           * vector. If a workgroup does not fill the last
                           * vector, the surplus lanes still execute, load zeros,
                           * and loops wait for them, even those with barriers;
@@ -89,7 +89,7 @@ typedef enum vyre__spirv_what {
   VYRE__SPIRV_BUFFER, /* buffer of the program */
   VYRE__SPIRV_STATUS, /* one word, zero before the launch; a vyre__spirv_end
                        * after it */
-  VYRE__SPIRV_KEPT,   /* spill buffer: vyre__lir_spill_words words */
+  VYRE__SPIRV_KEPT,   /* spill buffer, spill_words per invocation */
   VYRE__SPIRV_BLOCK,  /* launch block, except push constants */
 } vyre__spirv_what;
 
@@ -165,6 +165,13 @@ VYRE_NODISCARD vyre_code vyre__emit_spirv(const vyre__lir_kernel *kernel,
  * Errors: VYRE_INVALID_ARGUMENT for words that vyre__emit_spirv never emits,
  * and VYRE_KIND_WRITER_REFUSED if the writer failed; VYRE_OUT_OF_MEMORY. */
 VYRE_NODISCARD vyre_code vyre__spirv_print(const uint32_t *words, size_t count,
+                                           vyre_allocator allocator,
+                                           vyre_writer writer, vyre_status *st);
+
+/* Writes a module as assembler text, or as little-endian words.
+ * Errors: those of vyre__spirv_print. */
+VYRE_NODISCARD vyre_code vyre__spirv_write(const vyre__spirv_module *module,
+                                           bool is_text,
                                            vyre_allocator allocator,
                                            vyre_writer writer, vyre_status *st);
 

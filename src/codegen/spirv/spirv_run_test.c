@@ -1,63 +1,23 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Tests SPIR-V modules on a Vulkan device: results must equal those of ref,
  * byte for byte. Skipped without a Vulkan 1.2 device (Debian:
- * mesa-vulkan-drivers).
+ * mesa-vulkan-drivers). Variables: testing/random_programs.h, and
  *
- *   VYRE_SPIRV_SEED=42       only that random program
- *   VYRE_SPIRV_FIRST=7       first seed; VYRE_SPIRV_SEEDS=9 number of seeds
- *   VYRE_SPIRV_STEPS=40      steps towards the loop limit of a device */
+ *   VYRE_TEST_STEPS=40      steps towards the loop limit of a device */
 #if __has_include(<vulkan/vulkan_core.h>)
-
-#include "vyre/module.h"
-#include "vyre/random_program.h"
 
 #include "codegen/spirv/spirv_targets_testing.h"
 #include "codegen/spirv/spirv_vulkan_testing.h"
 #include "lir/lir_testing.h"
-#include "testing/reference_run_testing.h"
+#include "testing/random_programs.h"
 
 enum { SEEDS = 10 };
 
 static vk_runner runner;
-static vyre__lir_binding bound[MOST_BUFFERS];
-
-static void unbind_all(void) {
-  for (size_t i = 0; i < MOST_BUFFERS; i++) free(bound[i].data);
-  memset(bound, 0, sizeof bound);
-}
-
-/* Binds a spill buffer for all invocations. */
-static void bind_spill(const vyre__lir_kernel *k, const uint32_t grid[3]) {
-  if (k->spill_buffer == VYRE_NO_INDEX) return;
-  uint64_t all =
-      (uint64_t)vyre__lir_group_size(k) * grid[0] * grid[1] * grid[2];
-  uint64_t words = 0;
-  CHECK(vyre__lir_spill_words(k, all, &words));
-  bound[k->spill_buffer] =
-      (vyre__lir_binding){calloc(words + 1, 4), (uint32_t)words};
-}
-
-static bool same_outputs(const job *j) {
-  const vyre_binding_plan *plan = vyre_pipeline_bindings(j->pipeline);
-  for (size_t i = 0; i < plan->binding_count; i++) {
-    const vyre_binding *b = &plan->bindings[i];
-    if (b->output_index == VYRE_NO_INDEX) continue;
-    const vyre_output *want = &j->outputs[b->output_index];
-    const uint8_t *w = want->data, *g = bound[b->buffer_index].data;
-    CHECK(w && g);
-    for (size_t n = 0; n < want->size; n++) {
-      if (w[n] == g[n]) continue;
-      size_t unit = b->element_size ? b->element_size : 1;
-      printf("    output '%s' differs at element %zu of %zu\n", b->name,
-             n / unit, want->size / unit);
-      return false;
-    }
-  }
-  return true;
-}
 
 /* Lowers, emits and runs; `ref` has run before. */
 static bool agrees(const job *j, const spirv_target *target, bool in_launches) {
+  vyre__lir_binding bound[MAX_BUFFERS] = {{0}};
   vyre_arena arena;
   vyre_status st = {0};
   const vyre__lir_kernel *k = NULL;
@@ -67,8 +27,7 @@ static bool agrees(const job *j, const spirv_target *target, bool in_launches) {
                        &arena, &k, NULL, &st),
            st);
   CHECK_OK(vyre__emit_spirv(k, &target->spirv, &arena, &module, &st), st);
-  bind_all(j, bound);
-  bind_spill(k, j->grid);
+  bind_all(j, k, bound);
   vk_job run = {.r = &runner,
                 .m = &module,
                 .k = k,
@@ -77,9 +36,8 @@ static bool agrees(const job *j, const spirv_target *target, bool in_launches) {
                 .max_groups = in_launches ? (j->grid[0] + 1) / 2 : 0};
   memcpy(run.grid, j->grid, sizeof run.grid);
   vk_run(&run);
-  bool good = !run.is_out_of_fuel && !run.is_cut && same_outputs(j);
-  if (!good) printf("    %s with %s\n", j->name, target->name);
-  unbind_all();
+  bool good = !run.is_out_of_fuel && !run.is_cut && same_buffers(j, bound);
+  unbind_all(bound);
   vyre_arena_deinit(&arena);
   return good;
 }
@@ -92,28 +50,22 @@ static void begin(void) {
 
 /* --- the examples --------------------------------------------------------- */
 
-static unsigned check_kernel(vyre_program *program, const char *name,
-                             void *device) {
-  vyre_arena arena;
-  job j = {.name = name, .program = program};
-  vyre_arena_init(&arena, (vyre_allocator){0});
-  (void)job_of_kernel(&j, 1001, 12345, &arena);
-  run_ref(&j, device);
+static unsigned check_targets(job *j, void *self) {
   unsigned failed = 0;
+  (void)self;
   for (unsigned i = 0; i < SPIRV_TARGETS; i++) {
-    failed += !agrees(&j, &spirv_targets[i], i % 2 == 1);
+    set_variant("%s", spirv_targets[i].name);
+    failed += count_failure(agrees(j, &spirv_targets[i], i % 2 == 1));
   }
-  job_finish(&j);
-  vyre_arena_deinit(&arena);
   return failed;
 }
 
+static const program_test all_targets = {.check = check_targets,
+                                         .length = 1001};
+
 TEST(examples_do_the_same) {
   begin();
-  vyre_device *device = open_ref();
-  unsigned failed = each_example(check_kernel, device);
-  vyre_device_release(device);
-  CHECK_U64(failed, 0);
+  CHECK_U64(check_examples(&all_targets), 0);
 }
 
 /* Results do not depend on what a compiler knows about an operand, even in
@@ -132,34 +84,21 @@ TEST(known_floats_do_the_same) {
       "0.0f) * 41u ^ as_u32(a + 0.0f) * 43u ^ as_u32(0.0f - a) * 47u ^ "
       "as_u32(s) * 53u ^ as_u32(a / floor(0.25f)) * 59u ^ h); }\n";
   begin();
-  vyre_device *device = open_ref();
-  unsigned failed =
-      each_kernel(text, sizeof text - 1, "known", check_kernel, device);
-  vyre_device_release(device);
-  CHECK_U64(failed, 0);
+  CHECK_U64(check_text(&all_targets, text, "known"), 0);
+}
+
+static unsigned check_random(job *j, void *self) {
+  const spirv_target *target = &spirv_targets[j->seed % SPIRV_TARGETS];
+  (void)self;
+  set_variant("%s", target->name);
+  return count_failure(agrees(j, target, j->seed % 2 == 1));
 }
 
 TEST(random_programs_do_the_same) {
+  const program_test test = {
+      .check = check_random, .options = spirv_options, .count = SEEDS};
   begin();
-  vyre_device *device = open_ref();
-  const seed_range seeds = seeds_of("VYRE_SPIRV", 0, SEEDS);
-  unsigned failed = 0;
-  for (uint64_t i = 0; i < seeds.count && failed < 10; i++) {
-    uint64_t seed = seeds.first + i;
-    const spirv_target *target = &spirv_targets[seed % SPIRV_TARGETS];
-    vyre_random_program *g = spirv_generate(seed, target);
-    char name[64];
-    snprintf(name, sizeof name, "VYRE_SPIRV_SEED=%llu",
-             (unsigned long long)seed);
-    job j = {.name = name};
-    job_of_generated(&j, g);
-    run_ref(&j, device);
-    failed += !agrees(&j, target, seed % 2 == 1);
-    job_finish(&j);
-    vyre_random_program_release(g);
-  }
-  vyre_device_release(device);
-  CHECK_U64(failed, 0);
+  CHECK_U64(check_random_programs(&test), 0);
 }
 
 /* --- the launch block ----------------------------------------------------- */
@@ -321,7 +260,7 @@ static bool is_cut(const long_loop *loop, uint32_t n, bool goes_on) {
   const vyre__target low = {SPIRV_FIXED_FMA};
   const vyre__spirv_target target = {SPIRV_EVERYTHING, .block_in_storage = true,
                                      .drops_outside = goes_on,
-                                     .most_rounds = MAX_ITERATIONS};
+                                     .max_iterations = MAX_ITERATIONS};
   uint32_t out[LANES] = {0};
   vyre__lir_binding buffers[2] = {{&n, 1}, {out, LANES}};
   const vyre__lir_kernel *k = NULL;
@@ -373,13 +312,13 @@ TEST(reports_loops_that_the_device_ends) {
 }
 
 /* The exact limit depends on the device; results must be right on both sides.
- * VYRE_SPIRV_STEPS=40 approaches it as closely as possible. */
+ * VYRE_TEST_STEPS=40 approaches it as closely as possible. */
 TEST(loops_are_right_up_to_the_device_limit) {
   begin();
   if (!ends_loops()) return;
   for (size_t i = 0; i < LONG_LOOPS; i++) {
     uint32_t good = long_loops[i].right, bad = long_loops[i].cut;
-    uint64_t left = seed_number("VYRE_SPIRV", "STEPS", 2);
+    uint64_t left = test_number("STEPS", 2);
     for (; bad - good > 1 && left > 0; left--) {
       uint32_t n = good + (bad - good) / 2;
       *(is_cut(&long_loops[i], n, true) ? &bad : &good) = n;
@@ -414,7 +353,7 @@ static const test_case all_cases[] = {
 int main(int argc, char **argv) {
   vk_runner probe;
   if (!vk_open(&probe)) {
-    printf("skipped: there is no Vulkan 1.2 device\n");
+    printf("skipped: no Vulkan 1.2 device\n");
     return 77;
   }
   vk_close(&probe);

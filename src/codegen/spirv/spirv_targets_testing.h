@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* For tests: SPIR-V targets, and random programs that they can run. */
+/* For tests: SPIR-V targets, and options of random programs for them. */
 #ifndef VYRE_CODEGEN_SPIRV_SPIRV_TARGETS_TESTING_H
 #define VYRE_CODEGEN_SPIRV_SPIRV_TARGETS_TESTING_H
 
@@ -7,7 +7,6 @@
 
 #include "codegen/spirv/spirv.h"
 #include "support/check.h"
-#include "support/seeds.h"
 
 typedef struct spirv_target {
   const char *name;
@@ -29,7 +28,7 @@ static const spirv_target spirv_targets[] = {
     {"all features",
      {SPIRV_FIXED_FMA},
      {SPIRV_EVERYTHING, .vulkan_memory_model = true, .device_scope = true,
-      .block_in_storage = true, .most_rounds = 1, .drops_outside = true,
+      .block_in_storage = true, .max_iterations = 1, .drops_outside = true,
       .vector = 16, .hides_floats = true}},
     {"the least of Vulkan 1.1",
      {.f32 = {[VYRE__LIR_FMA] = VYRE__FLOAT_MODE_SOFT},
@@ -38,7 +37,7 @@ static const spirv_target spirv_targets[] = {
       .no_u64 = true,
       .no_narrow = true},
      {.block_in_storage = true,
-      .most_rounds = 1,
+      .max_iterations = 1,
       .vector = 16,
       .hides_floats = true}},
     {"soft numbers",
@@ -47,7 +46,7 @@ static const spirv_target spirv_targets[] = {
     {"few push constants, uniforms bound",
      {SPIRV_FIXED_FMA},
      {SPIRV_EVERYTHING, .binds_uniforms = true, .push_bytes = 32,
-      .most_rounds = 100, .vector = 16, .hides_floats = true}},
+      .max_iterations = 100, .vector = 16, .hides_floats = true}},
     {"narrow words in shared memory, a block in a buffer",
      {SPIRV_FIXED_FMA},
      {.storage8 = true,
@@ -74,22 +73,19 @@ static const spirv_target spirv_targets[] = {
 };
 enum { SPIRV_TARGETS = sizeof spirv_targets / sizeof spirv_targets[0] };
 
-/* Creates a random program for @p target. It avoids math functions of uniform
- * memory on software devices that take too long to compile them. Release it
- * with vyre_random_program_release. */
-static inline vyre_random_program *spirv_generate(uint64_t seed,
-                                                  const spirv_target *target) {
-  const vyre_random_program_options options = {
+/* Options of the random program of a seed, for spirv_targets[seed %
+ * SPIRV_TARGETS]. It avoids math functions of uniform memory on software
+ * devices that take too long to compile them. */
+static inline vyre_random_program_options spirv_options(uint64_t seed,
+                                                        void *self) {
+  const spirv_target *target = &spirv_targets[seed % SPIRV_TARGETS];
+  (void)self;
+  return (vyre_random_program_options){
       .seed = seed,
       .max_invocations = 300,
       .no_f64 = target->low.no_f64,
       .only_add64 = target->low.no_u64 || target->low.no_buffer_atomics64,
       .has_math = seed % 4 == 3 && target->spirv.block_in_storage};
-  vyre_random_program *g = NULL;
-  vyre_status st = {0};
-  CHECK_OK(vyre_random_program_create(&options, (vyre_allocator){0}, &g, &st),
-           st);
-  return g;
 }
 
 #endif

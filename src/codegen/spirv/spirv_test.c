@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Tests that every module passes spirv-val and that equal kernels give equal
- * words. spirv_run_test.c runs modules.
- *
- *   VYRE_SPIRV_SEED=42       only that random program
- *   VYRE_SPIRV_FIRST=7       first seed; VYRE_SPIRV_SEEDS=9 number of seeds */
+ * words. spirv_run_test.c runs modules. Variables:
+ * testing/random_programs.h. */
 #include <locale.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -20,28 +18,12 @@
 #include "codegen/spirv/internal.h"
 #include "codegen/spirv/spirv_targets_testing.h"
 #include "lir/lir_testing.h"
-#include "testing/reference_run_testing.h"
+#include "support/text.h"
+#include "testing/random_programs.h"
 
 enum { SEEDS = 300 };
 
-typedef struct text {
-  char *bytes;
-  size_t length, capacity;
-} text;
-
-static bool text_take(void *self, const char *bytes, size_t length) {
-  text *to = self;
-  if (to->length + length + 1 > to->capacity) {
-    to->capacity = 2 * (to->length + length) + 4096;
-    char *grown = realloc(to->bytes, to->capacity);
-    if (!grown) return false;
-    to->bytes = grown;
-  }
-  memcpy(to->bytes + to->length, bytes, length);
-  to->length += length;
-  to->bytes[to->length] = '\0';
-  return true;
-}
+typedef growing_text text;
 
 /* --- SPIR-V tools --------------------------------------------------------- */
 
@@ -93,8 +75,8 @@ static bool same_words(const vyre__spirv_module *a,
 }
 
 /* Emits a program twice and validates it. */
-static unsigned check_program(vyre_program *program, const char *name,
-                              const spirv_target *target) {
+static bool check_program(const vyre_program *program,
+                          const spirv_target *target) {
   vyre_arena arena;
   vyre_status st = {0};
   const vyre__lir_kernel *k = NULL;
@@ -106,9 +88,8 @@ static unsigned check_program(vyre_program *program, const char *name,
   CHECK_OK(vyre__emit_spirv(k, &target->spirv, &arena, &one, &st), st);
   CHECK_OK(vyre__emit_spirv(k, &target->spirv, &arena, &two, &st), st);
   bool good = same_words(&one, &two) && is_valid(&one);
-  if (!good) printf("    %s for %s\n", name, target->name);
   vyre_arena_deinit(&arena);
-  return !good;
+  return good;
 }
 
 static unsigned check_example(vyre_program *program, const char *name,
@@ -116,7 +97,9 @@ static unsigned check_example(vyre_program *program, const char *name,
   unsigned failed = 0;
   (void)self;
   for (unsigned to = 0; to < SPIRV_TARGETS; to++) {
-    failed += check_program(program, name, &spirv_targets[to]);
+    bool good = check_program(program, &spirv_targets[to]);
+    if (!good) printf("    %s for %s\n", name, spirv_targets[to].name);
+    failed += !good;
   }
   return failed;
 }
@@ -125,20 +108,19 @@ TEST(examples_are_valid) {
   CHECK_U64(each_example(check_example, NULL), 0);
 }
 
+static unsigned check_random(job *j, void *self) {
+  const spirv_target *target = &spirv_targets[j->seed % SPIRV_TARGETS];
+  (void)self;
+  set_variant("%s", target->name);
+  return count_failure(check_program(j->program, target));
+}
+
 TEST(random_programs_are_valid) {
-  const seed_range seeds = seeds_of("VYRE_SPIRV", 0, SEEDS);
-  unsigned failed = 0;
-  for (uint64_t i = 0; i < seeds.count && failed < 10; i++) {
-    uint64_t seed = seeds.first + i;
-    const spirv_target *target = &spirv_targets[seed % SPIRV_TARGETS];
-    vyre_random_program *g = spirv_generate(seed, target);
-    char name[64];
-    snprintf(name, sizeof name, "VYRE_SPIRV_SEED=%llu",
-             (unsigned long long)seed);
-    failed += check_program(vyre_random_program_program(g), name, target);
-    vyre_random_program_release(g);
-  }
-  CHECK_U64(failed, 0);
+  const program_test test = {.check = check_random,
+                             .skips_ref = true,
+                             .options = spirv_options,
+                             .count = SEEDS};
+  CHECK_U64(check_random_programs(&test), 0);
 }
 
 /* --- the table ------------------------------------------------------------ */
@@ -199,7 +181,7 @@ static bool text_is_right(const vyre__spirv_module *m) {
   vyre_status st = {0};
   text out = {0};
   CHECK_OK(vyre__spirv_print(m->words, m->word_count, (vyre_allocator){0},
-                             (vyre_writer){text_take, &out}, &st),
+                             growing_writer(&out), &st),
            st);
   write_file(module, m->words, m->word_count * 4);
   write_file(ours, out.bytes, out.length);
@@ -226,33 +208,29 @@ static bool text_is_right(const vyre__spirv_module *m) {
   return good;
 }
 
-TEST(text_matches_the_module) {
-  for (uint64_t seed = 0; seed < 20; seed++) {
-    spirv_target target = spirv_targets[seed % SPIRV_TARGETS];
-    target.spirv.lines = false; /* our text prints them as comments */
-    vyre_random_program *g = spirv_generate(seed, &target);
-    vyre_arena arena;
-    vyre_status st = {0};
-    const vyre__lir_kernel *k = NULL;
-    vyre__spirv_module m;
-    vyre_arena_init(&arena, (vyre_allocator){0});
-    CHECK_OK(vyre__lower(vyre_random_program_program(g), &target.low,
-                         VYRE__PASS_LEGALIZE_CONTROL, &arena, &k, NULL, &st),
-             st);
-    CHECK_OK(vyre__emit_spirv(k, &target.spirv, &arena, &m, &st), st);
-    bool good = text_is_right(&m);
-    if (!good) printf("    seed %llu\n", (unsigned long long)seed);
-    vyre_arena_deinit(&arena);
-    vyre_random_program_release(g);
-    CHECK(good);
-  }
+static unsigned check_disassembly(job *j, void *self) {
+  spirv_target target = spirv_targets[j->seed % SPIRV_TARGETS];
+  vyre_arena arena;
+  vyre_status st = {0};
+  const vyre__lir_kernel *k = NULL;
+  vyre__spirv_module m;
+  (void)self;
+  target.spirv.lines = false; /* our text prints them as comments */
+  vyre_arena_init(&arena, (vyre_allocator){0});
+  CHECK_OK(vyre__lower(j->program, &target.low, VYRE__PASS_LEGALIZE_CONTROL,
+                       &arena, &k, NULL, &st),
+           st);
+  CHECK_OK(vyre__emit_spirv(k, &target.spirv, &arena, &m, &st), st);
+  bool good = text_is_right(&m);
+  vyre_arena_deinit(&arena);
+  return count_failure(good);
 }
 
-static bool refuse(void *self, const char *bytes, size_t length) {
-  (void)self;
-  (void)bytes;
-  (void)length;
-  return false;
+TEST(text_matches_the_module) {
+  const program_test test = {.check = check_disassembly, .skips_ref = true};
+  for (uint64_t seed = 0; seed < 20; seed++) {
+    CHECK_U64(check_random_program(&test, spirv_options(seed, NULL)), 0);
+  }
 }
 
 /* --- kernels built by hand ------------------------------------------------ */
@@ -433,7 +411,7 @@ TEST(the_workgroup_is_made_of_specialization_constants) {
 }
 
 /* A module for a target with all features declares only used capabilities. */
-TEST(capabilities_are_those_that_are_used) {
+TEST(only_used_capabilities_are_declared) {
   enum { I8 = 1, I16 = 2, I64 = 4, S8 = 8, S16 = 16, A64 = 32, F64 = 64 };
   static const uint32_t numbers[] = {SPV_CAPABILITY_Int8,
                                      SPV_CAPABILITY_Int16,
@@ -549,13 +527,10 @@ TEST(barriers_and_atomics_follow_the_memory_model) {
 static vyre__spirv_module emit_kernel(const char *kernel,
                                       const vyre__spirv_target *target,
                                       vyre_arena *arena) {
-  vyre_module *source = NULL;
   vyre_status st = {0};
   const vyre__lir_kernel *k = NULL;
   vyre__spirv_module m;
-  CHECK_OK(vyre_module_parse(kernel, strlen(kernel), "k", (vyre_allocator){0},
-                             &source, NULL, &st),
-           st);
+  vyre_module *source = parse_module(kernel);
   CHECK_OK(vyre__lower(vyre_module_kernel(source, 0), &(vyre__target){0},
                        VYRE__PASS_LEGALIZE_CONTROL, arena, &k, NULL, &st),
            st);
@@ -702,19 +677,16 @@ TEST(loops_that_may_be_ended_are_checked) {
       "{ let i = global_id.x; for (let a = 0u; a < 9u; a++) { for (let b = 0u; "
       "b < 19u; b++) { y[i] += a * b; } } }\n";
   const vyre__target low = {0};
-  vyre_module *source = NULL;
   vyre_status st = {0};
   vyre_arena arena;
   vyre_arena_init(&arena, (vyre_allocator){0});
-  CHECK_OK(vyre_module_parse(kernel, sizeof kernel - 1, "k",
-                             (vyre_allocator){0}, &source, NULL, &st),
-           st);
+  vyre_module *source = parse_module(kernel);
   static const struct {
-    uint32_t most;
+    uint32_t max;
     bool checks;
   } cases[] = {{0, false}, {209, true}, {210, false}, {1, true}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    const vyre__spirv_target target = {.most_rounds = cases[i].most};
+    const vyre__spirv_target target = {.max_iterations = cases[i].max};
     const vyre__lir_kernel *k = NULL;
     vyre__spirv_module m;
     CHECK_OK(vyre__lower(vyre_module_kernel(source, 0), &low,
@@ -750,14 +722,15 @@ TEST(fuel_can_be_left_out_where_the_device_ends_loops) {
 #undef SPINS
   static const struct {
     int kernel;
-    uint32_t most_rounds;
+    uint32_t max_iterations;
     bool may_skip;
   } cases[] = {{0, 65535, true}, {0, 0, false}, {1, 65535, false}};
   vyre_arena arena;
   vyre_arena_init(&arena, (vyre_allocator){0});
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     const char *kernel = kernels[cases[i].kernel];
-    const vyre__spirv_target target = {.most_rounds = cases[i].most_rounds};
+    const vyre__spirv_target target = {.max_iterations =
+                                           cases[i].max_iterations};
     vyre__spirv_module m = emit_kernel(kernel, &target, &arena);
     CHECK_U64(m.may_skip_fuel, cases[i].may_skip);
     CHECK_U64(count_ops(&m, SPV_OpSpecConstantTrue, 0, 0), cases[i].may_skip);
@@ -895,13 +868,13 @@ TEST(printer_rejects_invalid_words) {
                       : (uint32_t)random_next(&seed);
     size_t count = n % 5 ? m.word_count : random_below(&seed, m.word_count);
     vyre_code code = vyre__spirv_print(words, count, (vyre_allocator){0},
-                                       (vyre_writer){text_take, &out}, &st);
+                                       growing_writer(&out), &st);
     CHECK(code == VYRE_OK || (code == VYRE_INVALID_ARGUMENT && st.fix[0]));
     free(out.bytes);
   }
   vyre_status st = {0};
   CHECK_FAILS(vyre__spirv_print(m.words, m.word_count, (vyre_allocator){0},
-                                (vyre_writer){refuse, NULL}, &st),
+                                refusing_writer(), &st),
               st, VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED);
   free(words);
   vyre_arena_deinit(&arena);
@@ -916,7 +889,7 @@ static vyre_code sweep_emit(vyre_allocator allocator, vyre_status *st) {
                                     &arena, &m, st);
   if (code == VYRE_OK) {
     code = vyre__spirv_print(m.words, m.word_count, allocator,
-                             (vyre_writer){text_take, &out}, st);
+                             growing_writer(&out), st);
   }
   free(out.bytes);
   vyre_arena_deinit(&arena);
@@ -944,7 +917,7 @@ TEST(locales_change_nothing) {
     text out = {0};
     vyre_status st = {0};
     CHECK_OK(vyre__spirv_print(two.words, two.word_count, (vyre_allocator){0},
-                               (vyre_writer){text_take, &out}, &st),
+                               growing_writer(&out), &st),
              st);
     bool has = strstr(out.bytes, " 0x1.4p+1\n") != NULL;
     free(out.bytes);
@@ -960,7 +933,7 @@ TEST_MAIN(TEST_ENTRY(numbers_match_the_specification),
           TEST_ENTRY(uniforms_at_constant_indices_are_packed),
           TEST_ENTRY(fuel_can_be_left_out_where_the_device_ends_loops),
           TEST_ENTRY(the_workgroup_is_made_of_specialization_constants),
-          TEST_ENTRY(capabilities_are_those_that_are_used),
+          TEST_ENTRY(only_used_capabilities_are_declared),
           TEST_ENTRY(barriers_and_atomics_follow_the_memory_model),
           TEST_ENTRY(barriers_name_memory_of_both_sides),
           TEST_ENTRY(loads_are_next_to_their_store),

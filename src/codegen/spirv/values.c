@@ -83,7 +83,7 @@ static uint32_t glsl_function(unsigned op) {
 }
 
 /* Returns true for float operations that need NoContraction. Comparisons need
- * it too: without it drivers assume that there are no NaNs. */
+ * it too: without it drivers assume that NaNs do not occur. */
 static bool is_of_floats(unsigned op) {
   return (op >= VYRE__LIR_FADD && op <= VYRE__LIR_FLE) ||
          (op >= VYRE__LIR_U_TO_F && op <= VYRE__LIR_F_ROUND);

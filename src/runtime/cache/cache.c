@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/attributes.h"
+#include "base/enum_name.h"
 #include "base/memory.h"
 #include "hal/backend.h"
 #include "runtime/compile/pipeline.h"
@@ -20,11 +21,8 @@ enum { MAX_NEAR = 16 };
 static const char no_memory[] = "out of memory";
 
 static const char *copy_text(vyre_arena *arena, const char *text) {
-  size_t size = strlen(text) + 1;
-  char *copy = vyre_arena_alloc(arena, size, 1);
-  if (!copy) return no_memory;
-  memcpy(copy, text, size);
-  return copy;
+  const char *copy = vyre__arena_text(arena, text);
+  return copy ? copy : no_memory;
 }
 
 VYRE__PRINTF(2, 3)
@@ -60,18 +58,18 @@ static void consider(nearest *n, const vyre__cache_entry *entry) {
   const char *found = vyre__cache_field_text(n->arena, &theirs);
   if (!field || !wanted || !found) return;
   n->difference = difference;
-  n->note->field = field;
-  n->note->wanted = wanted;
-  n->note->found = found;
+  n->note->info.field = field;
+  n->note->info.wanted = wanted;
+  n->note->info.found = found;
 }
 
 /* Makes the nearest entry the reason of the miss. A corrupt file remains the
  * reason. */
 static void set_reason(const nearest *n) {
   vyre__cache_note *note = n->note;
-  if (!note->field || note->is_rejected) return;
-  note->reason =
-      print_text(n->arena, "the nearest entry differs in '%s'", note->field);
+  if (!note->info.field || note->info.is_rejected) return;
+  note->info.reason = print_text(n->arena, "the nearest entry differs in '%s'",
+                                 note->info.field);
 }
 
 /* Opens entries of the same program only: their names have the same prefix. */
@@ -113,63 +111,56 @@ static bool read_entry(int directory, const vyre__cache_key *key,
   switch (result) {
     case VYRE__CACHE_READ:
       if (same_key(key, &file->entry)) return true;
-      note->reason = "the entry with this name has another key";
+      note->info.reason = "the entry with this name has another key";
       break;
     case VYRE__CACHE_ABSENT:
-      note->reason = "no entry for this program";
+      note->info.reason = "no entry for this program";
       break;
     case VYRE__CACHE_REJECTED:
-      note->is_rejected = true;
-      note->reason = print_text(arena, "the entry is invalid: %s", why);
+      note->info.is_rejected = true;
+      note->info.reason = print_text(arena, "the entry is invalid: %s", why);
       break;
     case VYRE__CACHE_NO_MEMORY:
-      note->reason = no_memory;
+      note->info.reason = no_memory;
       break;
   }
   return false;
 }
 
-static bool has_no_disk_cache(const vyre__backend *backend) {
-  return !backend->pipeline_load || !backend->pipeline_save;
-}
-
 /* Returns the reason why the cache is not used, or NULL. */
-static const char *off_reason(const vyre__cache_subject *subject,
+static const char *off_reason(const vyre_pipeline *wanted,
                               const vyre__cache_key *key) {
-  const vyre_device *device = subject->device;
-  if (has_no_disk_cache(device->backend)) {
-    return "this backend has no disk cache";
-  }
+  const vyre_device *device = wanted->device;
+  if (!device->backend->generate) return "this backend has no disk cache";
   if (device->context->cache.off) return device->context->cache.off;
   return key->bytes ? NULL : no_memory;
 }
 
-void vyre__cache_find(const vyre__cache_subject *subject,
-                      const vyre__cache_key *key, bool is_used,
-                      vyre_arena *arena, vyre__cache_note *note,
+void vyre__cache_find(const vyre_pipeline *wanted, const vyre__cache_key *key,
+                      bool is_used, vyre_arena *arena, vyre__cache_note *note,
                       vyre__cache_file *file, bool *may_store) {
   vyre_allocator allocator = arena->allocator;
   vyre__cache_refusal refusal;
   *note = (vyre__cache_note){
-      .result = VYRE_CACHE_OFF, .entry = "", .not_stored = ""};
+      .info = {.result = VYRE_CACHE_OFF, .entry = "", .not_stored = ""}};
   *file = (vyre__cache_file){.allocator = allocator};
   *may_store = false;
-  note->reason = off_reason(subject, key);
-  if (note->reason) return;
+  note->info.reason = off_reason(wanted, key);
+  if (note->info.reason) return;
   int directory =
-      vyre__cache_open(&subject->device->context->cache, false, &refusal);
+      vyre__cache_open(&wanted->device->context->cache, false, &refusal);
   if (directory < 0 && !refusal.is_absent) {
-    note->reason = copy_text(arena, refusal.reason);
+    note->info.reason = copy_text(arena, refusal.reason);
     return;
   }
   *may_store = true;
-  note->result = VYRE_CACHE_MISS;
-  note->entry = copy_text(arena, key->name);
-  note->reason = "the cache is empty";
+  note->info.result = VYRE_CACHE_MISS;
+  note->info.entry = copy_text(arena, key->name);
+  note->info.reason = "the cache is empty";
   if (directory < 0) return;
   if (read_entry(directory, key, arena, note, file)) {
-    note->result = VYRE_CACHE_DISK_HIT;
-    note->reason = "the entry has the same key";
+    note->info.result = VYRE_CACHE_DISK_HIT;
+    note->info.reason = "the entry has the same key";
     if (is_used && !vyre__cache_is_recent(file->used_ns)) {
       vyre__cache_touch(directory, key->name);
     }
@@ -177,18 +168,18 @@ void vyre__cache_find(const vyre__cache_subject *subject,
     /* Two keys with one name: the file will be replaced, so compare it now. */
     vyre__cache_key_field parts[VYRE__CACHE_FIELDS];
     nearest n = {.parts = parts, .arena = arena, .note = note};
-    if (file->entry.key && !note->is_rejected &&
+    if (file->entry.key && !note->info.is_rejected &&
         vyre__cache_key_read(key->bytes, key->size, parts, &n.count)) {
       consider(&n, &file->entry);
       set_reason(&n);
     }
     vyre__cache_file_deinit(file);
-    note->is_open = !note->field;
+    note->is_open = !note->info.field;
   }
   close(directory);
 }
 
-void vyre__cache_explain(const vyre__cache_subject *subject,
+void vyre__cache_explain(const vyre_pipeline *wanted,
                          const vyre__cache_key *key, vyre_arena *arena,
                          vyre__cache_note *note) {
   if (!note->is_open) return;
@@ -197,7 +188,7 @@ void vyre__cache_explain(const vyre__cache_subject *subject,
   vyre__cache_key_field parts[VYRE__CACHE_FIELDS];
   nearest n = {.parts = parts, .arena = arena, .note = note};
   int directory =
-      vyre__cache_open(&subject->device->context->cache, false, &refusal);
+      vyre__cache_open(&wanted->device->context->cache, false, &refusal);
   if (directory < 0) return;
   if (vyre__cache_key_read(key->bytes, key->size, parts, &n.count)) {
     find_nearest(directory, key, arena->allocator, &n);
@@ -208,66 +199,56 @@ void vyre__cache_explain(const vyre__cache_subject *subject,
 
 /* --- compile -------------------------------------------------------------- */
 
-static vyre__cache_subject subject_of(const vyre_pipeline *pipeline) {
-  return (vyre__cache_subject){pipeline->device, pipeline->program,
-                               pipeline->workgroup, pipeline->ulp_budget,
-                               pipeline->counts_iterations};
-}
-
-/* Passes the artifact to the backend. If it fails, restores the pipeline. */
-static bool load(vyre_pipeline *pipeline, const vyre__cache_file *file) {
-  const vyre__backend *backend = pipeline->device->backend;
+bool vyre__cache_begin(vyre_pipeline *pipeline, vyre__cache_lookup *out) {
+  static const char skipped[] = "this compile does not use the cache";
+  const vyre_device *device = pipeline->device;
   vyre__cache_note *note = &pipeline->state->note;
-  vyre__arena_mark before = vyre__arena_here(&pipeline->arena);
-  vyre_status st = {0};
-  if (backend->pipeline_load(pipeline, file->entry.artifact,
-                             file->entry.artifact_size, &st) == VYRE_OK) {
-    return true;
+  *out = (vyre__cache_lookup){.may_store = false};
+  vyre_arena_init(&out->arena, device->allocator);
+  if (pipeline->state->is_fresh) {
+    *note = (vyre__cache_note){.info = {.result = VYRE_CACHE_OFF,
+                                        .reason = skipped,
+                                        .entry = "",
+                                        .not_stored = skipped}};
+    return false;
   }
-  vyre__arena_rewind(&pipeline->arena, before);
-  memset((unsigned char *)pipeline + sizeof *pipeline, 0,
-         backend->pipeline_size - sizeof *pipeline);
-  note->result = VYRE_CACHE_MISS;
-  note->reason = print_text(
-      &pipeline->arena, "the backend rejected the entry: %.160s", st.message);
-  return false;
-}
-
-bool vyre__cache_load(vyre_pipeline *pipeline, vyre__cache_lookup *tried) {
-  vyre_device *device = pipeline->device;
-  vyre__cache_note *note = &pipeline->state->note;
-  vyre__cache_subject subject = subject_of(pipeline);
-  vyre__cache_file file;
-  *tried = (vyre__cache_lookup){.may_store = false};
-  vyre_arena_init(&tried->arena, device->allocator);
-  if (!has_no_disk_cache(device->backend) && !device->context->cache.off &&
-      !vyre__cache_key_build(&subject, &tried->arena, &tried->key)) {
-    tried->key.bytes = NULL;
+  if (device->backend->generate && !device->context->cache.off &&
+      !vyre__cache_key_build(pipeline, &out->arena, &out->key)) {
+    out->key.bytes = NULL;
   }
-  vyre__cache_find(&subject, &tried->key, true, &pipeline->arena, note, &file,
-                   &tried->may_store);
-  bool is_loaded = note->result == VYRE_CACHE_DISK_HIT && load(pipeline, &file);
-  vyre__cache_file_deinit(&file);
-  if (is_loaded) {
-    VYRE__COUNT(device, cache_disk_hits, 1);
-    return true;
-  }
-  note->not_stored = note->result == VYRE_CACHE_OFF ? note->reason : "";
-  if (note->is_rejected) VYRE__COUNT(device, cache_rejected, 1);
+  vyre__cache_find(pipeline, &out->key, true, &pipeline->arena, note,
+                   &out->file, &out->may_store);
+  if (note->info.result == VYRE_CACHE_DISK_HIT) return true;
+  if (note->info.result == VYRE_CACHE_OFF)
+    note->info.not_stored = note->info.reason;
+  if (pipeline->state->is_replacement) return false; /* counted before */
+  if (note->info.is_rejected) VYRE__COUNT(device, cache_rejected, 1);
   VYRE__COUNT(device, cache_misses, 1);
   return false;
 }
 
-void vyre__cache_skip(vyre_pipeline *pipeline) {
-  static const char why[] = "this compile does not use the cache";
-  pipeline->state->note = (vyre__cache_note){
-      .result = VYRE_CACHE_OFF, .reason = why, .entry = "", .not_stored = why};
+void vyre__cache_loaded(vyre_pipeline *pipeline, const char *problem) {
+  vyre__cache_note *note = &pipeline->state->note;
+  bool is_counted = !pipeline->state->is_replacement;
+  if (!problem) {
+    if (is_counted) VYRE__COUNT(pipeline->device, cache_disk_hits, 1);
+    return;
+  }
+  if (is_counted) VYRE__COUNT(pipeline->device, cache_misses, 1);
+  note->info.result = VYRE_CACHE_MISS;
+  note->info.reason = print_text(
+      &pipeline->arena, "the backend rejected the entry: %.160s", problem);
+}
+
+void vyre__cache_end(vyre__cache_lookup *lookup) {
+  vyre__cache_file_deinit(&lookup->file);
+  vyre_arena_deinit(&lookup->arena);
 }
 
 /* Writes the file, and evicts others to stay below the size limit. On failure,
  * sets `why`. */
 static void put_file(const vyre__cache *cache, vyre_allocator allocator,
-                     const char *name, const vyre__cache_bytes *bytes,
+                     const char *name, const vyre__bytes *bytes,
                      char why[VYRE__CACHE_REASON]) {
   vyre__cache_refusal refusal;
   vyre_cache_pruned pruned;
@@ -285,66 +266,37 @@ static void put_file(const vyre__cache *cache, vyre_allocator allocator,
   close(directory);
 }
 
-/* Stores the artifact of a pipeline. Returns NULL, or the reason of the
- * failure. */
-static const char *store(vyre_pipeline *pipeline, const vyre__cache_key *key) {
-  vyre_device *device = pipeline->device;
-  const vyre__cache *cache = &device->context->cache;
-  vyre__cache_bytes bytes = {.allocator = device->allocator};
+void vyre__cache_store(vyre_pipeline *pipeline,
+                       const vyre__cache_lookup *lookup,
+                       const vyre__bytes *artifact, const vyre__bytes *extra) {
+  vyre_allocator allocator = pipeline->device->allocator;
+  const vyre__cache *cache = &pipeline->device->context->cache;
+  const vyre__cache_key *key = &lookup->key;
+  vyre__cache_note *note = &pipeline->state->note;
   char why[VYRE__CACHE_REASON] = "";
-  vyre_status st = {0};
-  vyre__cache_entry_begin(&bytes, key);
-  vyre_code code =
-      device->backend->pipeline_save(pipeline, vyre__cache_writer(&bytes), &st);
-  vyre__cache_entry_end(&bytes, key->size);
-  if (bytes.failed) {
+  if (!lookup->may_store) return;
+  vyre__bytes entry = {.allocator = allocator};
+  vyre__cache_entry_write(key, artifact, extra, &entry);
+  if (entry.failed) {
     (void)snprintf(why, sizeof why, "%s", no_memory);
-  } else if (code != VYRE_OK) {
-    (void)snprintf(why, sizeof why, "the backend failed to save it: %.160s",
-                   st.message);
-  } else if (bytes.size > cache->max_bytes) {
+  } else if (artifact->size == 0) {
+    (void)snprintf(why, sizeof why, "the backend has nothing to keep");
+  } else if (entry.size > cache->max_bytes) {
     (void)snprintf(
         why, sizeof why, "it has %llu bytes, and the cache is limited to %llu",
-        (unsigned long long)bytes.size, (unsigned long long)cache->max_bytes);
+        (unsigned long long)entry.size, (unsigned long long)cache->max_bytes);
   } else {
-    put_file(cache, device->allocator, key->name, &bytes, why);
+    put_file(cache, allocator, key->name, &entry, why);
   }
-  vyre__cache_bytes_deinit(&bytes);
-  return why[0] ? copy_text(&pipeline->arena, why) : NULL;
-}
-
-void vyre__cache_end(vyre_pipeline *pipeline, vyre__cache_lookup *tried,
-                     bool was_compiled) {
-  vyre__cache_note *note = &pipeline->state->note;
-  if (was_compiled && tried->may_store) {
-    const char *why = store(pipeline, &tried->key);
-    note->is_stored = !why;
-    note->not_stored = why ? why : "";
-  }
-  vyre_arena_deinit(&tried->arena);
+  vyre__bytes_deinit(&entry);
+  note->info.is_stored = !why[0];
+  note->info.not_stored = why[0] ? copy_text(&pipeline->arena, why) : "";
 }
 
 /* --- reports -------------------------------------------------------------- */
 
-const char *vyre_cache_result_name(vyre_cache_result result) {
-#define VYRE_X2(name, text) [name] = (text),
-  static const char *const names[] = {VYRE_CACHE_RESULT_MAP(VYRE_X2)};
-#undef VYRE_X2
-  return (unsigned)result < VYRE_CACHE_RESULT_COUNT ? names[result] : "?";
-}
-
-vyre_cache_info vyre__cache_info(const vyre__cache_note *note) {
-  return (vyre_cache_info){.result = note->result,
-                           .origin = note->result,
-                           .reason = note->reason,
-                           .entry = note->entry,
-                           .field = note->field,
-                           .wanted = note->wanted,
-                           .found = note->found,
-                           .is_rejected = note->is_rejected,
-                           .is_stored = note->is_stored,
-                           .not_stored = note->not_stored};
-}
+VYRE__ENUM_NAME(vyre_cache_result_name, vyre_cache_result,
+                VYRE_CACHE_RESULT_MAP)
 
 /* Guards notes whose nearest entry was not searched yet. */
 static pthread_mutex_t explaining = PTHREAD_MUTEX_INITIALIZER;
@@ -353,14 +305,23 @@ static pthread_mutex_t explaining = PTHREAD_MUTEX_INITIALIZER;
  * lock is held. */
 static void explain(const vyre_pipeline *pipeline) {
   struct vyre__pipeline_state *state = pipeline->state;
-  vyre__cache_subject subject = subject_of(pipeline);
   vyre_arena scratch;
   vyre__cache_key key;
   vyre_arena_init(&scratch, pipeline->device->allocator);
-  if (vyre__cache_key_build(&subject, &scratch, &key)) {
-    vyre__cache_explain(&subject, &key, &state->texts, &state->note);
+  if (vyre__cache_key_build(pipeline, &scratch, &key)) {
+    vyre__cache_explain(pipeline, &key, &state->texts, &state->note);
   }
   vyre_arena_deinit(&scratch);
+}
+
+void vyre__cache_replaced(vyre_pipeline *pipeline, const vyre_pipeline *full) {
+  struct vyre__pipeline_state *state = pipeline->state;
+  const vyre_cache_info *from = &full->state->note.info;
+  pthread_mutex_lock(&explaining);
+  /* After a hit, another process has stored the code. */
+  state->note.info.is_stored = from->is_stored;
+  state->note.info.not_stored = copy_text(&state->texts, from->not_stored);
+  pthread_mutex_unlock(&explaining);
 }
 
 bool vyre_pipeline_get_cache_info(const vyre_pipeline *pipeline,
@@ -370,10 +331,10 @@ bool vyre_pipeline_get_cache_info(const vyre_pipeline *pipeline,
   if (!pipeline) return false;
   pthread_mutex_lock(&explaining);
   if (pipeline->state->note.is_open) explain(pipeline);
-  const vyre__cache_note note = pipeline->state->note;
+  *out = pipeline->state->note.info;
   pthread_mutex_unlock(&explaining);
   uint64_t hits = atomic_load(&pipeline->state->memory_hits);
-  *out = vyre__cache_info(&note);
+  out->origin = out->result;
   out->memory_hits = hits;
   if (hits > 0) out->result = VYRE_CACHE_MEMORY_HIT;
   return true;

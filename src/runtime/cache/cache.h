@@ -14,22 +14,11 @@
 #include <pthread.h>
 
 #include "vyre/cache.h"
-#include "vyre/writer.h"
+
+#include "base/bytes.h"
 
 /* Bytes of a reason that is composed at run time. */
-enum { VYRE__CACHE_REASON = 200 };
-
-/* A growing byte array. Empty if all fields but the allocator are zero. */
-typedef struct vyre__cache_bytes {
-  vyre_allocator allocator;
-  unsigned char *data;
-  size_t size, capacity;
-  bool failed;
-} vyre__cache_bytes;
-
-void vyre__cache_put(vyre__cache_bytes *to, const void *bytes, size_t count);
-vyre_writer vyre__cache_writer(vyre__cache_bytes *to);
-void vyre__cache_bytes_deinit(vyre__cache_bytes *bytes);
+enum { VYRE__CACHE_REASON = 200, VYRE__CACHE_FIX = 1200 };
 
 /* Stored numbers are little endian on every host. */
 static inline void vyre__cache_store_u64(unsigned char *to, uint64_t value) {
@@ -55,18 +44,10 @@ typedef struct vyre__cache_key {
   char name[VYRE__CACHE_NAME]; /* file name of the entry */
 } vyre__cache_key;
 
-/* The inputs of a compile, from which a key is built. */
-typedef struct vyre__cache_subject {
-  vyre_device *device;
-  const vyre_program *program;
-  const uint32_t *workgroup; /* three resolved numbers */
-  uint8_t ulp_budget;
-  bool counts_iterations;
-} vyre__cache_subject;
-
-/* Builds the key. Returns false without memory. */
-bool vyre__cache_key_build(const vyre__cache_subject *subject,
-                           vyre_arena *arena, vyre__cache_key *out);
+/* Builds the key of a pipeline from the inputs of its compile: device, program,
+ * workgroup, ulp_budget and counts_iterations. Returns false without memory. */
+bool vyre__cache_key_build(const vyre_pipeline *wanted, vyre_arena *arena,
+                           vyre__cache_key *out);
 
 /* A field of a checked key; points into its bytes. */
 typedef struct vyre__cache_key_field {
@@ -128,9 +109,10 @@ const char *vyre__cache_entry_read(const unsigned char *bytes, size_t size,
  * vyre__cache_entry_read. */
 const char *vyre__cache_head_read(const unsigned char *head, uint64_t size);
 
-/* Write an entry: begin, append the artifact, end. */
-void vyre__cache_entry_begin(vyre__cache_bytes *to, const vyre__cache_key *key);
-void vyre__cache_entry_end(vyre__cache_bytes *to, size_t key_size);
+/* Writes an entry to @p to, which is empty. The artifact has two parts. */
+void vyre__cache_entry_write(const vyre__cache_key *key,
+                             const vyre__bytes *artifact,
+                             const vyre__bytes *extra, vyre__bytes *to);
 
 /* --- the directory -------------------------------------------------------- */
 
@@ -162,8 +144,13 @@ void vyre__cache_deinit(vyre__cache *cache, vyre_allocator allocator);
 typedef struct vyre__cache_refusal {
   bool is_absent; /* not an error: it does not exist yet */
   char reason[VYRE__CACHE_REASON];
-  const char *fix;
+  const char *fix; /* static, or `own_fix` */
+  char own_fix[VYRE__CACHE_FIX];
 } vyre__cache_refusal;
+
+/* Writes the text of an errno value to @p text, and returns it. */
+enum { VYRE__ERROR_TEXT = 80 };
+const char *vyre__error_text(int error, char text[VYRE__ERROR_TEXT]);
 
 /* Opens the directory, and creates it if @p create. Checks it each time,
  * because a safe directory may become unsafe. Returns -1 if it cannot be
@@ -199,12 +186,8 @@ vyre__cache_read_result vyre__cache_file_read(int directory, const char *name,
                                               const char **why);
 void vyre__cache_file_deinit(vyre__cache_file *file);
 
-/* Opens a regular file of this user that no other user can write. Returns -1 if
- * it must not be read; *why is the reason, or NULL if the file does not
- * exist. */
-int vyre__cache_file_open(int directory, const char *name, uint64_t *size,
-                          int64_t *used_ns, const char **why);
-/* Reads such a file if it has at most @p capacity bytes. */
+/* Reads a regular file of this user that no other user can write, if it has at
+ * most @p capacity bytes. */
 bool vyre__cache_file_bytes(int directory, const char *name, void *to,
                             size_t capacity, size_t *out);
 
@@ -227,13 +210,16 @@ bool vyre__kills_process(uint64_t end);
 /* Prefix of the files with probe results (probe.h). They are evicted like
  * entries. */
 #define VYRE__CACHE_PROBE "probe-"
+/* Prefix of the file with times that routers measured (runtime/route). It is
+ * evicted like entries. */
+#define VYRE__CACHE_TIMES "times-"
 
 typedef struct vyre__cache_item {
   char name[VYRE__CACHE_NAME];
   uint64_t bytes;
   int64_t used_ns;
   bool is_leftover;  /* temporary file of a writer that died */
-  bool is_probe;     /* probe results; otherwise an entry */
+  bool is_probe;     /* probe results or times; otherwise an entry */
   bool is_directory; /* a directory with the name of an entry */
 } vyre__cache_item;
 
@@ -270,18 +256,13 @@ typedef struct vyre__pipeline_table {
 
 /* Cache result of a compile; part of every pipeline. */
 typedef struct vyre__cache_note {
-  vyre_cache_result result;
-  const char *reason, *entry, *field, *wanted, *found, *not_stored;
-  bool is_rejected, is_stored;
-  bool is_open; /* a miss; the nearest entry was not searched yet */
+  vyre_cache_info info; /* without origin and memory_hits */
+  bool is_open;         /* a miss; the nearest entry was not searched yet */
 } vyre__cache_note;
-
-/* Converts a note to the public struct. */
-vyre_cache_info vyre__cache_info(const vyre__cache_note *note);
 
 /* Returns the shared pipeline of the same program and options, retained; or
  * NULL. */
-vyre_pipeline *vyre__table_find(const vyre__cache_subject *subject);
+vyre_pipeline *vyre__table_find(const vyre_pipeline *wanted);
 /* Adds @p pipeline to the table. Returns the pipeline to use: the given one, or
  * one that another thread added first. Takes over the reference, and returns
  * one. */
@@ -293,33 +274,39 @@ void vyre__table_deinit(vyre_device *device);
 
 /* --- a compile ------------------------------------------------------------ */
 
-/* State of a lookup, until the end of the compile. */
+/* A lookup on disk, until the end of the compile. */
 typedef struct vyre__cache_lookup {
-  vyre_arena arena;
+  vyre_arena arena; /* holds the key */
   vyre__cache_key key;
+  vyre__cache_file file; /* the entry, if it was found */
   bool may_store;
 } vyre__cache_lookup;
 
-/* Loads @p pipeline from disk. Returns false if it must be compiled.
+/* Looks up @p pipeline on disk. Returns true if an entry was found.
  * vyre__cache_end must follow in both cases. */
-bool vyre__cache_load(vyre_pipeline *pipeline, vyre__cache_lookup *tried);
-/* Sets the note of a pipeline that is compiled without the cache. */
-void vyre__cache_skip(vyre_pipeline *pipeline);
-/* Stores the pipeline if it was compiled. */
-void vyre__cache_end(vyre_pipeline *pipeline, vyre__cache_lookup *tried,
-                     bool was_compiled);
+bool vyre__cache_begin(vyre_pipeline *pipeline, vyre__cache_lookup *out);
+/* Records whether the pipeline was loaded from the entry. @p problem: NULL, or
+ * the reason why the backend rejected it. */
+void vyre__cache_loaded(vyre_pipeline *pipeline, const char *problem);
+/* Stores an artifact and its extra bytes, if that is possible. */
+void vyre__cache_store(vyre_pipeline *pipeline,
+                       const vyre__cache_lookup *lookup,
+                       const vyre__bytes *artifact, const vyre__bytes *extra);
+void vyre__cache_end(vyre__cache_lookup *lookup);
+/* Copies the result of the store from @p full to the pipeline whose code it
+ * replaces. */
+void vyre__cache_replaced(vyre_pipeline *pipeline, const vyre_pipeline *full);
 
-/* Looks up a subject on disk; opens one file. Fills @p note with texts in @p
+/* Looks up a pipeline on disk; opens one file. Fills @p note with texts in @p
  * arena. On a hit, @p file has the entry, and @p is_used updates the time of
  * its last use. A key without bytes stands for a lack of memory. */
-void vyre__cache_find(const vyre__cache_subject *subject,
-                      const vyre__cache_key *key, bool is_used,
-                      vyre_arena *arena, vyre__cache_note *note,
+void vyre__cache_find(const vyre_pipeline *wanted, const vyre__cache_key *key,
+                      bool is_used, vyre_arena *arena, vyre__cache_note *note,
                       vyre__cache_file *file, bool *may_store);
 /* Adds the nearest entry, and the field in which it differs, to the note of a
  * miss. Does so once. It scans the directory, so only explicit requests call
  * it. */
-void vyre__cache_explain(const vyre__cache_subject *subject,
+void vyre__cache_explain(const vyre_pipeline *wanted,
                          const vyre__cache_key *key, vyre_arena *arena,
                          vyre__cache_note *note);
 

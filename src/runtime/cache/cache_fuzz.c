@@ -35,6 +35,14 @@ static void check_key(const vyre__cache_entry *entry) {
   vyre_arena_deinit(&arena);
 }
 
+static void write_entry(const vyre__cache_key *key, const uint8_t *artifact,
+                        size_t size, vyre__bytes *out) {
+  vyre__bytes bytes = {0}, none = {0};
+  vyre__bytes_put(&bytes, artifact, size);
+  vyre__cache_entry_write(key, &bytes, &none, out);
+  vyre__bytes_deinit(&bytes);
+}
+
 static void check(const uint8_t *data, size_t size) {
   vyre__cache_entry entry;
   const char *wrong = vyre__cache_entry_read(data, size, &entry);
@@ -46,41 +54,35 @@ static void check(const uint8_t *data, size_t size) {
     abort();
   }
   check_key(&entry);
-  vyre__cache_bytes again = {0};
+  vyre__bytes again = {0};
   const vyre__cache_key key = {.bytes = entry.key, .size = entry.key_size};
-  vyre__cache_entry_begin(&again, &key);
-  vyre__cache_put(&again, entry.artifact, entry.artifact_size);
-  vyre__cache_entry_end(&again, key.size);
+  write_entry(&key, entry.artifact, entry.artifact_size, &again);
   if (again.size != size || memcmp(again.data, data, size) != 0) abort();
-  vyre__cache_bytes_deinit(&again);
+  vyre__bytes_deinit(&again);
 }
 
 /* Reads an entry with a valid head and arbitrary key and artifact. */
 static void check_valid_head(const uint8_t *data, size_t size) {
-  vyre__cache_bytes entry = {0};
+  vyre__bytes entry = {0};
   size_t key_size = size < 2 ? 0 : (data[0] | (size_t)data[1] << 8) % size;
   const vyre__cache_key key = {.bytes = data, .size = key_size};
-  vyre__cache_entry_begin(&entry, &key);
-  vyre__cache_put(&entry, data + key_size, size - key_size);
-  vyre__cache_entry_end(&entry, key_size);
+  write_entry(&key, data + key_size, size - key_size, &entry);
   check(entry.data, entry.size);
-  vyre__cache_bytes_deinit(&entry);
+  vyre__bytes_deinit(&entry);
 }
 
 /* The same with another boundary between key and artifact in the head. */
 static void check_split(const uint8_t *data, size_t size) {
-  vyre__cache_bytes entry = {0};
+  vyre__bytes entry = {0};
   if (size < VYRE__CACHE_HEAD) return;
   size_t key_size = (size_t)vyre__cache_load_u64(data + 16);
   size_t rest = size - VYRE__CACHE_HEAD;
   if (key_size > rest) return;
   const vyre__cache_key key = {.bytes = data + VYRE__CACHE_HEAD,
                                .size = key_size};
-  vyre__cache_entry_begin(&entry, &key);
-  vyre__cache_put(&entry, key.bytes + key_size, rest - key_size);
-  vyre__cache_entry_end(&entry, key_size);
+  write_entry(&key, key.bytes + key_size, rest - key_size, &entry);
   check(entry.data, entry.size);
-  vyre__cache_bytes_deinit(&entry);
+  vyre__bytes_deinit(&entry);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

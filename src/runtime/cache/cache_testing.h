@@ -24,9 +24,11 @@ static const char *kept_description = "a device of the test";
 static const char *kept_driver = "driver 1";
 static const char *kept_features = "sse avx";
 static size_t kept_padding;  /* extra bytes in each artifact */
-static bool kept_refuses;    /* its load fails */
-static bool kept_saves_none; /* its save fails */
-static atomic_int kept_inits, kept_loads, kept_saves;
+static bool kept_refuses;    /* its load of a stored artifact fails */
+static bool kept_saves_none; /* its artifacts are empty */
+static atomic_int kept_generates;
+static atomic_int kept_loads; /* of artifacts from the disk */
+static atomic_int kept_saves; /* loads of artifacts that will be stored */
 
 static inline bool kept_describe(uint32_t index, vyre_device_info *out) {
   if (index > 0) return false;
@@ -35,46 +37,49 @@ static inline bool kept_describe(uint32_t index, vyre_device_info *out) {
   return true;
 }
 
-static inline vyre_code kept_init(vyre_pipeline *pipeline, vyre_status *st) {
-  atomic_fetch_add(&kept_inits, 1);
-  return vyre__backend_ref.pipeline_init(pipeline, st);
+/* The artifact is the pipeline's id, which is unique. */
+static inline vyre_code kept_generate(const vyre_pipeline *pipeline,
+                                      const vyre__lir_kernel *kernel,
+                                      vyre_arena *scratch,
+                                      vyre__bytes *artifact, vyre_status *st) {
+  (void)scratch;
+  (void)st;
+  CHECK(kernel == NULL); /* it takes programs */
+  atomic_fetch_add(&kept_generates, 1);
+  if (kept_saves_none) return VYRE_OK;
+  vyre__bytes_put(artifact, pipeline->id, strlen(pipeline->id));
+  for (size_t i = 0; i < kept_padding; i++) vyre__bytes_put(artifact, "", 1);
+  return VYRE_OK;
 }
 
-/* The artifact is the pipeline's id, which is unique. */
-static inline vyre_code kept_load(vyre_pipeline *pipeline, const void *artifact,
-                                  size_t size, vyre_status *st) {
-  size_t length = strlen(pipeline->id);
-  if (kept_refuses || size < length ||
-      memcmp(artifact, pipeline->id, length) != 0 ||
-      (uintptr_t)artifact % 16 != 0) {
+static inline vyre_code kept_load(vyre_pipeline *pipeline,
+                                  const vyre__code_source *source,
+                                  vyre_status *st) {
+  static const char extra[] = "extra";
+  const char *artifact = source->artifact;
+  size_t length = strlen(pipeline->id), tail = sizeof extra - 1;
+  bool is_stored = source->size >= tail &&
+                   memcmp(artifact + source->size - tail, extra, tail) == 0;
+  bool is_own = source->size >= length &&
+                memcmp(artifact, pipeline->id, length) == 0 &&
+                (uintptr_t)artifact % 16 == 0;
+  if ((kept_refuses && is_stored) || (!is_own && !kept_saves_none)) {
     if (st) {
       st->code = VYRE_KERNEL_COMPILE_FAILED;
       snprintf(st->message, sizeof st->message, "not of this backend");
     }
     return VYRE_KERNEL_COMPILE_FAILED;
   }
-  atomic_fetch_add(&kept_loads, 1);
-  return vyre__backend_ref.pipeline_init(pipeline, st);
+  if (source->extra) vyre__bytes_put(source->extra, extra, tail);
+  atomic_fetch_add(&kept_saves, source->extra != NULL);
+  atomic_fetch_add(&kept_loads, is_stored);
+  return vyre__backend_ref.load(pipeline, source, st);
 }
 
-static inline vyre_code kept_save(vyre_pipeline *pipeline, vyre_writer writer,
-                                  vyre_status *st) {
-  if (kept_saves_none) {
-    snprintf(st->message, sizeof st->message, "nothing to keep");
-    return VYRE_UNSUPPORTED_FEATURE;
-  }
-  atomic_fetch_add(&kept_saves, 1);
-  bool fine = writer.write(writer.self, pipeline->id, strlen(pipeline->id));
-  for (size_t i = 0; fine && i < kept_padding; i++) {
-    fine = writer.write(writer.self, "", 1);
-  }
-  return fine ? VYRE_OK : VYRE_OUT_OF_MEMORY;
-}
-
-static inline bool kept_write_features(vyre_device *device,
-                                       vyre_writer writer) {
+static inline void kept_write_features(const vyre_device *device,
+                                       vyre__bytes *to) {
   (void)device;
-  return writer.write(writer.self, kept_features, strlen(kept_features));
+  vyre__bytes_put(to, kept_features, strlen(kept_features));
 }
 
 static vyre__backend kept_backend;
@@ -84,9 +89,8 @@ static inline void kept_reset(void) {
   kept_backend = vyre__backend_ref;
   kept_backend.name = "kept";
   kept_backend.describe = kept_describe;
-  kept_backend.pipeline_init = kept_init;
-  kept_backend.pipeline_load = kept_load;
-  kept_backend.pipeline_save = kept_save;
+  kept_backend.generate = kept_generate;
+  kept_backend.load = kept_load;
   kept_backend.features = kept_write_features;
   kept_backend.artifact_version = 1;
   kept_description = "a device of the test";
@@ -94,7 +98,7 @@ static inline void kept_reset(void) {
   kept_features = "sse avx";
   kept_padding = 0;
   kept_refuses = kept_saves_none = false;
-  kept_inits = kept_loads = kept_saves = 0;
+  kept_generates = kept_loads = kept_saves = 0;
 }
 
 /* --- a folder ------------------------------------------------------------- */
@@ -175,9 +179,9 @@ static inline kept_rig kept_open_sized(const char *folder, const char *text,
                                   .trace_file = "",
                                   .faults = ""};
   CHECK_OK(vyre_context_create(&options, &r.context, &st), st);
-  CHECK_OK(
-      vyre__device_open_backend(r.context, &kept_backend, 0, &r.device, &st),
-      st);
+  CHECK_OK(vyre__device_open_given(r.context, &kept_backend, 0, NULL, &r.device,
+                                   &st),
+           st);
   r.program = kept_parse(&r.module, text);
   return r;
 }

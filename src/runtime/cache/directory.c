@@ -136,6 +136,12 @@ static int refuse(vyre__cache_refusal *why, const char *fix, const char *format,
   return -1;
 }
 
+const char *vyre__error_text(int error, char text[VYRE__ERROR_TEXT]) {
+  text[0] = '\0';
+  (void)!strerror_r(error, text, VYRE__ERROR_TEXT);
+  return text;
+}
+
 static int open_last(const char *path) {
   return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
@@ -185,14 +191,17 @@ static int test_create(const char *folder) {
 }
 
 static int refuse_create(vyre__cache_refusal *why, int error) {
+  char text[VYRE__ERROR_TEXT];
   why->is_absent = false;
   return refuse(why,
                 "set VYRE_CACHE_DIR to a directory that exists or can be "
                 "created",
-                "it does not exist and cannot be created: error %d", error);
+                "it does not exist and cannot be created: %s",
+                vyre__error_text(error, text));
 }
 
 static int refuse_error(vyre__cache_refusal *why, int error) {
+  char text[VYRE__ERROR_TEXT];
   why->is_absent = error == ENOENT;
   if (error == ENOENT) {
     return refuse(why, "do nothing: the first stored entry creates it",
@@ -203,7 +212,34 @@ static int refuse_error(vyre__cache_refusal *why, int error) {
                   "it is a symbolic link or not a directory");
   }
   return refuse(why, "name a directory that this user can open",
-                "it cannot be opened: error %d", error);
+                "it cannot be opened: %s", vyre__error_text(error, text));
+}
+
+/* Returns true if a shell takes @p path as one word without quotes. */
+static bool is_plain_word(const char *path) {
+  return path[0] != '-' &&
+         path[strspn(path,
+                     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                     "0123456789/._-")] == '\0';
+}
+
+/* Refuses a directory that other users can access. The fix suggests chmod only
+ * for a directory that cannot be a shared one such as /tmp. */
+static int refuse_mode(vyre__cache_refusal *why, const char *path,
+                       mode_t mode) {
+  const char *fix =
+      "set VYRE_CACHE_DIR to a directory of your own, such as ~/.cache/vyre";
+  enum { STICKY = 01000 }; /* S_ISVTX, which POSIX without XSI lacks */
+  if (!(mode & STICKY)) {
+    bool is_plain = is_plain_word(path);
+    (void)snprintf(why->own_fix, sizeof why->own_fix,
+                   "run `chmod 700 %s` if only vyre uses the directory; "
+                   "otherwise set VYRE_CACHE_DIR to a directory of your own",
+                   is_plain ? path : "DIRECTORY");
+    fix = why->own_fix;
+  }
+  return refuse(why, fix, "other users can access it: its mode is %o, not 700",
+                (unsigned)(mode & 07777));
 }
 
 int vyre__cache_open(const vyre__cache *cache, bool create,
@@ -235,9 +271,7 @@ int vyre__cache_open(const vyre__cache *cache, bool create,
                   "it belongs to another user, with id %lu",
                   (unsigned long)about.st_uid);
   }
-  return refuse(why, "run `chmod 700` on the directory",
-                "other users can access it: its mode is %o, not 700",
-                (unsigned)(about.st_mode & 07777));
+  return refuse_mode(why, cache->path, about.st_mode);
 }
 
 bool vyre__cache_can_make(const vyre__cache *cache, vyre__cache_refusal *why) {

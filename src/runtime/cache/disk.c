@@ -42,8 +42,11 @@ static int64_t to_ns(struct timespec time) {
   return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-int vyre__cache_file_open(int directory, const char *name, uint64_t *size,
-                          int64_t *used_ns, const char **why) {
+/* Opens a regular file of this user that no other user can write. Returns -1 if
+ * it must not be read; *why is the reason, or NULL if the file does not
+ * exist. */
+static int open_file(int directory, const char *name, uint64_t *size,
+                     int64_t *used_ns, const char **why) {
   /* O_NONBLOCK: the name may belong to a pipe. */
   int file = openat(directory, name,
                     O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -73,7 +76,7 @@ bool vyre__cache_file_bytes(int directory, const char *name, void *to,
   uint64_t size;
   int64_t used_ns;
   const char *why;
-  int file = vyre__cache_file_open(directory, name, &size, &used_ns, &why);
+  int file = open_file(directory, name, &size, &used_ns, &why);
   if (file < 0) return false;
   bool is_ok = size <= capacity && read_all(file, to, (size_t)size);
   close(file);
@@ -115,7 +118,7 @@ vyre__cache_read_result vyre__cache_file_read(int directory, const char *name,
                                               const char **why) {
   *out = (vyre__cache_file){.allocator = allocator};
   uint64_t size;
-  int file = vyre__cache_file_open(directory, name, &size, &out->used_ns, why);
+  int file = open_file(directory, name, &size, &out->used_ns, why);
   if (file < 0) return *why ? VYRE__CACHE_REJECTED : VYRE__CACHE_ABSENT;
   vyre__cache_read_result result = read_open(file, size, out, why);
   close(file);
@@ -145,7 +148,9 @@ void vyre__cache_touch(int directory, const char *name) {
 static const char leftover_prefix[] = ".tmp-";
 
 static bool fail(char why[VYRE__CACHE_REASON], const char *failure, int error) {
-  (void)snprintf(why, VYRE__CACHE_REASON, "%s: error %d", failure, error);
+  char text[VYRE__ERROR_TEXT];
+  (void)snprintf(why, VYRE__CACHE_REASON, "%s: %s", failure,
+                 vyre__error_text(error, text));
   return false;
 }
 
@@ -229,8 +234,10 @@ static bool starts_with(const char *name, const char *prefix) {
 static bool add_item(int directory, const char *name, vyre__cache_items *to) {
   if (strlen(name) >= VYRE__CACHE_NAME) return true;
   bool is_leftover = starts_with(name, leftover_prefix) ||
-                     starts_with(name, "." VYRE__CACHE_PROBE);
-  bool is_probe = starts_with(name, VYRE__CACHE_PROBE);
+                     starts_with(name, "." VYRE__CACHE_PROBE) ||
+                     starts_with(name, "." VYRE__CACHE_TIMES);
+  bool is_probe = starts_with(name, VYRE__CACHE_PROBE) ||
+                  starts_with(name, VYRE__CACHE_TIMES);
   if (!is_leftover && !is_probe && !vyre__cache_is_entry(name)) return true;
   struct stat about;
   if (fstatat(directory, name, &about, AT_SYMLINK_NOFOLLOW) != 0) {

@@ -81,22 +81,21 @@ const char *vyre__cache_entry_read(const unsigned char *bytes, size_t size,
   return NULL;
 }
 
-void vyre__cache_entry_begin(vyre__cache_bytes *to,
-                             const vyre__cache_key *key) {
+void vyre__cache_entry_write(const vyre__cache_key *key,
+                             const vyre__bytes *artifact,
+                             const vyre__bytes *extra, vyre__bytes *to) {
   static const unsigned char zeros[VYRE__CACHE_HEAD];
-  vyre__cache_put(to, zeros, VYRE__CACHE_HEAD);
-  vyre__cache_put(to, key->bytes, key->size);
-  vyre__cache_put(to, zeros, (size_t)padded(key->size) - key->size);
-}
-
-void vyre__cache_entry_end(vyre__cache_bytes *to, size_t key) {
+  vyre__bytes_put(to, zeros, VYRE__CACHE_HEAD);
+  vyre__bytes_put(to, key->bytes, key->size);
+  vyre__bytes_put(to, zeros, (size_t)padded(key->size) - key->size);
+  vyre__bytes_put(to, artifact->data, artifact->size);
+  vyre__bytes_put(to, extra->data, extra->size);
   if (to->failed) return;
   unsigned char *head = to->data;
   memcpy(head, magic, MAGIC);
   vyre__cache_store_u64(head + VERSION_AT, VYRE__CACHE_VERSION);
-  vyre__cache_store_u64(head + KEY_AT, key);
-  vyre__cache_store_u64(head + ARTIFACT_AT,
-                        to->size - VYRE__CACHE_HEAD - padded(key));
+  vyre__cache_store_u64(head + KEY_AT, key->size);
+  vyre__cache_store_u64(head + ARTIFACT_AT, artifact->size + extra->size);
   vyre__cache_store_u64(head + SIZE_AT, to->size);
   vyre__cache_store_u64(head + ZERO_AT, 0);
   checksum(head, to->size, head + VYRE__CACHE_CHECKSUM_AT);

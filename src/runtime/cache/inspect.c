@@ -10,16 +10,9 @@
 #include "runtime/compile/pipeline.h"
 #include "runtime/core/context.h"
 
-static const char *copy_text(vyre_arena *arena, const char *text) {
-  size_t size = strlen(text) + 1;
-  char *copy = vyre_arena_alloc(arena, size, 1);
-  if (copy) memcpy(copy, text, size);
-  return copy;
-}
-
 /* --- explain -------------------------------------------------------------- */
 
-static vyre_code explain(const vyre__cache_subject *subject, vyre_arena *arena,
+static vyre_code explain(const vyre_pipeline *wanted, vyre_arena *arena,
                          vyre_cache_explanation *out, vyre_status *st) {
   static const char function[] = "vyre_cache_explain";
   vyre__cache_key key;
@@ -27,27 +20,29 @@ static vyre_code explain(const vyre__cache_subject *subject, vyre_arena *arena,
   vyre__cache_file file;
   vyre__cache_key_field parts[VYRE__CACHE_FIELDS];
   bool may_store;
-  if (!vyre__cache_key_build(subject, arena, &key) ||
+  if (!vyre__cache_key_build(wanted, arena, &key) ||
       !vyre__cache_key_read(key.bytes, key.size, parts, &out->field_count) ||
       !vyre__cache_fields(parts, out->field_count, arena, &out->fields)) {
     return vyre__no_memory(st, function, "bytes of the key", 1);
   }
-  vyre__cache_find(subject, &key, false, arena, &note, &file, &may_store);
+  vyre__cache_find(wanted, &key, false, arena, &note, &file, &may_store);
   vyre__cache_file_deinit(&file);
-  const vyre__cache *cache = &subject->device->context->cache;
+  const vyre__cache *cache = &wanted->device->context->cache;
   vyre__cache_refusal refusal;
   int directory = may_store ? vyre__cache_open(cache, false, &refusal) : -1;
   if (directory >= 0) {
     close(directory);
   } else if (may_store && refusal.is_absent &&
              !vyre__cache_can_make(cache, &refusal)) {
-    note.result = VYRE_CACHE_OFF;
-    note.reason = copy_text(arena, refusal.reason);
-    note.entry = "";
-    if (!note.reason) return vyre__no_memory(st, function, "bytes of texts", 1);
+    note.info.result = VYRE_CACHE_OFF;
+    note.info.reason = vyre__arena_text(arena, refusal.reason);
+    note.info.entry = "";
+    if (!note.info.reason)
+      return vyre__no_memory(st, function, "bytes of texts", 1);
   }
-  vyre__cache_explain(subject, &key, arena, &note);
-  out->info = vyre__cache_info(&note); /* is_stored stays false */
+  vyre__cache_explain(wanted, &key, arena, &note);
+  out->info = note.info; /* is_stored stays false */
+  out->info.origin = note.info.result;
   return VYRE_OK;
 }
 
@@ -56,21 +51,15 @@ vyre_code vyre_cache_explain(vyre_device *device, vyre_program *program,
                              vyre_arena *arena, vyre_cache_explanation *out,
                              vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_cache_explain";
-  static const vyre_compile_options defaults = {{0}, 0};
-  if (!out) return vyre__null_argument(st, function, "out");
+  VYRE_REQUIRE(st, out);
   *out = (vyre_cache_explanation){0};
-  if (!device) return vyre__null_argument(st, function, "device");
-  if (!program) return vyre__null_argument(st, function, "program");
-  if (!arena) return vyre__null_argument(st, function, "arena");
-  if (!options) options = &defaults;
-  VYRE_CHECK_RESERVED(st, function, options);
-  uint32_t size[3];
-  vyre__workgroup_resolve(options->workgroup, program->workgroup, size);
-  vyre__cache_subject subject = {device, program, size, options->ulp_budget,
-                                 false};
+  VYRE_REQUIRE(st, device);
+  VYRE_REQUIRE(st, program);
+  VYRE_REQUIRE(st, arena);
+  if (options) VYRE_CHECK_RESERVED(st, __func__, options);
+  vyre_pipeline wanted = vyre__pipeline_request(device, program, options);
   vyre__arena_mark before = vyre__arena_here(arena);
-  vyre_code code = explain(&subject, arena, out, st);
+  vyre_code code = explain(&wanted, arena, out, st);
   if (code != VYRE_OK) {
     *out = (vyre_cache_explanation){0};
     vyre__arena_rewind(arena, before);
@@ -88,7 +77,7 @@ static bool describe(int directory, const vyre__cache_item *item,
   vyre__cache_key_field parts[VYRE__CACHE_FIELDS];
   char name[VYRE__CACHE_NAME];
   const char *why = "";
-  *out = (vyre_cache_entry){.name = copy_text(arena, item->name),
+  *out = (vyre_cache_entry){.name = vyre__arena_text(arena, item->name),
                             .bytes = item->bytes,
                             .last_used = item->used_ns / 1000000000};
   vyre__cache_read_result result = vyre__cache_file_read(
@@ -157,19 +146,20 @@ static bool open_location(const vyre__cache *cache, vyre_arena *arena,
       .is_enabled = !is_off,
       .exists = *directory >= 0,
       .is_read_only = is_read_only,
-      .directory = copy_text(arena, cache->path ? cache->path : ""),
-      .reason = copy_text(arena, is_off         ? refusal.reason
-                                 : is_read_only ? "it is read-only: existing "
-                                                  "entries are used, and none "
-                                                  "is added"
-                                                : ""),
-      .fix = is_off ? refusal.fix
-             : is_read_only
-                 ? "make the directory writable, or set VYRE_CACHE_DIR "
-                   "to another one"
-                 : "",
+      .directory = vyre__arena_text(arena, cache->path ? cache->path : ""),
+      .reason =
+          vyre__arena_text(arena, is_off         ? refusal.reason
+                                  : is_read_only ? "it is read-only: existing "
+                                                   "entries are used, and none "
+                                                   "is added"
+                                                 : ""),
+      .fix = vyre__arena_text(
+          arena, is_off         ? refusal.fix
+                 : is_read_only ? "make the directory writable, or set "
+                                  "VYRE_CACHE_DIR to another one"
+                                : ""),
       .max_bytes = cache->max_bytes};
-  return out->directory && out->reason;
+  return out->directory && out->reason && out->fix;
 }
 
 static bool list(const vyre__cache *cache, vyre_arena *arena,
@@ -189,21 +179,13 @@ static bool list(const vyre__cache *cache, vyre_arena *arena,
   return is_ok;
 }
 
-static vyre_code context_of(vyre_context *given, vyre_context **out,
-                            vyre_status *st) {
-  if (!given) return vyre__context_default(out, st);
-  *out = vyre_context_retain(given);
-  return VYRE_OK;
-}
-
 vyre_code vyre_cache_get_location(vyre_context *context, vyre_arena *arena,
                                   vyre_cache_location *out, vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_cache_get_location";
-  if (!out) return vyre__null_argument(st, function, "out");
+  VYRE_REQUIRE(st, out);
   *out = (vyre_cache_location){0};
-  if (!arena) return vyre__null_argument(st, function, "arena");
-  VYRE_TRY(context_of(context, &context, st));
+  VYRE_REQUIRE(st, arena);
+  VYRE_TRY(vyre__context_acquire(&context, st));
   vyre__arena_mark before = vyre__arena_here(arena);
   int directory;
   bool is_ok = open_location(&context->cache, arena, out, &directory);
@@ -212,24 +194,23 @@ vyre_code vyre_cache_get_location(vyre_context *context, vyre_arena *arena,
   if (is_ok) return VYRE_OK;
   vyre__arena_rewind(arena, before);
   *out = (vyre_cache_location){0};
-  return vyre__no_memory(st, function, "bytes of texts", 1);
+  return vyre__no_memory(st, __func__, "bytes of texts", 1);
 }
 
 vyre_code vyre_cache_list(vyre_context *context, vyre_arena *arena,
                           vyre_cache_listing *out, vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_cache_list";
-  if (!out) return vyre__null_argument(st, function, "out");
+  VYRE_REQUIRE(st, out);
   *out = (vyre_cache_listing){0};
-  if (!arena) return vyre__null_argument(st, function, "arena");
-  VYRE_TRY(context_of(context, &context, st));
+  VYRE_REQUIRE(st, arena);
+  VYRE_TRY(vyre__context_acquire(&context, st));
   vyre__arena_mark before = vyre__arena_here(arena);
   bool is_ok = list(&context->cache, arena, out);
   vyre_context_release(context);
   if (is_ok) return VYRE_OK;
   *out = (vyre_cache_listing){0};
   vyre__arena_rewind(arena, before);
-  return vyre__no_memory(st, function, "entries", 1);
+  return vyre__no_memory(st, __func__, "entries", 1);
 }
 
 /* --- prune ---------------------------------------------------------------- */
@@ -279,14 +260,13 @@ vyre_code vyre_cache_prune(vyre_context *context,
                            const vyre_cache_prune_options *options,
                            vyre_cache_pruned *out, vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_cache_prune";
   static const vyre_cache_prune_options defaults = {false, 0};
-  if (!out) return vyre__null_argument(st, function, "out");
+  VYRE_REQUIRE(st, out);
   *out = (vyre_cache_pruned){0};
   if (!options) options = &defaults;
-  VYRE_CHECK_RESERVED(st, function, options);
-  VYRE_TRY(context_of(context, &context, st));
+  VYRE_CHECK_RESERVED(st, __func__, options);
+  VYRE_TRY(vyre__context_acquire(&context, st));
   bool is_ok = prune(&context->cache, context->allocator, options, out);
   vyre_context_release(context);
-  return is_ok ? VYRE_OK : vyre__no_memory(st, function, "entries", 1);
+  return is_ok ? VYRE_OK : vyre__no_memory(st, __func__, "entries", 1);
 }

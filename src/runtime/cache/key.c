@@ -15,35 +15,6 @@
 #include "lir/lir.h"
 #include "runtime/probe/probe.h"
 
-/* --- byte arrays ---------------------------------------------------------- */
-
-void vyre__cache_put(vyre__cache_bytes *to, const void *bytes, size_t count) {
-  if (to->failed || count == 0) return;
-  if (count > SIZE_MAX / 2 - to->size ||
-      !vyre__reserve(to->allocator, &to->data, &to->capacity, to->size + count,
-                     1, false)) {
-    to->failed = true;
-    return;
-  }
-  memcpy(to->data + to->size, bytes, count);
-  to->size += count;
-}
-
-static bool write_bytes(void *self, const char *text, size_t length) {
-  vyre__cache_bytes *to = self;
-  vyre__cache_put(to, text, length);
-  return !to->failed;
-}
-
-vyre_writer vyre__cache_writer(vyre__cache_bytes *to) {
-  return (vyre_writer){write_bytes, to};
-}
-
-void vyre__cache_bytes_deinit(vyre__cache_bytes *bytes) {
-  vyre__reserve_free(bytes->allocator, &bytes->data, &bytes->capacity, 1);
-  bytes->size = 0;
-}
-
 /* --- building ------------------------------------------------------------- */
 
 static vyre__cache_key_field part_of(const char *name, const void *value,
@@ -93,11 +64,8 @@ static bool strip_functions(const vyre_program *program, vyre_arena *arena,
   vyre__function *functions =
       vyre__arena_array(arena, count, sizeof *functions);
   uint32_t *places =
-      vyre__arena_array(arena, program->node_count, sizeof *places);
+      vyre__arena_filled(arena, program->node_count, sizeof *places, 0);
   if (!functions || !places) return false;
-  if (program->node_count > 0) {
-    memset(places, 0, program->node_count * sizeof *places);
-  }
   for (uint32_t i = 0; i < count; i++) {
     functions[i] = program->functions[i];
     functions[i].name = "";
@@ -142,22 +110,6 @@ static bool program_part(const vyre_program *program, vyre_arena *arena,
   return true;
 }
 
-/* Adds the features of the machine that the backend's code depends on. */
-static bool features_part(vyre_device *device, vyre_arena *arena,
-                          vyre__cache_key_field *out) {
-  *out = text_part("features", "");
-  if (!device->backend->features) return true;
-  vyre__cache_bytes text = {.allocator = device->allocator};
-  bool is_written =
-      device->backend->features(device, vyre__cache_writer(&text)) &&
-      !text.failed;
-  char *copy = is_written ? vyre_arena_alloc(arena, text.size + 1, 1) : NULL;
-  if (copy && text.size > 0) memcpy(copy, text.data, text.size);
-  if (copy) *out = part_of("features", copy, text.size);
-  vyre__cache_bytes_deinit(&text);
-  return copy != NULL;
-}
-
 /* Writes the float modes of the device, one letter per operation: they decide
  * how the program is compiled. */
 static void print_float_modes(const vyre_device *device, char *out,
@@ -170,12 +122,12 @@ static void print_float_modes(const vyre_device *device, char *out,
   out[length] = '\0';
 }
 
-bool vyre__cache_key_build(const vyre__cache_subject *subject,
-                           vyre_arena *arena, vyre__cache_key *out) {
-  vyre_device *device = subject->device;
+bool vyre__cache_key_build(const vyre_pipeline *wanted, vyre_arena *arena,
+                           vyre__cache_key *out) {
+  vyre_device *device = wanted->device;
   const vyre__backend *backend = device->backend;
-  const vyre_program *program = subject->program;
-  const uint32_t *size = subject->workgroup;
+  const vyre_program *program = wanted->program;
+  const uint32_t *size = wanted->workgroup;
   *out = (vyre__cache_key){0};
   vyre_device_info info = {.description = "", .driver = ""};
   (void)backend->describe(device->index, &info);
@@ -187,7 +139,7 @@ bool vyre__cache_key_build(const vyre__cache_subject *subject,
                  (unsigned)backend->artifact_version);
   (void)snprintf(workgroup, sizeof workgroup, "%ux%ux%u", (unsigned)size[0],
                  (unsigned)size[1], (unsigned)size[2]);
-  (void)snprintf(ulp, sizeof ulp, "%u", (unsigned)subject->ulp_budget);
+  (void)snprintf(ulp, sizeof ulp, "%u", (unsigned)wanted->ulp_budget);
   vyre_hash128_text(program->fingerprint, fingerprint);
   vyre__cache_key_field parts[] = {
       text_part("vyre", VYRE_VERSION_STRING),
@@ -195,13 +147,13 @@ bool vyre__cache_key_build(const vyre__cache_subject *subject,
       text_part("device", info.description),
       text_part("driver", info.driver),
       {0}, /* features */
-      text_part("numbers", float_modes),
+      text_part("float_mode", float_modes),
       text_part("lowering", vyre__lowering_hash),
       text_part("artifact", artifact),
       text_part("workgroup", workgroup),
       text_part("ulp_budget", ulp),
       text_part("counted",
-                subject->counts_iterations ? "all loops" : "unbounded loops"),
+                wanted->counts_iterations ? "all loops" : "unbounded loops"),
       text_part("kernel", program->name),
       text_part("fingerprint", fingerprint),
       {0}, /* program */
@@ -209,9 +161,14 @@ bool vyre__cache_key_build(const vyre__cache_subject *subject,
   enum { COUNT = sizeof parts / sizeof parts[0] };
   static_assert((int)COUNT <= (int)VYRE__CACHE_FIELDS,
                 "readers accept all fields");
-  return features_part(device, arena, &parts[4]) &&
-         program_part(program, arena, &parts[COUNT - 1]) &&
-         write_key(parts, COUNT, arena, out);
+  vyre__bytes features = {.allocator = device->allocator};
+  if (backend->features) backend->features(device, &features);
+  parts[4] = part_of("features", features.data, features.size);
+  bool is_written = !features.failed &&
+                    program_part(program, arena, &parts[COUNT - 1]) &&
+                    write_key(parts, COUNT, arena, out);
+  vyre__bytes_deinit(&features);
+  return is_written;
 }
 
 /* --- parsing -------------------------------------------------------------- */
@@ -297,7 +254,8 @@ size_t vyre__cache_key_compare(const vyre__cache_key_field *a, size_t a_count,
     const vyre__cache_key_field *other =
         is_ours ? find_part(b, b_count, part->name, part->name_size)
                 : find_part(a, a_count, part->name, part->name_size);
-    /* A field of both keys was compared in the first half of the loop. */
+    /* The fields of `a` are compared first. A field of `b` then counts only if
+     * `a` lacks it. */
     if (other && (!is_ours || same_value(part, other))) continue;
     if (different++ > 0) continue;
     vyre__cache_key_field none = {part->name, part->name_size, NULL, 0};

@@ -106,15 +106,15 @@ static void remove_shared(vyre__pipeline_table *table,
 
 /* Under the lock. */
 static vyre_pipeline *find(vyre__pipeline_table *table,
-                           const vyre__cache_subject *subject) {
-  vyre_pipeline *at = *bucket_of(table, subject->program);
+                           const vyre_pipeline *wanted) {
+  vyre_pipeline *at = *bucket_of(table, wanted->program);
   for (; at; at = at->state->next_in_bucket) {
-    if (at->ulp_budget != subject->ulp_budget ||
-        at->counts_iterations != subject->counts_iterations ||
-        memcmp(at->workgroup, subject->workgroup, sizeof at->workgroup) != 0 ||
-        !same_program(at->program, subject->program) ||
-        (at->program != subject->program &&
-         !outlives_device(at->program, subject->device))) {
+    if (at->ulp_budget != wanted->ulp_budget ||
+        at->counts_iterations != wanted->counts_iterations ||
+        memcmp(at->workgroup, wanted->workgroup, sizeof at->workgroup) != 0 ||
+        !same_program(at->program, wanted->program) ||
+        (at->program != wanted->program &&
+         !outlives_device(at->program, wanted->device))) {
       continue;
     }
     if (at->state->is_idle) {
@@ -123,27 +123,24 @@ static vyre_pipeline *find(vyre__pipeline_table *table,
     }
     atomic_fetch_add(&at->state->references, 1);
     atomic_fetch_add(&at->state->memory_hits, 1);
-    VYRE__COUNT(subject->device, cache_memory_hits, 1);
+    VYRE__COUNT(wanted->device, cache_memory_hits, 1);
     return at;
   }
   return NULL;
 }
 
-vyre_pipeline *vyre__table_find(const vyre__cache_subject *subject) {
-  vyre__pipeline_table *table = table_of(subject->device);
+vyre_pipeline *vyre__table_find(const vyre_pipeline *wanted) {
+  vyre__pipeline_table *table = table_of(wanted->device);
   pthread_mutex_lock(&table->lock);
-  vyre_pipeline *found = find(table, subject);
+  vyre_pipeline *found = find(table, wanted);
   pthread_mutex_unlock(&table->lock);
   return found;
 }
 
 vyre_pipeline *vyre__table_share(vyre_pipeline *pipeline) {
-  const vyre__cache_subject subject = {
-      pipeline->device, pipeline->program, pipeline->workgroup,
-      pipeline->ulp_budget, pipeline->counts_iterations};
   vyre__pipeline_table *table = table_of(pipeline->device);
   pthread_mutex_lock(&table->lock);
-  vyre_pipeline *other = find(table, &subject);
+  vyre_pipeline *other = find(table, pipeline);
   if (!other) {
     vyre_pipeline **bucket = bucket_of(table, pipeline->program);
     pipeline->state->next_in_bucket = *bucket;

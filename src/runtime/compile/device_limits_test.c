@@ -26,18 +26,20 @@ static vyre_code device_init(vyre_device *device, vyre_status *st) {
   return VYRE_OK;
 }
 
-static void device_finish(vyre_device *device) {
+static void device_deinit(vyre_device *device) {
   (void)device;
 }
 
-static vyre_code pipeline_init(vyre_pipeline *pipeline, vyre_status *st) {
+static vyre_code load(vyre_pipeline *pipeline, const vyre__code_source *source,
+                      vyre_status *st) {
   (void)pipeline;
+  (void)source;
   (void)st;
   inits++;
   return VYRE_OK;
 }
 
-static void pipeline_finish(vyre_pipeline *pipeline) {
+static void pipeline_deinit(vyre_pipeline *pipeline) {
   (void)pipeline;
 }
 
@@ -52,6 +54,11 @@ static vyre_code run(vyre_pipeline *pipeline, vyre__launch *launch,
   return VYRE_OK;
 }
 
+static vyre_code execute(vyre__command_list *list, size_t first, size_t end,
+                         size_t *done, vyre_status *st) {
+  return vyre__execute_each(list, first, end, run, done, st);
+}
+
 static const vyre__backend poor = {.abi = VYRE__BACKEND_ABI,
                                    .struct_size = sizeof(vyre__backend),
                                    .name = "poor",
@@ -60,10 +67,10 @@ static const vyre__backend poor = {.abi = VYRE__BACKEND_ABI,
                                    .pipeline_size = sizeof(vyre_pipeline),
                                    .describe = describe,
                                    .device_init = device_init,
-                                   .device_deinit = device_finish,
-                                   .pipeline_init = pipeline_init,
-                                   .pipeline_deinit = pipeline_finish,
-                                   .run = run};
+                                   .device_deinit = device_deinit,
+                                   .load = load,
+                                   .pipeline_deinit = pipeline_deinit,
+                                   .execute = execute};
 
 typedef struct stand {
   vyre_context *context;
@@ -92,8 +99,9 @@ static vyre_code stand_open(stand *s, const char *text, vyre_status *st) {
   *s = (stand){0};
   inits = 0;
   CHECK_OK(vyre_context_create(&options, &s->context, &own), own);
-  CHECK_OK(vyre__device_open_backend(s->context, &poor, 0, &s->device, &own),
-           own);
+  CHECK_OK(
+      vyre__device_open_given(s->context, &poor, 0, NULL, &s->device, &own),
+      own);
   CHECK_OK(vyre_module_parse(text, strlen(text), "t.vyre", (vyre_allocator){0},
                              &s->module, NULL, &own),
            own);

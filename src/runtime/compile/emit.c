@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* vyre_program_emit: lowers a program, and prints it as LIR, C, LLVM or
- * SPIR-V. */
+ * SPIR-V, or its schedule. */
 #include "vyre/emit.h"
 
 #include <string.h>
@@ -12,10 +12,24 @@
 #include "codegen/llvm/llvm.h"
 #include "codegen/spirv/spirv.h"
 #include "lir/lir.h"
+#include "runtime/compile/pipeline.h"
+#include "spmd/schedule.h"
 
 static const char *const pass_names[] = {
 #define VYRE__X3(name, text, about) (text),
     VYRE__PASS_MAP(VYRE__X3)
+#undef VYRE__X3
+};
+
+static const char *const schedule_names[] = {
+#define VYRE__X3(name, text, about) (text),
+    VYRE__SCHEDULE_PASS_MAP(VYRE__X3)
+#undef VYRE__X3
+};
+
+static const char *const schedule_texts[] = {
+#define VYRE__X3(name, text, about) (about),
+    VYRE__SCHEDULE_PASS_MAP(VYRE__X3)
 #undef VYRE__X3
 };
 
@@ -34,6 +48,14 @@ const char *vyre_pass_at(uint32_t index) {
 
 const char *vyre_pass_description(uint32_t index) {
   return index < VYRE__PASS_COUNT ? pass_texts[index] : NULL;
+}
+
+const char *vyre_schedule_pass_at(uint32_t index) {
+  return index < VYRE__SCHEDULE_COUNT ? schedule_names[index] : NULL;
+}
+
+const char *vyre_schedule_pass_description(uint32_t index) {
+  return index < VYRE__SCHEDULE_COUNT ? schedule_texts[index] : NULL;
 }
 
 /* Sets the float mode of every operation that has modes. */
@@ -81,7 +103,7 @@ static vyre_code read_options(const vyre_emit_options *options,
   VYRE_TRY(read_workgroup(options->workgroup, target->workgroup, st));
   set_float_mode(target, options->float_mode);
   *last = VYRE__PASS_LEGALIZE_CONTROL;
-  if (!options->after) return VYRE_OK;
+  if (!options->after || options->form == VYRE_EMIT_SCHEDULE) return VYRE_OK;
   for (int i = 0; i < VYRE__PASS_COUNT; i++) {
     if (strcmp(options->after, pass_names[i]) == 0) {
       *last = (vyre__pass)i;
@@ -125,17 +147,6 @@ static vyre_code writer_failed(vyre_status *st) {
                    "vyre_program_emit: the writer failed");
 }
 
-static vyre_code put_words(const vyre__spirv_module *module, vyre_writer writer,
-                           vyre_status *st) {
-  for (size_t i = 0; i < module->word_count; i++) {
-    uint32_t word = module->words[i];
-    const char bytes[4] = {(char)word, (char)(word >> 8), (char)(word >> 16),
-                           (char)(word >> 24)};
-    if (!writer.write(writer.self, bytes, 4)) return writer_failed(st);
-  }
-  return VYRE_OK;
-}
-
 /* Emits SPIR-V for a device with every feature that the options do not
  * exclude. */
 static vyre_code print_spirv(const vyre__lir_kernel *kernel,
@@ -160,10 +171,59 @@ static vyre_code print_spirv(const vyre__lir_kernel *kernel,
   vyre_arena_init(&arena, allocator);
   vyre_code code = vyre__emit_spirv(kernel, &target, &arena, &module, st);
   if (code == VYRE_OK) {
-    code = is_text ? vyre__spirv_print(module.words, module.word_count,
-                                       allocator, writer, st)
-                   : put_words(&module, writer, st);
+    code = vyre__spirv_write(&module, is_text, allocator, writer, st);
   }
+  vyre_arena_deinit(&arena);
+  return code;
+}
+
+/* --- the schedule ---------------------------------------------------------*/
+
+static vyre_code find_schedule_pass(const char *name, vyre__schedule_pass *last,
+                                    vyre_status *st) {
+  *last = (vyre__schedule_pass)(VYRE__SCHEDULE_COUNT - 1);
+  if (!name) return VYRE_OK;
+  for (unsigned i = 0; i < VYRE__SCHEDULE_COUNT; i++) {
+    if (strcmp(name, schedule_names[i]) != 0) continue;
+    *last = (vyre__schedule_pass)i;
+    return VYRE_OK;
+  }
+  return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                   "use one of:" VYRE__SCHEDULE_PASS_MAP(PASS_NAME),
+                   "unknown schedule pass '%.60s'", name);
+}
+
+static vyre_code print_schedules(const vyre__lir_kernel *kernel,
+                                 const vyre_emit_options *options,
+                                 vyre__schedule_pass last, vyre_arena *arena,
+                                 vyre_writer writer, vyre_status *st) {
+  vyre__schedule_options with = {.width = options->width,
+                                 .lanes = options->lanes};
+  const vyre__shared_layout *layouts;
+  VYRE_TRY(vyre__turn_stride_loops(kernel, arena, &kernel, st));
+  VYRE_TRY(vyre__lay_out_shared(kernel, arena, &kernel, &layouts, st));
+  if (!vyre__layouts_print(kernel, layouts, writer)) return writer_failed(st);
+  if (!with.width) {
+    VYRE_TRY(vyre__choose_width(kernel, with.lanes, arena, &with.width, st));
+  }
+  VYRE_TRY(vyre__interchange_loops(kernel, arena, &kernel, st));
+  VYRE_TRY(vyre__version_uniforms(kernel, with.width, arena, &kernel, st));
+  for (uint32_t i = 0; i < kernel->phase_count; i++) {
+    vyre__schedule schedule;
+    VYRE_TRY(vyre__schedule_make(kernel, i, &with, last, arena, &schedule, st));
+    if (!vyre__schedule_print(&schedule, writer)) return writer_failed(st);
+  }
+  return VYRE_OK;
+}
+
+static vyre_code print_schedule(const vyre__lir_kernel *kernel,
+                                const vyre_emit_options *options,
+                                vyre_writer writer, vyre_status *st) {
+  vyre__schedule_pass last;
+  VYRE_TRY(find_schedule_pass(options->after, &last, st));
+  vyre_arena arena;
+  vyre_arena_init(&arena, kernel->program->arena.allocator);
+  vyre_code code = print_schedules(kernel, options, last, &arena, writer, st);
   vyre_arena_deinit(&arena);
   return code;
 }
@@ -191,6 +251,9 @@ static vyre_code print(const vyre__lir_kernel *kernel,
     vyre__spmd_info info;
     return vyre__emit_llvm(kernel, &with, writer, &info, st);
   }
+  if (options->form == VYRE_EMIT_SCHEDULE) {
+    return print_schedule(kernel, options, writer, st);
+  }
   if (options->form >= VYRE_EMIT_SPIRV) {
     return print_spirv(kernel, options, writer, st);
   }
@@ -202,25 +265,18 @@ vyre_code vyre_program_emit(const vyre_program *program,
                             vyre_writer writer, vyre_emit_report *report,
                             vyre_status *st) {
   vyre__status_begin(st);
-  if (!program) return vyre__null_argument(st, "vyre_program_emit", "program");
-  if (!options) return vyre__null_argument(st, "vyre_program_emit", "options");
-  if (!writer.write) {
-    return vyre__null_argument(st, "vyre_program_emit", "writer.write");
-  }
-  VYRE_CHECK_RESERVED(st, "vyre_program_emit", options);
+  VYRE_REQUIRE(st, program);
+  VYRE_REQUIRE(st, options);
+  VYRE_REQUIRE(st, writer.write);
+  VYRE_CHECK_RESERVED(st, __func__, options);
   vyre__target target;
   vyre__pass last;
   VYRE_TRY(read_options(options, &target, &last, st));
   if (options->form != VYRE_EMIT_LOWERED) last = VYRE__PASS_LEGALIZE_CONTROL;
-  if (options->form == VYRE_EMIT_LLVM) {
+  if (options->form == VYRE_EMIT_LLVM || options->form == VYRE_EMIT_SCHEDULE) {
     VYRE_TRY(check_llvm(options, st));
   }
-  VYRE_TRY(vyre_program_validate(program, NULL, vyre__status_open(st)));
-  if (!vyre_program_has_body(program)) {
-    return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
-                     "create it with the parser or the builder",
-                     "vyre_program_emit: the program has no body");
-  }
+  VYRE_TRY(vyre__check_body(program, NULL, st));
   vyre_arena arena;
   vyre_arena_init(&arena, program->arena.allocator);
   const vyre__lir_kernel *kernel = NULL;

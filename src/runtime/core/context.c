@@ -49,17 +49,15 @@ static void destroy(vyre_context *context) {
 vyre_code vyre_context_create(const vyre_context_options *options,
                               vyre_context **out, vyre_status *st) {
   vyre__status_begin(st);
-  if (!out) return vyre__null_argument(st, "vyre_context_create", "out");
+  VYRE_REQUIRE(st, out);
   *out = NULL;
   vyre_context_options given = {0};
   if (options) given = *options;
-  VYRE_CHECK_RESERVED(st, "vyre_context_create", &given);
-  vyre_context *context =
-      vyre__resize(given.allocator, NULL, 0, sizeof *context);
+  VYRE_CHECK_RESERVED(st, __func__, &given);
+  vyre_context *context = vyre__alloc_zeroed(given.allocator, sizeof *context);
   if (!context) {
-    return vyre__no_memory(st, "vyre_context_create", "contexts", 1);
+    return vyre__no_memory(st, __func__, "contexts", 1);
   }
-  memset(context, 0, sizeof *context);
   context->base_allocator = given.allocator;
   context->allocator = (vyre_allocator){resize, context};
   atomic_init(&context->references, 1);
@@ -79,12 +77,16 @@ vyre_code vyre_context_create(const vyre_context_options *options,
       environment("XDG_CACHE_HOME"), environment("HOME")};
   if (code == VYRE_OK &&
       !vyre__cache_init(&context->cache, context->allocator, &given, &files)) {
-    code = vyre__no_memory(st, "vyre_context_create", "bytes of a path", 1);
+    code = vyre__no_memory(st, __func__, "bytes of a path", 1);
   }
-  const char *llvm = given.llvm ? given.llvm : environment("VYRE_LLVM");
-  if (code == VYRE_OK) code = vyre__llvm_set(context, llvm, st);
+  if (code == VYRE_OK) {
+    code = vyre__llvm_set(context, environment("VYRE_LLVM"), st);
+  }
   const char *trace = option_or_environment(given.trace_file, "VYRE_TRACE");
-  if (code == VYRE_OK && trace) code = vyre__trace_open(context, trace, st);
+  if (code == VYRE_OK && trace) {
+    code = vyre__trace_open(context,
+                            given.trace_file ? "" : "VYRE_TRACE: ", trace, st);
+  }
   if (code != VYRE_OK) {
     destroy(context);
     return code;
@@ -100,8 +102,9 @@ vyre_code vyre_context_create(const vyre_context_options *options,
 static pthread_mutex_t default_lock = PTHREAD_MUTEX_INITIALIZER;
 static vyre_context *default_context;
 
-vyre_code vyre__context_default(vyre_context **out, vyre_status *st) {
+vyre_code vyre__context_acquire(vyre_context **context, vyre_status *st) {
   vyre_code code = VYRE_OK;
+  if (vyre_context_retain(*context)) return VYRE_OK;
   pthread_mutex_lock(&default_lock);
   if (default_context) {
     atomic_fetch_add(&default_context->references, 1);
@@ -109,7 +112,7 @@ vyre_code vyre__context_default(vyre_context **out, vyre_status *st) {
     code = vyre_context_create(NULL, &default_context, vyre__status_open(st));
     if (code == VYRE_OK) default_context->is_default = true;
   }
-  *out = default_context;
+  *context = default_context;
   pthread_mutex_unlock(&default_lock);
   return code;
 }

@@ -10,6 +10,8 @@
 
 #include "runtime/cache/cache.h"
 
+enum { VYRE__PATH_BYTES = 256 }; /* of a path in an option, with its NUL */
+
 struct vyre_context {
   vyre_allocator base_allocator; /* the caller's */
   vyre_allocator allocator;      /* base_allocator with injected faults */
@@ -24,13 +26,13 @@ struct vyre_context {
     _Atomic uint64_t left; /* operations until the fault hits; 0: not armed */
     atomic_bool repeats;   /* every later operation fails too */
   } faults[VYRE_FAULT_COUNT];
-  vyre__cache cache; /* directory of compiled pipelines */
-  char options[512]; /* backend options (options.c) */
-  char llvm[256];    /* library for device "cpu"; "": search for it */
+  vyre__cache cache;           /* directory of compiled pipelines */
+  char options[512];           /* backend options (options.c) */
+  char llvm[VYRE__PATH_BYTES]; /* library of "cpu"; "": search for it */
+  bool is_llvm_option;         /* the option names it; else VYRE_LLVM */
 };
 
-/* Returns the context that devices use when the caller passes none,
- * retained. */
-vyre_code vyre__context_default(vyre_context **out, vyre_status *st);
+/* Retains *context, or replaces NULL by the default context, retained. */
+vyre_code vyre__context_acquire(vyre_context **context, vyre_status *st);
 
 #endif

@@ -86,9 +86,9 @@ void vyre__counters_retained(uint64_t device, uint64_t change) {
   const vyre_device *at = first;
   while (at && at->state->id != device) at = at->state->next;
   if (at) {
-    VYRE__COUNT(at, output_slot_retained_capacity_bytes, change);
+    VYRE__COUNT(at, host_buffer_retained_capacity_bytes, change);
   } else {
-    closed.output_slot_retained_capacity_bytes += change;
+    closed.host_buffer_retained_capacity_bytes += change;
   }
   pthread_mutex_unlock(&lock);
 }

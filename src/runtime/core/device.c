@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Devices: the registry of backends, selection by name, opening and closing. */
+/* Devices: opening, closing, names and states. */
 #include "vyre/device.h"
 
 #include <stdio.h>
@@ -13,227 +13,26 @@
 #include "runtime/core/counters.h"
 #include "runtime/core/device.h"
 #include "runtime/core/options.h"
+#include "runtime/core/registry.h"
 #include "runtime/core/work_queue.h"
 #include "runtime/memory/device_buffer.h"
 #include "runtime/memory/scratch_pool.h"
 #include "runtime/probe/probe.h"
 
-#define BACKEND(name) extern const vyre__backend vyre__backend_##name;
-#include "runtime/backends.def"
-#undef BACKEND
-
-static const vyre__backend *const backends[] = {
-#define BACKEND(name) &vyre__backend_##name,
-#include "runtime/backends.def"
-#undef BACKEND
-};
-
-enum {
-  BACKEND_COUNT = sizeof backends / sizeof backends[0],
-  MAX_DEVICES = 64 /* per backend */
-};
-
-static const vyre__backends all = {backends, BACKEND_COUNT};
-
-const vyre__backend *vyre__backend_at(size_t index) {
-  return index < BACKEND_COUNT ? backends[index] : NULL;
-}
-
-/* --- the list of devices -------------------------------------------------- */
-
-static void put_name(const vyre__backend *backend, uint32_t index,
-                     char out[VYRE_DEVICE_NAME]) {
-  (void)snprintf(out, VYRE_DEVICE_NAME, index > 0 ? "%.36s:%u" : "%.36s",
-                 backend->name, (unsigned)index);
-}
-
-/* Describes a device, and fills the fields that the backend leaves to the
- * runtime. */
-static bool describe(const vyre__backend *backend, uint32_t index,
-                     vyre_device_info *out) {
-  *out = (vyre_device_info){
-      .description = "", .driver = "", .note = "", .fix = ""};
-  out->is_available = index < MAX_DEVICES && backend->describe(index, out);
-  out->backend = backend->name;
-  out->index = index;
-  put_name(backend, index, out->name);
-  return out->is_available;
-}
-
-bool vyre__device_list_of(vyre__backends of, size_t index,
-                          vyre_device_info *out) {
-  size_t at = 0;
-  for (size_t i = 0; i < of.count; i++) {
-    for (uint32_t k = 0; describe(of.list[i], k, out); k++) {
-      if (at++ == index) return true;
-    }
-  }
-  for (size_t i = 0; i < of.count; i++) {
-    if (!describe(of.list[i], 0, out) && at++ == index) return true;
-  }
-  *out = (vyre_device_info){0};
-  return false;
-}
-
-bool vyre_device_info_at(size_t index, vyre_device_info *out) {
-  return out && vyre__device_list_of(all, index, out);
-}
-
-/* --- selection by name ---------------------------------------------------- */
-
-typedef struct choice {
-  const vyre__backend *backend;
-  uint32_t index;
-  const void *given; /* external handles for device_init; or NULL */
-  char reason[VYRE__DEVICE_REASON];
-  const char *missing;     /* reason why the named device does not exist */
-  const char *fix;         /* fix for `missing`; "": the general one */
-  const char *passed_over; /* auto: reason why a better backend is not ready, or
-                              NULL */
-  const char *excluded;    /* auto: backend that an option excludes, or NULL */
-} choice;
-
-/* Parses "name" or "name:index". */
-static bool parse_name(const char *text, const char *backend, uint32_t *index) {
-  size_t length = strlen(backend);
-  if (strncmp(text, backend, length) != 0) return false;
-  *index = 0;
-  if (text[length] == '\0') return true;
-  if (text[length] != ':' || text[length + 1] == '\0') return false;
-  /* Each device has one name, so leading zeros are refused. */
-  if (text[length + 1] == '0' && text[length + 2]) return false;
-  for (const char *at = text + length + 1; *at; at++) {
-    if (*at < '0' || *at > '9' || *index > MAX_DEVICES) return false;
-    *index = *index * 10 + (uint32_t)(*at - '0');
-  }
-  return true;
-}
-
-/* Writes the reason why "auto" selected backend @p at: no better one is
- * available. */
-static void write_auto_reason(vyre__backends of, size_t at, char *out) {
-  size_t used = 0, missing = 0;
-  for (size_t i = 0; i < at && used < VYRE__DEVICE_REASON; i++) {
-    if (of.list[i]->is_explicit_only) continue;
-    used += (size_t)snprintf(
-        out + used, VYRE__DEVICE_REASON - used, "%s %.36s",
-        missing++ ? "," : "auto: best available; not available:",
-        of.list[i]->name);
-  }
-  if (missing == 0) {
-    (void)snprintf(out, VYRE__DEVICE_REASON, "auto: best backend");
-  }
-}
-
-/* Writes the reason for a name without an index, if the backend has several
- * devices. */
-static void write_first_of_many(const vyre__backend *backend, char *out) {
-  vyre_device_info info;
-  uint32_t count = 1;
-  while (describe(backend, count, &info)) count++;
-  if (count == 1) return;
-  (void)snprintf(out, VYRE__DEVICE_REASON,
-                 "asked for by name: the first of %u; '%.36s:1' is the next",
-                 (unsigned)count, backend->name);
-}
-
-static bool choose(vyre__backends of, const vyre_context *context,
-                   const char *name, choice *out) {
-  vyre_device_info info;
-  bool is_auto = strcmp(name, "auto") == 0;
-  *out = (choice){0};
-  for (size_t i = 0; i < of.count; i++) {
-    const vyre__backend *backend = of.list[i];
-    uint32_t index = 0;
-    if (is_auto && backend->is_explicit_only) continue;
-    if (!is_auto && !parse_name(name, backend->name, &index)) continue;
-    /* is_ready comes first: describe may have to load a driver. */
-    const char *why;
-    if (is_auto && backend->is_ready && !backend->is_ready(context, &why)) {
-      out->passed_over = why;
-      continue;
-    }
-    if (is_auto &&
-        !vyre__context_option(context, backend->name, "fallback", true)) {
-      out->excluded = backend->name;
-      continue;
-    }
-    bool exists = describe(backend, index, &info);
-    if (!exists && is_auto) continue;
-    out->backend = backend;
-    out->index = index;
-    out->missing = exists ? NULL : info.note;
-    out->fix = exists ? NULL : info.fix;
-    if (!is_auto) {
-      (void)snprintf(out->reason, sizeof out->reason, "asked for by name");
-    } else if (out->passed_over) {
-      (void)snprintf(out->reason, sizeof out->reason, "%s", out->passed_over);
-    } else {
-      write_auto_reason(of, i, out->reason);
-    }
-    if (exists && strcmp(name, backend->name) == 0) {
-      write_first_of_many(backend, out->reason);
-    }
-    return exists;
-  }
-  return false;
-}
-
-#define BACKEND(name) " " #name
-static const char unavailable_fix[] =
-    "open \"auto\", or one of"
-#include "runtime/backends.def"
-    "; run `vyre devices` to list them";
-#undef BACKEND
-
-/* Strips the prefix "auto: " from a reason. */
-static const char *without_auto(const char *reason) {
-  return strncmp(reason, "auto: ", 6) == 0 ? reason + 6 : reason;
-}
-
-/* Reports that an option excludes the only backend that "auto" could select. */
-static vyre_code auto_excluded(const choice *chosen, vyre_status *st) {
-  const char *why =
-      chosen->passed_over ? chosen->passed_over : "nothing better is available";
-  return VYRE_FAIL(
-      st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE,
-      "install what is missing (`vyre doctor` names it), open the device by "
-      "its name, or remove the option",
-      "auto found no device: %.150s; '%s' is excluded by the option "
-      "%s.fallback=0",
-      without_auto(why), chosen->excluded, chosen->excluded);
-}
-
-static vyre_code unavailable(const char *name, const choice *chosen,
-                             vyre_status *st) {
-  if (chosen->excluded) return auto_excluded(chosen, st);
-  const vyre__failure failure = {
-      .code = VYRE_UNSUPPORTED_FEATURE,
-      .kind = VYRE_KIND_DEVICE_UNAVAILABLE,
-      .fix = chosen->fix && chosen->fix[0] ? chosen->fix : unavailable_fix,
-      .file = __FILE__,
-      .line = __LINE__};
-  bool has_reason = chosen->missing && chosen->missing[0];
-  char shown[VYRE__NAME_TEXT];
-  vyre__fail(st, &failure, "no device '%s'%s%.150s", vyre__name(name, shown),
-             has_reason ? ": " : "", has_reason ? chosen->missing : "");
-  return failure.code;
-}
-
 /* --- open and close ------------------------------------------------------- */
 
 static atomic_ullong last_id;
 
-static vyre_code create_state(vyre_device *device, const choice *chosen,
+static vyre_code create_state(vyre_device *device,
+                              const vyre__device_choice *chosen,
                               vyre_status *st) {
   struct vyre__device_state *state =
-      vyre__resize(device->allocator, NULL, 0, sizeof *state);
+      vyre__alloc_zeroed(device->allocator, sizeof *state);
   if (!state) return vyre__no_memory(st, "vyre_device_open", "devices", 1);
-  memset(state, 0, sizeof *state);
   atomic_init(&state->references, 1);
   state->id = atomic_fetch_add(&last_id, 1) + 1;
   memcpy(state->reason, chosen->reason, sizeof state->reason);
-  put_name(device->backend, chosen->index, state->name);
+  vyre__device_put_name(device->backend, chosen->index, state->name);
   pthread_mutex_init(&state->lock, NULL);
   pthread_mutex_init(&state->buffers.lock, NULL);
   pthread_mutex_init(&state->pipelines.lock, NULL);
@@ -290,45 +89,27 @@ static vyre_code find_float_modes(vyre_device *device, vyre_status *st) {
   return VYRE_OK;
 }
 
-static bool has_our_abi(const vyre__backend *backend) {
-  return backend->abi == VYRE__BACKEND_ABI &&
-         backend->struct_size == sizeof(vyre__backend);
-}
-
-/* Reports a table with another layout. */
-static vyre_code wrong_abi(const vyre__backend *backend, vyre_status *st) {
-  return VYRE_FAIL_WITH(
-      st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_INVALID_ARGUMENT, NULL,
-      VYRE_NUMBERS({"abi", backend->abi}, {"expected_abi", VYRE__BACKEND_ABI},
-                   {"table_bytes", backend->struct_size},
-                   {"expected_bytes", sizeof(vyre__backend)}),
-      "build the backend against this version of the library",
-      "backend '%s' has table version %u with %u bytes; expected version %d "
-      "with %zu bytes",
-      backend->name, backend->abi, backend->struct_size, VYRE__BACKEND_ABI,
-      sizeof(vyre__backend));
-}
-
 /* Opens a device. Takes over the reference to @p context. */
-static vyre_code create(vyre_context *context, const choice *chosen,
-                        vyre_device **out, vyre_status *st) {
+static vyre_code create(vyre_context *context,
+                        const vyre__device_choice *chosen, vyre_device **out,
+                        vyre_status *st) {
   size_t size = chosen->backend->device_size;
-  if (!has_our_abi(chosen->backend)) {
+  vyre_code code = vyre__backend_check_abi(chosen->backend, st);
+  if (code != VYRE_OK) {
     vyre_context_release(context);
-    return wrong_abi(chosen->backend, st);
+    return code;
   }
-  vyre_device *device = vyre__resize(context->allocator, NULL, 0, size);
+  vyre_device *device = vyre__alloc_zeroed(context->allocator, size);
   if (!device) {
     vyre_context_release(context);
     return vyre__no_memory(st, "vyre_device_open", "devices", 1);
   }
-  memset(device, 0, size);
   device->backend = chosen->backend;
   device->context = context;
   device->allocator = context->allocator;
   device->index = chosen->index;
   device->external = chosen->given;
-  vyre_code code = vyre__options_check(device, st);
+  code = vyre__options_check(device, st);
   if (code == VYRE_OK) code = create_state(device, chosen, st);
   if (code == VYRE_OK) {
     code = chosen->backend->device_init(device, st);
@@ -341,8 +122,7 @@ static vyre_code create(vyre_context *context, const choice *chosen,
   }
   device->caps.float_ops = vyre__float_op_is_exact;
   device->caps.float_op_count = VYRE__FLOAT_OP_COUNT;
-  device->caps.has_disk_cache =
-      device->backend->pipeline_load && device->backend->pipeline_save;
+  device->caps.has_disk_cache = device->backend->generate != NULL;
   vyre__counters_enter(device);
   if (!device->backend->is_exact) {
     code = find_float_modes(device, st);
@@ -355,26 +135,21 @@ static vyre_code create(vyre_context *context, const choice *chosen,
   return VYRE_OK;
 }
 
-/* Retains *context, or replaces NULL by the default context. */
-static vyre_code retain_context(vyre_context **context, vyre_status *st) {
-  if (!*context) return vyre__context_default(context, st);
-  vyre_context_retain(*context);
-  return VYRE_OK;
-}
-
 vyre_code vyre__device_open_of(vyre__backends of, vyre_context *context,
                                const char *name, vyre_device **out,
                                vyre_status *st) {
-  choice chosen;
-  VYRE_TRY(retain_context(&context, st));
-  if (!choose(of, context, name, &chosen)) {
+  vyre__device_choice chosen;
+  VYRE_TRY(vyre__context_acquire(&context, st));
+  vyre_code code = vyre__device_choose(of, context, name, &chosen, st);
+  if (code != VYRE_OK) {
     vyre_context_release(context);
-    return unavailable(name, &chosen, st);
+    return code;
   }
   VYRE_TRY(create(context, &chosen, out, st));
   if (st && strcmp(name, "auto") == 0) {
     (void)snprintf(st->message, sizeof st->message, "auto chose '%s': %s",
-                   vyre_device_name(*out), without_auto(chosen.reason));
+                   vyre_device_name(*out),
+                   vyre__reason_without_auto(chosen.reason));
   }
   return VYRE_OK;
 }
@@ -382,42 +157,32 @@ vyre_code vyre__device_open_of(vyre__backends of, vyre_context *context,
 vyre_code vyre_device_open(vyre_context *context, const char *name,
                            vyre_device **out, vyre_status *st) {
   vyre__status_begin(st);
-  if (!out) return vyre__null_argument(st, "vyre_device_open", "out");
+  VYRE_REQUIRE(st, out);
   *out = NULL;
-  if (!name) return vyre__null_argument(st, "vyre_device_open", "name");
-  return vyre__device_open_of(all, context, name, out, st);
-}
-
-vyre_code vyre__device_open_backend(vyre_context *context,
-                                    const vyre__backend *backend,
-                                    uint32_t index, vyre_device **out,
-                                    vyre_status *st) {
-  return vyre__device_open_given(context, backend, index, NULL, out, st);
+  VYRE_REQUIRE(st, name);
+  return vyre__device_open_of(vyre__all_backends(), context, name, out, st);
 }
 
 vyre_code vyre__device_open_given(vyre_context *context,
                                   const vyre__backend *backend, uint32_t index,
                                   const void *given, vyre_device **out,
                                   vyre_status *st) {
-  choice chosen = {.backend = backend,
-                   .index = index,
-                   .given = given,
-                   .reason = "opened by its backend table"};
+  vyre__device_choice chosen = {.backend = backend,
+                                .index = index,
+                                .given = given,
+                                .reason = "opened by its backend table"};
   *out = NULL;
-  VYRE_TRY(retain_context(&context, st));
+  VYRE_TRY(vyre__context_acquire(&context, st));
   return create(context, &chosen, out, st);
 }
 
 vyre_code vyre__device_preload_of(vyre__backends of, vyre_context *context,
                                   const char *name, vyre_status *st) {
-  choice chosen;
-  vyre_code code = VYRE_OK;
-  VYRE_TRY(retain_context(&context, st));
-  if (!choose(of, context, name, &chosen)) {
-    code = unavailable(name, &chosen, st);
-  } else if (!has_our_abi(chosen.backend)) {
-    code = wrong_abi(chosen.backend, st);
-  } else if (chosen.backend->preload) {
+  vyre__device_choice chosen;
+  VYRE_TRY(vyre__context_acquire(&context, st));
+  vyre_code code = vyre__device_choose(of, context, name, &chosen, st);
+  if (code == VYRE_OK) code = vyre__backend_check_abi(chosen.backend, st);
+  if (code == VYRE_OK && chosen.backend->preload) {
     code = chosen.backend->preload(context, st);
   }
   vyre_context_release(context);
@@ -427,8 +192,8 @@ vyre_code vyre__device_preload_of(vyre__backends of, vyre_context *context,
 vyre_code vyre_device_preload(vyre_context *context, const char *name,
                               vyre_status *st) {
   vyre__status_begin(st);
-  if (!name) return vyre__null_argument(st, "vyre_device_preload", "name");
-  return vyre__device_preload_of(all, context, name, st);
+  VYRE_REQUIRE(st, name);
+  return vyre__device_preload_of(vyre__all_backends(), context, name, st);
 }
 
 vyre_device *vyre_device_retain(vyre_device *device) {
@@ -438,15 +203,17 @@ vyre_device *vyre_device_retain(vyre_device *device) {
 
 void vyre_device_release(vyre_device *device) {
   if (!device || atomic_fetch_sub(&device->state->references, 1) > 1) return;
+  atomic_store(&device->state->is_closing, true);
   for (int i = 0; i < VYRE__COMPILERS; i++) {
     vyre__queue_deinit(device->state->compile_queues[i]);
+    vyre__queue_deinit(device->state->optimise_queues[i]);
   }
   vyre__queue_deinit(device->state->queue);
   vyre__table_deinit(device);
   vyre__device_buffers_deinit(device);
   vyre__scratch_pool_deinit(device);
   vyre__counters_leave(device);
-  device->backend->device_deinit(device);
+  if (device->backend->device_deinit) device->backend->device_deinit(device);
   free_state(device);
   free_device(device);
 }

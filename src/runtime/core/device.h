@@ -7,17 +7,19 @@
 #include "runtime/cache/cache.h"
 #include "runtime/core/context.h"
 #include "runtime/core/counters.h"
+#include "runtime/core/registry.h"
 #include "runtime/core/work_queue.h"
 #include "runtime/memory/device_buffer.h"
 #include "runtime/memory/scratch_pool.h"
 
-enum { VYRE__DEVICE_REASON = 160, VYRE__COMPILERS = 8 };
+enum { VYRE__COMPILERS = 8 };
 
 struct vyre__device_state {
   atomic_uint references;
   atomic_bool is_lost;
-  atomic_bool is_forked; /* lost because a parent process opened the device */
-  atomic_uint queued;    /* unfinished work on `queue` */
+  atomic_bool is_forked;  /* lost because a parent process opened the device */
+  atomic_bool is_closing; /* it has no reference any more */
+  atomic_uint queued;     /* unfinished work on `queue` */
   _Atomic uint64_t batch_ids; /* last id of a checked batch */
   uint64_t id;
   char name[VYRE_DEVICE_NAME];
@@ -28,6 +30,8 @@ struct vyre__device_state {
   vyre__queue *queue;
   /* Several queues, so that programs compile in parallel. */
   vyre__queue *compile_queues[VYRE__COMPILERS];
+  /* Compiles of optimised code. Compiles that callers wait for pass them. */
+  vyre__queue *optimise_queues[VYRE__COMPILERS];
   atomic_uint compiles_begun;
   vyre__pipeline_table pipelines; /* shared between compiles */
   pthread_mutex_t prepared_lock;  /* guards the list of prepared dispatches */
@@ -53,23 +57,8 @@ static inline vyre_code vyre__device_check(const vyre_device *device,
              : VYRE_OK;
 }
 
-/* Opens device @p index of a backend that may be unregistered; for tests.
- * Otherwise like vyre_device_open. */
-vyre_code vyre__device_open_backend(vyre_context *context,
-                                    const vyre__backend *backend,
-                                    uint32_t index, vyre_device **out,
-                                    vyre_status *st);
-
-/* A registry: backends, best first. Tests pass their own. */
-typedef struct vyre__backends {
-  const vyre__backend *const *list;
-  size_t count;
-} vyre__backends;
-
-/* Implement vyre_device_info_at, vyre_device_open and vyre_device_preload over
- * the registry @p of. */
-bool vyre__device_list_of(vyre__backends of, size_t index,
-                          vyre_device_info *out);
+/* Implement vyre_device_open and vyre_device_preload over the registry
+ * @p of. */
 vyre_code vyre__device_open_of(vyre__backends of, vyre_context *context,
                                const char *name, vyre_device **out,
                                vyre_status *st);

@@ -32,7 +32,7 @@ static vyre_code device_init(vyre_device *device, vyre_status *st) {
   return VYRE_OK;
 }
 
-static void device_finish(vyre_device *device) {
+static void device_deinit(vyre_device *device) {
   (void)device;
 }
 
@@ -45,7 +45,7 @@ static void device_finish(vyre_device *device) {
    .device_size = sizeof(vyre_device),   \
    .describe = (has),                    \
    .device_init = device_init,           \
-   .device_deinit = device_finish}
+   .device_deinit = device_deinit}
 
 static const vyre__backend fast = BACKEND("fast", has_none, false);
 static const vyre__backend quick = BACKEND("quick", has_none, false);
@@ -56,7 +56,7 @@ static const vyre__backend shy = BACKEND("shy", has_one, true);
 static const vyre__backend *const list[] = {&shy,   &fast, &quick,
                                             &multi, &lone, &shy};
 
-static const vyre__backends most = {list + 1, 5};
+static const vyre__backends registry = {list + 1, 5};
 
 TEST(every_device_is_listed_by_the_name_that_opens_it) {
   static const char *const names[] = {"multi", "multi:1", "multi:2", "lone",
@@ -66,16 +66,16 @@ TEST(every_device_is_listed_by_the_name_that_opens_it) {
   for (size_t i = 0; i < COUNT; i++) {
     vyre_status st = {0};
     vyre_device *device = NULL;
-    CHECK(vyre__device_list_of(most, i, &info));
+    CHECK(vyre__device_list_of(registry, i, &info));
     CHECK_TEXT(info.name, names[i]);
     CHECK(info.is_available == (i < AVAILABLE));
     if (!info.is_available) {
-      CHECK_FAILS(vyre__device_open_of(most, NULL, info.name, &device, &st), st,
-                  VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
+      CHECK_FAILS(vyre__device_open_of(registry, NULL, info.name, &device, &st),
+                  st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
       CHECK_HAS(st.message, "libfast.so was looked for");
       continue;
     }
-    CHECK_OK(vyre__device_open_of(most, NULL, info.name, &device, &st), st);
+    CHECK_OK(vyre__device_open_of(registry, NULL, info.name, &device, &st), st);
     CHECK_TEXT(vyre_device_name(device), names[i]);
     CHECK_TEXT(vyre_device_selection_reason(device),
                i == 0 ? "asked for by name: the first of 3; 'multi:1' is the "
@@ -84,7 +84,7 @@ TEST(every_device_is_listed_by_the_name_that_opens_it) {
     CHECK_U64(device->index, info.index);
     vyre_device_release(device);
   }
-  CHECK(!vyre__device_list_of(most, COUNT, &info));
+  CHECK(!vyre__device_list_of(registry, COUNT, &info));
 }
 
 TEST(unknown_names_are_refused) {
@@ -95,8 +95,8 @@ TEST(unknown_names_are_refused) {
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
     vyre_status st = {0};
     vyre_device *device = NULL;
-    CHECK_FAILS(vyre__device_open_of(most, NULL, names[i], &device, &st), st,
-                VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
+    CHECK_FAILS(vyre__device_open_of(registry, NULL, names[i], &device, &st),
+                st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
     CHECK(!device);
   }
 }
@@ -104,7 +104,7 @@ TEST(unknown_names_are_refused) {
 TEST(the_first_of_several_devices_has_two_names) {
   vyre_status st = {0};
   vyre_device *device;
-  CHECK_OK(vyre__device_open_of(most, NULL, "multi:0", &device, &st), st);
+  CHECK_OK(vyre__device_open_of(registry, NULL, "multi:0", &device, &st), st);
   CHECK_TEXT(vyre_device_name(device), "multi");
   CHECK_TEXT(vyre_device_selection_reason(device), "asked for by name");
   vyre_device_release(device);
@@ -151,8 +151,9 @@ TEST(a_table_of_another_version_is_refused) {
     vyre_context_options options = {
         .cache_directory = "", .trace_file = "", .faults = ""};
     CHECK_OK(vyre_context_create(&options, &context, &st), st);
-    CHECK_FAILS(vyre__device_open_backend(context, tables[i], 0, &device, &st),
-                st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_INVALID_ARGUMENT);
+    CHECK_FAILS(
+        vyre__device_open_given(context, tables[i], 0, NULL, &device, &st), st,
+        VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_INVALID_ARGUMENT);
     CHECK(!device);
     CHECK_HAS(st.message, "backend 'lone' has table version ");
     vyre_context_release(context);

@@ -5,13 +5,10 @@
 
 #include <string.h>
 
+#include "base/enum_name.h"
 #include "base/status.h"
 
-static const char *const names[] = {
-#define VYRE_X2(name, text) [name] = (text),
-    VYRE_FAULT_MAP(VYRE_X2)
-#undef VYRE_X2
-};
+static const char *const names[] = {VYRE_FAULT_MAP(VYRE__ENUM_TEXT)};
 
 const char *vyre_fault_name(vyre_fault fault) {
   return (unsigned)fault < VYRE_FAULT_COUNT ? names[fault] : "?";
@@ -40,11 +37,10 @@ vyre_code vyre__fault_status(vyre_fault fault, vyre_status *st) {
       [VYRE_FAULT_DOWNLOAD] = VYRE_DEVICE_OUT_OF_MEMORY,
       [VYRE_FAULT_WAIT] = VYRE_DISPATCH_FAILED,
       [VYRE_FAULT_DEVICE_LOST] = VYRE_DEVICE_LOST};
-  return VYRE_FAIL(
-      st, codes[fault], VYRE_KIND_INJECTED_FAULT,
-      "disarm it: vyre_context_inject_faults(context, \"\"), or unset "
-      "VYRE_FAULTS",
-      "the fault '%s' was injected here", names[fault]);
+  return VYRE_FAIL(st, codes[fault], VYRE_KIND_INJECTED_FAULT,
+                   "disarm it: vyre_context_inject_faults(context, \"\"), or "
+                   "unset VYRE_FAULTS",
+                   "the fault '%s' was injected here", names[fault]);
 }
 
 /* --- parsing -------------------------------------------------------------- */
@@ -80,9 +76,8 @@ static size_t parse_fault(const char *text, size_t length, order *out) {
 vyre_code vyre_context_inject_faults(vyre_context *context, const char *faults,
                                      vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_context_inject_faults";
-  if (!context) return vyre__null_argument(st, function, "context");
-  if (!faults) return vyre__null_argument(st, function, "faults");
+  VYRE_REQUIRE(st, context);
+  VYRE_REQUIRE(st, faults);
   order orders[VYRE_FAULT_COUNT] = {{0}};
   for (const char *at = faults; *at;) {
     size_t length = strcspn(at, ",");

@@ -23,32 +23,21 @@ static pthread_cond_t any_changed;
 static pthread_once_t any_once = PTHREAD_ONCE_INIT;
 static atomic_uint any_waiters;
 
-/* Uses the monotonic clock: timeouts must not depend on changes of the system
- * time. */
-static void init_condition(pthread_cond_t *condition) {
-  pthread_condattr_t attributes;
-  pthread_condattr_init(&attributes);
-  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-  pthread_cond_init(condition, &attributes);
-  pthread_condattr_destroy(&attributes);
-}
-
 static void init_any(void) {
-  init_condition(&any_changed);
+  vyre__condition_init(&any_changed);
 }
 
 vyre_code vyre__fence_make(vyre_context *context, size_t size, vyre_fence **out,
                            vyre_status *st) {
-  vyre_fence *fence = vyre__resize(context->allocator, NULL, 0, size);
+  vyre_fence *fence = vyre__alloc_zeroed(context->allocator, size);
   if (!fence) return vyre__no_memory(st, "vyre_submit", "fences", 1);
-  memset(fence, 0, size);
   atomic_init(&fence->references, 2); /* the queue's and the caller's */
   atomic_init(&fence->is_done, false);
   fence->context = vyre_context_retain(context);
   fence->size = size;
   fence->fd = -1;
   pthread_mutex_init(&fence->lock, NULL);
-  init_condition(&fence->changed);
+  vyre__condition_init(&fence->changed);
   *out = fence;
   return VYRE_OK;
 }
@@ -86,6 +75,14 @@ void vyre__fence_run(vyre_fence *fence) {
   }
   if (done) done(fence->callback_user_data, fence);
   vyre_fence_release(fence);
+}
+
+void vyre__fence_await(vyre_fence *fence) {
+  pthread_mutex_lock(&fence->lock);
+  while (!atomic_load(&fence->is_done)) {
+    pthread_cond_wait(&fence->changed, &fence->lock);
+  }
+  pthread_mutex_unlock(&fence->lock);
 }
 
 vyre_fence *vyre_fence_retain(vyre_fence *fence) {
@@ -133,7 +130,7 @@ static vyre_code timed_out(uint64_t timeout_ns, vyre_status *st) {
 vyre_code vyre_fence_wait(vyre_fence *fence, uint64_t timeout_ns,
                           vyre_status *st) {
   vyre__status_begin(st);
-  if (!fence) return vyre__null_argument(st, "vyre_fence_wait", "fence");
+  VYRE_REQUIRE(st, fence);
   if (vyre__fault(fence->context, VYRE_FAULT_WAIT)) {
     return vyre__fault_status(VYRE_FAULT_WAIT, st);
   }
@@ -169,18 +166,17 @@ vyre_code vyre_fence_wait_any(vyre_fence *const *fences, size_t count,
                               uint64_t timeout_ns, size_t *out,
                               vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_fence_wait_any";
-  if (!out) return vyre__null_argument(st, function, "out");
+  VYRE_REQUIRE(st, out);
   *out = 0;
-  if (!fences) return vyre__null_argument(st, function, "fences");
+  VYRE_REQUIRE(st, fences);
   if (count == 0) {
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
         VYRE_NUMBERS({"count", 0}), "pass at least one fence",
-        "%s: count is 0; expected at least one fence", function);
+        "%s: count is 0; expected at least one fence", __func__);
   }
   for (size_t i = 0; i < count; i++) {
-    if (!fences[i]) return vyre__null_argument(st, function, "fences[]");
+    if (!fences[i]) return vyre__null_argument(st, __func__, "fences[]");
   }
   if (vyre__fault(fences[0]->context, VYRE_FAULT_WAIT)) {
     return vyre__fault_status(VYRE_FAULT_WAIT, st);
@@ -209,9 +205,8 @@ vyre_code vyre_fence_set_callback(vyre_fence *fence,
                                                vyre_fence *fence),
                                   void *user_data, vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_fence_set_callback";
-  if (!fence) return vyre__null_argument(st, function, "fence");
-  if (!done) return vyre__null_argument(st, function, "done");
+  VYRE_REQUIRE(st, fence);
+  VYRE_REQUIRE(st, done);
   pthread_mutex_lock(&fence->lock);
   bool has_callback = fence->callback != NULL;
   bool is_done = atomic_load(&fence->is_done);
@@ -231,10 +226,9 @@ vyre_code vyre_fence_set_callback(vyre_fence *fence,
 
 vyre_code vyre_fence_fd(vyre_fence *fence, int *out, vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_fence_fd";
-  if (!out) return vyre__null_argument(st, function, "out");
+  VYRE_REQUIRE(st, out);
   *out = -1;
-  if (!fence) return vyre__null_argument(st, function, "fence");
+  VYRE_REQUIRE(st, fence);
   pthread_mutex_lock(&fence->lock);
   if (fence->fd < 0) {
     unsigned is_done = atomic_load(&fence->is_done);

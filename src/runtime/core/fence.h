@@ -40,5 +40,7 @@ void vyre__fence_discard(vyre_fence *fence);
 /* Runs the work on this thread, wakes all waiters, and drops the reference of
  * the queue. */
 void vyre__fence_run(vyre_fence *fence);
+/* Waits until the work has finished. */
+void vyre__fence_await(vyre_fence *fence);
 
 #endif

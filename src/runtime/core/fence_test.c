@@ -319,7 +319,7 @@ TEST(many_threads_submit_wait_and_compile) {
   vyre_counters counters;
   vyre_counters_read(r.device, &counters);
   CHECK_U64(counters.launches, (uint64_t)THREADS * ROUNDS);
-  CHECK_U64(counters.live_residents, 0);
+  CHECK_U64(counters.live_device_buffers, 0);
   rig_close(&r);
 }
 

@@ -61,10 +61,20 @@ static bool parse_next(const char **at, option_text *out) {
   return true;
 }
 
-static const vyre__backend *backend_of(const option_text *o) {
+/* Returns the registered backend of that name, or NULL. */
+static const vyre__backend *find_backend(const char *name, size_t size) {
   const vyre__backend *backend;
   for (size_t i = 0; (backend = vyre__backend_at(i)) != NULL; i++) {
-    if (text_equals(o->name, o->name_size, backend->name)) return backend;
+    if (text_equals(name, size, backend->name)) return backend;
+  }
+  return NULL;
+}
+
+static const vyre__option *option_of(const vyre__backend *backend,
+                                     const option_text *o) {
+  const vyre__option *known = backend->options;
+  for (; known && known->name; known++) {
+    if (text_equals(o->key, o->key_size, known->name)) return known;
   }
   return NULL;
 }
@@ -90,17 +100,67 @@ static vyre_code unknown(const vyre__backend *backend, const option_text *o,
       shown(o->key_size), o->key, used ? "; it has " : "", known);
 }
 
-/* Checks that @p backend has the option, and that the value is in range. */
+/* Finds the value among the names of the option, or among their numbers. */
+static bool parse_enum(const vyre__option *known, const option_text *o,
+                       uint64_t *out) {
+  const char *at = known->values;
+  for (*out = known->min; *at; ++*out) {
+    size_t size = strcspn(at, " ");
+    if (size == o->value_size && memcmp(at, o->value, size) == 0) return true;
+    at += size + (at[size] == ' ');
+  }
+  return parse_number(o->value, o->value_size, out) && *out >= known->min &&
+         *out <= known->max;
+}
+
+/* Returns true if an option that is a number may have this value. */
+static bool is_listed(const vyre__option *known, uint64_t value) {
+  uint64_t one;
+  for (const char *at = known->values; at && *at;) {
+    size_t size = strcspn(at, " ");
+    if (parse_number(at, size, &one) && one == value) return true;
+    at += size + (at[size] == ' ');
+  }
+  return !known->values;
+}
+
+static vyre_code not_in(const vyre__backend *backend, const vyre__option *known,
+                        const option_text *o, vyre_status *st) {
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, field_of(o->from),
+      VYRE_NUMBERS({"min", known->min}, {"max", known->max}),
+      "use one of these values, or auto",
+      "%s%soption '%s' of backend '%s' is '%.*s'; expected one of: %s",
+      FROM(o->from), known->name, backend->name, shown(o->value_size), o->value,
+      known->values);
+}
+
+static vyre_code check_path(const vyre__backend *backend, const option_text *o,
+                            vyre_status *st) {
+  if (o->value_size > 0 && o->value_size < VYRE__PATH_BYTES) return VYRE_OK;
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, field_of(o->from),
+      VYRE_NUMBERS({"bytes", o->value_size},
+                   {"max_bytes", VYRE__PATH_BYTES - 1}),
+      "use a path of that length, or auto",
+      "%s%soption '%.*s' of backend '%s' is a path of %zu bytes; expected 1 to "
+      "%d",
+      FROM(o->from), shown(o->key_size), o->key, backend->name, o->value_size,
+      VYRE__PATH_BYTES - 1);
+}
+
+/* Checks that @p backend has the option, and that the value is valid. */
 static vyre_code check(const vyre__backend *backend, const option_text *o,
                        vyre_status *st) {
-  const vyre__option *known = backend->options;
+  const vyre__option *known = option_of(backend, o);
   uint64_t value;
-  while (known && known->name &&
-         !text_equals(o->key, o->key_size, known->name)) {
-    known++;
-  }
-  if (!known || !known->name) return unknown(backend, o, st);
+  if (!known) return unknown(backend, o, st);
   if (is_auto(o)) return VYRE_OK;
+  if (known->type == VYRE_OPTION_PATH) return check_path(backend, o, st);
+  if (known->type == VYRE_OPTION_ENUM && parse_enum(known, o, &value)) {
+    return VYRE_OK;
+  }
+  if (known->type == VYRE_OPTION_ENUM) return not_in(backend, known, o, st);
   if (!parse_number(o->value, o->value_size, &value)) {
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
@@ -113,7 +173,9 @@ static vyre_code check(const vyre__backend *backend, const option_text *o,
         o->value, (unsigned long long)known->min,
         (unsigned long long)known->max);
   }
-  if (value >= known->min && value <= known->max) return VYRE_OK;
+  if (value >= known->min && value <= known->max) {
+    return is_listed(known, value) ? VYRE_OK : not_in(backend, known, o, st);
+  }
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, field_of(o->from),
       VYRE_NUMBERS({"value", value}, {"min", known->min}, {"max", known->max}),
@@ -141,7 +203,7 @@ vyre_code vyre__options_add(vyre_context *context, const char *from,
         FROM(from), used + length, sizeof context->options - 1);
   }
   while (parse_next(&at, &o)) {
-    const vyre__backend *backend = backend_of(&o);
+    const vyre__backend *backend = find_backend(o.name, o.name_size);
     o.from = from;
     if (backend) {
       VYRE_TRY(check(backend, &o, st));
@@ -157,7 +219,8 @@ vyre_code vyre__options_add(vyre_context *context, const char *from,
   if (*at) {
     return VYRE_FAIL_WITH(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
                           field_of(from), NULL,
-                          "write BACKEND.KEY=NUMBER, separated by commas",
+                          "write BACKEND.KEY=VALUE, separated by commas; "
+                          "VYRE_LLVM can name a file whose path has a comma",
                           "%s%sinvalid backend option '%.80s'", FROM(from), at);
   }
   if (text[length - 1] == ',') length--; /* the next text adds its own */
@@ -167,24 +230,53 @@ vyre_code vyre__options_add(vyre_context *context, const char *from,
   return VYRE_OK;
 }
 
+/* Finds the last value of an option; false if it is not set, or set to auto. */
+static bool find_option(const vyre_context *context, const char *backend,
+                        const char *key, option_text *out) {
+  const char *at = context->options;
+  bool is_set = false;
+  *out = (option_text){0};
+  option_text o;
+  while (parse_next(&at, &o)) {
+    if (!text_equals(o.name, o.name_size, backend)) continue;
+    if (!text_equals(o.key, o.key_size, key)) continue;
+    is_set = !is_auto(&o);
+    *out = o;
+  }
+  return is_set;
+}
+
 vyre_code vyre__llvm_set(vyre_context *context, const char *name,
                          vyre_status *st) {
   size_t length = name ? strlen(name) : 0;
+  option_text o;
+  bool is_set = find_option(context, "cpu", "llvm", &o);
+  if (o.value) { /* "auto" overrides the variable, too */
+    name = is_set ? o.value : NULL;
+    length = is_set ? o.value_size : 0;
+    context->is_llvm_option = is_set;
+  }
   if (length >= sizeof context->llvm) {
     return VYRE_FAIL_WITH(
-        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, "llvm",
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, "VYRE_LLVM",
         VYRE_NUMBERS({"bytes", length},
                      {"max_bytes", sizeof context->llvm - 1}),
         "use a shorter path",
-        "the path of the LLVM library has %zu bytes; at most %zu are allowed",
+        "VYRE_LLVM: the path of the LLVM library has %zu bytes; at most %zu "
+        "are allowed",
         length, sizeof context->llvm - 1);
   }
-  if (name) memcpy(context->llvm, name, length + 1);
+  if (name) memcpy(context->llvm, name, length);
+  context->llvm[length] = '\0';
   return VYRE_OK;
 }
 
 const char *vyre__context_llvm(const vyre_context *context) {
   return context->llvm[0] ? context->llvm : NULL;
+}
+
+const char *vyre__context_llvm_source(const vyre_context *context) {
+  return context->is_llvm_option ? "the option cpu.llvm" : "VYRE_LLVM";
 }
 
 bool vyre_device_option_at(const char *backend, size_t index,
@@ -196,7 +288,8 @@ bool vyre_device_option_at(const char *backend, size_t index,
   const vyre__option *o = found ? found->options : NULL;
   for (size_t i = 0; o && o->name && i < index; i++) o++;
   if (!o || !o->name) return false;
-  *out = (vyre_device_option){o->name, o->min, o->max, o->help};
+  *out = (vyre_device_option){o->name, o->min,  o->max,
+                              o->help, o->type, o->values};
   return true;
 }
 
@@ -210,37 +303,35 @@ vyre_code vyre__options_check(const vyre_device *device, vyre_status *st) {
   return VYRE_OK;
 }
 
-uint64_t vyre__context_option(const vyre_context *context, const char *backend,
-                              const char *key, uint64_t otherwise) {
-  const char *at = context->options;
+/* Returns the value of an option; the table of @p backend has its type. */
+static uint64_t read_option(const vyre_context *context,
+                            const vyre__backend *backend, const char *key,
+                            uint64_t otherwise) {
   uint64_t value = otherwise;
   option_text o;
-  while (parse_next(&at, &o)) { /* the last value counts */
-    if (text_equals(o.name, o.name_size, backend) &&
-        text_equals(o.key, o.key_size, key)) {
-      if (is_auto(&o)) {
-        value = otherwise;
-      } else {
-        (void)parse_number(o.value, o.value_size, &value);
-      }
-    }
-  }
-  return value;
+  if (!find_option(context, backend->name, key, &o)) return otherwise;
+  const vyre__option *option = option_of(backend, &o);
+  bool is_known = option && option->type == VYRE_OPTION_ENUM
+                      ? parse_enum(option, &o, &value)
+                      : parse_number(o.value, o.value_size, &value);
+  return is_known ? value : otherwise;
+}
+
+uint64_t vyre__context_option(const vyre_context *context, const char *backend,
+                              const char *key, uint64_t otherwise) {
+  const vyre__backend *known = find_backend(backend, strlen(backend));
+  return known ? read_option(context, known, key, otherwise) : otherwise;
 }
 
 uint64_t vyre__device_option(const vyre_device *device, const char *key,
                              uint64_t otherwise) {
-  return vyre__context_option(device->context, device->backend->name, key,
-                              otherwise);
+  return read_option(device->context, device->backend, key, otherwise);
 }
 
 uint64_t vyre_context_option(vyre_context *context, const char *backend,
                              const char *name, uint64_t otherwise) {
   if (!backend || !name) return otherwise;
-  if (context) vyre_context_retain(context);
-  if (!context && vyre__context_default(&context, NULL) != VYRE_OK) {
-    return otherwise;
-  }
+  if (vyre__context_acquire(&context, NULL) != VYRE_OK) return otherwise;
   uint64_t value = vyre__context_option(context, backend, name, otherwise);
   vyre_context_release(context);
   return value;

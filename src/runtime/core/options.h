@@ -19,7 +19,9 @@ vyre_code vyre__options_add(vyre_context *context, const char *from,
  * may differ from the registered one of the same name. */
 vyre_code vyre__options_check(const vyre_device *device, vyre_status *st);
 
-/* Stores the path of the LLVM library in the context. NULL: none. */
+/* Stores the path of the LLVM library in the context: the option "cpu.llvm",
+ * or without it @p name, the value of $VYRE_LLVM. NULL: none. The value "auto"
+ * stores none. */
 vyre_code vyre__llvm_set(vyre_context *context, const char *name,
                          vyre_status *st);
 

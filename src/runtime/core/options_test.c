@@ -11,7 +11,7 @@
 /* A backend with options, under the name of cpu. The context checks options
  * against the real cpu backend, so the ranges here lie within its ranges. */
 
-static uint64_t seen_width, seen_threads;
+static uint64_t seen_width, seen_threads, seen_level;
 
 static bool describe(uint32_t index, vyre_device_info *out) {
   out->description = "for tests of options";
@@ -22,6 +22,7 @@ static vyre_code device_init(vyre_device *device, vyre_status *st) {
   (void)st;
   seen_width = vyre__device_option(device, "width", 4);
   seen_threads = vyre__device_option(device, "threads", 0);
+  seen_level = vyre__device_option(device, "isa_level", 9);
   return VYRE_OK;
 }
 
@@ -55,7 +56,7 @@ static vyre_code open_with(const char *text, vyre_status *st) {
     CHECK(!context);
     return code;
   }
-  code = vyre__device_open_backend(context, &backend, 0, &device, st);
+  code = vyre__device_open_given(context, &backend, 0, NULL, &device, st);
   CHECK((device != NULL) == (code == VYRE_OK));
   vyre_device_release(device);
   vyre_context_release(context);
@@ -99,11 +100,12 @@ TEST(invalid_options_are_refused_by_name) {
       {"cpu.widt=x", "no option 'widt'"},
       {"other.width=x", "unknown backend 'other'"},
       {"cpu.width=8,,", "invalid backend option ','"},
+      {"cpu.llvm=", "option 'llvm' of backend 'cpu' is a path of 0 bytes"},
       {"other.width=8", "unknown backend 'other'"},
       {"cp.width=8", "unknown backend 'cp'"},
       {"cpu.widt=8", "no option 'widt'; it has threads, width"},
       {"cpu.width=0", "is 0; expected 1 to 16"},
-      {"cpu.width=17", "is 17; expected 1 to 16"},
+      {"cpu.width=32", "is 32; expected 1 to 16"},
       {"cpu.isa_level=1", "no option 'isa_level'; it has width, threads"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     vyre_status st = {0};
@@ -123,6 +125,99 @@ TEST(invalid_options_are_refused_by_name) {
   CHECK_U64(status_number(&st, "bytes"), 599);
 }
 
+static uint64_t count_words(const char *text) {
+  uint64_t words = 1;
+  for (; *text; text++) words += *text == ' ';
+  return words;
+}
+
+/* An enum is written as a name or as a number; both give the number. */
+TEST(enum_options_take_names_and_numbers) {
+  static const struct {
+    const char *text;
+    uint64_t value;
+  } cases[] = {{"cpu.isa_level=all", 0},
+               {"cpu.isa_level=sse4.2", 2},
+               {"cpu.isa_level=avx2", 4},
+               {"cpu.isa_level=3", 3},
+               {"cpu.isa_level=avx,cpu.isa_level=auto", 9},
+               {"vulkan.float_mode=soft", 9}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    vyre_status st = {0};
+    vyre_context *context;
+    vyre_context_options o = {.backend_options = cases[i].text};
+    CHECK_OK(vyre_context_create(&o, &context, &st), st);
+    CHECK_U64(vyre_context_option(context, "cpu", "isa_level", 9),
+              cases[i].value);
+    vyre_context_release(context);
+  }
+}
+
+/* The table of the opened backend counts, not the registered one. */
+TEST(a_device_reads_enums_by_its_own_table) {
+  static const vyre__option own[] = {
+      {"isa_level", 0, 1, "level", VYRE_OPTION_ENUM, "avx2 all"}, {0}};
+  static const struct {
+    const char *text;
+    uint64_t level;
+  } cases[] = {{"cpu.isa_level=avx2", 0},
+               {"cpu.isa_level=all", 1},
+               {"cpu.isa_level=1", 1},
+               {"cpu.isa_level=auto", 9},
+               {"", 9}};
+  vyre__backend other = backend;
+  other.options = own;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    vyre_status st = {0};
+    vyre_context *context;
+    vyre_device *device;
+    vyre_context_options o = {.backend_options = cases[i].text};
+    CHECK_OK(vyre_context_create(&o, &context, &st), st);
+    CHECK_OK(vyre__device_open_given(context, &other, 0, NULL, &device, &st),
+             st);
+    CHECK_U64(seen_level, cases[i].level);
+    vyre_device_release(device);
+    vyre_context_release(context);
+  }
+}
+
+TEST(the_llvm_option_overrides_the_variable) {
+  static const struct {
+    const char *text, *path; /* NULL: the backend searches for it */
+  } cases[] = {{"", "from_environment"},
+               {"cpu.llvm=from_option", "from_option"},
+               {"cpu.llvm=auto", NULL},
+               {"cpu.llvm=auto,cpu.llvm=from_option", "from_option"},
+               {"cpu.llvm=from_option,cpu.llvm=auto", NULL},
+               {"cpu.threads=2", "from_environment"}};
+  CHECK(setenv("VYRE_LLVM", "from_environment", 1) == 0);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    vyre_status st = {0};
+    vyre_context *context;
+    vyre_context_options o = {.backend_options = cases[i].text};
+    CHECK_OK(vyre_context_create(&o, &context, &st), st);
+    const char *path = vyre__context_llvm(context);
+    CHECK((path != NULL) == (cases[i].path != NULL));
+    if (path) CHECK_TEXT(path, cases[i].path);
+    vyre_context_release(context);
+  }
+  CHECK(unsetenv("VYRE_LLVM") == 0);
+}
+
+TEST(a_path_that_is_too_long_is_refused) {
+  char text[400] = "cpu.llvm=";
+  vyre_status st = {0};
+  memset(text + 9, 'x', 256);
+  CHECK_FAILS(open_with(text, &st), st, VYRE_INVALID_ARGUMENT,
+              VYRE_KIND_INVALID_ARGUMENT);
+  CHECK_U64(status_number(&st, "bytes"), 256);
+  CHECK(setenv("VYRE_LLVM", text + 9, 1) == 0);
+  CHECK_FAILS(open_with(NULL, &st), st, VYRE_INVALID_ARGUMENT,
+              VYRE_KIND_INVALID_ARGUMENT);
+  CHECK_TEXT(st.field, "VYRE_LLVM");
+  CHECK(unsetenv("VYRE_LLVM") == 0);
+}
+
 TEST(options_are_listed_for_every_backend_that_has_any) {
   static const struct {
     const char *backend, *first; /* NULL: the backend has no options */
@@ -136,6 +231,12 @@ TEST(options_are_listed_for_every_backend_that_has_any) {
     while (vyre_device_option_at(cases[i].backend, count, &o)) {
       if (count == 0) CHECK_TEXT(o.name, cases[i].first);
       CHECK(o.min <= o.max && o.help[0]);
+      if (o.type == VYRE_OPTION_NUMBER) {
+        CHECK(!o.values || count_words(o.values) < o.max - o.min + 1);
+      } else {
+        CHECK((o.type == VYRE_OPTION_ENUM) == (o.values != NULL));
+        CHECK(!o.values || count_words(o.values) == o.max - o.min + 1);
+      }
       count++;
     }
     CHECK((count > 0) == (cases[i].first != NULL));
@@ -151,7 +252,11 @@ TEST(a_context_checks_the_options_of_all_backends) {
   } cases[] = {{"ref.width=8", "backend 'ref' has no option 'width'"},
                {"cpu.width=8,null.width=8", "backend 'null' has no option"},
                {"cpu.colour=1", "backend 'cpu' has no option 'colour'; it has"},
-               {"cpu.threads=2000", "is 2000; expected 0 to 1024"}};
+               {"cpu.threads=2000", "is 2000; expected 0 to 1024"},
+               {"cpu.isa_level=5", "is '5'; expected one of: all sse2"},
+               {"cpu.isa_level=avx3", "is 'avx3'; expected one of: all sse2"},
+               {"cpu.isa_level=avx2 ", "is 'avx2 '; expected one of"},
+               {"vulkan.float_mode=sof", "is 'sof'; expected one of: native"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     vyre_status st = {0};
     vyre_context *context;
@@ -197,6 +302,9 @@ TEST(a_bad_environment_variable_is_named) {
   static const struct {
     const char *text, *says;
   } cases[] = {
+      {"cpu.width=3",
+       "VYRE_OPTIONS: option 'width' of backend 'cpu' is '3'; expected one of: "
+       "0 1 4 8 16 32"},
       {"vulkan.staging=9",
        "VYRE_OPTIONS: option 'staging' of backend 'vulkan'"},
       {"vulkan.push_constants=yes",
@@ -222,6 +330,10 @@ TEST(a_bad_environment_variable_is_named) {
 
 TEST_MAIN(TEST_ENTRY(a_device_gets_its_options_and_no_others),
           TEST_ENTRY(invalid_options_are_refused_by_name),
+          TEST_ENTRY(enum_options_take_names_and_numbers),
+          TEST_ENTRY(a_device_reads_enums_by_its_own_table),
+          TEST_ENTRY(the_llvm_option_overrides_the_variable),
+          TEST_ENTRY(a_path_that_is_too_long_is_refused),
           TEST_ENTRY(options_are_listed_for_every_backend_that_has_any),
           TEST_ENTRY(a_context_checks_the_options_of_all_backends),
           TEST_ENTRY(the_environment_can_set_options),

@@ -123,6 +123,26 @@ TEST(compiles_reject_reserved_words) {
   rig_close(&r);
 }
 
+/* Also after a dispatch with the same variant has succeeded. */
+TEST(dispatches_reject_reserved_words_of_a_variant) {
+  rig r = rig_open(text, NULL);
+  uint32_t memory[4] = {0}, result[4];
+  vyre_compile_options variant = {.workgroup = {32, 1, 1}};
+  vyre_input input = vyre_input_bytes(memory, sizeof memory);
+  vyre_output output = vyre_output_bytes(result, sizeof result);
+  const vyre_dispatch_desc desc = {.inputs = &input,
+                                   .input_count = 1,
+                                   .outputs = &output,
+                                   .output_count = 1,
+                                   .variant = &variant};
+  vyre_status good = {0};
+  CHECK_OK(vyre_pipeline_add_variant(r.pipeline, &variant, &good), good);
+  REJECTS(variant, vyre_dispatch(r.pipeline, &desc, &st));
+  CHECK_OK(vyre_dispatch(r.pipeline, &desc, &good), good);
+  REJECTS(variant, vyre_dispatch(r.pipeline, &desc, &st));
+  rig_close(&r);
+}
+
 TEST(contexts_reject_reserved_words) {
   vyre_context_options options = {0};
   vyre_context *context;
@@ -156,5 +176,6 @@ TEST(recordings_reject_reserved_words) {
 TEST_MAIN(TEST_ENTRY(planners_reject_reserved_words),
           TEST_ENTRY(programs_reject_reserved_words),
           TEST_ENTRY(compiles_reject_reserved_words),
+          TEST_ENTRY(dispatches_reject_reserved_words_of_a_variant),
           TEST_ENTRY(contexts_reject_reserved_words),
           TEST_ENTRY(recordings_reject_reserved_words))

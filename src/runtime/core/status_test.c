@@ -9,6 +9,7 @@
 
 #include "vyre/vyre.h"
 
+#include "runtime/route/router_internal.h"
 #include "support/check.h"
 #include "support/driver.h"
 
@@ -341,11 +342,11 @@ OK(vyre_dispatch_resident_timed) {
 OK(vyre_dispatch_resident_into) {
   return vyre_dispatch_resident_into(BINDINGS, st);
 }
-OK(vyre_dispatch_resident_outputs) {
-  vyre_output output = {.size = 16};
+OK(vyre_dispatch_to_buffers) {
+  const vyre_input resources[] = {w.input, {.size = 16}};
   vyre_buffer handle;
-  vyre_code code = vyre_dispatch_resident_outputs(
-      w.r.pipeline, &w.input, 1, &output, &handle, 1, NULL, st);
+  vyre_code code = vyre_dispatch_to_buffers(w.r.pipeline, resources, 2, &handle,
+                                            1, NULL, st);
   CHECK(vyre_buffer_destroy(w.r.device, handle, NULL) == VYRE_OK);
   return code;
 }
@@ -357,11 +358,11 @@ OK(vyre_dispatch_resident_batched_into) {
   vyre_dispatch_desc desc = w.desc;
   return vyre_dispatch_resident_batched_into(w.r.pipeline, &desc, 1, st);
 }
-OK(vyre_dispatch_resident_rows_into) {
+OK(vyre_dispatch_rows_into) {
   vyre_dispatch_desc item = {0};
   vyre_buffer_row row = {{{0}}};
-  return vyre_dispatch_resident_rows_into(w.r.pipeline, &row, 0, NULL, 0, NULL,
-                                          &item, st);
+  return vyre_dispatch_rows_into(w.r.pipeline, &row, 0, NULL, 0, NULL, &item,
+                                 st);
 }
 OK(vyre_frontier_wave_bytes) {
   const vyre_frontier_wave wave = {1, 1, 1};
@@ -508,6 +509,92 @@ OK(vyre_recording_bind_slot) {
   vyre_slot_binding resource = {.data = w.x, .size = sizeof w.x};
   return vyre_recording_bind_slot(w.finished, w.slots[0], &resource, st);
 }
+/* --- routers --- */
+
+/* Opens a router of "ref" for the call of a test. */
+static vyre_router *router_open(void) {
+  vyre_router *router = NULL;
+  vyre_router_options options = {.devices = "ref"};
+  CHECK(vyre_router_open(w.r.context, &options, &router, NULL) == VYRE_OK);
+  return router;
+}
+static vyre_route *route_open(vyre_router *router) {
+  vyre_route *route = NULL;
+  CHECK(vyre_router_compile(router, w.r.program, NULL, &route, NULL, NULL) ==
+        VYRE_OK);
+  return route;
+}
+OK(vyre_router_open) {
+  vyre_router *router;
+  vyre_router_options options = {.devices = "ref"};
+  vyre_code code = vyre_router_open(w.r.context, &options, &router, st);
+  vyre_router_release(router);
+  return code;
+}
+OK(vyre_router_save) {
+  vyre_router *router = router_open();
+  vyre_code code = vyre_router_save(router, st);
+  vyre_router_release(router);
+  return code;
+}
+OK(vyre_router_compile) {
+  vyre_router *router = router_open();
+  vyre_route *route;
+  vyre_code code =
+      vyre_router_compile(router, w.r.program, NULL, &route, NULL, st);
+  vyre_route_release(route);
+  vyre_router_release(router);
+  return code;
+}
+OK(vyre_route_dispatch) {
+  vyre_router *router = router_open();
+  vyre_route *route = route_open(router);
+  vyre_code code = vyre_route_dispatch(route, &w.desc, NULL, st);
+  vyre_route_release(route);
+  vyre_router_release(router);
+  return code;
+}
+OK(vyre_shadow_replay) {
+  vyre_router *router = router_open();
+  vyre_route *route = route_open(router);
+  vyre__bytes bytes = {0};
+  bool is_same;
+  CHECK(vyre__shadow_write(route, &w.desc, &bytes));
+  vyre_code code = vyre_shadow_replay(router, bytes.data, bytes.size,
+                                      (vyre_writer){0}, &is_same, st);
+  vyre__bytes_deinit(&bytes);
+  vyre_route_release(route);
+  vyre_router_release(router);
+  return code;
+}
+/* Runs one of the functions of router buffers. */
+static vyre_code use_router_buffer(int which, vyre_status *st) {
+  vyre_router *router = router_open();
+  vyre_buffer buffer;
+  vyre_code code =
+      vyre_router_buffer_create(router, 16, &buffer, which == 0 ? st : NULL);
+  if (which == 1) code = vyre_router_buffer_destroy(router, buffer, st);
+  if (which == 2) {
+    code = vyre_router_buffer_upload(router, buffer, 0, w.x, 16, st);
+  }
+  if (which == 3) {
+    code = vyre_router_buffer_download(router, buffer, 0, w.x, 16, st);
+  }
+  vyre_router_release(router);
+  return code;
+}
+OK(vyre_router_buffer_create) {
+  return use_router_buffer(0, st);
+}
+OK(vyre_router_buffer_destroy) {
+  return use_router_buffer(1, st);
+}
+OK(vyre_router_buffer_upload) {
+  return use_router_buffer(2, st);
+}
+OK(vyre_router_buffer_download) {
+  return use_router_buffer(3, st);
+}
 OK(vyre_recording_replay) {
   return vyre_recording_replay(w.finished, NULL, NULL, st);
 }
@@ -564,96 +651,104 @@ OK(vyre_program_validate) {
 /* CALL(function, failing arguments): a function that ok_function calls with
  * success. FAIL(function, arguments): a function that fails on the devices of
  * every machine. */
-#define CALLS(CALL, FAIL)                                                      \
-  CALL(vyre_barrier_plan_build, 1, NULL, 0, NULL, NULL, NULL, st)              \
-  CALL(vyre_program_write_binary, NULL, NULL, NULL, NULL, st)                  \
-  CALL(vyre_program_read_binary, NULL, 0, HEAP, NULL, st)                      \
-  CALL(vyre_binding_plan_build, NULL, NULL, NULL, st)                          \
-  CALL(vyre_binding_plan_build_for, NULL, NULL, 0, NULL, NULL, st)             \
-  CALL(vyre_binding_plan_validate, NULL, NULL, 0, st)                          \
-  CALL(vyre_binding_fingerprint_build, NULL, NULL, NULL, st)                   \
-  CALL(vyre_layout_fingerprint_from_plan, NULL, NULL, NULL, st)                \
-  CALL(vyre_layout_fingerprint_build, NULL, 1, NULL, NULL, st)                 \
-  CALL(vyre_builder_create, NULL, HEAP, NULL, st)                              \
-  CALL(vyre_builder_build, NULL, NULL, st)                                     \
-  CALL(vyre_cache_explain, NULL, NULL, NULL, NULL, NULL, st)                   \
-  CALL(vyre_cache_get_location, NULL, NULL, NULL, st)                          \
-  CALL(vyre_cache_list, NULL, NULL, NULL, st)                                  \
-  CALL(vyre_cache_prune, NULL, NULL, NULL, st)                                 \
-  CALL(vyre_capture_plan_build, NULL, NULL, st)                                \
-  CALL(vyre_context_create, NULL, NULL, st)                                    \
-  CALL(vyre_context_inject_faults, w.r.context, "nonsense", st)                \
-  CALL(vyre_device_open, NULL, "ref", NULL, st)                                \
-  CALL(vyre_device_preload, w.r.context, "nonsense", st)                       \
-  CALL(vyre_device_probe, NULL, NULL, 0, NULL, st)                             \
-  CALL(vyre_dispatch, NULL, NULL, st)                                          \
-  CALL(vyre_submit, NULL, NULL, 0, NULL, st)                                   \
-  CALL(vyre_device_run_program, NULL, NULL, NULL, st)                          \
-  CALL(vyre_dispatch_grid, NULL, NULL, NULL, st)                               \
-  CALL(vyre_host_buffers_replace, NULL, 1, NULL, 1, NULL, st)                  \
-  CALL(vyre_dlpack_import, NULL, NULL, NULL, NULL, st)                         \
-  CALL(vyre_dlpack_import_unversioned, NULL, NULL, NULL, NULL, st)             \
-  CALL(vyre_dlpack_export, NULL, HANDLE, VYRE_ELEMENT_U32, NULL, 0, 0, NULL,   \
-       st)                                                                     \
-  CALL(vyre_dlpack_export_unversioned, NULL, HANDLE, VYRE_ELEMENT_U32, NULL,   \
-       0, NULL, st)                                                            \
-  CALL(vyre_program_emit, NULL, NULL, WRITER, NULL, st)                        \
-  CALL(vyre_program_accesses, NULL, NULL, NULL, NULL, st)                      \
-  CALL(vyre_fence_wait, NULL, 0, st)                                           \
-  CALL(vyre_fence_wait_any, NULL, 0, 0, NULL, st)                              \
-  CALL(vyre_fence_set_callback, NULL, NULL, NULL, st)                          \
-  CALL(vyre_fence_fd, NULL, NULL, st)                                          \
-  CALL(vyre_detail_form_fresh, NULL, NULL, 0, st)                              \
-  CALL(vyre_dispatch_owned, NULL, NULL, 0, NULL, 0, NULL, st)                  \
-  CALL(vyre_dispatch_borrowed, NULL, NULL, 0, NULL, 0, NULL, st)               \
-  CALL(vyre_dispatch_borrowed_timed, NULL, NULL, 0, NULL, 0, NULL, NULL, st)   \
-  CALL(vyre_dispatch_borrowed_into, NULL, NULL, 0, NULL, 0, NULL, st)          \
-  CALL(vyre_dispatch_borrowed_batched, NULL, NULL, 0, st)                      \
-  CALL(vyre_dispatch_borrowed_batched_into, NULL, NULL, 0, st)                 \
-  CALL(vyre_dispatch_resident, NULL, NULL, 0, NULL, 0, NULL, st)               \
-  CALL(vyre_dispatch_resident_timed, NULL, NULL, 0, NULL, 0, NULL, NULL, st)   \
-  CALL(vyre_dispatch_resident_into, NULL, NULL, 0, NULL, 0, NULL, st)          \
-  CALL(vyre_dispatch_resident_outputs, NULL, NULL, 0, NULL, NULL, 0, NULL, st) \
-  CALL(vyre_dispatch_resident_batched, NULL, NULL, 0, st)                      \
-  CALL(vyre_dispatch_resident_batched_into, NULL, NULL, 0, st)                 \
-  CALL(vyre_dispatch_resident_rows_into, NULL, NULL, 0, NULL, 0, NULL, NULL,   \
-       st)                                                                     \
-  CALL(vyre_frontier_wave_bytes, NULL, NULL, st)                               \
-  CALL(vyre_frontier_plan_build, NULL, NULL, NULL, NULL, st)                   \
-  CALL(vyre_frontier_intervals, NULL, NULL, 0, NULL, NULL, st)                 \
-  CALL(vyre_random_program_create, NULL, HEAP, NULL, st)                       \
-  CALL(vyre_module_parse, NULL, 0, NULL, HEAP, NULL, NULL, st)                 \
-  CALL(vyre_source_format, NULL, 0, NULL, NULL, NULL, NULL, NULL, st)          \
-  CALL(vyre_pipeline_compile, NULL, NULL, NULL, NULL, NULL, st)                \
-  CALL(vyre_pipeline_compile_async, NULL, NULL, NULL, NULL, st)                \
-  CALL(vyre_pipeline_add_variant, NULL, NULL, st)                              \
-  FAIL(vyre_pipeline_print, w.r.pipeline, "asm", WRITER, st)                   \
-  CALL(vyre_placement_plan_build, NULL, 1, NULL, NULL, NULL, NULL, st)         \
-  CALL(vyre_program_create, NULL, HEAP, NULL, st)                              \
-  CALL(vyre_queue_plan_build, NULL, NULL, st)                                  \
-  CALL(vyre_queue_drain_plan_build, NULL, 0, NULL, st)                         \
-  CALL(vyre_queue_expansion_plan_build, NULL, NULL, st)                        \
-  CALL(vyre_recording_create, NULL, NULL, st)                                  \
-  CALL(vyre_recording_add_slot, NULL, NULL, 0, NULL, st)                       \
-  CALL(vyre_recording_add_fixed_slot, NULL, NULL, NULL, st)                    \
-  CALL(vyre_recording_add_dispatch, NULL, NULL, NULL, st)                      \
-  CALL(vyre_recording_add_copy, NULL, PLACE, PLACE, st)                        \
-  CALL(vyre_recording_add_barrier, NULL, st)                                   \
-  CALL(vyre_recording_begin_while, NULL, PLACE, 0, 0, st)                      \
-  CALL(vyre_recording_end_while, NULL, st)                                     \
-  CALL(vyre_recording_seal, NULL, st)                                          \
-  CALL(vyre_recording_bind_slot, NULL, 0, NULL, st)                            \
-  CALL(vyre_recording_replay, NULL, NULL, NULL, st)                            \
-  CALL(vyre_buffer_create, NULL, 0, NULL, st)                                  \
-  CALL(vyre_buffer_import, NULL, NULL, 0, NULL, st)                            \
-  CALL(vyre_buffer_destroy, w.r.device, HANDLE, st)                            \
-  CALL(vyre_buffer_size, w.r.device, HANDLE, NULL, st)                         \
-  CALL(vyre_buffer_upload, w.r.device, HANDLE, 0, NULL, 0, st)                 \
-  CALL(vyre_buffer_download, w.r.device, HANDLE, 0, NULL, 0, st)               \
-  CALL(vyre_buffer_upload_many, NULL, NULL, 0, st)                             \
-  CALL(vyre_buffer_download_many, NULL, NULL, 0, st)                           \
-  CALL(vyre_host_alloc, NULL, 0, NULL, st)                                     \
-  CALL(vyre_program_validate, NULL, NULL, st)                                  \
+#define CALLS(CALL, FAIL)                                                    \
+  CALL(vyre_barrier_plan_build, 1, NULL, 0, NULL, NULL, NULL, st)            \
+  CALL(vyre_program_write_binary, NULL, NULL, NULL, NULL, st)                \
+  CALL(vyre_program_read_binary, NULL, 0, HEAP, NULL, st)                    \
+  CALL(vyre_binding_plan_build, NULL, NULL, NULL, st)                        \
+  CALL(vyre_binding_plan_build_for, NULL, NULL, 0, NULL, NULL, st)           \
+  CALL(vyre_binding_plan_validate, NULL, NULL, 0, st)                        \
+  CALL(vyre_binding_fingerprint_build, NULL, NULL, NULL, st)                 \
+  CALL(vyre_layout_fingerprint_from_plan, NULL, NULL, NULL, st)              \
+  CALL(vyre_layout_fingerprint_build, NULL, 1, NULL, NULL, st)               \
+  CALL(vyre_builder_create, NULL, HEAP, NULL, st)                            \
+  CALL(vyre_builder_build, NULL, NULL, st)                                   \
+  CALL(vyre_cache_explain, NULL, NULL, NULL, NULL, NULL, st)                 \
+  CALL(vyre_cache_get_location, NULL, NULL, NULL, st)                        \
+  CALL(vyre_cache_list, NULL, NULL, NULL, st)                                \
+  CALL(vyre_cache_prune, NULL, NULL, NULL, st)                               \
+  CALL(vyre_capture_plan_build, NULL, NULL, st)                              \
+  CALL(vyre_context_create, NULL, NULL, st)                                  \
+  CALL(vyre_context_inject_faults, w.r.context, "nonsense", st)              \
+  CALL(vyre_device_open, NULL, "ref", NULL, st)                              \
+  CALL(vyre_device_preload, w.r.context, "nonsense", st)                     \
+  CALL(vyre_device_probe, NULL, NULL, 0, NULL, st)                           \
+  CALL(vyre_dispatch, NULL, NULL, st)                                        \
+  CALL(vyre_submit, NULL, NULL, 0, NULL, st)                                 \
+  CALL(vyre_device_run_program, NULL, NULL, NULL, st)                        \
+  CALL(vyre_dispatch_grid, NULL, NULL, NULL, st)                             \
+  CALL(vyre_host_buffers_replace, NULL, 1, NULL, 1, NULL, st)                \
+  CALL(vyre_dlpack_import, NULL, NULL, NULL, NULL, st)                       \
+  CALL(vyre_dlpack_import_unversioned, NULL, NULL, NULL, NULL, st)           \
+  CALL(vyre_dlpack_export, NULL, HANDLE, VYRE_ELEMENT_U32, NULL, 0, 0, NULL, \
+       st)                                                                   \
+  CALL(vyre_dlpack_export_unversioned, NULL, HANDLE, VYRE_ELEMENT_U32, NULL, \
+       0, NULL, st)                                                          \
+  CALL(vyre_program_emit, NULL, NULL, WRITER, NULL, st)                      \
+  CALL(vyre_program_accesses, NULL, NULL, NULL, NULL, st)                    \
+  CALL(vyre_fence_wait, NULL, 0, st)                                         \
+  CALL(vyre_fence_wait_any, NULL, 0, 0, NULL, st)                            \
+  CALL(vyre_fence_set_callback, NULL, NULL, NULL, st)                        \
+  CALL(vyre_fence_fd, NULL, NULL, st)                                        \
+  CALL(vyre_detail_form_fresh, NULL, NULL, 0, st)                            \
+  CALL(vyre_dispatch_owned, NULL, NULL, 0, NULL, 0, NULL, st)                \
+  CALL(vyre_dispatch_borrowed, NULL, NULL, 0, NULL, 0, NULL, st)             \
+  CALL(vyre_dispatch_borrowed_timed, NULL, NULL, 0, NULL, 0, NULL, NULL, st) \
+  CALL(vyre_dispatch_borrowed_into, NULL, NULL, 0, NULL, 0, NULL, st)        \
+  CALL(vyre_dispatch_borrowed_batched, NULL, NULL, 0, st)                    \
+  CALL(vyre_dispatch_borrowed_batched_into, NULL, NULL, 0, st)               \
+  CALL(vyre_dispatch_resident, NULL, NULL, 0, NULL, 0, NULL, st)             \
+  CALL(vyre_dispatch_resident_timed, NULL, NULL, 0, NULL, 0, NULL, NULL, st) \
+  CALL(vyre_dispatch_resident_into, NULL, NULL, 0, NULL, 0, NULL, st)        \
+  CALL(vyre_dispatch_to_buffers, NULL, NULL, 0, NULL, 0, NULL, st)           \
+  CALL(vyre_dispatch_resident_batched, NULL, NULL, 0, st)                    \
+  CALL(vyre_dispatch_resident_batched_into, NULL, NULL, 0, st)               \
+  CALL(vyre_dispatch_rows_into, NULL, NULL, 0, NULL, 0, NULL, NULL, st)      \
+  CALL(vyre_frontier_wave_bytes, NULL, NULL, st)                             \
+  CALL(vyre_frontier_plan_build, NULL, NULL, NULL, NULL, st)                 \
+  CALL(vyre_frontier_intervals, NULL, NULL, 0, NULL, NULL, st)               \
+  CALL(vyre_random_program_create, NULL, HEAP, NULL, st)                     \
+  CALL(vyre_module_parse, NULL, 0, NULL, HEAP, NULL, NULL, st)               \
+  CALL(vyre_source_format, NULL, 0, NULL, NULL, NULL, NULL, NULL, st)        \
+  CALL(vyre_pipeline_compile, NULL, NULL, NULL, NULL, NULL, st)              \
+  CALL(vyre_pipeline_compile_async, NULL, NULL, NULL, NULL, st)              \
+  CALL(vyre_pipeline_add_variant, NULL, NULL, st)                            \
+  FAIL(vyre_pipeline_print, w.r.pipeline, "asm", WRITER, st)                 \
+  CALL(vyre_placement_plan_build, NULL, 1, NULL, NULL, NULL, NULL, st)       \
+  CALL(vyre_program_create, NULL, HEAP, NULL, st)                            \
+  CALL(vyre_queue_plan_build, NULL, NULL, st)                                \
+  CALL(vyre_queue_drain_plan_build, NULL, 0, NULL, st)                       \
+  CALL(vyre_queue_expansion_plan_build, NULL, NULL, st)                      \
+  CALL(vyre_recording_create, NULL, NULL, st)                                \
+  CALL(vyre_recording_add_slot, NULL, NULL, 0, NULL, st)                     \
+  CALL(vyre_recording_add_fixed_slot, NULL, NULL, NULL, st)                  \
+  CALL(vyre_recording_add_dispatch, NULL, NULL, NULL, st)                    \
+  CALL(vyre_recording_add_copy, NULL, PLACE, PLACE, st)                      \
+  CALL(vyre_recording_add_barrier, NULL, st)                                 \
+  CALL(vyre_recording_begin_while, NULL, PLACE, 0, 0, st)                    \
+  CALL(vyre_recording_end_while, NULL, st)                                   \
+  CALL(vyre_recording_seal, NULL, st)                                        \
+  CALL(vyre_recording_bind_slot, NULL, 0, NULL, st)                          \
+  CALL(vyre_router_open, NULL, NULL, NULL, st)                               \
+  CALL(vyre_router_save, NULL, st)                                           \
+  CALL(vyre_router_compile, NULL, NULL, NULL, NULL, NULL, st)                \
+  CALL(vyre_shadow_replay, NULL, NULL, 0, (vyre_writer){0}, NULL, st)        \
+  CALL(vyre_route_dispatch, NULL, NULL, NULL, st)                            \
+  CALL(vyre_router_buffer_create, NULL, 0, NULL, st)                         \
+  CALL(vyre_router_buffer_destroy, NULL, HANDLE, st)                         \
+  CALL(vyre_router_buffer_upload, NULL, HANDLE, 0, NULL, 0, st)              \
+  CALL(vyre_router_buffer_download, NULL, HANDLE, 0, NULL, 0, st)            \
+  CALL(vyre_recording_replay, NULL, NULL, NULL, st)                          \
+  CALL(vyre_buffer_create, NULL, 0, NULL, st)                                \
+  CALL(vyre_buffer_import, NULL, NULL, 0, NULL, st)                          \
+  CALL(vyre_buffer_destroy, w.r.device, HANDLE, st)                          \
+  CALL(vyre_buffer_size, w.r.device, HANDLE, NULL, st)                       \
+  CALL(vyre_buffer_upload, w.r.device, HANDLE, 0, NULL, 0, st)               \
+  CALL(vyre_buffer_download, w.r.device, HANDLE, 0, NULL, 0, st)             \
+  CALL(vyre_buffer_upload_many, NULL, NULL, 0, st)                           \
+  CALL(vyre_buffer_download_many, NULL, NULL, 0, st)                         \
+  CALL(vyre_host_alloc, NULL, 0, NULL, st)                                   \
+  CALL(vyre_program_validate, NULL, NULL, st)                                \
   FAIL(vyre_device_open_external_vulkan, NULL, NULL, NULL, st)
 
 #define FAILING(name, ...)                         \

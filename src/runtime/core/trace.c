@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/enum_name.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/utf8.h"
@@ -147,6 +148,9 @@ static void put_string(text *out, const char *value) {
   put(out, left > 0 ? "...\"" : "\"");
 }
 
+/* The start of every trace file; a later event has a comma for the bracket. */
+static const char first_bytes[] = "[\n{\"ph\":\"M\",\"name\":\"";
+
 static void put_name(text *out, const vyre__trace *trace, const char *kind,
                      uint32_t track, const char *name) {
   put(out, ",\n{\"ph\":\"M\",\"name\":\"");
@@ -159,11 +163,7 @@ static void put_name(text *out, const vyre__trace *trace, const char *kind,
   put(out, "}}");
 }
 
-static const char *const kinds[] = {
-#define VYRE_X2(name, text) [name] = (text),
-    VYRE__TRACE_MAP(VYRE_X2)
-#undef VYRE_X2
-};
+static const char *const kinds[] = {VYRE__TRACE_MAP(VYRE__ENUM_TEXT)};
 
 /* Appends ,"key":microseconds */
 static void put_time(text *out, const char *key, uint64_t ns) {
@@ -287,12 +287,12 @@ void vyre__trace_write(const vyre_context *context, uint64_t start_ns,
                        const vyre__trace_event *event) {
   vyre__trace *trace = atomic_load(&context->trace);
   uint64_t end = event->end_ns ? event->end_ns : vyre__clock_ns();
-  uint32_t track = event->track ? event->track : own_track();
+  uint32_t track = own_track();
   text line;
   line.length = 0;
   put_event(&line, trace, track, start_ns, end, event);
   pthread_mutex_lock(&trace->lock);
-  if (!event->track) name_thread(trace, track);
+  name_thread(trace, track);
   append(trace, &line);
   trace->event_count++;
   trace->pending++;
@@ -301,19 +301,6 @@ void vyre__trace_write(const vyre_context *context, uint64_t start_ns,
     trace->flushed_ns = end;
   }
   pthread_mutex_unlock(&trace->lock);
-}
-
-uint32_t vyre__trace_track(const vyre_context *context, const char *name) {
-  vyre__trace *trace = atomic_load(&context->trace);
-  if (!trace) return 0;
-  uint32_t track = atomic_fetch_add(&last_track, 1) + 1;
-  text line;
-  line.length = 0;
-  put_name(&line, trace, "thread_name", track, name);
-  pthread_mutex_lock(&trace->lock);
-  append(trace, &line);
-  pthread_mutex_unlock(&trace->lock);
-  return track;
 }
 
 /* --- open and close ------------------------------------------------------- */
@@ -385,19 +372,27 @@ static uint64_t find_file_end(pid_t pid, const struct stat *about) {
 
 /* Result of open_free for a pipe, a terminal or a device. The trace overwrites
  * the end of its file, and a pipe without a reader would block the program. */
-enum { NO_PLAIN_FILE = -1 };
+enum { NO_PLAIN_FILE = -1, NO_TRACE_FILE = -2 };
 
-/* Opens a file for writing, and creates it if necessary. Does not wait for a
+/* Returns true if the file is empty or starts like a trace, which may have been
+ * cut off. Other files, such as the source of a kernel, are not overwritten. */
+static bool is_trace_or_empty(int fd) {
+  char start[sizeof first_bytes - 1];
+  ssize_t size = pread(fd, start, sizeof start, 0);
+  return size >= 0 && memcmp(start, first_bytes, (size_t)size) == 0;
+}
+
+/* Opens a file for reading and writing, and creates it if necessary. Does not wait for a
  * reader of a named pipe. */
 static int open_or_create(const char *path, bool *is_new) {
-  const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+  const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
   int fd = open(path, flags | O_EXCL, 0666);
   *is_new = fd >= 0;
   return fd < 0 && errno == EEXIST ? open(path, flags, 0666) : fd;
 }
 
 /* Opens the file, or the first "file.N" that no other trace has locked. Returns
- * 0, an errno value or NO_PLAIN_FILE. */
+ * 0, an errno value, NO_PLAIN_FILE or NO_TRACE_FILE. */
 static int open_free(vyre__trace *trace) {
   size_t length = strlen(trace->path);
   for (int n = 1; n <= MAX_FILES; n++) {
@@ -416,6 +411,10 @@ static int open_free(vyre__trace *trace) {
     /* Read again: the size may have changed before the lock. */
     if (fstat(fd, &about) == 0) {
       trace->end = find_file_end(trace->pid, &about);
+      if (!is_trace_or_empty(fd)) {
+        close(fd);
+        return NO_TRACE_FILE;
+      }
     }
     if (trace->end == 0 && ftruncate(fd, 0) != 0) {
       int error = errno;
@@ -444,40 +443,44 @@ static int write_head(vyre__trace *trace) {
   return trace->dropped_count == 0 ? 0 : errno ? errno : EIO;
 }
 
-static vyre_code too_large(const char *file, vyre_status *st) {
+/* Fails because the file cannot be written. Uses the local names `from`, `file`
+ * and `st`. */
+#define NOT_WRITABLE(fix, why)                                          \
+  VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, fix, \
+            "%sthe trace cannot be written to '%.140s': %s", from, file, why)
+
+static vyre_code too_large(const char *from, const char *file,
+                           vyre_status *st) {
   struct rlimit limit;
+  char why[100];
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
-    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
-                     "write to a file system that allows larger files, or "
-                     "disable the trace (unset VYRE_TRACE)",
-                     "the trace cannot be written to '%.140s': the file system "
-                     "does not allow a file of that size",
-                     file);
+    return NOT_WRITABLE("write to a file system that allows larger files",
+                        "the file system does not allow a file of that size");
   }
-  return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
-                   "start the process from a shell whose `ulimit -f` is "
-                   "unlimited, or disable the trace (unset VYRE_TRACE)",
-                   "the trace cannot be written to '%.140s': the limit on the "
-                   "size of a file is %llu bytes (RLIMIT_FSIZE)",
-                   file, (unsigned long long)limit.rlim_cur);
+  (void)snprintf(why, sizeof why,
+                 "the limit on the size of a file is %llu bytes (RLIMIT_FSIZE)",
+                 (unsigned long long)limit.rlim_cur);
+  return NOT_WRITABLE(
+      "start the process from a shell whose `ulimit -f` is unlimited", why);
 }
 
-static vyre_code not_writable(const char *file, int error, vyre_status *st) {
+static vyre_code not_writable(const char *from, const char *file, int error,
+                              vyre_status *st) {
   char why[80] = "";
-  if (error == EFBIG) return too_large(file, st);
+  if (error == EFBIG) return too_large(from, file, st);
   if (error == NO_PLAIN_FILE) {
-    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
-                     "name a regular file, or disable the trace (unset "
-                     "VYRE_TRACE)",
-                     "the trace cannot be written to '%.140s': it is a pipe, a "
-                     "socket or a device, not a regular file",
-                     file);
+    return NOT_WRITABLE(
+        "name a regular file",
+        "it is a pipe, a socket or a device, not a regular file");
+  }
+  if (error == NO_TRACE_FILE) {
+    return NOT_WRITABLE("name another file", "it exists and is not a trace");
   }
   (void)!strerror_r(error, why, sizeof why);
-  return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
-                   "name a file in an existing, writable directory, or "
-                   "disable the trace (unset VYRE_TRACE)",
-                   "the trace cannot be written to '%.140s': %s", file, why);
+  if (error == EISDIR) {
+    return NOT_WRITABLE("name a file in that directory", why);
+  }
+  return NOT_WRITABLE("name a file in an existing, writable directory", why);
 }
 
 static void destroy(vyre_context *context, vyre__trace *trace) {
@@ -485,14 +488,13 @@ static void destroy(vyre_context *context, vyre__trace *trace) {
   vyre__resize(context->base_allocator, trace, trace->size, 0);
 }
 
-vyre_code vyre__trace_open(vyre_context *context, const char *file,
-                           vyre_status *st) {
+vyre_code vyre__trace_open(vyre_context *context, const char *from,
+                           const char *file, vyre_status *st) {
   pid_t pid = getpid();
   size_t path_size = expand(file, pid, NULL, 0) + 8;
   size_t size = sizeof(vyre__trace) + path_size;
-  vyre__trace *trace = vyre__resize(context->base_allocator, NULL, 0, size);
+  vyre__trace *trace = vyre__alloc_zeroed(context->base_allocator, size);
   if (!trace) return vyre__no_memory(st, "vyre_context_create", "traces", 1);
-  memset(trace, 0, size);
   trace->size = size;
   trace->pid = pid;
   trace->id = atomic_fetch_add(&last_trace, 1) + 1;
@@ -509,7 +511,7 @@ vyre_code vyre__trace_open(vyre_context *context, const char *file,
   }
   if (error != 0) {
     destroy(context, trace);
-    return not_writable(file, error, st);
+    return not_writable(from, file, error, st);
   }
   atomic_store(&context->trace, trace);
   return VYRE_OK;

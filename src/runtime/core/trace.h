@@ -40,7 +40,6 @@ enum { VYRE__TRACE_NUMBERS = 6 };
  * and may contain any bytes. */
 typedef struct vyre__trace_event {
   vyre__trace_kind kind;
-  uint32_t track;   /* from vyre__trace_track; 0: the calling thread */
   uint64_t end_ns;  /* on vyre__clock_ns; 0: now */
   const char *name; /* shown by viewers; NULL: the kind */
   const vyre_device *device;
@@ -74,13 +73,11 @@ void vyre__trace_write(const vyre_context *context, uint64_t start_ns,
  * "host 2", ... */
 void vyre__trace_name_thread(const char *name);
 
-/* Creates a track that belongs to no thread, for times that a device measured.
- * Its events must be properly nested. Returns 0 without a trace. */
-uint32_t vyre__trace_track(const vyre_context *context, const char *name);
-
-/* Opens the trace file of a context. */
-vyre_code vyre__trace_open(vyre_context *context, const char *file,
-                           vyre_status *st);
+/* Opens the trace file of a context. A file that exists has to be empty or a
+ * trace. @p from starts the message of a failure: "VYRE_TRACE: " if the
+ * environment names the file, or "". */
+vyre_code vyre__trace_open(vyre_context *context, const char *from,
+                           const char *file, vyre_status *st);
 /* Writes all pending events and closes the file. */
 void vyre__trace_close(vyre_context *context);
 

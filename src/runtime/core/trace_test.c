@@ -26,8 +26,8 @@ typedef struct event {
   unsigned long long bytes, item, grid, rounds, commands;
 } event;
 
-enum { MOST_EVENTS = 40000 };
-static event events[MOST_EVENTS];
+enum { MAX_EVENTS = 40000 };
+static event events[MAX_EVENTS];
 static size_t event_count;
 
 typedef struct reader {
@@ -40,7 +40,7 @@ static void skip(reader *r) {
 }
 
 /* Reads a string. Copies \u escapes unchanged. */
-static void read_string(reader *r, char *out, size_t room) {
+static void read_string(reader *r, char *out, size_t space) {
   size_t length = 0;
   CHECK(*r->at == '"');
   for (r->at++; *r->at != '"'; r->at++) {
@@ -50,10 +50,10 @@ static void read_string(reader *r, char *out, size_t room) {
       CHECK(strchr("\"\\/bfnrtu", *r->at) && *r->at);
       if (*r->at == 'u') {
         for (int i = 1; i <= 4; i++) CHECK(isxdigit((unsigned char)r->at[i]));
-        if (length + 2 < room) out[length++] = '\\';
+        if (length + 2 < space) out[length++] = '\\';
       }
     }
-    if (length + 1 < room) out[length++] = *r->at;
+    if (length + 1 < space) out[length++] = *r->at;
   }
   out[length] = '\0';
   r->at++;
@@ -87,7 +87,7 @@ static void keep_text(event *e, const char *key, const char *text) {
   struct {
     const char *key;
     char *place;
-    size_t room;
+    size_t space;
   } places[] = {{"name", e->phase[0] == 'M' ? e->thread : e->name, 64},
                 {"cat", e->kind, sizeof e->kind},
                 {"ph", e->phase, sizeof e->phase},
@@ -98,8 +98,8 @@ static void keep_text(event *e, const char *key, const char *text) {
                 {"result", e->result, sizeof e->result}};
   for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
     if (strcmp(key, places[i].key) != 0) continue;
-    size_t length = strlen(text), most = places[i].room - 1;
-    if (length > most) length = most;
+    size_t length = strlen(text), max = places[i].space - 1;
+    if (length > max) length = max;
     memcpy(places[i].place, text, length);
     places[i].place[length] = '\0';
   }
@@ -124,7 +124,7 @@ static void read_value(reader *r, const char *key) {
   if (*r->at == '{') {
     bool is_event = !r->event;
     if (is_event) {
-      CHECK(event_count < MOST_EVENTS);
+      CHECK(event_count < MAX_EVENTS);
       r->event = &events[event_count++];
       *r->event = (event){0};
     }
@@ -274,12 +274,12 @@ static vyre_code dispatch(vyre_pipeline *pipeline, const char *label,
 /* Submits @p items and waits. The names are overwritten after the
  * submission. */
 static void submit_and_wait(vyre_pipeline *pipeline, size_t items) {
-  enum { MOST = 4 };
-  uint32_t x[ELEMENTS] = {1}, y[MOST][ELEMENTS];
+  enum { MAX_COUNT = 4 };
+  uint32_t x[ELEMENTS] = {1}, y[MAX_COUNT][ELEMENTS];
   vyre_status st = {0};
   vyre_input in = vyre_input_bytes(x, BYTES);
-  vyre_output out[MOST];
-  vyre_dispatch_desc desc[MOST];
+  vyre_output out[MAX_COUNT];
+  vyre_dispatch_desc desc[MAX_COUNT];
   vyre_fence *fence;
   char label[] = "short lived";
   for (size_t i = 0; i < items; i++) {
@@ -546,6 +546,26 @@ TEST(a_killed_process_leaves_a_valid_file) {
   remove_folder();
 }
 
+TEST(a_file_that_is_not_a_trace_is_kept) {
+  static const char source[] = "kernel k {}\n";
+  char got[sizeof source] = "";
+  make_folder();
+  FILE *file = fopen(path, "w");
+  CHECK(file && fwrite(source, 1, sizeof source - 1, file) == 12);
+  CHECK(fclose(file) == 0);
+  vyre_context *context;
+  vyre_status st = {0};
+  CHECK_FAILS(vyre_context_create(&(vyre_context_options){.trace_file = path},
+                                  &context, &st),
+              st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
+  CHECK_HAS(st.message, "it exists and is not a trace");
+  file = fopen(path, "r");
+  CHECK(file && fread(got, 1, sizeof got, file) == 12);
+  CHECK(fclose(file) == 0);
+  CHECK_TEXT(got, source);
+  remove_folder();
+}
+
 TEST(a_context_continues_a_file_of_this_process) {
   vyre_status st = {0};
   make_folder();
@@ -679,9 +699,9 @@ TEST(a_file_size_limit_does_not_kill_the_process) {
       vyre_status st = {0};
       vyre_context *context;
       vyre_trace_info info;
-      rlim_t most = is_small ? SMALL : LARGE;
+      rlim_t max = is_small ? SMALL : LARGE;
       (void)signal(SIGXFSZ, SIG_DFL);
-      (void)setrlimit(RLIMIT_FSIZE, &(struct rlimit){most, most});
+      (void)setrlimit(RLIMIT_FSIZE, &(struct rlimit){max, max});
       vyre_context_options options = {
           .cache_directory = "", .trace_file = path, .faults = ""};
       if (is_small) {
@@ -819,6 +839,7 @@ TEST_MAIN(TEST_ENTRY(every_kind_of_work_has_its_event),
           TEST_ENTRY(a_failed_event_has_its_result),
           TEST_ENTRY(any_bytes_may_be_a_label),
           TEST_ENTRY(a_killed_process_leaves_a_valid_file),
+          TEST_ENTRY(a_file_that_is_not_a_trace_is_kept),
           TEST_ENTRY(a_context_continues_a_file_of_this_process),
           TEST_ENTRY(two_contexts_never_share_a_file),
           TEST_ENTRY(the_file_name_may_have_the_process_id),

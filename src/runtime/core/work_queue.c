@@ -81,9 +81,8 @@ static int start_thread(vyre__queue *queue) {
 
 static vyre_code create(vyre_device *device, vyre__queue **out,
                         vyre_status *st) {
-  vyre__queue *queue = vyre__resize(device->allocator, NULL, 0, sizeof *queue);
+  vyre__queue *queue = vyre__alloc_zeroed(device->allocator, sizeof *queue);
   if (!queue) return vyre__no_memory(st, "vyre_submit", "queues", 1);
-  memset(queue, 0, sizeof *queue);
   queue->context = vyre_context_retain(device->context);
   atomic_init(&queue->references, 2);
   pthread_mutex_init(&queue->lock, NULL);

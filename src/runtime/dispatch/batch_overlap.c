@@ -79,14 +79,27 @@ static void add_outputs(access_list *list, const vyre__prepared *prepared,
           sizeof *output->host_buffer, b, item);
       add(list, IS_WRITTEN, output->host_buffer->data,
           output->host_buffer->capacity, b, item);
-    } else if (output->new_buffer) {
+    } else if (output->data) {
+      add(list, IS_WRITTEN, output->data, bound->out_size, b, item);
+    }
+    if (output->new_buffer) {
       add(list, IS_HANDLE, output->new_buffer, sizeof *output->new_buffer, b,
           item);
-    } else if (!bound->out_buffer) {
-      add(list, IS_WRITTEN, bound->out, bound->out_size, b, item);
-    } else if (bound->out_buffer->buffer->is_imported) {
+    } else if (bound->out_buffer && bound->out_buffer->buffer->is_imported) {
       add(list, IS_IMPORT_WRITTEN, bound->out, bound->out_size, b, item);
     }
+  }
+}
+
+static void add_persistents(access_list *list, const vyre__prepared *prepared,
+                            size_t item) {
+  const struct vyre__pipeline_state *state = prepared->pipeline->state;
+  for (size_t i = 0; i < state->persistent_count; i++) {
+    const vyre__binding_info *info = state->persistents[i];
+    const vyre__bound_buffer *bound = &prepared->bound[info->index];
+    if (!bound->in_buffer->buffer->is_imported) continue;
+    add(list, info->is_written ? IS_IMPORT_WRITTEN : IS_IMPORT_READ, bound->in,
+        bound->in_size, info->binding, item);
   }
 }
 
@@ -185,9 +198,15 @@ static size_t max_accesses(vyre__prepared **dispatches, size_t count) {
   size_t max_count = 0;
   for (size_t i = 0; i < count; i++) {
     const vyre_binding_plan *plan = &dispatches[i]->pipeline->plan;
-    max_count += plan->input_count + 2 * plan->output_count;
+    max_count += plan->input_count + 3 * plan->output_count +
+                 dispatches[i]->pipeline->state->persistent_count;
   }
   return max_count;
+}
+
+uint64_t vyre__batch_new_id(vyre_device *device) {
+  return 1 + atomic_fetch_add_explicit(&device->state->batch_ids, 1,
+                                       memory_order_relaxed);
 }
 
 vyre_code vyre__batch_check_overlap(vyre__prepared **dispatches, size_t count,
@@ -212,13 +231,13 @@ vyre_code vyre__batch_check_overlap(vyre__prepared **dispatches, size_t count,
     all.order = (vyre__sort_item *)(void *)(all.list + max_count);
   }
   for (size_t i = 0; i < count; i++) add_outputs(&all, dispatches[i], i);
+  for (size_t i = 0; i < count; i++) add_persistents(&all, dispatches[i], i);
   for (size_t i = 0; i < count; i++) add_inputs(&all, dispatches[i], i);
   vyre__sort(all.order, all.count);
   vyre_code code = find_conflict(&all, item, st);
   vyre__scratch_return(device, VYRE__SCRATCH_PARTS, block);
   if (code != VYRE_OK) return code;
-  uint64_t batch = 1 + atomic_fetch_add_explicit(&device->state->batch_ids, 1,
-                                                 memory_order_relaxed);
+  uint64_t batch = vyre__batch_new_id(device);
   for (size_t i = 0; i < count; i++) dispatches[i]->batch = batch;
   return VYRE_OK;
 }

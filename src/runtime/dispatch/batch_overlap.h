@@ -10,5 +10,7 @@
  * bind. *item: index of the one that is refused. */
 vyre_code vyre__batch_check_overlap(vyre__prepared **prepared, size_t count,
                                     size_t *item, vyre_status *st);
+/* Returns an id for bindings that no earlier batch of the device had. */
+uint64_t vyre__batch_new_id(vyre_device *device);
 
 #endif

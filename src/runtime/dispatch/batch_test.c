@@ -64,7 +64,7 @@ TEST(two_outputs_cannot_share_a_host_buffer_or_a_handle) {
               VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH);
   CHECK_HAS(st.message, "'a' and 'b' use the same handle");
   vyre_counters_read(r.device, &counters);
-  CHECK_U64(counters.live_residents, 0);
+  CHECK_U64(counters.live_device_buffers, 0);
   vyre_host_buffer_deinit(&buffer);
   rig_close(&r);
 }

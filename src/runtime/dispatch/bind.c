@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Resolves and checks the bindings of a dispatch against the plan of its
  * kernel, before anything is changed. A first pass resolves sizes and device
- * buffers; a second one checks the memory for overlaps and copies. Bindings
+ * buffers; bind_memory.c then checks overlaps and copies. Bindings
  * that equal those of the last dispatch skip both (prepared_match.h). */
 #include "runtime/dispatch/bind.h"
 
@@ -14,12 +14,16 @@
 #include "ir/ir.h"
 #include "runtime/compile/device_limits.h"
 #include "runtime/compile/pipeline.h"
+#include "runtime/dispatch/bind_memory.h"
 #include "runtime/dispatch/grid.h"
 #include "runtime/dispatch/prepared.h"
 #include "runtime/memory/device_buffer.h"
 
 static vyre__binding_info build_info(const vyre_binding *b, size_t index,
-                                     uint32_t grid_buffer) {
+                                     const vyre_program *program) {
+  uint32_t grid_buffer = program->over;
+  uint8_t access = (uint8_t)program->buffers[b->buffer_index].access;
+  bool is_persistent = b->role == VYRE_ROLE_PERSISTENT;
   uint32_t element = b->element_size > 1 ? b->element_size : 1;
   bool is_excluded =
       b->role == VYRE_ROLE_UNIFORM || b->role == VYRE_ROLE_SHARED;
@@ -30,10 +34,15 @@ static vyre__binding_info build_info(const vyre_binding *b, size_t index,
       .buffer = b->buffer_index,
       .input = b->input_index,
       .output = b->output_index,
+      .resource = VYRE_NO_INDEX,
       .shift = (uint8_t)__builtin_ctz(element),
       .mask = (uint8_t)(element - 1),
       .aligned = 1,
       .is_static = b->has_static_byte_len,
+      .has_contents = b->input_index != VYRE_NO_INDEX || is_persistent,
+      .is_persistent = is_persistent,
+      .is_written =
+          access == VYRE_ACCESS_WRITE || access == VYRE_ACCESS_READ_WRITE,
       .is_covered = grid_buffer == VYRE_NO_INDEX
                         ? !is_excluded
                         : b->buffer_index == grid_buffer};
@@ -62,19 +71,29 @@ vyre_code vyre__binding_infos_build(vyre_pipeline *pipeline, vyre_status *st) {
       arena, plan->input_count, sizeof *state->inputs);
   state->outputs = (const vyre__binding_info **)vyre__arena_array(
       arena, plan->output_count, sizeof *state->outputs);
-  if (!infos || !state->inputs || !state->outputs) {
+  state->resources = (const vyre__binding_info **)vyre__arena_array(
+      arena, count, sizeof *state->resources);
+  state->persistents = (const vyre__binding_info **)vyre__arena_array(
+      arena, count, sizeof *state->persistents);
+  if (!infos || !state->inputs || !state->outputs || !state->resources ||
+      !state->persistents) {
     return vyre__no_memory(st, "vyre_pipeline_compile", "bindings", count);
   }
   for (size_t i = 0; i < count; i++) {
     const vyre__binding_info *info = &infos[i];
-    infos[i] = build_info(&plan->bindings[i], i, pipeline->program->over);
+    infos[i] = build_info(&plan->bindings[i], i, pipeline->program);
     if (info->input != VYRE_NO_INDEX) state->inputs[info->input] = info;
     if (info->output != VYRE_NO_INDEX) state->outputs[info->output] = info;
+    if (info->is_persistent)
+      state->persistents[state->persistent_count++] = info;
+    if (info->binding->role == VYRE_ROLE_SHARED) continue;
+    infos[i].resource = (uint32_t)state->resource_count;
+    state->resources[state->resource_count++] = info;
   }
   if (pipeline->device->backend->aligns_atomics) {
     align_atomics(pipeline->program, infos, count);
   }
-  state->ports = infos;
+  state->infos = infos;
   return VYRE_OK;
 }
 
@@ -82,6 +101,13 @@ vyre_code vyre__binding_infos_build(vyre_pipeline *pipeline, vyre_status *st) {
 
 static bool is_given(vyre_buffer handle) {
   return (handle.owner | handle.id) != 0;
+}
+
+/* Returns what the descriptor gives to a binding that has_contents. */
+static const vyre_input *memory_of(const vyre_dispatch_desc *desc,
+                                   const vyre__binding_info *info) {
+  return desc->resources ? &desc->resources[info->resource]
+                         : &desc->inputs[info->input];
 }
 
 static uint64_t partial_element(const vyre__binding_info *info,
@@ -96,11 +122,23 @@ static vyre_code bad_range(const vyre_binding *b, const vyre__buffer *buffer,
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
       VYRE_NUMBERS({"offset", offset}, {"size", size},
                    {"buffer_bytes", buffer->size}),
-      "keep the range inside the buffer, at a multiple of the element size",
+      "keep the range inside the buffer",
       "buffer '%.100s': %llu bytes at offset %llu, in a device buffer of %llu "
       "bytes",
       b->name, (unsigned long long)size, (unsigned long long)offset,
       (unsigned long long)buffer->size);
+}
+
+VYRE__RARE
+static vyre_code unaligned_range(const vyre_binding *b, uint64_t offset,
+                                 uint64_t alignment, vyre_status *st) {
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
+      VYRE_NUMBERS({"offset", offset}, {"alignment", alignment}),
+      "set the offset to a multiple of the element size",
+      "buffer '%.100s': offset %llu is not a multiple of the element size, "
+      "%llu bytes",
+      b->name, (unsigned long long)offset, (unsigned long long)alignment);
 }
 
 /* Checks a range of a device buffer. A size of 0 reaches to the end. */
@@ -109,9 +147,11 @@ static vyre_code find_range(const vyre__binding_info *info,
                             uint64_t *size, unsigned char **data,
                             vyre_status *st) {
   const vyre__buffer *buffer = entry->buffer;
-  if (offset > buffer->size || *size > buffer->size - offset ||
-      partial_element(info, offset) != 0) {
+  if (offset > buffer->size || *size > buffer->size - offset) {
     return bad_range(info->binding, buffer, offset, *size, st);
+  }
+  if (partial_element(info, offset) != 0) {
+    return unaligned_range(info->binding, offset, info->mask + 1, st);
   }
   if (*size == 0) *size = buffer->size - offset;
   *data = buffer->host ? buffer->host + offset : NULL;
@@ -171,12 +211,28 @@ static vyre_code input_mismatch(vyre__prepared *prepared, vyre_status *st) {
 
 VYRE__RARE
 static vyre_code many_destinations(const vyre__binding_info *info,
-                                   int destinations, vyre_status *st) {
+                                   const char *first, const char *second,
+                                   vyre_status *st) {
   return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH,
-                   "set one of data, host_buffer, buffer and new_buffer",
-                   "output '%.100s' sets %d of data, host_buffer, buffer and "
-                   "new_buffer; expected 1",
-                   info->binding->name, destinations);
+                   "set at most one of buffer and new_buffer, and at most one "
+                   "of data and host_buffer",
+                   "output '%.100s' sets both %s and %s", info->binding->name,
+                   first, second);
+}
+
+VYRE__RARE
+static vyre_code wrong_readback_size(const vyre__binding_info *info,
+                                     uint64_t expected, uint64_t received,
+                                     vyre_status *st) {
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
+      VYRE_NUMBERS({"output_index", info->output}, {"expected_bytes", expected},
+                   {"received_bytes", received}),
+      "set the size of the output to the size of the buffer",
+      "output '%.100s' has %llu bytes on the device, but %llu bytes of host "
+      "memory",
+      info->binding->name, (unsigned long long)expected,
+      (unsigned long long)received);
 }
 
 /* Acquires the device buffer of an output and computes its range. */
@@ -187,7 +243,7 @@ static vyre_code resolve_device_output(vyre__prepared *prepared,
                                        vyre_status *st) {
   bool is_in_place_buffer =
       bound->in_buffer &&
-      memcmp(&output->buffer, &prepared->desc->inputs[info->input].buffer,
+      memcmp(&output->buffer, &memory_of(prepared->desc, info)->buffer,
              sizeof output->buffer) == 0;
   if (is_in_place_buffer) {
     bound->out_buffer = bound->in_buffer; /* already acquired */
@@ -201,48 +257,108 @@ static vyre_code resolve_device_output(vyre__prepared *prepared,
   }
   VYRE_TRY(find_range(info, bound->out_buffer, output->offset, &bound->out_size,
                       &bound->out, st));
-  uint64_t kernel_bytes = info->is_static                ? info->static_bytes
-                          : info->input != VYRE_NO_INDEX ? bound->in_size
-                                                         : bound->out_size;
+  uint64_t kernel_bytes = info->is_static      ? info->static_bytes
+                          : info->has_contents ? bound->in_size
+                                               : bound->out_size;
   if (bound->out_size > kernel_bytes) bound->out_size = kernel_bytes;
+  return VYRE_OK;
+}
+
+/* Resolves an output that is not just memory of the caller: it has device
+ * memory, or memory that the runtime allocates. */
+static vyre_code resolve_destinations(vyre__prepared *prepared,
+                                      const vyre__binding_info *info,
+                                      bool is_device, vyre__bound_buffer *bound,
+                                      vyre_status *st) {
+  vyre_output *output = &prepared->outputs[info->output];
+  bool has_host = output->data || output->host_buffer;
+  if (is_device) bound->out = NULL;
+  bound->has_readback = is_device && has_host;
+  if (output->host_buffer || output->new_buffer) prepared->grows_outputs = true;
+  if (is_given(output->buffer)) {
+    VYRE_TRY(resolve_device_output(prepared, info, output, bound, st));
+  } else if (output->size == 0) { /* the runtime can compute it */
+    if (info->is_static) {
+      bound->out_size = info->static_bytes;
+    } else if (info->has_contents) {
+      bound->out_size = bound->in_size;
+    }
+  }
+  if ((output->data || (bound->has_readback && output->size > 0)) &&
+      output->size != bound->out_size) {
+    return wrong_readback_size(info, bound->out_size, output->size, st);
+  }
+  return VYRE_OK;
+}
+
+VYRE__RARE
+static vyre_code output_is_host_memory(const vyre__binding_info *info,
+                                       vyre_status *st) {
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
+      VYRE_NUMBERS({"resource", info->resource}),
+      "set a device buffer, or zero the resource and set the memory in outputs",
+      "resource '%.100s' is an output, but is host memory",
+      info->binding->name);
+}
+
+/* Takes the device buffer of an output from the resources. */
+static vyre_code resolve_resource(const vyre__prepared *prepared,
+                                  const vyre__binding_info *info,
+                                  vyre_output *output,
+                                  vyre__bound_buffer *bound, vyre_status *st) {
+  const vyre_input *resource = &prepared->desc->resources[info->resource];
+  if (is_given(output->buffer) || output->new_buffer) {
+    return many_destinations(info, "a resource",
+                             output->new_buffer ? "new_buffer" : "buffer", st);
+  }
+  if (info->has_contents) return VYRE_OK;
+  if (resource->data) return output_is_host_memory(info, st);
+  if (is_given(resource->buffer)) {
+    output->buffer = resource->buffer;
+    output->offset = bound->out_offset = resource->offset;
+    bound->out_size = resource->size;
+  } else if (output->size == 0) {
+    output->size = bound->out_size = resource->size;
+  }
   return VYRE_OK;
 }
 
 static vyre_code resolve_output(vyre__prepared *prepared,
                                 const vyre__binding_info *info,
                                 vyre__bound_buffer *bound, vyre_status *st) {
-  const vyre_output *output_desc = &prepared->desc->outputs[info->output];
+  const vyre_dispatch_desc *desc = prepared->desc;
   vyre_output *output = &prepared->outputs[info->output];
-  bool is_device_buffer = is_given(output_desc->buffer);
-  bool has_other_destination =
-      output_desc->host_buffer || output_desc->new_buffer || is_device_buffer;
-  bound->out = output_desc->data;
-  bound->out_size = output_desc->size;
-  bound->out_offset = output_desc->offset;
-  *output = *output_desc;
-  if (output_desc->data && !has_other_destination) return VYRE_OK;
-  int destinations = (output->data != NULL) + (output->host_buffer != NULL) +
-                     (output->new_buffer != NULL) + is_device_buffer;
-  if (destinations > 1) return many_destinations(info, destinations, st);
-  /* default: write to the buffer of the input */
-  if (destinations == 0 && bound->in_buffer) {
-    const vyre_input *input = &prepared->desc->inputs[info->input];
+  *output =
+      desc->output_count > 0 ? desc->outputs[info->output] : (vyre_output){0};
+  bound->out = output->data;
+  bound->out_size = output->size;
+  bound->out_offset = output->offset;
+  bound->has_readback = false;
+  if (desc->resources)
+    VYRE_TRY(resolve_resource(prepared, info, output, bound, st));
+  bool is_device = is_given(output->buffer);
+  if (output->data && output->host_buffer) {
+    return many_destinations(info, "data", "host_buffer", st);
+  }
+  if (is_device && output->new_buffer) {
+    return many_destinations(info, "buffer", "new_buffer", st);
+  }
+  is_device |= output->new_buffer != NULL;
+  if (!is_device && bound->in_buffer) { /* updated in place */
+    const vyre_input *input = memory_of(desc, info);
     output->buffer = input->buffer;
     output->offset = bound->out_offset = input->offset;
-    is_device_buffer = true;
+    is_device = true;
+    /* Imported memory is updated in place already. */
+    if (output->data == bound->in) output->data = NULL;
   }
-  if (is_device_buffer)
-    return resolve_device_output(prepared, info, output, bound, st);
-  if (destinations == 0) return VYRE_OK;
-  prepared->grows_outputs = true;
-  /* The runtime allocates the memory, so it can compute a size of 0. */
-  if (output->size != 0) return VYRE_OK;
-  if (info->is_static) {
-    bound->out_size = info->static_bytes;
-  } else if (info->input != VYRE_NO_INDEX) {
-    bound->out_size = bound->in_size;
+  if (!is_device && desc->output_buffers) {
+    output->new_buffer = &desc->output_buffers[info->output];
+    is_device = true;
   }
-  return VYRE_OK;
+  if (!is_device && !output->host_buffer) return VYRE_OK;
+  return resolve_destinations(prepared, info, is_device, bound, st);
 }
 
 VYRE__RARE
@@ -254,8 +370,9 @@ static vyre_code wrong_output_count(const vyre_binding_plan *plan,
                    {"received_outputs", received}),
       "pass memory for each output and input_output buffer, in order of "
       "their binding numbers",
-      "the program has %zu outputs, but %zu were given", plan->output_count,
-      received);
+      "the program has %zu output%s, but %zu %s given", plan->output_count,
+      plan->output_count == 1 ? "" : "s", received,
+      received == 1 ? "was" : "were");
 }
 
 /* --- sizes -------------------------------------------------------------- */
@@ -292,7 +409,7 @@ static vyre_code output_too_long(const vyre__binding_info *info,
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
       VYRE_NUMBERS({"output_index", info->output}, {"elements", elements},
-                   {"most_elements", UINT32_MAX}),
+                   {"max_elements", UINT32_MAX}),
       "split the output: kernels index elements with 32 bits",
       "output '%.100s' has %llu elements; at most 4294967295 are supported",
       info->binding->name, (unsigned long long)elements);
@@ -303,7 +420,7 @@ static vyre_code check_output(const vyre__binding_info *info,
                               const vyre__bound_buffer *bound,
                               vyre_status *st) {
   uint64_t size = bound->out_size;
-  if (info->is_static || info->input != VYRE_NO_INDEX) {
+  if (info->is_static || info->has_contents) {
     uint64_t expected = info->is_static ? info->static_bytes : bound->in_size;
     if (size == expected) return VYRE_OK;
     return wrong_output_size(info->binding, expected, size, st);
@@ -333,14 +450,89 @@ static vyre_code check_output_bytes(const vyre__prepared *prepared,
   return too_much_output(prepared->host_out, limit, st);
 }
 
+VYRE__RARE
+static vyre_code no_persistent(const vyre__prepared *prepared,
+                               const vyre__binding_info *info,
+                               vyre_status *st) {
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
+      VYRE_NUMBERS({"resource", info->resource},
+                   {"resources", prepared->pipeline->state->resource_count}),
+      "set resources instead of inputs, with a device buffer "
+      "(vyre_buffer_create) for each persistent buffer",
+      "persistent buffer '%.100s' of kernel '%.60s' has no device buffer",
+      info->binding->name, prepared->pipeline->program->name);
+}
+
+VYRE__RARE
+static vyre_code wrong_resource_count(const vyre__prepared *prepared,
+                                      vyre_status *st) {
+  size_t expected = prepared->pipeline->state->resource_count,
+         received = prepared->desc->resource_count;
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
+      VYRE_NUMBERS({"expected_resources", expected},
+                   {"received_resources", received}),
+      "pass one resource for each buffer that is not shared, in order of the "
+      "binding numbers",
+      "kernel '%.60s' has %zu resource%s, but %zu %s given",
+      prepared->pipeline->program->name, expected, expected == 1 ? "" : "s",
+      received, received == 1 ? "was" : "were");
+}
+
+static vyre_code check_resource_count(const vyre__prepared *prepared,
+                                      vyre_status *st) {
+  const vyre_dispatch_desc *desc = prepared->desc;
+  if (!desc->resources) {
+    return vyre__null_argument(st, "vyre_dispatch", "desc->resources");
+  }
+  if (desc->inputs || desc->input_count > 0) {
+    return VYRE_FAIL_WITH(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
+        VYRE_NUMBERS({"inputs", desc->input_count},
+                     {"resources", desc->resource_count}),
+        "set inputs to NULL and input_count to 0: resources has all buffers",
+        "the dispatch of kernel '%.60s' has both inputs and resources",
+        prepared->pipeline->program->name);
+  }
+  return desc->resource_count == prepared->pipeline->state->resource_count
+             ? VYRE_OK
+             : wrong_resource_count(prepared, st);
+}
+
+VYRE__RARE
+static vyre_code wrong_handle_count(const vyre_binding_plan *plan,
+                                    size_t received, vyre_status *st) {
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
+      VYRE_NUMBERS({"expected_outputs", plan->output_count},
+                   {"received_outputs", received}),
+      "pass one entry in output_buffers for each output",
+      "the program has %zu output%s, but output_buffers has %zu",
+      plan->output_count, plan->output_count == 1 ? "" : "s", received);
+}
+
 static vyre_code check_counts(const vyre__prepared *prepared, vyre_status *st) {
   const vyre_binding_plan *plan = &prepared->pipeline->plan;
+  const struct vyre__pipeline_state *state = prepared->pipeline->state;
   const vyre_dispatch_desc *desc = prepared->desc;
+  if (!desc->output_buffers && desc->output_buffer_count > 0) {
+    return vyre__null_argument(st, "vyre_dispatch", "desc->output_buffers");
+  }
+  if (desc->output_buffers && desc->output_buffer_count != plan->output_count) {
+    return wrong_handle_count(plan, desc->output_buffer_count, st);
+  }
   if (!desc->inputs && desc->input_count > 0) {
     return vyre__null_argument(st, "vyre_dispatch", "desc->inputs");
   }
   if (!desc->outputs && desc->output_count > 0) {
     return vyre__null_argument(st, "vyre_dispatch", "desc->outputs");
+  }
+  if (desc->resources || desc->resource_count > 0) {
+    return check_resource_count(prepared, st);
+  }
+  if (state->persistent_count > 0) {
+    return no_persistent(prepared, state->persistents[0], st);
   }
   if (desc->input_count != plan->input_count) { /* the plan has the message */
     return vyre_binding_plan_validate(plan, prepared->extents,
@@ -353,12 +545,12 @@ static vyre_code check_counts(const vyre__prepared *prepared, vyre_status *st) {
  * output may depend on one. */
 static vyre_code resolve_inputs(vyre__prepared *prepared, vyre_status *st) {
   const struct vyre__pipeline_state *state = prepared->pipeline->state;
-  const vyre_input *input = prepared->desc->inputs;
   size_t count = prepared->pipeline->plan.input_count;
   uint64_t max_bytes = prepared->pipeline->device->caps.max_buffer_bytes;
   bool all_fit = true;
-  for (size_t i = 0; i < count; i++, input++) {
+  for (size_t i = 0; i < count; i++) {
     const vyre__binding_info *info = state->inputs[i];
+    const vyre_input *input = memory_of(prepared->desc, info);
     vyre__bound_buffer *bound = &prepared->bound[info->index];
     bool is_device_buffer = is_given(input->buffer);
     bound->in = (unsigned char *)(uintptr_t)input->data; /* never written */
@@ -381,6 +573,61 @@ static vyre_code resolve_inputs(vyre__prepared *prepared, vyre_status *st) {
   return all_fit ? VYRE_OK : input_mismatch(prepared, st);
 }
 
+VYRE__RARE
+static vyre_code wrong_persistent_size(const vyre__binding_info *info,
+                                       uint64_t size, vyre_status *st) {
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
+      VYRE_NUMBERS({"resource", info->resource},
+                   {"expected_bytes", info->static_bytes},
+                   {"received_bytes", size}),
+      "bind at least as many bytes as the kernel declares, in a multiple of "
+      "the "
+      "element size",
+      "persistent buffer '%.100s' has %llu bytes; the kernel declares %llu, in "
+      "elements of %u bytes",
+      info->binding->name, (unsigned long long)size,
+      (unsigned long long)info->static_bytes, info->mask + 1u);
+}
+
+/* Resolves the persistent buffers. Each is a device buffer that is updated in
+ * place. */
+static vyre_code resolve_persistents(vyre__prepared *prepared,
+                                     vyre_status *st) {
+  const struct vyre__pipeline_state *state = prepared->pipeline->state;
+  uint64_t max_bytes = prepared->pipeline->device->caps.max_buffer_bytes;
+  for (size_t i = 0; i < state->persistent_count; i++) {
+    const vyre__binding_info *info = state->persistents[i];
+    const vyre_input *input = memory_of(prepared->desc, info);
+    vyre__bound_buffer *bound = &prepared->bound[info->index];
+    if (!is_given(input->buffer)) return no_persistent(prepared, info, st);
+    bound->in_size = input->size;
+    bound->in_offset = bound->out_offset = input->offset;
+    VYRE_TRY(resolve_device_input(prepared, info, input, bound, st));
+    if (!fits(info, bound->in_size, true)) {
+      return wrong_persistent_size(info, bound->in_size, st);
+    }
+    if (bound->in_size > max_bytes) {
+      return vyre__buffer_too_large(prepared->pipeline->device,
+                                    info->binding->name, bound->in_size, st);
+    }
+    if (info->is_written && bound->in_buffer->buffer->is_read_only) {
+      return vyre__device_buffer_read_only("persistent buffer",
+                                           info->binding->name, st);
+    }
+    bound->out = bound->in;
+    bound->out_size = bound->in_size;
+    bound->out_buffer = bound->in_buffer;
+    bound->has_readback = false;
+    prepared->views[info->buffer] =
+        (vyre__view){.data = bound->in,
+                     .length = (uint32_t)(bound->in_size >> info->shift),
+                     .buffer = bound->in_buffer->buffer,
+                     .offset = bound->in_offset};
+  }
+  return VYRE_OK;
+}
+
 /* Resolves all bindings, the lengths of all buffers, and the bytes that return
  * to the host. */
 vyre_code vyre__prepared_resolve(vyre__prepared *prepared, vyre_status *st) {
@@ -392,7 +639,11 @@ vyre_code vyre__prepared_resolve(vyre__prepared *prepared, vyre_status *st) {
   prepared->grows_outputs = prepared->is_bound = false;
   VYRE_TRY(check_counts(prepared, st));
   VYRE_TRY(resolve_inputs(prepared, st));
-  if (prepared->desc->output_count != plan->output_count) {
+  if (state->persistent_count > 0) VYRE_TRY(resolve_persistents(prepared, st));
+  bool has_outputs =
+      prepared->desc->output_count > 0 ||
+      !(prepared->desc->resources || prepared->desc->output_buffers);
+  if (has_outputs && prepared->desc->output_count != plan->output_count) {
     return wrong_output_count(plan, prepared->desc->output_count, st);
   }
   for (size_t i = 0; i < plan->output_count; i++) {
@@ -404,9 +655,8 @@ vyre_code vyre__prepared_resolve(vyre__prepared *prepared, vyre_status *st) {
       return vyre__buffer_too_large(prepared->pipeline->device,
                                     info->binding->name, bound->out_size, st);
     }
-    const vyre_output *output_desc = &prepared->desc->outputs[i];
-    if (output_desc->data || output_desc->host_buffer)
-      host_bytes += bound->out_size;
+    const vyre_output *output = &prepared->outputs[i];
+    if (output->data || output->host_buffer) host_bytes += bound->out_size;
     prepared->views[info->buffer].length =
         (uint32_t)(bound->out_size >> info->shift);
   }
@@ -414,316 +664,15 @@ vyre_code vyre__prepared_resolve(vyre__prepared *prepared, vyre_status *st) {
   return check_output_bytes(prepared, st);
 }
 
-/* --- memory ------------------------------------------------------------- */
-
-VYRE__RARE
-static vyre_code null_memory(const vyre_binding *b, uint64_t size,
-                             vyre_status *st) {
-  return VYRE_FAIL(
-      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
-      "set data to the address of the bytes",
-      "the memory of buffer '%.100s' is NULL, but its size is %llu "
-      "bytes",
-      b->name, (unsigned long long)size);
-}
-
-/* Describes bound memory. All host memory is one address space; a device
- * buffer that the host cannot see is a space of its own. */
-static vyre__memory_range range_of(const vyre_binding *b,
-                                   const unsigned char *data, uint64_t size,
-                                   uint64_t offset,
-                                   const vyre__device_buffer *entry) {
-  uint64_t begin = data ? (uintptr_t)data : offset;
-  return (vyre__memory_range){b, data ? NULL : entry, begin, begin + size};
-}
-
-static bool overlap(const vyre__memory_range *a, const vyre__memory_range *b) {
-  return a->begin < b->end && b->begin < a->end && a->space == b->space;
-}
-
-VYRE__RARE
-static vyre_code ranges_overlap(const vyre__memory_range *a,
-                                const vyre__memory_range *b, vyre_status *st) {
-  if (a->binding == b->binding) {
-    return VYRE_FAIL(
-        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH,
-        "use the same memory and size for both, or memory that does not "
-        "overlap",
-        "the input and the output of buffer '%.100s' overlap, but are not the "
-        "same",
-        a->binding->name);
-  }
-  return VYRE_FAIL(
-      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH,
-      "use separate memory for each buffer that is written; only an "
-      "input_output may use the same memory for both",
-      "the memory of buffers '%.100s' and '%.100s' overlaps, and one of them "
-      "is written",
-      b->binding->name, a->binding->name);
-}
-
-static const char *copy_reason_text(vyre_copy_reason reason) {
-  switch (reason) {
-    case VYRE_COPY_ALIGNMENT:
-      return "its memory is not aligned for the device";
-    case VYRE_COPY_DEVICE_MEMORY:
-      return "the device cannot use host memory directly";
-    default:
-      return "its input and its output are different memory";
-  }
-}
-
-VYRE__RARE
-static vyre_code copy_needed(const vyre_copy_report *copies, vyre_status *st) {
-  if (copies->first_reason == VYRE_COPY_DEVICE_MEMORY) {
-    return VYRE_FAIL_WITH(
-        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_COPY_NEEDED, NULL,
-        VYRE_NUMBERS({"copied_bytes", copies->copied_bytes},
-                     {"copies", copies->copies}),
-        "bind device buffers (vyre_buffer_create or vyre_buffer_import), or "
-        "set "
-        "require_zero_copy to false",
-        "%llu bytes would be copied, first those of buffer '%.100s': %s",
-        (unsigned long long)copies->copied_bytes, copies->first_copied,
-        copy_reason_text(copies->first_reason));
-  }
-  return VYRE_FAIL_WITH(
-      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_COPY_NEEDED, NULL,
-      VYRE_NUMBERS({"copied_bytes", copies->copied_bytes},
-                   {"copies", copies->copies}),
-      "use the same memory for input and output, bind device buffers or memory "
-      "of vyre_host_alloc, or set require_zero_copy to false",
-      "%llu bytes would be copied, first those of buffer '%.100s': %s",
-      (unsigned long long)copies->copied_bytes, copies->first_copied,
-      copy_reason_text(copies->first_reason));
-}
-
-static vyre_code check_copies(const vyre__prepared *prepared, vyre_status *st) {
-  if (prepared->copies.copies == 0 || !prepared->desc->require_zero_copy)
-    return VYRE_OK;
-  return copy_needed(&prepared->copies, st);
-}
-
-/* Returns the memory that an output writes; an empty range if it is not
- * allocated yet. */
-static vyre_code written_range(const vyre__prepared *prepared,
-                               const vyre__binding_info *info,
-                               const vyre__bound_buffer *bound,
-                               vyre__memory_range *out, vyre_status *st) {
-  const vyre_output *output = &prepared->outputs[info->output];
-  uint64_t size = bound->out_size;
-  *out = (vyre__memory_range){0};
-  if (size == 0 || output->new_buffer) return VYRE_OK;
-  if (output->host_buffer) {
-    /* The full capacity: a reallocation would free it while an input reads
-     * it. */
-    const vyre_host_buffer *entry = output->host_buffer;
-    if (entry->capacity > 0) {
-      *out = range_of(info->binding, entry->data, entry->capacity, 0, NULL);
-    }
-    return VYRE_OK;
-  }
-  if (!bound->out && !bound->out_buffer) {
-    return null_memory(info->binding, size, st);
-  }
-  *out = range_of(info->binding, bound->out, size, bound->out_offset,
-                  bound->out_buffer);
-  return VYRE_OK;
-}
-
-/* Adds a copy to the report. The report names the lowest binding that is
- * copied, although outputs are counted before inputs. */
-static void add_copy(vyre__prepared *prepared, const vyre__binding_info *info,
-                     uint64_t size, vyre_copy_reason reason) {
-  vyre_copy_report *copies = &prepared->copies;
-  copies->copied_bytes += size;
-  if (copies->copies++ > 0 && info->index >= prepared->first_copied) return;
-  prepared->first_copied = info->index;
-  copies->first_copied = info->binding->name;
-  copies->first_reason = reason;
-}
-
-static void count_device_buffer(vyre_copy_report *copies,
-                                const vyre__device_buffer *entry,
-                                uint64_t size) {
-  copies->device_buffer_bytes += size;
-  if (entry->buffer->is_imported) copies->mapped_bytes += size;
-}
-
-/* Adds an output to the copy report. Bytes that are updated in place count as
- * input. Memory of host buffers is allocated so that the device can use it
- * directly. */
-static void count_output(vyre__prepared *prepared,
-                         const vyre__binding_info *info,
-                         const vyre__bound_buffer *bound) {
-  vyre_copy_report *copies = &prepared->copies;
-  bool is_input = info->input != VYRE_NO_INDEX;
-  bool is_unaligned = (uintptr_t)bound->out % info->aligned != 0;
-  if (bound->out_buffer) {
-    if (!is_input)
-      count_device_buffer(copies, bound->out_buffer, bound->out_size);
-    if (is_unaligned)
-      add_copy(prepared, info, bound->out_size, VYRE_COPY_ALIGNMENT);
-    return;
-  }
-  if (prepared->outputs[info->output].new_buffer || bound->out_size == 0)
-    return;
-  vyre_copy_reason reason =
-      vyre__host_reason(prepared->pipeline->device, bound->out);
-  if (reason == VYRE_COPY_NONE && is_unaligned) reason = VYRE_COPY_ALIGNMENT;
-  if (reason != VYRE_COPY_NONE) {
-    add_copy(prepared, info, bound->out_size, reason);
-  } else if (!is_input) {
-    copies->borrowed_bytes += bound->out_size;
-  }
-}
-
-VYRE__RARE
-static vyre_code same_destination(const vyre__binding_info *a,
-                                  const vyre__binding_info *b,
-                                  const char *destination, vyre_status *st) {
-  return VYRE_FAIL_WITH(
-      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
-      VYRE_NUMBERS({"output_index", b->output}, {"other_output", a->output}),
-      "use a separate host buffer or handle for each output",
-      "outputs '%.100s' and '%.100s' use the same %s", a->binding->name,
-      b->binding->name, destination);
-}
-
-/* Checks that no two outputs share a host buffer or a handle, whatever their
- * sizes. */
-static vyre_code check_destinations(const vyre__prepared *prepared,
-                                    vyre_status *st) {
-  const vyre__binding_info **infos = prepared->pipeline->state->outputs;
-  for (size_t i = 1; i < prepared->pipeline->plan.output_count; i++) {
-    const vyre_output *a = &prepared->outputs[i];
-    if (!a->host_buffer && !a->new_buffer) continue;
-    for (size_t k = 0; k < i; k++) {
-      const vyre_output *b = &prepared->outputs[k];
-      if (a->host_buffer && a->host_buffer == b->host_buffer) {
-        return same_destination(infos[k], infos[i], "host buffer", st);
-      }
-      if (a->new_buffer && a->new_buffer == b->new_buffer) {
-        return same_destination(infos[k], infos[i], "handle", st);
-      }
-    }
-  }
-  return VYRE_OK;
-}
-
-/* Checks that written memory is bound only once. Outputs are compared with
- * each other here; check_input compares inputs with them. */
-static vyre_code check_outputs(vyre__prepared *prepared, size_t *count,
-                               vyre_status *st) {
-  const struct vyre__pipeline_state *state = prepared->pipeline->state;
-  vyre__memory_range *ranges = prepared->ranges;
-  size_t written = 0;
-  if (prepared->grows_outputs) VYRE_TRY(check_destinations(prepared, st));
-  for (size_t i = 0; i < prepared->pipeline->plan.output_count; i++) {
-    const vyre__binding_info *info = state->outputs[i];
-    const vyre__bound_buffer *bound = &prepared->bound[info->index];
-    vyre__memory_range *range = &ranges[written];
-    count_output(prepared, info, bound);
-    VYRE_TRY(written_range(prepared, info, bound, range, st));
-    for (size_t k = 0; k < written; k++) {
-      if (overlap(range, &ranges[k]))
-        return ranges_overlap(range, &ranges[k], st);
-    }
-    if (range->begin < range->end) written++;
-  }
-  *count = written;
-  return VYRE_OK;
-}
-
-VYRE__RARE
-static vyre_code input_overlaps(const vyre__binding_info *info,
-                                const vyre__bound_buffer *bound,
-                                const vyre__memory_range *other,
-                                vyre_status *st) {
-  const vyre__memory_range range =
-      range_of(info->binding, bound->in, bound->in_size, bound->in_offset,
-               bound->in_buffer);
-  /* The message names both in the order of their bindings. */
-  return range.binding <= other->binding ? ranges_overlap(other, &range, st)
-                                         : ranges_overlap(&range, other, st);
-}
-
-static vyre_code check_input(const vyre__prepared *prepared,
-                             const vyre__binding_info *info,
-                             const vyre__bound_buffer *bound, size_t written,
-                             vyre_status *st) {
-  uint64_t begin = bound->in ? (uintptr_t)bound->in : bound->in_offset;
-  uint64_t end = begin + bound->in_size;
-  const void *space = bound->in ? NULL : bound->in_buffer;
-  for (const vyre__memory_range *at = prepared->ranges;
-       at < prepared->ranges + written; at++) {
-    if (begin < at->end && at->begin < end && at->space == space) {
-      return input_overlaps(info, bound, at, st);
-    }
-  }
-  return VYRE_OK;
-}
-
-/* Checks an input that is a device buffer, or also an output, and adds it to
- * the copy report. */
-static vyre_code check_device_or_in_out(vyre__prepared *prepared,
-                                        const vyre__binding_info *info,
-                                        const vyre__bound_buffer *bound,
-                                        size_t written, vyre_status *st) {
-  vyre_copy_report *copies = &prepared->copies;
-  uint64_t size = bound->in_size;
-  bool is_output = info->output != VYRE_NO_INDEX;
-  bool is_copied = is_output && !vyre__in_place(bound);
-  if (!is_output || is_copied) {
-    VYRE_TRY(check_input(prepared, info, bound, written, st));
-  }
-  if (bound->in_buffer) {
-    count_device_buffer(copies, bound->in_buffer, size);
-  } else {
-    prepared->host_in += size;
-    if (!is_copied && (uintptr_t)bound->in % info->aligned == 0 &&
-        vyre__host_reason(prepared->pipeline->device, bound->in) ==
-            VYRE_COPY_NONE) {
-      copies->borrowed_bytes += size;
-    }
-  }
-  if (is_copied) add_copy(prepared, info, size, VYRE_COPY_IN_OUT);
-  return VYRE_OK;
-}
-
-static vyre_code check_memory(vyre__prepared *prepared, vyre_status *st) {
-  const vyre__binding_info **infos = prepared->pipeline->state->inputs;
-  const vyre__binding_info **end = infos + prepared->pipeline->plan.input_count;
-  const vyre_device *device = prepared->pipeline->device;
-  size_t written = 0;
-  uint64_t borrowed = 0;
-  VYRE_TRY(check_outputs(prepared, &written, st));
-  for (; infos < end; infos++) {
-    const vyre__binding_info *info = *infos;
-    const vyre__bound_buffer *bound = &prepared->bound[info->index];
-    if (bound->in_size == 0) continue;
-    if (bound->in_buffer || info->output != VYRE_NO_INDEX) {
-      if (!bound->in && !bound->in_buffer) {
-        return null_memory(info->binding, bound->in_size, st);
-      }
-      VYRE_TRY(check_device_or_in_out(prepared, info, bound, written, st));
-      continue;
-    }
-    if (!bound->in) return null_memory(info->binding, bound->in_size, st);
-    VYRE_TRY(check_input(prepared, info, bound, written, st));
-    prepared->host_in += bound->in_size;
-    vyre_copy_reason reason = vyre__host_reason(device, bound->in);
-    if (reason == VYRE_COPY_NONE) {
-      borrowed += bound->in_size;
-    } else {
-      add_copy(prepared, info, bound->in_size, reason);
-    }
-  }
-  prepared->copies.borrowed_bytes += borrowed;
-  return check_copies(prepared, st);
-}
-
 /* --- entry points ------------------------------------------------------- */
+
+vyre_code vyre__zero_repeat_count(const vyre_device *device, vyre_status *st) {
+  return VYRE_FAIL(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_ZERO_REPEAT_COUNT,
+      "set repeat_count to 1 or more, or has_repeat_count to false",
+      "repeat_count is 0 for a dispatch on device '%s'",
+      vyre_device_name(device));
+}
 
 vyre_code vyre__prepared_check_options(const vyre__prepared *prepared,
                                        vyre_status *st) {
@@ -741,20 +690,15 @@ vyre_code vyre__prepared_check_options(const vyre__prepared *prepared,
                      "device '%s' does not support vyre_check_options",
                      vyre_device_name(device));
   }
-  if (desc->has_repeat_count && desc->repeat_count == 0) {
-    return VYRE_FAIL(
-        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_ZERO_REPEAT_COUNT,
-        "set repeat_count to 1 or more, or has_repeat_count to false",
-        "repeat_count is 0 for a dispatch on device '%s'",
-        vyre_device_name(device));
-  }
-  return VYRE_OK;
+  return desc->has_repeat_count && desc->repeat_count == 0
+             ? vyre__zero_repeat_count(device, st)
+             : VYRE_OK;
 }
 
 vyre_code vyre__prepared_check_limits(const vyre__prepared *prepared,
                                       vyre_status *st) {
   VYRE_TRY(check_output_bytes(prepared, st));
-  return check_copies(prepared, st);
+  return vyre__prepared_check_copies(prepared, st);
 }
 
 /* Returns true if every output is updated in place. The views of the inputs
@@ -777,7 +721,9 @@ vyre_code vyre__prepared_check_again(vyre__prepared *prepared,
   VYRE_TRY(vyre__prepared_resolve(prepared, st));
   VYRE_TRY(vyre__grid_infer(prepared->pipeline, prepared->desc->grid,
                             prepared->views, prepared->launch.grid, st));
-  VYRE_TRY(check_memory(prepared, st));
+  VYRE_TRY(vyre__launch_check(&prepared->launch, st));
+  VYRE_TRY(vyre__prepared_check_memory(prepared, st));
+  vyre__prepared_set_readbacks(prepared);
   prepared->is_bound = is_in_place(prepared);
   return VYRE_OK;
 }

@@ -13,9 +13,14 @@ vyre_code vyre__binding_infos_build(vyre_pipeline *pipeline, vyre_status *st);
 vyre_code vyre__prepared_check_again(vyre__prepared *prepared, vyre_status *st);
 /* Checks the sizes only: desc is set, and host pointers may be NULL. */
 vyre_code vyre__prepared_resolve(vyre__prepared *prepared, vyre_status *st);
+/* Fills in the readbacks of the launch. Those into a host buffer have no memory
+ * before it is allocated. */
+void vyre__prepared_set_readbacks(vyre__prepared *prepared);
 /* Checks the options of the descriptor against the device. */
 vyre_code vyre__prepared_check_options(const vyre__prepared *prepared,
                                        vyre_status *st);
+/* Reports a repeat_count of 0. */
+vyre_code vyre__zero_repeat_count(const vyre_device *device, vyre_status *st);
 /* Checks max_output_bytes and require_zero_copy. */
 vyre_code vyre__prepared_check_limits(const vyre__prepared *prepared,
                                       vyre_status *st);

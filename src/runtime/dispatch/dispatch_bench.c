@@ -22,7 +22,7 @@ static const char suite[] = "dispatch";
 enum {
   ROUNDS = 1001,
   REPEAT = 1000,
-  MOST_BINDINGS = 8,
+  MAX_BINDINGS = 8,
   ELEMENTS = 16,
   SETS = 16 /* sets of bindings; a power of 2 */
 };
@@ -51,17 +51,19 @@ static vyre_code device_init(vyre_device *device, vyre_status *st) {
   return VYRE_OK;
 }
 
-static void device_finish(vyre_device *device) {
+static void device_deinit(vyre_device *device) {
   (void)device;
 }
 
-static vyre_code pipeline_init(vyre_pipeline *pipeline, vyre_status *st) {
+static vyre_code load(vyre_pipeline *pipeline, const vyre__code_source *source,
+                      vyre_status *st) {
   (void)pipeline;
+  (void)source;
   (void)st;
   return VYRE_OK;
 }
 
-static void pipeline_finish(vyre_pipeline *pipeline) {
+static void pipeline_deinit(vyre_pipeline *pipeline) {
   (void)pipeline;
 }
 
@@ -72,6 +74,11 @@ static vyre_code run(vyre_pipeline *pipeline, vyre__launch *launch,
   return launch->grid[0] == 0 ? VYRE_UNKNOWN : VYRE_OK;
 }
 
+static vyre_code execute(vyre__command_list *list, size_t first, size_t end,
+                         size_t *done, vyre_status *st) {
+  return vyre__execute_each(list, first, end, run, done, st);
+}
+
 static const vyre__backend nothing = {.abi = VYRE__BACKEND_ABI,
                                       .struct_size = sizeof(vyre__backend),
                                       .name = "nothing",
@@ -80,10 +87,10 @@ static const vyre__backend nothing = {.abi = VYRE__BACKEND_ABI,
                                       .pipeline_size = sizeof(vyre_pipeline),
                                       .describe = describe,
                                       .device_init = device_init,
-                                      .device_deinit = device_finish,
-                                      .pipeline_init = pipeline_init,
-                                      .pipeline_deinit = pipeline_finish,
-                                      .run = run};
+                                      .device_deinit = device_deinit,
+                                      .load = load,
+                                      .pipeline_deinit = pipeline_deinit,
+                                      .execute = execute};
 
 /* --- jobs ----------------------------------------------------------------- */
 
@@ -92,13 +99,15 @@ typedef struct job {
   vyre_device *device;
   vyre_module *module;
   vyre_pipeline *pipeline;
-  uint32_t data[SETS][MOST_BINDINGS][ELEMENTS];
-  vyre_input inputs[SETS][MOST_BINDINGS];
+  uint32_t data[SETS][MAX_BINDINGS][ELEMENTS];
+  vyre_input inputs[SETS][MAX_BINDINGS];
   vyre_output outputs[SETS];
   vyre_dispatch_desc descs[SETS];
   unsigned turn, sets; /* sets of bindings used in turn */
-  vyre__view views[MOST_BINDINGS];
+  vyre__view views[MAX_BINDINGS];
   vyre__launch launch;
+  vyre__command command;
+  vyre__command_list list;
 } job;
 
 /* One buffer is read and written; the others are read. */
@@ -119,8 +128,8 @@ static void open_job(job *j, unsigned bindings, bool is_resident,
                  "{ b0[global_id.x] += 1; }\n");
   memset(j, 0, sizeof *j);
   must(vyre_context_create(&options, &j->context, &st), &st, "context");
-  must(vyre__device_open_backend(j->context, &nothing, 0, &j->device, &st), &st,
-       "device");
+  must(vyre__device_open_given(j->context, &nothing, 0, NULL, &j->device, &st),
+       &st, "device");
   must(vyre_module_parse(text, strlen(text), "bench", (vyre_allocator){0},
                          &j->module, NULL, &st),
        &st, "parse");
@@ -145,6 +154,9 @@ static void open_job(job *j, unsigned bindings, bool is_resident,
                                          .outputs = &j->outputs[set],
                                          .output_count = 1};
   }
+  j->command = (vyre__command){.launch = &j->launch};
+  j->list = (vyre__command_list){
+      .device = j->device, .commands = &j->command, .count = 1};
   j->launch = (vyre__launch){
       .views = j->views, .grid = {1, 1, 1}, .max_loop_iterations = UINT32_MAX};
 }
@@ -176,7 +188,8 @@ static bool run_table(void *self) {
   job *j = self;
   vyre_status st;
   st.code = VYRE_OK;
-  return j->device->backend->run(j->pipeline, &j->launch, &st) == VYRE_OK;
+  size_t done;
+  return j->device->backend->execute(&j->list, 0, 1, &done, &st) == VYRE_OK;
 }
 
 /* --- instructions --------------------------------------------------------- */

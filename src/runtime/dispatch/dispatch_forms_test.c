@@ -7,7 +7,7 @@
 
 #include "support/check.h"
 
-enum { MOST = 64, ITEMS = 3, RANDOM_PROGRAMS = 50 };
+enum { MAX_BINDINGS = 64, ITEMS = 3, RANDOM_PROGRAMS = 50 };
 
 static const char text[] =
     /* an input, an input_output, an output of a declared size, a uniform */
@@ -50,7 +50,7 @@ typedef struct job {
   vyre_program *program;
   const vyre_input *inputs; /* host memory */
   size_t input_count;
-  size_t sizes[MOST]; /* bytes of the outputs */
+  size_t sizes[MAX_BINDINGS]; /* bytes of the outputs */
   size_t output_count, total;
   vyre_dispatch_desc config;
   unsigned char *want;
@@ -95,10 +95,10 @@ static void stand_close(stand *s) {
 /* --- bindings ------------------------------------------------------------- */
 
 typedef struct bindings {
-  vyre_host_buffer slots[MOST];
-  vyre_output outputs[MOST];
-  vyre_buffer residents[MOST];
-  vyre_input inputs[MOST];
+  vyre_host_buffer slots[MAX_BINDINGS];
+  vyre_output outputs[MAX_BINDINGS];
+  vyre_buffer device_buffers[MAX_BINDINGS];
+  vyre_input inputs[MAX_BINDINGS];
 } bindings;
 
 static void bind_host_buffers(stand *s, const job *j, bindings *b) {
@@ -116,29 +116,45 @@ static void bind_bytes(const job *j, bindings *b, unsigned char *to) {
   }
 }
 
+/* Uploads the inputs again: a dispatch updates device buffers in place. Empties
+ * the host buffers after a failure, like a form does. */
+static vyre_code upload_again(const stand *s, const job *j, bindings *b,
+                              vyre_status *st) {
+  vyre_code code = VYRE_OK;
+  for (size_t i = 0; i < j->input_count && code == VYRE_OK; i++) {
+    if (!b->device_buffers[i].owner) continue;
+    code = vyre_buffer_upload(s->device, b->device_buffers[i], 0,
+                              j->inputs[i].data, j->inputs[i].size, st);
+  }
+  for (size_t i = 0; i < j->output_count && code != VYRE_OK; i++) {
+    vyre_host_buffer_deinit(&b->slots[i]);
+  }
+  return code;
+}
+
 /* Uploads every second input, or all of them, to device buffers. */
 static vyre_code bind_device_buffers(const stand *s, const job *j, bindings *b,
                                      bool all, vyre_status *st) {
   for (size_t i = 0; i < j->input_count; i++) {
     b->inputs[i] = j->inputs[i];
     if (!all && i % 2 == 1) continue;
-    vyre_code code =
-        vyre_buffer_create(s->device, j->inputs[i].size, &b->residents[i], st);
+    vyre_code code = vyre_buffer_create(s->device, j->inputs[i].size,
+                                        &b->device_buffers[i], st);
     if (code == VYRE_OK) {
-      code = vyre_buffer_upload(s->device, b->residents[i], 0,
+      code = vyre_buffer_upload(s->device, b->device_buffers[i], 0,
                                 j->inputs[i].data, j->inputs[i].size, st);
     }
     if (code != VYRE_OK) return code;
-    b->inputs[i] = vyre_input_buffer(b->residents[i]);
+    b->inputs[i] = vyre_input_buffer(b->device_buffers[i]);
   }
   return VYRE_OK;
 }
 
 static void unbind(const stand *s, bindings *b) {
-  for (size_t i = 0; i < MOST; i++) {
+  for (size_t i = 0; i < MAX_BINDINGS; i++) {
     vyre_host_buffer_deinit(&b->slots[i]);
-    if (b->residents[i].owner) {
-      (void)!vyre_buffer_destroy(s->device, b->residents[i], NULL);
+    if (b->device_buffers[i].owner) {
+      (void)!vyre_buffer_destroy(s->device, b->device_buffers[i], NULL);
     }
   }
 }
@@ -194,9 +210,10 @@ static vyre_code run_single(stand *s, const job *j, single_form form,
                        j->output_count, &j->config, st)
                 : timed(s->pipeline, inputs, j->input_count, b.outputs,
                         j->output_count, &j->config, &timing, st);
-    /* A device input_output is copied to its host buffer: the second dispatch
-     * gives the same result as the first. */
-    if (code == VYRE_OK) collect(s, j, &b, (size_t)turn);
+    if (code == VYRE_OK) {
+      collect(s, j, &b, (size_t)turn);
+      code = upload_again(s, j, &b, st);
+    }
   }
   if (code == VYRE_OK && timed) CHECK(timing.wall_ns > 0);
   s->host_buffer_bytes = s->slots.live_bytes;
@@ -222,6 +239,16 @@ static vyre_code run_batch(stand *s, const job *j, batch_form form,
       CHECK(results[i] == VYRE_OK);
       collect(s, j, &b[i], i);
     }
+    vyre_code uploaded = VYRE_OK;
+    for (size_t i = 0; i < ITEMS && code == VYRE_OK; i++) {
+      vyre_code one = upload_again(s, j, &b[i], uploaded ? NULL : st);
+      if (one != VYRE_OK) uploaded = one;
+    }
+    for (size_t i = 0; i < ITEMS && uploaded != VYRE_OK; i++) {
+      for (size_t k = 0; k < j->output_count; k++)
+        vyre_host_buffer_deinit(&b[i].slots[k]);
+    }
+    if (code == VYRE_OK) code = uploaded;
   }
   s->host_buffer_bytes = s->slots.live_bytes;
   for (size_t i = 0; i < ITEMS; i++) unbind(s, &b[i]);
@@ -271,23 +298,47 @@ static vyre_code run_descriptor(stand *s, const job *j, vyre_status *st) {
   return vyre_dispatch(s->pipeline, &desc, st);
 }
 
-static vyre_code run_resident_outputs(stand *s, const job *j, vyre_status *st) {
+/* Returns the memory of all bindings in the order of their numbers. The first
+ * output without an input is @p there. Returns the number. */
+static size_t resources_of(const stand *s, const job *j, const bindings *b,
+                           vyre_buffer there, vyre_input *out) {
+  const vyre_binding_plan *plan = vyre_pipeline_bindings(s->pipeline);
+  size_t count = 0;
+  for (size_t i = 0; i < plan->binding_count; i++) {
+    const vyre_binding *binding = &plan->bindings[i];
+    if (binding->role == VYRE_ROLE_SHARED) continue;
+    vyre_input *to = &out[count++];
+    CHECK(count <= MAX_BINDINGS);
+    if (binding->input_index != VYRE_NO_INDEX) {
+      *to = b->inputs[binding->input_index];
+      continue;
+    }
+    *to = (vyre_input){.size = j->sizes[binding->output_index]};
+    to->buffer = there;
+    there = (vyre_buffer){0};
+  }
+  return count;
+}
+
+static vyre_code run_to_buffers(stand *s, const job *j, vyre_status *st) {
   static bindings b;
-  static vyre_buffer handles[MOST];
+  static vyre_buffer handles[MAX_BINDINGS];
+  static vyre_input resources[MAX_BINDINGS];
+  const vyre_binding_plan *plan = vyre_pipeline_bindings(s->pipeline);
   b = (bindings){0};
   memset(handles, 0, sizeof handles);
   vyre_code code = bind_device_buffers(s, j, &b, false, st);
-  for (size_t i = 0; i < j->output_count; i++) b.outputs[i].size = j->sizes[i];
-  /* The first output goes to an existing buffer. */
+  /* The first output without an input goes to an existing buffer. */
   vyre_buffer there = {0};
-  if (code == VYRE_OK && j->output_count > 0) {
-    code = vyre_buffer_create(s->device, j->sizes[0], &there, st);
-    b.outputs[0].buffer = there;
+  for (size_t i = 0; i < plan->binding_count && !there.owner; i++) {
+    uint32_t output = plan->bindings[i].output_index;
+    if (code != VYRE_OK || plan->bindings[i].role != VYRE_ROLE_OUTPUT) continue;
+    code = vyre_buffer_create(s->device, j->sizes[output], &there, st);
   }
   if (code == VYRE_OK) {
-    code = vyre_dispatch_resident_outputs(s->pipeline, b.inputs, j->input_count,
-                                          b.outputs, handles, j->output_count,
-                                          &j->config, st);
+    code = vyre_dispatch_to_buffers(s->pipeline, resources,
+                                    resources_of(s, j, &b, there, resources),
+                                    handles, j->output_count, &j->config, st);
     for (size_t i = 0; i < j->output_count; i++) {
       CHECK((handles[i].owner != 0) == (code == VYRE_OK));
     }
@@ -300,6 +351,9 @@ static vyre_code run_resident_outputs(stand *s, const job *j, vyre_status *st) {
   s->items = 1;
   for (size_t i = 0; i < j->output_count; i++) {
     bool exists = handles[i].id == there.id;
+    for (size_t k = 0; k < MAX_BINDINGS; k++) {
+      exists |= handles[i].id == b.device_buffers[k].id;
+    }
     if (handles[i].owner && !exists) {
       (void)!vyre_buffer_destroy(s->device, handles[i], NULL);
     }
@@ -312,24 +366,26 @@ static vyre_code run_resident_outputs(stand *s, const job *j, vyre_status *st) {
 static vyre_code run_rows(stand *s, const job *j, vyre_status *st) {
   static bindings b[ITEMS];
   static vyre_buffer_row rows[ITEMS];
-  static vyre_output outputs[ITEMS * MOST];
+  static vyre_input resources[MAX_BINDINGS];
+  static vyre_output outputs[ITEMS * MAX_BINDINGS];
   vyre_dispatch_desc items[ITEMS];
   memset(b, 0, sizeof b);
   vyre_code code = VYRE_OK;
   for (size_t i = 0; i < ITEMS && code == VYRE_OK; i++) {
     bind_host_buffers(s, j, &b[i]);
     code = bind_device_buffers(s, j, &b[i], i == 0, st);
-    memcpy(rows[i].resources, b[i].inputs, sizeof rows[i].resources);
+    CHECK_U64(resources_of(s, j, &b[i], (vyre_buffer){0}, resources),
+              VYRE_ROW_RESOURCES);
+    memcpy(rows[i].resources, resources, sizeof rows[i].resources);
     memcpy(outputs + i * j->output_count, b[i].outputs,
            j->output_count * sizeof *outputs);
   }
   if (code == VYRE_OK) {
-    code = vyre_dispatch_resident_rows_into(s->pipeline, rows, ITEMS, outputs,
-                                            j->output_count, &j->config, items,
-                                            st);
+    code = vyre_dispatch_rows_into(s->pipeline, rows, ITEMS, outputs,
+                                   j->output_count, &j->config, items, st);
   }
   for (size_t i = 0; i < ITEMS && code == VYRE_OK; i++) {
-    CHECK(items[i].inputs == rows[i].resources); /* bound directly */
+    CHECK(items[i].resources == rows[i].resources); /* bound directly */
     collect(s, j, &b[i], i);
   }
   for (size_t i = 0; i < ITEMS; i++) unbind(s, &b[i]);
@@ -366,7 +422,7 @@ static vyre_code run_fence_borrowed(stand *s, const job *j, vyre_status *st) {
 
 static vyre_code record(const job *j, stand *s, vyre_recording *rec,
                         vyre_status *st) {
-  vyre_slot_range in[MOST], out[MOST];
+  vyre_slot_range in[MAX_BINDINGS], out[MAX_BINDINGS];
   vyre_code code = VYRE_OK;
   unsigned char *to = s->got;
   for (size_t i = 0; i < j->input_count && code == VYRE_OK; i++) {
@@ -438,10 +494,10 @@ static const struct {
     {"resident", run_resident, A | S | U | L | SLOTS | FRESH},
     {"resident_timed", run_resident_timed, A | S | U | L | SLOTS | FRESH},
     {"resident_into", run_resident_into, A | S | U | L | SLOTS},
-    {"resident_outputs", run_resident_outputs, A | S | U | D | L},
+    {"to_buffers", run_to_buffers, A | S | U | D | L},
     {"resident_batched", run_resident_batched, A | S | U | L | SLOTS | FRESH},
     {"resident_batched_into", run_resident_batched_into, A | S | U | L | SLOTS},
-    {"resident_rows_into", run_rows, A | S | U | L | SLOTS | ROWS},
+    {"rows_into", run_rows, A | S | U | L | SLOTS | ROWS},
     {"vyre_submit, fence", run_fence_owned, A | S | W | L},
     {"vyre_submit, fence, borrowed", run_fence_borrowed, A | S | W | L},
     {"vyre_recording_replay", run_recording, A | S | L},
@@ -452,7 +508,13 @@ enum { FORMS = sizeof forms / sizeof *forms };
 /* --- programs ----------------------------------------------------------- */
 
 static bool is_for(size_t form, const job *j) {
-  return !(forms[form].traits & ROWS) || j->input_count == VYRE_ROW_RESOURCES;
+  size_t count, resources = 0;
+  const vyre_buffer_decl *buffers = vyre_program_buffers(j->program, &count);
+  for (size_t i = 0; i < count; i++) {
+    resources += buffers[i].kind != VYRE_MEMORY_SHARED &&
+                 buffers[i].access != VYRE_ACCESS_WORKGROUP;
+  }
+  return !(forms[form].traits & ROWS) || resources == VYRE_ROW_RESOURCES;
 }
 
 /* Computes the expected results with vyre_device_run_program. */
@@ -559,7 +621,7 @@ TEST(every_form_gives_the_bits_of_random_programs) {
     job j = {.program = vyre_random_program_program(g)};
     j.inputs = vyre_random_program_inputs(g, &j.input_count);
     const vyre_output *sizes = vyre_random_program_outputs(g, &j.output_count);
-    CHECK(j.input_count <= MOST && j.output_count <= MOST);
+    CHECK(j.input_count <= MAX_BINDINGS && j.output_count <= MAX_BINDINGS);
     for (size_t i = 0; i < j.output_count; i++) j.sizes[i] = sizes[i].size;
     memcpy(j.config.grid, vyre_random_program_grid(g), sizeof j.config.grid);
     run_reference(&j);
@@ -736,16 +798,19 @@ TEST(bad_calls_of_forms_are_refused) {
                                        NULL, &timing, &st));
   REFUSED(vyre_dispatch_borrowed_batched(s.pipeline, NULL, 1, &st));
   REFUSED(vyre_dispatch_resident_batched_into(s.pipeline, NULL, 1, &st));
-  REFUSED(vyre_dispatch_resident_outputs(s.pipeline, j->inputs, 4, NULL,
-                                         handles, 4, NULL, &st));
-  REFUSED(vyre_dispatch_resident_outputs(s.pipeline, j->inputs, 4, b.outputs,
-                                         NULL, 4, NULL, &st));
-  REFUSED(vyre_dispatch_resident_rows_into(s.pipeline, NULL, 1, b.outputs, 4,
-                                           NULL, items, &st));
-  REFUSED(vyre_dispatch_resident_rows_into(s.pipeline, &row, 1, b.outputs, 4,
-                                           NULL, NULL, &st));
-  REFUSED(vyre_dispatch_resident_rows_into(s.pipeline, &row, 1, NULL, 4, NULL,
-                                           items, &st));
+  REFUSED(vyre_dispatch_to_buffers(s.pipeline, NULL, 4, handles, 4, NULL, &st));
+  REFUSED(vyre_dispatch_to_buffers(s.pipeline, j->inputs, 3, handles, 4, NULL,
+                                   &st));
+  REFUSED(vyre_dispatch_to_buffers(s.pipeline, j->inputs, 4, handles, 3, NULL,
+                                   &st));
+  REFUSED(
+      vyre_dispatch_to_buffers(s.pipeline, j->inputs, 4, NULL, 4, NULL, &st));
+  REFUSED(vyre_dispatch_rows_into(s.pipeline, NULL, 1, b.outputs, 4, NULL,
+                                  items, &st));
+  REFUSED(vyre_dispatch_rows_into(s.pipeline, &row, 1, b.outputs, 4, NULL, NULL,
+                                  &st));
+  REFUSED(
+      vyre_dispatch_rows_into(s.pipeline, &row, 1, NULL, 4, NULL, items, &st));
   unbind(&s, &b);
   stand_close(&s);
   kernels_free(&k);

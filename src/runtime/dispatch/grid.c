@@ -18,7 +18,7 @@ static const uint64_t max_ids = UINT64_C(1) << 32;
  * shared. */
 static uint32_t covered_elements(const vyre_pipeline *pipeline,
                                  const vyre__view *views) {
-  const vyre__binding_info *info = pipeline->state->ports;
+  const vyre__binding_info *info = pipeline->state->infos;
   uint32_t max = 0;
   for (size_t i = 0; i < pipeline->plan.binding_count; i++, info++) {
     uint32_t length = views[info->buffer].length;

@@ -123,7 +123,8 @@ static void close_targets(void) {
 }
 
 static void add_counting_code(vyre_pipeline *pipeline) {
-  vyre_compile_options counted = {.counts_iterations = true};
+  vyre_compile_options counted = {.counts_iterations = true,
+                                  .tier = VYRE_TIER_OPTIMISED};
   vyre_status st;
   CHECK_OK(vyre_pipeline_add_variant(pipeline, &counted, &st), st);
 }
@@ -144,7 +145,8 @@ static vyre_pipeline *compile_with(const target *m, const char *text,
 }
 
 static vyre_pipeline *compile_only(const target *m, const char *text) {
-  vyre_compile_options options = {.is_baseline = m->is_baseline};
+  vyre_compile_options options = {.tier = m->is_baseline ? VYRE_TIER_BASELINE
+                                                         : VYRE_TIER_OPTIMISED};
   return compile_with(m, text, &options);
 }
 
@@ -181,7 +183,7 @@ static bool is_out_of_fuel(vyre_code code, const vyre_status *st,
          st->kind == VYRE_KIND_OUT_OF_FUEL && st->fix[0] &&
          vyre_status_number_get(st, "max_iterations", &number) &&
          number == limit &&
-         !vyre_status_number_get(st, "most_iterations", &number);
+         !vyre_status_number_get(st, "device_max_iterations", &number);
 }
 
 /* Result of n iterations of a shape. The first target sets it; the others must
@@ -640,8 +642,9 @@ TEST(compiling_may_include_code_for_all_limits) {
   for (size_t i = 0; i < TARGETS; i++) {
     const target *m = &targets[i];
     if (!m->opened) continue;
-    vyre_compile_options options = {.is_baseline = m->is_baseline,
-                                    .counts_iterations = true};
+    vyre_compile_options options = {
+        .tier = m->is_baseline ? VYRE_TIER_BASELINE : VYRE_TIER_OPTIMISED,
+        .counts_iterations = true};
     vyre_pipeline *p = compile_with(m, hundred, &options);
     check_limits(m, p, NULL);
     vyre_pipeline_release(p);

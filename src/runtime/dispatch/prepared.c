@@ -18,6 +18,7 @@
 #include "runtime/core/device.h"
 #include "runtime/core/fault_injection.h"
 #include "runtime/core/trace.h"
+#include "runtime/dispatch/batch_overlap.h"
 #include "runtime/dispatch/bind.h"
 #include "runtime/dispatch/prepared_match.h"
 #include "runtime/memory/device_buffer.h"
@@ -40,7 +41,9 @@ static vyre_code create(vyre_pipeline *pipeline, vyre__prepared_state *home,
   /* First the arrays that the fast path reads (vyre__prepared_fetch). */
   size_t views =
       reserve(&size, pipeline->program->buffer_count, sizeof(vyre__view));
-  size_t cached_inputs = reserve(&size, plan->input_count, sizeof(vyre_input));
+  const struct vyre__pipeline_state *state = pipeline->state;
+  size_t cached_inputs =
+      reserve(&size, state->resource_count, sizeof(vyre_input));
   size_t cached_outputs =
       reserve(&size, plan->output_count, sizeof(vyre__host_output));
   size_t bound =
@@ -48,13 +51,14 @@ static vyre_code create(vyre_pipeline *pipeline, vyre__prepared_state *home,
   size_t extents = reserve(&size, plan->input_count, sizeof(vyre_input_extent));
   size_t outputs = reserve(&size, plan->output_count, sizeof(vyre_output));
   size_t new_buffers = reserve(&size, plan->output_count, sizeof(vyre_buffer));
+  /* An output writes up to two ranges: on the device, and on the host. */
   size_t ranges =
-      reserve(&size, plan->output_count + 1, sizeof(vyre__memory_range));
-  unsigned char *block =
-      vyre__resize(pipeline->device->allocator, NULL, 0, size);
+      reserve(&size, 2 * plan->output_count + state->persistent_count + 1,
+              sizeof(vyre__memory_range));
+  size_t readbacks = reserve(&size, plan->output_count, sizeof(vyre__readback));
+  unsigned char *block = vyre__alloc_zeroed(pipeline->device->allocator, size);
   if (!block)
     return vyre__no_memory(st, "vyre_dispatch", "prepared dispatches", 1);
-  memset(block, 0, size);
   vyre__prepared *prepared = (vyre__prepared *)(void *)block;
   prepared->pipeline = pipeline;
   prepared->home = home;
@@ -65,6 +69,7 @@ static vyre_code create(vyre_pipeline *pipeline, vyre__prepared_state *home,
   prepared->outputs = (vyre_output *)(void *)(block + outputs);
   prepared->new_buffers = (vyre_buffer *)(void *)(block + new_buffers);
   prepared->ranges = (vyre__memory_range *)(void *)(block + ranges);
+  prepared->readbacks = (vyre__readback *)(void *)(block + readbacks);
   prepared->cached_inputs = (vyre_input *)(void *)(block + cached_inputs);
   prepared->cached_outputs =
       (vyre__host_output *)(void *)(block + cached_outputs);
@@ -73,13 +78,19 @@ static vyre_code create(vyre_pipeline *pipeline, vyre__prepared_state *home,
   /* Buffers without an input or output, such as shared memory, have a constant
    * length. Each dispatch sets the others. */
   for (size_t i = 0; i < plan->binding_count; i++) {
-    const vyre__binding_info *info = &pipeline->state->ports[i];
+    const vyre__binding_info *info = &pipeline->state->infos[i];
     prepared->views[info->buffer].length =
         (uint32_t)(info->static_bytes >> info->shift);
   }
   prepared->launch.pipeline = pipeline;
   prepared->launch.views = prepared->views;
   prepared->launch.scratch = &prepared->scratch;
+  prepared->launch.readbacks = prepared->readbacks;
+  prepared->command.launch = &prepared->launch;
+  prepared->list = (vyre__command_list){
+      .device = pipeline->device, .commands = &prepared->command, .count = 1};
+  prepared->batch_list =
+      (vyre__command_list){.device = pipeline->device, .is_independent = true};
   vyre__counters_enter_run(prepared);
   *out = prepared;
   return VYRE_OK;
@@ -189,15 +200,19 @@ vyre_code vyre__prepared_create(vyre_pipeline *pipeline, vyre__prepared **out,
  * it until then, so this is never the last release, and no callback runs under
  * the lock. */
 void vyre__prepared_free(vyre__prepared *prepared) {
-  struct vyre__device_state *state = prepared->pipeline->device->state;
-  pthread_mutex_lock(&state->prepared_lock);
+  vyre_device *device = prepared->pipeline->device;
+  pthread_mutex_lock(&device->state->prepared_lock);
   vyre__prepared_invalidate(prepared);
-  pthread_mutex_unlock(&state->prepared_lock);
+  pthread_mutex_unlock(&device->state->prepared_lock);
   vyre__counters_leave_run(prepared);
+  if (prepared->batch_list.encoded) {
+    device->backend->list_release(&prepared->batch_list);
+  }
+  vyre__reserve_free(device->allocator, &prepared->batch_list.commands,
+                     &prepared->batch_capacity, sizeof(vyre__command));
   vyre_arena_deinit(&prepared->scratch);
   vyre_arena_deinit(&prepared->staging);
-  vyre__resize(prepared->pipeline->device->allocator, prepared, prepared->size,
-               0);
+  vyre__resize(device->allocator, prepared, prepared->size, 0);
 }
 
 /* Largest arena that a prepared dispatch keeps for the next dispatch. A
@@ -253,9 +268,9 @@ void vyre__prepared_abandon(vyre__prepared *prepared) {
 /* Appends a prepared dispatch of a batch to @p list. It stays cached unless it
  * holds buffers: without an entry in the pipeline, vyre_buffer_destroy could
  * not find it. */
-void vyre__prepared_set_output(vyre__prepared *prepared,
-                               vyre_pipeline *pipeline,
-                               vyre__prepared_list *list) {
+void vyre__prepared_list_append(vyre__prepared_list *list,
+                                vyre_pipeline *pipeline,
+                                vyre__prepared *prepared) {
   if (prepared->home || prepared->pipeline != pipeline ||
       list->count >= VYRE__PREPARED_SPARE) {
     vyre__prepared_return(prepared);
@@ -323,21 +338,27 @@ void vyre__prepared_cache(vyre__prepared *prepared,
   bool is_bound = !prepared->grows_outputs;
   if (prepared->has_moved_output) return;
   for (size_t i = 0; i < plan->output_count; i++) {
-    const vyre_output *output = &desc->outputs[i];
     const vyre__bound_buffer *bound =
         &prepared->bound[state->outputs[i]->index];
-    if (output->new_buffer) return; /* each dispatch creates another buffer */
+    /* each dispatch creates another buffer */
+    if (prepared->outputs[i].new_buffer) return;
+    if (bound->out_size > 0 && !vyre__in_place(bound)) is_bound = false;
+    if (desc->output_count == 0) continue;
+    const vyre_output *output = &desc->outputs[i];
     prepared->cached_outputs[i] = (vyre__host_output){.output = *output};
     if (output->host_buffer) {
       prepared->cached_outputs[i].buffer_data = output->host_buffer->data;
       prepared->cached_outputs[i].buffer_capacity =
           output->host_buffer->capacity;
     }
-    if (bound->out_size > 0 && !vyre__in_place(bound)) is_bound = false;
   }
-  for (size_t i = 0; i < plan->input_count; i++) {
-    prepared->cached_inputs[i] = desc->inputs[i];
-  }
+  size_t count = desc->resources ? desc->resource_count : desc->input_count;
+  const vyre_input *inputs = desc->resources ? desc->resources : desc->inputs;
+  for (size_t i = 0; i < count; i++) prepared->cached_inputs[i] = inputs[i];
+  prepared->cached_input_count = count;
+  prepared->cached_output_count = desc->output_count;
+  prepared->cached_buffer_count = desc->output_buffer_count;
+  prepared->cached_mode = vyre__desc_mode(desc);
   memcpy(prepared->cached_grid, desc->grid, sizeof prepared->cached_grid);
   prepared->is_cached = true;
   prepared->is_bound = is_bound;
@@ -365,7 +386,7 @@ static const char *copy_name(vyre__prepared *prepared, const char *name) {
 void vyre__prepared_copy_desc(vyre__prepared *prepared) {
   prepared->own = *prepared->desc;
   /* the caller's arrays are only valid during the call */
-  prepared->own.inputs = NULL;
+  prepared->own.inputs = prepared->own.resources = NULL;
   prepared->own.outputs = NULL;
   prepared->desc = &prepared->own;
 }
@@ -393,8 +414,10 @@ vyre_code vyre__prepared_stage(vyre__prepared *prepared, vyre_status *st) {
   prepared->own.profile =
       is_traced ? copy_name(prepared, prepared->own.profile) : NULL;
   if (prepared->own.is_borrowed) return VYRE_OK;
-  /* the copies differ from the cached bindings */
+  /* The copies differ from the cached bindings, and from those for which a
+   * command list was encoded. */
   prepared->is_cached = prepared->is_bound = false;
+  prepared->batch = vyre__batch_new_id(prepared->pipeline->device);
   for (size_t i = 0; i < plan->binding_count; i++) {
     const vyre_binding *b = &plan->bindings[i];
     vyre__bound_buffer *bound = &prepared->bound[i];
@@ -434,8 +457,38 @@ vyre_code vyre__prepared_stage(vyre__prepared *prepared, vyre_status *st) {
 
 /* --- running ------------------------------------------------------------ */
 
-/* Allocates the memory of an output that is a host buffer or a new device
- * buffer. */
+/* Allocates the memory of an output that goes to a host buffer. */
+static vyre_code allocate_host_buffer(vyre__prepared *prepared,
+                                      const vyre_binding *b,
+                                      vyre__bound_buffer *bound,
+                                      vyre_output_stats *stats,
+                                      vyre_status *st) {
+  const vyre_output *output = &prepared->outputs[b->output_index];
+  const vyre_device *device = prepared->pipeline->device;
+  const void *old_data = output->host_buffer->data;
+  vyre_host_buffer old = *output->host_buffer;
+  bool has_fresh_outputs = prepared->desc->has_fresh_outputs;
+  if (has_fresh_outputs)
+    *output->host_buffer = (vyre_host_buffer){.allocator = old.allocator};
+  bool fits = vyre__host_buffer_fit(output->host_buffer,
+                                    (size_t)bound->out_size, device, stats);
+  if (has_fresh_outputs)
+    /* after the allocation, so that the new memory differs from the old */
+    vyre_host_buffer_deinit(&old);
+  if (!fits) {
+    return vyre__no_memory(st, "vyre_dispatch", "bytes of a host buffer",
+                           bound->out_size);
+  }
+  unsigned char *data = output->host_buffer->data;
+  if (!bound->has_readback) bound->out = data;
+  if (bound->has_readback || vyre__host_reason(device, data) != VYRE_COPY_NONE)
+    stats->copied_bytes += bound->out_size;
+  if (data != old_data) prepared->has_moved_output = true;
+  return VYRE_OK;
+}
+
+/* Allocates the memory of an output that is a host buffer, a new device
+ * buffer, or both. */
 static vyre_code allocate_output(vyre__prepared *prepared,
                                  const vyre_binding *b,
                                  vyre__bound_buffer *bound,
@@ -443,26 +496,9 @@ static vyre_code allocate_output(vyre__prepared *prepared,
   const vyre_output *output = &prepared->outputs[b->output_index];
   vyre_device *device = prepared->pipeline->device;
   if (output->host_buffer) {
-    const void *old_data = output->host_buffer->data;
-    vyre_host_buffer old = *output->host_buffer;
-    bool has_fresh_outputs = prepared->desc->has_fresh_outputs;
-    if (has_fresh_outputs)
-      *output->host_buffer = (vyre_host_buffer){.allocator = old.allocator};
-    bool fits = vyre__host_buffer_fit(output->host_buffer,
-                                      (size_t)bound->out_size, device, stats);
-    if (has_fresh_outputs)
-      /* after the allocation, so that the new memory differs from the old */
-      vyre_host_buffer_deinit(&old);
-    if (!fits) {
-      return vyre__no_memory(st, "vyre_dispatch", "bytes of a host buffer",
-                             bound->out_size);
-    }
-    bound->out = output->host_buffer->data;
-    if (vyre__host_reason(device, bound->out) != VYRE_COPY_NONE) {
-      stats->copied_bytes += bound->out_size;
-    }
-    if (bound->out != old_data) prepared->has_moved_output = true;
-  } else if (output->new_buffer) {
+    VYRE_TRY(allocate_host_buffer(prepared, b, bound, stats, st));
+  }
+  if (output->new_buffer) {
     vyre_buffer *new_buffer = &prepared->new_buffers[b->output_index];
     VYRE_TRY(vyre_buffer_create(device, bound->out_size, new_buffer,
                                 vyre__status_open(st)));
@@ -480,6 +516,7 @@ static vyre_code allocate_output(vyre__prepared *prepared,
 static bool starts_zeroed(const vyre__prepared *prepared, const vyre_binding *b,
                           const vyre__bound_buffer *bound) {
   return b->input_index == VYRE_NO_INDEX && bound->out_size > 0 && bound->out &&
+         !vyre__in_place(bound) &&
          !prepared->outputs[b->output_index].new_buffer;
 }
 
@@ -517,6 +554,7 @@ vyre_code vyre__prepared_bind(vyre__prepared *prepared,
     vyre__bound_buffer *bound = &prepared->bound[infos[i]->index];
     VYRE_TRY(allocate_output(prepared, infos[i]->binding, bound, stats, st));
   }
+  if (prepared->grows_outputs) vyre__prepared_set_readbacks(prepared);
   for (size_t i = 0; i < count; i++) {
     const vyre__binding_info *info = infos[i];
     const vyre__bound_buffer *bound = &prepared->bound[info->index];
@@ -587,6 +625,7 @@ static vyre_code launch(vyre__prepared *prepared, vyre_status *st) {
   uint32_t count =
       prepared->desc->has_repeat_count ? prepared->desc->repeat_count : 1;
   uint64_t device_ns = 0, launches = 0;
+  size_t done;
   prepared->launch.is_timed = prepared->desc->timing != NULL;
   for (uint32_t i = 0; i < count; i++) {
     if (i > 0) vyre_arena_reset(&prepared->scratch);
@@ -594,12 +633,16 @@ static vyre_code launch(vyre__prepared *prepared, vyre_status *st) {
     prepared->launch.launches = 1;
     prepared->launch.launch_index = i;
     prepared->launch.launch_count = count;
+    /* Only the last launch reads back. */
+    prepared->launch.readback_count =
+        i + 1 < count ? 0 : prepared->readback_count;
     prepared->launch.is_complete = false;
     if (i > 0 && prepared->launch.deadline_ns &&
         vyre__clock_ns() > prepared->launch.deadline_ns) {
       return deadline_passed(prepared, i, count, st);
     }
-    VYRE_TRY(device->backend->run(prepared->pipeline, &prepared->launch, st));
+    vyre__launch_assert(&prepared->launch);
+    VYRE_TRY(device->backend->execute(&prepared->list, 0, 1, &done, st));
     device_ns += prepared->launch.device_ns;
     launches += prepared->launch.launches;
   }
@@ -624,6 +667,16 @@ static void finish_new_buffers(vyre__prepared *prepared, bool is_good) {
   }
 }
 
+/* Returns the device buffers of all outputs to the caller. New ones are there
+ * already. */
+static void return_buffers(const vyre__prepared *prepared, bool is_good) {
+  vyre_buffer *buffers = prepared->desc->output_buffers;
+  for (size_t i = 0; i < prepared->pipeline->plan.output_count; i++) {
+    if (is_good && !prepared->outputs[i].new_buffer)
+      buffers[i] = prepared->outputs[i].buffer;
+  }
+}
+
 void vyre__prepared_count(vyre__prepared *prepared,
                           const vyre_output_stats *stats) {
   VYRE__COUNT_RUN(prepared, input_bytes, prepared->host_in);
@@ -631,22 +684,22 @@ void vyre__prepared_count(vyre__prepared *prepared,
   if (prepared->copies.copied_bytes > 0) {
     VYRE__COUNT_RUN(prepared, copied_bytes, prepared->copies.copied_bytes);
   }
-  if (stats->slots == 0) return;
-  VYRE__COUNT_RUN(prepared, output_slots, stats->slots);
-  VYRE__COUNT_RUN(prepared, output_slots_reused, stats->reused);
-  VYRE__COUNT_RUN(prepared, output_slot_incoming_bytes, stats->incoming_bytes);
+  if (stats->filled == 0) return;
+  VYRE__COUNT_RUN(prepared, host_buffers_filled, stats->filled);
+  VYRE__COUNT_RUN(prepared, host_buffers_reused, stats->reused);
+  VYRE__COUNT_RUN(prepared, host_buffer_incoming_bytes, stats->incoming_bytes);
   if (stats->copied_bytes > 0) {
-    VYRE__COUNT_RUN(prepared, output_slot_copied_bytes, stats->copied_bytes);
+    VYRE__COUNT_RUN(prepared, host_buffer_copied_bytes, stats->copied_bytes);
   }
-  if (stats->slots == stats->reused) return;
-  VYRE__COUNT_RUN(prepared, output_slots_moved, stats->moved);
-  VYRE__COUNT_RUN(prepared, output_slots_appended, stats->appended);
-  VYRE__COUNT_RUN(prepared, output_slot_moved_bytes, stats->moved_bytes);
-  VYRE__COUNT_RUN(prepared, output_slot_appended_bytes, stats->appended_bytes);
+  if (stats->filled == stats->reused) return;
+  VYRE__COUNT_RUN(prepared, host_buffers_moved, stats->moved);
+  VYRE__COUNT_RUN(prepared, host_buffers_appended, stats->appended);
+  VYRE__COUNT_RUN(prepared, host_buffer_moved_bytes, stats->moved_bytes);
+  VYRE__COUNT_RUN(prepared, host_buffer_appended_bytes, stats->appended_bytes);
 }
 
 static void add_stats(vyre_output_stats *to, const vyre_output_stats *from) {
-  to->slots += from->slots;
+  to->filled += from->filled;
   to->reused += from->reused;
   to->moved += from->moved;
   to->appended += from->appended;
@@ -680,7 +733,7 @@ static void trace_dispatch(const vyre__prepared *prepared, uint64_t start,
           {"item", prepared->item},
           {"input_bytes", prepared->host_in},
           {"output_bytes", prepared->host_out},
-          {"resident_bytes", prepared->copies.device_buffer_bytes},
+          {"device_buffer_bytes", prepared->copies.device_buffer_bytes},
           {"copied_bytes", prepared->copies.copied_bytes},
           {"launches", desc->has_repeat_count ? desc->repeat_count : 1}});
 }
@@ -698,6 +751,7 @@ vyre_code vyre__prepared_execute(vyre__prepared *prepared, vyre_status *st) {
   uint64_t launched = desc->timing ? vyre__clock_ns() : 0;
   if (code == VYRE_OK) code = launch(prepared, st);
   if (prepared->grows_outputs) finish_new_buffers(prepared, code == VYRE_OK);
+  if (desc->output_buffers) return_buffers(prepared, code == VYRE_OK);
   if (desc->timing) {
     uint64_t end = vyre__clock_ns();
     *desc->timing = (vyre_timing){

@@ -12,6 +12,7 @@
 #ifndef VYRE_RUNTIME_DISPATCH_PREPARED_H
 #define VYRE_RUNTIME_DISPATCH_PREPARED_H
 
+#include "hal/command_list.h"
 #include "runtime/compile/pipeline.h"
 #include "runtime/core/counters.h"
 #include "runtime/memory/device_buffer.h"
@@ -23,6 +24,8 @@ struct vyre__bound_buffer {
   uint64_t in_offset, out_offset; /* in the device buffers */
   /* If both are the same buffer, it is held once. */
   vyre__device_buffer *in_buffer, *out_buffer;
+  bool has_readback; /* the output is device memory, and its bytes also go to
+                        the host */
 };
 
 /* Returns true if the input and the output of a binding are the same bytes. */
@@ -82,12 +85,21 @@ struct vyre__prepared {
   bool is_bound;         /* the views are up to date */
   uint32_t miss_count;   /* dispatches in a row with other bindings */
   uint32_t cached_grid[3];
-  vyre_input *cached_inputs;         /* one per input */
+  uint32_t cached_mode; /* vyre__desc_mode */
+  size_t cached_input_count, cached_output_count, cached_buffer_count;
+  vyre_input *cached_inputs;         /* one per input, or one per resource */
   vyre__host_output *cached_outputs; /* one per output */
+  vyre__readback *readbacks; /* space for one per output; some are used */
+  uint32_t readback_count;
   vyre__launch launch;
 
   /* A dispatch with cached bindings does not touch the fields below. */
   vyre_arena scratch, staging;
+  vyre__command command;         /* the launch */
+  vyre__command_list list;       /* of this command */
+  vyre__command_list batch_list; /* a list of batches that it keeps; only if
+                                    the backend encodes lists */
+  size_t batch_capacity;         /* commands */
   vyre_copy_report copies;
   uint32_t first_copied;   /* binding that `copies` names */
   vyre_output_stats stats; /* of its item of a command list */
@@ -110,7 +122,7 @@ struct vyre__prepared {
 vyre_code vyre__prepared_acquire_second(vyre_pipeline *pipeline,
                                         vyre__prepared **out, vyre_status *st);
 /* Creates a prepared dispatch that does not belong to the pipeline's own, for a
- * recording or a batch. vyre__prepared_set_outputs frees it. */
+ * recording or a batch. vyre__prepared_return frees it. */
 vyre_code vyre__prepared_create(vyre_pipeline *pipeline, vyre__prepared **out,
                                 vyre_status *st);
 /* Returns the prepared dispatch that matches @p desc, or one that should cache
@@ -149,9 +161,9 @@ void vyre__prepared_list_return(vyre_pipeline *pipeline,
                                 vyre__prepared_list *list);
 /* Appends @p prepared to @p list if it belongs to @p pipeline and has no home;
  * otherwise returns it to its pipeline. */
-void vyre__prepared_set_output(vyre__prepared *prepared,
-                               vyre_pipeline *pipeline,
-                               vyre__prepared_list *list);
+void vyre__prepared_list_append(vyre__prepared_list *list,
+                                vyre_pipeline *pipeline,
+                                vyre__prepared *prepared);
 
 /* Copies inputs that the caller may change after the call. */
 vyre_code vyre__prepared_stage(vyre__prepared *prepared, vyre_status *st);

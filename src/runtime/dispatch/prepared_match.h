@@ -76,23 +76,33 @@ static inline uint64_t vyre__output_differs(const vyre_output *a,
          ((uintptr_t)a->new_buffer ^ (uintptr_t)b->new_buffer);
 }
 
+/* Returns how a descriptor names its memory: by resources, and with buffers for
+ * all outputs. */
+static inline uint32_t vyre__desc_mode(const vyre_dispatch_desc *desc) {
+  return (desc->resources != NULL) | (uint32_t)(desc->output_buffers != NULL)
+                                         << 1;
+}
+
 /* Returns true if @p desc has the bindings that @p prepared has cached. */
 static inline bool vyre__prepared_matches(const vyre__prepared *prepared,
                                           const vyre_dispatch_desc *desc) {
-  const vyre_binding_plan *plan = &prepared->pipeline->plan;
-  if (!prepared->is_cached || desc->input_count != plan->input_count ||
-      desc->output_count != plan->output_count) {
+  size_t count = desc->resources ? desc->resource_count : desc->input_count;
+  const vyre_input *inputs = desc->resources ? desc->resources : desc->inputs;
+  if (!prepared->is_cached || count != prepared->cached_input_count ||
+      desc->output_count != prepared->cached_output_count ||
+      vyre__desc_mode(desc) != prepared->cached_mode) {
     return false;
   }
   uint64_t differs = (prepared->cached_grid[0] ^ desc->grid[0]) |
                      (prepared->cached_grid[1] ^ desc->grid[1]) |
                      (prepared->cached_grid[2] ^ desc->grid[2]);
-  if ((!desc->inputs && desc->input_count > 0) ||
+  if ((!inputs && count > 0) || (desc->resources && desc->inputs) ||
+      desc->output_buffer_count != prepared->cached_buffer_count ||
       (!desc->outputs && desc->output_count > 0)) {
     return false;
   }
-  differs |= vyre__words_differ(desc->inputs, prepared->cached_inputs,
-                                desc->input_count * sizeof *desc->inputs);
+  differs |= vyre__words_differ(inputs, prepared->cached_inputs,
+                                count * sizeof *inputs);
   for (size_t i = 0; i < desc->output_count; i++) {
     const vyre__host_output *cached = &prepared->cached_outputs[i];
     const vyre_output *output = &desc->outputs[i];
@@ -162,7 +172,8 @@ static inline vyre_code vyre__prepared_check_as(vyre__prepared *prepared,
   bool was_plain = prepared->is_plain;
   prepared->is_plain = !desc->timing && !desc->timeout_ns &&
                        !desc->print.write && !desc->report &&
-                       !desc->has_repeat_count && !desc->progress;
+                       !desc->has_repeat_count && !desc->progress &&
+                       !desc->output_buffers;
   prepared->has_reports = desc->copies || desc->output_stats || desc->result;
   launch->max_loop_iterations =
       desc->max_loop_iterations ? desc->max_loop_iterations : UINT32_MAX;

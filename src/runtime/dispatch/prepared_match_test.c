@@ -80,7 +80,7 @@ static void dispatch(scene *s, uint32_t dispatch_count) {
 static uint64_t live(const scene *s) {
   vyre_counters counters;
   vyre_counters_read(s->r.device, &counters);
-  return counters.live_residents;
+  return counters.live_device_buffers;
 }
 
 TEST(a_repeated_dispatch_gives_the_right_bytes) {
@@ -103,7 +103,7 @@ TEST(a_repeated_dispatch_gives_the_right_bytes) {
     CHECK_U64(counters.launches, 6);
     CHECK_U64(counters.input_bytes, UINT64_C(6) * (form & 1 ? 1 : 2) * BYTES);
     CHECK_U64(counters.output_bytes, UINT64_C(6) * (BYTES + 16));
-    CHECK_U64(counters.output_slots, form & 2 ? 6 : 0);
+    CHECK_U64(counters.host_buffers_filled, form & 2 ? 6 : 0);
     close_scene(&s);
   }
 }
@@ -294,7 +294,7 @@ static bool free_it(void *self, const char *words, size_t length) {
   f->code = vyre_buffer_destroy(f->device, f->buffer, NULL);
   f->buffer = (vyre_buffer){0};
   vyre_counters_read(f->device, &counters);
-  f->live = counters.live_residents;
+  f->live = counters.live_device_buffers;
   return true;
 }
 
@@ -321,7 +321,7 @@ TEST(a_buffer_freed_during_a_dispatch_is_freed_at_its_end) {
     CHECK_U64(f.live, 1); /* not during the dispatch */
     vyre_counters counters;
     vyre_counters_read(r.device, &counters);
-    CHECK_U64(counters.live_residents, 0);
+    CHECK_U64(counters.live_device_buffers, 0);
     CHECK_FAILS(vyre_dispatch(r.pipeline, &desc, &st), st,
                 VYRE_INVALID_ARGUMENT, VYRE_KIND_STALE_HANDLE);
     rig_close(&r);
@@ -424,7 +424,7 @@ TEST(buffers_are_freed_while_many_threads_use_them) {
   }
   vyre_counters counters;
   vyre_counters_read(c.r.device, &counters);
-  CHECK_U64(counters.live_residents, 0); /* all are freed by now */
+  CHECK_U64(counters.live_device_buffers, 0); /* all are freed by now */
   rig_close(&c.r);
   pthread_mutex_destroy(&c.lock);
 }

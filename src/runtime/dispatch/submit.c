@@ -7,6 +7,7 @@
 
 #include "base/attributes.h"
 #include "base/clock.h"
+#include "base/enum_name.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "runtime/compile/pipeline.h"
@@ -54,6 +55,8 @@ static vyre_code prepare(vyre_pipeline *pipeline,
                          vyre__prepared_list *spare, vyre__prepared **out,
                          vyre_status *st) {
   vyre_pipeline *variant = pipeline;
+  for (size_t i = 0; desc->output_buffers && i < desc->output_buffer_count; i++)
+    desc->output_buffers[i] = (vyre_buffer){0};
   if (desc->variant || desc->max_loop_iterations) {
     VYRE_TRY(vyre__pipeline_variant(pipeline, desc, &variant, st));
   }
@@ -80,7 +83,7 @@ static void return_all(vyre_pipeline *pipeline, vyre__prepared **dispatches,
                        size_t count) {
   vyre__prepared_list returned = {0};
   for (size_t i = 0; i < count; i++) {
-    vyre__prepared_set_output(dispatches[i], pipeline, &returned);
+    vyre__prepared_list_append(&returned, pipeline, dispatches[i]);
   }
   vyre__prepared_list_return(pipeline, &returned);
 }
@@ -165,20 +168,53 @@ static vyre_code execute(vyre__prepared *prepared,
   return code;
 }
 
+/* Returns the number of dispatches at the start that can form a command list.
+ * A list that is kept in a variant has no other pipelines: the variants of a
+ * pipeline live as long as the pipeline, but not as long as each other. */
+static size_t count_fitting(const vyre_pipeline *pipeline,
+                            vyre__prepared *const *dispatches, size_t count) {
+  const vyre_device *device = pipeline->device;
+  const vyre_pipeline *first = dispatches[0]->pipeline;
+  bool may_mix = first == pipeline || !device->backend->list_release;
+  size_t max = vyre__command_list_max(device), fitting = 0;
+  if (count > max) count = max;
+  while (fitting < count && vyre__prepared_fits(dispatches[fitting]) &&
+         (may_mix || dispatches[fitting]->pipeline == first)) {
+    fitting++;
+  }
+  return fitting;
+}
+
+/* A batch while it executes. */
+typedef struct execution {
+  const vyre_pipeline *pipeline;
+  vyre__prepared_list returned;
+  vyre__prepared *keeper; /* of the last list; NULL: the first dispatch */
+  bool may_list;
+} execution;
+
+/* Returns the prepared dispatch that keeps the list of the dispatches that
+ * begin with @p first. A pipeline keeps only some prepared dispatches of a long
+ * batch, so the later lists belong to the first of these. */
+static vyre__prepared *next_keeper(execution *e, vyre__prepared *first) {
+  vyre__prepared *last = e->keeper ? e->keeper : e->returned.first;
+  if (first->pipeline != e->pipeline || !last || !last->next_spare) {
+    return first;
+  }
+  return e->keeper = last->next_spare;
+}
+
 /* Executes as many dispatches as the backend takes at once, or one. *done is
  * the number that succeeded. */
-static vyre_code execute_some(vyre__prepared **dispatches,
+static vyre_code execute_some(execution *e, vyre__prepared **dispatches,
                               const vyre_dispatch_desc *items, size_t count,
-                              bool may_list, size_t *done, vyre_status *st) {
-  size_t fitting = 0;
-  size_t max = vyre__command_list_max(dispatches[0]->pipeline->device);
-  if (count > max) count = max;
-  while (may_list && fitting < count &&
-         vyre__prepared_fits(dispatches[fitting]))
-    fitting++;
+                              size_t *done, vyre_status *st) {
+  size_t fitting =
+      e->may_list ? count_fitting(e->pipeline, dispatches, count) : 0;
   vyre_code code;
   if (fitting > 1) {
-    code = vyre__command_list_run(dispatches, fitting, true, done, st);
+    code = vyre__batch_execute(next_keeper(e, dispatches[0]), dispatches,
+                               fitting, done, st);
   } else {
     code = vyre__prepared_execute(dispatches[0], st);
     *done = code == VYRE_OK;
@@ -196,22 +232,22 @@ static vyre_code execute_all(vyre_pipeline *pipeline,
                              vyre__prepared **dispatches,
                              const vyre_dispatch_desc *items, size_t count,
                              vyre_status *st) {
-  vyre__prepared_list returned = {0};
-  bool may_list = vyre__takes_command_lists(pipeline->device);
+  execution e = {.pipeline = pipeline,
+                 .may_list = vyre__takes_command_lists(pipeline->device)};
   vyre_code code = VYRE_OK;
   for (size_t i = 0; i < count;) {
     size_t done = count - i;
     if (code == VYRE_OK) {
-      code = execute_some(dispatches + i, items ? items + i : NULL, count - i,
-                          may_list, &done, st);
+      code = execute_some(&e, dispatches + i, items ? items + i : NULL,
+                          count - i, &done, st);
       code = name_item(code, i + done, count, true, st);
       done += code != VYRE_OK;
     }
     for (size_t end = i + done; i < end; i++) {
-      vyre__prepared_set_output(dispatches[i], pipeline, &returned);
+      vyre__prepared_list_append(&e.returned, pipeline, dispatches[i]);
     }
   }
-  vyre__prepared_list_return(pipeline, &returned);
+  vyre__prepared_list_return(pipeline, &e.returned);
   return code;
 }
 
@@ -313,12 +349,11 @@ static vyre_code submit_now(vyre_pipeline *pipeline,
 vyre_code vyre_submit(vyre_pipeline *pipeline, const vyre_dispatch_desc *items,
                       size_t count, vyre_fence **fence, vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_submit";
   if (fence) *fence = NULL;
-  if (!pipeline) return vyre__null_argument(st, function, "pipeline");
-  if (!items && count > 0) return vyre__null_argument(st, function, "items");
+  VYRE_REQUIRE(st, pipeline);
+  VYRE_REQUIRE_ARRAY(st, items, count);
   if (count > SIZE_MAX / 2 / sizeof(void *)) {
-    return vyre__no_memory(st, function, "items", count);
+    return vyre__no_memory(st, __func__, "items", count);
   }
   if (count == 1 && !fence) return submit_one(pipeline, items, st);
   for (size_t i = 0; i < count; i++) {
@@ -335,8 +370,8 @@ vyre_code vyre_submit(vyre_pipeline *pipeline, const vyre_dispatch_desc *items,
 vyre_code vyre_dispatch(vyre_pipeline *pipeline, const vyre_dispatch_desc *desc,
                         vyre_status *st) {
   vyre__status_begin(st);
-  if (!pipeline) return vyre__null_argument(st, "vyre_dispatch", "pipeline");
-  if (!desc) return vyre__null_argument(st, "vyre_dispatch", "desc");
+  VYRE_REQUIRE(st, pipeline);
+  VYRE_REQUIRE(st, desc);
   return submit_one(pipeline, desc, st);
 }
 
@@ -344,17 +379,16 @@ vyre_code vyre_device_run_program(vyre_device *device, vyre_program *program,
                                   const vyre_dispatch_desc *desc,
                                   vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_device_run_program";
-  if (!device) return vyre__null_argument(st, function, "device");
-  if (!program) return vyre__null_argument(st, function, "program");
-  if (!desc) return vyre__null_argument(st, function, "desc");
+  VYRE_REQUIRE(st, device);
+  VYRE_REQUIRE(st, program);
+  VYRE_REQUIRE(st, desc);
   vyre_pipeline *pipeline;
   vyre_dispatch_desc as_compiled = *desc;
   as_compiled.variant = NULL;
   VYRE_TRY(vyre__pipeline_compile_fresh(device, program, desc->variant,
                                         &pipeline, st));
-  vyre_code code =
-      vyre__pipeline_count(pipeline, desc->max_loop_iterations, st);
+  vyre_code code = vyre__pipeline_count(pipeline, desc->max_loop_iterations,
+                                        VYRE_TIER_OPTIMISED, st);
   if (code == VYRE_OK) code = submit_one(pipeline, &as_compiled, st);
   vyre_pipeline_release(pipeline);
   return code;
@@ -364,11 +398,10 @@ vyre_code vyre_dispatch_grid(const vyre_pipeline *pipeline,
                              const vyre_dispatch_desc *desc, uint32_t out[3],
                              vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_dispatch_grid";
-  if (!out) return vyre__null_argument(st, function, "out");
+  VYRE_REQUIRE(st, out);
   out[0] = out[1] = out[2] = 0;
-  if (!pipeline) return vyre__null_argument(st, function, "pipeline");
-  if (!desc) return vyre__null_argument(st, function, "desc");
+  VYRE_REQUIRE(st, pipeline);
+  VYRE_REQUIRE(st, desc);
   /* A prepared dispatch is acquired and returned; the pipeline does not change
    * otherwise. */
   vyre_pipeline *mutable = (vyre_pipeline *)(uintptr_t)pipeline, *variant;
@@ -398,16 +431,5 @@ void vyre_check_report_deinit(vyre_check_report *report) {
   report->arena.allocator = allocator;
 }
 
-const char *vyre_finding_name(vyre_finding_kind kind) {
-#define VYRE_X2(name, text) [name] = (text),
-  static const char *const names[] = {VYRE_FINDING_MAP(VYRE_X2)};
-#undef VYRE_X2
-  return (unsigned)kind < VYRE_FINDING_COUNT ? names[kind] : "?";
-}
-
-const char *vyre_copy_reason_name(vyre_copy_reason reason) {
-#define VYRE_X2(name, text) [name] = (text),
-  static const char *const names[] = {VYRE_COPY_MAP(VYRE_X2)};
-#undef VYRE_X2
-  return (unsigned)reason < VYRE_COPY_COUNT ? names[reason] : "?";
-}
+VYRE__ENUM_NAME(vyre_finding_name, vyre_finding_kind, VYRE_FINDING_MAP)
+VYRE__ENUM_NAME(vyre_copy_reason_name, vyre_copy_reason, VYRE_COPY_MAP)

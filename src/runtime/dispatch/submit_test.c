@@ -104,7 +104,7 @@ TEST(host_buffers_keep_their_memory) {
     if (i == 0) first = y.data;
     CHECK(y.data == first);
   }
-  CHECK_U64(stats.slots, 6);
+  CHECK_U64(stats.filled, 6);
   CHECK_U64(stats.appended, 2);
   CHECK_U64(stats.reused, 4);
   CHECK_U64(stats.moved, 0);
@@ -118,7 +118,7 @@ TEST(host_buffers_keep_their_memory) {
 static uint64_t retained(const vyre_device *device) {
   vyre_counters counters;
   vyre_counters_read(device, &counters);
-  return counters.output_slot_retained_capacity_bytes;
+  return counters.host_buffer_retained_capacity_bytes;
 }
 
 /* A gauge: the current value, not a sum. */
@@ -174,7 +174,7 @@ TEST(host_buffers_are_replaced_one_by_one) {
   CHECK_OK(vyre_host_buffers_replace(incoming, 3, buffers, 2, &s, &st), st);
   CHECK(buffers[0].data == new_buffer && buffers[1].data == moved);
   CHECK(*(unsigned char *)buffers[2].data == 9 && !incoming[2].data);
-  CHECK_U64(s.slots, 3);
+  CHECK_U64(s.filled, 3);
   CHECK_U64(s.reused, 1);
   CHECK_U64(s.moved, 1);
   CHECK_U64(s.appended, 1);
@@ -222,8 +222,8 @@ TEST(device_buffers_feed_the_next_dispatch) {
   CHECK(memcmp(&got, &w, sizeof w) == 0);
   vyre_counters counters;
   vyre_counters_read(r.device, &counters);
-  CHECK_U64(counters.live_residents, 2);
-  CHECK_U64(counters.live_resident_bytes, 2 * BYTES + 8);
+  CHECK_U64(counters.live_device_buffers, 2);
+  CHECK_U64(counters.live_device_buffer_bytes, 2 * BYTES + 8);
   rig_close(&r);
 }
 
@@ -352,6 +352,10 @@ TEST(bad_descriptors_are_refused_before_anything_runs) {
       printf("    %s: %s\n", cases[i].name, st.message);
     }
     CHECK(code != VYRE_OK && st.kind == cases[i].kind && st.fix[0]);
+    if (strcmp(cases[i].name, "half an element") == 0) {
+      CHECK_HAS(st.message,
+                "offset 2 is not a multiple of the element size, 4");
+    }
     CHECK(z[0] == 7 && memcmp(&d, &before, sizeof d) == 0);
   }
   vyre_counters counters;
@@ -405,7 +409,7 @@ TEST(one_device_buffer_may_be_input_and_output) {
   vyre_counters counters;
   CHECK_OK(vyre_buffer_destroy(r.device, both, &st), st);
   vyre_counters_read(r.device, &counters);
-  CHECK_U64(counters.live_residents, 0); /* no longer held */
+  CHECK_U64(counters.live_device_buffers, 0); /* no longer held */
   rig_close(&r);
 }
 
@@ -515,7 +519,7 @@ TEST(copies_are_reported_and_can_be_refused) {
   rig_close(&r);
 }
 
-TEST(what_is_not_measured_is_absent) {
+TEST(unmeasured_values_are_absent) {
   vyre_status st = {0};
   rig r = rig_open(text, NULL);
   data d = make_data(3);
@@ -580,12 +584,12 @@ TEST(counters_are_text_for_prometheus) {
   static const char *const names[] = {
       "dispatch_launches_total counter",
       "dispatch_bytes_total counter",
-      "dispatch_output_slots_total counter",
-      "dispatch_output_slot_bytes_total counter",
-      "dispatch_output_slot_retained_capacity_bytes gauge",
+      "dispatch_host_buffers_total counter",
+      "dispatch_host_buffer_bytes_total counter",
+      "dispatch_host_buffer_retained_capacity_bytes gauge",
       "grid_sync_splits_total counter",
-      "resident_buffers gauge",
-      "resident_buffer_bytes gauge"};
+      "device_buffers gauge",
+      "device_buffer_bytes gauge"};
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
     snprintf(line, sizeof line, "# TYPE vyre_driver_%s\n", names[i]);
     CHECK_HAS(page, line);
@@ -593,13 +597,13 @@ TEST(counters_are_text_for_prometheus) {
   static const char *const labels[][2] = {
       {"dispatch_bytes_total", "direction=\"input\""},
       {"dispatch_bytes_total", "direction=\"output\""},
-      {"dispatch_output_slots_total", "kind=\"reused\""},
-      {"dispatch_output_slots_total", "kind=\"moved\""},
-      {"dispatch_output_slots_total", "kind=\"appended\""},
-      {"dispatch_output_slot_bytes_total", "kind=\"incoming\""},
-      {"dispatch_output_slot_bytes_total", "kind=\"copied\""},
-      {"dispatch_output_slot_bytes_total", "kind=\"moved\""},
-      {"dispatch_output_slot_bytes_total", "kind=\"appended\""},
+      {"dispatch_host_buffers_total", "kind=\"reused\""},
+      {"dispatch_host_buffers_total", "kind=\"moved\""},
+      {"dispatch_host_buffers_total", "kind=\"appended\""},
+      {"dispatch_host_buffer_bytes_total", "kind=\"incoming\""},
+      {"dispatch_host_buffer_bytes_total", "kind=\"copied\""},
+      {"dispatch_host_buffer_bytes_total", "kind=\"moved\""},
+      {"dispatch_host_buffer_bytes_total", "kind=\"appended\""},
       {"grid_sync_splits_total", "kind=\"programs\""},
       {"grid_sync_splits_total", "kind=\"segments\""},
       {"grid_sync_splits_total", "kind=\"sync_points\""}};
@@ -666,6 +670,6 @@ TEST_MAIN(TEST_ENTRY(the_reference_run_and_a_pipeline_agree),
           TEST_ENTRY(variants_are_compiled_before_they_run),
           TEST_ENTRY(a_batch_runs_in_order_and_names_what_failed),
           TEST_ENTRY(copies_are_reported_and_can_be_refused),
-          TEST_ENTRY(what_is_not_measured_is_absent),
+          TEST_ENTRY(unmeasured_values_are_absent),
           TEST_ENTRY(a_warm_dispatch_allocates_nothing),
           TEST_ENTRY(counters_are_text_for_prometheus))

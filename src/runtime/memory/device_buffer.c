@@ -99,8 +99,8 @@ static vyre_code buffer_init(vyre_device *device, vyre__buffer *buffer,
 static void buffer_free(vyre_device *device, vyre__buffer *buffer) {
   void (*release)(void *) = buffer->release;
   void *release_user_data = buffer->release_user_data;
-  VYRE__COUNT(device, live_residents, UINT64_MAX);
-  VYRE__COUNT(device, live_resident_bytes, 0 - buffer->size);
+  VYRE__COUNT(device, live_device_buffers, UINT64_MAX);
+  VYRE__COUNT(device, live_device_buffer_bytes, 0 - buffer->size);
   if (device->backend->buffer_deinit) {
     device->backend->buffer_deinit(device, buffer);
   } else if (!buffer->is_imported) {
@@ -218,7 +218,7 @@ static vyre_code allocate_entry(vyre_device *device, uint32_t *out,
   if (index == (uint32_t)VYRE__CHUNKS * VYRE__CHUNK_SLOTS) {
     return VYRE_FAIL_WITH(
         st, VYRE_DEVICE_OUT_OF_MEMORY, VYRE_KIND_STORAGE_RESERVE_FAILED,
-        "device buffers", VYRE_NUMBERS({"resident_buffers", index}),
+        "device buffers", VYRE_NUMBERS({"device_buffers", index}),
         "free device buffers, or combine several into one",
         "device '%s' has %u device buffers, which is the maximum",
         vyre_device_name(device), index);
@@ -227,13 +227,11 @@ static vyre_code allocate_entry(vyre_device *device, uint32_t *out,
       &table->chunks[index / VYRE__CHUNK_SLOTS];
   if (!atomic_load(chunk)) {
     size_t bytes = VYRE__CHUNK_SLOTS * sizeof(vyre__device_buffer);
-    vyre__device_buffer *entries =
-        vyre__resize(device->allocator, NULL, 0, bytes);
+    vyre__device_buffer *entries = vyre__alloc_zeroed(device->allocator, bytes);
     if (!entries) {
       return vyre__no_memory(st, "vyre_buffer_create", "handles",
                              VYRE__CHUNK_SLOTS);
     }
-    memset(entries, 0, bytes);
     atomic_store_explicit(chunk, entries, memory_order_release);
   }
   table->count++;
@@ -283,7 +281,7 @@ static vyre_code stale_handle(const vyre_device *device, vyre_buffer handle,
                               vyre_status *st) {
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_STALE_HANDLE, NULL,
-      VYRE_NUMBERS({"resident", handle.id}),
+      VYRE_NUMBERS({"device_buffer", handle.id}),
       "do not use a handle after vyre_buffer_destroy",
       "device buffer %llx of device '%s' was freed or never existed",
       (unsigned long long)handle.id, vyre_device_name(device));
@@ -337,7 +335,7 @@ static vyre_code create(vyre_device *device, void *memory, uint64_t size,
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
         VYRE_NUMBERS({"requested_bytes", size},
-                     {"most_bytes", device->caps.max_buffer_bytes}),
+                     {"max_bytes", device->caps.max_buffer_bytes}),
         "split the data into several buffers",
         "a device buffer of %llu bytes was requested; device '%s' supports at "
         "most %llu",
@@ -345,9 +343,8 @@ static vyre_code create(vyre_device *device, void *memory, uint64_t size,
         (unsigned long long)device->caps.max_buffer_bytes);
   }
   vyre__buffer *buffer =
-      vyre__resize(device->allocator, NULL, 0, buffer_object_size(device));
+      vyre__alloc_zeroed(device->allocator, buffer_object_size(device));
   if (!buffer) return vyre__no_memory(st, "vyre_buffer_create", "buffers", 1);
-  memset(buffer, 0, buffer_object_size(device));
   *buffer = (vyre__buffer){
       .size = size, .host = memory, .is_imported = memory != NULL};
   vyre_code code = buffer_init(device, buffer, st);
@@ -355,8 +352,8 @@ static vyre_code create(vyre_device *device, void *memory, uint64_t size,
     vyre__resize(device->allocator, buffer, buffer_object_size(device), 0);
     return code;
   }
-  VYRE__COUNT(device, live_residents, 1);
-  VYRE__COUNT(device, live_resident_bytes, size);
+  VYRE__COUNT(device, live_device_buffers, 1);
+  VYRE__COUNT(device, live_device_buffer_bytes, size);
   vyre__device_buffers *table = &device->state->buffers;
   uint32_t index;
   pthread_mutex_lock(&table->lock);
@@ -379,21 +376,19 @@ static vyre_code create(vyre_device *device, void *memory, uint64_t size,
 vyre_code vyre_buffer_create(vyre_device *device, uint64_t size,
                              vyre_buffer *out, vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_buffer_create";
-  if (!out) return vyre__null_argument(st, function, "out");
+  VYRE_REQUIRE(st, out);
   *out = (vyre_buffer){0};
-  if (!device) return vyre__null_argument(st, function, "device");
+  VYRE_REQUIRE(st, device);
   return create(device, NULL, size, out, st);
 }
 
 vyre_code vyre_buffer_import(vyre_device *device, void *memory, uint64_t size,
                              vyre_buffer *out, vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_buffer_import";
-  if (!out) return vyre__null_argument(st, function, "out");
+  VYRE_REQUIRE(st, out);
   *out = (vyre_buffer){0};
-  if (!device) return vyre__null_argument(st, function, "device");
-  if (!memory) return vyre__null_argument(st, function, "memory");
+  VYRE_REQUIRE(st, device);
+  VYRE_REQUIRE(st, memory);
   uint64_t alignment = device->caps.host_alignment;
   if (!device->caps.borrows_host_memory && !device->caps.imports_host_memory) {
     return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
@@ -444,7 +439,7 @@ vyre_code vyre_buffer_destroy(vyre_device *device, vyre_buffer buffer,
                               vyre_status *st) {
   vyre__status_begin(st);
   vyre__device_buffer *entry;
-  if (!device) return vyre__null_argument(st, "vyre_buffer_destroy", "device");
+  VYRE_REQUIRE(st, device);
   VYRE_TRY(vyre__device_buffer_acquire(device, buffer, &entry, st));
   uint64_t state = atomic_fetch_and(&entry->state, ~VALID);
   if ((state & USERS) > 1) vyre__prepared_list_revoke(device, entry);
@@ -456,11 +451,10 @@ vyre_code vyre_buffer_destroy(vyre_device *device, vyre_buffer buffer,
 vyre_code vyre_buffer_size(vyre_device *device, vyre_buffer buffer,
                            uint64_t *out, vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_buffer_size";
   vyre__device_buffer *entry;
-  if (!out) return vyre__null_argument(st, function, "out");
+  VYRE_REQUIRE(st, out);
   *out = 0;
-  if (!device) return vyre__null_argument(st, function, "device");
+  VYRE_REQUIRE(st, device);
   VYRE_TRY(vyre__device_buffer_acquire(device, buffer, &entry, st));
   *out = entry->buffer->size;
   vyre__device_buffer_release(device, entry);
@@ -530,7 +524,7 @@ vyre_code vyre_buffer_upload(vyre_device *device, vyre_buffer buffer,
                              uint64_t offset, const void *data, size_t size,
                              vyre_status *st) {
   vyre__status_begin(st);
-  if (!device) return vyre__null_argument(st, "vyre_buffer_upload", "device");
+  VYRE_REQUIRE(st, device);
   vyre_transfer one = {buffer, offset, (void *)(uintptr_t)data, size};
   return transfers(device, &one, 1, true, st);
 }
@@ -539,9 +533,7 @@ vyre_code vyre_buffer_download(vyre_device *device, vyre_buffer buffer,
                                uint64_t offset, void *data, size_t size,
                                vyre_status *st) {
   vyre__status_begin(st);
-  if (!device) {
-    return vyre__null_argument(st, "vyre_buffer_download", "device");
-  }
+  VYRE_REQUIRE(st, device);
   vyre_transfer one = {buffer, offset, data, size};
   return transfers(device, &one, 1, false, st);
 }
@@ -550,9 +542,8 @@ vyre_code vyre_buffer_upload_many(vyre_device *device,
                                   const vyre_transfer *list, size_t count,
                                   vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_buffer_upload_many";
-  if (!device) return vyre__null_argument(st, function, "device");
-  if (!list && count > 0) return vyre__null_argument(st, function, "transfers");
+  VYRE_REQUIRE(st, device);
+  if (!list && count > 0) return vyre__null_argument(st, __func__, "transfers");
   return transfers(device, list, count, true, st);
 }
 
@@ -560,21 +551,19 @@ vyre_code vyre_buffer_download_many(vyre_device *device,
                                     const vyre_transfer *list, size_t count,
                                     vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_buffer_download_many";
-  if (!device) return vyre__null_argument(st, function, "device");
-  if (!list && count > 0) return vyre__null_argument(st, function, "transfers");
+  VYRE_REQUIRE(st, device);
+  if (!list && count > 0) return vyre__null_argument(st, __func__, "transfers");
   return transfers(device, list, count, false, st);
 }
 
 vyre_code vyre_host_alloc(vyre_device *device, size_t size, void **out,
                           vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_host_alloc";
-  if (!out) return vyre__null_argument(st, function, "out");
+  VYRE_REQUIRE(st, out);
   *out = NULL;
-  if (!device) return vyre__null_argument(st, function, "device");
+  VYRE_REQUIRE(st, device);
   *out = host_allocate(device, size);
-  return *out ? VYRE_OK : vyre__no_memory(st, function, "bytes", size);
+  return *out ? VYRE_OK : vyre__no_memory(st, __func__, "bytes", size);
 }
 
 void vyre_host_free(vyre_device *device, void *memory, size_t size) {

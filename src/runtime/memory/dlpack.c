@@ -75,7 +75,8 @@ static vyre_code count_elements(const int64_t *shape, int32_t ndim,
   if (ndim < 0 || ndim > MAX_DIMENSIONS) {
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_TENSOR_REFUSED, NULL,
-        VYRE_NUMBERS({"dimensions", (uint64_t)ndim}, {"most", MAX_DIMENSIONS}),
+        VYRE_NUMBERS({"dimensions", (uint64_t)ndim},
+                     {"max_dimensions", MAX_DIMENSIONS}),
         "reshape the tensor to at most 64 dimensions; kernels see a flat "
         "buffer",
         "the tensor has %d dimensions; expected 0 to %d", (int)ndim,
@@ -202,20 +203,18 @@ vyre_code vyre_dlpack_import(vyre_device *device,
                              vyre_dlpack_info *info, vyre_buffer *out,
                              vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_dlpack_import";
   if (info) *info = (vyre_dlpack_info){0};
-  if (!out) return vyre__null_argument(st, function, "out");
+  VYRE_REQUIRE(st, out);
   *out = (vyre_buffer){0};
-  if (!device) return vyre__null_argument(st, function, "device");
-  if (!tensor) return vyre__null_argument(st, function, "tensor");
+  VYRE_REQUIRE(st, device);
+  VYRE_REQUIRE(st, tensor);
   if (tensor->version.major != DLPACK_MAJOR_VERSION) {
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_TENSOR_REFUSED, NULL,
         VYRE_NUMBERS({"major", tensor->version.major},
                      {"expected_major", DLPACK_MAJOR_VERSION}),
         "request version 1 from the producer (max_version=(1, 0)), and call "
-        "the "
-        "deleter of this tensor",
+        "the deleter of this tensor",
         "the tensor has DLPack version %u.%u; expected 1",
         tensor->version.major, tensor->version.minor);
   }
@@ -229,12 +228,11 @@ vyre_code vyre_dlpack_import_unversioned(vyre_device *device,
                                          vyre_dlpack_info *info,
                                          vyre_buffer *out, vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_dlpack_import_unversioned";
   if (info) *info = (vyre_dlpack_info){0};
-  if (!out) return vyre__null_argument(st, function, "out");
+  VYRE_REQUIRE(st, out);
   *out = (vyre_buffer){0};
-  if (!device) return vyre__null_argument(st, function, "device");
-  if (!tensor) return vyre__null_argument(st, function, "tensor");
+  VYRE_REQUIRE(st, device);
+  VYRE_REQUIRE(st, tensor);
   return import(device, &tensor->dl_tensor, false, release_unversioned, tensor,
                 info, out, st);
 }
@@ -302,9 +300,8 @@ static vyre_code create(vyre_device *device, vyre__device_buffer *entry,
                         int32_t ndim, exported **out, vyre_status *st) {
   size_t axes = (size_t)ndim;
   size_t size = sizeof(exported) + 2 * axes * sizeof(int64_t);
-  exported *e = vyre__resize(device->allocator, NULL, 0, size);
+  exported *e = vyre__alloc_zeroed(device->allocator, size);
   if (!e) return vyre__no_memory(st, "vyre_dlpack_export", "tensors", 1);
-  memset(e, 0, size);
   e->device = vyre_device_retain(device);
   e->entry = entry;
   e->size = size;
@@ -348,12 +345,11 @@ static vyre_code export_buffer(vyre_device *device, vyre_buffer buffer,
   vyre_code code =
       check_export(device, entry->buffer, element, shape, ndim, st);
   if (code == VYRE_OK && entry->buffer->is_read_only && !may_be_read_only) {
-    code =
-        VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_READ_ONLY,
-                  "export it with vyre_dlpack_export, which marks the tensor "
-                  "as read-only, or copy the buffer first",
-                  "the device buffer was imported as read-only, which "
-                  "tensors before DLPack 1 cannot express");
+    code = VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_READ_ONLY,
+                     "export it with vyre_dlpack_export, which marks the "
+                     "tensor as read-only, or copy the buffer first",
+                     "the device buffer was imported as read-only, which "
+                     "tensors before DLPack 1 cannot express");
   }
   if (code == VYRE_OK)
     code = create(device, entry, element, shape, ndim, out, st);
@@ -367,10 +363,9 @@ vyre_code vyre_dlpack_export(vyre_device *device, vyre_buffer buffer,
                              struct DLManagedTensorVersioned **out,
                              vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_dlpack_export";
-  if (!out) return vyre__null_argument(st, function, "out");
+  VYRE_REQUIRE(st, out);
   *out = NULL;
-  if (!device) return vyre__null_argument(st, function, "device");
+  VYRE_REQUIRE(st, device);
   if (flags & ~(uint64_t)DLPACK_FLAG_BITMASK_READ_ONLY) {
     return VYRE_FAIL_WITH(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_TENSOR_REFUSED,
                           NULL, VYRE_NUMBERS({"flags", flags}),
@@ -395,10 +390,9 @@ vyre_code vyre_dlpack_export_unversioned(vyre_device *device,
                                          struct DLManagedTensor **out,
                                          vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_dlpack_export_unversioned";
-  if (!out) return vyre__null_argument(st, function, "out");
+  VYRE_REQUIRE(st, out);
   *out = NULL;
-  if (!device) return vyre__null_argument(st, function, "device");
+  VYRE_REQUIRE(st, device);
   exported *e;
   VYRE_TRY(export_buffer(device, buffer, element, shape, ndim, false, &e, st));
   *out = &e->unversioned;

@@ -159,13 +159,19 @@ TEST(a_read_only_tensor_is_not_written) {
   for (uint32_t i = 0; i < 32; i++) CHECK_U64(p.data[i], i);
   /* It may be read, and an export of it is read-only too. */
   uint32_t got[24];
+  vyre_buffer copy;
   vyre_input in = vyre_input_buffer(buffer);
   vyre_output out = vyre_output_bytes(got, sizeof got);
   vyre_dispatch_desc desc = {
       .inputs = &in, .input_count = 1, .outputs = &out, .output_count = 1};
   st = (vyre_status){0};
+  CHECK_FAILS(vyre_dispatch(r.pipeline, &desc, &st), st, VYRE_INVALID_ARGUMENT,
+              VYRE_KIND_READ_ONLY); /* it would be updated in place */
+  out.new_buffer = &copy;
+  st = (vyre_status){0};
   CHECK_OK(vyre_dispatch(r.pipeline, &desc, &st), st);
   CHECK_U64(got[23], 46);
+  CHECK_OK(vyre_buffer_destroy(r.device, copy, &st), st);
   DLManagedTensorVersioned *tensor;
   DLManagedTensor *old;
   CHECK_OK(vyre_dlpack_export(r.device, buffer, VYRE_ELEMENT_U32,
@@ -202,7 +208,7 @@ LIE(on_cuda, t->device.device_type = kDLCUDA)
 LIE(on_vulkan, t->device.device_type = kDLVulkan)
 LIE(nowhere, memset(&t->device.device_type, 0, sizeof t->device.device_type))
 LIE(negative_extent, p->shape[1] = -3)
-LIE(least_extent, p->shape[0] = INT64_MIN)
+LIE(min_extent, p->shape[0] = INT64_MIN)
 LIE(two_negatives, (p->shape[0] = -2, p->shape[1] = -3))
 LIE(negative_beside_empty, (p->shape[0] = 0, p->shape[1] = -3))
 LIE(product_overflows, (p->shape[0] = INT64_MAX, p->shape[1] = INT64_MAX))
@@ -234,7 +240,7 @@ static const lie lies[] = {
     ROW(on_vulkan, VYRE_KIND_TENSOR_REFUSED),
     ROW(nowhere, VYRE_KIND_TENSOR_REFUSED),
     ROW(negative_extent, VYRE_KIND_TENSOR_REFUSED),
-    ROW(least_extent, VYRE_KIND_TENSOR_REFUSED),
+    ROW(min_extent, VYRE_KIND_TENSOR_REFUSED),
     ROW(two_negatives, VYRE_KIND_TENSOR_REFUSED),
     ROW(negative_beside_empty, VYRE_KIND_TENSOR_REFUSED),
     ROW(product_overflows, VYRE_KIND_TENSOR_REFUSED),
@@ -280,7 +286,7 @@ TEST(invalid_tensors_are_refused_and_stay_owned_by_the_caller) {
   }
   vyre_counters counters;
   vyre_counters_read(r.device, &counters);
-  CHECK_U64(counters.live_residents, 0);
+  CHECK_U64(counters.live_device_buffers, 0);
   rig_close(&r);
 }
 

@@ -52,7 +52,7 @@ bool vyre__host_buffer_fit(vyre_host_buffer *buffer, size_t size,
   bool was_empty = !buffer->data;
   if (!fits && !reallocate(buffer, size, device)) return false;
   buffer->size = size;
-  stats->slots = add_saturated(stats->slots, 1);
+  stats->filled = add_saturated(stats->filled, 1);
   stats->incoming_bytes = add_saturated(stats->incoming_bytes, size);
   stats->retained_capacity_bytes =
       add_saturated(stats->retained_capacity_bytes, buffer->capacity);
@@ -86,18 +86,15 @@ vyre_code vyre_host_buffers_replace(vyre_host_buffer *incoming,
                                     size_t buffer_count,
                                     vyre_output_stats *stats, vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_host_buffers_replace";
   vyre_output_stats ignored = {0};
   if (!stats) stats = &ignored;
-  if (!incoming && incoming_count > 0) {
-    return vyre__null_argument(st, function, "incoming");
-  }
+  VYRE_REQUIRE_ARRAY(st, incoming, incoming_count);
   if (!buffers && (buffer_count > 0 || incoming_count > 0)) {
-    return vyre__null_argument(st, function, "slots");
+    return vyre__null_argument(st, __func__, "buffers");
   }
   for (size_t i = 0; i < incoming_count; i++) {
     size_t size = incoming[i].size;
-    stats->slots = add_saturated(stats->slots, 1);
+    stats->filled = add_saturated(stats->filled, 1);
     stats->incoming_bytes = add_saturated(stats->incoming_bytes, size);
     if (i >= buffer_count) {
       swap(&buffers[i], &incoming[i]);

@@ -63,33 +63,17 @@ static bool is_f64(const operation *o) {
   return o->of == VYRE_TYPE_F64 || o->to == VYRE_TYPE_F64;
 }
 
-static bool is_wide(vyre_type type) {
-  return type == VYRE_TYPE_U64 || type == VYRE_TYPE_I64 ||
-         type == VYRE_TYPE_F64;
-}
-
 static bool has_types(const vyre_device *device, const operation *o) {
   if (is_f64(o)) return device->caps.has_f64;
-  return device->caps.has_u64 || !(is_wide(o->of) || is_wide(o->to));
+  return device->caps.has_u64 ||
+         !(vyre__is_wide(o->of) || vyre__is_wide(o->to));
 }
 
 /* --- kernels -------------------------------------------------------------- */
 
+/* Returns the type of buffer elements. Bools are stored as u32. */
 static const char *element_name(vyre_type type) {
-  switch (type) {
-    case VYRE_TYPE_F32:
-      return "f32";
-    case VYRE_TYPE_F64:
-      return "f64";
-    case VYRE_TYPE_I32:
-      return "i32";
-    case VYRE_TYPE_U64:
-      return "u64";
-    case VYRE_TYPE_I64:
-      return "i64";
-    default: /* a bool is stored as u32 */
-      return "u32";
-  }
+  return vyre_type_name(type == VYRE_TYPE_BOOL ? VYRE_TYPE_U32 : type);
 }
 
 static void print_kernel(const operation *o, size_t index, char *out) {
@@ -137,7 +121,7 @@ static vyre_code compile(probe *p, size_t index) {
 /* --- execution ------------------------------------------------------------ */
 
 static size_t bytes_of(vyre_type type) {
-  return is_wide(type) ? 8 : 4;
+  return vyre__is_wide(type) ? 8 : 4;
 }
 
 static void store(bool is_wide_type, uint64_t value, size_t index,
@@ -199,7 +183,7 @@ static uint64_t count_wrong(const probe *p, size_t index) {
 /* Generates operands of one type for all operations on it. */
 static void make_vectors(probe *p, vyre_type type, uint64_t seed) {
   vyre__vectors v = vyre__vectors_make(type, seed);
-  bool wide = is_wide(type);
+  bool wide = vyre__is_wide(type);
   for (size_t i = 0; i < CHUNK; i++) {
     vyre__vectors_next(&v, p->values[i]);
     for (int k = 0; k < 3; k++) store(wide, p->values[i][k], i, p->bytes[k]);
@@ -367,11 +351,10 @@ vyre_code vyre__probe_find(vyre_device *device, vyre__probe_result *out,
 vyre_code vyre_device_probe(vyre_device *device, vyre_float_op_info *out,
                             size_t capacity, size_t *count, vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_device_probe";
-  if (!count) return vyre__null_argument(st, function, "count");
+  VYRE_REQUIRE(st, count);
   *count = 0;
-  if (!device) return vyre__null_argument(st, function, "device");
-  if (!out && capacity > 0) return vyre__null_argument(st, function, "out");
+  VYRE_REQUIRE(st, device);
+  VYRE_REQUIRE_ARRAY(st, out, capacity);
   vyre__probe_result result;
   VYRE_TRY(vyre__device_check(device, st));
   VYRE_TRY(vyre__probe_run(device, 0, &result, st));

@@ -73,7 +73,11 @@ static uint32_t change(uint32_t bits) {
 
 static vyre_code lying_run(vyre_pipeline *pipeline, vyre__launch *launch,
                            vyre_status *st) {
-  vyre_code code = vyre__backend_ref.run(pipeline, launch, st);
+  vyre__command command = {.launch = launch};
+  vyre__command_list one = {
+      .device = pipeline->device, .commands = &command, .count = 1};
+  size_t done;
+  vyre_code code = vyre__backend_ref.execute(&one, 0, 1, &done, st);
   const vyre_program *program = pipeline->program;
   liar.runs++;
   if (pipeline->float_ops[liar.number].mode > liar.last) return code;
@@ -87,6 +91,11 @@ static vyre_code lying_run(vyre_pipeline *pipeline, vyre__launch *launch,
     memcpy(result->data + 4 * i, &bits, 4);
   }
   return code;
+}
+
+static vyre_code lying_execute(vyre__command_list *list, size_t first,
+                               size_t end, size_t *done, vyre_status *st) {
+  return vyre__execute_each(list, first, end, lying_run, done, st);
 }
 
 static bool lying_describe(uint32_t index, vyre_device_info *out) {
@@ -108,9 +117,10 @@ static vyre_device *open_liar(bool is_exact, const char *directory,
   table.name = "liar";
   table.is_exact = is_exact;
   table.describe = lying_describe;
-  table.run = lying_run;
+  table.execute = lying_execute;
   CHECK_OK(vyre_context_create(&options, context, &st), st);
-  CHECK_OK(vyre__device_open_backend(*context, &table, 0, &device, &st), st);
+  CHECK_OK(vyre__device_open_given(*context, &table, 0, NULL, &device, &st),
+           st);
   return device;
 }
 
@@ -424,9 +434,9 @@ TEST(directories_of_others_and_links_are_not_used) {
 
 static const char *features;
 
-static bool tell_features(vyre_device *device, vyre_writer writer) {
+static void tell_features(const vyre_device *device, vyre__bytes *to) {
   (void)device;
-  return writer.write(writer.self, features, strlen(features));
+  vyre__bytes_put(to, features, strlen(features));
 }
 
 TEST(other_features_are_another_device) {

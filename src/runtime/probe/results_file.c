@@ -7,6 +7,7 @@
 
 #include "vyre/version.h"
 
+#include "base/enum_name.h"
 #include "base/hash.h"
 #include "hal/backend.h"
 #include "runtime/probe/probe.h"
@@ -16,51 +17,24 @@ enum { MAX_BYTES = 1 << 14, NAME_BYTES = 64 };
 /* Increase it when the tests of the probe change. */
 enum { PROBE_VERSION = 3 };
 
-static const char *const mode_names[] = {
-#define VYRE_X2(name, text) [name] = (text),
-    VYRE_FLOAT_MODE_MAP(VYRE_X2)
-#undef VYRE_X2
-};
-
-/* A key that is being written, up to its capacity. */
-typedef struct key_text {
-  char *bytes;
-  size_t length, capacity;
-} key_text;
-
-static bool add_text(void *self, const char *bytes, size_t length) {
-  key_text *text = self;
-  if (length > text->capacity - text->length) return false;
-  if (length > 0) memcpy(text->bytes + text->length, bytes, length);
-  text->length += length;
-  return true;
-}
-
-/* Appends the features that the code of the backend depends on, options
- * included: float results depend on them too. */
-static bool put_features(vyre_device *device, key_text *key) {
-  char bytes[VYRE__PROBE_KEY], head[32];
-  key_text text = {bytes, 0, sizeof bytes};
-  if (device->backend->features &&
-      !device->backend->features(device, (vyre_writer){add_text, &text})) {
-    return false;
-  }
-  int length = snprintf(head, sizeof head, "%zu ", text.length);
-  return add_text(key, head, (size_t)length) &&
-         add_text(key, bytes, text.length) && add_text(key, "\n", 1);
-}
+static const char *const mode_names[] = {VYRE_FLOAT_MODE_MAP(VYRE__ENUM_TEXT)};
 
 size_t vyre__probe_key(vyre_device *device, char key[VYRE__PROBE_KEY]) {
   vyre_device_info info = {.description = "", .driver = "", .note = ""};
   if (!device->backend->describe(device->index, &info)) return 0;
+  /* Float results depend on the features too. */
+  vyre__bytes features = {.allocator = device->allocator};
+  if (device->backend->features) device->backend->features(device, &features);
   int length = snprintf(
-      key, VYRE__PROBE_KEY, "probe %d vyre %s\n%zu %s\n%zu %s\n%zu %s\n",
-      PROBE_VERSION, VYRE_VERSION_STRING, strlen(device->backend->name),
-      device->backend->name, strlen(info.description), info.description,
-      strlen(info.driver), info.driver);
-  if (length <= 0 || length >= VYRE__PROBE_KEY) return 0;
-  key_text text = {key, (size_t)length, VYRE__PROBE_KEY};
-  return put_features(device, &text) ? text.length : 0;
+      key, VYRE__PROBE_KEY,
+      "probe %d vyre %s\n%zu %s\n%zu %s\n%zu %s\n%zu %.*s\n", PROBE_VERSION,
+      VYRE_VERSION_STRING, strlen(device->backend->name), device->backend->name,
+      strlen(info.description), info.description, strlen(info.driver),
+      info.driver, features.size, (int)features.size,
+      features.data ? (const char *)features.data : "");
+  bool is_valid = length > 0 && length < VYRE__PROBE_KEY && !features.failed;
+  vyre__bytes_deinit(&features);
+  return is_valid ? (size_t)length : 0;
 }
 
 static vyre_hash128 hash_of(const char *bytes, size_t length) {

@@ -23,7 +23,8 @@ static bool slots_conflict(const vyre_recording *a, const vyre_recording *b,
     if (!own->is_used) continue;
     for (uint32_t k = 0; k < b->slot_count; k++) {
       const vyre__slot *theirs = &b->slots[k];
-      if (!theirs->is_used || !(own->is_written || theirs->is_written))
+      if (!theirs->is_used ||
+          !(vyre__slot_is_written(own) || vyre__slot_is_written(theirs)))
         continue;
       if (!vyre__slots_overlap(own, theirs)) continue;
       out->slot = i;
@@ -85,7 +86,7 @@ static vyre_code memory_in_use(const vyre__active_replay *replay,
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_RESOURCE_BUSY, NULL,
         VYRE_NUMBERS({"slot", found->slot}, {"other_slot", found->other_slot},
-                     {"resident", id}),
+                     {"device_buffer", id}),
         FIX,
         "slot '%s': device buffer %llx is also slot '%s' of a replay of %s on "
         "another thread, and one of the two replays writes it",

@@ -20,9 +20,9 @@ static void *clone(vyre_allocator allocator, const void *from, size_t size) {
 /* Resets cloned commands: none is ready or has a prepared dispatch. */
 static void reset_commands(vyre_recording *instance) {
   for (size_t i = 0; i < instance->command_count; i++) {
-    vyre__command *c = &instance->commands[i];
+    vyre__recorded_command *c = &instance->commands[i];
     c->is_ready = false;
-    if (c->kind == VYRE__COMMAND_DISPATCH) vyre_pipeline_retain(c->pipeline);
+    if (c->kind == VYRE__RECORDED_DISPATCH) vyre_pipeline_retain(c->pipeline);
     c->prepared = NULL;
   }
 }
@@ -32,9 +32,8 @@ static vyre_code create(vyre_recording *first, vyre_recording **out,
   static const char function[] = "vyre_recording_bind_slot";
   const vyre_recording *original = first->current;
   vyre_allocator allocator = first->device->allocator;
-  vyre_recording *instance = vyre__resize(allocator, NULL, 0, sizeof *instance);
+  vyre_recording *instance = vyre__alloc_zeroed(allocator, sizeof *instance);
   if (!instance) return vyre__no_memory(st, function, "recordings", 1);
-  memset(instance, 0, sizeof *instance);
   *instance = (vyre_recording){.device = first->device,
                                .is_sealed = true,
                                .totals = first->totals,
@@ -118,7 +117,7 @@ static void copy_bindings(vyre_recording *to, const vyre_recording *from,
     vyre__recording_invalidate(to, i);
   }
   for (size_t i = 0; i < from->command_count; i++) {
-    const vyre__command *c = &from->commands[i];
+    const vyre__recorded_command *c = &from->commands[i];
     bool is_touched = c->from.slot == slot || c->to.slot == slot;
     to->commands[i].is_uploaded = c->is_uploaded && !is_touched;
   }
@@ -144,7 +143,7 @@ vyre_code vyre__recording_switch_instance(vyre_recording *first, uint32_t slot,
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
         VYRE_NUMBERS({"slot", slot}, {"replays", users},
-                     {"most_bindings", VYRE__MAX_INSTANCES + 1}),
+                     {"max_bindings", VYRE__MAX_INSTANCES + 1}),
         "wait for the fence of one of the replays first",
         "slot '%s' cannot be bound: %u replays are pending, with %d sets of "
         "bindings, which is the maximum",

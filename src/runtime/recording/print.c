@@ -32,9 +32,9 @@ static void print_slot(vyre__printer *out, const vyre_recording *rec,
   }
   if (rec->is_sealed) {
     vyre__print(out, ", %s",
-                slot->is_written ? "written"
-                : slot->is_used  ? "read"
-                                 : "unused");
+                vyre__slot_is_written(slot) ? "written"
+                : slot->is_used             ? "read"
+                                            : "unused");
   }
   vyre__print(out, "\n");
 }
@@ -50,8 +50,8 @@ static void print_range(vyre__printer *out, const vyre_recording *rec,
 }
 
 static void print_dispatch(vyre__printer *out, const vyre_recording *rec,
-                           const vyre__command *c) {
-  const vyre_binding_plan *plan = &c->variant->plan;
+                           const vyre__recorded_command *c) {
+  const struct vyre__pipeline_state *state = c->variant->state;
   vyre__print(out, "dispatch %s", c->label);
   const uint32_t *grid = c->is_ready ? c->prepared->launch.grid : c->desc.grid;
   if (grid[0] | grid[1] | grid[2]) {
@@ -61,20 +61,18 @@ static void print_dispatch(vyre__printer *out, const vyre_recording *rec,
     vyre__print(out, " grid inferred");
   }
   if (c->desc.has_repeat_count) vyre__print(out, " x%u", c->desc.repeat_count);
-  for (size_t i = 0; i < plan->binding_count; i++) {
-    const vyre_binding *b = &plan->bindings[i];
-    bool has_in = b->input_index != VYRE_NO_INDEX;
-    bool has_out = b->output_index != VYRE_NO_INDEX;
-    if (!has_in && !has_out) continue;
-    const vyre_slot_range *in = has_in ? &c->tables.in[b->input_index] : NULL;
-    const vyre_slot_range *dest =
-        has_out ? &c->tables.out[b->output_index] : NULL;
-    uint64_t size = c->is_ready ? has_out ? c->prepared->bound[i].out_size
-                                          : c->prepared->bound[i].in_size
-                                : 0;
+  for (size_t i = 0; i < state->resource_count; i++) {
+    const vyre__binding_info *info = state->resources[i];
+    const vyre_slot_range *in = vyre__command_in(c, info);
+    const vyre_slot_range *dest = vyre__command_out(c, info);
+    uint64_t size = 0;
+    if (c->is_ready) {
+      const vyre__bound_buffer *bound = &c->prepared->bound[info->index];
+      size = info->output != VYRE_NO_INDEX ? bound->out_size : bound->in_size;
+    }
     bool is_in_place =
         in && dest && in->slot == dest->slot && in->offset == dest->offset;
-    vyre__print(out, " %.100s=", b->name);
+    vyre__print(out, " %.100s=", info->binding->name);
     if (in) print_range(out, rec, in, in->size ? in->size : size);
     if (in && dest && !is_in_place) vyre__print(out, "->");
     if (dest && !is_in_place) {
@@ -86,7 +84,7 @@ static void print_dispatch(vyre__printer *out, const vyre_recording *rec,
 
 static void print_command(vyre__printer *out, const vyre_recording *rec,
                           size_t i, unsigned depth) {
-  const vyre__command *c = &rec->commands[i];
+  const vyre__recorded_command *c = &rec->commands[i];
   char text[VYRE__SLOT_NAME];
   if (c->needs_barrier) {
     vyre__print(out, "%5s  ", "");
@@ -97,10 +95,10 @@ static void print_command(vyre__printer *out, const vyre_recording *rec,
   vyre__print(out, "%5zu  ", i);
   vyre__print_repeat(out, "  ", depth);
   switch (c->kind) {
-    case VYRE__COMMAND_DISPATCH:
+    case VYRE__RECORDED_DISPATCH:
       print_dispatch(out, rec, c);
       return;
-    case VYRE__COMMAND_COPY: {
+    case VYRE__RECORDED_COPY: {
       uint64_t size = c->is_ready ? c->size : c->from.size;
       vyre__print(out, !c->is_ready                            ? "copy "
                        : c->is_upload                          ? "upload "
@@ -112,16 +110,16 @@ static void print_command(vyre__printer *out, const vyre_recording *rec,
       vyre__print(out, "\n");
       return;
     }
-    case VYRE__COMMAND_BARRIER:
+    case VYRE__RECORDED_BARRIER:
       vyre__print(out, "barrier\n");
       return;
-    case VYRE__COMMAND_WHILE:
+    case VYRE__RECORDED_WHILE:
       vyre__print(out, "while ");
       print_range(out, rec, &c->from, 4);
       vyre__print(out, ", at most %llu iterations, flag read every %u\n",
                   (unsigned long long)c->max_iterations, c->check_interval);
       return;
-    case VYRE__COMMAND_END:
+    case VYRE__RECORDED_END:
       vyre__print(out, "end while\n");
       return;
   }
@@ -139,10 +137,10 @@ bool vyre_recording_print(vyre_recording *rec, vyre_writer writer) {
   for (uint32_t i = 0; i < rec->slot_count; i++) print_slot(&out, rec, i);
   unsigned depth = 0;
   for (size_t i = 0; i < rec->command_count; i++) {
-    vyre__command_kind kind = rec->commands[i].kind;
-    if (kind == VYRE__COMMAND_END) depth--;
+    vyre__recorded_kind kind = rec->commands[i].kind;
+    if (kind == VYRE__RECORDED_END) depth--;
     print_command(&out, rec, i, depth);
-    if (kind == VYRE__COMMAND_WHILE) depth++;
+    if (kind == VYRE__RECORDED_WHILE) depth++;
   }
   if (rec->is_sealed) {
     if (out.ok) out.ok = vyre_capture_plan_print(&rec->totals, writer);

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "runtime/compile/pipeline.h"
 #include "runtime/core/device.h"
+#include "runtime/dispatch/bind.h"
 #include "runtime/dispatch/grid.h"
 #include "runtime/dispatch/prepared_match.h"
 #include "runtime/memory/device_buffer.h"
@@ -18,14 +19,12 @@
 vyre_code vyre_recording_create(vyre_device *device, vyre_recording **out,
                                 vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_recording_create";
-  if (!out) return vyre__null_argument(st, function, "out");
+  VYRE_REQUIRE(st, out);
   *out = NULL;
-  if (!device) return vyre__null_argument(st, function, "device");
+  VYRE_REQUIRE(st, device);
   VYRE_TRY(vyre__device_check(device, st));
-  vyre_recording *rec = vyre__resize(device->allocator, NULL, 0, sizeof *rec);
-  if (!rec) return vyre__no_memory(st, function, "recordings", 1);
-  memset(rec, 0, sizeof *rec);
+  vyre_recording *rec = vyre__alloc_zeroed(device->allocator, sizeof *rec);
+  if (!rec) return vyre__no_memory(st, __func__, "recordings", 1);
   atomic_init(&rec->references, 1);
   rec->device = vyre_device_retain(device);
   vyre_arena_init(&rec->building, device->allocator);
@@ -44,7 +43,7 @@ void vyre__recording_clear(vyre_recording *rec) {
   vyre_allocator allocator = rec->device->allocator;
   vyre__recording_free_lists(rec);
   for (size_t i = 0; i < rec->command_count; i++) {
-    vyre__command *c = &rec->commands[i];
+    vyre__recorded_command *c = &rec->commands[i];
     if (c->prepared) {
       vyre__prepared_unbind(c->prepared, false);
       vyre__prepared_return(c->prepared);
@@ -117,11 +116,10 @@ vyre_code vyre_recording_add_slot(vyre_recording *rec, const char *name,
                                   uint64_t size, uint32_t *out,
                                   vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_recording_add_slot";
-  if (!out) return vyre__null_argument(st, function, "out");
+  VYRE_REQUIRE(st, out);
   *out = VYRE_NO_SLOT;
-  if (!rec) return vyre__null_argument(st, function, "recording");
-  if (!name) return vyre__null_argument(st, function, "name");
+  if (!rec) return vyre__null_argument(st, __func__, "recording");
+  VYRE_REQUIRE(st, name);
   if (rec->is_sealed) return already_sealed(st);
   size_t length = strlen(name);
   if (length == 0 || length >= VYRE__SLOT_NAME) {
@@ -143,12 +141,11 @@ vyre_code vyre_recording_add_fixed_slot(vyre_recording *rec,
                                         const vyre_slot_binding *binding,
                                         uint32_t *out, vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_recording_add_fixed_slot";
-  if (!out) return vyre__null_argument(st, function, "out");
+  VYRE_REQUIRE(st, out);
   *out = VYRE_NO_SLOT;
-  if (!rec) return vyre__null_argument(st, function, "recording");
-  if (!binding) return vyre__null_argument(st, function, "binding");
-  VYRE_CHECK_RESERVED(st, function, binding);
+  if (!rec) return vyre__null_argument(st, __func__, "recording");
+  VYRE_REQUIRE(st, binding);
+  VYRE_CHECK_RESERVED(st, __func__, binding);
   if (rec->is_sealed) return already_sealed(st);
   uint32_t slot;
   vyre__device_buffer *held = NULL;
@@ -165,20 +162,24 @@ vyre_code vyre_recording_add_fixed_slot(vyre_recording *rec,
 
 /* --- commands ----------------------------------------------------------- */
 
-bool vyre__command_slot_ranges(const vyre__command *c,
+bool vyre__command_slot_ranges(const vyre__recorded_command *c,
                                vyre__slot_range_visitor visit, void *self) {
   switch (c->kind) {
-    case VYRE__COMMAND_DISPATCH:
-      for (size_t i = 0; i < c->desc.input_count; i++) {
-        if (!visit(self, &c->tables.in[i], false)) return false;
+    case VYRE__RECORDED_DISPATCH:
+      for (size_t i = 0; i < c->variant->state->resource_count; i++) {
+        const vyre__binding_info *info = c->variant->state->resources[i];
+        const vyre_slot_range *in = vyre__command_in(c, info);
+        if (in && !visit(self, in, vyre__command_may_update(info)))
+          return false;
       }
       for (size_t i = 0; i < c->desc.output_count; i++) {
+        if (c->tables.out[i].slot == VYRE_NO_SLOT) continue;
         if (!visit(self, &c->tables.out[i], true)) return false;
       }
       return true;
-    case VYRE__COMMAND_COPY:
+    case VYRE__RECORDED_COPY:
       return visit(self, &c->from, false) && visit(self, &c->to, true);
-    case VYRE__COMMAND_WHILE:
+    case VYRE__RECORDED_WHILE:
       return visit(self, &c->from, false);
     default:
       return true;
@@ -188,14 +189,7 @@ bool vyre__command_slot_ranges(const vyre__command *c,
 static vyre_code check_slot_range(const vyre_recording *rec,
                                   const vyre_slot_range *range,
                                   vyre_status *st) {
-  if (range->slot >= rec->slot_count) {
-    return VYRE_FAIL_WITH(
-        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
-        VYRE_NUMBERS({"slot", range->slot}, {"slots", rec->slot_count}),
-        "use a slot number that vyre_recording_add_slot returned",
-        "slot %u does not exist; the recording has %zu slots", range->slot,
-        rec->slot_count);
-  }
+  VYRE_TRY(vyre__slot_check(rec, range->slot, st));
   if (range->size <= UINT64_MAX - range->offset) return VYRE_OK;
   char text[VYRE__SLOT_NAME];
   return VYRE_FAIL_WITH(
@@ -210,7 +204,7 @@ static vyre_code check_slot_range(const vyre_recording *rec,
 /* Reserves memory for the next command and clears it. The caller fills it in
  * and increments command_count. */
 static vyre_code next_command(vyre_recording *rec, const char *function,
-                              vyre__command **out, vyre_status *st) {
+                              vyre__recorded_command **out, vyre_status *st) {
   if (!rec) return vyre__null_argument(st, function, "recording");
   if (rec->is_sealed) return already_sealed(st);
   if (rec->command_count >= UINT32_MAX - 1 ||
@@ -220,7 +214,7 @@ static vyre_code next_command(vyre_recording *rec, const char *function,
     return vyre__no_memory(st, function, "commands", rec->command_count + 1);
   }
   *out = &rec->commands[rec->command_count];
-  **out = (vyre__command){.barrier_slot = VYRE_NO_SLOT};
+  **out = (vyre__recorded_command){.barrier_slot = VYRE_NO_SLOT};
   return VYRE_OK;
 }
 
@@ -229,8 +223,8 @@ static vyre_code wrong_range_count(const vyre_pipeline *pipeline,
                                    size_t received, vyre_status *st) {
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
-      VYRE_NUMBERS({"expected_places", expected},
-                   {"received_places", received}),
+      VYRE_NUMBERS({"expected_ranges", expected},
+                   {"received_ranges", received}),
       "pass one slot range for each, in order of their binding numbers",
       "kernel '%.60s' has %zu %s, but %zu slot ranges were given",
       vyre_program_name(pipeline->program), expected, bindings, received);
@@ -252,13 +246,28 @@ static vyre_code check_dispatch(const vyre_recording *rec,
         pipeline->id, (unsigned long long)pipeline->device->state->id,
         (unsigned long long)rec->device->state->id);
   }
-  if (d->input_count != plan->input_count) {
-    return wrong_range_count(pipeline, "inputs", plan->input_count,
+  bool has_resources = d->resources || d->resource_count > 0;
+  size_t resources = pipeline->state->resource_count;
+  if (has_resources && d->resource_count != resources) {
+    return wrong_range_count(pipeline, "resources", resources,
+                             d->resource_count, st);
+  }
+  if (d->input_count != (has_resources ? 0 : plan->input_count)) {
+    return wrong_range_count(pipeline, "inputs",
+                             has_resources ? 0 : plan->input_count,
                              d->input_count, st);
   }
-  if (d->output_count != plan->output_count) {
+  if (d->output_count != plan->output_count &&
+      (d->output_count > 0 || !has_resources)) {
     return wrong_range_count(pipeline, "outputs", plan->output_count,
                              d->output_count, st);
+  }
+  if (!has_resources && pipeline->state->persistent_count > 0) {
+    return wrong_range_count(pipeline, "resources, some of them persistent",
+                             resources, 0, st);
+  }
+  if (!d->resources && has_resources) {
+    return vyre__null_argument(st, function, "desc->resources");
   }
   if (!d->inputs && d->input_count > 0) {
     return vyre__null_argument(st, function, "desc->inputs");
@@ -269,15 +278,18 @@ static vyre_code check_dispatch(const vyre_recording *rec,
   for (size_t i = 0; i < d->input_count; i++) {
     VYRE_TRY(check_slot_range(rec, &d->inputs[i], st));
   }
+  for (size_t i = 0; i < d->resource_count; i++) {
+    bool may_be_empty = !pipeline->state->resources[i]->has_contents;
+    if (may_be_empty && d->resources[i].slot == VYRE_NO_SLOT) continue;
+    VYRE_TRY(check_slot_range(rec, &d->resources[i], st));
+  }
   for (size_t i = 0; i < d->output_count; i++) {
+    if (has_resources && d->outputs[i].slot == VYRE_NO_SLOT) continue;
     VYRE_TRY(check_slot_range(rec, &d->outputs[i], st));
   }
-  if (!d->has_repeat_count || d->repeat_count > 0) return VYRE_OK;
-  return VYRE_FAIL(
-      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_ZERO_REPEAT_COUNT,
-      "set repeat_count to 1 or more, or has_repeat_count to false",
-      "repeat_count is 0 for a dispatch on device '%s'",
-      vyre_device_name(rec->device));
+  return d->has_repeat_count && d->repeat_count == 0
+             ? vyre__zero_repeat_count(rec->device, st)
+             : VYRE_OK;
 }
 
 /* Copies slot ranges to the arena that the seal frees. Returns NULL without
@@ -296,16 +308,16 @@ vyre_code vyre_recording_add_dispatch(vyre_recording *rec,
                                       const vyre_recorded_dispatch *d,
                                       vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_recording_add_dispatch";
-  vyre__command *c;
-  if (!pipeline) return vyre__null_argument(st, function, "pipeline");
-  if (!d) return vyre__null_argument(st, function, "desc");
-  VYRE_CHECK_RESERVED(st, function, d);
-  VYRE_TRY(next_command(rec, function, &c, st));
+  vyre__recorded_command *c;
+  VYRE_REQUIRE(st, pipeline);
+  if (!d) return vyre__null_argument(st, __func__, "desc");
+  VYRE_CHECK_RESERVED(st, __func__, d);
+  VYRE_TRY(next_command(rec, __func__, &c, st));
   VYRE_TRY(check_dispatch(rec, pipeline, d, st));
-  c->kind = VYRE__COMMAND_DISPATCH;
+  c->kind = VYRE__RECORDED_DISPATCH;
   c->desc = (vyre_dispatch_desc){.input_count = d->input_count,
                                  .output_count = d->output_count,
+                                 .resource_count = d->resource_count,
                                  .grid = {d->grid[0], d->grid[1], d->grid[2]},
                                  .variant = d->variant,
                                  .is_borrowed = true,
@@ -322,12 +334,15 @@ vyre_code vyre_recording_add_dispatch(vyre_recording *rec,
       d->label ? d->label : vyre_program_name(pipeline->program);
   (void)snprintf(c->label, sizeof c->label, "%s", label);
   vyre__arena_mark mark = vyre__arena_here(&rec->building);
-  c->tables.in = copy_ranges(rec, d->inputs, d->input_count);
+  c->tables.in = d->resource_count > 0
+                     ? copy_ranges(rec, d->resources, d->resource_count)
+                     : copy_ranges(rec, d->inputs, d->input_count);
   c->tables.out = copy_ranges(rec, d->outputs, d->output_count);
   if (!c->tables.in || !c->tables.out) {
     vyre__arena_rewind(&rec->building, mark);
-    return vyre__no_memory(st, function, "slot ranges",
-                           d->input_count + d->output_count);
+    return vyre__no_memory(
+        st, __func__, "slot ranges",
+        d->input_count + d->resource_count + d->output_count);
   }
   c->pipeline = vyre_pipeline_retain(pipeline);
   rec->command_count++;
@@ -337,8 +352,8 @@ vyre_code vyre_recording_add_dispatch(vyre_recording *rec,
 vyre_code vyre_recording_add_copy(vyre_recording *rec, vyre_slot_range from,
                                   vyre_slot_range to, vyre_status *st) {
   vyre__status_begin(st);
-  vyre__command *c;
-  VYRE_TRY(next_command(rec, "vyre_recording_add_copy", &c, st));
+  vyre__recorded_command *c;
+  VYRE_TRY(next_command(rec, __func__, &c, st));
   VYRE_TRY(check_slot_range(rec, &from, st));
   VYRE_TRY(check_slot_range(rec, &to, st));
   if (from.size != 0 && to.size != 0 && from.size != to.size) {
@@ -358,7 +373,7 @@ vyre_code vyre_recording_add_copy(vyre_recording *rec, vyre_slot_range from,
                      "source and target of a copy within slot '%s' overlap",
                      vyre__slot_name(rec, from.slot, text));
   }
-  c->kind = VYRE__COMMAND_COPY;
+  c->kind = VYRE__RECORDED_COPY;
   c->from = from;
   c->to = to;
   rec->command_count++;
@@ -367,9 +382,9 @@ vyre_code vyre_recording_add_copy(vyre_recording *rec, vyre_slot_range from,
 
 vyre_code vyre_recording_add_barrier(vyre_recording *rec, vyre_status *st) {
   vyre__status_begin(st);
-  vyre__command *c;
-  VYRE_TRY(next_command(rec, "vyre_recording_add_barrier", &c, st));
-  c->kind = VYRE__COMMAND_BARRIER;
+  vyre__recorded_command *c;
+  VYRE_TRY(next_command(rec, __func__, &c, st));
+  c->kind = VYRE__RECORDED_BARRIER;
   rec->command_count++;
   return VYRE_OK;
 }
@@ -378,8 +393,8 @@ vyre_code vyre_recording_begin_while(vyre_recording *rec, vyre_slot_range flag,
                                      uint64_t max_iterations,
                                      uint32_t check_interval, vyre_status *st) {
   vyre__status_begin(st);
-  vyre__command *c;
-  VYRE_TRY(next_command(rec, "vyre_recording_begin_while", &c, st));
+  vyre__recorded_command *c;
+  VYRE_TRY(next_command(rec, __func__, &c, st));
   VYRE_TRY(check_slot_range(rec, &flag, st));
   if (max_iterations == 0) {
     return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_ZERO_REPEAT_COUNT,
@@ -390,7 +405,7 @@ vyre_code vyre_recording_begin_while(vyre_recording *rec, vyre_slot_range flag,
     return VYRE_FAIL_WITH(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
                           NULL,
                           VYRE_NUMBERS({"depth", rec->open_count + 1},
-                                       {"most", VYRE_RECORDING_DEPTH}),
+                                       {"max_depth", VYRE_RECORDING_DEPTH}),
                           "move the innermost loop into a kernel",
                           "%u nested loops; at most %d are supported",
                           rec->open_count + 1, VYRE_RECORDING_DEPTH);
@@ -405,7 +420,7 @@ vyre_code vyre_recording_begin_while(vyre_recording *rec, vyre_slot_range flag,
         vyre__slot_name(rec, flag.slot, text), (unsigned long long)flag.size,
         (unsigned long long)flag.offset);
   }
-  c->kind = VYRE__COMMAND_WHILE;
+  c->kind = VYRE__RECORDED_WHILE;
   c->from = flag;
   c->from.size = 4;
   c->max_iterations = max_iterations;
@@ -416,19 +431,19 @@ vyre_code vyre_recording_begin_while(vyre_recording *rec, vyre_slot_range flag,
 
 vyre_code vyre_recording_end_while(vyre_recording *rec, vyre_status *st) {
   vyre__status_begin(st);
-  vyre__command *c;
-  VYRE_TRY(next_command(rec, "vyre_recording_end_while", &c, st));
+  vyre__recorded_command *c;
+  VYRE_TRY(next_command(rec, __func__, &c, st));
   if (rec->open_count == 0) {
     return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
                      "call vyre_recording_begin_while first",
                      "vyre_recording_end_while without an open loop");
   }
   uint32_t begin = rec->open_loops[--rec->open_count];
-  c->kind = VYRE__COMMAND_END;
+  c->kind = VYRE__RECORDED_END;
   c->match = begin;
   rec->commands[begin].match = (uint32_t)rec->command_count;
   for (size_t i = begin; i < rec->command_count; i++) {
-    if (rec->commands[i].kind == VYRE__COMMAND_DISPATCH) {
+    if (rec->commands[i].kind == VYRE__RECORDED_DISPATCH) {
       rec->commands[begin].body_dispatches++;
     }
   }

@@ -7,7 +7,7 @@
  *   replay.c        runs the commands
  *   instances.c     copies a recording whose slots are bound during a replay
  *   conflicts.c     finds replays that share memory
- *   command_list.c  lets the backend run several commands as one list
+ *   command_list.c  runs several commands as one command list
  *   print.c         prints a recording
  *
  * A recorded dispatch owns its prepared dispatch, which holds no device
@@ -41,19 +41,22 @@ typedef struct vyre__slot {
   uint64_t size;              /* declared size; 0 accepts any size */
   bool is_bound;
   bool is_used, is_written; /* by a command; known after the seal */
+  bool is_updated; /* a dispatch writes it in place, because it is a device
+                      buffer and the output of the dispatch is host memory;
+                      known once the slots are bound */
   vyre_slot_binding binding;
   uint64_t bytes; /* size of the bound memory */
   vyre__memory memory;
   vyre__device_buffer *buffer; /* entry of the bound handle, or NULL */
 } vyre__slot;
 
-typedef enum vyre__command_kind {
-  VYRE__COMMAND_DISPATCH,
-  VYRE__COMMAND_COPY,
-  VYRE__COMMAND_BARRIER,
-  VYRE__COMMAND_WHILE,
-  VYRE__COMMAND_END
-} vyre__command_kind;
+typedef enum vyre__recorded_kind {
+  VYRE__RECORDED_DISPATCH,
+  VYRE__RECORDED_COPY,
+  VYRE__RECORDED_BARRIER,
+  VYRE__RECORDED_WHILE,
+  VYRE__RECORDED_END
+} vyre__recorded_kind;
 
 /* Kernel argument: a buffer, or, as the last argument, the launch block. */
 typedef struct vyre__argument {
@@ -64,8 +67,9 @@ typedef struct vyre__argument {
 
 /* Tables of a dispatch. The capture plan gives their lengths. */
 typedef struct vyre__tables {
-  vyre_slot_range *in;  /* input_device_capacity entries */
-  vyre_input *inputs;   /* input_device_capacity entries */
+  /* input_device_capacity entries; with resources, kernel_pointer_capacity */
+  vyre_slot_range *in;
+  vyre_input *inputs;   /* as many */
   vyre_slot_range *out; /* output_readback_capacity entries */
   vyre_output *outputs; /* output_readback_capacity entries */
   /* kernel_argument_capacity entries: the inputs, then the outputs that are not
@@ -73,8 +77,8 @@ typedef struct vyre__tables {
   vyre__argument *arguments;
 } vyre__tables;
 
-typedef struct vyre__command {
-  vyre__command_kind kind;
+typedef struct vyre__recorded_command {
+  vyre__recorded_kind kind;
   bool needs_barrier;    /* before this command, because of barrier_slot */
   bool is_ready;         /* prepared for the memory that is bound now */
   bool was_ready;        /* prepared at least once */
@@ -100,7 +104,7 @@ typedef struct vyre__command {
   uint64_t max_iterations;
   uint32_t check_interval;
   uint64_t body_dispatches;
-} vyre__command;
+} vyre__recorded_command;
 
 struct vyre_recording {
   atomic_uint references;
@@ -109,7 +113,7 @@ struct vyre_recording {
   vyre_arena building; /* slot ranges of dispatches; freed by the seal */
   vyre__slot *slots;
   size_t slot_count, slot_capacity;
-  vyre__command *commands;
+  vyre__recorded_command *commands;
   size_t command_count, command_capacity;
   uint32_t open_loops[VYRE_RECORDING_DEPTH]; /* loops without an end so far */
   uint32_t open_count;
@@ -188,26 +192,24 @@ vyre_code vyre__active_replay_begin(vyre__active_replay *replay,
                                     vyre_status *st);
 void vyre__active_replay_end(vyre__active_replay *replay);
 
-/* Result of vyre__recording_run_list. */
-typedef struct vyre__recorded_list_result {
-  size_t end;                  /* next command, or the command that failed */
-  uint64_t dispatches, copies; /* that succeeded */
-  bool is_taken;               /* false: nothing ran */
-} vyre__recorded_list_result;
-
-/* Lets the backend run the commands from @p at on as one command list, if it
- * supports lists and the commands may be in one. */
-vyre_code vyre__recording_run_list(vyre_recording *recording, size_t at,
-                                   vyre__recorded_list_result *out,
+/* Runs the commands from *at on as one command list, if they may be in one.
+ * Then *at is the next command, or the one that failed. *is_taken is false if
+ * nothing ran. Adds to the counts of @p result. */
+vyre_code vyre__recording_run_list(vyre_recording *recording, size_t *at,
+                                   vyre_replay_result *result, bool *is_taken,
                                    vyre_status *st);
-/* Lets the backend run up to loop->max_iterations of the loop that command
- * @p at begins. The body has to be one command list, and the backend has to be
- * able to test the flag; otherwise loop->is_taken stays false. */
+/* Runs up to @p max_iterations of the loop that command @p at begins as one
+ * command list. *is_taken is false, and nothing ran, if the body cannot be in a
+ * list or the device cannot test the flag. Sets the results in @p out. */
 vyre_code vyre__recording_run_loop(vyre_recording *recording, size_t at,
-                                   vyre__command_list_loop *loop,
+                                   uint64_t max_iterations,
+                                   vyre__command_loop *out, bool *is_taken,
                                    vyre_status *st);
 void vyre__recording_free_lists(vyre_recording *recording);
 
+/* Checks that the recording has a slot with this number. */
+vyre_code vyre__slot_check(const vyre_recording *recording, uint32_t slot,
+                           vyre_status *st);
 /* Returns the name of a slot for messages: its own, or its number in
  * @p text. */
 const char *vyre__slot_name(const vyre_recording *recording, uint32_t slot,
@@ -250,12 +252,44 @@ vyre_code vyre__recording_check_uploaded(const vyre_recording *recording,
  * @p is_held. */
 void vyre__prepared_unbind(vyre__prepared *prepared, bool is_held);
 
+/* Returns the range that a dispatch gives to a binding as input or as device
+ * memory, or NULL. */
+static inline const vyre_slot_range *vyre__command_in(
+    const vyre__recorded_command *c, const vyre__binding_info *info) {
+  uint32_t index = c->desc.resource_count > 0 ? info->resource : info->input;
+  if (index == VYRE_NO_INDEX || c->tables.in[index].slot == VYRE_NO_SLOT)
+    return NULL;
+  return &c->tables.in[index];
+}
+
+/* Returns the range that a dispatch gives to a binding as output, or NULL. */
+static inline const vyre_slot_range *vyre__command_out(
+    const vyre__recorded_command *c, const vyre__binding_info *info) {
+  if (info->output == VYRE_NO_INDEX || c->desc.output_count == 0 ||
+      c->tables.out[info->output].slot == VYRE_NO_SLOT)
+    return NULL;
+  return &c->tables.out[info->output];
+}
+
+/* Returns true if a dispatch writes the range of vyre__command_in, or may do so
+ * with other memory bound. */
+static inline bool vyre__command_may_update(const vyre__binding_info *info) {
+  return info->output != VYRE_NO_INDEX ||
+         (info->is_persistent && info->is_written);
+}
+
+/* Returns true if a command writes @p slot, with the memory bound now. */
+static inline bool vyre__slot_is_written(const vyre__slot *slot) {
+  return slot->is_written || slot->is_updated;
+}
+
 /* Calls @p visit for every slot range that @p command reads or writes, until it
- * returns false. Returns the last result of @p visit. */
+ * returns false. Returns the last result of @p visit. The input of an
+ * input_output counts as written: it may be updated in place. */
 typedef bool (*vyre__slot_range_visitor)(void *self,
                                          const vyre_slot_range *range,
                                          bool is_written);
-bool vyre__command_slot_ranges(const vyre__command *command,
+bool vyre__command_slot_ranges(const vyre__recorded_command *command,
                                vyre__slot_range_visitor visit, void *self);
 
 /* Returns true if two slot ranges may overlap, whatever is bound. A size of 0

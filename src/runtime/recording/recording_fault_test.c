@@ -190,7 +190,7 @@ TEST(replays_with_a_fence_run_in_order_and_hold_their_buffers) {
   for (uint32_t i = 0; i < ELEMENTS; i++) CHECK(d.back[i] == 4 * i);
   vyre_counters counters;
   vyre_counters_read(b.device, &counters);
-  CHECK_U64(counters.live_residents, 2);
+  CHECK_U64(counters.live_device_buffers, 2);
   bench_close(&b);
 }
 

@@ -18,9 +18,9 @@ enum {
   HOSTS = 3,
   SLOT_AREA = 6,
   BYTES = 32,
-  MOST_SLOTS = 6,
-  MOST_COMMANDS = 24,
-  MOST_CALLS = 96
+  MAX_SLOTS = 6,
+  MAX_COMMANDS = 24,
+  MAX_CALLS = 96
 };
 
 static const char text[] =
@@ -69,9 +69,9 @@ typedef struct world {
   bool is_live[AREAS];
   vyre_host_buffer slot;
   unsigned char plain[AREAS][BYTES]; /* expected contents */
-  bound slots[MOST_SLOTS];
+  bound slots[MAX_SLOTS];
   uint32_t slot_count;
-  command commands[MOST_COMMANDS];
+  command commands[MAX_COMMANDS];
   unsigned command_count, depth;
   vyre_status st;
 } world;
@@ -161,15 +161,26 @@ static void put_word(unsigned char *at, uint64_t index, uint32_t word) {
   memcpy(at + 4 * index, &word, 4);
 }
 
+/* A device buffer that is the input of a buffer that is read and written is
+ * updated in place; an output in host memory gets a copy. */
+static void update_input(const world *w, const vyre_slot_range *in,
+                         const vyre_slot_range *out, unsigned char *from,
+                         const unsigned char *result, uint64_t size) {
+  if (w->slots[in->slot].id && !w->slots[out->slot].id) {
+    memmove(from, result, size);
+  }
+}
+
 static void plain_dispatch(world *w, const command *c) {
   uint64_t x_size, y_size, a_size, from_size;
   if (c->kernel == COUNT) {
-    const unsigned char *from = resolve(w, &c->in[0], 8, &from_size);
+    unsigned char *from = resolve(w, &c->in[0], 8, &from_size);
     unsigned char *n = resolve(w, &c->out, 8, &y_size);
     must(from_size == 8 && y_size == 8);
     memmove(n, from, 8);
     put_word(n, 0, word_at(n, 0, 8) - 1);
     put_word(n, 1, word_at(n, 1, 8) + 1);
+    update_input(w, &c->in[0], &c->out, from, n, 8);
     return;
   }
   const unsigned char *x = resolve(w, &c->in[0], 0, &x_size);
@@ -183,7 +194,7 @@ static void plain_dispatch(world *w, const command *c) {
     }
     return;
   }
-  const unsigned char *from = resolve(w, &c->in[1], 0, &from_size);
+  unsigned char *from = resolve(w, &c->in[1], 0, &from_size);
   /* The kernel sees only the bytes that it needs of a longer device buffer. */
   if (w->slots[c->out.slot].id && y_size > from_size) y_size = from_size;
   must(from_size == y_size);
@@ -191,6 +202,7 @@ static void plain_dispatch(world *w, const command *c) {
   for (uint64_t i = 0; i < y_size / 4; i++) {
     put_word(y, i, word_at(y, i, y_size) + word_at(x, i, x_size));
   }
+  update_input(w, &c->in[1], &c->out, from, y, y_size);
 }
 
 static void plain_copy(world *w, const command *c, bool keeps) {
@@ -299,19 +311,19 @@ static vyre_slot_range take_range(world *w) {
   static const uint64_t offsets[] = {0, 0, 4, 8, 16, 28, 32, 3};
   static const uint64_t sizes[] = {0, 0, 0, 4, 8, 16, 32, 6};
   uint8_t a = next(w), b = next(w);
-  return (vyre_slot_range){a % (MOST_SLOTS + 1), offsets[b % 8],
+  return (vyre_slot_range){a % (MAX_SLOTS + 1), offsets[b % 8],
                            sizes[b / 8 % 8]};
 }
 
 static void keep(world *w, bool was_recorded, const command *c) {
   if (!was_recorded) return;
-  must(!w->is_finished && w->command_count < MOST_COMMANDS);
+  must(!w->is_finished && w->command_count < MAX_COMMANDS);
   w->commands[w->command_count++] = *c;
 }
 
 static void call_command(world *w, uint8_t choice) {
   command c = {.kind = BARRIER};
-  if (w->command_count == MOST_COMMANDS) return;
+  if (w->command_count == MAX_COMMANDS) return;
   if (choice < 3) {
     c.kind = DISPATCH;
     c.kernel = choice;
@@ -357,7 +369,7 @@ static void call_slot(world *w) {
   static const char *const names[] = {"a", "b", "c", "d", "e", "f", "", "a"};
   uint8_t a = next(w);
   uint32_t slot;
-  if (w->slot_count == MOST_SLOTS) return;
+  if (w->slot_count == MAX_SLOTS) return;
   bool exists =
       fine(w, vyre_recording_add_slot(w->rec, names[a % 8],
                                       a & 0x40 ? BYTES : 0, &slot, &w->st));
@@ -370,7 +382,7 @@ static void call_slot(world *w) {
 static void call_bind(world *w) {
   static const uint64_t offsets[] = {0, 0, 0, 4, 8, 16, 32, 40};
   uint8_t a = next(w), b = next(w);
-  uint32_t slot = a % (MOST_SLOTS + 1);
+  uint32_t slot = a % (MAX_SLOTS + 1);
   int area = b % (AREAS + 2);
   uint64_t offset = offsets[a / 8 % 8], size = b & 0x40 ? 8 : 0;
   bool is_bad = slot >= w->slot_count, unbinds = area == AREAS + 1;
@@ -406,13 +418,13 @@ static void call_bind(world *w) {
                            .data = r.host_buffer ? w->slot.data : NULL};
 }
 
-static void call_free(world *w, bool makes_anew) {
+static void call_free(world *w, bool recreates) {
   int area = HOSTS + next(w) % (SLOT_AREA - HOSTS);
   bool was_live = w->is_live[area];
   must(fine(w, vyre_buffer_destroy(device, w->buffers[area], &w->st)) ==
        was_live);
   w->is_live[area] = false;
-  if (makes_anew) create_buffer(w, area);
+  if (recreates) create_buffer(w, area);
 }
 
 /* Moves the host buffer to other memory with the same bytes. */
@@ -471,7 +483,7 @@ static void call_replay(world *w) {
   compare(w, !was_over);
 }
 
-static bool forget(void *self, const char *bytes, size_t length) {
+static bool discard(void *self, const char *bytes, size_t length) {
   (void)self, (void)bytes, (void)length;
   return true;
 }
@@ -493,7 +505,7 @@ static void call(world *w) {
     must(!is_done || (!w->is_finished && w->depth == 0));
     w->is_finished = w->is_finished || is_done;
   } else if (choice == 13) {
-    must(vyre_recording_print(w->rec, (vyre_writer){forget, NULL}));
+    must(vyre_recording_print(w->rec, (vyre_writer){discard, NULL}));
   } else {
     call_replay(w);
   }
@@ -504,17 +516,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (!device) open_devices();
   begin(&w);
   /* The first byte gives the number of initial slots. */
-  for (uint8_t n = next(&w) % 8; n > 0 && w.slot_count < MOST_SLOTS; n--) {
+  for (uint8_t n = next(&w) % 8; n > 0 && w.slot_count < MAX_SLOTS; n--) {
     char name[2] = {(char)('a' + w.slot_count), '\0'};
     uint32_t slot;
     must(fine(&w, vyre_recording_add_slot(w.rec, name, 0, &slot, &w.st)));
     w.slot_count++;
   }
-  for (int i = 0; i < MOST_CALLS && w.at < w.end; i++) call(&w);
+  for (int i = 0; i < MAX_CALLS && w.at < w.end; i++) call(&w);
   finish(&w);
   vyre_counters counters;
   vyre_counters_read(device, &counters);
-  must(counters.live_residents == 0);
+  must(counters.live_device_buffers == 0);
   /* The device keeps some memory for reuse. Its maximum must not grow with the
    * number of inputs. */
   static long long max;

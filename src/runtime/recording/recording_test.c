@@ -34,7 +34,7 @@ TEST(a_replay_runs_all_commands_in_order) {
   vyre_counters_read(b.device, &counters);
   CHECK_U64(counters.launches, 6);
   CHECK_U64(counters.replays, 3);
-  CHECK_U64(counters.recaptures, 0);
+  CHECK_U64(counters.rebuilds, 0);
   CHECK_U64(counters.uploads, 3);
   CHECK_U64(counters.downloads, 3);
   vyre_recording_release(c.rec);
@@ -58,7 +58,7 @@ TEST(rebinding_prepares_only_its_users_again) {
     const char *name;
     uint32_t slot;
     vyre_slot_binding resource;
-    uint64_t recaptures;
+    uint64_t rebuilds;
   } cases[] = {
       {"the factor", c.a, {.data = &e.a, .size = 4}, 1},
       {"what both use", c.y, {.buffer = e.y}, 2},
@@ -72,13 +72,13 @@ TEST(rebinding_prepares_only_its_users_again) {
         vyre_recording_bind_slot(c.rec, cases[i].slot, &cases[i].resource, &st),
         st);
     CHECK_OK(vyre_recording_replay(c.rec, &options, NULL, &st), st);
-    CHECK_U64(result.rebuilt, cases[i].recaptures);
-    all += cases[i].recaptures;
+    CHECK_U64(result.rebuilt, cases[i].rebuilds);
+    all += cases[i].rebuilds;
   }
   CHECK_U64(e.back[1], 14); /* the new sum started at zero */
   vyre_counters counters;
   vyre_counters_read(b.device, &counters);
-  CHECK_U64(counters.recaptures, all);
+  CHECK_U64(counters.rebuilds, all);
   vyre_recording_release(c.rec);
   bench_close(&b);
 }
@@ -155,7 +155,7 @@ TEST(a_freed_buffer_is_refused_even_if_its_entry_is_reused) {
   expect_refusal(&b, c.rec, "'y'", VYRE_KIND_STALE_HANDLE);
   vyre_counters counters; /* a recording does not hold its buffers */
   vyre_counters_read(b.device, &counters);
-  CHECK_U64(counters.live_residents, 2);
+  CHECK_U64(counters.live_device_buffers, 2);
   vyre_buffer next = create_buffer(b.device, BYTES);
   CHECK((uint32_t)next.id == (uint32_t)d.y.id);
   expect_refusal(&b, c.rec, "'y'", VYRE_KIND_STALE_HANDLE);
@@ -332,7 +332,7 @@ TEST(a_loop_ends_when_its_flag_is_zero) {
     CHECK((code != VYRE_OK) == l->reached);
     if (l->reached) {
       CHECK(st.kind == VYRE_KIND_MAX_ITERATIONS_REACHED && st.fix[0]);
-      CHECK_U64(status_number(&st, "max_rounds"), l->max);
+      CHECK_U64(status_number(&st, "max_iterations"), l->max);
       CHECK(result.reached_max && result.iterations == l->iterations);
     }
     vyre_recording_release(rec);

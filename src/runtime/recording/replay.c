@@ -60,7 +60,7 @@ static vyre_code timed_out(const running_replay *replay, vyre_status *st) {
 /* Records a copy. Dispatches, uploads and downloads record their own events,
  * inside the event of the replay. */
 static void trace_copy(const running_replay *replay, uint64_t start,
-                       const vyre__command *c, vyre_code code) {
+                       const vyre__recorded_command *c, vyre_code code) {
   vyre__trace_end(replay->rec->device->context, start,
                   .kind = VYRE__TRACE_REPLAY, .name = "copy",
                   .device = replay->rec->device, .result = code,
@@ -88,23 +88,24 @@ static void trace_replay(const running_replay *replay, uint64_t start,
                               {"copies", r->copies},
                               {"kept", r->skipped_uploads},
                               {"skipped", r->skipped},
-                              {"recaptures", r->rebuilt}});
+                              {"rebuilt", r->rebuilt}});
 }
 
 /* --- commands ----------------------------------------------------------- */
 
 /* Counts a dispatch that completed after its deadline, and the loop iteration
  * that it completes. */
-static void count_timed_out(running_replay *replay, const vyre__command *c) {
+static void count_timed_out(running_replay *replay,
+                            const vyre__recorded_command *c) {
   const vyre__launch *launch = &c->prepared->launch;
   if (!launch->is_complete || launch->launch_index + 1 < launch->launch_count)
     return;
   replay->result.dispatches++;
-  if (replay->depth > 0 && c[1].kind == VYRE__COMMAND_END)
+  if (replay->depth > 0 && c[1].kind == VYRE__RECORDED_END)
     replay->result.iterations++;
 }
 
-static vyre_code run_dispatch(running_replay *replay, vyre__command *c,
+static vyre_code run_dispatch(running_replay *replay, vyre__recorded_command *c,
                               vyre_status *st) {
   vyre__prepared *prepared = c->prepared;
   if (prepared->scratch.first) vyre_arena_reset(&prepared->scratch);
@@ -128,56 +129,9 @@ static vyre_code run_dispatch(running_replay *replay, vyre__command *c,
   return code;
 }
 
-/* Runs the commands from *at on as one command list, if the backend supports
- * that. Then *at is the next command. */
-static vyre_code run_list(running_replay *replay, size_t *at, bool *is_taken,
-                          vyre_status *st) {
-  vyre_recording *rec = replay->rec;
-  vyre__recorded_list_result result = {0};
-  vyre_code code = VYRE_OK;
-  if (replay->deadline_ns == 0 && rec->device->backend->command_list_run &&
-      vyre__takes_command_lists(rec->device)) {
-    code = vyre__recording_run_list(rec, *at, &result, st);
-  }
-  replay->result.dispatches += result.dispatches;
-  replay->result.copies += result.copies;
-  *is_taken = result.is_taken;
-  if (result.is_taken) replay->at_command = *at = result.end;
-  return code;
-}
-
-/* Runs as many consecutive dispatches as the backend takes at once. A batch
- * runs in order, so barriers between them need no action. Then *at is the next
- * command. */
-static vyre_code run_dispatches(running_replay *replay, size_t *at,
-                                vyre_status *st) {
-  vyre_recording *rec = replay->rec;
-  vyre__prepared *prepared_list[VYRE__MAX_COMMAND_LIST];
-  uint32_t commands[VYRE__MAX_COMMAND_LIST];
-  size_t count = 0, end = *at, done,
-         max_count = vyre__command_list_max(rec->device);
-  bool may_batch =
-      replay->deadline_ns == 0 && vyre__takes_command_lists(rec->device);
-  for (; may_batch && end < rec->command_count && count < max_count; end++) {
-    const vyre__command *c = &rec->commands[end];
-    if (c->kind == VYRE__COMMAND_BARRIER) continue;
-    if (c->kind != VYRE__COMMAND_DISPATCH || !vyre__prepared_fits(c->prepared))
-      break;
-    if (c->prepared->scratch.first) vyre_arena_reset(&c->prepared->scratch);
-    commands[count] = (uint32_t)end;
-    prepared_list[count++] = c->prepared;
-  }
-  if (count < 2) return run_dispatch(replay, &rec->commands[(*at)++], st);
-  vyre_code code =
-      vyre__command_list_run(prepared_list, count, false, &done, st);
-  replay->result.dispatches += done;
-  *at = done < count ? commands[done] : end;
-  replay->at_command = *at;
-  return code;
-}
-
 /* Copies between two buffers of which at least one is invisible to the host. */
-static vyre_code copy_staged(vyre_device *device, const vyre__command *c,
+static vyre_code copy_staged(vyre_device *device,
+                             const vyre__recorded_command *c,
                              unsigned char *staging, vyre_status *st) {
   for (uint64_t at = 0; at < c->size; at += VYRE__STAGING_BYTES) {
     uint64_t left = c->size - at;
@@ -191,8 +145,8 @@ static vyre_code copy_staged(vyre_device *device, const vyre__command *c,
   return VYRE_OK;
 }
 
-static vyre_code copy_bytes(const running_replay *replay, vyre__command *c,
-                            vyre_status *st) {
+static vyre_code copy_bytes(const running_replay *replay,
+                            vyre__recorded_command *c, vyre_status *st) {
   vyre_device *device = replay->rec->device;
   size_t size = (size_t)c->size;
   VYRE_TRY(vyre__device_check(device, st));
@@ -218,7 +172,7 @@ static vyre_code copy_bytes(const running_replay *replay, vyre__command *c,
   return VYRE_OK;
 }
 
-static vyre_code run_copy(running_replay *replay, vyre__command *c,
+static vyre_code run_copy(running_replay *replay, vyre__recorded_command *c,
                           vyre_status *st) {
   if (c->is_upload && replay->options.skip_uploads) {
     replay->result.skipped_uploads++;
@@ -233,7 +187,7 @@ static vyre_code run_copy(running_replay *replay, vyre__command *c,
 
 /* Reads the flag that decides on the next iteration. */
 static vyre_code read_flag(const running_replay *replay,
-                           const vyre__command *loop, uint32_t *out,
+                           const vyre__recorded_command *loop, uint32_t *out,
                            vyre_status *st) {
   if (loop->source.host) {
     memcpy(out, loop->source.host, sizeof *out);
@@ -247,11 +201,11 @@ static bool is_skipping(const running_replay *replay) {
   return replay->depth > 0 && replay->loops[replay->depth - 1].predicate == 0;
 }
 
-static vyre_code reached_max(const vyre__command *loop, size_t begin_command,
-                             vyre_status *st) {
+static vyre_code reached_max(const vyre__recorded_command *loop,
+                             size_t begin_command, vyre_status *st) {
   return VYRE_FAIL_WITH(
       st, VYRE_DISPATCH_FAILED, VYRE_KIND_MAX_ITERATIONS_REACHED, NULL,
-      VYRE_NUMBERS({"max_rounds", loop->max_iterations},
+      VYRE_NUMBERS({"max_iterations", loop->max_iterations},
                    {"command", begin_command}),
       "raise max_iterations, or set fail_at_max to false and read reached_max",
       "the loop that begins at command %zu did not end after %llu iterations",
@@ -261,38 +215,35 @@ static vyre_code reached_max(const vyre__command *loop, size_t begin_command,
 /* Runs a loop on the device in batches of check_interval iterations, if the
  * backend supports that. Results and counters are the same as for single
  * iterations. If *has_ended is false, the host continues after *iterations. */
-static vyre_code run_loop(running_replay *replay, const vyre__command *loop,
+static vyre_code run_loop(running_replay *replay,
+                          const vyre__recorded_command *loop,
                           size_t begin_command, uint64_t *iterations,
                           bool *has_ended, vyre_status *st) {
   vyre_device *device = replay->rec->device;
   uint64_t left = loop->max_iterations;
-  vyre__command_list_loop on_device = {.flag = loop->source.buffer,
-                                       .offset = loop->source.offset,
-                                       .is_unfinished = true};
+  vyre__command_loop on_device = {.is_unfinished = true};
   *has_ended = false;
   *iterations = 0;
-  if (!device->backend->command_list_loop || !on_device.flag ||
-      replay->deadline_ns != 0 || loop->check_interval < 2 ||
-      loop->body_dispatches == 0 || !vyre__takes_command_lists(device)) {
+  if (!vyre__takes_commands(device, VYRE__COMMAND_LOOP) ||
+      !loop->source.buffer || replay->deadline_ns != 0 ||
+      loop->check_interval < 2 || loop->body_dispatches == 0 ||
+      !vyre__takes_command_lists(device)) {
     return VYRE_OK;
   }
   while (left > 0 && on_device.is_unfinished) {
-    on_device.max_iterations =
-        left < loop->check_interval ? left : loop->check_interval;
-    on_device.iterations = 0;
-    on_device.is_taken = false;
-    vyre_code code =
-        vyre__recording_run_loop(replay->rec, begin_command, &on_device, st);
+    uint64_t count = left < loop->check_interval ? left : loop->check_interval;
+    bool is_taken;
+    vyre_code code = vyre__recording_run_loop(replay->rec, begin_command, count,
+                                              &on_device, &is_taken, st);
     replay->result.iterations += on_device.iterations;
     replay->result.dispatches += on_device.iterations * loop->body_dispatches;
     if (code != VYRE_OK) return code;
-    if (!on_device.is_taken) return VYRE_OK;
-    *iterations += on_device.max_iterations;
+    if (!is_taken) return VYRE_OK;
+    *iterations += count;
     replay->result.skipped +=
-        (on_device.max_iterations - on_device.iterations) *
-        loop->body_dispatches;
+        (count - on_device.iterations) * loop->body_dispatches;
     replay->result.flag_reads++;
-    left -= on_device.max_iterations;
+    left -= count;
   }
   *has_ended = true;
   if (!on_device.is_unfinished) return VYRE_OK;
@@ -302,8 +253,9 @@ static vyre_code run_loop(running_replay *replay, const vyre__command *loop,
 }
 
 /* Begins a loop. Then *at is the next command. */
-static vyre_code begin_loop(running_replay *replay, const vyre__command *loop,
-                            size_t *at, vyre_status *st) {
+static vyre_code begin_loop(running_replay *replay,
+                            const vyre__recorded_command *loop, size_t *at,
+                            vyre_status *st) {
   loop_state started = {0};
   if (is_skipping(replay)) {
     replay->result.skipped += loop->body_dispatches;
@@ -329,7 +281,8 @@ static vyre_code begin_loop(running_replay *replay, const vyre__command *loop,
   return VYRE_OK;
 }
 
-static vyre_code end_loop(running_replay *replay, const vyre__command *loop,
+static vyre_code end_loop(running_replay *replay,
+                          const vyre__recorded_command *loop,
                           size_t begin_command, size_t *at, vyre_status *st) {
   loop_state *state = &replay->loops[replay->depth - 1];
   state->iterations++;
@@ -364,26 +317,29 @@ static vyre_code end_loop(running_replay *replay, const vyre__command *loop,
 
 static vyre_code run_command(running_replay *replay, size_t *at,
                              vyre_status *st) {
-  vyre__command *c = &replay->rec->commands[*at];
+  vyre__recorded_command *c = &replay->rec->commands[*at];
   bool is_work =
-      c->kind == VYRE__COMMAND_DISPATCH || c->kind == VYRE__COMMAND_COPY;
-  if (is_work && !is_skipping(replay)) {
+      c->kind == VYRE__RECORDED_DISPATCH || c->kind == VYRE__RECORDED_COPY;
+  if (is_work && !is_skipping(replay) && replay->deadline_ns == 0 &&
+      vyre__takes_command_lists(replay->rec->device)) {
     bool is_taken;
-    vyre_code code = run_list(replay, at, &is_taken, st);
-    if (is_taken || code != VYRE_OK) return code;
+    vyre_code code = vyre__recording_run_list(replay->rec, at, &replay->result,
+                                              &is_taken, st);
+    replay->at_command = *at;
+    if (is_taken) return code;
   }
   switch (c->kind) {
-    case VYRE__COMMAND_WHILE:
+    case VYRE__RECORDED_WHILE:
       return begin_loop(replay, c, at, st);
-    case VYRE__COMMAND_END:
+    case VYRE__RECORDED_END:
       return end_loop(replay, &replay->rec->commands[c->match], c->match, at,
                       st);
-    case VYRE__COMMAND_DISPATCH:
-      if (!is_skipping(replay)) return run_dispatches(replay, at, st);
+    case VYRE__RECORDED_DISPATCH:
       ++*at;
+      if (!is_skipping(replay)) return run_dispatch(replay, c, st);
       replay->result.skipped++;
       return VYRE_OK;
-    case VYRE__COMMAND_COPY:
+    case VYRE__RECORDED_COPY:
       ++*at;
       return is_skipping(replay) ? VYRE_OK : run_copy(replay, c, st);
     default: /* commands run one after the other, so barriers need no action */
@@ -431,7 +387,7 @@ static vyre_code prepare_replay(running_replay *replay, bool is_only_user,
   VYRE_TRY(vyre__recording_acquire_buffers(rec, &replay->held, st));
   vyre_code code = vyre__recording_prepare(rec, &replay->result.rebuilt, st);
   if (replay->result.rebuilt > 0) {
-    VYRE__COUNT(rec->device, recaptures, replay->result.rebuilt);
+    VYRE__COUNT(rec->device, rebuilds, replay->result.rebuilt);
   }
   if (code == VYRE_OK && replay->options.skip_uploads) {
     code = vyre__recording_may_skip_uploads(rec, st);
@@ -566,14 +522,14 @@ vyre_code vyre_recording_replay(vyre_recording *rec,
   vyre__status_begin(st);
   if (fence) *fence = NULL;
   if (!rec) {
-    return vyre__null_argument(st, "vyre_recording_replay", "recording");
+    return vyre__null_argument(st, __func__, "recording");
   }
   if (!rec->is_sealed) {
     return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
                      "call vyre_recording_seal first",
                      "the recording is not sealed");
   }
-  if (options) VYRE_CHECK_RESERVED(st, "vyre_recording_replay", options);
+  if (options) VYRE_CHECK_RESERVED(st, __func__, options);
   running_replay replay = {.rec = rec};
   if (options) replay.options = *options;
   if (replay.options.result) *replay.options.result = (vyre_replay_result){0};

@@ -142,7 +142,7 @@ TEST(a_replay_that_shares_written_memory_is_refused_by_name) {
       CHECK(st.kind == VYRE_KIND_RESOURCE_BUSY);
       (void)snprintf(text, sizeof text, "slot '%s'", cases[i].slot);
       CHECK_HAS(st.message, text);
-      CHECK(vyre_status_number_get(&st, "resident", &resident) ==
+      CHECK(vyre_status_number_get(&st, "device_buffer", &resident) ==
             !cases[i].is_host);
       if (!cases[i].is_host) CHECK_U64(resident, buffers[0].id);
     } else {
@@ -265,21 +265,21 @@ TEST(one_recording_runs_twice_at_once_with_other_memory) {
 }
 
 TEST(queued_replays_keep_the_memory_they_were_submitted_with) {
-  enum { MOST = 8, ROUNDS = 3 };
+  enum { MAX_COUNT = 8, ROUNDS = 3 };
   bench b = bench_open(heap);
-  vyre_buffer n[MOST + 1];
+  vyre_buffer n[MAX_COUNT + 1];
   vyre_status st = {0};
-  vyre_replay_result results[MOST] = {0};
+  vyre_replay_result results[MAX_COUNT] = {0};
   held h = {0};
-  for (int i = 0; i <= MOST; i++) n[i] = create_buffer(b.device, 4);
+  for (int i = 0; i <= MAX_COUNT; i++) n[i] = create_buffer(b.device, 4);
   vyre_recording *stopper = record(&b, (vyre_writer){hold_up, &h});
   vyre_recording *rec = record(&b, (vyre_writer){drop_text, NULL});
-  bind_buffer(stopper, 0, n[MOST]);
+  bind_buffer(stopper, 0, n[MAX_COUNT]);
   for (int round = 0; round < ROUNDS; round++) {
-    vyre_fence *stop, *fences[MOST];
+    vyre_fence *stop, *fences[MAX_COUNT];
     atomic_store(&h.may_end, false);
     CHECK_OK(vyre_recording_replay(stopper, NULL, &stop, &st), st);
-    for (int i = 0; i < MOST; i++) {
+    for (int i = 0; i < MAX_COUNT; i++) {
       bind_buffer(rec, 0, n[i]);
       CHECK_OK(vyre_recording_replay(
                    rec, &(vyre_replay_options){.result = &results[i]},
@@ -287,21 +287,21 @@ TEST(queued_replays_keep_the_memory_they_were_submitted_with) {
                st);
     }
     CHECK_FAILS(vyre_recording_bind_slot(
-                    rec, 0, &(vyre_slot_binding){.buffer = n[MOST]}, &st),
+                    rec, 0, &(vyre_slot_binding){.buffer = n[MAX_COUNT]}, &st),
                 st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
     st = (vyre_status){0};
     atomic_store(&h.may_end, true);
     CHECK_OK(vyre_fence_wait(stop, VYRE_WAIT_FOREVER, &st), st);
     vyre_fence_release(stop);
-    for (int i = 0; i < MOST; i++) {
+    for (int i = 0; i < MAX_COUNT; i++) {
       CHECK_OK(vyre_fence_wait(fences[i], VYRE_WAIT_FOREVER, &st), st);
       vyre_fence_release(fences[i]);
       CHECK_U64(value_of(&b, n[i]), (uint64_t)round + 1);
       /* From the second iteration on every binding has an instance. The first
        * bind switches to the instance used last, whose replays have ended; the
        * last bind finds the instance of the first. */
-      uint64_t anew = round > 0 && (i == 0 || i == MOST - 1);
-      CHECK_U64(results[i].rebuilt, round > 0 ? anew : i > 0);
+      uint64_t rebuilt = round > 0 && (i == 0 || i == MAX_COUNT - 1);
+      CHECK_U64(results[i].rebuilt, round > 0 ? rebuilt : i > 0);
     }
   }
   vyre_recording_release(rec);

@@ -69,20 +69,18 @@ static vyre_code check_binding(const vyre_recording *rec, const vyre_binding *b,
   return check_range(rec, range, size, command, st);
 }
 
-static vyre_code check_dispatch(const vyre_recording *rec, vyre__command *c,
-                                size_t command, vyre_status *st) {
-  const vyre_binding_plan *plan = &c->variant->plan;
-  VYRE_TRY(vyre_capture_plan_build(plan, &c->plan, vyre__status_open(st)));
-  for (size_t i = 0; i < plan->binding_count; i++) {
-    const vyre_binding *b = &plan->bindings[i];
-    if (b->input_index != VYRE_NO_INDEX) {
-      VYRE_TRY(
-          check_binding(rec, b, &c->tables.in[b->input_index], command, st));
-    }
-    if (b->output_index != VYRE_NO_INDEX) {
-      VYRE_TRY(
-          check_binding(rec, b, &c->tables.out[b->output_index], command, st));
-    }
+static vyre_code check_dispatch(const vyre_recording *rec,
+                                vyre__recorded_command *c, size_t command,
+                                vyre_status *st) {
+  const struct vyre__pipeline_state *state = c->variant->state;
+  VYRE_TRY(vyre_capture_plan_build(&c->variant->plan, &c->plan,
+                                   vyre__status_open(st)));
+  for (size_t i = 0; i < state->resource_count; i++) {
+    const vyre__binding_info *info = state->resources[i];
+    const vyre_slot_range *in = vyre__command_in(c, info);
+    const vyre_slot_range *out = vyre__command_out(c, info);
+    if (in) VYRE_TRY(check_binding(rec, info->binding, in, command, st));
+    if (out) VYRE_TRY(check_binding(rec, info->binding, out, command, st));
   }
   return VYRE_OK;
 }
@@ -96,13 +94,13 @@ static vyre_code check_all(vyre_recording *rec, vyre_status *st) {
         "the loop that begins at command %u has no end", loop);
   }
   for (size_t i = 0; i < rec->command_count; i++) {
-    vyre__command *c = &rec->commands[i];
-    if (c->kind == VYRE__COMMAND_DISPATCH) {
+    vyre__recorded_command *c = &rec->commands[i];
+    if (c->kind == VYRE__RECORDED_DISPATCH) {
       VYRE_TRY(check_dispatch(rec, c, i, st));
-    } else if (c->kind == VYRE__COMMAND_COPY) {
+    } else if (c->kind == VYRE__RECORDED_COPY) {
       VYRE_TRY(check_range(rec, &c->from, c->from.size, i, st));
       VYRE_TRY(check_range(rec, &c->to, c->to.size, i, st));
-    } else if (c->kind == VYRE__COMMAND_WHILE) {
+    } else if (c->kind == VYRE__RECORDED_WHILE) {
       VYRE_TRY(check_range(rec, &c->from, 4, i, st));
     }
   }
@@ -118,12 +116,17 @@ static bool add(size_t *size, size_t count, size_t element) {
 
 /* Computes the size of all tables from the capture plans. Returns false if it
  * does not fit in a size_t. */
+static size_t in_capacity(const vyre__recorded_command *c) {
+  return c->desc.resource_count > 0 ? c->plan.kernel_pointer_capacity
+                                    : c->plan.input_device_capacity;
+}
+
 static bool measure(const vyre_recording *rec, size_t *out) {
   *out = 0;
   for (size_t i = 0; i < rec->command_count; i++) {
     const vyre_capture_plan *plan = &rec->commands[i].plan;
-    if (rec->commands[i].kind != VYRE__COMMAND_DISPATCH) continue;
-    if (!add(out, plan->input_device_capacity,
+    if (rec->commands[i].kind != VYRE__RECORDED_DISPATCH) continue;
+    if (!add(out, in_capacity(&rec->commands[i]),
              sizeof(vyre_slot_range) + sizeof(vyre_input)) ||
         !add(out, plan->output_readback_capacity,
              sizeof(vyre_slot_range) + sizeof(vyre_output)) ||
@@ -141,29 +144,33 @@ static void *carve(unsigned char **at, size_t count, size_t element) {
 }
 
 /* Fills in the kernel arguments, in the order that vyre__tables describes. */
-static void fill_arguments(const vyre__command *c, const vyre__tables *t) {
-  const vyre_binding_plan *plan = &c->variant->plan;
+static void fill_arguments(const vyre__recorded_command *c,
+                           const vyre__tables *t) {
+  const struct vyre__pipeline_state *state = c->variant->state;
   size_t outputs_only = c->plan.input_device_capacity;
-  for (size_t i = 0; i < plan->binding_count; i++) {
-    const vyre_binding *b = &plan->bindings[i];
-    bool has_in = b->input_index != VYRE_NO_INDEX;
-    bool has_out = b->output_index != VYRE_NO_INDEX;
-    if (!has_in && !has_out) continue; /* shared memory takes no argument */
-    const vyre_slot_range *range =
-        has_out ? &t->out[b->output_index] : &t->in[b->input_index];
-    t->arguments[has_in ? b->input_index : outputs_only++] = (vyre__argument){
-        .slot = range->slot,
-        .binding = (uint32_t)i,
-        .offset = range->offset,
-        .size = b->has_static_byte_len ? b->static_byte_len : range->size};
+  for (size_t i = 0; i < state->resource_count; i++) {
+    const vyre__binding_info *info = state->resources[i];
+    const vyre_slot_range none = {.slot = VYRE_NO_SLOT};
+    const vyre_slot_range *range = vyre__command_out(c, info);
+    if (!range || c->desc.resource_count > 0) {
+      const vyre_slot_range *in = vyre__command_in(c, info);
+      range = in ? in : range ? range : &none;
+    }
+    t->arguments[info->input != VYRE_NO_INDEX ? info->input : outputs_only++] =
+        (vyre__argument){
+            .slot = range->slot,
+            .binding = info->index,
+            .offset = range->offset,
+            .size = info->is_static ? info->static_bytes : range->size};
   }
   assert(outputs_only == c->plan.kernel_pointer_capacity);
   t->arguments[outputs_only] = (vyre__argument){.slot = VYRE_NO_SLOT};
 }
 
-static void build_dispatch_tables(vyre__command *c, unsigned char **at) {
+static void build_dispatch_tables(vyre__recorded_command *c,
+                                  unsigned char **at) {
   const vyre_capture_plan *plan = &c->plan;
-  size_t in = plan->input_device_capacity, out = plan->output_readback_capacity;
+  size_t in = in_capacity(c), out = plan->output_readback_capacity;
   vyre__tables t = {0};
   t.inputs = carve(at, in, sizeof *t.inputs);
   t.outputs = carve(at, out, sizeof *t.outputs);
@@ -171,15 +178,16 @@ static void build_dispatch_tables(vyre__command *c, unsigned char **at) {
   t.out = carve(at, out, sizeof *t.out);
   t.arguments = carve(at, plan->kernel_argument_capacity, sizeof *t.arguments);
   if (in > 0) memcpy(t.in, c->tables.in, in * sizeof *t.in);
-  if (out > 0) memcpy(t.out, c->tables.out, out * sizeof *t.out);
-  fill_arguments(c, &t);
+  if (c->desc.output_count > 0)
+    memcpy(t.out, c->tables.out, out * sizeof *t.out);
   c->tables = t;
+  fill_arguments(c, &t);
 }
 
 /* --- barriers ----------------------------------------------------------- */
 
 typedef struct range_access {
-  const vyre__command *earlier;
+  const vyre__recorded_command *earlier;
   const vyre_slot_range *range; /* of the later command */
   bool is_written;
 } range_access;
@@ -204,8 +212,8 @@ static bool is_apart_from(void *self, const vyre_slot_range *range,
 static void place_barriers(vyre_recording *rec) {
   size_t first = 0;
   for (size_t i = 0; i < rec->command_count; i++) {
-    vyre__command *c = &rec->commands[i];
-    if (c->kind != VYRE__COMMAND_DISPATCH && c->kind != VYRE__COMMAND_COPY) {
+    vyre__recorded_command *c = &rec->commands[i];
+    if (c->kind != VYRE__RECORDED_DISPATCH && c->kind != VYRE__RECORDED_COPY) {
       /* an explicit barrier; both ends of a loop act as barriers */
       first = i + 1;
       continue;
@@ -224,18 +232,35 @@ static void place_barriers(vyre_recording *rec) {
 static bool mark_used(void *self, const vyre_slot_range *range,
                       bool is_written) {
   vyre_recording *rec = self;
+  (void)is_written;
   rec->slots[range->slot].is_used = true;
-  if (is_written) rec->slots[range->slot].is_written = true;
   return true;
+}
+
+/* Marks the slots that a command writes whatever is bound. */
+static void mark_written(vyre_recording *rec, const vyre__recorded_command *c) {
+  if (c->kind == VYRE__RECORDED_COPY) rec->slots[c->to.slot].is_written = true;
+  if (c->kind != VYRE__RECORDED_DISPATCH) return;
+  const struct vyre__pipeline_state *state = c->variant->state;
+  for (size_t i = 0; i < state->resource_count; i++) {
+    const vyre__binding_info *info = state->resources[i];
+    const vyre_slot_range *in = vyre__command_in(c, info);
+    const vyre_slot_range *out = vyre__command_out(c, info);
+    bool is_updated = !info->has_contents ||
+                      (info->is_persistent && vyre__command_may_update(info));
+    if (in && is_updated) rec->slots[in->slot].is_written = true;
+    if (out) rec->slots[out->slot].is_written = true;
+  }
 }
 
 static void sum_plans(vyre_recording *rec) {
   vyre_capture_plan *totals = &rec->totals;
   totals->resident_input_replay_safe = true;
   for (size_t i = 0; i < rec->command_count; i++) {
-    const vyre__command *c = &rec->commands[i];
+    const vyre__recorded_command *c = &rec->commands[i];
     (void)vyre__command_slot_ranges(c, mark_used, rec);
-    if (c->kind != VYRE__COMMAND_DISPATCH) continue;
+    mark_written(rec, c);
+    if (c->kind != VYRE__RECORDED_DISPATCH) continue;
     totals->input_device_capacity += c->plan.input_device_capacity;
     totals->output_device_capacity += c->plan.output_device_capacity;
     totals->output_readback_capacity += c->plan.output_readback_capacity;
@@ -251,8 +276,8 @@ static void sum_plans(vyre_recording *rec) {
 
 static vyre_code create_prepared(vyre_recording *rec, vyre_status *st) {
   for (size_t i = 0; i < rec->command_count; i++) {
-    vyre__command *c = &rec->commands[i];
-    if (c->kind != VYRE__COMMAND_DISPATCH) continue;
+    vyre__recorded_command *c = &rec->commands[i];
+    if (c->kind != VYRE__RECORDED_DISPATCH) continue;
     vyre_code code = vyre__prepared_create(c->variant, &c->prepared, st);
     if (code == VYRE_OK) continue;
     c->prepared = NULL;
@@ -286,8 +311,8 @@ vyre_code vyre__recording_build_tables(vyre_recording *rec,
   unsigned char *at = tables;
   if (size > 0) memset(tables, 0, size);
   for (size_t i = 0; i < rec->command_count; i++) {
-    vyre__command *c = &rec->commands[i];
-    if (c->kind == VYRE__COMMAND_DISPATCH) build_dispatch_tables(c, &at);
+    vyre__recorded_command *c = &rec->commands[i];
+    if (c->kind == VYRE__RECORDED_DISPATCH) build_dispatch_tables(c, &at);
   }
   assert(size == 0 || at == tables + size);
   rec->tables = tables;
@@ -297,8 +322,7 @@ vyre_code vyre__recording_build_tables(vyre_recording *rec,
 
 vyre_code vyre_recording_seal(vyre_recording *rec, vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_recording_seal";
-  if (!rec) return vyre__null_argument(st, function, "recording");
+  if (!rec) return vyre__null_argument(st, __func__, "recording");
   if (rec->is_sealed) {
     return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
                      "remove the second call of vyre_recording_seal",
@@ -306,7 +330,7 @@ vyre_code vyre_recording_seal(vyre_recording *rec, vyre_status *st) {
   }
   VYRE_TRY(vyre__device_check(rec->device, st));
   VYRE_TRY(check_all(rec, st));
-  VYRE_TRY(vyre__recording_build_tables(rec, function, st));
+  VYRE_TRY(vyre__recording_build_tables(rec, __func__, st));
   vyre_arena_deinit(&rec->building);
   sum_plans(rec);
   place_barriers(rec);

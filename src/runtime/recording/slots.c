@@ -22,12 +22,12 @@ static vyre_code buffer_freed(const vyre_recording *rec, uint32_t slot,
                               vyre_status *st) {
   char text[VYRE__SLOT_NAME];
   vyre_buffer handle = rec->slots[slot].binding.buffer;
-  return VYRE_FAIL_WITH(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_STALE_HANDLE, NULL,
-                        VYRE_NUMBERS({"slot", slot}, {"resident", handle.id}),
-                        "bind another buffer with vyre_recording_bind_slot",
-                        "slot '%s': device buffer %llx was freed",
-                        vyre__slot_name(rec, slot, text),
-                        (unsigned long long)handle.id);
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_STALE_HANDLE, NULL,
+      VYRE_NUMBERS({"slot", slot}, {"device_buffer", handle.id}),
+      "bind another buffer with vyre_recording_bind_slot",
+      "slot '%s': device buffer %llx was freed",
+      vyre__slot_name(rec, slot, text), (unsigned long long)handle.id);
 }
 
 static vyre_code bad_handle(const vyre_recording *rec, uint32_t slot,
@@ -66,13 +66,12 @@ static vyre_code resolve_device_buffer(vyre_recording *rec, uint32_t slot,
            buffer_bytes = buffer->size;
   resolved->bytes = size;
   resolved->buffer = entry;
-  bool fits = offset <= buffer_bytes && size <= buffer_bytes - offset;
-  if (fits) {
+  if (offset <= buffer_bytes && size <= buffer_bytes - offset) {
     if (size == 0) resolved->bytes = buffer_bytes - offset;
     resolved->memory = (vyre__memory){
         buffer->host ? buffer->host + offset : NULL, buffer, offset};
+    return VYRE_OK;
   }
-  if (fits) return VYRE_OK;
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
       VYRE_NUMBERS({"slot", slot}, {"offset", offset}, {"size", size},
@@ -127,21 +126,16 @@ vyre_code vyre__slot_resolve(vyre_recording *rec, uint32_t slot,
   return VYRE_OK;
 }
 
-typedef struct slot_search {
-  uint32_t slot;
-} slot_search;
-
 static bool uses_other_slot(void *self, const vyre_slot_range *range,
                             bool is_written) {
   (void)is_written;
-  return range->slot != ((const slot_search *)self)->slot;
+  return range->slot != *(const uint32_t *)self;
 }
 
 void vyre__recording_invalidate(vyre_recording *rec, uint32_t slot) {
-  slot_search search = {slot};
   for (size_t i = 0; i < rec->command_count; i++) {
-    vyre__command *c = &rec->commands[i];
-    if (vyre__command_slot_ranges(c, uses_other_slot, &search)) continue;
+    vyre__recorded_command *c = &rec->commands[i];
+    if (vyre__command_slot_ranges(c, uses_other_slot, &slot)) continue;
     c->is_ready = c->is_uploaded = false;
   }
   rec->is_dirty = true;
@@ -212,21 +206,24 @@ static vyre_code bind_current(vyre_recording *first, uint32_t slot,
   return rebind(first->current, slot, binding, held, st);
 }
 
+vyre_code vyre__slot_check(const vyre_recording *rec, uint32_t slot,
+                           vyre_status *st) {
+  if (slot < rec->slot_count) return VYRE_OK;
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
+      VYRE_NUMBERS({"slot", slot}, {"slots", rec->slot_count}),
+      "use a slot number that vyre_recording_add_slot returned",
+      "slot %u does not exist; the recording has %zu slot%s", slot,
+      rec->slot_count, rec->slot_count == 1 ? "" : "s");
+}
+
 vyre_code vyre_recording_bind_slot(vyre_recording *rec, uint32_t slot,
                                    const vyre_slot_binding *binding,
                                    vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_recording_bind_slot";
-  if (!rec) return vyre__null_argument(st, function, "recording");
-  if (binding) VYRE_CHECK_RESERVED(st, function, binding);
-  if (slot >= rec->slot_count) {
-    return VYRE_FAIL_WITH(
-        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, NULL,
-        VYRE_NUMBERS({"slot", slot}, {"slots", rec->slot_count}),
-        "use a slot number that vyre_recording_add_slot returned",
-        "slot %u does not exist; the recording has %zu slots", slot,
-        rec->slot_count);
-  }
+  if (!rec) return vyre__null_argument(st, __func__, "recording");
+  if (binding) VYRE_CHECK_RESERVED(st, __func__, binding);
+  VYRE_TRY(vyre__slot_check(rec, slot, st));
   vyre__device_buffer *held = NULL;
   pthread_mutex_lock(&rec->lock);
   vyre_recording *before = rec->current;
@@ -313,6 +310,25 @@ bool vyre__slots_overlap(const vyre__slot *a, const vyre__slot *b) {
   return first < second + b->bytes && second < first + a->bytes;
 }
 
+/* Finds the slots that dispatches update in place: the input of an input_output
+ * is a device buffer, and its output is host memory that receives a copy. */
+static void mark_updated(vyre_recording *rec) {
+  for (size_t i = 0; i < rec->slot_count; i++) rec->slots[i].is_updated = false;
+  for (size_t i = 0; i < rec->command_count; i++) {
+    const vyre__recorded_command *c = &rec->commands[i];
+    if (c->kind != VYRE__RECORDED_DISPATCH) continue;
+    for (size_t k = 0; k < c->variant->state->resource_count; k++) {
+      const vyre__binding_info *info = c->variant->state->resources[k];
+      const vyre_slot_range *in = vyre__command_in(c, info);
+      const vyre_slot_range *out = vyre__command_out(c, info);
+      if (!in || !vyre__command_may_update(info)) continue;
+      bool is_elsewhere = out && rec->slots[out->slot].buffer;
+      if (rec->slots[in->slot].buffer && !is_elsewhere)
+        rec->slots[in->slot].is_updated = true;
+    }
+  }
+}
+
 /* Checks the bound memory of all slots. Barriers were placed by slot, so that
  * two slots must not share bytes that a command writes. */
 static vyre_code check_slots(const vyre_recording *rec, vyre_status *st) {
@@ -320,11 +336,12 @@ static vyre_code check_slots(const vyre_recording *rec, vyre_status *st) {
   for (uint32_t i = 0; i < rec->slot_count; i++) {
     const vyre__slot *a = &rec->slots[i];
     if (!a->is_used) continue;
-    if (a->is_written && a->memory.buffer && a->memory.buffer->is_read_only) {
+    if (vyre__slot_is_written(a) && a->memory.buffer &&
+        a->memory.buffer->is_read_only) {
       return vyre__device_buffer_read_only("slot",
                                            vyre__slot_name(rec, i, text), st);
     }
-    if (a->is_written && a->binding.is_read_only) {
+    if (vyre__slot_is_written(a) && a->binding.is_read_only) {
       return VYRE_FAIL_WITH(
           st, VYRE_INVALID_ARGUMENT, VYRE_KIND_READ_ONLY, NULL,
           VYRE_NUMBERS({"slot", i}),
@@ -334,7 +351,9 @@ static vyre_code check_slots(const vyre_recording *rec, vyre_status *st) {
     }
     for (uint32_t k = 0; k < i; k++) {
       const vyre__slot *b = &rec->slots[k];
-      if (!b->is_used || !(a->is_written || b->is_written)) continue;
+      if (!b->is_used ||
+          !(vyre__slot_is_written(a) || vyre__slot_is_written(b)))
+        continue;
       if (!vyre__slots_overlap(a, b)) continue;
       return VYRE_FAIL_WITH(
           st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
@@ -411,46 +430,65 @@ static uint64_t buffer_offset(const vyre__memory *memory, uint64_t size) {
   return size > 0 ? memory->offset : memory->buffer->size;
 }
 
-/* Fills in the inputs and outputs of a dispatch from its slot ranges. */
-static vyre_code fill_tables(const vyre_recording *rec, vyre__command *c,
-                             size_t command, vyre_status *st) {
-  const vyre_binding_plan *plan = &c->variant->plan;
+/* Returns the memory of a range as an input. */
+static vyre_input input_at(const vyre_recording *rec,
+                           const vyre_slot_range *range, uint64_t size) {
+  const vyre__slot *slot = &rec->slots[range->slot];
+  vyre__memory memory = memory_at(rec, range);
+  if (!slot->buffer) return vyre_input_bytes(memory.host, (size_t)size);
+  return (vyre_input){.size = (size_t)size,
+                      .buffer = slot->binding.buffer,
+                      .offset = buffer_offset(&memory, size)};
+}
+
+/* Returns the memory of a range as an output. */
+static vyre_output output_at(const vyre_recording *rec,
+                             const vyre_slot_range *range, uint64_t size) {
+  const vyre__slot *slot = &rec->slots[range->slot];
+  vyre__memory memory = memory_at(rec, range);
+  if (!slot->buffer) return vyre_output_bytes(memory.host, (size_t)size);
+  return (vyre_output){.size = (size_t)size,
+                       .buffer = slot->binding.buffer,
+                       .offset = buffer_offset(&memory, size)};
+}
+
+/* Fills in the inputs or resources and the outputs of a dispatch from its slot
+ * ranges. */
+static vyre_code fill_tables(const vyre_recording *rec,
+                             vyre__recorded_command *c, size_t command,
+                             vyre_status *st) {
+  const struct vyre__pipeline_state *state = c->variant->state;
   const vyre__tables *t = &c->tables;
-  for (size_t i = 0; i < plan->binding_count; i++) {
-    const vyre_binding *b = &plan->bindings[i];
-    uint64_t declared = b->has_static_byte_len ? b->static_byte_len : 0;
-    uint64_t element = b->element_size > 1 ? b->element_size : 1, size;
-    if (b->input_index != VYRE_NO_INDEX) {
-      const vyre_slot_range *range = &t->in[b->input_index];
-      const vyre__slot *slot = &rec->slots[range->slot];
-      VYRE_TRY(measure(rec, range, declared, element, command, &size, st));
-      vyre__memory memory = memory_at(rec, range);
-      t->inputs[b->input_index] =
-          slot->buffer ? (vyre_input){.size = (size_t)size,
-                                      .buffer = slot->binding.buffer,
-                                      .offset = buffer_offset(&memory, size)}
-                       : vyre_input_bytes(memory.host, (size_t)size);
+  for (size_t i = 0; i < state->resource_count; i++) {
+    const vyre__binding_info *info = state->resources[i];
+    const vyre_slot_range *in = vyre__command_in(c, info);
+    const vyre_slot_range *out = vyre__command_out(c, info);
+    uint64_t declared = info->is_static ? info->static_bytes : 0;
+    uint64_t element = info->mask + 1u, size;
+    uint32_t index = c->desc.resource_count > 0 ? info->resource : info->input;
+    if (index != VYRE_NO_INDEX) t->inputs[index] = (vyre_input){0};
+    if (in) {
+      VYRE_TRY(measure(rec, in, declared, element, command, &size, st));
+      t->inputs[index] = input_at(rec, in, size);
     }
-    if (b->output_index != VYRE_NO_INDEX) {
-      const vyre_slot_range *range = &t->out[b->output_index];
-      const vyre__slot *slot = &rec->slots[range->slot];
-      VYRE_TRY(measure(rec, range, declared, element, command, &size, st));
-      vyre__memory memory = memory_at(rec, range);
-      t->outputs[b->output_index] =
-          slot->buffer ? (vyre_output){.size = (size_t)size,
-                                       .buffer = slot->binding.buffer,
-                                       .offset = buffer_offset(&memory, size)}
-                       : vyre_output_bytes(memory.host, (size_t)size);
+    if (info->output != VYRE_NO_INDEX)
+      t->outputs[info->output] = (vyre_output){0};
+    if (out) {
+      VYRE_TRY(measure(rec, out, declared, element, command, &size, st));
+      t->outputs[info->output] = output_at(rec, out, size);
     }
   }
   return VYRE_OK;
 }
 
-static vyre_code prepare_dispatch(const vyre_recording *rec, vyre__command *c,
-                                  size_t command, vyre_status *st) {
+static vyre_code prepare_dispatch(const vyre_recording *rec,
+                                  vyre__recorded_command *c, size_t command,
+                                  vyre_status *st) {
   VYRE_TRY(fill_tables(rec, c, command, st));
   vyre__prepared_unbind(c->prepared, false);
-  c->desc.inputs = c->tables.inputs;
+  bool has_resources = c->desc.resource_count > 0;
+  c->desc.resources = has_resources ? c->tables.inputs : NULL;
+  c->desc.inputs = has_resources ? NULL : c->tables.inputs;
   c->desc.outputs = c->tables.outputs;
   c->desc.label = c->label; /* commands do not move after the seal */
   vyre_code code = vyre__prepared_check(c->prepared, &c->desc, st);
@@ -473,7 +511,7 @@ static vyre_code prepare_dispatch(const vyre_recording *rec, vyre__command *c,
   return VYRE_OK;
 }
 
-static vyre_code prepare_copy(vyre_recording *rec, vyre__command *c,
+static vyre_code prepare_copy(vyre_recording *rec, vyre__recorded_command *c,
                               size_t command, vyre_status *st) {
   uint64_t from, to;
   VYRE_TRY(measure(rec, &c->from, 0, 1, command, &from, st));
@@ -487,8 +525,7 @@ static vyre_code prepare_copy(vyre_recording *rec, vyre__command *c,
         "bind the same number of bytes to both slots, or set the size of the "
         "copy",
         "command %zu copies %llu bytes of slot '%s' to slot '%s', which has "
-        "room "
-        "for %llu",
+        "room for %llu",
         command, (unsigned long long)from,
         vyre__slot_name(rec, c->from.slot, text),
         vyre__slot_name(rec, c->to.slot, other), (unsigned long long)to);
@@ -510,15 +547,15 @@ static vyre_code prepare_copy(vyre_recording *rec, vyre__command *c,
   return VYRE_OK;
 }
 
-static vyre_code prepare_command(vyre_recording *rec, vyre__command *c,
+static vyre_code prepare_command(vyre_recording *rec, vyre__recorded_command *c,
                                  size_t command, vyre_status *st) {
   uint64_t size;
   switch (c->kind) {
-    case VYRE__COMMAND_DISPATCH:
+    case VYRE__RECORDED_DISPATCH:
       return prepare_dispatch(rec, c, command, st);
-    case VYRE__COMMAND_COPY:
+    case VYRE__RECORDED_COPY:
       return prepare_copy(rec, c, command, st);
-    case VYRE__COMMAND_WHILE:
+    case VYRE__RECORDED_WHILE:
       VYRE_TRY(measure(rec, &c->from, 4, 4, command, &size, st));
       c->source = memory_at(rec, &c->from);
       return VYRE_OK;
@@ -531,12 +568,13 @@ vyre_code vyre__recording_prepare(vyre_recording *rec, uint64_t *rebuilt,
                                   vyre_status *st) {
   if (!rec->is_dirty) return VYRE_OK;
   rec->version++;
+  mark_updated(rec);
   VYRE_TRY(check_slots(rec, st));
   for (size_t i = 0; i < rec->command_count; i++) {
-    vyre__command *c = &rec->commands[i];
+    vyre__recorded_command *c = &rec->commands[i];
     if (c->is_ready) continue;
     VYRE_TRY(prepare_command(rec, c, i, st));
-    if (c->was_ready && c->kind == VYRE__COMMAND_DISPATCH) ++*rebuilt;
+    if (c->was_ready && c->kind == VYRE__RECORDED_DISPATCH) ++*rebuilt;
     c->is_ready = c->was_ready = true;
   }
   rec->is_dirty = false;
@@ -545,8 +583,8 @@ vyre_code vyre__recording_prepare(vyre_recording *rec, uint64_t *rebuilt,
 
 /* --- skipping uploads --------------------------------------------------- */
 
-static vyre_code unsafe_dispatch(const vyre__command *c, size_t command,
-                                 vyre_status *st) {
+static vyre_code unsafe_dispatch(const vyre__recorded_command *c,
+                                 size_t command, vyre_status *st) {
   const char *name = "?";
   const vyre_binding_plan *plan = &c->variant->plan;
   for (size_t i = 0; i < plan->binding_count; i++) {
@@ -583,8 +621,7 @@ static vyre_code source_written(const vyre_recording *rec, size_t upload,
       "replay without skip_uploads, or change the command to write another "
       "slot",
       "uploads cannot be skipped: slot '%s' is uploaded from by command %zu "
-      "and "
-      "written by command %zu",
+      "and written by command %zu",
       vyre__slot_name(rec, slot, text), upload, writer);
 }
 
@@ -594,7 +631,7 @@ static vyre_code check_upload(const vyre_recording *rec, size_t upload,
   vyre_slot_range to = rec->commands[upload].to,
                   from = rec->commands[upload].from;
   for (size_t i = 0; i < rec->command_count; i++) {
-    const vyre__command *c = &rec->commands[i];
+    const vyre__recorded_command *c = &rec->commands[i];
     if (i == upload) continue;
     if (!vyre__command_slot_ranges(c, writes_elsewhere, &from)) {
       return source_written(rec, upload, i, st);
@@ -606,8 +643,7 @@ static vyre_code check_upload(const vyre_recording *rec, size_t upload,
         "replay without skip_uploads, or change the command to write another "
         "slot",
         "uploads cannot be skipped: slot '%s' is uploaded to by command %zu "
-        "and "
-        "written by command %zu",
+        "and written by command %zu",
         vyre__slot_name(rec, to.slot, text), upload, i);
   }
   return VYRE_OK;
@@ -615,12 +651,12 @@ static vyre_code check_upload(const vyre_recording *rec, size_t upload,
 
 static vyre_code check_skip_safe(const vyre_recording *rec, vyre_status *st) {
   for (size_t i = 0; i < rec->command_count; i++) {
-    const vyre__command *c = &rec->commands[i];
-    if (c->kind == VYRE__COMMAND_DISPATCH &&
+    const vyre__recorded_command *c = &rec->commands[i];
+    if (c->kind == VYRE__RECORDED_DISPATCH &&
         !c->plan.resident_input_replay_safe) {
       return unsafe_dispatch(c, i, st);
     }
-    if (c->kind == VYRE__COMMAND_COPY && c->is_upload) {
+    if (c->kind == VYRE__RECORDED_COPY && c->is_upload) {
       VYRE_TRY(check_upload(rec, i, st));
     }
   }
@@ -644,7 +680,7 @@ vyre_code vyre__recording_may_skip_uploads(vyre_recording *rec,
 vyre_code vyre__recording_check_uploaded(const vyre_recording *rec,
                                          vyre_status *st) {
   for (size_t i = 0; i < rec->command_count; i++) {
-    const vyre__command *c = &rec->commands[i];
+    const vyre__recorded_command *c = &rec->commands[i];
     if (!c->is_upload || c->is_uploaded) continue;
     char text[VYRE__SLOT_NAME];
     return VYRE_FAIL_WITH(

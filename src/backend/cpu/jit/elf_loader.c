@@ -61,21 +61,21 @@ typedef struct loader {
 } loader;
 
 static vyre_code reject(const loader *l, const char *what, uint64_t number) {
-  return VYRE_FAIL_WITH(l->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE, NULL,
-                        VYRE_NUMBERS({"number", number}),
-                        "run `vyre cache prune --all`, then compile the kernel "
-                        "again",
-                        "an object of %zu bytes cannot be loaded: %s (%llu)",
-                        l->size, what, (unsigned long long)number);
+  return VYRE_FAIL_WITH(
+      l->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE, NULL,
+      VYRE_NUMBERS({"number", number}),
+      "run `vyre cache prune --all`, then compile the kernel again",
+      "an object of %zu bytes cannot be loaded: %s (%llu)", l->size, what,
+      (unsigned long long)number);
 }
 
 static vyre_code reject_name(const loader *l, const char *what,
                              const char *name) {
-  return VYRE_FAIL(l->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE,
-                   "run `vyre cache prune --all`, then compile the kernel "
-                   "again",
-                   "an object of %zu bytes cannot be loaded: %s '%.60s'",
-                   l->size, what, name);
+  return VYRE_FAIL(
+      l->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE,
+      "run `vyre cache prune --all`, then compile the kernel again",
+      "an object of %zu bytes cannot be loaded: %s '%.60s'", l->size, what,
+      name);
 }
 
 /* Returns @p size bytes of the object, or NULL if they are not inside it. */
@@ -413,11 +413,10 @@ static vyre_code fill(const loader *l, uint32_t phases) {
       mprotect(l->to + l->code_size, l->total - l->code_size, PROT_READ) == 0) {
     return VYRE_OK;
   }
-  return VYRE_FAIL(l->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NOT_SUPPORTED,
-                   "allow the process to map executable memory, or use device "
-                   "'ref'",
-                   "the system does not allow executable memory: %s",
-                   strerror(errno));
+  return VYRE_FAIL(
+      l->st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NOT_SUPPORTED,
+      "allow the process to map executable memory, or use device 'ref'",
+      "the system does not allow executable memory: %s", strerror(errno));
 }
 
 vyre_code vyre__elf_object_load(const void *bytes, size_t size, uint32_t phases,

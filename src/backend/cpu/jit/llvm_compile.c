@@ -24,6 +24,9 @@ static const char full_passes[] =
 static const char baseline_passes[] =
     "function(sroa,early-cse,simplifycfg,loop-mssa(licm),"
     "instcombine<no-verify-fixpoint>,simplifycfg)";
+/* Moving invariant code out of loops gains nothing here: without a register
+ * allocator, the values are stored and loaded again. */
+static const char first_passes[] = "function(sroa,early-cse,simplifycfg)";
 /* Without sroa: promoting variables takes time proportional to their number
  * times the number of branches. */
 static const char plain_passes[] = "function(early-cse,simplifycfg)";
@@ -31,6 +34,7 @@ static const char plain_passes[] = "function(early-cse,simplifycfg)";
 static const char *const passes[VYRE__JIT_TIERS] = {
     [VYRE__JIT_FULL] = full_passes,
     [VYRE__JIT_BASELINE] = baseline_passes,
+    [VYRE__JIT_FIRST] = first_passes,
     [VYRE__JIT_PLAIN] = plain_passes};
 
 #define REPORT_BUG                                                         \
@@ -148,7 +152,7 @@ static vyre_code make_machine(compile *c, const char *cpu, const char *features,
   if (!c->machine) return failed(c, "compile for this machine", st);
   /* The fast instruction selector supports few vector operations. It would give
    * up on nearly every block, after which the full selector runs anyway. */
-  if (tier == VYRE__JIT_BASELINE) {
+  if (tier == VYRE__JIT_BASELINE || tier == VYRE__JIT_FIRST) {
     vyre__llvm.LLVMSetTargetMachineFastISel(c->machine, 0);
   }
   llvm_layout *layout = vyre__llvm.LLVMCreateTargetDataLayout(c->machine);
@@ -246,16 +250,21 @@ static vyre_code run_guarded(compile *c, const char *text, size_t size,
   return code;
 }
 
+vyre_code vyre__jit_write(vyre_writer writer, const char *bytes, size_t size,
+                          vyre_status *st) {
+  if (writer.write(writer.self, bytes, size)) return VYRE_OK;
+  return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED,
+                   "free space at the destination of the code",
+                   "the writer refused the code of a kernel, %zu bytes", size);
+}
+
 static vyre_code write_result(const compile *c, vyre_writer writer,
                               vyre_status *st) {
   const char *bytes =
       c->printed ? c->printed : vyre__llvm.LLVMGetBufferStart(c->result);
   size_t size =
       c->printed ? strlen(c->printed) : vyre__llvm.LLVMGetBufferSize(c->result);
-  if (writer.write(writer.self, bytes, size)) return VYRE_OK;
-  return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED,
-                   "free space at the destination of the code",
-                   "the writer refused the code of a kernel, %zu bytes", size);
+  return vyre__jit_write(writer, bytes, size, st);
 }
 
 static vyre_code compile_text(compile *c, const char *text, size_t size,

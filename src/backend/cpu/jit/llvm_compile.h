@@ -64,6 +64,7 @@ vyre_code vyre__jit_guard_end(const void *function, vyre_status *st);
 typedef enum vyre__jit_tier {
   VYRE__JIT_FULL,
   VYRE__JIT_BASELINE, /* a quarter of the compile time, slower code */
+  VYRE__JIT_FIRST,    /* a little faster still: code that is replaced soon */
   VYRE__JIT_PLAIN,    /* variables stay in memory: compile time is linear in the
                          size of the text */
   VYRE__JIT_TIERS
@@ -83,6 +84,10 @@ typedef enum vyre__jit_form {
 vyre_code vyre__jit(const char *text, size_t size, const char *cpu,
                     const char *features, vyre__jit_tier tier,
                     vyre__jit_form form, vyre_writer writer, vyre_status *st);
+
+/* Writes code of a kernel. Fails if the writer does not take all of it. */
+vyre_code vyre__jit_write(vyre_writer writer, const char *bytes, size_t size,
+                          vyre_status *st);
 
 /* Compiles @p text to an object file, like vyre__jit. *stack_bytes gets the
  * largest stack frame of a function if that is above @p max_stack_bytes; else

@@ -17,6 +17,7 @@
 #include "backend/cpu/jit/llvm_compile_testing.h"
 #include "backend/cpu/jit/llvm_file_testing.h"
 #include "support/check.h"
+#include "support/text.h"
 
 static vyre_code compile_text(const char *text, const char *features,
                               vyre__jit_tier tier, vyre__jit_form form,
@@ -201,8 +202,10 @@ static size_t thread_count(void) {
 TEST(a_preload_loads_it_and_starts_no_thread) {
   vyre_status st = {0};
   vyre_context *context;
-  vyre_context_options options = {
-      .cache_directory = "", .trace_file = "", .faults = "", .llvm = "none"};
+  vyre_context_options options = {.cache_directory = "",
+                                  .trace_file = "",
+                                  .faults = "",
+                                  .backend_options = "cpu.llvm=none"};
   CHECK_OK(vyre_context_create(&options, &context, &st), st);
   CHECK_FAILS(vyre_device_preload(context, "cpu", &st), st,
               VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE);
@@ -447,19 +450,12 @@ TEST(what_llvm_refuses_is_a_status_and_the_next_kernel_compiles) {
   }
 }
 
-static bool refuse(void *self, const char *text, size_t length) {
-  (void)self;
-  (void)text;
-  (void)length;
-  return false;
-}
-
 TEST(a_writer_may_refuse) {
   vyre_status st = {0};
-  CHECK_FAILS(vyre__jit(code_kernel, strlen(code_kernel), CODE_CPU, "",
-                        VYRE__JIT_BASELINE, VYRE__JIT_OBJECT,
-                        (vyre_writer){refuse, NULL}, &st),
-              st, VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED);
+  CHECK_FAILS(
+      vyre__jit(code_kernel, strlen(code_kernel), CODE_CPU, "",
+                VYRE__JIT_BASELINE, VYRE__JIT_OBJECT, refusing_writer(), &st),
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED);
 }
 
 enum { THREADS = 4, ROUNDS = 3 };

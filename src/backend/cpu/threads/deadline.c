@@ -22,13 +22,8 @@ struct vyre__deadlines {
   pthread_t thread;
 };
 
-/* The monotonic clock is used: changes of the system time must not matter. */
 static void make_locks(vyre__deadlines *deadlines) {
-  pthread_condattr_t attributes;
-  pthread_condattr_init(&attributes);
-  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-  pthread_cond_init(&deadlines->changed, &attributes);
-  pthread_condattr_destroy(&attributes);
+  vyre__condition_init(&deadlines->changed);
   pthread_mutex_init(&deadlines->lock, NULL);
 }
 
@@ -42,11 +37,9 @@ static void reset_in_child(void *self) {
 
 vyre_code vyre__deadlines_create(vyre_allocator allocator,
                                  vyre__deadlines **out, vyre_status *st) {
-  vyre__deadlines *deadlines =
-      vyre__resize(allocator, NULL, 0, sizeof *deadlines);
+  vyre__deadlines *deadlines = vyre__alloc_zeroed(allocator, sizeof *deadlines);
   *out = NULL;
   if (!deadlines) return vyre__no_memory(st, "vyre_device_open", "watches", 1);
-  memset(deadlines, 0, sizeof *deadlines);
   deadlines->allocator = allocator;
   make_locks(deadlines);
   deadlines->atfork =

@@ -97,11 +97,11 @@ vyre_code vyre__pool_create(vyre_allocator allocator, uint32_t threads,
                 (sizeof(pool_shared_job) + sizeof(pool_share) * threads) *
                     POOL_SHARED_JOBS +
                 sizeof(pool_worker) * threads + POOL_LINE;
-  unsigned char *memory = vyre__resize(allocator, NULL, 0, size);
+  /* Zero is a valid initial value of all atomics. */
+  unsigned char *memory = vyre__alloc_zeroed(allocator, size);
   if (!memory) {
     return vyre__no_memory(st, "vyre_device_open", "bytes of threads", size);
   }
-  memset(memory, 0, size); /* valid initial values of all atomics */
   unsigned char *start = memory + (POOL_LINE - (uintptr_t)memory % POOL_LINE);
   vyre__pool *pool = (void *)start;
   pool->allocator = allocator;
@@ -111,6 +111,7 @@ vyre_code vyre__pool_create(vyre_allocator allocator, uint32_t threads,
   pool->has_cpu_per_thread = threads <= processors;
   lay_out(pool, start + lines(sizeof *pool));
   pthread_once(&ticks_once, measure_ticks);
+  pool->steal_ticks = vyre__pool_ticks_of(POOL_STEAL_NS);
   vyre__pool_set_spin(pool, pool->has_cpu_per_thread ? SPIN_NS : 0);
   pthread_mutex_init(&pool->start_lock, NULL);
   pool->atfork = (vyre__atfork_entry){reset_in_child, pool, NULL, NULL};
@@ -125,10 +126,6 @@ void vyre__pool_free(vyre__pool *pool) {
   vyre__pool_join(pool);
   pthread_mutex_destroy(&pool->start_lock);
   vyre__resize(pool->allocator, pool->memory, pool->size, 0);
-}
-
-uint32_t vyre__pool_threads(const vyre__pool *pool) {
-  return pool->threads;
 }
 
 uint32_t vyre__pool_numbers(const vyre__pool *pool) {
@@ -164,26 +161,47 @@ static uint32_t find_launcher(vyre__pool *pool) {
 
 /* Runs items on the caller until the rest is known to be worth sharing,
  * or none is left. Returns the number of items run, and the cost of one
- * in picoseconds. */
+ * in picoseconds. The first piece is small, as *cost is only a hint or 0. All
+ * that is left follows in one piece if it is short: more calls would cost more
+ * than the items. */
 static uint64_t run_first(pool_call *call, const vyre__job *job,
                           uint64_t min_items, uint64_t *cost,
                           uint32_t *result) {
-  uint64_t start = pool_ticks(), items = 0;
-  double spent = 0;
+  uint64_t start = pool_ticks(), items = 0, known = *cost ? job->count / 8 : 0;
+  double spent = 0, rest = POOL_SHARE_NS;
   while (items < job->count) {
     uint64_t left = job->count - items;
-    uint64_t size = items > min_items ? items : min_items;
-    if (size > left) size = left;
+    uint64_t size = items > known ? items : known;
+    if (size < min_items) size = min_items;
+    if (size > left || rest < POOL_SHARE_NS) size = left;
     *result = job->run(job->self, items, size, call->number);
     if (*result != 0) return items;
     items += size;
     spent = vyre__pool_ns_of(pool_ticks() - start);
-    double rest = spent / (double)items * (double)(job->count - items);
+    rest = spent / (double)items * (double)(job->count - items);
     if (rest >= POOL_SHARE_NS && spent >= MIN_MEASURED_NS) break;
   }
   vyre__pool_update_cost(job, spent, items);
   *cost = (uint64_t)(spent * 1000 / (double)items);
   return items;
+}
+
+/* Returns true if a job that takes @p total_ns runs on its caller alone,
+ * because other threads came late for the last ones. */
+static bool runs_alone(vyre__pool *pool, double total_ns) {
+  uint32_t left = atomic_load_explicit(&pool->alone_left, memory_order_relaxed);
+  if (left == 0 || total_ns >= POOL_LATE_NS) return false;
+  atomic_store_explicit(&pool->alone_left, left - 1, memory_order_relaxed);
+  return true;
+}
+
+/* Runs all items on the caller, and measures them. */
+static uint32_t run_alone(const pool_call *call, const vyre__job *job) {
+  uint64_t start = pool_ticks();
+  uint32_t result = job->run(job->self, 0, job->count, call->number);
+  double spent = vyre__pool_ns_of(pool_ticks() - start);
+  if (result == 0) vyre__pool_update_cost(job, spent, job->count);
+  return result;
 }
 
 static uint32_t run_many(pool_call *call, const vyre__job *job,
@@ -194,10 +212,12 @@ static uint32_t run_many(pool_call *call, const vyre__job *job,
       job->count / min_items >= (uint64_t)MIN_SPLITS * call->pool->threads;
   uint64_t first = 0;
   uint32_t result = 0;
-  if (cost ? (double)cost * (double)job->count < POOL_SHARE_NS * 1e3
-           : is_fine_grained) {
+  double total_ns = (double)cost * 1e-3 * (double)job->count;
+  if (cost ? total_ns < POOL_SHARE_NS : is_fine_grained) {
     first = run_first(call, job, min_items, &cost, &result);
     if (result != 0 || first == job->count) return result;
+  } else if (cost && runs_alone(call->pool, total_ns)) {
+    return run_alone(call, job);
   }
   return vyre__pool_run_shared(call, job, first, cost);
 }

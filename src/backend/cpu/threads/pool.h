@@ -50,12 +50,8 @@ vyre_code vyre__pool_create(vyre_allocator allocator, uint32_t threads,
 /* Frees the pool. No job may be running. Accepts NULL. */
 void vyre__pool_free(vyre__pool *pool);
 
-/* Returns the number of threads that can work on one job. */
-uint32_t vyre__pool_threads(const vyre__pool *pool);
-
-/* Returns the upper bound of thread numbers. It is larger than
- * vyre__pool_threads(): every caller of vyre__pool_run() holds a number during
- * its call. */
+/* Returns the upper bound of thread numbers. It is larger than the number of
+ * threads: every caller of vyre__pool_run() holds a number during its call. */
 uint32_t vyre__pool_numbers(const vyre__pool *pool);
 
 /* Sets how long an idle thread looks for work before it sleeps. The default is

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "backend/cpu/threads/pool.h"
+#include "backend/cpu/threads/pool_internal.h"
 #include "bench.h"
 
 static const char suite[] = "cpu.pool";
@@ -97,7 +97,7 @@ typedef struct contestant {
 } contestant;
 
 static void launch(contestant *c, vyre__pool *pool, bool has_work) {
-  long items = has_work ? ITEMS : (long)vyre__pool_threads(pool);
+  long items = has_work ? ITEMS : (long)pool->threads;
   void *self = has_work ? (void *)&scenes : NULL;
   if (c->peer_for) {
     c->peer_for(run_item, self, items);

@@ -37,9 +37,14 @@ enum {
   POOL_WAKE_NS = 15000, /* jobs shorter than this wake no thread: the system
                             call takes about as long */
   POOL_UNSHARED_NS =
-      100000,         /* after this much unshared work in a row, threads are
+      100000,           /* after this much unshared work in a row, threads are
                          woken for more of the same */
-  POOL_UNIT_NS = 2000 /* minimum time of a unit, where item costs are known */
+  POOL_UNIT_NS = 2000,  /* minimum time of a unit, where item costs are known */
+  POOL_STEAL_NS = 2000, /* time that a share is left to its thread, which had
+                           its memory in its cache before */
+  POOL_LATE_NS = 50000, /* jobs shorter than this are not shared while the
+                           other threads come late */
+  POOL_MAX_LATE = 10    /* late threads in a row that make a difference */
 };
 
 typedef uint32_t pool_run(void *self, uint64_t first, uint64_t count,
@@ -95,6 +100,7 @@ struct vyre__pool {
   uint32_t threads;
   bool has_cpu_per_thread; /* not more threads than processors */
   uint64_t spin_ticks;     /* time an idle thread spins */
+  uint64_t steal_ticks;    /* POOL_STEAL_NS */
   pool_launcher *launchers;
   pool_shared_job *shared_jobs;
   pool_worker *workers;
@@ -111,6 +117,10 @@ struct vyre__pool {
    * short to wake a thread for. Only a hint. */
   _Alignas(POOL_LINE) _Atomic uint64_t unshared_ns;
   _Atomic uint64_t unshared_at; /* ticks of the last such job */
+  /* Threads that look for work, but did not begin their share in time: their
+   * processor runs something else. Only hints. */
+  atomic_uint late_count; /* in a row */
+  atomic_uint alone_left; /* short jobs that are not shared for this reason */
 };
 
 /* Identity of this thread in the pool whose job it runs. */

@@ -92,6 +92,30 @@ static uint64_t run_unit(pool_shared_job *shared, const job_view *v,
   return size;
 }
 
+static bool has_units(pool_shared_job *shared, const job_view *v) {
+  for (uint32_t i = 0; i < v->share_count; i++) {
+    uint64_t next = LOAD(shared->shares[i].next);
+    if (is_same(next, v->generation) &&
+        (next & ((1u << UNIT_BITS) - 1)) < LOAD(shared->shares[i].end)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Leaves the other shares to their threads for a while. Each share covers the
+ * same part of the memory in every job of the same size, so its thread has that
+ * part in its cache. Returns false if units are left afterwards. */
+static bool wait_before_stealing(const vyre__pool *pool,
+                                 pool_shared_job *shared, const job_view *v) {
+  uint64_t start = pool_ticks();
+  while (has_units(shared, v)) {
+    if (pool_ticks() - start >= pool->steal_ticks) return false;
+    pool_pause();
+  }
+  return true;
+}
+
 /* --- workers ---------------------------------------------------------------*/
 
 /* Reports finished units. Afterwards the entry may belong to another job. */
@@ -102,17 +126,6 @@ static void report_done(pool_shared_job *shared, uint32_t units) {
   if (atomic_load(&shared->is_awaited)) {
     vyre__pool_futex_wake(&shared->done, 1);
   }
-}
-
-static bool has_units(pool_shared_job *shared, const job_view *v) {
-  for (uint32_t i = 0; i < v->share_count; i++) {
-    uint64_t next = LOAD(shared->shares[i].next);
-    if (is_same(next, v->generation) &&
-        (next & ((1u << UNIT_BITS) - 1)) < LOAD(shared->shares[i].end)) {
-      return true;
-    }
-  }
-  return false;
 }
 
 /* Wakes further threads on behalf of the caller, right after this thread
@@ -156,9 +169,14 @@ bool vyre__pool_help(pool_worker *worker, uint32_t index, bool was_asleep) {
     leave_caller_cpu(worker, shared);
     wake_more(worker, shared);
   }
+  bool is_owner = worker->index + 1 < v.share_count;
   for (uint32_t i = 0; i < v.share_count; i++) {
     uint32_t at = own + i < v.share_count ? own + i : own + i - v.share_count;
     uint32_t unit, units = 0;
+    if (!was_asleep && i == (is_owner ? 1 : 0) &&
+        wait_before_stealing(worker->pool, shared, &v)) {
+      break;
+    }
     while (claim(&shared->shares[at], v.generation, &unit)) {
       if (v.is_timed && start == 0) start = vyre__clock_ns();
       run_unit(shared, &v, unit, worker->index);
@@ -319,16 +337,45 @@ void vyre__pool_update_cost(const vyre__job *job, double ns, uint64_t items) {
   if (now / 5 * 4 > old || old / 5 * 4 > now) STORE(*job->cost, now);
 }
 
+/* Returns true if a thread of the pool looks for work. */
+static bool has_spinning(vyre__pool *pool) {
+  return LOAD(pool->started) > LOAD(pool->sleepers);
+}
+
+/* Leaves the other shares to the spinning threads. Counts them as late if they
+ * do not start in time: short jobs are then not shared for a while, because
+ * each would wait in vain. Returns the ticks that it waited. */
+static uint64_t wait_for_spinning(vyre__pool *pool, pool_shared_job *shared,
+                                  const job_view *v, uint32_t units) {
+  uint64_t start = pool_ticks();
+  bool is_done = wait_before_stealing(pool, shared, v);
+  uint64_t waited = pool_ticks() - start;
+  uint64_t begin = v->generation << UNIT_BITS | units / v->share_count;
+  if (is_done || LOAD(shared->shares[1].next) != begin) {
+    if (LOAD(pool->late_count) > 0) STORE(pool->late_count, 0);
+    return waited;
+  }
+  uint32_t late = LOAD(pool->late_count) + 1;
+  if (late > POOL_MAX_LATE) late = POOL_MAX_LATE;
+  STORE(pool->late_count, late);
+  STORE(pool->alone_left, 1u << late);
+  return waited;
+}
+
 static uint32_t run_shared(pool_call *call, const vyre__job *job, job_view *v,
                            uint32_t units, pool_shared_job *shared,
                            uint64_t cost) {
   uint64_t items = 0, total = v->count - v->first;
   uint32_t mine = 0, unit;
+  bool is_spinning = has_spinning(call->pool);
   publish(shared, v, units);
   uint64_t start = pool_ticks();
   bool has_woken = pool_has_idle(call->pool) &&
                    wake(call, shared, (double)cost * 1e-3 * (double)total);
   for (uint32_t i = 0; i < v->share_count; i++) {
+    if (i == 1 && is_spinning) {
+      start += wait_for_spinning(call->pool, shared, v, units);
+    }
     while (claim(&shared->shares[i], v->generation, &unit)) {
       items += run_unit(shared, v, unit, call->number);
       mine++;

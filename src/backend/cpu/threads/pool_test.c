@@ -136,7 +136,7 @@ TEST(every_piece_runs_once) {
                {4099, 64}, {MAX_ITEMS, 0}, {MAX_ITEMS, 333}};
   for (size_t p = 0; p < sizeof threads / sizeof threads[0]; p++) {
     vyre__pool *pool = make(threads[p]);
-    CHECK_U64(vyre__pool_threads(pool), threads[p]);
+    CHECK_U64(pool->threads, threads[p]);
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
       for (int again = 0; again < 3; again++) {
         tally *t = tally_make(pool, cases[c].count + 1);
@@ -794,8 +794,8 @@ TEST(no_memory_is_a_status) {
 
 TEST(zero_threads_is_as_many_as_there_are_processors) {
   vyre__pool *pool = make(0);
-  CHECK(vyre__pool_threads(pool) >= 1);
-  CHECK(vyre__pool_numbers(pool) > vyre__pool_threads(pool));
+  CHECK(pool->threads >= 1);
+  CHECK(vyre__pool_numbers(pool) > pool->threads);
   vyre__pool_free(pool);
 }
 

@@ -40,7 +40,7 @@ void vk_device_loop_clear(vk_device *device, vk_device_loop *loop) {
 static bool is_repeatable(const vk_dispatch *dispatch,
                           const vyre__launch *launch) {
   if (dispatch->has_status || dispatch->has_unwritten_output ||
-      dispatch->clear_count > 0)
+      dispatch->clear_count > 0 || dispatch->readback_count > 0)
     return false;
   for (uint32_t i = 0; i < dispatch->copied_count; i++) {
     if (dispatch->copied[i].is_written) return false;
@@ -59,16 +59,16 @@ static bool is_repeatable(const vk_dispatch *dispatch,
  * dispatch has its own copy of host memory, for all iterations. */
 static bool are_independent(const vk_command_list *own) {
   const vk_encoding *encoding = &own->loop.encoding;
-  for (uint32_t i = 0; i < encoding->item_count; i++) {
+  for (uint32_t i = 0; i < encoding->command_count; i++) {
     const vk_dispatch *dispatch = encoding->dispatches[i];
-    const vyre__launch *launch = own->base.items[i].launch;
+    const vyre__launch *launch = own->commands[i].launch;
     for (uint32_t k = 0; k < dispatch->staged_count; k++) {
       const vk_staged_view *s = &dispatch->staged[k];
       const unsigned char *begin = launch->views[s->buffer].data;
       if (!s->is_written) continue;
-      for (uint32_t n = 0; n < encoding->item_count; n++) {
+      for (uint32_t n = 0; n < encoding->command_count; n++) {
         if (n != i &&
-            vk_launch_binds(own->base.items[n].launch, begin, s->size)) {
+            vk_launch_binds(own->commands[n].launch, begin, s->size)) {
           return false;
         }
       }
@@ -83,22 +83,22 @@ static vyre_code encode_dispatches(vk_command_list *own, vk_hazards *hazards,
                                    bool *is_supported, vyre_status *st) {
   vk_encoding *encoding = &own->loop.encoding;
   *is_supported = false;
-  for (uint32_t i = 0; i < encoding->item_count; i++) {
-    const vyre__command_list_item *item = &own->base.items[i];
-    if (!item->launch) return VYRE_OK;
-    vk_pipeline *p = (vk_pipeline *)item->launch->pipeline;
-    vyre__launch snapshot = *item->launch;
-    VYRE_TRY(vk_launch_check(p, item->launch, st));
+  for (uint32_t i = 0; i < encoding->command_count; i++) {
+    const vyre__command *command = &own->commands[i];
+    if (!command->launch) return VYRE_OK;
+    vk_pipeline *p = (vk_pipeline *)command->launch->pipeline;
+    vyre__launch snapshot = *command->launch;
     VYRE_TRY(vk_snapshot_uniforms(p, &snapshot, VK_UNIFORM_ENCODED, false,
                                   &snapshot, st));
     if (!vk_launch_is_encodable(&snapshot) ||
-        !vk_hazards_can_join(hazards, item, i == 0)) {
+        !vk_hazards_can_join(hazards, command, i == 0)) {
       return VYRE_OK;
     }
     VYRE_TRY(vk_dispatch_acquire(p, &snapshot, VK_DISPATCH_INLINE,
                                  &encoding->dispatches[i], st));
-    if (!is_repeatable(encoding->dispatches[i], item->launch)) return VYRE_OK;
-    vk_hazards_add(hazards, item);
+    if (!is_repeatable(encoding->dispatches[i], command->launch))
+      return VYRE_OK;
+    vk_hazards_add(hazards, command);
   }
   *is_supported = are_independent(own);
   return VYRE_OK;
@@ -119,76 +119,48 @@ static uint32_t max_iterations(const vk_device *device, size_t items,
  * can at least double, because new command buffers are recorded. It shrinks
  * after a submission that took far too long. */
 static void adjust_limit(vk_command_list *own, uint32_t done, uint64_t ns) {
-  const vk_device *device = (const vk_device *)own->base.device;
+  const vk_device *device = own->device;
   vk_device_loop *loop = &own->loop;
   if (done == 0) return;
   uint32_t max =
-      max_iterations(device, loop->encoding.item_count, ns / done + 1);
+      max_iterations(device, loop->encoding.command_count, ns / done + 1);
   bool is_long = ns / 2 > device->max_submit_ns;
   if (is_long ? max < loop->max_iterations : max / 2 >= loop->max_iterations)
     loop->max_iterations = max;
 }
 
-static size_t count_views(const vyre__command_list *list) {
-  size_t views = 1;
-  for (size_t i = 0; i < list->count; i++) {
-    const vyre__launch *launch = list->items[i].launch;
-    if (!launch) continue;
-    views += ((const vk_pipeline *)launch->pipeline)->plan.buffer_count;
-  }
-  return views;
-}
-
 static vyre_code prepare_in(vk_command_list *own, vyre_arena *scratch,
                             vyre_status *st) {
-  vk_device *device = (vk_device *)own->base.device;
+  vk_device *device = own->device;
   vk_device_loop *loop = &own->loop;
-  vk_encoding *encoding = &loop->encoding;
-  size_t count = own->base.count;
   vk_hazards hazards;
   bool is_supported;
-  encoding->dispatches =
-      vyre__arena_array(&encoding->arena, count, sizeof(vk_dispatch *));
-  encoding->segments =
-      vyre__arena_array(&encoding->arena, 1, sizeof *encoding->segments);
-  if (!encoding->dispatches || !encoding->segments ||
-      !vk_hazards_init(&hazards, count_views(&own->base), scratch)) {
-    return vyre__no_memory(st, "vulkan", "commands of a loop", count);
-  }
-  memset(encoding->dispatches, 0, count * sizeof(vk_dispatch *));
-  encoding->item_count = (uint32_t)count;
+  VYRE_TRY(vk_encoding_init(own, &loop->encoding, &hazards, scratch, st));
   VYRE_TRY(encode_dispatches(own, &hazards, &is_supported, st));
   if (!is_supported) return VYRE_OK;
-  loop->max_iterations = max_iterations(device, count, hazards.expected_ns);
-  const VkCommandPoolCreateInfo pool = {
-      .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
-      .queueFamilyIndex = device->family};
-  VkResult result = device->api.CreateCommandPool(device->handle, &pool, NULL,
-                                                  &encoding->pool);
-  if (result != VK_SUCCESS) encoding->pool = VK_NULL_HANDLE;
-  VK_TRY(device, result, "command pool creation", st);
+  loop->max_iterations =
+      max_iterations(device, own->count, hazards.expected_ns);
   VYRE_TRY(vk_range_alloc(
       device, device->is_unified ? VK_MEMORY_KIND_DEVICE : VK_MEMORY_KIND_HOST,
-      4 * ((uint64_t)max_iterations(device, count, 0) + 1), &loop->words, st));
+      4 * ((uint64_t)max_iterations(device, own->count, 0) + 1), &loop->words,
+      st));
   loop->is_supported = true;
   return VYRE_OK;
 }
 
-static bool has_unmeasured(const vyre__command_list *list) {
-  for (size_t i = 0; i < list->count; i++) {
-    const vyre__launch *launch = list->items[i].launch;
+static bool has_unmeasured(const vk_command_list *own) {
+  for (size_t i = 0; i < own->count; i++) {
+    const vyre__launch *launch = own->commands[i].launch;
     if (launch && vk_launch_is_unmeasured(launch)) return true;
   }
   return false;
 }
 
 static vyre_code prepare(vk_command_list *own, vyre_status *st) {
-  vk_device *device = (vk_device *)own->base.device;
+  vk_device *device = own->device;
   vk_device_loop *loop = &own->loop;
   vyre_arena scratch;
   vk_device_loop_clear(device, loop);
-  loop->encoding.last_used = 1;
-  vyre_arena_init(&loop->encoding.arena, device->base.allocator);
   vyre_arena_init(&scratch, device->base.allocator);
   vyre_code code = prepare_in(own, &scratch, st);
   vyre_arena_deinit(&scratch);
@@ -196,8 +168,7 @@ static vyre_code prepare(vk_command_list *own, vyre_status *st) {
   if (!is_supported) vk_device_loop_clear(device, loop);
   /* A loop with unmeasured kernels may look too slow, so it is tried again
    * later. */
-  loop->is_decided =
-      is_supported || (code == VYRE_OK && !has_unmeasured(&own->base));
+  loop->is_decided = is_supported || (code == VYRE_OK && !has_unmeasured(own));
   return code;
 }
 
@@ -236,18 +207,19 @@ static void record_flag_test(const vk_device *device,
 static vyre_code record_iteration(vk_command_list *own, vk_hazards *hazards,
                                   VkCommandBuffer commands, VkPipeline *bound,
                                   vyre_status *st) {
-  vk_device *device = (vk_device *)own->base.device;
+  vk_device *device = own->device;
   vk_hazards_reset(hazards);
-  hazards->all_written_count = 0; /* every iteration adds the same items */
-  for (uint32_t i = 0; i < own->loop.encoding.item_count; i++) {
-    const vyre__command_list_item *item = &own->base.items[i];
-    if (vk_hazards_need_barrier(hazards, item)) {
+  /* The list grows by the same ranges in each iteration; once is enough. */
+  hazards->all_written_count = 0;
+  for (uint32_t i = 0; i < own->loop.encoding.command_count; i++) {
+    const vyre__command *command = &own->commands[i];
+    if (vk_hazards_need_barrier(hazards, command)) {
       vk_cmd_barrier(device, commands);
       vk_hazards_add_barrier(hazards);
     }
-    vk_hazards_add(hazards, item);
+    vk_hazards_add(hazards, command);
     VYRE_TRY(vk_dispatch_record_all(own->loop.encoding.dispatches[i],
-                                    item->launch, commands, bound, st));
+                                    command->launch, commands, bound, st));
   }
   return VYRE_OK;
 }
@@ -255,9 +227,9 @@ static vyre_code record_iteration(vk_command_list *own, vk_hazards *hazards,
 static vyre_code record_iterations(vk_command_list *own, uint32_t iterations,
                                    vk_hazards *hazards,
                                    VkCommandBuffer commands, vyre_status *st) {
-  vk_device *device = (vk_device *)own->base.device;
+  vk_device *device = own->device;
   VkPipeline bound = VK_NULL_HANDLE;
-  VYRE_TRY(vk_command_buffer_begin(device, commands, false, st));
+  VYRE_TRY(vk_command_buffer_begin(device, commands, st));
   for (uint32_t i = 0; i < iterations; i++) {
     record_flag_copy(device, &own->loop, commands, i);
     record_flag_test(device, &own->loop, commands, i);
@@ -274,7 +246,7 @@ static vyre_code record_iterations(vk_command_list *own, uint32_t iterations,
  * different counts once its limit is stable. */
 static vyre_code get_commands(vk_command_list *own, uint32_t iterations,
                               VkCommandBuffer *out, vyre_status *st) {
-  vk_device *device = (vk_device *)own->base.device;
+  vk_device *device = own->device;
   vk_device_loop *loop = &own->loop;
   for (uint32_t i = 0; i < loop->variant_count; i++) {
     if (loop->variants[i].iterations != iterations) continue;
@@ -301,7 +273,8 @@ static vyre_code get_commands(vk_command_list *own, uint32_t iterations,
   vk_hazards hazards;
   vyre_arena_init(&scratch, device->base.allocator);
   vyre_code code =
-      vk_hazards_init(&hazards, count_views(&own->base), &scratch)
+      vk_hazards_init(&hazards, own->commands, own->count, own->is_independent,
+                      &scratch)
           ? record_iterations(own, iterations, &hazards, commands, st)
           : vyre__no_memory(st, "vulkan", "commands of a loop", iterations);
   vyre_arena_deinit(&scratch);
@@ -315,8 +288,8 @@ static vyre_code get_commands(vk_command_list *own, uint32_t iterations,
 /* --- running -------------------------------------------------------------- */
 
 static vyre_code run_iterations(vk_command_list *own, uint32_t iterations,
-                                vyre__command_list_loop *out, vyre_status *st) {
-  vk_device *device = (vk_device *)own->base.device;
+                                vyre__command_loop *out, vyre_status *st) {
+  vk_device *device = own->device;
   vk_device_loop *loop = &own->loop;
   VkCommandBuffer commands;
   uint32_t word = 1, done = 0;
@@ -353,16 +326,16 @@ static vyre_code prepare_transfers(vk_command_list *own, uint64_t iterations,
                         &commands, st));
   if (!vk_encoding_alloc_transfers(encoding)) {
     return vyre__no_memory(st, "vulkan", "bytes of a loop",
-                           encoding->item_count);
+                           encoding->command_count);
   }
-  encoding->segments[0] = (vk_segment){.last = encoding->item_count};
+  encoding->segments[0] = (vk_segment){.last = encoding->command_count};
   encoding->segment_count = 1;
-  vk_encoding_build_transfers(encoding, &own->base);
+  vk_encoding_build_transfers(encoding, own->commands);
   loop->has_transfers = true;
   return VYRE_OK;
 }
 
-static vyre_code run_all(vk_command_list *own, vyre__command_list_loop *out,
+static vyre_code run_all(vk_command_list *own, vyre__command_loop *out,
                          vyre_status *st) {
   vk_device_loop *loop = &own->loop;
   const vk_segment *all = &loop->encoding.segments[0];
@@ -383,36 +356,32 @@ static vyre_code run_all(vk_command_list *own, vyre__command_list_loop *out,
 static bool matches(const vk_command_list *own, const vk_range *flag,
                     uint64_t offset) {
   const vk_device_loop *loop = &own->loop;
-  for (uint32_t i = 0; i < loop->encoding.item_count; i++) {
-    const vk_dispatch *dispatch = loop->encoding.dispatches[i];
-    if (dispatch->pipeline->has_encoded_uniforms &&
-        !vk_dispatch_matches(dispatch, own->base.items[i].launch)) {
-      return false;
-    }
-  }
   return loop->flag_id == flag->id && loop->flag_buffer == flag->buffer &&
-         loop->flag_offset == flag->offset + offset;
+         loop->flag_offset == flag->offset + offset &&
+         vk_encoding_matches(&loop->encoding, own, true);
 }
 
-vyre_code vk_command_list_loop(vyre__command_list *list,
-                               vyre__command_list_loop *out, vyre_status *st) {
-  vk_command_list *own = (vk_command_list *)list;
-  vk_device *device = (vk_device *)list->device;
+vyre_code vk_loop_execute(vk_command_list *own, uint64_t version,
+                          vyre__command_loop *out, bool *is_taken,
+                          vyre_status *st) {
+  vk_device *device = own->device;
   vk_device_loop *loop = &own->loop;
   const vk_range *flag = &((const vk_buffer *)out->flag)->range;
+  *is_taken = false;
   if (!device->tests_loop_flags || flag->block == NULL ||
       (flag->offset + out->offset) % 4 != 0) {
     return VYRE_OK;
   }
-  if (list->is_changed || !loop->is_decided ||
+  if (own->loop_version != version || !loop->is_decided ||
       (loop->is_supported && !matches(own, flag, out->offset))) {
     VYRE_TRY(prepare(own, st));
+    own->loop_version = version;
     loop->flag_id = flag->id;
     loop->flag_buffer = flag->buffer;
     loop->flag_offset = flag->offset + out->offset;
   }
   if (!loop->is_supported) return VYRE_OK;
-  out->is_taken = true;
+  *is_taken = true;
   vyre_code code = run_all(own, out, st);
   if (code != VYRE_OK) vk_device_loop_clear(device, loop);
   return code;

@@ -25,9 +25,14 @@ typedef struct vk_device_loop {
   bool has_transfers; /* the transfers of the encoding were built */
 } vk_device_loop;
 
-/* The command_list_loop entry of the backend table. */
-vyre_code vk_command_list_loop(vyre__command_list *list,
-                               vyre__command_list_loop *loop, vyre_status *st);
+struct vk_command_list;
+
+/* Executes the commands of @p list as the body of @p loop. *is_taken is false,
+ * and nothing was executed, if the device cannot test the flag. @p version: of
+ * the list. */
+vyre_code vk_loop_execute(struct vk_command_list *list, uint64_t version,
+                          vyre__command_loop *loop, bool *is_taken,
+                          vyre_status *st);
 void vk_device_loop_clear(vk_device *device, vk_device_loop *loop);
 
 #endif

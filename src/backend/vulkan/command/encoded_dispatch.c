@@ -35,8 +35,14 @@ typedef struct key {
 
 static void add_word(key *k, uint64_t word) {
   k->words[k->count++] = word;
-  k->hash = (k->hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
-  k->hash ^= k->hash >> 29;
+}
+
+static void hash_key(key *k) {
+  k->hash = 0;
+  for (size_t i = 0; i < k->count; i++) {
+    k->hash = (k->hash ^ k->words[i]) * UINT64_C(0x9E3779B97F4A7C15);
+    k->hash ^= k->hash >> 29;
+  }
 }
 
 static uint64_t view_bytes(const vk_plan *plan, const vyre__launch *launch,
@@ -46,7 +52,7 @@ static uint64_t view_bytes(const vk_plan *plan, const vyre__launch *launch,
 
 static size_t key_capacity(const vk_pipeline *p, const vyre__launch *launch) {
   const vk_plan *plan = &p->plan;
-  size_t words = 3 + 3 * (size_t)plan->buffer_count;
+  size_t words = 3 + 3 * (size_t)plan->buffer_count + launch->readback_count;
   for (uint32_t i = 0; p->has_encoded_uniforms && i < plan->buffer_count; i++) {
     if (!(p->uniform_uses[i] & VK_UNIFORM_ENCODED)) continue;
     words += view_bytes(plan, launch, i) / 8 + 1;
@@ -76,7 +82,6 @@ static bool build_key(const vk_pipeline *p, const vyre__launch *launch,
   size_t capacity = key_capacity(p, launch);
   k->words = k->stack;
   k->count = 0;
-  k->hash = 0;
   if (capacity > KEY_ON_STACK) {
     k->words = vyre__arena_array(launch->scratch, capacity, sizeof *k->words);
     if (!k->words) return false;
@@ -98,6 +103,9 @@ static bool build_key(const vk_pipeline *p, const vyre__launch *launch,
     if (p->uniform_uses[i] & VK_UNIFORM_ENCODED && view->data) {
       add_bytes(k, view->data, view_bytes(plan, launch, i));
     }
+  }
+  for (uint32_t i = 0; i < launch->readback_count; i++) {
+    add_word(k, UINT64_C(1) << 63 | launch->readbacks[i].buffer);
   }
   return true;
 }
@@ -141,7 +149,7 @@ static vyre_code use_key_bytes(const vk_dispatch *dispatch,
 /* --- idle dispatches ------------------------------------------------------ */
 
 static bool matches(const vk_dispatch *dispatch, const key *k) {
-  return dispatch->hash == k->hash && dispatch->key_count == k->count &&
+  return dispatch->key_count == k->count &&
          memcmp(dispatch->key, k->words, k->count * sizeof *k->words) == 0;
 }
 
@@ -158,10 +166,19 @@ static void unlink_idle(vk_pipeline *p, vk_dispatch *dispatch) {
 static vk_dispatch *find_idle(vk_pipeline *p, const key *k) {
   pthread_mutex_lock(&p->lock);
   vk_dispatch *dispatch = p->buckets[k->hash % VK_DISPATCH_BUCKETS];
-  while (dispatch && !matches(dispatch, k)) dispatch = dispatch->next_in_bucket;
+  while (dispatch && (dispatch->hash != k->hash || !matches(dispatch, k)))
+    dispatch = dispatch->next_in_bucket;
   if (dispatch) unlink_idle(p, dispatch);
   pthread_mutex_unlock(&p->lock);
   return dispatch;
+}
+
+/* Moves the oldest idle dispatch to the list @p evicted. */
+static void evict_oldest(vk_pipeline *p, vk_dispatch **evicted) {
+  vk_dispatch *oldest = p->oldest;
+  unlink_idle(p, oldest);
+  oldest->newer = *evicted;
+  *evicted = oldest;
 }
 
 static void free_list(vk_dispatch *first) {
@@ -187,10 +204,7 @@ void vk_dispatch_release(vk_dispatch *dispatch) {
   p->idle_count++;
   p->idle_bytes += dispatch->memory.size;
   while (p->idle_count > VK_MAX_IDLE_DISPATCHES || p->idle_bytes > max) {
-    vk_dispatch *oldest = p->oldest;
-    unlink_idle(p, oldest);
-    oldest->newer = evicted;
-    evicted = oldest;
+    evict_oldest(p, &evicted);
   }
   pthread_mutex_unlock(&p->lock);
   free_list(evicted);
@@ -198,23 +212,18 @@ void vk_dispatch_release(vk_dispatch *dispatch) {
 
 /* Holds pipeline_lock, so that no pipeline is freed during the walk. */
 bool vk_dispatches_free_idle(vk_device *device) {
-  bool needs_barrier = false;
+  bool was_freed = false;
   pthread_mutex_lock(&device->pipeline_lock);
   for (vk_pipeline *p = device->pipelines; p; p = p->next) {
     vk_dispatch *evicted = NULL;
     pthread_mutex_lock(&p->lock);
-    while (p->oldest) {
-      vk_dispatch *oldest = p->oldest;
-      unlink_idle(p, oldest);
-      oldest->newer = evicted;
-      evicted = oldest;
-      needs_barrier = true;
-    }
+    while (p->oldest) evict_oldest(p, &evicted);
     pthread_mutex_unlock(&p->lock);
+    was_freed = was_freed || evicted;
     free_list(evicted);
   }
   pthread_mutex_unlock(&device->pipeline_lock);
-  return needs_barrier;
+  return was_freed;
 }
 
 void vk_dispatch_free(vk_dispatch *dispatch) {
@@ -252,22 +261,13 @@ static uint64_t reserve(memory_layout *l, uint64_t size) {
   return at;
 }
 
-static const vyre__spirv_descriptor *descriptor_of(const vk_plan *plan,
-                                                   uint32_t buffer) {
-  for (uint32_t i = 0; i < plan->descriptor_count; i++) {
-    const vyre__spirv_descriptor *d = &plan->descriptors[i];
-    if (d->what == VYRE__SPIRV_BUFFER && d->buffer == buffer) return d;
-  }
-  return NULL;
-}
-
 /* Places host views that the kernel writes, or those that it only reads. If the
  * memory is not mapped, places only large ones or only small ones. */
 static void place_host_views(memory_layout *l, bool is_written, bool is_large) {
   vk_dispatch *dispatch = l->dispatch;
   bool is_unified = device_of(dispatch)->is_unified;
   for (uint32_t i = 0; i < l->plan->buffer_count; i++) {
-    const vyre__spirv_descriptor *d = descriptor_of(l->plan, i);
+    const vyre__spirv_descriptor *d = vk_plan_descriptor(l->plan, i);
     if (!d || !l->plan->buffers[i].is_bound || d->is_written != is_written ||
         l->launch->views[i].buffer) {
       continue;
@@ -278,7 +278,35 @@ static void place_host_views(memory_layout *l, bool is_written, bool is_large) {
     }
     l->placements[i].offset = reserve(l, size);
     dispatch->staged[dispatch->staged_count++] = (vk_staged_view){
-        i, l->placements[i].offset, size, is_written, is_large};
+        i, l->placements[i].offset, size, VYRE_NO_INDEX, is_written, is_large};
+  }
+}
+
+/* Places readbacks of device buffers, only large ones or only small ones as
+ * place_host_views. */
+static void place_readbacks(memory_layout *l, bool is_large) {
+  vk_dispatch *dispatch = l->dispatch;
+  bool is_unified = device_of(dispatch)->is_unified;
+  for (uint32_t i = 0; i < l->launch->readback_count; i++) {
+    const vyre__readback *r = &l->launch->readbacks[i];
+    if (vk_reads_directly(dispatch, &l->launch->views[r->buffer]) ||
+        is_large != (!is_unified && r->size >= VK_LARGE_VIEW_BYTES)) {
+      continue;
+    }
+    dispatch->staged[dispatch->staged_count++] = (vk_staged_view){
+        r->buffer, reserve(l, r->size), r->size, i, true, is_large};
+  }
+}
+
+/* Finds the source of each readback, once all views are placed. */
+static void find_readback_sources(memory_layout *l) {
+  vk_dispatch *dispatch = l->dispatch;
+  for (uint32_t i = 0; i < dispatch->staged_count; i++) {
+    const vk_staged_view *s = &dispatch->staged[i];
+    const placement *from = &l->placements[s->buffer];
+    if (s->readback == VYRE_NO_INDEX) continue;
+    dispatch->readbacks[dispatch->readback_count++] =
+        (vk_readback){from->buffer, from->offset, s->at, s->size};
   }
 }
 
@@ -320,7 +348,7 @@ static void place_device_views(memory_layout *l) {
     }
     const vyre__view *view = &l->launch->views[i];
     const vk_buffer *buffer = (const vk_buffer *)view->buffer;
-    const vyre__spirv_descriptor *d = descriptor_of(l->plan, i);
+    const vyre__spirv_descriptor *d = vk_plan_descriptor(l->plan, i);
     uint64_t size = view_bytes(l->plan, l->launch, i);
     uint64_t offset = buffer->range.offset + view->offset;
     /* Blocks are padded to a word after a buffer; imported memory is not. */
@@ -353,7 +381,7 @@ static vyre_code grid_too_large(const memory_layout *l, uint64_t groups,
                                 uint64_t max, vyre_status *st) {
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_GRID_TOO_LARGE, NULL,
-      VYRE_NUMBERS({"workgroups", groups}, {"most_invocations", max}),
+      VYRE_NUMBERS({"workgroups", groups}, {"max_invocations", max}),
       "use a smaller grid, or keep fewer values live across grid_barrier()",
       "kernel '%.60s': %llu workgroups need a spill buffer of %u words per "
       "invocation, more than device '%s' can bind",
@@ -392,10 +420,13 @@ static vyre_code allocate_memory(memory_layout *l, vyre_status *st) {
   dispatch->readback_at = l->size;
   dispatch->status_at = reserve(l, 4);
   place_host_views(l, true, false);
+  place_readbacks(l, false);
   dispatch->shared_size = l->size;
   place_host_views(l, false, true);
   place_host_views(l, true, true);
+  place_readbacks(l, true);
   place_device_views(l);
+  find_readback_sources(l);
   place_uniforms(l);
   VYRE_TRY(place_spill(l, st));
   VYRE_TRY(vk_range_alloc(device, VK_MEMORY_KIND_DEVICE, l->size,
@@ -463,11 +494,7 @@ static VkResult create_set(const memory_layout *l) {
 static VkResult create_commands(vk_dispatch *dispatch) {
   const vk_device *device = device_of(dispatch);
   VkResult result =
-      vk_command_buffer_create(device, 0,
-                               dispatch->flags & VK_DISPATCH_SECONDARY
-                                   ? VK_COMMAND_BUFFER_LEVEL_SECONDARY
-                                   : VK_COMMAND_BUFFER_LEVEL_PRIMARY,
-                               &dispatch->pool, &dispatch->commands);
+      vk_command_buffer_create(device, 0, &dispatch->pool, &dispatch->commands);
   if (result != VK_SUCCESS || !(dispatch->flags & VK_DISPATCH_TIMED))
     return result;
   const VkQueryPoolCreateInfo queries = {
@@ -624,15 +651,31 @@ static void record_prologue(const vk_dispatch *dispatch,
   if (needs_barrier) vk_cmd_barrier(device, commands);
 }
 
+static void record_readbacks(const vk_dispatch *dispatch,
+                             VkCommandBuffer commands) {
+  const vk_device *device = device_of(dispatch);
+  const vk_range *memory = &dispatch->memory;
+  for (uint32_t i = 0; i < dispatch->readback_count; i++) {
+    const vk_readback *r = &dispatch->readbacks[i];
+    VkBufferCopy region = {r->buffer ? r->offset : memory->offset + r->offset,
+                           memory->offset + r->at, r->size};
+    device->api.CmdCopyBuffer(commands, r->buffer ? r->buffer : memory->buffer,
+                              memory->buffer, 1, &region);
+  }
+  if (dispatch->staging.block) vk_cmd_barrier(device, commands);
+}
+
 static void record_epilogue(const vk_dispatch *dispatch,
                             VkCommandBuffer commands) {
   const vk_device *device = device_of(dispatch);
-  bool needs_barrier = dispatch->staging.block != NULL;
+  bool needs_barrier =
+      dispatch->staging.block != NULL || dispatch->readback_count > 0;
   for (uint32_t i = 0; i < dispatch->copied_count; i++) {
     needs_barrier = needs_barrier || dispatch->copied[i].is_written;
   }
   if (!needs_barrier) return;
   vk_cmd_barrier(device, commands);
+  if (dispatch->readback_count > 0) record_readbacks(dispatch, commands);
   if (dispatch->staging.block) {
     VkBufferCopy back = {dispatch->memory.offset + dispatch->readback_at,
                          dispatch->staging.offset + dispatch->readback_at,
@@ -730,8 +773,7 @@ static vyre_code record_commands(vk_dispatch *dispatch,
                                  const vyre__launch *launch, vyre_status *st) {
   vk_device *device = device_of(dispatch);
   VkPipeline bound = VK_NULL_HANDLE;
-  VYRE_TRY(vk_command_buffer_begin(
-      device, dispatch->commands, dispatch->flags & VK_DISPATCH_SECONDARY, st));
+  VYRE_TRY(vk_command_buffer_begin(device, dispatch->commands, st));
   VYRE_TRY(
       vk_dispatch_record_all(dispatch, launch, dispatch->commands, &bound, st));
   return vk_command_buffer_end(device, dispatch->commands,
@@ -743,13 +785,12 @@ static vyre_code record_commands(vk_dispatch *dispatch,
 static vk_dispatch *allocate(vk_pipeline *p, const key *k, unsigned flags) {
   size_t count = p->plan.buffer_count;
   size_t keys = k->count * sizeof *k->words;
-  size_t size =
-      sizeof(vk_dispatch) + keys +
-      count * (sizeof(vk_staged_view) + sizeof(vk_copied_view) +
-               sizeof(vk_clear) + sizeof(vk_block_uniform) + sizeof(uint32_t));
-  unsigned char *block = vyre__resize(p->base.device->allocator, NULL, 0, size);
+  size_t size = sizeof(vk_dispatch) + keys +
+                count * (sizeof(vk_staged_view) + sizeof(vk_copied_view) +
+                         sizeof(vk_clear) + sizeof(vk_readback) +
+                         sizeof(vk_block_uniform) + sizeof(uint32_t));
+  unsigned char *block = vyre__alloc_zeroed(p->base.device->allocator, size);
   if (!block) return NULL;
-  memset(block, 0, size);
   vk_dispatch *dispatch = (vk_dispatch *)(void *)block;
   unsigned char *at = block + sizeof *dispatch;
   memcpy(at, k->words, keys);
@@ -757,7 +798,9 @@ static vk_dispatch *allocate(vk_pipeline *p, const key *k, unsigned flags) {
   dispatch->staged = (vk_staged_view *)(void *)(at + keys);
   dispatch->copied = (vk_copied_view *)(void *)(dispatch->staged + count);
   dispatch->clears = (vk_clear *)(void *)(dispatch->copied + count);
-  dispatch->uniforms = (vk_block_uniform *)(void *)(dispatch->clears + count);
+  dispatch->readbacks = (vk_readback *)(void *)(dispatch->clears + count);
+  dispatch->uniforms =
+      (vk_block_uniform *)(void *)(dispatch->readbacks + count);
   dispatch->key_bytes_at = (uint32_t *)(void *)(dispatch->uniforms + count);
   dispatch->pipeline = p;
   dispatch->size = size;
@@ -778,7 +821,7 @@ static void find_checks(vk_dispatch *dispatch) {
   for (size_t i = 0; i < bindings->binding_count; i++) {
     const vyre_binding *b = &bindings->bindings[i];
     if (b->output_index == VYRE_NO_INDEX) continue;
-    const vyre__spirv_descriptor *d = descriptor_of(plan, b->buffer_index);
+    const vyre__spirv_descriptor *d = vk_plan_descriptor(plan, b->buffer_index);
     dispatch->has_unwritten_output |= !d || !d->is_written;
   }
 }
@@ -821,6 +864,7 @@ vyre_code vk_dispatch_acquire(vk_pipeline *p, const vyre__launch *launch,
   if (!build_key(p, launch, flags, &k)) {
     return vyre__no_memory(st, "vulkan", "buffers", p->plan.buffer_count);
   }
+  hash_key(&k);
   *out = flags & VK_DISPATCH_INLINE ? NULL : find_idle(p, &k);
   if (*out) return VYRE_OK;
   *out = allocate(p, &k, flags);
@@ -831,103 +875,4 @@ vyre_code vk_dispatch_acquire(vk_pipeline *p, const vyre__launch *launch,
   vk_dispatch_free(*out);
   *out = NULL;
   return code;
-}
-
-/* --- transfers ------------------------------------------------------------ */
-
-vyre_code vk_dispatch_upload(const vk_dispatch *dispatch, uint64_t at,
-                             const void *from, uint64_t size, vyre_status *st) {
-  vk_device *device = device_of(dispatch);
-  if (!from)
-    return vk_fill(device, &dispatch->memory, at, (size + 3) / 4 * 4, st);
-  return vk_upload(device, &dispatch->memory, at, from, size, st);
-}
-
-vyre_code vk_dispatch_download(const vk_dispatch *dispatch, uint64_t at,
-                               void *to, uint64_t size, vyre_status *st) {
-  return vk_download(device_of(dispatch), &dispatch->memory, at, to, size, st);
-}
-
-vyre_code vk_dispatch_write_inputs(const vk_dispatch *dispatch,
-                                   const vyre__launch *launch,
-                                   vyre_status *st) {
-  if (dispatch->has_status) memset(dispatch->host + dispatch->status_at, 0, 4);
-  for (uint32_t i = 0; i < dispatch->uniform_count; i++) {
-    const vk_block_uniform *v = &dispatch->uniforms[i];
-    unsigned char *to = dispatch->host + v->at;
-    const unsigned char *from = launch->views[v->buffer].data;
-    /* Every block gets the same bytes: the caller's memory is read once. */
-    for (uint32_t n = 0; !v->device_buffer && n < dispatch->tile_count; n++) {
-      memcpy(to, from, (size_t)v->size);
-      from = dispatch->host + v->at;
-      to += dispatch->block_stride;
-    }
-  }
-  for (uint32_t i = 0; i < dispatch->staged_count; i++) {
-    const vk_staged_view *s = &dispatch->staged[i];
-    const vyre__view *view = &launch->views[s->buffer];
-    if (s->is_large) {
-      const void *from = view->begins_zero ? NULL : view->data;
-      VYRE_TRY(vk_dispatch_upload(dispatch, s->at, from, s->size, st));
-    } else if (view->begins_zero) {
-      memset(dispatch->host + s->at, 0, (size_t)s->size);
-    } else {
-      memcpy(dispatch->host + s->at, view->data, (size_t)s->size);
-    }
-  }
-  return VYRE_OK;
-}
-
-/* Zeroes outputs that the kernel does not write. */
-static void clear_unwritten_outputs(const vk_dispatch *dispatch,
-                                    const vyre__launch *launch) {
-  const vk_plan *plan = &dispatch->pipeline->plan;
-  for (uint32_t i = 0; i < plan->buffer_count; i++) {
-    if (!plan->buffers[i].is_bound) continue;
-    const vyre__view *view = &launch->views[i];
-    if (!view->begins_zero || view->buffer) continue;
-    const vyre__spirv_descriptor *d = descriptor_of(plan, i);
-    if (d && d->is_written) continue;
-    memset(view->data, 0, (size_t)view_bytes(plan, launch, i));
-  }
-}
-
-vyre_code vk_dispatch_read_outputs(const vk_dispatch *dispatch,
-                                   const vyre__launch *launch,
-                                   vyre_status *st) {
-  for (uint32_t i = 0; i < dispatch->staged_count; i++) {
-    const vk_staged_view *s = &dispatch->staged[i];
-    unsigned char *data = launch->views[s->buffer].data;
-    if (!s->is_written) continue;
-    if (s->is_large) {
-      VYRE_TRY(vk_dispatch_download(dispatch, s->at, data, s->size, st));
-    } else {
-      memcpy(data, dispatch->host + s->at, (size_t)s->size);
-    }
-  }
-  if (dispatch->has_unwritten_output) clear_unwritten_outputs(dispatch, launch);
-  return VYRE_OK;
-}
-
-vyre__spirv_end vk_dispatch_end_status(const vk_dispatch *dispatch) {
-  uint32_t word;
-  if (!dispatch->has_status) return VYRE__SPIRV_ENDED;
-  memcpy(&word, dispatch->host + dispatch->status_at, 4);
-  return (vyre__spirv_end)word;
-}
-
-uint64_t vk_dispatch_device_ns(const vk_dispatch *dispatch) {
-  const vk_device *device = device_of(dispatch);
-  double period = device->physical->properties.limits.timestampPeriod;
-  uint64_t ticks[2];
-  if (!dispatch->queries ||
-      device->api.GetQueryPoolResults(device->handle, dispatch->queries, 0, 2,
-                                      sizeof ticks, ticks, sizeof ticks[0],
-                                      VK_QUERY_RESULT_64_BIT) != VK_SUCCESS) {
-    return 0;
-  }
-  uint64_t mask = device->timestamp_bits < 64
-                      ? (UINT64_C(1) << device->timestamp_bits) - 1
-                      : UINT64_MAX;
-  return (uint64_t)((double)((ticks[1] - ticks[0]) & mask) * period);
 }

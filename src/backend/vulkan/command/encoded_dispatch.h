@@ -8,10 +8,12 @@
 #include "backend/vulkan/command/grid_tiles.h"
 #include "backend/vulkan/pipeline.h"
 
-/* A host view, copied to the memory of the dispatch at `at`. */
+/* A host view, copied to the memory of the dispatch at `at`; or the readback of
+ * a device buffer, which the commands copy there. */
 typedef struct vk_staged_view {
   uint32_t buffer;
   uint64_t at, size;
+  uint32_t readback; /* index in the launch, or VYRE_NO_INDEX */
   bool is_written;
   bool is_large; /* transferred through the staging ring */
 } vk_staged_view;
@@ -24,6 +26,13 @@ typedef struct vk_copied_view {
   uint64_t offset, at, size;
   bool is_written, begins_zero;
 } vk_copied_view;
+
+/* A range of a device buffer that the commands copy to the memory of the
+ * dispatch after the kernel, for a readback. */
+typedef struct vk_readback {
+  VkBuffer buffer; /* NULL: the memory of the dispatch */
+  uint64_t offset, at, size;
+} vk_readback;
 
 /* A range that the commands fill with zeros. */
 typedef struct vk_clear {
@@ -47,10 +56,9 @@ enum {
   VK_DISPATCH_END_BARRIER = 1, /* the commands end with a barrier */
   VK_DISPATCH_TIMED = 2,       /* the commands write timestamps */
   VK_DISPATCH_WINDOWED = 4,    /* commands are recorded again for each window */
-  /* The dispatch has no commands: they are recorded into another command
-   * buffer. It is never idle. */
+  /* The dispatch has no commands: they are recorded into the command buffer of
+   * a command list. It is never idle. */
   VK_DISPATCH_INLINE = 8,
-  VK_DISPATCH_SECONDARY = 16, /* the command buffer is a secondary one */
 };
 
 struct vk_dispatch {
@@ -72,10 +80,12 @@ struct vk_dispatch {
   vk_staged_view *staged;
   vk_copied_view *copied;
   vk_clear *clears;
+  vk_readback *readbacks;
   vk_block_uniform *uniforms;
   /* Per buffer: index of the key word where its bytes begin, or 0. */
   uint32_t *key_bytes_at;
-  uint32_t staged_count, copied_count, clear_count, uniform_count;
+  uint32_t staged_count, copied_count, clear_count, uniform_count,
+      readback_count;
   bool has_device_uniforms;
   uint32_t tile_count;      /* recorded last; one launch block each */
   const VkPipeline *phases; /* owned by the pipeline */
@@ -118,6 +128,20 @@ vyre_code vk_dispatch_write_inputs(const vk_dispatch *dispatch,
                                    const vyre__launch *launch, vyre_status *st);
 vyre_code vk_dispatch_read_outputs(const vk_dispatch *dispatch,
                                    const vyre__launch *launch, vyre_status *st);
+/* Returns true if the host copies a readback from the mapped device buffer when
+ * the launch has ended. In a command list, a later launch may change it
+ * before. */
+static inline bool vk_reads_directly(const vk_dispatch *dispatch,
+                                     const vyre__view *view) {
+  return view->data && !(dispatch->flags & VK_DISPATCH_INLINE);
+}
+/* Returns the host memory that receives a staged view after the kernel. */
+static inline unsigned char *vk_staged_target(const vk_staged_view *staged,
+                                              const vyre__launch *launch) {
+  return staged->readback == VYRE_NO_INDEX
+             ? launch->views[staged->buffer].data
+             : launch->readbacks[staged->readback].to;
+}
 /* Returns the status word of the kernel; everything but ENDED is a failure. */
 vyre__spirv_end vk_dispatch_end_status(const vk_dispatch *dispatch);
 /* Returns the measured nanoseconds of a TIMED dispatch. */

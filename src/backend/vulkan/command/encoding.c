@@ -12,18 +12,20 @@
 
 void vk_encoding_clear(vk_device *device, vk_encoding *encoding) {
   if (encoding->last_used == 0) return;
-  for (uint32_t i = 0; i < encoding->item_count; i++) {
+  for (uint32_t i = 0; i < encoding->command_count; i++) {
     if (encoding->dispatches[i]) vk_dispatch_free(encoding->dispatches[i]);
   }
   device->api.DestroyCommandPool(device->handle, encoding->pool, NULL);
   vk_submission_deinit(device, &encoding->submission);
   vyre_arena_deinit(&encoding->arena);
+  atomic_fetch_sub_explicit(&device->list_bytes, encoding->bytes,
+                            memory_order_relaxed);
   *encoding = (vk_encoding){0};
 }
 
 bool vk_encoding_alloc_transfers(vk_encoding *encoding) {
   size_t in = 0, out = 0, checked = 0;
-  for (uint32_t i = 0; i < encoding->item_count; i++) {
+  for (uint32_t i = 0; i < encoding->command_count; i++) {
     const vk_dispatch *dispatch = encoding->dispatches[i];
     if (!dispatch) continue;
     in += dispatch->staged_count +
@@ -55,21 +57,22 @@ static void add_transfers(vk_encoding *encoding, vk_dispatch *dispatch,
     const vyre__view *view = &launch->views[s->buffer];
     const vk_dispatch *unmapped = s->is_large ? dispatch : NULL;
     unsigned char *mapped = s->is_large ? NULL : dispatch->host + s->at;
-    vk_transfer *m = &encoding->in[encoding->in_count++];
-    *m = (vk_transfer){.to = mapped,
-                       .from = view->begins_zero ? NULL : view->data,
-                       .size = s->size,
-                       .dispatch = unmapped,
-                       .at = s->at};
-    if (!s->is_written) {
-      cache_transfer(m);
-      continue;
+    if (s->readback == VYRE_NO_INDEX) {
+      vk_transfer *m = &encoding->in[encoding->in_count++];
+      *m = (vk_transfer){.to = mapped,
+                         .from = view->begins_zero ? NULL : view->data,
+                         .size = s->size,
+                         .dispatch = unmapped,
+                         .at = s->at};
+      if (!s->is_written) cache_transfer(m);
     }
-    encoding->out[encoding->out_count++] = (vk_transfer){.to = view->data,
-                                                         .from = mapped,
-                                                         .size = s->size,
-                                                         .dispatch = unmapped,
-                                                         .at = s->at};
+    if (!s->is_written) continue;
+    encoding->out[encoding->out_count++] =
+        (vk_transfer){.to = vk_staged_target(s, launch),
+                      .from = mapped,
+                      .size = s->size,
+                      .dispatch = unmapped,
+                      .at = s->at};
   }
   for (uint32_t i = 0; i < dispatch->uniform_count; i++) {
     const vk_block_uniform *v = &dispatch->uniforms[i];
@@ -95,7 +98,7 @@ static void add_transfers(vk_encoding *encoding, vk_dispatch *dispatch,
 }
 
 void vk_encoding_build_transfers(vk_encoding *encoding,
-                                 const vyre__command_list *list) {
+                                 const vyre__command *commands) {
   encoding->in_count = encoding->out_count = encoding->checked_count = 0;
   for (uint32_t i = 0; i < encoding->segment_count; i++) {
     vk_segment *s = &encoding->segments[i];
@@ -104,7 +107,7 @@ void vk_encoding_build_transfers(vk_encoding *encoding,
     s->checked_first = encoding->checked_count;
     for (uint32_t k = s->first; k < s->last; k++) {
       if (!encoding->dispatches[k]) continue;
-      add_transfers(encoding, encoding->dispatches[k], list->items[k].launch);
+      add_transfers(encoding, encoding->dispatches[k], commands[k].launch);
     }
     s->in_last = encoding->in_count;
     s->out_last = encoding->out_count;

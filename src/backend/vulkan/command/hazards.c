@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Finds hazards between items. A device buffer that another item wrote needs a
- * barrier. Host bytes that another item wrote need a new submission, because
- * inputs are copied before submitting. After an item that may fail, no item may
+/* Finds hazards between commands. A device buffer that another command wrote needs a
+ * barrier. Host bytes that another command wrote need a new submission, because
+ * inputs are copied before submitting. After a command that may fail, none may
  * write device buffers. */
 #include "backend/vulkan/command/hazards.h"
 
@@ -13,10 +13,16 @@
 #include "backend/vulkan/plan.h"
 #include "base/memory.h"
 
-bool vk_hazards_init(vk_hazards *h, size_t views, vyre_arena *arena) {
-  size_t size = 16;
+bool vk_hazards_init(vk_hazards *h, const vyre__command *commands, size_t count,
+                     bool is_independent, vyre_arena *arena) {
+  size_t size = 16, views = 0;
+  for (size_t i = 0; i < count; i++) {
+    const vyre__launch *launch = commands[i].launch;
+    views +=
+        launch ? ((const vk_pipeline *)launch->pipeline)->plan.buffer_count : 2;
+  }
   while (size < 2 * views) size *= 2;
-  *h = (vk_hazards){.mask = size - 1};
+  *h = (vk_hazards){.mask = size - 1, .is_independent = is_independent};
   h->table = vyre__arena_array(arena, size, sizeof *h->table);
   h->written = vyre__arena_array(arena, views, sizeof *h->written);
   h->all_written = vyre__arena_array(arena, views, sizeof *h->all_written);
@@ -56,31 +62,25 @@ typedef struct access {
 
 static bool is_written(const vk_plan *plan, const vyre__view *view,
                        uint32_t buffer) {
-  if (view->begins_zero) return true;
-  for (uint32_t i = 0; i < plan->descriptor_count; i++) {
-    const vyre__spirv_descriptor *d = &plan->descriptors[i];
-    if (d->what == VYRE__SPIRV_BUFFER && d->buffer == buffer) {
-      return d->is_written;
-    }
-  }
-  return false;
+  const vyre__spirv_descriptor *d = vk_plan_descriptor(plan, buffer);
+  return view->begins_zero || (d && d->is_written);
 }
 
-static bool next_copy_access(const vyre__command_list_item *item, uint32_t *at,
+static bool next_copy_access(const vyre__command *command, uint32_t *at,
                              access *out) {
   if (*at > 1) return false;
   bool is_to = (*at)++ == 1;
-  uint64_t begin = is_to ? item->to_offset : item->from_offset;
-  *out =
-      (access){is_to ? item->to : item->from, begin, begin + item->size, is_to};
+  uint64_t begin = is_to ? command->copy.to_offset : command->copy.from_offset;
+  *out = (access){is_to ? command->copy.to : command->copy.from, begin,
+                  begin + command->copy.size, is_to};
   return true;
 }
 
 /* Returns the next access to a device buffer, starting at binding *at. */
-static bool next_access(const vyre__command_list_item *item, uint32_t *at,
+static bool next_access(const vyre__command *command, uint32_t *at,
                         access *out) {
-  const vyre__launch *launch = item->launch;
-  if (!launch) return next_copy_access(item, at, out);
+  const vyre__launch *launch = command->launch;
+  if (!launch) return next_copy_access(command, at, out);
   const vk_plan *plan = &((const vk_pipeline *)launch->pipeline)->plan;
   for (; *at < plan->buffer_count; ++*at) {
     if (!plan->buffers[*at].is_bound) continue;
@@ -100,9 +100,9 @@ static bool overlaps(uint64_t from, uint64_t to, const access *a) {
 }
 
 bool vk_hazards_need_barrier(const vk_hazards *h,
-                             const vyre__command_list_item *item) {
+                             const vyre__command *command) {
   access a;
-  for (uint32_t at = 0; next_access(item, &at, &a);) {
+  for (uint32_t at = 0; next_access(command, &at, &a);) {
     const vk_buffer_access *t = find_entry(h, a.buffer);
     if (!t->buffer || t->since != h->barriers) continue;
     if (overlaps(t->written_from, t->written_to, &a) ||
@@ -119,10 +119,9 @@ static void widen(uint64_t *from, uint64_t *to, const access *a) {
   if (is_empty || a->end > *to) *to = a->end;
 }
 
-static void add_device_accesses(vk_hazards *h,
-                                const vyre__command_list_item *item) {
+static void add_device_accesses(vk_hazards *h, const vyre__command *command) {
   access a;
-  for (uint32_t at = 0; next_access(item, &at, &a);) {
+  for (uint32_t at = 0; next_access(command, &at, &a);) {
     vk_buffer_access *t = find_entry(h, a.buffer);
     if (!t->buffer || t->since != h->barriers) {
       *t = (vk_buffer_access){.buffer = a.buffer, .since = h->barriers};
@@ -135,9 +134,9 @@ static void add_device_accesses(vk_hazards *h,
   }
 }
 
-static bool writes_device_buffer(const vyre__command_list_item *item) {
+static bool writes_device_buffer(const vyre__command *command) {
   access a;
-  for (uint32_t at = 0; next_access(item, &at, &a);) {
+  for (uint32_t at = 0; next_access(command, &at, &a);) {
     if (a.is_written) return true;
   }
   return false;
@@ -181,7 +180,7 @@ bool vk_launch_binds(const vyre__launch *launch, const unsigned char *begin,
 static bool overlaps_host(const vk_hazards *h, const vyre__launch *launch) {
   const vk_plan *plan = &((const vk_pipeline *)launch->pipeline)->plan;
   vk_host_range range;
-  if (launch->is_independent || h->written_count == 0) return false;
+  if (h->is_independent || h->written_count == 0) return false;
   for (uint32_t i = 0; i < plan->buffer_count; i++) {
     if (!get_host_range(launch, i, &range)) continue;
     if (overlaps_any(h->written, h->written_count, &range)) return true;
@@ -193,7 +192,7 @@ bool vk_hazards_change_uniforms(const vk_hazards *h,
                                 const vyre__launch *launch) {
   const vk_pipeline *p = (const vk_pipeline *)launch->pipeline;
   vk_host_range range;
-  if (!p->has_encoded_uniforms || launch->is_independent ||
+  if (!p->has_encoded_uniforms || h->is_independent ||
       h->all_written_count == 0)
     return false;
   for (uint32_t i = 0; i < p->plan.buffer_count; i++) {
@@ -205,23 +204,31 @@ bool vk_hazards_change_uniforms(const vk_hazards *h,
   return false;
 }
 
+static void add_host_write(vk_hazards *h, vk_host_range range) {
+  h->written[h->written_count++] = range;
+  h->all_written[h->all_written_count++] = range;
+}
+
 static void add_host_writes(vk_hazards *h, const vyre__launch *launch) {
   const vk_plan *plan = &((const vk_pipeline *)launch->pipeline)->plan;
   vk_host_range range;
-  for (uint32_t i = 0; !launch->is_independent && i < plan->buffer_count; i++) {
+  for (uint32_t i = 0; !h->is_independent && i < plan->buffer_count; i++) {
     if (!get_host_range(launch, i, &range) ||
         !is_written(plan, &launch->views[i], i)) {
       continue;
     }
-    h->written[h->written_count++] = range;
-    h->all_written[h->all_written_count++] = range;
+    add_host_write(h, range);
+  }
+  for (uint32_t i = 0; !h->is_independent && i < launch->readback_count; i++) {
+    const vyre__readback *r = &launch->readbacks[i];
+    add_host_write(h, (vk_host_range){r->to, r->to + r->size});
   }
 }
 
-/* --- items ---------------------------------------------------------------- */
+/* --- commands ------------------------------------------------------------- */
 
 /* Returns true if the commands depend on bytes in device buffers. An earlier
- * item may write these. */
+ * command may write these. */
 static bool encodes_device_uniforms(const vk_pipeline *p,
                                     const vyre__launch *launch) {
   for (uint32_t i = 0; p->has_encoded_uniforms && i < p->plan.buffer_count;
@@ -246,19 +253,18 @@ static bool exceeds_submission(const vk_hazards *h,
          device->max_submit_ns;
 }
 
-bool vk_hazards_can_join(const vk_hazards *h,
-                         const vyre__command_list_item *item, bool is_first) {
+bool vk_hazards_can_join(const vk_hazards *h, const vyre__command *command,
+                         bool is_first) {
   if (is_first) return true;
-  if (h->has_status && writes_device_buffer(item)) return false;
-  if (!item->launch) return true;
-  return !exceeds_submission(h, item->launch) &&
-         !overlaps_host(h, item->launch);
+  if (h->has_status && writes_device_buffer(command)) return false;
+  if (!command->launch) return true;
+  return !exceeds_submission(h, command->launch) &&
+         !overlaps_host(h, command->launch);
 }
 
-bool vk_hazards_is_estimate(const vk_hazards *h,
-                            const vyre__command_list_item *item) {
-  return item->launch && exceeds_submission(h, item->launch) &&
-         (h->has_unmeasured || vk_launch_is_unmeasured(item->launch));
+bool vk_hazards_is_estimate(const vk_hazards *h, const vyre__command *command) {
+  return command->launch && exceeds_submission(h, command->launch) &&
+         (h->has_unmeasured || vk_launch_is_unmeasured(command->launch));
 }
 
 /* Returns true if the kernel has a status word, for loops that may be ended. */
@@ -269,13 +275,13 @@ static bool may_fail(const vk_plan *plan) {
   return false;
 }
 
-void vk_hazards_add(vk_hazards *h, const vyre__command_list_item *item) {
-  add_device_accesses(h, item);
-  if (!item->launch) return;
-  const vk_pipeline *p = (const vk_pipeline *)item->launch->pipeline;
-  add_host_writes(h, item->launch);
+void vk_hazards_add(vk_hazards *h, const vyre__command *command) {
+  add_device_accesses(h, command);
+  if (!command->launch) return;
+  const vk_pipeline *p = (const vk_pipeline *)command->launch->pipeline;
+  add_host_writes(h, command->launch);
   h->has_status = h->has_status || may_fail(&p->plan);
   h->has_unmeasured =
-      h->has_unmeasured || vk_launch_is_unmeasured(item->launch);
-  h->expected_ns += vk_launch_expected_ns(p, item->launch);
+      h->has_unmeasured || vk_launch_is_unmeasured(command->launch);
+  h->expected_ns += vk_launch_expected_ns(p, command->launch);
 }

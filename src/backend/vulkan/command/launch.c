@@ -30,60 +30,13 @@ static vyre_code loop_was_cut(const vk_pipeline *p, const vyre__launch *launch,
   return VYRE_FAIL_WITH(
       st, VYRE_DISPATCH_FAILED, VYRE_KIND_OUT_OF_FUEL, NULL,
       VYRE_NUMBERS({"max_iterations", launch->max_loop_iterations},
-                   {"most_iterations", device->max_loop_iterations}),
+                   {"device_max_iterations", device->max_loop_iterations}),
       "run the kernel on device 'cpu', or split the loop over several "
       "dispatches",
       "kernel '%.60s': device '%s' ends a loop after %u iterations of a vector "
       "of invocations, and a loop exceeded that",
       p->base.program->name, vyre_device_name(&device->base),
       device->max_loop_iterations);
-}
-
-VYRE__RARE
-static vyre_code wrong_length(const vk_pipeline *p, uint32_t buffer,
-                              uint32_t length, vyre_status *st) {
-  const vyre__plan_buffer *b = &p->plan.buffers[buffer];
-  return VYRE_FAIL_WITH(
-      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
-      VYRE_NUMBERS({"elements", length}, {"least_elements", b->min},
-                   {"most_elements", b->max}),
-      "bind as many elements as the kernel declares",
-      "buffer '%.60s' of kernel '%.60s' has %u elements; expected %u to %u",
-      p->base.program->buffers[buffer].name, p->base.program->name, length,
-      b->min, b->max);
-}
-
-VYRE__RARE
-static vyre_code grid_too_large(const vk_pipeline *p, unsigned axis,
-                                uint32_t groups, vyre_status *st) {
-  uint32_t max = p->plan.max_groups[axis];
-  return VYRE_FAIL_WITH(
-      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_GRID_TOO_LARGE, NULL,
-      VYRE_NUMBERS({"workgroups", groups}, {"most_workgroups", max}),
-      "use a smaller grid",
-      "kernel '%.60s': %u workgroups in %c; 32-bit ids allow at most %u",
-      p->base.program->name, groups, "xyz"[axis], max);
-}
-
-/* --- checks --------------------------------------------------------------- */
-
-vyre_code vk_launch_check(const vk_pipeline *p, const vyre__launch *launch,
-                          vyre_status *st) {
-  const vk_plan *plan = &p->plan;
-  for (unsigned axis = 0; axis < 3; axis++) {
-    if (launch->grid[axis] > plan->max_groups[axis]) {
-      return grid_too_large(p, axis, launch->grid[axis], st);
-    }
-  }
-  for (uint32_t i = 0; i < plan->buffer_count; i++) {
-    const vyre__plan_buffer *b = &plan->buffers[i];
-    if (!b->is_bound) continue;
-    uint32_t length = launch->views[i].length;
-    if (length < b->min || length > b->max) {
-      return wrong_length(p, i, length, st);
-    }
-  }
-  return VYRE_OK;
 }
 
 vyre_code vk_snapshot_uniforms(const vk_pipeline *p, const vyre__launch *launch,
@@ -289,7 +242,7 @@ static vyre_code run_window(windowed_run *w, uint64_t ns, vyre_status *st) {
   VK_TRY(device,
          device->api.ResetCommandPool(device->handle, dispatch->pool, 0),
          "vkResetCommandPool", st);
-  VYRE_TRY(vk_command_buffer_begin(device, dispatch->commands, false, st));
+  VYRE_TRY(vk_command_buffer_begin(device, dispatch->commands, st));
   vk_dispatch_record_window(dispatch, w->launch, &w->walk,
                             groups_within(w->pipeline, ns), dispatch->commands,
                             &bound, &groups);
@@ -356,7 +309,6 @@ vyre_code vk_launch_run(vyre_pipeline *pipeline, vyre__launch *launch,
                         vyre_status *st) {
   vk_pipeline *p = (vk_pipeline *)pipeline;
   vyre__launch snapshot;
-  VYRE_TRY(vk_launch_check(p, launch, st));
   snapshot = *launch;
   if (p->has_encoded_uniforms) {
     VYRE_TRY(vk_snapshot_uniforms(p, launch, VK_UNIFORM_ENCODED, true,

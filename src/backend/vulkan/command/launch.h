@@ -6,14 +6,10 @@
 
 #include "backend/vulkan/command/encoded_dispatch.h"
 
-/* The `run` entry of the backend table. */
+/* Executes one launch and waits for it. */
 vyre_code vk_launch_run(vyre_pipeline *pipeline, vyre__launch *launch,
                         vyre_status *st);
 
-/* Checks the lengths and the grid that lowering relies on.
- * Errors: VYRE_INVALID_ARGUMENT. */
-vyre_code vk_launch_check(const vk_pipeline *pipeline,
-                          const vyre__launch *launch, vyre_status *st);
 /* Sets @p snapshot to a copy of @p launch whose uniforms with one of @p uses
  * (vk_uniform_use) are private copies in the scratch arena, because the
  * caller's memory may change at any time. With @p device_memory, copies

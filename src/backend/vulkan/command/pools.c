@@ -9,7 +9,6 @@
 
 VkResult vk_command_buffer_create(const vk_device *device,
                                   VkCommandPoolCreateFlags flags,
-                                  VkCommandBufferLevel level,
                                   VkCommandPool *pool, VkCommandBuffer *out) {
   const vk_api *api = &device->api;
   const VkCommandPoolCreateInfo made = {
@@ -24,7 +23,6 @@ VkResult vk_command_buffer_create(const vk_device *device,
   const VkCommandBufferAllocateInfo info = {
       .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
       .commandPool = *pool,
-      .level = level,
       .commandBufferCount = 1};
   result = api->AllocateCommandBuffers(device->handle, &info, out);
   if (result == VK_SUCCESS) return VK_SUCCESS;

@@ -9,7 +9,6 @@
  * failure leaves neither. */
 VkResult vk_command_buffer_create(const vk_device *device,
                                   VkCommandPoolCreateFlags flags,
-                                  VkCommandBufferLevel level,
                                   VkCommandPool *pool, VkCommandBuffer *out);
 /* Creates a descriptor set and its pool, in the same way. Creates nothing for a
  * layout without descriptors. */

@@ -3,8 +3,6 @@
  * translates failed Vulkan calls into a status. */
 #include "backend/vulkan/command/submit.h"
 
-#include "backend/vulkan/command/batch.h"
-#include "backend/vulkan/command/batch_cache.h"
 #include "backend/vulkan/device/device.h"
 #include "base/status.h"
 #include "hal/device.h"
@@ -78,7 +76,6 @@ void vk_cmd_barrier(const vk_device *device, VkCommandBuffer commands) {
 }
 
 vyre_code vk_queue_init(vk_device *device, vyre_status *st) {
-  pthread_mutex_init(&device->primary_lock, NULL);
   if (!device->has.timeline) return VYRE_OK;
   const VkSemaphoreTypeCreateInfo type = {
       .sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
@@ -94,18 +91,12 @@ vyre_code vk_queue_init(vk_device *device, vyre_status *st) {
 
 void vk_queue_deinit(vk_device *device) {
   device->api.DestroySemaphore(device->handle, device->timeline, NULL);
-  vk_primaries_deinit(device);
-  vk_batch_cache_deinit(device);
-  pthread_mutex_destroy(&device->primary_lock);
 }
 
 vyre_code vk_command_buffer_begin(vk_device *device, VkCommandBuffer commands,
-                                  bool is_secondary, vyre_status *st) {
-  const VkCommandBufferInheritanceInfo inheritance = {
-      .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_INHERITANCE_INFO};
+                                  vyre_status *st) {
   const VkCommandBufferBeginInfo begin = {
-      .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
-      .pInheritanceInfo = is_secondary ? &inheritance : NULL};
+      .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
   VK_TRY(device, device->api.BeginCommandBuffer(commands, &begin),
          "vkBeginCommandBuffer", st);
   return VYRE_OK;

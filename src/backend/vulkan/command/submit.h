@@ -20,7 +20,6 @@ typedef struct vk_submission {
 } vk_submission;
 
 vyre_code vk_queue_init(vk_device *device, vyre_status *st);
-/* Also frees the idle primary command buffers and the batch cache. */
 void vk_queue_deinit(vk_device *device);
 
 /* Submits @p count command buffers as one. @p submission must not be in
@@ -32,10 +31,9 @@ vyre_code vk_wait(vk_device *device, vk_submission *submission,
                   vyre_status *st);
 void vk_submission_deinit(vk_device *device, vk_submission *submission);
 
-/* Begins to record a command buffer. @p is_secondary: other command buffers
- * call it. */
+/* Begins to record a command buffer. */
 vyre_code vk_command_buffer_begin(vk_device *device, VkCommandBuffer commands,
-                                  bool is_secondary, vyre_status *st);
+                                  vyre_status *st);
 /* Ends recording, with a final barrier if @p ends_with_barrier. */
 vyre_code vk_command_buffer_end(vk_device *device, VkCommandBuffer commands,
                                 bool ends_with_barrier, vyre_status *st);

@@ -46,17 +46,18 @@ struct vk_device {
   vk_heap heap;
   vk_staging_ring ring;
   vk_range dummy; /* bound to empty views; the first pipeline allocates it */
-  pthread_mutex_t primary_lock;
-  struct vk_primary *primaries; /* idle primary command buffers */
   pthread_mutex_t pipeline_lock;
-  struct vk_pipeline *pipelines;          /* list of all pipelines */
-  struct vk_cached_batch *cached_batches; /* VK_CACHED_BATCHES, or NULL */
-  _Atomic uint64_t batch_clock;           /* number of lookups there */
+  struct vk_pipeline *pipelines; /* list of all pipelines */
+  pthread_mutex_t list_lock;
+  struct vk_command_list *oldest_list, *newest_list; /* by time of encoding */
+  _Atomic uint64_t list_bytes; /* memory of the encodings of all lists */
   pthread_mutex_t layout_lock;
   struct vk_layout *layouts;
   uint64_t max_block_bytes; /* of one VkDeviceMemory */
-  uint64_t max_idle_bytes;  /* of the idle encoded dispatches of one pipeline */
-  uint64_t max_submit_ns;   /* intended duration of one submission */
+  /* Of the idle encoded dispatches of one pipeline, and of the command lists
+   * of the device. */
+  uint64_t max_idle_bytes;
+  uint64_t max_submit_ns; /* intended duration of one submission */
   /* Loop iterations that the driver allows a vector of invocations; 0: any. */
   uint32_t max_loop_iterations;
   vk_counters counters;

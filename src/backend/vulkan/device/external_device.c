@@ -16,90 +16,9 @@
 
 /* --- features ------------------------------------------------------------- */
 
-/* Reads one structure of the caller's feature chain. */
-static void read_feature_struct(const VkBaseInStructure *s, vk_features *has) {
-  const void *at = s;
-  switch (s->sType) {
-    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2: {
-      const VkPhysicalDeviceFeatures2 *f = at;
-      has->int16 = f->features.shaderInt16;
-      has->int64 = f->features.shaderInt64;
-      has->float64 = f->features.shaderFloat64;
-      return;
-    }
-    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES: {
-      const VkPhysicalDeviceVulkan11Features *f = at;
-      has->storage16 = f->storageBuffer16BitAccess;
-      return;
-    }
-    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES: {
-      const VkPhysicalDevice16BitStorageFeatures *f = at;
-      has->storage16 = f->storageBuffer16BitAccess;
-      return;
-    }
-    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES: {
-      const VkPhysicalDeviceVulkan12Features *f = at;
-      has->storage8 = f->storageBuffer8BitAccess;
-      has->int8 = f->shaderInt8;
-      has->buffer_atomics64 = f->shaderBufferInt64Atomics;
-      has->shared_atomics64 = f->shaderSharedInt64Atomics;
-      has->memory_model = f->vulkanMemoryModel;
-      has->device_scope = f->vulkanMemoryModelDeviceScope;
-      has->timeline = f->timelineSemaphore;
-      return;
-    }
-    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES: {
-      const VkPhysicalDeviceVulkan13Features *f = at;
-      has->zeroes_workgroup = f->shaderZeroInitializeWorkgroupMemory;
-      return;
-    }
-    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES: {
-      const VkPhysicalDevice8BitStorageFeatures *f = at;
-      has->storage8 = f->storageBuffer8BitAccess;
-      return;
-    }
-    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES: {
-      const VkPhysicalDeviceShaderFloat16Int8Features *f = at;
-      has->int8 = f->shaderInt8;
-      return;
-    }
-    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_INT64_FEATURES: {
-      const VkPhysicalDeviceShaderAtomicInt64Features *f = at;
-      has->buffer_atomics64 = f->shaderBufferInt64Atomics;
-      has->shared_atomics64 = f->shaderSharedInt64Atomics;
-      return;
-    }
-    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES: {
-      const VkPhysicalDeviceVulkanMemoryModelFeatures *f = at;
-      has->memory_model = f->vulkanMemoryModel;
-      has->device_scope = f->vulkanMemoryModelDeviceScope;
-      return;
-    }
-    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ZERO_INITIALIZE_WORKGROUP_MEMORY_FEATURES: {
-      const VkPhysicalDeviceZeroInitializeWorkgroupMemoryFeatures *f = at;
-      has->zeroes_workgroup = f->shaderZeroInitializeWorkgroupMemory;
-      return;
-    }
-    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES: {
-      const VkPhysicalDeviceTimelineSemaphoreFeatures *f = at;
-      has->timeline = f->timelineSemaphore;
-      return;
-    }
-    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_CONDITIONAL_RENDERING_FEATURES_EXT: {
-      const VkPhysicalDeviceConditionalRenderingFeaturesEXT *f = at;
-      has->conditional = f->conditionalRendering;
-      return;
-    }
-    default: /* an unknown structure enables nothing */
-      return;
-  }
-}
-
 static void read_features(const vyre_vulkan_handles *from, vk_features *has) {
-  *has = (vk_features){0};
   bool has_extension = false;
-  const VkBaseInStructure *s = from->features;
-  for (; s; s = s->pNext) read_feature_struct(s, has);
+  vk_features_read(from->features, has);
   for (size_t i = 0; i < from->extension_count; i++) {
     const char *name = from->extensions[i];
     if (strcmp(name, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME) == 0) {
@@ -208,29 +127,25 @@ vyre_code vyre_device_open_external_vulkan(vyre_context *context,
                                            const vyre_vulkan_handles *vulkan,
                                            vyre_device **out, vyre_status *st) {
   vyre__status_begin(st);
-  static const char function[] = "vyre_device_open_external_vulkan";
   uint32_t index;
-  if (!out) return vyre__null_argument(st, function, "out");
+  VYRE_REQUIRE(st, out);
   *out = NULL;
-  if (!vulkan) return vyre__null_argument(st, function, "vulkan");
-  VYRE_CHECK_RESERVED(st, function, vulkan);
-  if (!vulkan->instance) return vyre__null_argument(st, function, "instance");
-  if (!vulkan->physical_device) {
-    return vyre__null_argument(st, function, "physical_device");
-  }
-  if (!vulkan->device) return vyre__null_argument(st, function, "device");
-  if (!vulkan->queue) return vyre__null_argument(st, function, "queue");
-  if (vulkan->extension_count > 0 && !vulkan->extensions) {
-    return vyre__null_argument(st, function, "extensions");
-  }
+  VYRE_REQUIRE(st, vulkan);
+  VYRE_CHECK_RESERVED(st, __func__, vulkan);
+  VYRE_REQUIRE(st, vulkan->instance);
+  VYRE_REQUIRE(st, vulkan->physical_device);
+  VYRE_REQUIRE(st, vulkan->device);
+  VYRE_REQUIRE(st, vulkan->queue);
+  VYRE_REQUIRE_ARRAY(st, vulkan->extensions, vulkan->extension_count);
   for (size_t i = 0; i < vulkan->extension_count; i++) {
     if (!vulkan->extensions[i]) {
-      return vyre__null_argument(st, function, "extensions[...]");
+      return vyre__null_argument(st, __func__, "vulkan->extensions[]");
     }
   }
   if (!vulkan->lock_queue != !vulkan->unlock_queue) {
     return vyre__null_argument(
-        st, function, vulkan->lock_queue ? "unlock_queue" : "lock_queue");
+        st, __func__,
+        vulkan->lock_queue ? "vulkan->unlock_queue" : "vulkan->lock_queue");
   }
   if (!find_index(vulkan, &index)) {
     return VYRE_FAIL(

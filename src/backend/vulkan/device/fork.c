@@ -6,7 +6,7 @@
  * process. Devices that the child opens use a new instance. */
 #include "backend/vulkan/device/fork.h"
 
-#include "backend/vulkan/command/batch_cache.h"
+#include "backend/vulkan/command/command_list.h"
 #include "backend/vulkan/device/device.h"
 #include "backend/vulkan/device/functions.h"
 #include "backend/vulkan/device/instance.h"
@@ -90,19 +90,20 @@ static void disable_functions(vk_api *api) {
 static void reset_locks(vk_device *device) {
   vk_staging_ring *ring = &device->ring;
   pthread_mutex_init(&device->logical->queue_lock, NULL);
-  pthread_mutex_init(&device->primary_lock, NULL);
   pthread_mutex_init(&device->layout_lock, NULL);
   pthread_mutex_init(&device->heap.lock, NULL);
   pthread_mutex_init(&ring->lock, NULL);
   pthread_cond_init(&ring->chunk_released, NULL);
   for (uint32_t i = 0; i < VK_STAGING_CHUNKS; i++)
     ring->chunks[i].is_held = false;
+  pthread_mutex_init(&device->list_lock, NULL);
+  for (vk_command_list *l = device->oldest_list; l; l = l->newer)
+    pthread_mutex_init(&l->lock, NULL);
   pthread_mutex_init(&device->pipeline_lock, NULL);
   for (vk_pipeline *p = device->pipelines; p; p = p->next) {
     pthread_mutex_init(&p->lock, NULL);
     pthread_mutex_init(&p->counted_phase_lock, NULL);
   }
-  vk_batch_cache_after_fork(device);
 }
 
 static vk_device *open_devices; /* list of all open devices */

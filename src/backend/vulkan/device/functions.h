@@ -60,7 +60,6 @@
   X(CmdBindDescriptorSets)       \
   X(CmdPushConstants)            \
   X(CmdDispatch)                 \
-  X(CmdExecuteCommands)          \
   X(CmdCopyBuffer)               \
   X(CmdFillBuffer)               \
   X(CmdPipelineBarrier)          \

@@ -5,6 +5,7 @@
  * inherited by fork, which is lost in the child. */
 #include "backend/vulkan/device/logical_device.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "backend/vulkan/command/submit.h"
@@ -41,20 +42,73 @@ static void link_chain(const vk_device *device, feature_chain *c) {
   if (version >= VK_API_VERSION_1_3) c->v12.pNext = &c->zeroes;
 }
 
-static void read_features(const feature_chain *c, vk_features *has) {
-  *has = (vk_features){
-      .storage16 = c->storage16.storageBuffer16BitAccess,
-      .storage8 = c->v12.storageBuffer8BitAccess,
-      .int8 = c->v12.shaderInt8,
-      .int16 = c->core.features.shaderInt16,
-      .int64 = c->core.features.shaderInt64,
-      .float64 = c->core.features.shaderFloat64,
-      .buffer_atomics64 = c->v12.shaderBufferInt64Atomics,
-      .shared_atomics64 = c->v12.shaderSharedInt64Atomics,
-      .memory_model = c->v12.vulkanMemoryModel,
-      .device_scope = c->v12.vulkanMemoryModelDeviceScope,
-      .zeroes_workgroup = c->zeroes.shaderZeroInitializeWorkgroupMemory,
-      .timeline = c->v12.timelineSemaphore};
+/* A feature that vyre uses, in one of the structures that can hold it. */
+typedef struct feature_row {
+  VkStructureType type;
+  size_t from; /* offset of the VkBool32 in that structure */
+  size_t to;   /* offset of the bool in vk_features */
+} feature_row;
+
+#define FEATURE(type, structure, feature, field)   \
+  {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_##type,       \
+   offsetof(VkPhysicalDevice##structure, feature), \
+   offsetof(vk_features, field)}
+
+static const feature_row feature_rows[] = {
+    FEATURE(FEATURES_2, Features2, features.shaderInt16, int16),
+    FEATURE(FEATURES_2, Features2, features.shaderInt64, int64),
+    FEATURE(FEATURES_2, Features2, features.shaderFloat64, float64),
+    FEATURE(VULKAN_1_1_FEATURES, Vulkan11Features, storageBuffer16BitAccess,
+            storage16),
+    FEATURE(16BIT_STORAGE_FEATURES, 16BitStorageFeatures,
+            storageBuffer16BitAccess, storage16),
+    FEATURE(VULKAN_1_2_FEATURES, Vulkan12Features, storageBuffer8BitAccess,
+            storage8),
+    FEATURE(VULKAN_1_2_FEATURES, Vulkan12Features, shaderInt8, int8),
+    FEATURE(VULKAN_1_2_FEATURES, Vulkan12Features, shaderBufferInt64Atomics,
+            buffer_atomics64),
+    FEATURE(VULKAN_1_2_FEATURES, Vulkan12Features, shaderSharedInt64Atomics,
+            shared_atomics64),
+    FEATURE(VULKAN_1_2_FEATURES, Vulkan12Features, vulkanMemoryModel,
+            memory_model),
+    FEATURE(VULKAN_1_2_FEATURES, Vulkan12Features, vulkanMemoryModelDeviceScope,
+            device_scope),
+    FEATURE(VULKAN_1_2_FEATURES, Vulkan12Features, timelineSemaphore, timeline),
+    FEATURE(VULKAN_1_3_FEATURES, Vulkan13Features,
+            shaderZeroInitializeWorkgroupMemory, zeroes_workgroup),
+    FEATURE(8BIT_STORAGE_FEATURES, 8BitStorageFeatures, storageBuffer8BitAccess,
+            storage8),
+    FEATURE(SHADER_FLOAT16_INT8_FEATURES, ShaderFloat16Int8Features, shaderInt8,
+            int8),
+    FEATURE(SHADER_ATOMIC_INT64_FEATURES, ShaderAtomicInt64Features,
+            shaderBufferInt64Atomics, buffer_atomics64),
+    FEATURE(SHADER_ATOMIC_INT64_FEATURES, ShaderAtomicInt64Features,
+            shaderSharedInt64Atomics, shared_atomics64),
+    FEATURE(VULKAN_MEMORY_MODEL_FEATURES, VulkanMemoryModelFeatures,
+            vulkanMemoryModel, memory_model),
+    FEATURE(VULKAN_MEMORY_MODEL_FEATURES, VulkanMemoryModelFeatures,
+            vulkanMemoryModelDeviceScope, device_scope),
+    FEATURE(ZERO_INITIALIZE_WORKGROUP_MEMORY_FEATURES,
+            ZeroInitializeWorkgroupMemoryFeatures,
+            shaderZeroInitializeWorkgroupMemory, zeroes_workgroup),
+    FEATURE(TIMELINE_SEMAPHORE_FEATURES, TimelineSemaphoreFeatures,
+            timelineSemaphore, timeline),
+    FEATURE(CONDITIONAL_RENDERING_FEATURES_EXT, ConditionalRenderingFeaturesEXT,
+            conditionalRendering, conditional),
+};
+
+void vk_features_read(const void *chain, vk_features *has) {
+  *has = (vk_features){0};
+  const VkBaseInStructure *s = chain;
+  for (; s; s = s->pNext) {
+    for (size_t i = 0; i < sizeof feature_rows / sizeof feature_rows[0]; i++) {
+      const feature_row *row = &feature_rows[i];
+      if (row->type != s->sType) continue;
+      VkBool32 is_set;
+      memcpy(&is_set, (const char *)s + row->from, sizeof is_set);
+      *(bool *)((char *)has + row->to) = is_set;
+    }
+  }
 }
 
 /* Enables only the features that are used: others may cost performance. */
@@ -185,7 +239,7 @@ static vyre_code create_device(vk_device *device, vyre_status *st) {
   link_chain(device, &chain);
   device->instance->GetPhysicalDeviceFeatures2(device->physical->handle,
                                                &chain.core);
-  read_features(&chain, &device->has);
+  vk_features_read(&chain.core, &device->has);
   vk_device_read_float_controls(device);
   choose_features(&device->has, &chain);
   uint32_t count = choose_extensions(device, extensions);

@@ -25,6 +25,10 @@ typedef struct vk_features {
   bool portability_subset; /* a layer over another API, such as Metal */
 } vk_features;
 
+/* Sets the features that @p chain, a list of Vulkan feature structures, has
+ * enabled, and clears all others. Ignores structures that vyre does not use. */
+void vk_features_read(const void *chain, vk_features *has);
+
 typedef struct vk_logical_device {
   const vk_physical_device *physical;
   uint32_t references; /* under the lock of logical_device.c */

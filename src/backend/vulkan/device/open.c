@@ -90,7 +90,8 @@ static vyre_code choose_memory(vk_device *device, vyre_status *st) {
                    vyre_device_name(&device->base));
 }
 
-/* Returns the limit on idle encoded dispatches of one pipeline, in bytes. */
+/* Returns the limit on idle encoded dispatches of one pipeline, and on the
+ * encodings of all command lists, in bytes. */
 static uint64_t idle_limit(const vk_device *device) {
   const uint64_t max_bytes = UINT64_C(1) << 30;
   return min(vk_heap_bytes(device, VK_MEMORY_KIND_DEVICE) / 8, max_bytes);
@@ -99,6 +100,7 @@ static uint64_t idle_limit(const vk_device *device) {
 static vyre_code init_parts(vk_device *own, vyre_status *st) {
   pthread_mutex_init(&own->layout_lock, NULL);
   pthread_mutex_init(&own->pipeline_lock, NULL);
+  pthread_mutex_init(&own->list_lock, NULL);
   vyre_code code = vk_queue_init(own, st);
   if (code == VYRE_OK) {
     code = vk_heap_init(own, st);
@@ -110,6 +112,7 @@ static vyre_code init_parts(vk_device *own, vyre_status *st) {
     vk_heap_deinit(own);
   }
   vk_queue_deinit(own);
+  pthread_mutex_destroy(&own->list_lock);
   pthread_mutex_destroy(&own->pipeline_lock);
   pthread_mutex_destroy(&own->layout_lock);
   return code;
@@ -148,6 +151,7 @@ void vk_device_deinit(vyre_device *device) {
   vk_device *own = (vk_device *)device;
   vk_heap_deinit(own);
   vk_queue_deinit(own);
+  pthread_mutex_destroy(&own->list_lock);
   pthread_mutex_destroy(&own->pipeline_lock);
   pthread_mutex_destroy(&own->layout_lock);
   vk_logical_device_release(own);

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "backend/vulkan/command/command_list.h"
 #include "backend/vulkan/command/encoded_dispatch.h"
 #include "backend/vulkan/command/submit.h"
 #include "backend/vulkan/device/device.h"
@@ -406,7 +407,7 @@ vyre_code vk_range_alloc(vk_device *device, vk_memory_kind kind, uint64_t size,
   if (size > max || a > max - size) {
     return VYRE_FAIL_WITH(
         st, VYRE_DEVICE_OUT_OF_MEMORY, VYRE_KIND_STORAGE_RESERVE_FAILED, NULL,
-        VYRE_NUMBERS({"requested_bytes", size}, {"most_bytes", max}),
+        VYRE_NUMBERS({"requested_bytes", size}, {"max_bytes", max}),
         "split the data, or use several device buffers",
         "an allocation of %llu bytes is needed; device '%s' allows at most "
         "%llu",
@@ -416,18 +417,27 @@ vyre_code vk_range_alloc(vk_device *device, vk_memory_kind kind, uint64_t size,
   size = size == 0 ? a : (size + a - 1) / a * a;
   vyre_code code = try_alloc(device, kind, size, out, st);
   if (code != VYRE_DEVICE_OUT_OF_MEMORY) return code;
-  /* Idle dispatches and empty blocks may hold the memory that is needed now. */
+  /* Idle dispatches, encodings and empty blocks may hold the memory that is
+   * needed now. */
   bool has_dispatches = vk_dispatches_free_idle(device),
+       has_lists = vk_command_lists_trim(device, 0),
        has_blocks = free_empty_blocks(device);
-  if (!has_dispatches && !has_blocks) return code;
+  if (!has_dispatches && !has_lists && !has_blocks) return code;
   if (st) *st = (vyre_status){0};
   return try_alloc(device, kind, size, out, st);
 }
 
 /* Adds a range to the holes of its block. */
 static void add_hole(vk_block *block, uint64_t offset, uint64_t size) {
-  size_t at = 0;
-  while (at < block->hole_count && block->holes[at].offset < offset) at++;
+  size_t at = 0, end = block->hole_count; /* the first hole behind the range */
+  while (at < end) {
+    size_t middle = at + (end - at) / 2;
+    if (block->holes[middle].offset < offset) {
+      at = middle + 1;
+    } else {
+      end = middle;
+    }
+  }
   hole *before = at > 0 ? &block->holes[at - 1] : NULL;
   hole *after = at < block->hole_count ? &block->holes[at] : NULL;
   bool joins_before = before && before->offset + before->size == offset;

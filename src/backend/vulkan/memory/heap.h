@@ -40,7 +40,8 @@ vyre_code vk_heap_init(vk_device *device, vyre_status *st);
 void vk_heap_deinit(vk_device *device);
 
 /* Allocates a range; its bytes are undefined. When memory runs out, frees idle
- * encoded dispatches and empty blocks, and tries once more. Call without locks.
+ * encoded dispatches, encodings of lists that do not execute, and empty blocks,
+ * and tries once more. Call without locks, except that of a command list.
  * Errors: VYRE_DEVICE_OUT_OF_MEMORY, VYRE_OUT_OF_MEMORY. */
 vyre_code vk_range_alloc(vk_device *device, vk_memory_kind kind, uint64_t size,
                          vk_range *out, vyre_status *st);

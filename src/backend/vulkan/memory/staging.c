@@ -57,8 +57,7 @@ static vyre_code begin_chunk(vk_device *device, vk_staging_chunk *chunk,
                         ? api->ResetCommandPool(device->handle, chunk->pool, 0)
                         : vk_command_buffer_create(
                               device, VK_COMMAND_POOL_CREATE_TRANSIENT_BIT,
-                              VK_COMMAND_BUFFER_LEVEL_PRIMARY, &chunk->pool,
-                              &chunk->commands);
+                              &chunk->pool, &chunk->commands);
   if (result == VK_SUCCESS) {
     result = api->BeginCommandBuffer(chunk->commands, &info);
   }

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Jobs that are too short to share, or to wait for a thread that is late. */
+#include <string.h>
+
+#include "backend/cpu/threads/pool.h"
+#include "backend/cpu/threads/pool_internal.h"
+#include "support/check.h"
+
+enum { ITEMS = 400 };
+
+/* Calls of a job, and how often each item ran. */
+typedef struct tally {
+  atomic_uint calls, runs[ITEMS];
+} tally;
+
+static uint32_t count(void *self, uint64_t first, uint64_t items,
+                      uint32_t thread) {
+  tally *t = self;
+  (void)thread;
+  atomic_fetch_add(&t->calls, 1);
+  for (uint64_t i = first; i < first + items; i++) {
+    atomic_fetch_add(&t->runs[i], 1);
+  }
+  return 0;
+}
+
+/* Runs a job whose items are said to take @p ps each. Returns its calls. */
+static unsigned run(vyre__pool *pool, unsigned ps) {
+  static tally t;
+  memset(&t, 0, sizeof t);
+  atomic_uint cost = ps;
+  vyre__job job = {count, &t, ITEMS, 0, &cost};
+  CHECK_U64(vyre__pool_run(pool, &job, 1, NULL, NULL), 0);
+  for (int i = 0; i < ITEMS; i++) CHECK_U64(t.runs[i], 1);
+  return t.calls;
+}
+
+static vyre__pool *make(uint32_t threads) {
+  vyre__pool *pool = NULL;
+  vyre_status st = {0};
+  CHECK_OK(vyre__pool_create((vyre_allocator){0}, threads, &pool, &st), st);
+  return pool;
+}
+
+/* More calls would take longer than the items. Other processes may interrupt
+ * some of the runs. */
+TEST(short_work_of_known_cost_takes_two_calls) {
+  vyre__pool *pool = make(2);
+  unsigned least = UINT32_MAX;
+  for (int i = 0; i < 1000 && least > 2; i++) {
+    unsigned calls = run(pool, 100);
+    if (calls < least) least = calls;
+  }
+  CHECK(least <= 2);
+  vyre__pool_free(pool);
+}
+
+/* A thread that counts as spinning, but never comes. */
+TEST(a_thread_that_does_not_come_is_late) {
+  enum { PS = 25000 }; /* 10 us for all items */
+  vyre__pool *pool = make(2);
+  atomic_store(&pool->started, 1);
+  for (unsigned late = 1; late <= POOL_MAX_LATE + 1; late++) {
+    unsigned counted = late < POOL_MAX_LATE ? late : POOL_MAX_LATE;
+    CHECK(run(pool, PS) > 1);
+    CHECK_U64(pool->late_count, counted);
+    CHECK_U64(pool->alone_left, 1u << counted);
+    for (unsigned i = 0; i < 1u << counted; i++) CHECK_U64(run(pool, PS), 1);
+    CHECK_U64(pool->alone_left, 0);
+  }
+  atomic_store(&pool->started, 0);
+  vyre__pool_free(pool);
+}
+
+TEST(long_work_is_shared_even_after_threads_came_late) {
+  vyre__pool *pool = make(2);
+  atomic_store(&pool->alone_left, 5);
+  CHECK(run(pool, 1000000) > 1);
+  CHECK_U64(pool->alone_left, 5);
+  vyre__pool_free(pool);
+}
+
+TEST_MAIN(TEST_ENTRY(short_work_of_known_cost_takes_two_calls),
+          TEST_ENTRY(a_thread_that_does_not_come_is_late),
+          TEST_ENTRY(long_work_is_shared_even_after_threads_came_late))

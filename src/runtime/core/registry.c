@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The registry of backends: lists devices and selects one by its name. */
+#include "runtime/core/registry.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "base/utf8.h"
+#include "runtime/core/options.h"
+
+#define BACKEND(name) extern const vyre__backend vyre__backend_##name;
+#include "runtime/backends.def"
+#undef BACKEND
+
+static const vyre__backend *const backends[] = {
+#define BACKEND(name) &vyre__backend_##name,
+#include "runtime/backends.def"
+#undef BACKEND
+};
+
+enum {
+  BACKEND_COUNT = sizeof backends / sizeof backends[0],
+  MAX_DEVICES = 64 /* per backend */
+};
+
+vyre__backends vyre__all_backends(void) {
+  return (vyre__backends){backends, BACKEND_COUNT};
+}
+
+const vyre__backend *vyre__backend_at(size_t index) {
+  return index < BACKEND_COUNT ? backends[index] : NULL;
+}
+
+/* --- the list of devices -------------------------------------------------- */
+
+void vyre__device_put_name(const vyre__backend *backend, uint32_t index,
+                           char out[VYRE_DEVICE_NAME]) {
+  (void)snprintf(out, VYRE_DEVICE_NAME, index > 0 ? "%.36s:%u" : "%.36s",
+                 backend->name, (unsigned)index);
+}
+
+/* Describes a device, and fills the fields that the backend leaves to the
+ * runtime. */
+static bool describe(const vyre__backend *backend, uint32_t index,
+                     vyre_device_info *out) {
+  *out = (vyre_device_info){
+      .description = "", .driver = "", .note = "", .fix = ""};
+  out->is_available = index < MAX_DEVICES && backend->describe(index, out);
+  out->backend = backend->name;
+  out->index = index;
+  vyre__device_put_name(backend, index, out->name);
+  return out->is_available;
+}
+
+bool vyre__device_list_of(vyre__backends of, size_t index,
+                          vyre_device_info *out) {
+  size_t at = 0;
+  for (size_t i = 0; i < of.count; i++) {
+    for (uint32_t k = 0; describe(of.list[i], k, out); k++) {
+      if (at++ == index) return true;
+    }
+  }
+  for (size_t i = 0; i < of.count; i++) {
+    if (!describe(of.list[i], 0, out) && at++ == index) return true;
+  }
+  *out = (vyre_device_info){0};
+  return false;
+}
+
+bool vyre_device_info_at(size_t index, vyre_device_info *out) {
+  return out && vyre__device_list_of(vyre__all_backends(), index, out);
+}
+
+/* --- selection by name ---------------------------------------------------- */
+
+/* Parses "name" or "name:index". */
+static bool parse_name(const char *text, const char *backend, uint32_t *index) {
+  size_t length = strlen(backend);
+  if (strncmp(text, backend, length) != 0) return false;
+  *index = 0;
+  if (text[length] == '\0') return true;
+  if (text[length] != ':' || text[length + 1] == '\0') return false;
+  /* Each device has one name, so leading zeros are refused. */
+  if (text[length + 1] == '0' && text[length + 2]) return false;
+  for (const char *at = text + length + 1; *at; at++) {
+    if (*at < '0' || *at > '9' || *index > MAX_DEVICES) return false;
+    *index = *index * 10 + (uint32_t)(*at - '0');
+  }
+  return true;
+}
+
+/* Writes the reason why "auto" selected backend @p at: no better one is
+ * available. */
+static void write_auto_reason(vyre__backends of, size_t at, char *out) {
+  size_t used = 0, missing = 0;
+  for (size_t i = 0; i < at && used < VYRE__DEVICE_REASON; i++) {
+    if (of.list[i]->is_explicit_only) continue;
+    used += (size_t)snprintf(
+        out + used, VYRE__DEVICE_REASON - used, "%s %.36s",
+        missing++ ? "," : "auto: best available; not available:",
+        of.list[i]->name);
+  }
+  if (missing == 0) {
+    (void)snprintf(out, VYRE__DEVICE_REASON, "auto: best backend");
+  }
+}
+
+/* Writes the reason for a name without an index, if the backend has several
+ * devices. */
+static void write_first_of_many(const vyre__backend *backend, char *out) {
+  vyre_device_info info;
+  uint32_t count = 1;
+  while (describe(backend, count, &info)) count++;
+  if (count == 1) return;
+  (void)snprintf(out, VYRE__DEVICE_REASON,
+                 "asked for by name: the first of %u; '%.36s:1' is the next",
+                 (unsigned)count, backend->name);
+}
+
+static bool choose(vyre__backends of, const vyre_context *context,
+                   const char *name, vyre__device_choice *out) {
+  vyre_device_info info;
+  bool is_auto = strcmp(name, "auto") == 0;
+  *out = (vyre__device_choice){0};
+  for (size_t i = 0; i < of.count; i++) {
+    const vyre__backend *backend = of.list[i];
+    uint32_t index = 0;
+    if (is_auto && backend->is_explicit_only) continue;
+    if (!is_auto && !parse_name(name, backend->name, &index)) continue;
+    /* is_ready comes first: describe may have to load a driver. */
+    const char *why;
+    if (is_auto && backend->is_ready && !backend->is_ready(context, &why)) {
+      out->passed_over = why;
+      continue;
+    }
+    if (is_auto &&
+        !vyre__context_option(context, backend->name, "fallback", true)) {
+      out->excluded = backend->name;
+      continue;
+    }
+    bool exists = describe(backend, index, &info);
+    if (!exists && is_auto) continue;
+    out->backend = backend;
+    out->index = index;
+    out->missing = exists ? NULL : info.note;
+    out->fix = exists ? NULL : info.fix;
+    if (!is_auto) {
+      (void)snprintf(out->reason, sizeof out->reason, "asked for by name");
+    } else if (out->passed_over) {
+      (void)snprintf(out->reason, sizeof out->reason, "%s", out->passed_over);
+    } else {
+      write_auto_reason(of, i, out->reason);
+    }
+    if (exists && strcmp(name, backend->name) == 0) {
+      write_first_of_many(backend, out->reason);
+    }
+    return exists;
+  }
+  return false;
+}
+
+#define BACKEND(name) " " #name
+static const char unavailable_fix[] =
+    "open \"auto\", or one of"
+#include "runtime/backends.def"
+    "; run `vyre devices` to list them";
+#undef BACKEND
+
+const char *vyre__reason_without_auto(const char *reason) {
+  return strncmp(reason, "auto: ", 6) == 0 ? reason + 6 : reason;
+}
+
+/* Reports that an option excludes the only backend that "auto" could select. */
+static vyre_code auto_excluded(const vyre__device_choice *chosen,
+                               vyre_status *st) {
+  const char *why =
+      chosen->passed_over ? chosen->passed_over : "nothing better is available";
+  return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE,
+                   "install what is missing (`vyre doctor` names it), open the "
+                   "device by its name, or remove the option",
+                   "auto found no device: %.150s; '%s' is excluded by the "
+                   "option %s.fallback=0",
+                   vyre__reason_without_auto(why), chosen->excluded,
+                   chosen->excluded);
+}
+
+static vyre_code unavailable(const char *name,
+                             const vyre__device_choice *chosen,
+                             vyre_status *st) {
+  if (chosen->excluded) return auto_excluded(chosen, st);
+  const vyre__failure failure = {
+      .code = VYRE_UNSUPPORTED_FEATURE,
+      .kind = VYRE_KIND_DEVICE_UNAVAILABLE,
+      .fix = chosen->fix && chosen->fix[0] ? chosen->fix : unavailable_fix,
+      .file = __FILE__,
+      .line = __LINE__};
+  bool has_reason = chosen->missing && chosen->missing[0];
+  char shown[VYRE__NAME_TEXT];
+  vyre__fail(st, &failure, "no device '%s'%s%.150s", vyre__name(name, shown),
+             has_reason ? ": " : "", has_reason ? chosen->missing : "");
+  return failure.code;
+}
+
+vyre_code vyre__device_choose(vyre__backends of, const vyre_context *context,
+                              const char *name, vyre__device_choice *out,
+                              vyre_status *st) {
+  return choose(of, context, name, out) ? VYRE_OK : unavailable(name, out, st);
+}
+
+vyre_code vyre__backend_check_abi(const vyre__backend *backend,
+                                  vyre_status *st) {
+  if (backend->abi == VYRE__BACKEND_ABI &&
+      backend->struct_size == sizeof(vyre__backend)) {
+    return VYRE_OK;
+  }
+  return VYRE_FAIL_WITH(
+      st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_INVALID_ARGUMENT, NULL,
+      VYRE_NUMBERS({"abi", backend->abi}, {"expected_abi", VYRE__BACKEND_ABI},
+                   {"table_bytes", backend->struct_size},
+                   {"expected_bytes", sizeof(vyre__backend)}),
+      "build the backend against this version of the library",
+      "backend '%s' has table version %u with %u bytes; expected version %d "
+      "with %zu bytes",
+      backend->name, backend->abi, backend->struct_size, VYRE__BACKEND_ABI,
+      sizeof(vyre__backend));
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* One routed dispatch: selects a device, runs it there, and on request runs it
+ * again on another device. */
+#include "base/attributes.h"
+#include "runtime/route/router_internal.h"
+
+/* A dispatch while it is routed. */
+typedef struct routed {
+  vyre_route *route;
+  const vyre_dispatch_desc *desc;
+  route_bindings bindings;
+  route_class *of; /* NULL: times are not used */
+  uint32_t index;  /* selected candidate */
+  vyre_route_reason reason;
+  bool is_measured;
+  route_snapshot snapshot;
+} routed;
+
+/* --- selecting -------------------------------------------------------------*/
+
+static uint32_t device_of(const vyre_router *router, uint64_t owner) {
+  for (uint32_t i = 0; i < router->device_count; i++) {
+    if (vyre_device_id(atomic_load(&router->devices[i].device)) == owner) {
+      return i;
+    }
+  }
+  return ROUTE_NONE;
+}
+
+static void select_by_time(routed *r) {
+  r->reason = VYRE_ROUTE_BY_TIME;
+  r->index = atomic_load_explicit(&r->of->choice, memory_order_relaxed);
+  uint32_t left = atomic_load_explicit(&r->of->countdown, memory_order_relaxed);
+  if (left > 0 && r->index != ROUTE_NONE) {
+    atomic_store_explicit(&r->of->countdown, left - 1, memory_order_relaxed);
+    if (r->bindings.has_router_buffers) {
+      r->index = vyre__route_fastest(r->route, r->of, r->desc);
+    }
+    return;
+  }
+  /* One thread measures; the others use what is known. */
+  if (atomic_flag_test_and_set(&r->of->is_measuring)) {
+    r->index = vyre__route_fastest(r->route, r->of, r->desc);
+    return;
+  }
+  bool is_exploring;
+  r->is_measured = true;
+  r->index = vyre__route_explore(r->route, r->of, r->desc, &r->bindings,
+                                 &is_exploring);
+  if (is_exploring) r->reason = VYRE_ROUTE_TO_MEASURE;
+}
+
+static vyre_code select_device(routed *r, vyre_status *st) {
+  vyre_route *route = r->route;
+  r->index = route->first;
+  if (r->bindings.owner) {
+    r->index = device_of(route->router, r->bindings.owner);
+    r->reason = VYRE_ROUTE_BY_BUFFER;
+    if (r->index != ROUTE_NONE) return VYRE_OK;
+    return VYRE_FAIL_WITH(
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_FOREIGN_HANDLE, NULL,
+        VYRE_NUMBERS({"owner", r->bindings.owner}),
+        "use buffers of vyre_router_buffer_create, or of a device from "
+        "vyre_router_device_at",
+        "a buffer of the dispatch belongs to device %llu, which is not a "
+        "device of this router",
+        (unsigned long long)r->bindings.owner);
+  }
+  if (route->only != ROUTE_NONE) {
+    r->reason = VYRE_ROUTE_ONLY_ONE;
+  } else if (route->router->policy == VYRE_ROUTE_FASTEST) {
+    r->of = vyre__route_class_of(route,
+                                 vyre__route_size_class(&r->bindings, r->desc));
+    r->reason = VYRE_ROUTE_BY_ABILITY;
+    if (r->of) select_by_time(r);
+  } else {
+    r->reason = route->router->policy == VYRE_ROUTE_FIXED
+                    ? VYRE_ROUTE_BY_ORDER
+                    : VYRE_ROUTE_BY_ABILITY;
+  }
+  return VYRE_OK;
+}
+
+/* --- running ---------------------------------------------------------------*/
+
+/* Runs the dispatch with buffers of the router. */
+VYRE__NOINLINE
+static vyre_code run_bound(const routed *r, uint32_t index,
+                           const vyre_dispatch_desc *desc,
+                           vyre_pipeline *pipeline, vyre_status *st) {
+  route_bound bound;
+  vyre_router *router = r->route->router;
+  VYRE_TRY(vyre__route_bind(router, vyre_pipeline_bindings(pipeline), desc,
+                            index, &bound, st));
+  VYRE_TRY(vyre_dispatch(pipeline, &bound.desc, vyre__status_open(st)));
+  vyre__route_bound_done(router, &bound, index);
+  return VYRE_OK;
+}
+
+static vyre_code run_on(const routed *r, uint32_t index,
+                        const vyre_dispatch_desc *desc, vyre_status *st) {
+  vyre_pipeline *pipeline;
+  VYRE_TRY(vyre__route_pipeline(r->route, index, &pipeline, st));
+  if (r->bindings.has_router_buffers) {
+    return run_bound(r, index, desc, pipeline, st);
+  }
+  return vyre_dispatch(pipeline, desc, vyre__status_open(st));
+}
+
+static vyre_code run_measured(const routed *r, vyre_status *st) {
+  uint64_t start = vyre__clock_ns();
+  vyre_code code = run_on(r, r->index, r->desc, st);
+  if (code == VYRE_OK) {
+    vyre__route_measured(r->route, r->of, r->index, vyre__clock_ns() - start);
+  }
+  return code;
+}
+
+/* --- failover --------------------------------------------------------------*/
+
+static bool is_device_failure(const vyre_route *route, uint32_t index,
+                              vyre_code code) {
+  vyre_device *device = atomic_load(&route->router->devices[index].device);
+  return code == VYRE_DEVICE_OUT_OF_MEMORY ||
+         (code == VYRE_DEVICE_LOST && vyre_device_is_lost(device));
+}
+
+/* Returns the name of the output that @p desc updates in place. */
+static const char *in_place_name(const vyre_route *route,
+                                 const vyre_dispatch_desc *desc) {
+  const vyre_binding_plan *plan = vyre_pipeline_bindings(
+      atomic_load(&route->candidates[route->first].pipeline));
+  for (size_t i = 0; i < plan->binding_count; i++) {
+    const vyre_binding *b = &plan->bindings[i];
+    if (b->role == VYRE_ROLE_INPUT_OUTPUT &&
+        b->output_index < desc->output_count) {
+      return b->name;
+    }
+  }
+  return "?";
+}
+
+/* Fails with @p st, which describes the failure of the device, and the reason
+ * why the dispatch does not run again. */
+static vyre_code check_repeatable(const routed *r, vyre_code code,
+                                  vyre_status *st) {
+  const char *device = r->route->router->devices[r->index].name;
+  if (r->bindings.owner) {
+    vyre__status_begin(st);
+    return VYRE_FAIL_WITH(
+        st, code, VYRE_KIND_DEVICE_LOST, NULL,
+        VYRE_NUMBERS({"owner", r->bindings.owner}),
+        "use buffers of vyre_router_buffer_create, which live on every device",
+        "the device '%.48s' failed, and the dispatch uses one of its buffers: "
+        "it was not run again",
+        device);
+  }
+  if (r->bindings.has_in_place && !r->snapshot.inputs &&
+      !r->bindings.has_router_buffers) {
+    vyre__status_begin(st);
+    return VYRE_FAIL(
+        st, code, VYRE_KIND_DEVICE_LOST,
+        "set snapshots_in_place, or use other memory for the output",
+        "the device '%.48s' failed while it updated '%.60s' in place: "
+        "the dispatch was not run again",
+        device, in_place_name(r->route, r->desc));
+  }
+  return VYRE_OK;
+}
+
+/* Runs the dispatch on the other devices, in order, until one succeeds. */
+VYRE__NOINLINE
+static vyre_code fail_over(routed *r, vyre_code code, vyre_route_report *report,
+                           vyre_status *st) {
+  vyre_router *router = r->route->router;
+  uint32_t failed = r->index;
+  report->failed_device = router->devices[failed].name;
+  report->failed_code = code;
+  report->failed_attempts = 1;
+  if (code == VYRE_DEVICE_LOST) vyre__route_buffers_lost(router, failed);
+  VYRE_TRY(check_repeatable(r, code, st));
+  vyre_dispatch_desc again = *r->desc;
+  if (r->snapshot.inputs) again.inputs = r->snapshot.inputs;
+  for (uint32_t i = 0; i < router->device_count; i++) {
+    if (i == failed || !atomic_load(&r->route->candidates[i].pipeline)) {
+      continue;
+    }
+    vyre__status_begin(st);
+    VYRE_TRY(vyre__route_buffers_check(router, r->route, &again, st));
+    code = run_on(r, i, &again, st);
+    if (!is_device_failure(r->route, i, code)) {
+      r->index = i;
+      r->reason = VYRE_ROUTE_FAILED_OVER;
+      return code;
+    }
+    report->failed_attempts++;
+    if (code == VYRE_DEVICE_LOST) vyre__route_buffers_lost(router, i);
+  }
+  return code;
+}
+
+/* --- the dispatch ----------------------------------------------------------*/
+
+static bool is_shadowed(vyre_router *router) {
+  uint32_t share = router->shadow_permille;
+  if (share == 0) return false;
+  uint32_t n = atomic_fetch_add(&router->shadow_count, 1) % 1000;
+  return n * share / 1000 != (n + 1) * share / 1000;
+}
+
+/* Runs a dispatch that may fail over or has a shadow run. */
+VYRE__NOINLINE
+static vyre_code run_guarded(routed *r, bool has_shadow,
+                             vyre_route_report *report, vyre_status *st) {
+  vyre_router *router = r->route->router;
+  bool snapshots =
+      r->bindings.has_in_place && !r->bindings.has_router_buffers &&
+      !r->bindings.owner &&
+      (has_shadow || (router->fails_over && router->snapshots_in_place));
+  if (snapshots) {
+    VYRE_TRY(vyre__route_snapshot(r->route, r->desc, &r->snapshot, st));
+  }
+  vyre_code code =
+      r->is_measured ? run_measured(r, st) : run_on(r, r->index, r->desc, st);
+  if (router->fails_over && is_device_failure(r->route, r->index, code)) {
+    code = fail_over(r, code, report, st);
+  }
+  if (code == VYRE_OK && has_shadow && r->bindings.can_try) {
+    code = vyre__route_shadow(r->route, r->index, r->desc,
+                              r->snapshot.inputs ? &r->snapshot : NULL, report,
+                              st);
+  }
+  vyre__route_snapshot_deinit(&r->snapshot);
+  return code;
+}
+
+vyre_code vyre_route_dispatch(vyre_route *route, const vyre_dispatch_desc *desc,
+                              vyre_route_report *report, vyre_status *st) {
+  vyre__status_begin(st);
+  VYRE_REQUIRE(st, route);
+  VYRE_REQUIRE(st, desc);
+  if (desc->resources || desc->output_buffers) {
+    return VYRE_FAIL(
+        st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
+        "set inputs and outputs, or dispatch the pipeline of one device",
+        "a routed dispatch sets %s",
+        desc->resources ? "resources" : "output_buffers");
+  }
+  vyre_route_report unused, *to = report ? report : &unused;
+  VYRE_REQUIRE_ARRAY(st, desc->inputs, desc->input_count);
+  VYRE_REQUIRE_ARRAY(st, desc->outputs, desc->output_count);
+  routed r = {
+      .route = route, .desc = desc, .bindings = vyre__route_look(route, desc)};
+  VYRE_TRY(select_device(&r, st));
+  bool has_shadow = is_shadowed(route->router);
+  vyre_code code;
+  if (has_shadow || route->router->fails_over) {
+    *to = (vyre_route_report){0};
+    code = run_guarded(&r, has_shadow, to, st);
+  } else {
+    if (report) *report = (vyre_route_report){0};
+    code = r.is_measured ? run_measured(&r, st) : run_on(&r, r.index, desc, st);
+  }
+  if (r.is_measured) atomic_flag_clear(&r.of->is_measuring);
+  if (report) {
+    report->device = route->router->devices[r.index].name;
+    report->reason = r.reason;
+  }
+  return code;
+}

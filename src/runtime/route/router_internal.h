@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Data shared by the files of the router:
+ *
+ *   router.c     devices: opening them, and opening lost ones again
+ *   route.c      programs compiled for all devices
+ *   dispatch.c   one dispatch: choice, failover, shadow run
+ *   choose.c     measured times, and the choice of the fastest device
+ *   buffers.c    buffers of the router, with one copy per device
+ *   shadow.c     comparison with a second device, and shadow files
+ *   times.c      measured times on disk
+ *
+ * A route has one candidate per device of the router, with the same index. If a
+ * device is lost, its place gets a newly opened device with the next
+ * generation, and a candidate of an older generation is compiled again before
+ * its next dispatch. */
+#ifndef VYRE_RUNTIME_ROUTE_ROUTER_INTERNAL_H
+#define VYRE_RUNTIME_ROUTE_ROUTER_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "vyre/router.h"
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "runtime/core/context.h"
+
+enum {
+  ROUTE_CLASSES = 64, /* size classes of a route; others share an entry */
+  ROUTE_SAMPLES = 5,  /* times of a candidate that are kept */
+  ROUTE_WHY = 544,
+  ROUTE_BINDINGS = 64, /* of a dispatch that uses router buffers */
+  ROUTE_NONE = UINT32_MAX,
+};
+
+/* A device of a router. */
+typedef struct route_device {
+  char name[VYRE_DEVICE_NAME];
+  _Atomic(vyre_device *) device; /* replaced when it is lost */
+  atomic_uint generation;
+  vyre_hash128 identity; /* name, driver and features */
+  vyre_hash128 name_hash;
+  uint64_t latency_ns; /* of a dispatch without work; 0: not measured */
+  _Atomic uint64_t transfer_ps; /* per byte, for router buffers */
+} route_device;
+
+/* A time on disk or in memory. */
+typedef struct route_time {
+  vyre_hash128 program, device, device_name;
+  uint32_t size_class;
+  uint32_t samples; /* 0: the candidate is hopeless */
+  uint64_t time_ns;
+} route_time;
+
+typedef struct route_times {
+  route_time *items;
+  size_t count, capacity;
+  bool is_changed;
+} route_times;
+
+/* A buffer of the router. */
+typedef struct route_buffer {
+  uint64_t size;
+  uint32_t generation; /* of the handle; odd: the buffer exists */
+  uint32_t current;    /* devices with the newest contents, one bit each; 0 with
+                          is_zero: no device has a copy yet */
+  bool is_zero;        /* never written */
+  vyre_buffer copies[VYRE_ROUTER_MAX_DEVICES];
+} route_buffer;
+
+struct vyre_router {
+  atomic_uint references;
+  vyre_context *context; /* retained */
+  vyre_allocator allocator;
+  uint64_t id; /* owner of its buffers */
+  vyre_route_policy policy;
+  bool fails_over, snapshots_in_place, stores_times;
+  uint32_t shadow_permille;
+  char *shadow_folder; /* NULL: none */
+  atomic_uint shadow_count, shadow_files;
+  pthread_mutex_t lock; /* guards opening devices, buffers and times */
+  route_device devices[VYRE_ROUTER_MAX_DEVICES];
+  uint32_t device_count;
+  route_buffer *buffers;
+  size_t buffer_count, buffer_capacity;
+  route_times times;
+};
+
+/* State of a candidate for one size class. */
+typedef enum route_state {
+  ROUTE_UNTRIED,
+  ROUTE_HOPELESS, /* a trial was stopped, or cannot pay */
+  ROUTE_CLOSE,    /* may be the fastest */
+  ROUTE_SLOWER,   /* measured, and clearly slower */
+} route_state;
+
+typedef struct route_estimate {
+  uint8_t state; /* route_state */
+  uint8_t failed_trials;
+  uint32_t samples;
+  uint64_t recent[ROUTE_SAMPLES]; /* the last times, in a ring */
+  _Atomic uint64_t time_ns;       /* their median; 0: none */
+} route_estimate;
+
+/* Times of the candidates of a route for dispatches of one size. */
+typedef struct route_class {
+  uint32_t size_class;
+  atomic_uint choice;    /* candidate; ROUTE_NONE: not known yet */
+  atomic_uint countdown; /* dispatches until the next one is measured */
+  atomic_flag is_measuring;
+  uint32_t turns; /* measured dispatches of the choice */
+  route_estimate estimates[VYRE_ROUTER_MAX_DEVICES];
+} route_class;
+
+typedef struct route_candidate {
+  _Atomic(vyre_pipeline *) pipeline; /* NULL: cannot run the program */
+  atomic_uint generation;
+  char why[ROUTE_WHY];
+} route_candidate;
+
+struct vyre_route {
+  vyre_router *router;   /* retained */
+  vyre_program *program; /* retained */
+  vyre_compile_options options;
+  bool has_options;
+  vyre_hash128 fingerprint;
+  uint32_t only;  /* the one candidate that can run it; or ROUTE_NONE */
+  uint32_t first; /* first candidate that can run it */
+  route_candidate candidates[VYRE_ROUTER_MAX_DEVICES];
+  _Atomic(route_class *) classes[ROUTE_CLASSES];
+  pthread_mutex_t lock;     /* guards compiling again and `replaced` */
+  vyre_pipeline **replaced; /* pipelines of lost devices: a dispatch of another
+                               thread may still use them */
+  size_t replaced_count, replaced_capacity;
+};
+
+/* Properties of the bindings of a dispatch that limit the choice. */
+typedef struct route_bindings {
+  uint64_t bytes;
+  uint64_t owner; /* device that owns a device buffer; 0: none */
+  bool has_router_buffers;
+  bool has_in_place; /* an output uses the memory of its input */
+  bool can_try;      /* can run a second time with other outputs */
+} route_bindings;
+
+/* --- router.c --------------------------------------------------------------*/
+
+/* Returns the device at @p index, retained. Opens a lost one again. */
+vyre_code vyre__router_device(vyre_router *router, uint32_t index,
+                              vyre_device **out, vyre_status *st);
+/* Opens a device again if it is lost. The caller holds the lock. */
+vyre_code vyre__router_revive(vyre_router *router, uint32_t index,
+                              vyre_status *st);
+vyre_router *vyre__router_retain(vyre_router *router);
+
+/* --- route.c ---------------------------------------------------------------*/
+
+/* Returns the pipeline of a candidate, compiled again if its device was lost.
+ * It lives as long as the route. */
+vyre_code vyre__route_pipeline(vyre_route *route, uint32_t index,
+                               vyre_pipeline **out, vyre_status *st);
+
+/* --- choose.c --------------------------------------------------------------*/
+
+route_bindings vyre__route_look(const vyre_route *route,
+                                const vyre_dispatch_desc *desc);
+uint32_t vyre__route_size_class(const route_bindings *bindings,
+                                const vyre_dispatch_desc *desc);
+/* Returns the entry of a size class, or NULL without memory. */
+route_class *vyre__route_class_of(vyre_route *route, uint32_t size_class);
+/* Adds a measured time of a candidate. */
+void vyre__route_measured(vyre_route *route, route_class *of, uint32_t index,
+                          uint64_t ns);
+/* Selects a candidate for a dispatch that is measured. Runs trials of
+ * candidates that were not tried. *is_exploring: it is not the fastest known.
+ */
+uint32_t vyre__route_explore(vyre_route *route, route_class *of,
+                             const vyre_dispatch_desc *desc,
+                             const route_bindings *bindings,
+                             bool *is_exploring);
+/* Returns the fastest candidate. Counts transfers of router buffers. */
+uint32_t vyre__route_fastest(vyre_route *route, const route_class *of,
+                             const vyre_dispatch_desc *desc);
+/* Measures the latency of all devices, unless it is stored. */
+void vyre__router_measure_latency(vyre_router *router);
+
+/* --- buffers.c -------------------------------------------------------------*/
+
+/* Returns true if @p buffer belongs to a router. */
+static inline bool route_owns(vyre_buffer buffer) {
+  return buffer.owner >> 63 != 0;
+}
+
+/* A descriptor whose router buffers are replaced by those of a device. */
+typedef struct route_bound {
+  vyre_dispatch_desc desc;
+  vyre_input inputs[ROUTE_BINDINGS];
+  vyre_output outputs[ROUTE_BINDINGS];
+  uint32_t written[ROUTE_BINDINGS]; /* buffers that become current there */
+  uint32_t written_count;
+} route_bound;
+
+/* Makes @p out a copy of @p desc for device @p index, and copies the newest
+ * contents of its inputs there. @p plan: of the program. */
+vyre_code vyre__route_bind(vyre_router *router, const vyre_binding_plan *plan,
+                           const vyre_dispatch_desc *desc, uint32_t index,
+                           route_bound *out, vyre_status *st);
+/* Records that a dispatch on device @p index wrote its outputs. */
+void vyre__route_bound_done(vyre_router *router, const route_bound *bound,
+                            uint32_t index);
+/* Returns bytes of inputs whose newest contents are not on device @p index. */
+uint64_t vyre__route_missing_bytes(vyre_router *router,
+                                   const vyre_dispatch_desc *desc,
+                                   uint32_t index);
+/* Records that the copies of a lost device are gone. */
+void vyre__route_buffers_lost(vyre_router *router, uint32_t index);
+/* Fails if the newest contents of a buffer of @p desc are lost. */
+vyre_code vyre__route_buffers_check(vyre_router *router,
+                                    const vyre_route *route,
+                                    const vyre_dispatch_desc *desc,
+                                    vyre_status *st);
+void vyre__route_buffers_deinit(vyre_router *router);
+
+/* --- shadow.c --------------------------------------------------------------*/
+
+/* Copies of memory that a dispatch changes. */
+typedef struct route_snapshot {
+  vyre_allocator allocator;
+  vyre_input *inputs; /* all inputs; those in place refer to copies */
+  size_t input_count;
+  vyre__bytes bytes;
+} route_snapshot;
+
+/* Copies the inputs that @p desc updates in place. */
+vyre_code vyre__route_snapshot(const vyre_route *route,
+                               const vyre_dispatch_desc *desc,
+                               route_snapshot *out, vyre_status *st);
+void vyre__route_snapshot_deinit(route_snapshot *snapshot);
+
+/* Runs @p desc on a candidate with outputs of its own, at most @p timeout_ns
+ * long (0: no limit). @p out gets the bytes of the outputs one after the other.
+ * *ns gets the time. */
+vyre_code vyre__route_try(vyre_route *route, uint32_t index,
+                          const vyre_dispatch_desc *desc, uint64_t timeout_ns,
+                          vyre__bytes *out, uint64_t *ns, vyre_status *st);
+/* Runs a dispatch, which has finished on candidate @p ran, on another one, and
+ * compares the outputs. */
+vyre_code vyre__route_shadow(vyre_route *route, uint32_t ran,
+                             const vyre_dispatch_desc *desc,
+                             const route_snapshot *inputs,
+                             vyre_route_report *report, vyre_status *st);
+
+/* Writes the contents of a shadow file. Returns false without memory. */
+bool vyre__shadow_write(const vyre_route *route, const vyre_dispatch_desc *desc,
+                        vyre__bytes *to);
+
+/* --- times.c ---------------------------------------------------------------*/
+
+void vyre__route_times_load(vyre_router *router);
+vyre_code vyre__route_times_save(vyre_router *router, vyre_status *st);
+/* Returns the time of a program on a device, or NULL. */
+const route_time *vyre__route_times_find(const vyre_router *router,
+                                         vyre_hash128 program, uint32_t device,
+                                         uint32_t size_class);
+/* Adds or replaces a time. Drops it without memory. */
+void vyre__route_times_add(vyre_router *router, vyre_hash128 program,
+                           uint32_t device, uint32_t size_class,
+                           uint32_t samples, uint64_t time_ns);
+void vyre__route_times_deinit(vyre_router *router);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Pass `loop-peel`: a masked loop that lanes leave at its top when a linear
+ * value reaches a bound,
+ *
+ *   for (let k = local_id.x; k < n; k += 64) ..
+ *
+ * diverges in its last iteration only. All earlier iterations run in a
+ * separate loop without masks, as long as lane 0 proves that no lane reaches
+ * the bound. That test precedes all side effects of an iteration, so that
+ * the first iteration that fails it can start over in the masked loop. */
+#include "spmd/schedule_internal.h"
+
+/* if (c) break; */
+static bool only_breaks(const vyre__schedule *s, uint32_t at) {
+  return is_op(s, at, VYRE__LIR_IF) && is_op(s, at + 1, VYRE__LIR_BREAK) &&
+         is_op(s, at + 2, VYRE__LIR_END);
+}
+
+static bool ends_dispatch(const vyre__schedule *s, uint32_t at) {
+  return is_op(s, at, VYRE__LIR_IF) &&
+         is_op(s, at + 1, VYRE__LIR_OUT_OF_FUEL) &&
+         info_at(s, at)->mate == vyre__end_of(&s->r, at);
+}
+
+static bool counts(const vyre__schedule *s, vyre__val v) {
+  vyre__lane_shape shape = shape_at(s, v);
+  return shape.kind == VYRE__LANE_SHAPE_LINEAR && shape.stride == 1;
+}
+
+/* Returns true if a test of lane 0 can evaluate @p c. */
+static bool is_end(const vyre__schedule *s, uint32_t subregion, vyre__val c) {
+  while (is_op(s, c, VYRE__LIR_NOT) && info_at(s, c)->subregion == subregion) {
+    c = inst_at(s, c)->a;
+  }
+  const vyre__lir_inst *inst = inst_at(s, c);
+  if (inst->op < VYRE__LIR_LT_U || inst->op > VYRE__LIR_LE_S) return false;
+  if (info_at(s, c)->subregion != subregion ||
+      inst_at(s, inst->a)->type != VYRE_TYPE_U32) {
+    return false;
+  }
+  return (counts(s, inst->a) &&
+          vyre__lane_shape_is_uniform(shape_at(s, inst->b))) ||
+         (counts(s, inst->b) &&
+          vyre__lane_shape_is_uniform(shape_at(s, inst->a)));
+}
+
+/* Returns the position after the last test at the top of the body, or 0. */
+static uint32_t body_of(const vyre__schedule *s, uint32_t loop) {
+  uint32_t subregion = info_at(s, loop)->subregion;
+  uint32_t at = loop + 1, step = info_at(s, loop)->mate, body = 0;
+  uint16_t harmless = VYRE__LIRF_PURE | VYRE__LIRF_READS;
+  bool has_end = false;
+  while (at < step) {
+    const vyre__lir_inst *inst = inst_at(s, at);
+    if (only_breaks(s, at)) {
+      bool is_varying = shape_at(s, inst->a).kind >= VYRE__LANE_SHAPE_LINEAR;
+      if (is_varying && !is_end(s, subregion, inst->a)) break;
+      has_end |= is_varying;
+      at += 3;
+      body = at;
+      continue;
+    }
+    if (inst->op != VYRE__LIR_GET &&
+        (!(vyre__lir_ops[inst->op].flags & harmless) ||
+         vyre__lir_ops[inst->op].flags & VYRE__LIRF_ATOMICS)) {
+      break;
+    }
+    at++;
+  }
+  return has_end ? body : 0;
+}
+
+/* Returns true if a lane may leave the iteration of @p loop in [begin, end). */
+static bool is_left(const vyre__schedule *s, uint32_t loop, uint32_t begin,
+                    uint32_t end) {
+  for (uint32_t at = begin; at < end; at++) {
+    if (ends_dispatch(s, at)) {
+      at = vyre__end_of(&s->r, at);
+      continue;
+    }
+    if (!(vyre__lir_ops[inst_at(s, at)->op].flags & VYRE__LIRF_JUMPS)) continue;
+    if (is_op(s, at, VYRE__LIR_EXIT)) return true;
+    uint32_t open = info_at(s, at)->parent;
+    while (!is_op(s, open, VYRE__LIR_LOOP)) open = info_at(s, open)->parent;
+    if (open == loop) return true;
+  }
+  return false;
+}
+
+static void peel_all(vyre__schedule *s, vyre__sched_node *first) {
+  for (vyre__sched_node *node = first; node; node = node->next) {
+    peel_all(s, node->body);
+    peel_all(s, node->other);
+    if (node->kind != VYRE__SCHED_LOOP) continue;
+    uint32_t loop = node->begin;
+    const vyre__sched_note *note = note_at(s, loop);
+    if (!note->parts || note->continues) continue;
+    uint32_t body = body_of(s, loop);
+    if (body && !is_left(s, loop, body, node->end - 1)) node->peel = body;
+  }
+}
+
+vyre_code vyre__schedule_loop_peel(vyre__schedule *s) {
+  if (s->width > 1) peel_all(s, s->root);
+  return VYRE_OK;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Runs the schedule passes in order. */
+#include "spmd/schedule.h"
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "spmd/lane_offsets.h"
+#include "spmd/schedule_internal.h"
+#include "spmd/single_read.h"
+
+static vyre_code (*const passes[])(vyre__schedule *s) = {
+    [VYRE__SCHEDULE_BUILD] = vyre__schedule_build,
+    [VYRE__SCHEDULE_RANGE_SPLIT] = vyre__schedule_range_split,
+    [VYRE__SCHEDULE_LOOP_RANGE] = vyre__schedule_loop_range,
+    [VYRE__SCHEDULE_UNROLL_JAM] = vyre__schedule_unroll_jam,
+    [VYRE__SCHEDULE_ACCUMULATOR_SPLIT] = vyre__schedule_accumulator_split,
+    [VYRE__SCHEDULE_PRIVATIZE_ATOMICS] = vyre__schedule_privatize_atomics,
+    [VYRE__SCHEDULE_LOOP_PEEL] = vyre__schedule_loop_peel,
+    [VYRE__SCHEDULE_ROW_LOADS] = vyre__schedule_row_loads,
+    [VYRE__SCHEDULE_SPECULATE] = vyre__schedule_speculate,
+    [VYRE__SCHEDULE_PREFETCH] = vyre__schedule_prefetch,
+    [VYRE__SCHEDULE_FULL_WORKGROUPS] = vyre__schedule_full_workgroups,
+};
+
+vyre_code vyre__schedule_no_memory(const vyre__schedule *s, size_t count) {
+  return vyre__no_memory(s->st, "spmd/schedule", "instructions", count);
+}
+
+vyre_code vyre__schedule_make(const vyre__lir_kernel *kernel, uint32_t phase,
+                              const vyre__schedule_options *options,
+                              vyre__schedule_pass last, vyre_arena *arena,
+                              vyre__schedule *out, vyre_status *st) {
+  *out = (vyre__schedule){.kernel = kernel,
+                          .phase = phase,
+                          .width = options->width,
+                          .lanes = options->lanes ? options->lanes : 8,
+                          .is_compact = options->is_compact,
+                          .arena = arena,
+                          .st = st};
+  VYRE_TRY(vyre__regions_build(kernel, kernel->phases[phase], false, arena,
+                               &out->r, st));
+  VYRE_TRY(vyre__find_deciding_loads(kernel, true, arena, &out->decides, st));
+  for (unsigned i = 0; i <= (unsigned)last && i < VYRE__SCHEDULE_COUNT; i++) {
+    VYRE_TRY(passes[i](out));
+  }
+  return VYRE_OK;
+}
+
+/* Returns true if shuffles replace a gather or scatter. */
+static bool is_shuffled(const vyre__schedule *s, uint32_t at) {
+  const vyre__lir_inst *inst = inst_at(s, at);
+  bool is_store = inst->op == VYRE__LIR_STORE;
+  const vyre__lir_buffer *buffer = &s->kernel->buffers[inst->aux];
+  vyre__lane_offsets offsets;
+  vyre__lane_span span;
+  if (buffer->width < 4 || (is_store ? inst->c : inst->b)) return false;
+  if (buffer->kind != VYRE_MEMORY_SHARED && is_store) return false;
+  return vyre__lane_offsets_find(s->kernel, &s->shapes, inst->a, &offsets) &&
+         vyre__lane_span_find(&offsets, s->width, 2 * s->width, &span) &&
+         (!is_store || span.is_single);
+}
+
+vyre__access_kind vyre__access_kind_of(const vyre__schedule *s, uint32_t at) {
+  if (!is_access(s, at)) return VYRE__ACCESS_NONE;
+  if (flags_at(s, at) & VYRE__LIRF_ATOMICS) return VYRE__ACCESS_ATOMIC;
+  vyre__lane_shape shape = shape_at(s, inst_at(s, at)->a);
+  if (s->width == 1 || vyre__lane_shape_is_uniform(shape)) {
+    return VYRE__ACCESS_UNIFORM;
+  }
+  if (shape.kind == VYRE__LANE_SHAPE_VARYING) {
+    return is_shuffled(s, at) ? VYRE__ACCESS_SHUFFLED : VYRE__ACCESS_GATHER;
+  }
+  return shape.stride == 1 ? VYRE__ACCESS_CONTIGUOUS : VYRE__ACCESS_STRIDED;
+}

@@ -1,0 +1,944 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Schedule passes: the dump of small kernels before and after each. */
+#include "spmd/schedule.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vyre/module.h"
+
+#include "spmd/schedule_testing.h"
+#include "support/check.h"
+
+enum { TEXT = 1 << 16 };
+
+typedef struct text {
+  char bytes[TEXT];
+  size_t length;
+} text;
+
+static bool put(void *self, const char *bytes, size_t length) {
+  text *to = self;
+  if (to->length + length >= TEXT) return false;
+  memcpy(to->bytes + to->length, bytes, length);
+  to->length += length;
+  to->bytes[to->length] = '\0';
+  return true;
+}
+
+/* A kernel with its schedule. */
+typedef struct fixture {
+  vyre_module *module;
+  vyre_arena arena;
+  vyre__schedule s;
+  text dump;
+} fixture;
+
+/* Builds the schedule of the only kernel of @p source up to @p last. */
+static fixture *make_for(const char *source, uint32_t width, uint32_t lanes,
+                         vyre__schedule_pass last, bool changes_lir) {
+  fixture *f = calloc(1, sizeof *f);
+  vyre_status st = {0};
+  const vyre__target target = {.math = VYRE__MATH_F64};
+  const vyre__lir_kernel *kernel = NULL;
+  vyre_program *inlined = NULL;
+  CHECK(f != NULL);
+  vyre_arena_init(&f->arena, (vyre_allocator){0});
+  CHECK_OK(vyre_module_parse(source, strlen(source), "t.vyre",
+                             (vyre_allocator){0}, &f->module, NULL, &st),
+           st);
+  CHECK_OK(vyre__lower(vyre_module_kernel(f->module, 0), &target,
+                       VYRE__PASS_LEGALIZE_CONTROL, &f->arena, &kernel,
+                       &inlined, &st),
+           st);
+  if (changes_lir) {
+    CHECK_OK(vyre__turn_stride_loops(kernel, &f->arena, &kernel, &st), st);
+    CHECK_OK(vyre__version_uniforms(kernel, width, &f->arena, &kernel, &st),
+             st);
+    CHECK_OK(
+        vyre__lir_verify(kernel, VYRE__STAGE_CONTROL, (vyre_allocator){0}, &st),
+        st);
+  }
+  CHECK_OK(vyre__interchange_loops(kernel, &f->arena, &kernel, &st), st);
+  const vyre__schedule_options with = {.width = width, .lanes = lanes};
+  CHECK_OK(vyre__schedule_make(kernel, 0, &with, last, &f->arena, &f->s, &st),
+           st);
+  CHECK_OK(vyre__schedule_verify(&f->s), st);
+  CHECK(vyre__schedule_print(&f->s,
+                             (vyre_writer){.write = put, .self = &f->dump}));
+  return f;
+}
+
+static fixture *make(const char *source, uint32_t width,
+                     vyre__schedule_pass last) {
+  return make_for(source, width, 8, last, false);
+}
+
+static void drop(fixture *f) {
+  vyre_arena_deinit(&f->arena);
+  vyre_module_release(f->module);
+  free(f);
+}
+
+/* Checks the dump after @p last, without its first line. */
+static void expect(const char *source, uint32_t width, vyre__schedule_pass last,
+                   const char *want) {
+  fixture *f = make(source, width, last);
+  const char *got = strchr(f->dump.bytes, '\n');
+  CHECK_TEXT(got ? got + 1 : "", want);
+  drop(f);
+}
+
+/* --- build ----------------------------------------------------------------*/
+
+TEST(builds_fused_rows) {
+  expect(saxpy, 16, VYRE__SCHEDULE_BUILD,
+         "groups fused along x\n"
+         "  uniform 1..25  1 uniform load\n"
+         "  rows 1..25\n"
+         "    range full\n"
+         "      code 1..8\n"
+         "      if 8 on %7 masked\n"
+         "        code 9..24  2 contiguous load, 1 contiguous store\n"
+         "    range edge\n"
+         "      code 1..8\n"
+         "      if 8 on %7 masked\n"
+         "        code 9..24  2 contiguous load, 1 contiguous store\n");
+}
+
+/* Rows of five invocations do not fill vectors of four. */
+TEST(builds_vectors_of_any_invocations) {
+  expect(
+      "kernel k workgroup(5, 2)\nbuffer y : write u32[] @0;\n"
+      "{ let i = local_id.y * 5 + local_id.x; y[i] = 1; }\n",
+      4, VYRE__SCHEDULE_BUILD,
+      "groups\n"
+      "  uniform 1..10\n"
+      "  vectors 1..10\n"
+      "    range full\n"
+      "      code 1..10  1 contiguous store\n"
+      "    range edge\n"
+      "      code 1..10  1 contiguous store\n");
+}
+
+TEST(builds_barriers_and_loops_of_the_workgroup) {
+  expect(
+      "kernel k workgroup(8)\nbuffer y : read_write u32[] @0;\n"
+      "shared t : u32[8];\nuniform n : u32 @1;\n"
+      "{ for (let k = 0; k < n; k += 1) {\n"
+      "    t[local_id.x] = k; barrier();\n"
+      "    y[local_id.x] = t[local_id.x ^ 1]; barrier(); } }\n",
+      8, VYRE__SCHEDULE_BUILD,
+      "groups\n"
+      "  uniform 1..21  1 uniform load\n"
+      "  rows 1..21\n"
+      "    range full\n"
+      "      code 1..11\n"
+      "      if 11 on %10 uniform\n"
+      "        code 12..13\n"
+      "        jump 13 exit\n"
+      "      code 15..21\n"
+      "  group-loop 21\n"
+      "    uniform 22..25\n"
+      "    group-if 25 on %24\n"
+      "      group-jump 26 break\n"
+      "    uniform 28..30\n"
+      "    rows 28..30\n"
+      "      range full\n"
+      "        code 28..30  1 contiguous store\n"
+      "    barrier\n"
+      "    uniform 31..36\n"
+      "    rows 31..36\n"
+      "      range full\n"
+      "        code 31..36  1 shuffled load, 1 contiguous store\n"
+      "    barrier\n"
+      "  step\n"
+      "    uniform 38..40\n");
+}
+
+/* --- verify ---------------------------------------------------------------*/
+
+/* Returns true if the verifier refuses the schedule, and says why. */
+static bool is_refused(fixture *f, const char *why) {
+  vyre_status st = {0};
+  f->s.st = &st;
+  return vyre__schedule_verify(&f->s) == VYRE_KERNEL_COMPILE_FAILED &&
+         strstr(st.message, why) != NULL;
+}
+
+TEST(verifier_finds_missing_code) {
+  fixture *f = make(saxpy, 16, VYRE__SCHEDULE_BUILD);
+  vyre__sched_node *rows = f->s.root->body->next;
+  vyre__sched_node *code = rows->body->body;
+  rows->body->body = code->next;
+  CHECK(is_refused(f, "instruction 1: is not run once"));
+  rows->body->body = code;
+  code->next->body->end--;
+  CHECK(is_refused(f, "instruction 23: is not run"));
+  code->next->body->end++;
+  vyre_status st = {0};
+  f->s.st = &st;
+  CHECK_OK(vyre__schedule_verify(&f->s), st);
+  drop(f);
+}
+
+TEST(verifier_finds_code_that_runs_twice) {
+  fixture *f = make(saxpy, 16, VYRE__SCHEDULE_BUILD);
+  vyre__sched_node *rows = f->s.root->body->next, again = *rows;
+  again.next = NULL;
+  rows->next = &again;
+  CHECK(is_refused(f, "is not run exactly once in a workgroup"));
+  drop(f);
+}
+
+TEST(verifier_finds_control_flow_in_a_leaf) {
+  fixture *f = make(saxpy, 16, VYRE__SCHEDULE_BUILD);
+  vyre__sched_node *code = f->s.root->body->next->body->body;
+  code->end = code->next->end;
+  code->next = NULL;
+  CHECK(is_refused(f, "instruction 8: control flow in a leaf"));
+  drop(f);
+}
+
+/* --- divergence -----------------------------------------------------------*/
+
+TEST(builds_masks_where_lanes_diverge) {
+  expect(divergent, 8, VYRE__SCHEDULE_BUILD,
+         "groups\n"
+         "  uniform 1..66  1 uniform load\n"
+         "  rows 1..66\n"
+         "    range full\n"
+         "      code 1..10  1 contiguous load\n"
+         "      if 10 on %9 select\n"
+         "        code 11..14\n"
+         "      code 15..18\n"
+         "      if 18 on %17 uniform\n"
+         "        code 19..22\n"
+         "      loop 23 masked\n"
+         "        code 24..28\n"
+         "        if 28 on %27 masked jump\n"
+         "          jump 29 break\n"
+         "        code 31..34\n"
+         "        if 34 on %33 uniform\n"
+         "          code 35..36\n"
+         "          jump 36 exit\n"
+         "        code 38..45\n"
+         "      code 47..49\n"
+         "      if 49 on %48 masked\n"
+         "        code 50..54  1 contiguous store\n"
+         "      else\n"
+         "        code 55..65  1 gather store\n");
+}
+
+TEST(one_lane_needs_no_masks) {
+  fixture *f = make(divergent, 1, VYRE__SCHEDULE_BUILD);
+  CHECK(!strstr(f->dump.bytes, "masked") && !strstr(f->dump.bytes, "select"));
+  drop(f);
+}
+
+/* Sets the mode of every IF and LOOP below @p first to a branch. */
+static void remove_masks(vyre__sched_node *first) {
+  for (vyre__sched_node *node = first; node; node = node->next) {
+    node->mode = VYRE__MODE_UNIFORM;
+    remove_masks(node->body);
+    remove_masks(node->other);
+  }
+}
+
+TEST(verifier_finds_missing_masks) {
+  fixture *f = make(divergent, 8, VYRE__SCHEDULE_BUILD);
+  remove_masks(f->s.root);
+  CHECK(is_refused(f, "lanes diverge without a mask"));
+  drop(f);
+}
+
+/* --- range-split ----------------------------------------------------------*/
+
+/* The guard holds in one range of the row, whose code does not test it. */
+TEST(range_split_removes_the_guard) {
+  expect(saxpy, 16, VYRE__SCHEDULE_RANGE_SPLIT,
+         "groups fused along x\n"
+         "  uniform 1..25  1 uniform load\n"
+         "  rows 1..25 full where %7 (else nothing to do) and %13\n"
+         "    range full\n"
+         "      code 1..8\n"
+         "      code 9..24  2 contiguous load, 1 contiguous store\n"
+         "    range edge\n"
+         "      code 1..8\n"
+         "      if 8 on %7 masked\n"
+         "        code 9..24  2 contiguous load, 1 contiguous store\n");
+}
+
+/* Vectors of the workgroup's row in which the guard holds in no lane. */
+TEST(range_split_knows_where_a_guard_fails) {
+  expect(
+      "kernel k workgroup(64)\nbuffer y : write u32[64] @0;\n"
+      "shared t : u32[64];\n"
+      "{ t[local_id.x] = 1; barrier();\n"
+      "  if (local_id.x < 24) { y[local_id.x] = t[local_id.x]; } }\n",
+      16, VYRE__SCHEDULE_RANGE_SPLIT,
+      "groups\n"
+      "  uniform 1..4\n"
+      "  rows 1..4\n"
+      "    range full\n"
+      "      code 1..4  1 contiguous store\n"
+      "  barrier\n"
+      "  uniform 5..11\n"
+      "  rows 5..11 full where %6 (else nothing to do)\n"
+      "    range full\n"
+      "      code 5..7\n"
+      "      code 8..10  1 contiguous load, 1 contiguous store\n"
+      "    range edge\n"
+      "      code 5..7\n"
+      "      if 7 on %6 masked\n"
+      "        code 8..10  1 contiguous load, 1 contiguous store\n"
+      "    range outside\n"
+      "      code 5..7\n");
+}
+
+TEST(verifier_finds_code_that_a_range_lost) {
+  fixture *f = make(saxpy, 16, VYRE__SCHEDULE_RANGE_SPLIT);
+  f->s.root->body->next->body->known = NULL; /* its IF is not known any more */
+  CHECK(is_refused(f, "instruction 8: is not run once"));
+  drop(f);
+}
+
+/* Returns the dump after @p last without its first line, in @p f. */
+static const char *dump_of(fixture *f) {
+  const char *got = strchr(f->dump.bytes, '\n');
+  return got ? got + 1 : "";
+}
+
+/* One of two neighbours: both indices are linear, and most of the row takes
+ * the same one. */
+TEST(range_split_knows_which_neighbour_a_row_takes) {
+  fixture *f = make(
+      "kernel k workgroup(64)\n"
+      "buffer x : read f32[] @0;\nbuffer y : write f32[] @1;\n"
+      "uniform n : u32 @2;\n"
+      "{ let i = global_id.x; if (i >= n) return;\n"
+      "  y[i] = x[select(i == 0, i, i - 1)] + x[select(i < n - 1, i + 1, i)]; "
+      "}\n",
+      8, VYRE__SCHEDULE_RANGE_SPLIT);
+  CHECK(strstr(dump_of(f), "not %14 and %19 and %23 and %26"));
+  drop(f);
+}
+
+/* An `if` with an else, and one that holds for one element of the row. */
+TEST(range_split_leaves_the_border_to_the_edge) {
+  expect(
+      "kernel k workgroup(64)\n"
+      "buffer x : read f32[] @0;\nbuffer y : read_write f32[] @1;\n"
+      "uniform n : u32 @2;\n"
+      "{ let i = global_id.x;\n"
+      "  if (i > 0 && i < n - 1) { y[i] = x[i - 1] + x[i + 1]; }\n"
+      "  else if (i < n) { y[i] = x[i * 7 % n]; }\n"
+      "  if (i == 3) { y[i] = y[i] + x[0]; } }\n",
+      8, VYRE__SCHEDULE_RANGE_SPLIT,
+      "groups fused along x\n"
+      "  uniform 1..69  1 uniform load\n"
+      "  rows 1..69 full where %7 and %11 and %18 and %22 and %15 and not %52\n"
+      "    range full\n"
+      "      code 1..13\n"
+      "      code 14..31  2 contiguous load, 1 contiguous store\n"
+      "      code 51..53\n"
+      "    range edge\n"
+      "      code 1..13\n"
+      "      if 13 on %12 masked\n"
+      "        code 14..31  2 contiguous load, 1 contiguous store\n"
+      "      else\n"
+      "        code 32..33\n"
+      "        if 33 on %32 masked\n"
+      "          code 34..49  1 gather load, 1 contiguous store\n"
+      "      code 51..53\n"
+      "      if 53 on %52 masked\n"
+      "        code 54..68  1 uniform load, 1 contiguous load, 1 contiguous "
+      "store\n");
+}
+
+/* --- loop-range -----------------------------------------------------------*/
+
+TEST(loop_range_tests_a_bound_once_a_row) {
+  expect(row_sum, 8, VYRE__SCHEDULE_RANGE_SPLIT,
+         "groups fused along x\n"
+         "  uniform 1..58  1 uniform load\n"
+         "  rows 1..58\n"
+         "    range full\n"
+         "      code 1..18\n"
+         "      code 22..28\n"
+         "      loop 28 uniform\n"
+         "        code 29..32\n"
+         "        if 32 on %31 uniform\n"
+         "          jump 33 break\n"
+         "        code 35..44  1 contiguous load\n"
+         "      step\n"
+         "        code 45..47\n"
+         "      code 48..50\n"
+         "      if 50 on %49 masked\n"
+         "        code 51..57  1 contiguous store\n"
+         "    range edge\n"
+         "      code 1..18\n"
+         "      code 22..28\n"
+         "      loop 28 uniform\n"
+         "        code 29..32\n"
+         "        if 32 on %31 uniform\n"
+         "          jump 33 break\n"
+         "        code 35..44  1 contiguous load\n"
+         "      step\n"
+         "        code 45..47\n"
+         "      code 48..50\n"
+         "      if 50 on %49 masked\n"
+         "        code 51..57  1 contiguous store\n");
+  expect(row_sum, 8, VYRE__SCHEDULE_LOOP_RANGE,
+         "groups fused along x\n"
+         "  uniform 1..58  1 uniform load\n"
+         "  rows 1..58 full where %39 in all iterations\n"
+         "    range full\n"
+         "      code 1..18\n"
+         "      code 22..28\n"
+         "      loop 28 uniform\n"
+         "        code 29..32\n"
+         "        if 32 on %31 uniform\n"
+         "          jump 33 break\n"
+         "        code 35..44  1 contiguous load\n"
+         "      step\n"
+         "        code 45..47\n"
+         "      code 48..50\n"
+         "      if 50 on %49 masked\n"
+         "        code 51..57  1 contiguous store\n"
+         "    range edge\n"
+         "      code 1..18\n"
+         "      code 22..28\n"
+         "      loop 28 uniform\n"
+         "        code 29..32\n"
+         "        if 32 on %31 uniform\n"
+         "          jump 33 break\n"
+         "        code 35..44  1 contiguous load\n"
+         "      step\n"
+         "        code 45..47\n"
+         "      code 48..50\n"
+         "      if 50 on %49 masked\n"
+         "        code 51..57  1 contiguous store\n");
+}
+
+/* --- unroll-jam -----------------------------------------------------------*/
+
+TEST(unroll_jam_runs_rows_that_share_loads_together) {
+  expect(product, 8, VYRE__SCHEDULE_LOOP_RANGE,
+         "groups\n"
+         "  uniform 1..43\n"
+         "  rows 1..43\n"
+         "    range full\n"
+         "      code 1..6\n"
+         "      loop 6 uniform\n"
+         "        code 7..10\n"
+         "        if 10 on %9 uniform\n"
+         "          jump 11 break\n"
+         "        code 13..27  1 uniform load, 1 contiguous load\n"
+         "      step\n"
+         "        code 28..31\n"
+         "      code 32..43  1 contiguous store\n");
+  expect(product, 8, VYRE__SCHEDULE_UNROLL_JAM,
+         "groups\n"
+         "  uniform 1..43\n"
+         "  rows 1..43\n"
+         "    unroll-jam 4 rows\n"
+         "      range full\n"
+         "        code 1..6\n"
+         "        loop 6 uniform\n"
+         "          code 7..10\n"
+         "          if 10 on %9 uniform\n"
+         "            jump 11 break\n"
+         "          code 13..27  1 uniform load, 1 contiguous load\n"
+         "        step\n"
+         "          code 28..31\n"
+         "        code 32..43  1 contiguous store\n"
+         "    range full\n"
+         "      code 1..6\n"
+         "      loop 6 uniform\n"
+         "        code 7..10\n"
+         "        if 10 on %9 uniform\n"
+         "          jump 11 break\n"
+         "        code 13..27  1 uniform load, 1 contiguous load\n"
+         "      step\n"
+         "        code 28..31\n"
+         "      code 32..43  1 contiguous store\n");
+}
+
+TEST(unroll_jam_leaves_rows_without_shared_loads) {
+  fixture *f = make(row_sum, 8, VYRE__SCHEDULE_UNROLL_JAM);
+  CHECK(!strstr(f->dump.bytes, "unroll-jam"));
+  drop(f);
+}
+
+/* Rows share a scalar; their sums are independent. */
+TEST(unroll_jam_shares_uniform_loads) {
+  fixture *f = make(weighted, 8, VYRE__SCHEDULE_UNROLL_JAM);
+  CHECK_HAS(f->dump.bytes, "unroll-jam 4 rows");
+  drop(f);
+}
+
+/* --- accumulator-split ----------------------------------------------------*/
+
+TEST(accumulator_split_runs_a_loop_once_per_group) {
+  expect(sums, 16, VYRE__SCHEDULE_UNROLL_JAM,
+         "groups\n"
+         "  uniform 1..83\n"
+         "  rows 1..83\n"
+         "    range full\n"
+         "      code 1..14\n"
+         "      loop 14 uniform\n"
+         "        code 15..18\n"
+         "        if 18 on %17 uniform\n"
+         "          jump 19 break\n"
+         "        code 21..58  1 contiguous load\n"
+         "      step\n"
+         "        code 59..62\n"
+         "      code 63..83  1 contiguous store\n");
+  expect(sums, 16, VYRE__SCHEDULE_ACCUMULATOR_SPLIT,
+         "groups\n"
+         "  uniform 1..83\n"
+         "  rows 1..83\n"
+         "    range full\n"
+         "      code 1..14\n"
+         "      accumulators 14\n"
+         "        loop 14 uniform for s0.0 s1.1 s2.2 s3.3\n"
+         "          code 15..18\n"
+         "          if 18 on %17 uniform\n"
+         "            jump 19 break\n"
+         "          code 21..58  1 contiguous load\n"
+         "        step\n"
+         "          code 59..62\n"
+         "        loop 14 uniform for s4.4 s5.5 s6.6 s7.7\n"
+         "          code 15..18\n"
+         "          if 18 on %17 uniform\n"
+         "            jump 19 break\n"
+         "          code 21..58  1 contiguous load\n"
+         "        step\n"
+         "          code 59..62\n"
+         "      code 63..83  1 contiguous store\n");
+}
+
+TEST(verifier_finds_an_accumulator_group_that_runs_twice) {
+  fixture *f = make(sums, 16, VYRE__SCHEDULE_ACCUMULATOR_SPLIT);
+  vyre__sched_node *node = f->s.root->body->next->body->body;
+  while (node && node->kind != VYRE__SCHED_ACCUMULATORS) node = node->next;
+  CHECK(node != NULL);
+  node->body->next->group = node->body->group;
+  CHECK(is_refused(f, "an accumulator group runs twice"));
+  drop(f);
+}
+
+/* --- privatize-atomics ----------------------------------------------------*/
+
+TEST(privatize_atomics_uses_memory_of_the_thread) {
+  expect(histogram, 8, VYRE__SCHEDULE_ACCUMULATOR_SPLIT,
+         "groups fused along x\n"
+         "  uniform 1..15\n"
+         "  rows 1..15 full where %7 (else nothing to do)\n"
+         "    range full\n"
+         "      code 1..8\n"
+         "      code 9..14  1 contiguous load, 1 atomic\n"
+         "    range edge\n"
+         "      code 1..8\n"
+         "      if 8 on %7 masked\n"
+         "        code 9..14  1 contiguous load, 1 atomic\n");
+  expect(histogram, 8, VYRE__SCHEDULE_PRIVATIZE_ATOMICS,
+         "private bins\n"
+         "  groups fused along x\n"
+         "    uniform 1..15\n"
+         "    rows 1..15 full where %7 (else nothing to do)\n"
+         "      range full\n"
+         "        code 1..8\n"
+         "        code 9..14  1 contiguous load, 1 atomic\n"
+         "      range edge\n"
+         "        code 1..8\n"
+         "        if 8 on %7 masked\n"
+         "          code 9..14  1 contiguous load, 1 atomic\n");
+}
+
+/* Odd lanes use a replica of the shared array, which is merged into it before
+ * the next region reads it. */
+TEST(privatize_atomics_replicates_shared_memory) {
+  expect(
+      "kernel k workgroup(64)\n"
+      "buffer x : read u32[] @0;\nbuffer y : write u32[16] @1;\n"
+      "shared t : u32[16];\n"
+      "{ for (let k = 0u; k < 64u; k += 1u) {\n"
+      "    atomic_add(t[x[k * 64 + local_id.x] & 15], 1u); }\n"
+      "  barrier();\n"
+      "  if (local_id.x < 16) { y[local_id.x] = t[local_id.x]; } }\n",
+      8, VYRE__SCHEDULE_PRIVATIZE_ATOMICS,
+      "groups\n"
+      "  uniform 1..4\n"
+      "  group-loop 4\n"
+      "    uniform 5..8\n"
+      "    group-if 8 on %7\n"
+      "      group-jump 9 break\n"
+      "    uniform 11..21\n"
+      "    rows 11..21 full where %15\n"
+      "      range full\n"
+      "        code 11..21  1 contiguous load, 1 atomic\n"
+      "      range edge\n"
+      "        code 11..21  1 contiguous load, 1 atomic\n"
+      "    barrier\n"
+      "  step\n"
+      "    uniform 23..26\n"
+      "  merge t\n"
+      "  barrier\n"
+      "  uniform 28..35\n"
+      "  rows 28..35 full where %30 (else nothing to do)\n"
+      "    range full\n"
+      "      code 28..31\n"
+      "      code 32..34  1 contiguous load, 1 contiguous store\n"
+      "    range edge\n"
+      "      code 28..31\n"
+      "      if 31 on %30 uniform\n"
+      "        code 32..34  1 contiguous load, 1 contiguous store\n"
+      "    range outside\n"
+      "      code 28..31\n");
+}
+
+/* The old value is used: threads must see each other's additions. */
+TEST(privatize_atomics_leaves_old_values_that_are_used) {
+  fixture *f = make(
+      "kernel k workgroup(64)\n"
+      "buffer y : write u32[64] @0;\n"
+      "buffer bins : read_write u32[16] @1;\n"
+      "{ y[local_id.x] = atomic_add(bins[0], 1u); }\n",
+      8, VYRE__SCHEDULE_PRIVATIZE_ATOMICS);
+  CHECK(!strstr(f->dump.bytes, "private"));
+  drop(f);
+}
+
+/* --- stride loops ---------------------------------------------------------*/
+
+TEST(stride_loops_become_loops_of_the_workgroup) {
+  fixture *f = make_for(strided, 8, 8, VYRE__SCHEDULE_RANGE_SPLIT, true);
+  CHECK(strstr(f->dump.bytes, "  group-loop ") != NULL);
+  CHECK(strstr(f->dump.bytes, "(else nothing to do)") != NULL);
+  CHECK(!strstr(f->dump.bytes, "masked jump"));
+  drop(f);
+}
+
+/* The body jumps, the loop has another loop in it, or an old value is used. */
+TEST(stride_loops_leave_other_loops) {
+  static const char *const bodies[] = {
+      "if (x[k] == 7) break; s = s + x[k];",
+      "for (let j = 0u; j < x[k]; j++) s = s + j;",
+      "s = s + atomic_add(y[k & 63], x[k]);",
+      "s = s + x[s & 4095];",
+  };
+  for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
+    char source[512];
+    snprintf(source, sizeof source,
+             "kernel k workgroup(64)\n"
+             "buffer x : read u32[4096] @0;\n"
+             "buffer y : read_write u32[64] @1;\n"
+             "uniform n : u32 @2;\n"
+             "{ var s = 0u; let last = min(n, 4096);\n"
+             "  for (let k = local_id.x; k < last; k += 64u) { %s }\n"
+             "  y[local_id.x] = s; }\n",
+             bodies[i]);
+    fixture *f = make_for(source, 8, 8, VYRE__SCHEDULE_BUILD, true);
+    if (strstr(f->dump.bytes, "group-loop")) printf("    %s\n", bodies[i]);
+    CHECK(!strstr(f->dump.bytes, "group-loop"));
+    drop(f);
+  }
+}
+
+/* --- uniform versions -----------------------------------------------------*/
+
+/* A network at @p distance, in a loop that halves d. */
+static fixture *make_network(const char *distance) {
+  char source[512];
+  snprintf(source, sizeof source,
+           "kernel k workgroup(64)\n"
+           "buffer y : write u32[64] @0;\n"
+           "shared s : u32[128];\n"
+           "{ let t = local_id.x; var d = 32u;\n"
+           "  while (d > 0) {\n"
+           "    barrier(); let a = (%s) & 127;\n"
+           "    s[a] = s[a] + 1; d /= 2; }\n"
+           "  barrier(); y[t] = s[t]; }\n",
+           distance);
+  return make_for(source, 8, 8, VYRE__SCHEDULE_BUILD, true);
+}
+
+TEST(uniform_versions_have_contiguous_lanes) {
+  static const char *const distances[] = {"2 * t - (t & (d - 1))", "t ^ d",
+                                          "t / d * 2 * d + t % d"};
+  for (size_t i = 0; i < sizeof distances / sizeof distances[0]; i++) {
+    fixture *f = make_network(distances[i]);
+    unsigned versions = 0;
+    for (const char *at = f->dump.bytes; (at = strstr(at, "rows ")); at++) {
+      versions++;
+    }
+    /* 1, 2, 4, multiples of 8, others; the last row. */
+    CHECK(versions >= 6);
+    CHECK(strstr(f->dump.bytes, "1 contiguous load, 1 contiguous store"));
+    drop(f);
+  }
+}
+
+TEST(uniform_versions_need_a_number_in_an_index) {
+  fixture *f = make_network("t + d");
+  CHECK(!strstr(f->dump.bytes, "else"));
+  drop(f);
+}
+
+/* --- loop-peel ------------------------------------------------------------*/
+
+TEST(loop_peel_runs_steady_iterations_without_masks) {
+  expect(strided, 8, VYRE__SCHEDULE_PRIVATIZE_ATOMICS,
+         "groups\n"
+         "  uniform 1..26  1 uniform load\n"
+         "  rows 1..26\n"
+         "    range full\n"
+         "      code 1..8\n"
+         "      loop 8 masked\n"
+         "        code 9..12\n"
+         "        if 12 on %11 masked jump\n"
+         "          jump 13 break\n"
+         "        code 15..19  1 contiguous load\n"
+         "      step\n"
+         "        code 20..23\n"
+         "      code 24..26  1 contiguous store\n");
+  expect(strided, 8, VYRE__SCHEDULE_LOOP_PEEL,
+         "groups\n"
+         "  uniform 1..26  1 uniform load\n"
+         "  rows 1..26\n"
+         "    range full\n"
+         "      code 1..8\n"
+         "      loop 8 masked, peeled while all lanes stay\n"
+         "        code 9..12\n"
+         "        if 12 on %11 masked jump\n"
+         "          jump 13 break\n"
+         "        code 15..19  1 contiguous load\n"
+         "      step\n"
+         "        code 20..23\n"
+         "      code 24..26  1 contiguous store\n");
+}
+
+TEST(loop_peel_leaves_other_loops) {
+  fixture *f = make(divergent, 8, VYRE__SCHEDULE_LOOP_PEEL);
+  CHECK(strstr(f->dump.bytes, "masked") && !strstr(f->dump.bytes, "peeled"));
+  drop(f);
+}
+
+/* --- speculate -------------------------------------------------------------*/
+
+/* The load is inside the buffer in all lanes of the range, and the buffer is
+ * read in any case. */
+TEST(speculate_loads_without_a_branch) {
+  expect(relax, 8, VYRE__SCHEDULE_LOOP_PEEL,
+         "groups fused along x, vectors may overlap\n"
+         "  uniform 1..24\n"
+         "  rows 1..24 full where %7 and %15 and %21\n"
+         "    range full\n"
+         "      code 1..12  1 contiguous load\n"
+         "      if 12 on %11 masked\n"
+         "        code 13..19  1 contiguous load\n"
+         "      code 20..24  1 contiguous store\n"
+         "    range edge\n"
+         "      code 1..12  1 contiguous load\n"
+         "      if 12 on %11 masked\n"
+         "        code 13..19  1 contiguous load\n"
+         "      code 20..24  1 contiguous store\n");
+  expect(relax, 8, VYRE__SCHEDULE_SPECULATE,
+         "groups fused along x, vectors may overlap\n"
+         "  uniform 1..24\n"
+         "  rows 1..24 full where %7 and %15 and %21\n"
+         "    range full\n"
+         "      code 1..12  1 contiguous load\n"
+         "      if 12 on %11 select\n"
+         "        code 13..19  1 contiguous load\n"
+         "      code 20..24  1 contiguous store\n"
+         "    range edge\n"
+         "      code 1..12  1 contiguous load\n"
+         "      if 12 on %11 masked\n"
+         "        code 13..19  1 contiguous load\n"
+         "      code 20..24  1 contiguous store\n");
+}
+
+/* Masked stores are fast on processors with registers of 16 lanes. */
+TEST(speculate_stores_where_masks_are_fast) {
+  fixture *f = make(least, 8, VYRE__SCHEDULE_SPECULATE);
+  CHECK(strstr(f->dump.bytes, "masked\n") && !strstr(f->dump.bytes, "select"));
+  drop(f);
+  f = make_for(least, 16, 16, VYRE__SCHEDULE_SPECULATE, false);
+  CHECK(strstr(f->dump.bytes, "select\n"));
+  drop(f);
+}
+
+/* A proof of an index may rest on the condition, and a buffer that is not read
+ * otherwise would cost memory traffic. */
+TEST(speculate_leaves_other_accesses) {
+  fixture *f = make_for(
+      "kernel k workgroup(64)\n"
+      "buffer x : read u32[] @0;\nbuffer y : read u32[] @1;\n"
+      "buffer z : write u32[] @2;\n"
+      "{ let i = global_id.x; let v = x[i]; var s = v;\n"
+      "  if (v > 2) { s = y[i]; }\n"
+      "  if (v > 7) { if (i < len(x)) { s = s + x[i]; } }\n"
+      "  z[i] = s; }\n",
+      16, 16, VYRE__SCHEDULE_SPECULATE, false);
+  CHECK(!strstr(f->dump.bytes, "select"));
+  drop(f);
+}
+
+/* --- prefetch -------------------------------------------------------------*/
+
+TEST(prefetch_looks_ahead_of_contended_atomics) {
+  expect(
+      chain, 8, VYRE__SCHEDULE_LOOP_PEEL,
+      "groups fused along x\n"
+      "  uniform 1..18\n"
+      "  rows 1..18 full where %7 (else nothing to do) and %10\n"
+      "    range full\n"
+      "      code 1..8\n"
+      "      code 9..17  1 contiguous load, 1 atomic, 1 contiguous store\n"
+      "    range edge\n"
+      "      code 1..8\n"
+      "      if 8 on %7 masked\n"
+      "        code 9..17  1 contiguous load, 1 atomic, 1 contiguous store\n");
+  expect(
+      chain, 8, VYRE__SCHEDULE_PREFETCH,
+      "groups fused along x\n"
+      "  uniform 1..18\n"
+      "  rows 1..18 full where %7 (else nothing to do) and %10\n"
+      "    range full\n"
+      "      prefetch 15, 16 invocations ahead\n"
+      "      code 1..8\n"
+      "      code 9..17  1 contiguous load, 1 atomic, 1 contiguous store\n"
+      "    range edge\n"
+      "      prefetch 15, 16 invocations ahead\n"
+      "      code 1..8\n"
+      "      if 8 on %7 masked\n"
+      "        code 9..17  1 contiguous load, 1 atomic, 1 contiguous store\n");
+}
+
+/* --- full-workgroups ------------------------------------------------------*/
+
+TEST(full_workgroups_run_code_without_guards) {
+  expect(reduce, 8, VYRE__SCHEDULE_PREFETCH,
+         "groups\n"
+         "  uniform 1..16\n"
+         "  rows 1..16 full where %9\n"
+         "    range full\n"
+         "      code 1..10\n"
+         "      code 11..13  1 contiguous load\n"
+         "      code 14..16  1 contiguous store\n"
+         "    range edge\n"
+         "      code 1..10\n"
+         "      if 10 on %9 masked\n"
+         "        code 11..13  1 contiguous load\n"
+         "      code 14..16  1 contiguous store\n"
+         "  barrier\n"
+         "  uniform 17..28\n"
+         "  rows 17..28 full where %18 (else nothing to do) and %21\n"
+         "    range full\n"
+         "      code 17..19\n"
+         "      code 20..27  2 contiguous load, 1 contiguous store\n"
+         "    range edge\n"
+         "      code 17..19\n"
+         "      if 19 on %18 uniform\n"
+         "        code 20..27  2 contiguous load, 1 contiguous store\n");
+  expect(
+      reduce, 8, VYRE__SCHEDULE_FULL_WORKGROUPS,
+      "groups\n"
+      "  full-workgroups\n"
+      "    uniform 1..16\n"
+      "    rows 1..16 full where %9 (proven)\n"
+      "      range full\n"
+      "        code 1..10\n"
+      "        code 11..13  1 contiguous load\n"
+      "        code 14..16  1 contiguous store\n"
+      "      range edge\n"
+      "        code 1..10\n"
+      "        if 10 on %9 masked\n"
+      "          code 11..13  1 contiguous load\n"
+      "        code 14..16  1 contiguous store\n"
+      "    barrier\n"
+      "    uniform 17..28\n"
+      "    rows 17..28 full where %18 (else nothing to do) and %21 (proven)\n"
+      "      range full\n"
+      "        code 17..19\n"
+      "        code 20..27  2 contiguous load, 1 contiguous store\n"
+      "      range edge\n"
+      "        code 17..19\n"
+      "        if 19 on %18 uniform\n"
+      "          code 20..27  2 contiguous load, 1 contiguous store\n"
+      "  else\n"
+      "    uniform 1..16\n"
+      "    rows 1..16 full where %9\n"
+      "      range full\n"
+      "        code 1..10\n"
+      "        code 11..13  1 contiguous load\n"
+      "        code 14..16  1 contiguous store\n"
+      "      range edge\n"
+      "        code 1..10\n"
+      "        if 10 on %9 masked\n"
+      "          code 11..13  1 contiguous load\n"
+      "        code 14..16  1 contiguous store\n"
+      "    barrier\n"
+      "    uniform 17..28\n"
+      "    rows 17..28 full where %18 (else nothing to do) and %21\n"
+      "      range full\n"
+      "        code 17..19\n"
+      "        code 20..27  2 contiguous load, 1 contiguous store\n"
+      "      range edge\n"
+      "        code 17..19\n"
+      "        if 19 on %18 uniform\n"
+      "          code 20..27  2 contiguous load, 1 contiguous store\n");
+}
+
+TEST(verifier_checks_both_versions) {
+  fixture *f = make(reduce, 8, VYRE__SCHEDULE_FULL_WORKGROUPS);
+  vyre__sched_node *node = f->s.root->body;
+  CHECK(node->kind == VYRE__SCHED_FULL_GROUPS);
+  vyre__sched_node *first = node->body;
+  node->body = first->next;
+  CHECK(is_refused(f, "is not run exactly once in a workgroup"));
+  node->body = first;
+  node->other = node->other->next;
+  CHECK(is_refused(f, "is not run exactly once in a workgroup"));
+  drop(f);
+}
+
+TEST_MAIN(TEST_ENTRY(builds_fused_rows),
+          TEST_ENTRY(builds_vectors_of_any_invocations),
+          TEST_ENTRY(builds_barriers_and_loops_of_the_workgroup),
+          TEST_ENTRY(verifier_finds_missing_code),
+          TEST_ENTRY(verifier_finds_code_that_runs_twice),
+          TEST_ENTRY(verifier_finds_control_flow_in_a_leaf),
+          TEST_ENTRY(builds_masks_where_lanes_diverge),
+          TEST_ENTRY(one_lane_needs_no_masks),
+          TEST_ENTRY(verifier_finds_missing_masks),
+          TEST_ENTRY(range_split_removes_the_guard),
+          TEST_ENTRY(range_split_knows_where_a_guard_fails),
+          TEST_ENTRY(verifier_finds_code_that_a_range_lost),
+          TEST_ENTRY(loop_range_tests_a_bound_once_a_row),
+          TEST_ENTRY(unroll_jam_runs_rows_that_share_loads_together),
+          TEST_ENTRY(unroll_jam_leaves_rows_without_shared_loads),
+          TEST_ENTRY(unroll_jam_shares_uniform_loads),
+          TEST_ENTRY(accumulator_split_runs_a_loop_once_per_group),
+          TEST_ENTRY(verifier_finds_an_accumulator_group_that_runs_twice),
+          TEST_ENTRY(privatize_atomics_uses_memory_of_the_thread),
+          TEST_ENTRY(privatize_atomics_replicates_shared_memory),
+          TEST_ENTRY(privatize_atomics_leaves_old_values_that_are_used),
+          TEST_ENTRY(stride_loops_become_loops_of_the_workgroup),
+          TEST_ENTRY(stride_loops_leave_other_loops),
+          TEST_ENTRY(uniform_versions_have_contiguous_lanes),
+          TEST_ENTRY(uniform_versions_need_a_number_in_an_index),
+          TEST_ENTRY(loop_peel_runs_steady_iterations_without_masks),
+          TEST_ENTRY(loop_peel_leaves_other_loops),
+          TEST_ENTRY(prefetch_looks_ahead_of_contended_atomics),
+          TEST_ENTRY(full_workgroups_run_code_without_guards),
+          TEST_ENTRY(verifier_checks_both_versions),
+          TEST_ENTRY(range_split_knows_which_neighbour_a_row_takes),
+          TEST_ENTRY(range_split_leaves_the_border_to_the_edge),
+          TEST_ENTRY(speculate_loads_without_a_branch),
+          TEST_ENTRY(speculate_stores_where_masks_are_fast),
+          TEST_ENTRY(speculate_leaves_other_accesses))

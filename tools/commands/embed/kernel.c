@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Writes one kernel as C code that is valid C11 and C++11 and needs only
+ * vyre/vyre.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "vyre/binary.h"
+
+#include "commands/embed/internal.h"
+
+/* Longest string literal that every compiler accepts. */
+enum { MAX_LITERAL = 4000 };
+
+typedef struct writer {
+  const embedded *kernel;
+  vyre_binding_plan plan;
+  const vyre_buffer_decl *buffers;
+  const char **names; /* parameter names by binding; NULL: shared buffer */
+  bool
+      needs_grid; /* multi-dimensional workgroup: the caller must give a grid */
+  sink *out;
+} writer;
+
+static const char *c_type(vyre_element element) {
+  switch (element) {
+    case VYRE_ELEMENT_BOOL:
+      return "bool";
+    case VYRE_ELEMENT_I8:
+      return "int8_t";
+    case VYRE_ELEMENT_U16:
+    case VYRE_ELEMENT_F16: /* C has no such type; the bits are passed */
+    case VYRE_ELEMENT_BF16:
+      return "uint16_t";
+    case VYRE_ELEMENT_I16:
+      return "int16_t";
+    case VYRE_ELEMENT_U32:
+      return "uint32_t";
+    case VYRE_ELEMENT_I32:
+      return "int32_t";
+    case VYRE_ELEMENT_U64:
+      return "uint64_t";
+    case VYRE_ELEMENT_I64:
+      return "int64_t";
+    case VYRE_ELEMENT_F32:
+      return "float";
+    case VYRE_ELEMENT_F64:
+      return "double";
+    default:
+      return "uint8_t";
+  }
+}
+
+static bool has_memory(const vyre_binding *b) {
+  return b->input_index != VYRE_NO_INDEX || b->output_index != VYRE_NO_INDEX;
+}
+
+/* Returns true for a uniform of one element, which is passed by value. */
+static bool is_value(const vyre_binding *b) {
+  return b->role == VYRE_ROLE_UNIFORM && b->element_count == 1 &&
+         b->output_index == VYRE_NO_INDEX;
+}
+
+/* --- the program ------------------------------------------------------------------*/
+
+static void put_literal(const char *text, size_t length, sink *out) {
+  while (length > 0) {
+    const char *end = memchr(text, '\n', length);
+    size_t line = end ? (size_t)(end - text) + 1 : length;
+    sink_text(out, "    \"");
+    for (size_t i = 0; i < line; i++) {
+      unsigned char c = (unsigned char)text[i];
+      if (c == '"' || c == '\\') {
+        sink_format(out, "\\%c", c);
+      } else if (c == '\n') {
+        sink_text(out, "\\n");
+      } else if (c < ' ' || c > '~' || c == '?') { /* also avoids trigraphs */
+        sink_format(out, "\\%03o", c);
+      } else {
+        sink_bytes(out, text + i, 1);
+      }
+    }
+    text += line;
+    length -= line;
+    sink_text(out, length ? "\"\n" : "\";\n");
+  }
+}
+
+static void put_bytes(const uint8_t *bytes, size_t length, sink *out) {
+  for (size_t i = 0; i < length; i++) {
+    sink_format(out, "%s%u,%s", i % 16 == 0 ? "    " : "", bytes[i],
+                i % 16 == 15 || i + 1 == length ? "\n" : " ");
+  }
+  sink_text(out, "};\n");
+}
+
+/* Writes the text if it fits into one literal, because it is readable;
+ * otherwise the binary form. */
+static bool put_program(embedded *kernel, vyre_arena *arena, sink *out,
+                        problem *wrong) {
+  sink text = {0};
+  vyre_status st = {0};
+  const uint8_t *bytes = NULL;
+  size_t length = 0;
+  bool fine =
+      vyre_program_print(kernel->program, sink_writer(&text)) && !text.failed;
+  if (!fine) {
+    sink_deinit(&text);
+    return problem_no_memory(wrong, "the kernel");
+  }
+  kernel->is_text = text.length <= MAX_LITERAL;
+  kernel->bytes = text.length;
+  if (kernel->is_text) {
+    sink_format(out, "static const char %s_source[] =\n", kernel->function);
+    put_literal(text.data, text.length, out);
+  } else {
+    fine = vyre_program_write_binary(kernel->program, arena, &bytes, &length,
+                                     &st) == VYRE_OK;
+    if (!fine) problem_from_status(wrong, &st);
+    kernel->bytes = length;
+    sink_format(out, "static const uint8_t %s_source[] = {\n",
+                kernel->function);
+    if (fine) put_bytes(bytes, length, out);
+  }
+  sink_deinit(&text);
+  return fine;
+}
+
+static void put_loader(const embedded *kernel, sink *out) {
+  const char *name = kernel->function;
+  sink_format(out,
+              "\n/* Creates the program. The caller releases it with\n"
+              " * vyre_program_release. */\n"
+              "static inline vyre_code %s_program(\n"
+              "    vyre_program **out, vyre_status *st) {\n",
+              name);
+  if (kernel->is_text) {
+    sink_format(out,
+                "  vyre_module *module;\n"
+                "  vyre_code code = vyre_module_parse(\n"
+                "      %s_source, sizeof %s_source - 1, \"%s\", "
+                "vyre_allocator_heap(),\n"
+                "      &module, NULL, st);\n"
+                "  *out = vyre_program_retain(vyre_module_kernel(module, 0));\n"
+                "  vyre_module_release(module);\n"
+                "  return code;\n}\n",
+                name, name, name);
+  } else {
+    sink_format(out,
+                "  return vyre_program_read_binary(%s_source, sizeof "
+                "%s_source,\n"
+                "                                  vyre_allocator_heap(), out, "
+                "st);\n}\n",
+                name, name);
+  }
+  sink_format(
+      out,
+      "\n/* Compiled for a device, to dispatch it often. The caller's:\n"
+      " * vyre_pipeline_release. */\n"
+      "static inline vyre_code %s_pipeline(\n"
+      "    vyre_device *device, vyre_pipeline **out, vyre_status *st) "
+      "{\n"
+      "  vyre_program *program;\n"
+      "  vyre_code code = %s_program(&program, st);\n"
+      "  *out = NULL;\n"
+      "  if (code == VYRE_OK) {\n"
+      "    code = vyre_pipeline_compile(device, program, NULL, out, "
+      "NULL, st);\n"
+      "  }\n"
+      "  vyre_program_release(program);\n"
+      "  return code;\n}\n",
+      name, name);
+}
+
+/* --- parameters -------------------------------------------------------------------*/
+
+static void put_parameters(const writer *w) {
+  for (size_t i = 0; i < w->plan.binding_count; i++) {
+    const vyre_binding *b = &w->plan.bindings[i];
+    if (!w->names[i]) continue;
+    const char *type = c_type(w->buffers[b->buffer_index].element);
+    const char *constant = b->output_index == VYRE_NO_INDEX ? "const " : "";
+    sink_text(w->out, ",\n    ");
+    if (is_value(b)) {
+      sink_format(w->out, "%s %s", type, w->names[i]);
+    } else if (b->has_static_byte_len) {
+      sink_format(w->out, "%s%s %s[%u]", constant, type, w->names[i],
+                  b->element_count);
+    } else {
+      sink_format(w->out, "%s%s *%s, size_t %s_count", constant, type,
+                  w->names[i], w->names[i]);
+    }
+  }
+}
+
+/* Writes the arguments of the call to the other function. */
+static void put_arguments(const writer *w) {
+  for (size_t i = 0; i < w->plan.binding_count; i++) {
+    const vyre_binding *b = &w->plan.bindings[i];
+    if (!w->names[i]) continue;
+    sink_format(w->out, ",\n        %s", w->names[i]);
+    if (!is_value(b) && !b->has_static_byte_len) {
+      sink_format(w->out, ", %s_count", w->names[i]);
+    }
+  }
+}
+
+static void put_size(const writer *w, size_t index) {
+  const vyre_binding *b = &w->plan.bindings[index];
+  const char *name = w->names[index];
+  if (is_value(b)) {
+    sink_format(w->out, "sizeof %s", name);
+  } else if (b->has_static_byte_len) {
+    sink_format(w->out, "%llu", (unsigned long long)b->static_byte_len);
+  } else if (b->element_size >
+             1) { /* byte counts that do not fit are refused */
+    sink_format(w->out,
+                "%s_count < SIZE_MAX / sizeof *%s\n"
+                "      ? %s_count * sizeof *%s : SIZE_MAX",
+                name, name, name, name);
+  } else {
+    sink_format(w->out, "%s_count", name);
+  }
+}
+
+/* Writes a comment that describes each parameter. */
+static void put_comment(const writer *w) {
+  const uint32_t *size = vyre_program_workgroup(w->kernel->program);
+  uint32_t over = vyre_program_grid_buffer(w->kernel->program);
+  sink_format(w->out, "\n/* %s, in workgroups of %u x %u x %u:\n",
+              vyre_program_name(w->kernel->program), size[0], size[1], size[2]);
+  for (size_t i = 0; i < w->plan.binding_count; i++) {
+    const vyre_binding *b = &w->plan.bindings[i];
+    const vyre_buffer_decl *buffer = &w->buffers[b->buffer_index];
+    if (!w->names[i]) continue;
+    sink_format(w->out, " *   %-12s %s, %s", w->names[i],
+                vyre_role_name(b->role), vyre_element_name(buffer->element));
+    if (is_value(b)) {
+      sink_text(w->out, ", a value");
+    } else if (b->has_static_byte_len) {
+      sink_format(w->out, ", %u elements", b->element_count);
+    }
+    if (b->role == VYRE_ROLE_INPUT_OUTPUT) sink_text(w->out, ", in place");
+    if (b->buffer_index == over) sink_text(w->out, ", covered by the grid");
+    sink_text(w->out, "\n");
+  }
+  if (w->needs_grid) {
+    sink_text(w->out, " * grid: workgroups in x, y and z; must be given. */\n");
+  } else {
+    sink_text(w->out,
+              " * grid: workgroups in x, y and z; NULL: as many on x as cover "
+              "the data. */\n");
+  }
+}
+
+/* --- functions --------------------------------------------------------------------*/
+
+static void put_bindings(const writer *w) {
+  const vyre_binding_plan *plan = &w->plan;
+  sink *out = w->out;
+  if (plan->input_count > 0) {
+    sink_format(out, "  vyre_input inputs[%zu];\n", plan->input_count);
+  }
+  if (plan->output_count > 0) {
+    sink_format(out, "  vyre_output outputs[%zu];\n", plan->output_count);
+  }
+  for (size_t i = 0; i < plan->binding_count; i++) {
+    const vyre_binding *b = &plan->bindings[i];
+    if (!w->names[i]) continue;
+    if (b->input_index != VYRE_NO_INDEX) {
+      sink_format(out, "  inputs[%u] = vyre_input_bytes(%s%s, ", b->input_index,
+                  is_value(b) ? "&" : "", w->names[i]);
+      put_size(w, i);
+      sink_text(out, ");\n");
+    }
+    if (b->output_index != VYRE_NO_INDEX) {
+      sink_format(out, "  outputs[%u] = vyre_output_bytes(%s, ",
+                  b->output_index, w->names[i]);
+      put_size(w, i);
+      sink_text(out, ");\n");
+    }
+  }
+}
+
+static void put_dispatch(const writer *w) {
+  sink *out = w->out;
+  sink_format(out,
+              "static inline vyre_code %s_dispatch(\n"
+              "    vyre_pipeline *pipeline, const uint32_t *grid",
+              w->kernel->function);
+  put_parameters(w);
+  sink_text(out,
+            ",\n    vyre_status *st) {\n"
+            "  static vyre_dispatch_desc zeroed;\n"
+            "  vyre_dispatch_desc desc = zeroed;\n");
+  put_bindings(w);
+  if (w->plan.input_count > 0) {
+    sink_format(out, "  desc.inputs = inputs;\n  desc.input_count = %zu;\n",
+                w->plan.input_count);
+  }
+  if (w->plan.output_count > 0) {
+    sink_format(out, "  desc.outputs = outputs;\n  desc.output_count = %zu;\n",
+                w->plan.output_count);
+  }
+  sink_text(out,
+            "  for (int axis = 0; grid && axis < 3; axis++) desc.grid[axis] = "
+            "grid[axis];\n"
+            "  return vyre_dispatch(pipeline, &desc, st);\n}\n");
+}
+
+static void put_once(const writer *w) {
+  const char *name = w->kernel->function;
+  sink *out = w->out;
+  sink_format(out,
+              "\n/* Compiles it, runs it once and forgets it. */\n"
+              "static inline vyre_code %s_run(\n    vyre_device *device%s",
+              name, w->needs_grid ? ", const uint32_t *grid" : "");
+  put_parameters(w);
+  sink_format(out,
+              ",\n    vyre_status *st) {\n"
+              "  vyre_pipeline *pipeline;\n"
+              "  vyre_code code = %s_pipeline(device, &pipeline, st);\n"
+              "  if (code == VYRE_OK) {\n"
+              "    code = %s_dispatch(pipeline, %s",
+              name, name, w->needs_grid ? "grid" : "NULL");
+  put_arguments(w);
+  sink_text(out,
+            ",\n        st);\n  }\n"
+            "  vyre_pipeline_release(pipeline);\n"
+            "  return code;\n}\n");
+}
+
+/* Chooses parameter names that differ from names at file scope and from
+ * locals of the function. */
+static bool name_parameters(writer *w, const name_set *taken,
+                            vyre_arena *arena) {
+  static const char *const ours[] = {"device", "pipeline", "grid",   "st",
+                                     "code",   "desc",     "inputs", "outputs",
+                                     "axis",   "zeroed",   NULL};
+  static const char *const none[] = {NULL}, *const count[] = {"_count", NULL};
+  name_set own = {.arena = arena};
+  for (size_t i = 0; ours[i]; i++) {
+    const char **space =
+        (const char **)list_add(&own.list, sizeof(char *), arena);
+    if (!space) return false;
+    *space = ours[i];
+  }
+  for (size_t i = 0; i < w->plan.binding_count; i++) {
+    const vyre_binding *b = &w->plan.bindings[i];
+    w->names[i] = NULL;
+    if (!has_memory(b)) continue;
+    w->names[i] =
+        unique_name(&own, taken, "", b->name, true,
+                    is_value(b) || b->has_static_byte_len ? none : count);
+    if (!w->names[i]) return false;
+  }
+  return true;
+}
+
+bool embed_kernel(embedded *kernel, const name_set *taken, vyre_arena *arena,
+                  sink *out, problem *wrong) {
+  vyre_status st = {0};
+  size_t count;
+  const uint32_t *size = vyre_program_workgroup(kernel->program);
+  writer w = {.kernel = kernel,
+              .buffers = vyre_program_buffers(kernel->program, &count),
+              .needs_grid = size[1] > 1 || size[2] > 1,
+              .out = out};
+  if (vyre_binding_plan_build(kernel->program, arena, &w.plan, &st) !=
+      VYRE_OK) {
+    return problem_from_status(wrong, &st);
+  }
+  w.names = (const char **)vyre_arena_alloc(
+      arena, (w.plan.binding_count + 1) * sizeof *w.names, 0);
+  if (!w.names || !name_parameters(&w, taken, arena)) {
+    return problem_no_memory(wrong, "the names of parameters");
+  }
+  if (!put_program(kernel, arena, out, wrong)) return false;
+  put_loader(kernel, out);
+  put_comment(&w);
+  put_dispatch(&w);
+  put_once(&w);
+  return true;
+}
