@@ -82,7 +82,7 @@ static const model_range models[] = {
     {0, 6, 0x9a, 0x9a, "alderlake"},      {0, 6, 0xb7, 0xb7, "raptorlake"},
     {0, 6, 0xba, 0xba, "raptorlake"},     {0, 6, 0xbf, 0xbf, "raptorlake"},
     {0, 6, 0xaa, 0xaa, "meteorlake"},     {0, 6, 0xac, 0xac, "meteorlake"},
-    {0, 6, 0x8f, 0x8f, "sapphirerapids"}, {0, 6, 0xcf, 0xcf, "emeraldrapids"},
+    {0, 6, 0x8f, 0x8f, "sapphirerapids"}, {0, 6, 0xcf, 0xcf, "sapphirerapids"},
     {0, 6, 0xad, 0xad, "graniterapids"},
 };
 
