@@ -11,10 +11,10 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "spmd/loop_interchange.h"
 #include "spmd/schedule.h"
-#include "spmd/turned_loops.h"
 
-enum { MAX_TURNS = 4, MAX_DEPTH = 16 };
+enum { MAX_INTERCHANGES = 4, MAX_DEPTH = 16 };
 
 typedef struct interchange {
   const vyre__lir_kernel *kernel;
@@ -153,7 +153,7 @@ static bool stays_together(const vyre__regions *r, uint32_t loop) {
   return true;
 }
 
-bool vyre__loop_can_turn(const vyre__regions *r, uint32_t at) {
+bool vyre__loop_can_interchange(const vyre__regions *r, uint32_t at) {
   const vyre__inst_info *role = vyre__inst_info_of(r, at);
   if (!is_op(r->kernel, at, VYRE__LIR_LOOP)) return false;
   if (!role->is_reached || role->subregion == 0) return false;
@@ -165,7 +165,7 @@ bool vyre__loop_can_turn(const vyre__regions *r, uint32_t at) {
 }
 
 static bool is_candidate(const vyre__regions *r, uint32_t at) {
-  if (!vyre__loop_can_turn(r, at)) return false;
+  if (!vyre__loop_can_interchange(r, at)) return false;
   uint32_t step = vyre__inst_info_of(r, at)->mate;
   return has_atomic(r, at, step) && !vyre__loop_is_contiguous(r->kernel, at);
 }
@@ -253,7 +253,7 @@ bool vyre__leaves_together(const vyre__regions *r, uint32_t loop) {
   return true;
 }
 
-uint32_t vyre__count_kept(const vyre__regions *r) {
+uint32_t vyre__count_live_across(const vyre__regions *r) {
   uint32_t count = 0;
   for (uint32_t at = r->begin; at < r->end; at++) {
     const vyre__inst_info *role = vyre__inst_info_of(r, at);
@@ -265,7 +265,7 @@ uint32_t vyre__count_kept(const vyre__regions *r) {
   return count;
 }
 
-static vyre_code turn_one(interchange *e, uint32_t phase, bool *turned) {
+static vyre_code interchange_one(interchange *e, uint32_t phase, bool *turned) {
   vyre__regions before, after;
   *turned = false;
   VYRE_TRY(vyre__regions_build(e->kernel, e->kernel->phases[phase], false,
@@ -278,7 +278,7 @@ static vyre_code turn_one(interchange *e, uint32_t phase, bool *turned) {
     VYRE_TRY(vyre__regions_build(other, other->phases[phase], false, e->arena,
                                  &after, e->st));
     if (!vyre__leaves_together(&after, at) ||
-        vyre__count_kept(&after) > vyre__count_kept(&before)) {
+        vyre__count_live_across(&after) > vyre__count_live_across(&before)) {
       continue;
     }
     e->kernel = other;
@@ -288,7 +288,7 @@ static vyre_code turn_one(interchange *e, uint32_t phase, bool *turned) {
   return VYRE_OK;
 }
 
-static vyre_code turn_phase(interchange *e, uint32_t phase) {
+static vyre_code interchange_phase(interchange *e, uint32_t phase) {
   bool has_loop = false, has_atomics = false, turned = true;
   vyre__lir_phase range = e->kernel->phases[phase];
   for (uint32_t at = range.begin; at < range.end; at++) {
@@ -297,8 +297,8 @@ static vyre_code turn_phase(interchange *e, uint32_t phase) {
     has_atomics |= (vyre__lir_ops[op].flags & VYRE__LIRF_ATOMICS) != 0;
   }
   if (!has_loop || !has_atomics) return VYRE_OK;
-  for (unsigned i = 0; i < MAX_TURNS && turned; i++) {
-    VYRE_TRY(turn_one(e, phase, &turned));
+  for (unsigned i = 0; i < MAX_INTERCHANGES && turned; i++) {
+    VYRE_TRY(interchange_one(e, phase, &turned));
   }
   return VYRE_OK;
 }
@@ -309,7 +309,7 @@ vyre_code vyre__interchange_loops(const vyre__lir_kernel *kernel,
                                   vyre_status *st) {
   interchange e = {.kernel = kernel, .arena = arena, .st = st};
   for (uint32_t i = 0; i < kernel->phase_count; i++) {
-    VYRE_TRY(turn_phase(&e, i));
+    VYRE_TRY(interchange_phase(&e, i));
   }
   *out = e.kernel;
   return VYRE_OK;

@@ -310,8 +310,8 @@ static uint32_t weight(const vyre__schedule *s, uint32_t begin, uint32_t end) {
 
 /* Returns true if IF @p at, which has no else, is expected to skip exits and
  * to take blocks with most of the work. */
-static bool has_hope(const vyre__schedule *s, uint32_t at, uint32_t begin,
-                     uint32_t end) {
+static bool is_expected(const vyre__schedule *s, uint32_t at, uint32_t begin,
+                        uint32_t end) {
   const vyre__lir_inst *inst = inst_at(s, at);
   uint32_t close = vyre__end_of(&s->r, at);
   if (inst->hints & VYRE__HINT_RARE) return false;
@@ -521,7 +521,7 @@ static void find_conditions(vyre__schedule *s, vyre__row_split *row,
     bool clean =
         is_top(s, at) && !acts &&
         (never ? !info_at(s, at + 1)->sets_done : !has_effect(s, close, end));
-    bool hopes = has_hope(s, at, begin, end) &&
+    bool hopes = is_expected(s, at, begin, end) &&
                  (clean || row_shape_of(s, row, inst->a, 0) != ROW_UNIFORM);
     if (hopes) hopes = add_condition(s, row, inst->a, !never, clean);
     if (!hopes && is_main_work(s, at)) hopes = add_in_loops(s, row, at, true);
@@ -557,38 +557,45 @@ static void plan_fuel(vyre__schedule *s, vyre__row_split *row) {
 
 /* --- what the workgroup knows ----------------------------------------------------------*/
 
-typedef enum told { TOLD_NOT, TOLD_NUMBER, TOLD } told;
+/* Describes when a value can be computed: before any side effect of the
+ * workgroup, or not. */
+typedef enum early_kind {
+  EARLY_NEVER,
+  EARLY_CONSTANT, /* the same in all workgroups */
+  EARLY_BY_GROUP, /* from ids of the workgroup or lengths of buffers */
+} early_kind;
 
-/* Returns true if @p v can be computed before any side effect of the
- * workgroup. */
-static told told_of(const vyre__schedule *s, vyre__val v, unsigned depth) {
+static early_kind early_kind_of(const vyre__schedule *s, vyre__val v,
+                                unsigned depth) {
   const vyre__lir_inst *inst = inst_at(s, v);
   switch (inst->op) {
     case VYRE__LIR_CONST:
     case VYRE__LIR_LOCAL_ID: /* of a row: that of its first invocation */
-      return TOLD_NUMBER;
+      return EARLY_CONSTANT;
     case VYRE__LIR_GROUP_ID:
     case VYRE__LIR_GRID_SIZE:
     case VYRE__LIR_LEN:
-      return TOLD;
+      return EARLY_BY_GROUP;
     case VYRE__LIR_DIV_U:
     case VYRE__LIR_REM_U:
-      if (!is_never_zero(s, inst->b)) return TOLD_NOT;
+      if (!is_never_zero(s, inst->b)) return EARLY_NEVER;
       break;
     case VYRE__LIR_DIV_S:
     case VYRE__LIR_REM_S:
     case VYRE__LIR_F_TO_U:
     case VYRE__LIR_F_TO_S:
-      return TOLD_NOT;
+      return EARLY_NEVER;
     default:
-      if (!(vyre__lir_ops[inst->op].flags & VYRE__LIRF_PURE)) return TOLD_NOT;
+      if (!(vyre__lir_ops[inst->op].flags & VYRE__LIRF_PURE))
+        return EARLY_NEVER;
   }
-  told all = TOLD_NUMBER;
+  early_kind all = EARLY_CONSTANT;
   for (unsigned i = 0; i < vyre__lir_ops[inst->op].operands; i++) {
-    told one =
-        depth < MAX_DEPTH / 4 ? told_of(s, inst->v[i], depth + 1) : TOLD_NOT;
-    if (one == TOLD_NOT) return one;
-    if (one == TOLD) all = one;
+    early_kind one = depth < MAX_DEPTH / 4
+                         ? early_kind_of(s, inst->v[i], depth + 1)
+                         : EARLY_NEVER;
+    if (one == EARLY_NEVER) return one;
+    if (one == EARLY_BY_GROUP) all = one;
   }
   return all;
 }
@@ -602,8 +609,8 @@ bool vyre__row_by_group(const vyre__schedule *s, vyre__row_split *row) {
   bool any = false;
   for (uint32_t i = 0; i < row->count; i++) {
     vyre__row_condition *a = &row->conditions[i];
-    a->by_group =
-        (a->is_same || !is_point(s, a)) && told_of(s, a->v, 0) == TOLD;
+    a->by_group = (a->is_same || !is_point(s, a)) &&
+                  early_kind_of(s, a->v, 0) == EARLY_BY_GROUP;
     any |= a->by_group;
   }
   return any;

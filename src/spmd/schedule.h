@@ -413,10 +413,10 @@ vyre__access_kind vyre__access_kind_of(const vyre__schedule *s, uint32_t at);
  * the workgroup, in all phases; call it before vyre__interchange_loops. *out is
  * @p kernel, or a copy in @p arena.
  * Errors: VYRE_OUT_OF_MEMORY; those of vyre__regions_build. */
-vyre_code vyre__turn_stride_loops(const vyre__lir_kernel *kernel,
-                                  vyre_arena *arena,
-                                  const vyre__lir_kernel **out,
-                                  vyre_status *st);
+vyre_code vyre__interchange_stride_loops(const vyre__lir_kernel *kernel,
+                                         vyre_arena *arena,
+                                         const vyre__lir_kernel **out,
+                                         vyre_status *st);
 
 /* Loop interchange: moves loops with atomics out of the loop over invocations,
  * in all phases. *out is @p kernel, or a copy in @p arena.

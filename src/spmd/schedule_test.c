@@ -53,7 +53,8 @@ static fixture *make_for(const char *source, uint32_t width, uint32_t lanes,
                        &inlined, &st),
            st);
   if (changes_lir) {
-    CHECK_OK(vyre__turn_stride_loops(kernel, &f->arena, &kernel, &st), st);
+    CHECK_OK(vyre__interchange_stride_loops(kernel, &f->arena, &kernel, &st),
+             st);
     CHECK_OK(vyre__version_uniforms(kernel, width, &f->arena, &kernel, &st),
              st);
     CHECK_OK(
@@ -271,7 +272,7 @@ TEST(range_split_removes_the_guard) {
 }
 
 /* Vectors of the workgroup's row in which the guard holds in no lane. */
-TEST(range_split_knows_where_a_guard_fails) {
+TEST(range_split_finds_where_a_guard_fails) {
   expect(
       "kernel k workgroup(64)\nbuffer y : write u32[64] @0;\n"
       "shared t : u32[64];\n"
@@ -312,7 +313,7 @@ static const char *dump_of(fixture *f) {
 
 /* One of two neighbours: both indices are linear, and most of the row takes
  * the same one. */
-TEST(range_split_knows_which_neighbour_a_row_takes) {
+TEST(range_split_finds_the_neighbour_of_a_row) {
   fixture *f = make(
       "kernel k workgroup(64)\n"
       "buffer x : read f32[] @0;\nbuffer y : write f32[] @1;\n"
@@ -917,7 +918,7 @@ TEST_MAIN(TEST_ENTRY(builds_fused_rows),
           TEST_ENTRY(one_lane_needs_no_masks),
           TEST_ENTRY(verifier_finds_missing_masks),
           TEST_ENTRY(range_split_removes_the_guard),
-          TEST_ENTRY(range_split_knows_where_a_guard_fails),
+          TEST_ENTRY(range_split_finds_where_a_guard_fails),
           TEST_ENTRY(verifier_finds_code_that_a_range_lost),
           TEST_ENTRY(loop_range_tests_a_bound_once_a_row),
           TEST_ENTRY(unroll_jam_runs_rows_that_share_loads_together),
@@ -937,7 +938,7 @@ TEST_MAIN(TEST_ENTRY(builds_fused_rows),
           TEST_ENTRY(prefetch_looks_ahead_of_contended_atomics),
           TEST_ENTRY(full_workgroups_run_code_without_guards),
           TEST_ENTRY(verifier_checks_both_versions),
-          TEST_ENTRY(range_split_knows_which_neighbour_a_row_takes),
+          TEST_ENTRY(range_split_finds_the_neighbour_of_a_row),
           TEST_ENTRY(range_split_leaves_the_border_to_the_edge),
           TEST_ENTRY(speculate_loads_without_a_branch),
           TEST_ENTRY(speculate_stores_where_masks_are_fast),

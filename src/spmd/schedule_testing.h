@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Small kernels, one for each schedule pass. */
+/* Kernel texts for the tests of schedule passes. Each is the smallest kernel that
+ * its pass changes. */
 #ifndef VYRE_SPMD_SCHEDULE_TESTING_H
 #define VYRE_SPMD_SCHEDULE_TESTING_H
 
@@ -45,7 +46,9 @@ static const char weighted[] =
     "  for (let k = 0u; k < 17u; k++) { s = fma(w[16 - k], x[at + k], s); }\n"
     "  y[at] = s; }\n";
 
-/* Eight accumulators of two registers each, of 13 that are free. */
+/* Has eight accumulators, each of two vector registers. They need 16 registers,
+ * and 13 are free: accumulator-split runs the loop once per group of
+ * accumulators that fits. */
 static const char sums[] =
     "kernel sums workgroup(16)\n"
     "buffer a : read f32[4096] @0;\nbuffer y : write f32[128] @1;\n"
@@ -65,7 +68,8 @@ static const char histogram[] =
     "{ let i = global_id.x;\n"
     "  if (i < len(x)) { atomic_add(bins[x[i] & 15], 1u); } }\n";
 
-/* Lanes leave the loop in its last iteration only. */
+/* Only the last iteration of the loop needs a mask: loop-peel runs the others
+ * without one. */
 static const char strided[] =
     "kernel strided workgroup(64)\n"
     "buffer x : read u32[4096] @0;\nbuffer y : write u32[64] @1;\n"
@@ -101,7 +105,8 @@ static const char reduce[] =
     "  t[local_id.x] = v; barrier();\n"
     "  if (local_id.x < 8) { y[i] = t[local_id.x] + t[local_id.x + 8]; } }\n";
 
-/* A tile that lanes read along columns: its layout changes. */
+/* Adjacent lanes access a shared array nine elements apart. shared-layout
+ * transposes the array, so that the accesses become contiguous. */
 static const char columns[] =
     "kernel columns workgroup(16, 2)\n"
     "buffer x : read u32[] @0;\nbuffer y : read_write u32[] @1;\n"
@@ -112,7 +117,8 @@ static const char columns[] =
     "  for (let k = 0u; k < 7; k++) s = s * 3 + t[a + k];\n"
     "  y[global_id.y * 128 + global_id.x] = s; }\n";
 
-/* A tile that lanes read along diagonals. */
+/* Lanes access a shared array along diagonals. shared-layout stores each diagonal
+ * contiguously. */
 static const char wavefront[] =
     "kernel wavefront workgroup(16)\n"
     "buffer x : read u32[] @0;\nbuffer y : read_write u32[] @1;\n"

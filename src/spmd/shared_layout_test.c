@@ -162,7 +162,7 @@ TEST(guards_prove_a_column) {
 }
 
 /* Two rows of 16 invocations; vectors are not longer than that. */
-TEST(columns_of_parts_of_a_workgroup) {
+TEST(columns_of_part_of_a_workgroup) {
   check_layout(
       "kernel parts workgroup(32)\n" BUFFERS
       "shared t : u32[32 * 16];\n"
@@ -234,7 +234,7 @@ TEST(constants_move_between_rows) {
 TEST_MAIN(TEST_ENTRY(columns_are_transposed), TEST_ENTRY(diagonals_are_rows),
           TEST_ENTRY(opposite_diagonals_are_rows),
           TEST_ENTRY(guards_prove_a_column),
-          TEST_ENTRY(columns_of_parts_of_a_workgroup),
+          TEST_ENTRY(columns_of_part_of_a_workgroup),
           TEST_ENTRY(rows_stay_as_they_are),
           TEST_ENTRY(arrays_with_unknown_indices_stay),
           TEST_ENTRY(constants_move_between_rows))

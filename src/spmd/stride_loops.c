@@ -18,11 +18,11 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "spmd/lir_edit.h"
+#include "spmd/loop_interchange.h"
 #include "spmd/schedule.h"
-#include "spmd/turned_loops.h"
 
 enum {
-  MAX_TURNS = 8,
+  MAX_INTERCHANGES = 8,
   MAX_DEPTH = 16,
   MAX_KEPT = 4, /* additional values that live across rounds */
 };
@@ -138,7 +138,8 @@ static bool is_stride_loop(turn *t, uint32_t at) {
   }
   if (t->kernel->vars[of->var].type != VYRE_TYPE_U32) return false;
   if (!vyre__inst_info_of(t->r, of->bound)->is_uniform) return false;
-  if (!find_id(t) || !owns_counter(t) || !vyre__loop_can_turn(t->r, at)) {
+  if (!find_id(t) || !owns_counter(t) ||
+      !vyre__loop_can_interchange(t->r, at)) {
     return false;
   }
   find_body(t);
@@ -155,7 +156,7 @@ static vyre__val push(turn *t, vyre__lir_op op, vyre_type type, vyre__val a,
           .op = (uint8_t)op, .type = (uint8_t)type, .v = {a, b, 0, 0}});
 }
 
-static vyre__val base_of_round(turn *t, uint32_t var) {
+static vyre__val base_of_iteration(turn *t, uint32_t var) {
   return vyre__edit_push(
       &t->e, t->loop.at,
       (vyre__lir_inst){.op = VYRE__LIR_GET, .type = VYRE_TYPE_U32, .aux = var});
@@ -252,7 +253,7 @@ static void turn_loop(turn *t) {
       (vyre__lir_inst){.op = VYRE__LIR_SET, .aux = var, .a = loop.first});
   vyre__edit_copy(e, l->at, l->at + 1, false);
   if (!e->no_memory) e->to.loops[at_of(t, l->at)->aux] = loop;
-  t->base = base_of_round(t, var);
+  t->base = base_of_iteration(t, var);
   copy_for_group(t, l->at + 1, l->body, var);
   vyre__val id = e->map[l->id];
   vyre__val counter = push(t, VYRE__LIR_ADD, VYRE_TYPE_U32, t->base, id);
@@ -286,8 +287,9 @@ static uint32_t find_copy(const vyre__lir_kernel *k, vyre__lir_phase phase) {
   return 0;
 }
 
-static vyre_code turn_one(const vyre__lir_kernel **kernel, uint32_t phase,
-                          vyre_arena *arena, bool *turned, vyre_status *st) {
+static vyre_code interchange_one(const vyre__lir_kernel **kernel,
+                                 uint32_t phase, vyre_arena *arena,
+                                 bool *turned, vyre_status *st) {
   vyre__regions before, after;
   *turned = false;
   VYRE_TRY(vyre__regions_build(*kernel, (*kernel)->phases[phase], false, arena,
@@ -307,7 +309,8 @@ static vyre_code turn_one(const vyre__lir_kernel **kernel, uint32_t phase,
         vyre__regions_build(to, to->phases[phase], false, arena, &after, st));
     uint32_t loop = find_copy(to, to->phases[phase]);
     if (!loop || !vyre__leaves_together(&after, loop) ||
-        vyre__count_kept(&after) > vyre__count_kept(&before) + MAX_KEPT) {
+        vyre__count_live_across(&after) >
+            vyre__count_live_across(&before) + MAX_KEPT) {
       continue;
     }
     *kernel = to;
@@ -317,14 +320,14 @@ static vyre_code turn_one(const vyre__lir_kernel **kernel, uint32_t phase,
   return VYRE_OK;
 }
 
-vyre_code vyre__turn_stride_loops(const vyre__lir_kernel *kernel,
-                                  vyre_arena *arena,
-                                  const vyre__lir_kernel **out,
-                                  vyre_status *st) {
+vyre_code vyre__interchange_stride_loops(const vyre__lir_kernel *kernel,
+                                         vyre_arena *arena,
+                                         const vyre__lir_kernel **out,
+                                         vyre_status *st) {
   for (uint32_t i = 0; i < kernel->phase_count; i++) {
     bool turned = true;
-    for (unsigned n = 0; n < MAX_TURNS && turned; n++) {
-      VYRE_TRY(turn_one(&kernel, i, arena, &turned, st));
+    for (unsigned n = 0; n < MAX_INTERCHANGES && turned; n++) {
+      VYRE_TRY(interchange_one(&kernel, i, arena, &turned, st));
     }
   }
   *out = kernel;

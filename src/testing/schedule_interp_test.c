@@ -53,7 +53,7 @@ static unsigned check_schedules(job *j, void *self) {
                                &arena, &k, NULL, &st);
   if (code == VYRE_OK) {
     const vyre__shared_layout *layouts;
-    CHECK_OK(vyre__turn_stride_loops(k, &arena, &k, &st), st);
+    CHECK_OK(vyre__interchange_stride_loops(k, &arena, &k, &st), st);
     CHECK_OK(vyre__lay_out_shared(k, &arena, &k, &layouts, &st), st);
     CHECK_OK(vyre__interchange_loops(k, &arena, &k, &st), st);
     for (size_t i = 0; i < WIDTHS; i++) {

@@ -98,7 +98,7 @@ static void outwards(batch *b, size_t i, uint32_t *z, size_t size, uint32_t k) {
 
 static uint32_t memory[MANY];
 
-TEST(items_see_what_those_before_them_wrote) {
+TEST(items_read_results_of_earlier_items) {
   static const size_t lengths[] = {1, FEW, 1000, MANY};
   static batch b;
   for (uint32_t threads = 1; threads <= 5; threads += 2) {
@@ -126,7 +126,7 @@ TEST(items_see_what_those_before_them_wrote) {
 }
 
 /* Data cached from the batch before must not be used for other arguments. */
-TEST(the_same_batch_again_and_one_that_is_nearly_the_same) {
+TEST(repeated_and_changed_batches_are_told_apart) {
   static uint32_t y[ITEMS + 1][FEW], want[ITEMS + 1];
   static batch b;
   rig r;
@@ -164,7 +164,7 @@ static void check_thirds(const uint32_t *z, size_t length, uint32_t k) {
   }
 }
 
-TEST(what_an_output_held_before_is_not_seen) {
+TEST(old_contents_of_an_output_are_not_visible) {
   static const size_t lengths[] = {1, 63, 1000, MANY - 5};
   static batch b;
   for (uint32_t threads = 1; threads <= 3; threads += 2) {
@@ -209,7 +209,7 @@ TEST(what_an_output_held_before_is_not_seen) {
   }
 }
 
-TEST(only_the_first_of_many_launches_begins_with_zeros) {
+TEST(only_the_first_launch_clears_outputs) {
   static const size_t lengths[] = {FEW, MANY};
   static batch b;
   rig r;
@@ -227,7 +227,7 @@ TEST(only_the_first_of_many_launches_begins_with_zeros) {
   rig_close(&r);
 }
 
-TEST(a_failure_in_the_middle_leaves_those_after_it_alone) {
+TEST(items_after_a_failure_do_not_run) {
   static uint32_t y[ITEMS][FEW];
   static batch b;
   rig r;
@@ -366,7 +366,7 @@ static void record(chain *c, vyre_pipeline *kernel, uint32_t i, uint32_t k,
   CHECK_OK(vyre_recording_add_dispatch(c->rec, kernel, &d, &st), st);
 }
 
-TEST(a_recording_gives_what_its_dispatches_do_one_by_one) {
+TEST(a_recording_equals_its_dispatches) {
   static const size_t lengths[] = {FEW, MANY};
   static uint32_t z[MANY];
   static chain c;
@@ -522,15 +522,15 @@ TEST(a_replay_that_never_ends_ends_at_its_timeout) {
 }
 
 TEST_MAIN(
-    TEST_ENTRY(items_see_what_those_before_them_wrote),
-    TEST_ENTRY(the_same_batch_again_and_one_that_is_nearly_the_same),
-    TEST_ENTRY(what_an_output_held_before_is_not_seen),
-    TEST_ENTRY(only_the_first_of_many_launches_begins_with_zeros),
-    TEST_ENTRY(a_failure_in_the_middle_leaves_those_after_it_alone),
+    TEST_ENTRY(items_read_results_of_earlier_items),
+    TEST_ENTRY(repeated_and_changed_batches_are_told_apart),
+    TEST_ENTRY(old_contents_of_an_output_are_not_visible),
+    TEST_ENTRY(only_the_first_launch_clears_outputs),
+    TEST_ENTRY(items_after_a_failure_do_not_run),
     TEST_ENTRY(outputs_that_are_not_reached_are_not_even_cleared),
     TEST_ENTRY(a_failing_item_reports_host_buffers_like_a_single_dispatch),
     TEST_ENTRY(a_batch_counts_as_its_items_do),
-    TEST_ENTRY(a_recording_gives_what_its_dispatches_do_one_by_one),
+    TEST_ENTRY(a_recording_equals_its_dispatches),
     TEST_ENTRY(a_recording_names_the_command_that_failed),
     TEST_ENTRY(an_item_that_never_ends_ends_at_its_timeout),
     TEST_ENTRY(a_replay_that_never_ends_ends_at_its_timeout))

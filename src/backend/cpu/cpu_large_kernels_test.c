@@ -117,8 +117,8 @@ static vyre__bytes object_of(const vyre_pipeline *pipeline) {
 }
 
 /* Returns true if compiling @p text gives the object that was loaded. */
-static bool makes_what_runs(const cpu_pipeline *pipeline,
-                            const growing_text *text) {
+static bool equals_running_code(const cpu_pipeline *pipeline,
+                                const growing_text *text) {
   static const vyre__jit_tier tiers[] = {VYRE__JIT_FULL, VYRE__JIT_BASELINE,
                                          VYRE__JIT_PLAIN};
   const cpu_device *device = (const cpu_device *)pipeline->base.device;
@@ -140,7 +140,7 @@ static bool makes_what_runs(const cpu_pipeline *pipeline,
 }
 
 /* In wide vectors, these need more stack than allowed. */
-TEST(what_is_printed_of_a_kernel_that_was_narrowed_is_what_runs) {
+TEST(printed_code_of_a_narrowed_kernel_is_what_runs) {
   static const int values[] = {110, 400};
   for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
     rig r = {.heap = {.left = -1}};
@@ -166,7 +166,7 @@ TEST(what_is_printed_of_a_kernel_that_was_narrowed_is_what_runs) {
       (void)snprintf(vector, sizeof vector, "<%u x i64>", width);
       CHECK(width <= got.width || !strstr(spelled.bytes, vector));
     }
-    CHECK(makes_what_runs((const cpu_pipeline *)r.pipeline, &spelled));
+    CHECK(equals_running_code((const cpu_pipeline *)r.pipeline, &spelled));
     free(code.bytes);
     free(spelled.bytes);
     rig_close(&r);
@@ -338,9 +338,8 @@ TEST(very_large_kernels_use_lower_tiers_or_are_rejected) {
   }
 }
 
-TEST_MAIN(
-    TEST_ENTRY(huge_live_state_compiles_or_is_refused),
-    TEST_ENTRY(what_is_printed_of_a_kernel_that_was_narrowed_is_what_runs),
-    TEST_ENTRY(baseline_code_with_a_large_stack_is_replaced),
-    TEST_ENTRY(small_kernels_are_small_at_every_width),
-    TEST_ENTRY(very_large_kernels_use_lower_tiers_or_are_rejected))
+TEST_MAIN(TEST_ENTRY(huge_live_state_compiles_or_is_refused),
+          TEST_ENTRY(printed_code_of_a_narrowed_kernel_is_what_runs),
+          TEST_ENTRY(baseline_code_with_a_large_stack_is_replaced),
+          TEST_ENTRY(small_kernels_are_small_at_every_width),
+          TEST_ENTRY(very_large_kernels_use_lower_tiers_or_are_rejected))

@@ -53,7 +53,7 @@ static const char tile[] =
     "{\n    let i = global_id.x;\n    t[local_id.x] = y[i];\n"
     "    barrier();\n    y[i] = t[63 - local_id.x];\n}\n";
 
-TEST(a_warm_dispatch_allocates_nothing_whatever_it_is) {
+TEST(a_warm_dispatch_never_allocates) {
   static const char kept[] =
       "kernel kept workgroup(64) over(y)\n"
       "buffer y : read_write u32[] @0;\n"
@@ -114,7 +114,7 @@ static vyre_code sweep_baseline(vyre_allocator allocator, vyre_status *st) {
   return sweep_tier(allocator, VYRE_TIER_BASELINE, st);
 }
 
-TEST(without_memory_it_says_so_and_leaks_nothing) {
+TEST(out_of_memory_is_reported_without_a_leak) {
   CHECK(sweep_allocations(sweep_optimised) > 10);
   CHECK(sweep_allocations(sweep_baseline) > 10);
 }
@@ -217,7 +217,7 @@ TEST(fuel_ends_a_loop) {
 
 /* Compiled code counts to 2^32-1. A higher limit is refused if the kernel may
  * exceed that number. */
-TEST(limits_above_what_code_counts_are_refused) {
+TEST(limits_above_the_counter_range_are_refused) {
   static const uint64_t limits[] = {0, UINT32_MAX},
                         above[] = {UINT64_C(5000000000), UINT64_MAX};
   rig r;
@@ -247,7 +247,7 @@ TEST(limits_above_what_code_counts_are_refused) {
   rig_close(&r);
 }
 
-TEST(device_time_is_told_and_not_above_the_wall_clocks) {
+TEST(device_time_is_reported_and_below_wall_time) {
   rig r;
   rig_open(&r, twice);
   static uint32_t y[1 << 20];
@@ -268,7 +268,7 @@ static const char tiny[] =
 
 /* The caller flushes subnormals and rounds up. The kernel does neither, on any
  * thread, and the caller's settings are restored. */
-TEST(what_the_caller_did_to_its_floats_changes_no_result) {
+TEST(the_callers_float_settings_change_no_result) {
   static float y[1 << 18];
   float want = 1.5e-38f * 0.5f / 3.0f;
   CHECK(want > 0 && want < 1.2e-38f);
@@ -424,7 +424,7 @@ TEST(code_is_shown_in_three_forms_and_no_other) {
 }
 
 /* Processors of before 2008, 2011 and 2013 give the same bits. */
-TEST(code_keeps_to_what_is_left_of_the_processor) {
+TEST(code_uses_only_the_isa_level_of_the_option) {
   static const char text[] =
       "kernel numbers workgroup(64) over(y)\n"
       "buffer y : read_write f32[] @0;\n"
@@ -478,7 +478,7 @@ TEST(code_keeps_to_what_is_left_of_the_processor) {
 
 /* Thousands of values that live across a barrier: the kernel runs, or is
  * rejected with a reason. */
-TEST(a_pipeline_tells_what_lowering_made_of_it) {
+TEST(a_pipeline_describes_its_lowering) {
   static const struct {
     const char *text;
     vyre_pipeline_resources want;
@@ -555,7 +555,7 @@ static void check_mixed(rig *r) {
   }
 }
 
-TEST(quick_code_has_vectors_of_one_register_and_is_replaced_while_it_runs) {
+TEST(baseline_code_uses_one_register_and_is_replaced) {
   enum { TURNS = 12000 };
   const struct timespec pause = {.tv_nsec = 1000000};
   rig r = {.heap = {.left = -1}};
@@ -589,7 +589,7 @@ TEST(quick_code_has_vectors_of_one_register_and_is_replaced_while_it_runs) {
 
 /* An atomic access that crosses a cache line would be slow, or end the
  * process. */
-TEST(memory_of_atomics_that_begins_within_an_element_is_copied) {
+TEST(unaligned_memory_of_atomics_is_copied) {
   static const struct {
     const char *text;
     unsigned begin, copied;
@@ -632,7 +632,7 @@ TEST(memory_of_atomics_that_begins_within_an_element_is_copied) {
 
 /* --- availability and options ----------------------------------------------*/
 
-TEST(without_llvm_it_opens_and_a_compile_says_what_to_install) {
+TEST(without_llvm_a_compile_names_the_package) {
   rig r = {.heap = {.left = -1}};
   vyre_context_options options = plain_options(&r);
   options.backend_options = "cpu.llvm=none";
@@ -647,7 +647,7 @@ TEST(without_llvm_it_opens_and_a_compile_says_what_to_install) {
   rig_close(&r);
 }
 
-TEST(auto_takes_it_where_it_can_compile_and_says_so_where_not) {
+TEST(auto_selects_cpu_where_it_can_compile) {
   static const struct {
     const char *options, *name, *reason;
   } cases[] = {
@@ -699,7 +699,7 @@ TEST(auto_takes_it_where_it_can_compile_and_says_so_where_not) {
 }
 
 /* A program can exclude the interpreter. */
-TEST(auto_may_be_kept_from_ref) {
+TEST(auto_can_exclude_ref) {
   static const struct {
     const char *options, *name; /* NULL: it fails */
   } cases[] = {{"cpu.llvm=none,ref.fallback=0", NULL},
@@ -739,7 +739,7 @@ TEST(auto_may_be_kept_from_ref) {
   CHECK_U64(vyre_context_option(NULL, NULL, "fallback", 7), 7);
 }
 
-TEST(threads_and_widths_that_cannot_be_are_refused) {
+TEST(invalid_threads_and_widths_are_refused) {
   static const struct {
     uint32_t threads, width;
     bool is_good;
@@ -771,25 +771,23 @@ TEST(threads_and_widths_that_cannot_be_are_refused) {
   }
 }
 
-TEST_MAIN(
-    TEST_ENTRY(memory_of_the_host_is_used_in_place),
-    TEST_ENTRY(a_warm_dispatch_allocates_nothing_whatever_it_is),
-    TEST_ENTRY(without_memory_it_says_so_and_leaks_nothing),
-    TEST_ENTRY(a_kernel_that_never_ends_ends_at_its_timeout),
-    TEST_ENTRY(fuel_ends_a_loop),
-    TEST_ENTRY(limits_above_what_code_counts_are_refused),
-    TEST_ENTRY(device_time_is_told_and_not_above_the_wall_clocks),
-    TEST_ENTRY(what_the_caller_did_to_its_floats_changes_no_result),
-    TEST_ENTRY(every_float_operation_is_right_as_the_table_says),
-    TEST_ENTRY(no_memory_of_the_process_is_writable_and_executable),
-    TEST_ENTRY(kernels_become_vector_code_as_wide_as_asked),
-    TEST_ENTRY(code_is_shown_in_three_forms_and_no_other),
-    TEST_ENTRY(code_keeps_to_what_is_left_of_the_processor),
-    TEST_ENTRY(a_pipeline_tells_what_lowering_made_of_it),
-    TEST_ENTRY(
-        quick_code_has_vectors_of_one_register_and_is_replaced_while_it_runs),
-    TEST_ENTRY(memory_of_atomics_that_begins_within_an_element_is_copied),
-    TEST_ENTRY(without_llvm_it_opens_and_a_compile_says_what_to_install),
-    TEST_ENTRY(auto_may_be_kept_from_ref),
-    TEST_ENTRY(auto_takes_it_where_it_can_compile_and_says_so_where_not),
-    TEST_ENTRY(threads_and_widths_that_cannot_be_are_refused))
+TEST_MAIN(TEST_ENTRY(memory_of_the_host_is_used_in_place),
+          TEST_ENTRY(a_warm_dispatch_never_allocates),
+          TEST_ENTRY(out_of_memory_is_reported_without_a_leak),
+          TEST_ENTRY(a_kernel_that_never_ends_ends_at_its_timeout),
+          TEST_ENTRY(fuel_ends_a_loop),
+          TEST_ENTRY(limits_above_the_counter_range_are_refused),
+          TEST_ENTRY(device_time_is_reported_and_below_wall_time),
+          TEST_ENTRY(the_callers_float_settings_change_no_result),
+          TEST_ENTRY(every_float_operation_is_right_as_the_table_says),
+          TEST_ENTRY(no_memory_of_the_process_is_writable_and_executable),
+          TEST_ENTRY(kernels_become_vector_code_as_wide_as_asked),
+          TEST_ENTRY(code_is_shown_in_three_forms_and_no_other),
+          TEST_ENTRY(code_uses_only_the_isa_level_of_the_option),
+          TEST_ENTRY(a_pipeline_describes_its_lowering),
+          TEST_ENTRY(baseline_code_uses_one_register_and_is_replaced),
+          TEST_ENTRY(unaligned_memory_of_atomics_is_copied),
+          TEST_ENTRY(without_llvm_a_compile_names_the_package),
+          TEST_ENTRY(auto_can_exclude_ref),
+          TEST_ENTRY(auto_selects_cpu_where_it_can_compile),
+          TEST_ENTRY(invalid_threads_and_widths_are_refused))

@@ -129,7 +129,7 @@ static limit limits_of(const cpu_full_write *w) {
   return all;
 }
 
-TEST(stores_that_everybody_gets_to_are_found_with_their_limits) {
+TEST(stores_of_all_invocations_are_found_with_limits) {
   for (size_t c = 0; c < CASES; c++) {
     vyre_arena arena;
     cpu_plan plan;
@@ -176,7 +176,7 @@ static void run(vyre_pipeline *pipeline, const shape *s, uint32_t *z) {
   CHECK_OK(vyre_dispatch(pipeline, &desc, &st), st);
 }
 
-TEST(whatever_is_left_out_is_zero_as_on_ref) {
+TEST(elements_without_a_store_are_zero) {
   static const shape shapes[] = {
       {40, 40, 40, 5}, {40, 40, 39, 5}, {39, 40, 40, 5}, {40, 40, 40, 4},
       {40, 33, 33, 5}, {40, 33, 0, 5},  {1, 40, 7, 1},   {40, 1, 1, 1}};
@@ -260,7 +260,7 @@ static const struct {
     {FLAT "if (x < w && y < h && local_id.x < 3) z[y * w + x] = 5; }", false},
     {FLAT "if (x < w && y < h) z[x * x + y] = 5; }", false},
 };
-enum { FLAT_COUNT = sizeof flat / sizeof flat[0], FLAT_MOST = 400 };
+enum { FLAT_COUNT = sizeof flat / sizeof flat[0], FLAT_MAX = 400 };
 
 typedef struct flat_shape {
   uint32_t w, h, z, grid[2];
@@ -295,7 +295,7 @@ static void run_flat(vyre_pipeline *pipeline, const flat_shape *s,
                              .outputs = &out,
                              .output_count = 1,
                              .grid = {s->grid[0], s->grid[1], 1}};
-  memset(z, 0xee, FLAT_MOST * sizeof *z);
+  memset(z, 0xee, FLAT_MAX * sizeof *z);
   CHECK_OK(vyre_dispatch(pipeline, &desc, &st), st);
 }
 
@@ -352,12 +352,12 @@ TEST(rows_and_columns_without_gaps_are_not_cleared) {
                st);
     }
     for (int round = 0; round < 60; round++) {
-      uint32_t want[FLAT_MOST], got[FLAT_MOST];
+      uint32_t want[FLAT_MAX], got[FLAT_MAX];
       flat_shape s = some_shape(&seed);
       run_flat(pipelines[0], &s, want);
       run_flat(pipelines[1], &s, got);
       covered += covers(&plan, &s);
-      for (uint32_t i = 0; i < FLAT_MOST; i++) CHECK_U64(got[i], want[i]);
+      for (uint32_t i = 0; i < FLAT_MAX; i++) CHECK_U64(got[i], want[i]);
     }
     for (int d = 0; d < 2; d++) {
       vyre_pipeline_release(pipelines[d]);
@@ -449,7 +449,7 @@ TEST(launches_without_clearing_store_every_element) {
                                    &pipeline, NULL, &st),
              st);
     for (int round = 0; round < 40; round++) {
-      uint32_t z[FLAT_MOST], gaps = 0;
+      uint32_t z[FLAT_MAX], gaps = 0;
       flat_shape s = some_shape(&seed);
       if (s.w > 16 && strstr(text, "< w; j")) s.w %= 16;
       if (s.h > 16 && strstr(text, "< h; ")) s.h %= 16;
@@ -472,7 +472,7 @@ TEST(launches_without_clearing_store_every_element) {
   vyre_context_release(context);
 }
 
-TEST_MAIN(TEST_ENTRY(stores_that_everybody_gets_to_are_found_with_their_limits),
-          TEST_ENTRY(whatever_is_left_out_is_zero_as_on_ref),
+TEST_MAIN(TEST_ENTRY(stores_of_all_invocations_are_found_with_limits),
+          TEST_ENTRY(elements_without_a_store_are_zero),
           TEST_ENTRY(rows_and_columns_without_gaps_are_not_cleared),
           TEST_ENTRY(launches_without_clearing_store_every_element))

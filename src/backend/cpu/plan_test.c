@@ -34,7 +34,7 @@ static vyre__bytes write_it(cpu_plan *plan) {
   return out;
 }
 
-TEST(what_is_written_is_read_back) {
+TEST(a_plan_survives_writing_and_reading) {
   rig r;
   rig_open(&r);
   vyre__bytes bytes = write_it(&r.plan);
@@ -111,7 +111,7 @@ TEST(any_changed_byte_is_refused_or_harmless) {
 }
 
 /* Fields of the CPU backend only; artifact_test.c tests the others. */
-TEST(what_is_not_of_this_machine_or_of_its_buffers_is_refused) {
+TEST(plans_for_other_cpus_or_buffers_are_refused) {
   static const struct {
     uint32_t width, is_baseline, is_full, digits, within, by, groups;
     const char *says;
@@ -148,7 +148,7 @@ TEST(what_is_not_of_this_machine_or_of_its_buffers_is_refused) {
   rig_close(&r);
 }
 
-TEST_MAIN(TEST_ENTRY(what_is_written_is_read_back),
+TEST_MAIN(TEST_ENTRY(a_plan_survives_writing_and_reading),
           TEST_ENTRY(other_lengths_are_refused),
           TEST_ENTRY(any_changed_byte_is_refused_or_harmless),
-          TEST_ENTRY(what_is_not_of_this_machine_or_of_its_buffers_is_refused))
+          TEST_ENTRY(plans_for_other_cpus_or_buffers_are_refused))

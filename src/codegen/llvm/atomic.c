@@ -299,7 +299,7 @@ static ll_op straight_or_not(ll *e, const job *j) {
   unsigned type = j->type | LL_VEC;
   ll_op got = {0};
   if (j->is_used) got = ll_alloca(e, type, 1, 64);
-  ll_hope(e, ll_all(e, j->active), all, some);
+  ll_branch_likely(e, ll_all(e, j->active), all, some);
   for (unsigned i = 0; i < 2; i++) {
     ll_place(e, i ? some : all);
     uint32_t mark = ll_enter(e);
@@ -472,7 +472,7 @@ static ll_op run(ll *e, const job *j) {
 
 /* Uses private memory if the start of the range decided so, otherwise the
  * buffer. */
-static void run_delayed(ll *e, job *j) {
+static void run_privatized(ll *e, job *j) {
   uint32_t own = ll_label(e), all = ll_label(e), end = ll_label(e);
   ll_op base = j->base;
   ll_cond(e, ll_name("w", j->inst->aux), own, all);
@@ -511,7 +511,7 @@ void ll_atomic(ll *e, vyre__val v) {
     j.replica = ll_replica(e, inst->aux);
   }
   if (e->s->privatised[inst->aux].is_on) {
-    run_delayed(e, &j);
+    run_privatized(e, &j);
   } else {
     old = run(e, &j);
   }

@@ -143,8 +143,8 @@ static void odd_shared(const uint32_t *x, uint32_t *y, uint32_t *z,
   }
 }
 
-static void turned_twice(const uint32_t *x, uint32_t *y, uint32_t *z,
-                         uint32_t n) {
+static void interchanged_twice(const uint32_t *x, uint32_t *y, uint32_t *z,
+                               uint32_t n) {
   (void)z;
   EACH {
     for (uint32_t k = 0; k < 6; k++) {
@@ -153,8 +153,8 @@ static void turned_twice(const uint32_t *x, uint32_t *y, uint32_t *z,
   }
 }
 
-static void own_rounds(const uint32_t *x, uint32_t *y, uint32_t *z,
-                       uint32_t n) {
+static void own_iterations(const uint32_t *x, uint32_t *y, uint32_t *z,
+                           uint32_t n) {
   (void)z;
   EACH {
     for (uint32_t k = 0; k < x[i] % 7; k++) add(y, n, (x[i] + k) % 128, 1);
@@ -354,11 +354,11 @@ static const struct {
      HEAD "for (let a = 0u; a < 3; a++) { for (let b = 0u; b < 2; b++) {"
           "let k = 2 * a + b; atomic_add("
           "y[(x[(i + 64 * k) % 1536] + k % 2) % 128], k); } } }",
-     turned_twice, true, true},
+     interchanged_twice, true, true},
     {"rounds of their own",
      HEAD "for (let k = 0u; k < x[i] % 7; k++) {"
           "atomic_add(y[(x[i] + k) % 128], 1); } }",
-     own_rounds, true, false},
+     own_iterations, true, false},
     {"rounds by number",
      HEAD "for (let k = 0u; k < (l & 7); k++) {"
           "atomic_add(y[(i + k) & 127], 1); } }",
@@ -469,7 +469,7 @@ static unsigned check_case(size_t i) {
   return failed;
 }
 
-TEST(atomics_leave_what_they_should) {
+TEST(atomics_give_the_expected_memory) {
   unsigned failed = 0;
   take_input();
   for (size_t i = 0; i < CASES; i++) failed += check_case(i);
@@ -477,7 +477,7 @@ TEST(atomics_leave_what_they_should) {
 }
 
 /* Checks that the emitted code matches the description of each kernel. */
-TEST(atomics_wait_and_loops_turn_where_it_is_permitted) {
+TEST(atomics_and_loops_transform_only_where_legal) {
   unsigned failed = 0;
   for (size_t i = 0; i < CASES; i++) {
     vyre_arena arena;
@@ -511,5 +511,5 @@ TEST(atomics_wait_and_loops_turn_where_it_is_permitted) {
   CHECK_U64(failed, 0);
 }
 
-TEST_MAIN(TEST_ENTRY(atomics_leave_what_they_should),
-          TEST_ENTRY(atomics_wait_and_loops_turn_where_it_is_permitted))
+TEST_MAIN(TEST_ENTRY(atomics_give_the_expected_memory),
+          TEST_ENTRY(atomics_and_loops_transform_only_where_legal))

@@ -419,10 +419,10 @@ static void instruction(ll *e, uint32_t at) {
       return;
     default:
       if (!role->is_leaf) make(e, at);
-      if (e->subregion && !ll_role(e, at)->is_leaf) ll_keep(e, at);
+      if (e->subregion && !ll_role(e, at)->is_leaf) ll_store_live(e, at);
       if (e->subregion && role->is_leaf &&
           role->storage == VYRE__STORAGE_BROADCAST) {
-        ll_keep(e, at);
+        ll_store_live(e, at);
       }
   }
 }

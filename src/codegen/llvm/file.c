@@ -159,7 +159,7 @@ static void find_next(ll *e, const ll_op at[3], ll_op done, uint32_t head) {
 }
 
 /* Fused workgroups run as one row, which does not poll `stop`. */
-static uint64_t most_side_by_side(const ll *e) {
+static uint64_t max_fused_groups(const ll *e) {
   uint64_t most = MAX_ROW / e->s->r.invocations / e->s->unpolled;
   return most ? most : 1;
 }
@@ -175,7 +175,7 @@ static ll_op run_side_by_side(ll *e, ll_op left) {
   ll_op count =
       ll_def(e, "call i64 @llvm.umin.i64(%o, %o)", LL_I64, room, LL_I64, now);
   count = ll_def(e, "call i64 @llvm.umin.i64(%o, %o)", LL_I64, count, LL_I64,
-                 ll_const(most_side_by_side(e)));
+                 ll_const(max_fused_groups(e)));
   uint32_t size = e->kernel->workgroup[0];
   ll_op first = ll_def(e, "mul i32 %v, %u", LL_I32, e->group[0], size);
   ll_hoist(e, uniform);
@@ -440,7 +440,7 @@ vyre_code vyre__emit_llvm(const vyre__lir_kernel *kernel,
   vyre_arena_init(&arena, options->allocator);
   uint32_t width = options->width;
   const vyre__shared_layout *layouts;
-  vyre_code code = vyre__turn_stride_loops(kernel, &arena, &kernel, st);
+  vyre_code code = vyre__interchange_stride_loops(kernel, &arena, &kernel, st);
   if (code == VYRE_OK) {
     code = vyre__lay_out_shared(kernel, &arena, &kernel, &layouts, st);
   }

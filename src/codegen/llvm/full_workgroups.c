@@ -47,7 +47,7 @@ void ll_run_group(ll *e) {
   const vyre__sched_node *node = vyre__sched_groups(e->s)->body;
   if (node && node->kind == VYRE__SCHED_FULL_GROUPS) {
     uint32_t full = ll_label(e), rest = ll_label(e);
-    ll_hope(e, test_full(e), full, rest);
+    ll_branch_likely(e, test_full(e), full, rest);
     ll_place(e, full);
     run_full(e, node);
     ll_place(e, rest);

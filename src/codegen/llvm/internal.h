@@ -189,8 +189,8 @@ void ll_place(
     ll *e, uint32_t label); /* starts a block and terminates the one before */
 void ll_br(ll *e, uint32_t label);
 void ll_cond(ll *e, ll_op condition, uint32_t yes, uint32_t no);
-void ll_hope(ll *e, ll_op condition, uint32_t yes,
-             uint32_t no); /* likely true */
+void ll_branch_likely(ll *e, ll_op condition, uint32_t yes,
+                      uint32_t no); /* likely true */
 
 static inline ll_op ll_const(uint64_t bits) {
   return (ll_op){.kind = LL_CONST, .bits = bits};
@@ -205,7 +205,7 @@ static inline bool ll_is(ll_op op, uint64_t bits) {
 unsigned ll_type(unsigned vyre_type_of); /* scalar type of a vyre_type */
 unsigned ll_memory_type(unsigned width); /* i8 .. i64 */
 unsigned ll_bytes(unsigned type);
-unsigned ll_kept_type(unsigned type); /* bool as i32 */
+unsigned ll_storage_type(unsigned type); /* bool as i32 */
 
 /* --- values.c ---------------------------------------------------------------*/
 
@@ -243,7 +243,7 @@ void ll_give(ll *e, vyre__val v, uint8_t form, ll_op op);
 void ll_pure(ll *e, vyre__val v);
 /* Replaces the vector of a uniform value by a scalar. */
 void ll_agree(ll *e, vyre__val v);
-void ll_keep(ll *e, vyre__val v);
+void ll_store_live(ll *e, vyre__val v);
 /* Delimit code whose values are not visible afterwards. */
 static inline uint32_t ll_enter(const ll *e) {
   return e->undo_count;
@@ -464,13 +464,14 @@ void ll_run_rest(ll *e, const vyre__sched_node *rows, ll_op first, ll_op count,
                  ll_interval done);
 
 /* Emits @p v, which is uniform or linear, at the start of the row. */
-void ll_make_ahead(ll *e, vyre__val v);
+void ll_emit_at_row_start(ll *e, vyre__val v);
 
 /* --- loop_range.c ------------------------------------------------------------------*/
 
 /* Returns that range of a row of @p count invocations. */
-ll_interval ll_reach(ll *e, vyre__row_split *row,
-                     const vyre__row_condition *condition, ll_op count);
+ll_interval ll_loop_condition_range(ll *e, vyre__row_split *row,
+                                    const vyre__row_condition *condition,
+                                    ll_op count);
 
 /* --- unroll_jam.c --------------------------------------------------------------------*/
 

@@ -170,7 +170,7 @@ static unsigned check_shape(const char *name, const char *body,
   return check_text(&test, bytes, label);
 }
 
-TEST(every_shape_in_every_workgroup_does_the_same) {
+TEST(every_shape_equals_ref_in_every_workgroup) {
   unsigned failed = 0;
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
     for (unsigned g = 0; g < sizeof groups_of / sizeof *groups_of; g++) {
@@ -182,7 +182,7 @@ TEST(every_shape_in_every_workgroup_does_the_same) {
 }
 
 /* Bytes, halves and bools, side by side and apart. */
-TEST(narrow_elements_do_the_same) {
+TEST(narrow_elements_equal_ref) {
   static const char text_of[] =
       "kernel k workgroup(50) over(a)\n"
       "buffer a : read u8[] @0;\nbuffer b : read i16[] @1;\n"
@@ -227,7 +227,7 @@ static uint32_t run_kit(unsigned which, const compiled *c, void *x, void *y,
 }
 
 /* Not a byte beyond what is bound is touched, wherever it begins. */
-TEST(memory_begins_and_ends_anywhere) {
+TEST(unaligned_buffers_work) {
   make_add();
   compiled c = compile(&t.k, VYRE__JIT_FULL);
   for (unsigned w = 0; w < WIDTHS; w++) {
@@ -251,7 +251,7 @@ TEST(memory_begins_and_ends_anywhere) {
 }
 
 /* y[i] = x[3] if 3 < 5, and x[3] if 5 < 3; x[7] counts those that came. */
-TEST(a_condition_that_is_known_when_code_is_written) {
+TEST(a_condition_known_at_compile_time) {
   kit_begin(&t, "known", 64, 1, 1);
   uint32_t x = kit_buffer(&t, "x", VYRE_MEMORY_GLOBAL, 4, true, 0);
   uint32_t y = kit_buffer(&t, "y", VYRE_MEMORY_GLOBAL, 4, true, 0);
@@ -373,7 +373,7 @@ TEST(lanes_at_known_distances_are_shuffled) {
   free(code.bytes);
 }
 
-TEST(rows_are_whole_vectors) {
+TEST(rows_run_as_full_vectors) {
   make_add();
   vyre__spmd_info info;
   text code = emit_text(&t.k, 16, &info);
@@ -417,7 +417,7 @@ TEST(lanes_far_apart_are_scalar_accesses) {
 }
 
 /* y[i] = i op constant, in vectors of the automatic width. */
-TEST(vectors_are_no_longer_than_rows_that_ids_are_taken_apart_to) {
+TEST(vectors_are_not_longer_than_divided_rows) {
   static const struct {
     vyre__lir_op op;
     uint32_t number, lanes, want;
@@ -455,7 +455,7 @@ TEST(same_kernel_same_bytes) {
   free(b.bytes);
 }
 
-TEST(refuses_what_has_no_spelling) {
+TEST(refuses_unsupported_instructions) {
   make_add();
   vyre_status st = {0};
   vyre__spmd_info info;
@@ -469,7 +469,7 @@ TEST(refuses_what_has_no_spelling) {
   free(out.bytes);
 }
 
-TEST(tells_that_the_writer_refused) {
+TEST(reports_a_writer_error) {
   make_add();
   vyre_status st = {0};
   vyre__spmd_info info;
@@ -487,7 +487,7 @@ static vyre_code sweep_emit(vyre_allocator allocator, vyre_status *st) {
   return code;
 }
 
-TEST(no_memory_is_told) {
+TEST(reports_out_of_memory) {
   make_add();
   CHECK(sweep_allocations(sweep_emit) > 0);
 }
@@ -561,7 +561,7 @@ static unsigned check_accepted(job *j, void *self) {
   return failed;
 }
 
-TEST(llvm_takes_the_text_of_random_programs) {
+TEST(llvm_accepts_random_programs) {
   const program_test test = {.check = check_accepted,
                              .skips_ref = true,
                              .options = default_options,
@@ -572,19 +572,19 @@ TEST(llvm_takes_the_text_of_random_programs) {
   CHECK_U64(check_random_programs(&test), 0);
 }
 
-TEST_MAIN(
-    TEST_ENTRY(every_shape_in_every_workgroup_does_the_same),
-    TEST_ENTRY(narrow_elements_do_the_same),
-    TEST_ENTRY(memory_begins_and_ends_anywhere),
-    TEST_ENTRY(a_condition_that_is_known_when_code_is_written),
-    TEST_ENTRY(out_of_fuel_and_stop_end_a_phase),
-    TEST_ENTRY(big_arrays_are_in_scratch),
-    TEST_ENTRY(lanes_at_known_distances_are_shuffled),
-    TEST_ENTRY(rows_are_whole_vectors),
-    TEST_ENTRY(lanes_far_apart_are_scalar_accesses),
-    TEST_ENTRY(vectors_are_no_longer_than_rows_that_ids_are_taken_apart_to),
-    TEST_ENTRY(same_kernel_same_bytes),
-    TEST_ENTRY(refuses_what_has_no_spelling),
-    TEST_ENTRY(tells_that_the_writer_refused), TEST_ENTRY(no_memory_is_told),
-    TEST_ENTRY(examples_do_the_same), TEST_ENTRY(random_programs_do_the_same),
-    TEST_ENTRY(llvm_takes_the_text_of_random_programs))
+TEST_MAIN(TEST_ENTRY(every_shape_equals_ref_in_every_workgroup),
+          TEST_ENTRY(narrow_elements_equal_ref),
+          TEST_ENTRY(unaligned_buffers_work),
+          TEST_ENTRY(a_condition_known_at_compile_time),
+          TEST_ENTRY(out_of_fuel_and_stop_end_a_phase),
+          TEST_ENTRY(big_arrays_are_in_scratch),
+          TEST_ENTRY(lanes_at_known_distances_are_shuffled),
+          TEST_ENTRY(rows_run_as_full_vectors),
+          TEST_ENTRY(lanes_far_apart_are_scalar_accesses),
+          TEST_ENTRY(vectors_are_not_longer_than_divided_rows),
+          TEST_ENTRY(same_kernel_same_bytes),
+          TEST_ENTRY(refuses_unsupported_instructions),
+          TEST_ENTRY(reports_a_writer_error), TEST_ENTRY(reports_out_of_memory),
+          TEST_ENTRY(examples_do_the_same),
+          TEST_ENTRY(random_programs_do_the_same),
+          TEST_ENTRY(llvm_accepts_random_programs))

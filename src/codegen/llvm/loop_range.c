@@ -26,7 +26,7 @@ static ll_op both(ll *e, ll_op a, ll_op b) {
 }
 
 static ll_op scalar_of(ll *e, vyre__val v, bool is_signed) {
-  ll_make_ahead(e, v);
+  ll_emit_at_row_start(e, v);
   return extend(e, ll_scalar(e, v), is_signed);
 }
 
@@ -91,8 +91,9 @@ static ll_op end_of(ll *e, const vyre__index_limit *limit, bool is_top) {
   return ll_const(limit->is_signed ? (uint64_t)-half : 0);
 }
 
-ll_interval ll_reach(ll *e, vyre__row_split *row,
-                     const vyre__row_condition *condition, ll_op count) {
+ll_interval ll_loop_condition_range(ll *e, vyre__row_split *row,
+                                    const vyre__row_condition *condition,
+                                    ll_op count) {
   vyre__index_limit limit =
       vyre__index_limit_of(e->s, row, condition->v, condition->want);
   reach r = reach_of(e, row, limit.index);

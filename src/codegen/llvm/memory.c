@@ -80,7 +80,7 @@ static guard open_guard(ll *e, ll_op condition) {
   g.end = ll_label(e);
   uint32_t inside = ll_label(e);
   ll_place(e, g.from);
-  ll_hope(e, condition, inside, g.end);
+  ll_branch_likely(e, condition, inside, g.end);
   ll_place(e, inside);
   return g;
 }
@@ -345,7 +345,7 @@ static ll_op load_some(ll *e, vyre__val v, ll_op active) {
   bool checks = inst->b && ll_known_of(e, inst->b) != LL_TRUE &&
                 !is_bounds_check(e, v, inst->b);
   if (checks) (void)ll_vector(e, inst->b);
-  ll_hope(e, is_inside(e, v, index, e->width), all, lanes);
+  ll_branch_likely(e, is_inside(e, v, index, e->width), all, lanes);
   ll_place(e, all);
   ll_op op = plain_load(e, v, ll_address(e, inst->aux, index));
   if (checks) op = only_where(e, inst->b, type, op);
@@ -490,7 +490,7 @@ static ll_op load_clamped(ll *e, vyre__val v, ll_op active) {
   if (inst->b && ll_known_of(e, inst->b) != LL_TRUE) {
     (void)ll_vector(e, inst->b);
   }
-  ll_hope(e, ll_def(e, "xor i1 %v, true", LL_I1, differs), all, lanes);
+  ll_branch_likely(e, ll_def(e, "xor i1 %v, true", LL_I1, differs), all, lanes);
   ll_place(e, all);
   ll_op op = active.kind == LL_NONE
                  ? plain_load(e, v, ll_address(e, inst->aux, first))
@@ -570,7 +570,7 @@ static ll_op load_apart(ll *e, vyre__val v, ll_op active, int32_t stride) {
   }
   ll_op in = is_inside(e, v, from, reach + 1);
   if (stride < 0) in = ll_def(e, "and i1 %v, %v", LL_I1, in, LL_I1, is_above);
-  ll_hope(e, in, all, lanes);
+  ll_branch_likely(e, in, all, lanes);
   ll_place(e, all);
   bool is_near = step <= MAX_STRIDE;
   ll_lanes_at each = lanes_at(e, v, stride);
@@ -698,7 +698,7 @@ static void store_vector(ll *e, uint32_t at) {
   ll_op active = ll_active(e, inst->c);
   (void)ll_vector(e, inst->a);
   if (test.kind != LL_NONE) {
-    ll_hope(e, test, all, some);
+    ll_branch_likely(e, test, all, some);
     ll_place(e, all);
     plain_store(e, at, value);
     ll_br(e, end);

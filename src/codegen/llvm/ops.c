@@ -6,17 +6,17 @@
 
 /* Translation of an operation. */
 typedef enum spelling {
-  SPELL_NOT_AT_ALL,
-  SPELL_BINARY,   /* add T a, b */
-  SPELL_FLOAT,    /* the same, with the flags of relaxed kernels */
-  SPELL_COMPARE,  /* icmp eq T a, b */
-  SPELL_SHIFT,    /* shift by a u32 */
-  SPELL_DIVISION, /* inactive lanes may have any divisor */
-  SPELL_CAST,     /* zext T a to U */
-  SPELL_TO_INT,   /* a cast that is not defined for every float */
-  SPELL_CALL,     /* call T @llvm.NAME.T(T a ..) */
-  SPELL_COUNT,    /* the same with a final `false` */
-  SPELL_OTHER,
+  PRINT_NOT_SUPPORTED,
+  PRINT_BINARY,   /* add T a, b */
+  PRINT_FLOAT,    /* the same, with the flags of relaxed kernels */
+  PRINT_COMPARE,  /* icmp eq T a, b */
+  PRINT_SHIFT,    /* shift by a u32 */
+  PRINT_DIVISION, /* inactive lanes may have any divisor */
+  PRINT_CAST,     /* zext T a to U */
+  PRINT_TO_INT,   /* a cast that is not defined for every float */
+  PRINT_CALL,     /* call T @llvm.NAME.T(T a ..) */
+  PRINT_COUNT,    /* the same with a final `false` */
+  PRINT_OTHER,
 } spelling;
 
 typedef struct word {
@@ -25,61 +25,61 @@ typedef struct word {
 } word;
 
 static const word words[VYRE__LIR_COUNT] = {
-    [VYRE__LIR_ADD] = {SPELL_BINARY, "add"},
-    [VYRE__LIR_SUB] = {SPELL_BINARY, "sub"},
-    [VYRE__LIR_MUL] = {SPELL_BINARY, "mul"},
-    [VYRE__LIR_AND] = {SPELL_BINARY, "and"},
-    [VYRE__LIR_OR] = {SPELL_BINARY, "or"},
-    [VYRE__LIR_XOR] = {SPELL_BINARY, "xor"},
-    [VYRE__LIR_DIV_U] = {SPELL_DIVISION, "udiv"},
-    [VYRE__LIR_DIV_S] = {SPELL_DIVISION, "sdiv"},
-    [VYRE__LIR_REM_U] = {SPELL_DIVISION, "urem"},
-    [VYRE__LIR_REM_S] = {SPELL_DIVISION, "srem"},
-    [VYRE__LIR_SHL] = {SPELL_SHIFT, "shl"},
-    [VYRE__LIR_SHR_U] = {SPELL_SHIFT, "lshr"},
-    [VYRE__LIR_SHR_S] = {SPELL_SHIFT, "ashr"},
-    [VYRE__LIR_CLZ] = {SPELL_COUNT, "ctlz"},
-    [VYRE__LIR_CTZ] = {SPELL_COUNT, "cttz"},
-    [VYRE__LIR_POPCOUNT] = {SPELL_CALL, "ctpop"},
-    [VYRE__LIR_MIN_U] = {SPELL_CALL, "umin"},
-    [VYRE__LIR_MIN_S] = {SPELL_CALL, "smin"},
-    [VYRE__LIR_MAX_U] = {SPELL_CALL, "umax"},
-    [VYRE__LIR_MAX_S] = {SPELL_CALL, "smax"},
-    [VYRE__LIR_EQ] = {SPELL_COMPARE, "icmp eq"},
-    [VYRE__LIR_NE] = {SPELL_COMPARE, "icmp ne"},
-    [VYRE__LIR_LT_U] = {SPELL_COMPARE, "icmp ult"},
-    [VYRE__LIR_LT_S] = {SPELL_COMPARE, "icmp slt"},
-    [VYRE__LIR_LE_U] = {SPELL_COMPARE, "icmp ule"},
-    [VYRE__LIR_LE_S] = {SPELL_COMPARE, "icmp sle"},
-    [VYRE__LIR_FEQ] = {SPELL_COMPARE, "fcmp oeq"},
-    [VYRE__LIR_FNE] = {SPELL_COMPARE, "fcmp une"},
-    [VYRE__LIR_FLT] = {SPELL_COMPARE, "fcmp olt"},
-    [VYRE__LIR_FLE] = {SPELL_COMPARE, "fcmp ole"},
-    [VYRE__LIR_FADD] = {SPELL_FLOAT, "fadd"},
-    [VYRE__LIR_FSUB] = {SPELL_FLOAT, "fsub"},
-    [VYRE__LIR_FMUL] = {SPELL_FLOAT, "fmul"},
-    [VYRE__LIR_FDIV] = {SPELL_BINARY, "fdiv"},
-    [VYRE__LIR_FSQRT] = {SPELL_CALL, "sqrt"},
-    [VYRE__LIR_FMA] = {SPELL_CALL, "fma"},
-    [VYRE__LIR_FABS] = {SPELL_CALL, "fabs"},
-    [VYRE__LIR_FFLOOR] = {SPELL_CALL, "floor"},
-    [VYRE__LIR_FCEIL] = {SPELL_CALL, "ceil"},
-    [VYRE__LIR_FTRUNC] = {SPELL_CALL, "trunc"},
-    [VYRE__LIR_FRINT] = {SPELL_CALL, "rint"},
-    [VYRE__LIR_ZEXT] = {SPELL_CAST, "zext"},
-    [VYRE__LIR_SEXT] = {SPELL_CAST, "sext"},
-    [VYRE__LIR_TRUNC] = {SPELL_CAST, "trunc"},
-    [VYRE__LIR_BITCAST] = {SPELL_CAST, "bitcast"},
-    [VYRE__LIR_U_TO_F] = {SPELL_CAST, "uitofp"},
-    [VYRE__LIR_S_TO_F] = {SPELL_CAST, "sitofp"},
-    [VYRE__LIR_F_TO_U] = {SPELL_TO_INT, "fptoui"},
-    [VYRE__LIR_F_TO_S] = {SPELL_TO_INT, "fptosi"},
-    [VYRE__LIR_F_EXTEND] = {SPELL_CAST, "fpext"},
-    [VYRE__LIR_F_ROUND] = {SPELL_CAST, "fptrunc"},
-    [VYRE__LIR_NOT] = {SPELL_OTHER, NULL},
-    [VYRE__LIR_SELECT] = {SPELL_OTHER, NULL},
-    [VYRE__LIR_AGREE] = {SPELL_OTHER, NULL},
-    [VYRE__LIR_FNEG] = {SPELL_OTHER, NULL},
+    [VYRE__LIR_ADD] = {PRINT_BINARY, "add"},
+    [VYRE__LIR_SUB] = {PRINT_BINARY, "sub"},
+    [VYRE__LIR_MUL] = {PRINT_BINARY, "mul"},
+    [VYRE__LIR_AND] = {PRINT_BINARY, "and"},
+    [VYRE__LIR_OR] = {PRINT_BINARY, "or"},
+    [VYRE__LIR_XOR] = {PRINT_BINARY, "xor"},
+    [VYRE__LIR_DIV_U] = {PRINT_DIVISION, "udiv"},
+    [VYRE__LIR_DIV_S] = {PRINT_DIVISION, "sdiv"},
+    [VYRE__LIR_REM_U] = {PRINT_DIVISION, "urem"},
+    [VYRE__LIR_REM_S] = {PRINT_DIVISION, "srem"},
+    [VYRE__LIR_SHL] = {PRINT_SHIFT, "shl"},
+    [VYRE__LIR_SHR_U] = {PRINT_SHIFT, "lshr"},
+    [VYRE__LIR_SHR_S] = {PRINT_SHIFT, "ashr"},
+    [VYRE__LIR_CLZ] = {PRINT_COUNT, "ctlz"},
+    [VYRE__LIR_CTZ] = {PRINT_COUNT, "cttz"},
+    [VYRE__LIR_POPCOUNT] = {PRINT_CALL, "ctpop"},
+    [VYRE__LIR_MIN_U] = {PRINT_CALL, "umin"},
+    [VYRE__LIR_MIN_S] = {PRINT_CALL, "smin"},
+    [VYRE__LIR_MAX_U] = {PRINT_CALL, "umax"},
+    [VYRE__LIR_MAX_S] = {PRINT_CALL, "smax"},
+    [VYRE__LIR_EQ] = {PRINT_COMPARE, "icmp eq"},
+    [VYRE__LIR_NE] = {PRINT_COMPARE, "icmp ne"},
+    [VYRE__LIR_LT_U] = {PRINT_COMPARE, "icmp ult"},
+    [VYRE__LIR_LT_S] = {PRINT_COMPARE, "icmp slt"},
+    [VYRE__LIR_LE_U] = {PRINT_COMPARE, "icmp ule"},
+    [VYRE__LIR_LE_S] = {PRINT_COMPARE, "icmp sle"},
+    [VYRE__LIR_FEQ] = {PRINT_COMPARE, "fcmp oeq"},
+    [VYRE__LIR_FNE] = {PRINT_COMPARE, "fcmp une"},
+    [VYRE__LIR_FLT] = {PRINT_COMPARE, "fcmp olt"},
+    [VYRE__LIR_FLE] = {PRINT_COMPARE, "fcmp ole"},
+    [VYRE__LIR_FADD] = {PRINT_FLOAT, "fadd"},
+    [VYRE__LIR_FSUB] = {PRINT_FLOAT, "fsub"},
+    [VYRE__LIR_FMUL] = {PRINT_FLOAT, "fmul"},
+    [VYRE__LIR_FDIV] = {PRINT_BINARY, "fdiv"},
+    [VYRE__LIR_FSQRT] = {PRINT_CALL, "sqrt"},
+    [VYRE__LIR_FMA] = {PRINT_CALL, "fma"},
+    [VYRE__LIR_FABS] = {PRINT_CALL, "fabs"},
+    [VYRE__LIR_FFLOOR] = {PRINT_CALL, "floor"},
+    [VYRE__LIR_FCEIL] = {PRINT_CALL, "ceil"},
+    [VYRE__LIR_FTRUNC] = {PRINT_CALL, "trunc"},
+    [VYRE__LIR_FRINT] = {PRINT_CALL, "rint"},
+    [VYRE__LIR_ZEXT] = {PRINT_CAST, "zext"},
+    [VYRE__LIR_SEXT] = {PRINT_CAST, "sext"},
+    [VYRE__LIR_TRUNC] = {PRINT_CAST, "trunc"},
+    [VYRE__LIR_BITCAST] = {PRINT_CAST, "bitcast"},
+    [VYRE__LIR_U_TO_F] = {PRINT_CAST, "uitofp"},
+    [VYRE__LIR_S_TO_F] = {PRINT_CAST, "sitofp"},
+    [VYRE__LIR_F_TO_U] = {PRINT_TO_INT, "fptoui"},
+    [VYRE__LIR_F_TO_S] = {PRINT_TO_INT, "fptosi"},
+    [VYRE__LIR_F_EXTEND] = {PRINT_CAST, "fpext"},
+    [VYRE__LIR_F_ROUND] = {PRINT_CAST, "fptrunc"},
+    [VYRE__LIR_NOT] = {PRINT_OTHER, NULL},
+    [VYRE__LIR_SELECT] = {PRINT_OTHER, NULL},
+    [VYRE__LIR_AGREE] = {PRINT_OTHER, NULL},
+    [VYRE__LIR_FNEG] = {PRINT_OTHER, NULL},
 };
 
 /* Suffixes of intrinsic names. */
@@ -172,31 +172,31 @@ static ll_op spell(ll *e, vyre__val v, unsigned vector, const ll_op *args) {
   unsigned from = ll_type_of(e, inst->a) | vector;
   ll_op op;
   switch (w->how) {
-    case SPELL_BINARY:
+    case PRINT_BINARY:
       return ll_def(e, "%s %o, %v", w->text, type, args[0], type, args[1]);
-    case SPELL_FLOAT:
+    case PRINT_FLOAT:
       return ll_def(e, "%s%s %o, %v", w->text,
                     e->options->is_relaxed ? " contract" : "", type, args[0],
                     type, args[1]);
-    case SPELL_COMPARE:
+    case PRINT_COMPARE:
       return ll_def(e, "%s %o, %v", w->text, from, args[0], from, args[1]);
-    case SPELL_DIVISION:
+    case PRINT_DIVISION:
       return divide(e, v, type, args);
-    case SPELL_SHIFT:
+    case PRINT_SHIFT:
       return shift(e, w->text, type, args);
-    case SPELL_CAST:
+    case PRINT_CAST:
       if (from == type) return args[0];
       return ll_def(e, "%s %o to %t", w->text, from, args[0], type);
-    case SPELL_TO_INT:
+    case PRINT_TO_INT:
       op = ll_def(e, "%s %o to %t", w->text, from, args[0], type);
       if (!has_idle(e, type) && !e->is_speculated) return op;
       return ll_def(e, "freeze %o", type, op);
-    case SPELL_CALL:
+    case PRINT_CALL:
       return call(e, w->text, type, args, vyre__lir_ops[inst->op].operands,
                   false);
-    case SPELL_COUNT:
+    case PRINT_COUNT:
       return call(e, w->text, type, args, 1, true);
-    case SPELL_OTHER:
+    case PRINT_OTHER:
       return other(e, inst, vector, args);
     default:
       e->refused = (vyre__lir_op)inst->op;
@@ -254,7 +254,7 @@ static void narrow_pure(ll *e, vyre__val v, const vyre__narrow *n) {
   if (selects) {
     op = ll_def(e, "select %o, %o, %o", LL_I1 | LL_VEC, ll_vector(e, inst->a),
                 type, args[0], type, args[1]);
-  } else if (w->how == SPELL_CALL) {
+  } else if (w->how == PRINT_CALL) {
     op = call(e, w->text, type, args, 2, false);
   } else {
     op = ll_def(e, "%s %o, %v", w->text, type, args[0], type, args[1]);

@@ -5,7 +5,7 @@
 /* --- a row -----------------------------------------------------------------------------*/
 
 /* Emits @p v and its operands at the start of the row. */
-void ll_make_ahead(ll *e, vyre__val v) {
+void ll_emit_at_row_start(ll *e, vyre__val v) {
   const ll_rep *rep = &e->reps[v - e->s->r.begin];
   const vyre__lir_inst *inst = ll_inst(e, v);
   if (rep->form && (rep->stamp == 0 || rep->stamp == e->stamp)) return;
@@ -15,12 +15,12 @@ void ll_make_ahead(ll *e, vyre__val v) {
   }
   if (ll_role(e, v)->is_leaf) return;
   if (e->row && vyre__row_operand(e->s, e->row, v)) {
-    ll_make_ahead(e, vyre__row_operand(e->s, e->row, v));
+    ll_emit_at_row_start(e, vyre__row_operand(e->s, e->row, v));
     ll_give_operand(e, v, vyre__row_operand(e->s, e->row, v));
     return;
   }
   for (unsigned i = 0; i < vyre__lir_ops[inst->op].operands; i++) {
-    ll_make_ahead(e, inst->v[i]);
+    ll_emit_at_row_start(e, inst->v[i]);
   }
   ll_pure(e, v);
 }
@@ -49,12 +49,12 @@ ll_op ll_plus(ll *e, ll_op a, ll_op b) {
   return ll_def(e, "add i64 %v, %v", LL_I64, a, LL_I64, b);
 }
 
-ll_op ll_least(ll *e, ll_op a, ll_op b) {
+ll_op ll_min(ll *e, ll_op a, ll_op b) {
   if (ll_are_known(a, b)) return a.bits < b.bits ? a : b;
   return ll_def(e, "call i64 @llvm.umin.i64(%o, %o)", LL_I64, a, LL_I64, b);
 }
 
-static ll_op most(ll *e, ll_op a, ll_op b) {
+static ll_op max_of(ll *e, ll_op a, ll_op b) {
   if (ll_are_known(a, b)) return a.bits > b.bits ? a : b;
   if (ll_is(a, 0) || ll_is(b, 0)) return ll_is(a, 0) ? b : a;
   return ll_def(e, "call i64 @llvm.umax.i64(%o, %o)", LL_I64, a, LL_I64, b);
@@ -66,28 +66,29 @@ ll_op ll_masked(ll *e, ll_op a, uint64_t bits) {
 }
 
 void ll_narrow(ll *e, ll_interval *s, ll_op from, ll_op to) {
-  s->from = most(e, s->from, from);
-  s->to = ll_least(e, s->to, to);
+  s->from = max_of(e, s->from, from);
+  s->to = ll_min(e, s->to, to);
 }
 
-/* Computes where value(0) + d, which wraps at 2^32, is below @p limit (at
- * most 2^32) or, if not @p below, at or above it: the first such range that
- * does not wrap; @p all: from there to the end, if there is a second one. */
+/* Restricts *s to positions d at which the 32-bit value @p first + d is below
+ * @p limit or, if @p below is false, is not below it. The value wraps at 2^32, so
+ * that two separate ranges of positions can qualify. Keeps the first one; with
+ * @p all, everything from the first one to the end if a second one begins in *s. */
 static void narrow_by(ll *e, ll_interval *s, ll_op first, ll_op limit,
                       bool below, bool all) {
-  ll_op turn = ll_const(UINT64_C(1) << 32);
+  ll_op wraps_at = ll_const(UINT64_C(1) << 32);
   ll_op is_below = ll_const(first.bits < limit.bits);
   if (!ll_are_known(first, limit)) {
     is_below = ll_def(e, "icmp ult i64 %v, %v", LL_I64, first, LL_I64, limit);
   }
   ll_op rest = ll_minus(e, limit, first);
-  ll_op wrap = ll_minus(e, turn, first);
+  ll_op wrap = ll_minus(e, wraps_at, first);
   ll_op again = ll_plus(e, wrap, limit);
   ll_op from = ll_pick(e, is_below, rest, ll_const(0)), to = wrap, next = again;
   if (below) {
     from = ll_pick(e, is_below, ll_const(0), wrap);
     to = ll_pick(e, is_below, rest, again);
-    next = ll_pick(e, is_below, wrap, ll_plus(e, wrap, turn));
+    next = ll_pick(e, is_below, wrap, ll_plus(e, wrap, wraps_at));
   }
   if (all) {
     ll_op has_next = ll_const(next.bits < s->to.bits);
@@ -123,19 +124,19 @@ void ll_narrow_by_condition(ll *e, vyre__row_split *row,
                             bool all) {
   const vyre__lir_inst *inst = ll_inst(e, a->v);
   if (a->is_same) {
-    ll_make_ahead(e, a->v);
+    ll_emit_at_row_start(e, a->v);
     ll_op none = ll_pick(e, ll_scalar(e, a->v), a->want ? s->to : ll_const(0),
                          a->want ? ll_const(0) : s->to);
     s->to = none;
     return;
   }
   if (a->in_loops) {
-    ll_interval own = ll_reach(e, row, a, s->to);
+    ll_interval own = ll_loop_condition_range(e, row, a, s->to);
     ll_narrow(e, s, own.from, own.to);
     return;
   }
-  ll_make_ahead(e, inst->a);
-  ll_make_ahead(e, inst->b);
+  ll_emit_at_row_start(e, inst->a);
+  ll_emit_at_row_start(e, inst->b);
   bool counts_first = vyre__row_is_linear(e->s, row, inst->a) ||
                       vyre__row_is_clamped(e->s, row, inst->a);
   ll_op first = ll_scalar(e, counts_first ? inst->a : inst->b);

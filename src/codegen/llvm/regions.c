@@ -78,7 +78,7 @@ static void test_done(ll *e, ll_scope *region) {
   ll_place(e, rest);
 }
 
-static void remake(ll *e, uint32_t v) {
+static void rematerialize(ll *e, uint32_t v) {
   ll_pure(e, v);
   ll_agree(e, v);
 }
@@ -107,7 +107,7 @@ void ll_run_range(ll *e, const vyre__sched_node *range, ll_op mask) {
     ll_do(e, "store %o, ptr %v", MASK, ll_mask_vector(e), LL_PTR, region.act);
   }
   for (uint32_t i = 0; i < subregion->remat_count; i++) {
-    ll_each_row(e, e->s->r.remats[subregion->first_remat + i], remake);
+    ll_each_row(e, e->s->r.remats[subregion->first_remat + i], rematerialize);
   }
   ll_nodes(e, code);
   ll_place(e, region.end);
@@ -290,7 +290,7 @@ static bool begin_trial(ll *e, trial *t) {
   return true;
 }
 
-static void take_back(ll *e, const trial *t) {
+static void undo_trial(ll *e, const trial *t) {
   e->body.length = t->body;
   e->entry.length = t->entry;
   if (e->body.bytes) e->body.bytes[t->body] = '\0';
@@ -337,7 +337,7 @@ static bool unroll_loop(ll *e, const vyre__sched_node *loop, ll_scope *scope) {
   }
   e->unrolls = false;
   if (!e->is_open && scope->end_used) return true;
-  take_back(e, &t);
+  undo_trial(e, &t);
   scope->end_used = scope->step_used = false;
   scope->end = ll_label(e);
   scope->step = ll_label(e);

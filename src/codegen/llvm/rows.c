@@ -18,7 +18,7 @@ static ll_op low_half(ll *e, ll_op op) {
 }
 
 static ll_op lanes_below(ll *e, ll_op from, ll_op end) {
-  ll_op rest = ll_least(e, ll_minus(e, end, from), ll_const(e->width));
+  ll_op rest = ll_min(e, ll_minus(e, end, from), ll_const(e->width));
   if (ll_is(rest, e->width)) return (ll_op){0};
   rest = low_half(e, rest);
   ll_op on = ll_def(e, "icmp ult %t %%iota, %v", MASK, MASK,
@@ -191,7 +191,7 @@ static ll_op pass_over(ll *e, ll_interval done, ll_op now, ll_op at,
   ll_do(e, "store i64 %v, ptr %v", LL_I64, now, LL_PTR, at);
   ll_op is_before =
       ll_def(e, "icmp ult i64 %v, %v", LL_I64, now, LL_I64, done.from);
-  *to = ll_pick(e, is_before, ll_least(e, *to, done.from), *to);
+  *to = ll_pick(e, is_before, ll_min(e, *to, done.from), *to);
   return now;
 }
 
@@ -246,13 +246,13 @@ static void run_ranges(ll *e, const vyre__sched_node *rows, ll_op first,
   ll_place(e, end);
 }
 
-static void settle_fuel(ll *e, const vyre__row_split *row) {
+static void test_fuel(ll *e, const vyre__row_split *row) {
   const vyre__subregion *subregion = &e->s->r.subregions[row->subregion];
   for (uint32_t at = subregion->begin; at < subregion->end; at++) {
     if (!ll_note_of(e, at)->is_settled) continue;
     vyre__val condition = ll_inst(e, at)->a;
     uint32_t rest = ll_label(e);
-    ll_make_ahead(e, condition);
+    ll_emit_at_row_start(e, condition);
     e->uses_fuel_exit = true;
     ll_cond(e, ll_scalar(e, condition), e->fuel_label, rest);
     ll_place(e, rest);
@@ -292,10 +292,10 @@ static bool run_short(ll *e, const vyre__sched_node *rows, ll_op first,
     uint32_t mark = ll_enter(e), all = ll_label(e), some = ll_label(e),
              end = ll_label(e);
     begin_vector(e, row, ll_const((first.bits + d) & UINT32_MAX));
-    settle_fuel(e, row);
+    test_fuel(e, row);
     ll_op test = ll_const(1);
     for (uint32_t i = 0; i < row->count && test.kind != LL_NONE; i++) {
-      ll_make_ahead(e, row->conditions[i].v);
+      ll_emit_at_row_start(e, row->conditions[i].v);
       ll_op one = ll_test(e, row->conditions[i].v, row->conditions[i].want);
       if (one.kind == LL_NONE) {
         test = one;
@@ -305,7 +305,7 @@ static bool run_short(ll *e, const vyre__sched_node *rows, ll_op first,
     }
     end_vector(e, mark);
     if (test.kind != LL_NONE) {
-      ll_hope(e, test, all, some);
+      ll_branch_likely(e, test, all, some);
       ll_place(e, all);
       run_vector(e, range_of(rows, VYRE__RANGE_FULL), &first, ll_const(d),
                  (ll_op){0});
@@ -346,7 +346,8 @@ static void load_once(ll *e, const vyre__row_split *row, ll_interval middle) {
                  middle.to);
   }
   for (uint32_t at = of->begin; at < of->end; at++) {
-    if (ll_note_of(e, at)->is_row_load) ll_make_ahead(e, ll_inst(e, at)->a);
+    if (ll_note_of(e, at)->is_row_load)
+      ll_emit_at_row_start(e, ll_inst(e, at)->a);
   }
   ll_cond(e, any, loads, end);
   ll_place(e, loads);
@@ -390,7 +391,7 @@ void ll_run_row(ll *e, const vyre__sched_node *rows, ll_op first, ll_op count) {
   ll_interval clip, middle, exact;
   uint32_t mark = ll_enter(e);
   begin_vector(e, row, first);
-  settle_fuel(e, row);
+  test_fuel(e, row);
   ll_find_middle(e, row, count, &clip, &middle, &exact);
   load_once(e, row, middle);
   end_vector(e, mark);
@@ -449,7 +450,7 @@ bool ll_run_together(ll *e, const vyre__sched_node *rows,
     uint32_t mark = ll_enter(e);
     if (i) e->local[1] = ll_def(e, "add nuw i32 %v, %u", LL_I32, y, i);
     begin_vector(e, row, first);
-    settle_fuel(e, row);
+    test_fuel(e, row);
     ll_find_middle(e, row, count, &clip, &middle, &exact);
     end_vector(e, mark);
     ll_narrow(e, &all, middle.from, middle.to);

@@ -14,7 +14,7 @@ static inline bool ll_is_op(const ll *e, uint32_t at, vyre__lir_op op) {
 bool ll_are_known(ll_op a, ll_op b);
 ll_op ll_plus(ll *e, ll_op a, ll_op b);
 ll_op ll_minus(ll *e, ll_op a, ll_op b);
-ll_op ll_least(ll *e, ll_op a, ll_op b);
+ll_op ll_min(ll *e, ll_op a, ll_op b);
 ll_op ll_masked(ll *e, ll_op a, uint64_t bits);
 ll_op ll_pick(ll *e, ll_op c, ll_op yes, ll_op no);
 void ll_narrow(ll *e, ll_interval *s, ll_op from, ll_op to);

@@ -152,7 +152,7 @@ static const size_case squares[] = {
     {7, 100, {2, 3}},   {0, 50, {2, 2}},
 };
 
-TEST(rows_side_by_side_make_a_product) {
+TEST(jammed_rows_compute_a_product) {
   CHECK_ROWS("kernel k workgroup(16, 4)\n" PRODUCT_HEAD
              "  if (x >= n || y >= n) return;\n"
              "  var sum = 0.0;\n"
@@ -162,7 +162,7 @@ TEST(rows_side_by_side_make_a_product) {
              squares);
 }
 
-TEST(rows_of_different_lengths_go_their_own_way) {
+TEST(rows_of_different_lengths_run_separately) {
   CHECK_ROWS("kernel k workgroup(16, 4)\n" PRODUCT_HEAD
              "  if (y >= n || x > y) return;\n"
              "  var sum = 0.0;\n"
@@ -208,7 +208,7 @@ static const size_case rows[] = {
     {130, 910, {3, 2}}, {130, 900, {3, 2}}, {200, 150, {4, 1}},
 };
 
-TEST(the_ends_of_a_row_are_done_once_where_twice_is_seen) {
+TEST(visible_effects_at_row_ends_happen_once) {
   CHECK_ROWS(
       "kernel k workgroup(64, 4)\n"
       "buffer x : read f32[] @0;\nbuffer y : read_write f32[] @1;\n"
@@ -219,7 +219,7 @@ TEST(the_ends_of_a_row_are_done_once_where_twice_is_seen) {
       rows);
 }
 
-TEST(the_ends_of_a_row_are_whole_vectors) {
+TEST(row_ends_run_as_full_vectors) {
   CHECK_ROWS(
       "kernel k workgroup(64, 4)\n"
       "buffer x : read f32[] @0;\nbuffer y : read_write f32[] @1;\n"
@@ -230,7 +230,7 @@ TEST(the_ends_of_a_row_are_whole_vectors) {
       rows);
 }
 
-TEST(what_depends_on_where_vectors_begin_stays_right) {
+TEST(code_that_depends_on_vector_starts_stays_right) {
   CHECK_ROWS(
       "kernel k workgroup(64, 2)\n"
       "buffer x : read u32[] @0;\nbuffer y : read_write u32[] @1;\n"
@@ -241,7 +241,7 @@ TEST(what_depends_on_where_vectors_begin_stays_right) {
       rows);
 }
 
-TEST(counts_of_who_ran_are_not_done_twice) {
+TEST(invocation_counts_are_not_doubled) {
   CHECK_ROWS(
       "kernel k workgroup(64, 2)\n"
       "buffer x : read u32[] @0;\nbuffer y : read_write u32[] @1;\n"
@@ -266,7 +266,7 @@ TEST(a_neighbourhood_beyond_the_edge_is_zero) {
       rows);
 }
 
-TEST(a_loop_by_steps_reaches_its_last_round_only) {
+TEST(a_strided_loop_ends_in_its_last_iteration) {
   CHECK_ROWS(
       "kernel k workgroup(32, 2)\n"
       "buffer x : read f32[] @0;\nbuffer y : read_write f32[] @1;\n"
@@ -306,7 +306,7 @@ static const size_case lines[] = {
     {200, 199, {8, 1}},
 };
 
-TEST(elements_apart_are_loaded_together_where_they_are) {
+TEST(strided_elements_are_loaded_together) {
   CHECK_ROWS(
       "kernel k workgroup(64)\n"
       "buffer x : read f32[] @0;\nbuffer y : read_write f32[] @1;\n"
@@ -321,7 +321,7 @@ TEST(elements_apart_are_loaded_together_where_they_are) {
       lines);
 }
 
-TEST(bytes_apart_are_loaded_together_where_they_are) {
+TEST(strided_bytes_are_loaded_together) {
   CHECK_ROWS(
       "kernel k workgroup(64)\n"
       "buffer x : read u8[] @0;\nbuffer y : read_write u32[] @1;\n"
@@ -334,7 +334,7 @@ TEST(bytes_apart_are_loaded_together_where_they_are) {
       lines);
 }
 
-TEST(shared_elements_apart_are_those_of_before) {
+TEST(strided_shared_elements_are_right) {
   CHECK_ROWS(
       "kernel k workgroup(64)\n"
       "buffer x : read f32[] @0;\nbuffer y : read_write f32[] @1;\n"
@@ -348,7 +348,7 @@ TEST(shared_elements_apart_are_those_of_before) {
       lines);
 }
 
-TEST(elements_far_apart_are_those_of_their_lanes) {
+TEST(elements_at_large_strides_are_right) {
   CHECK_ROWS(
       "kernel k workgroup(32)\n"
       "buffer x : read u32[] @0;\nbuffer y : read_write u32[] @1;\n"
@@ -363,7 +363,7 @@ TEST(elements_far_apart_are_those_of_their_lanes) {
       lines);
 }
 
-TEST(shared_elements_far_apart_are_those_of_their_lanes) {
+TEST(shared_elements_at_large_strides_are_right) {
   CHECK_ROWS(
       "kernel k workgroup(32)\n"
       "buffer x : read u32[] @0;\nbuffer y : read_write u32[] @1;\n"
@@ -380,7 +380,7 @@ TEST(shared_elements_far_apart_are_those_of_their_lanes) {
       lines);
 }
 
-TEST(tiles_in_another_layout_are_those_of_before) {
+TEST(tiles_in_another_layout_are_right) {
   CHECK_ROWS(columns, rows);
   CHECK_ROWS(wavefront, lines);
 }
@@ -417,7 +417,7 @@ TEST(a_sorting_network_sorts) {
 }
 
 /* Any distance, by division; ids that differ in one bit; parts of a row. */
-TEST(distances_that_are_no_powers_of_two_work_too) {
+TEST(distances_other_than_powers_of_two_work) {
   CHECK_ROWS(NETWORK_HEAD
              "  var d = n % 100 + 1;\n"
              "  while (d > 0) { barrier();\n"
@@ -436,7 +436,7 @@ TEST(distances_that_are_no_powers_of_two_work_too) {
 }
 
 /* Lanes at known distances, some of them inactive, up to the last element. */
-TEST(shared_elements_in_a_pattern_are_stored_alone) {
+TEST(patterned_shared_elements_are_stored_alone) {
   CHECK_ROWS(
       NETWORK_HEAD
       "  barrier();\n"
@@ -454,7 +454,7 @@ TEST(shared_elements_in_a_pattern_are_stored_alone) {
 
 /* --- sums ---------------------------------------------------------------------------------*/
 
-TEST(many_sums_are_those_of_one_loop) {
+TEST(split_accumulators_equal_one_loop) {
   CHECK_ROWS(
       "kernel k workgroup(32, 2)\n"
       "buffer x : read f32[] @0;\nbuffer y : read_write f32[] @1;\n"
@@ -505,7 +505,7 @@ TEST(a_neighbour_or_the_element_itself) {
              squares);
 }
 
-TEST(the_border_has_code_of_its_own) {
+TEST(the_border_has_separate_code) {
   CHECK_ROWS("kernel k workgroup(16, 4)\n" PRODUCT_HEAD
              "  let i = y * n + x;\n"
              "  if (x > 0 && x < n - 1 && y > 0 && y < n - 1) {\n"
@@ -627,31 +627,31 @@ TEST(an_element_of_a_row_is_loaded_once) {
              squares);
 }
 
-TEST_MAIN(TEST_ENTRY(rows_side_by_side_make_a_product),
-          TEST_ENTRY(rows_of_different_lengths_go_their_own_way),
+TEST_MAIN(TEST_ENTRY(jammed_rows_compute_a_product),
+          TEST_ENTRY(rows_of_different_lengths_run_separately),
           TEST_ENTRY(a_loop_that_ends_by_its_row_is_not_shared),
           TEST_ENTRY(rows_keep_their_own_variables_across_barriers),
-          TEST_ENTRY(the_ends_of_a_row_are_done_once_where_twice_is_seen),
-          TEST_ENTRY(the_ends_of_a_row_are_whole_vectors),
-          TEST_ENTRY(what_depends_on_where_vectors_begin_stays_right),
-          TEST_ENTRY(counts_of_who_ran_are_not_done_twice),
+          TEST_ENTRY(visible_effects_at_row_ends_happen_once),
+          TEST_ENTRY(row_ends_run_as_full_vectors),
+          TEST_ENTRY(code_that_depends_on_vector_starts_stays_right),
+          TEST_ENTRY(invocation_counts_are_not_doubled),
           TEST_ENTRY(a_neighbourhood_beyond_the_edge_is_zero),
-          TEST_ENTRY(a_loop_by_steps_reaches_its_last_round_only),
+          TEST_ENTRY(a_strided_loop_ends_in_its_last_iteration),
           TEST_ENTRY(indices_that_wrap_are_not_taken_for_small_ones),
-          TEST_ENTRY(elements_apart_are_loaded_together_where_they_are),
-          TEST_ENTRY(bytes_apart_are_loaded_together_where_they_are),
-          TEST_ENTRY(shared_elements_apart_are_those_of_before),
-          TEST_ENTRY(elements_far_apart_are_those_of_their_lanes),
-          TEST_ENTRY(shared_elements_far_apart_are_those_of_their_lanes),
-          TEST_ENTRY(tiles_in_another_layout_are_those_of_before),
+          TEST_ENTRY(strided_elements_are_loaded_together),
+          TEST_ENTRY(strided_bytes_are_loaded_together),
+          TEST_ENTRY(strided_shared_elements_are_right),
+          TEST_ENTRY(elements_at_large_strides_are_right),
+          TEST_ENTRY(shared_elements_at_large_strides_are_right),
+          TEST_ENTRY(tiles_in_another_layout_are_right),
 
           TEST_ENTRY(a_sorting_network_sorts),
-          TEST_ENTRY(distances_that_are_no_powers_of_two_work_too),
-          TEST_ENTRY(shared_elements_in_a_pattern_are_stored_alone),
-          TEST_ENTRY(many_sums_are_those_of_one_loop),
+          TEST_ENTRY(distances_other_than_powers_of_two_work),
+          TEST_ENTRY(patterned_shared_elements_are_stored_alone),
+          TEST_ENTRY(split_accumulators_equal_one_loop),
           TEST_ENTRY(sums_that_depend_on_each_other_stay_together),
           TEST_ENTRY(a_neighbour_or_the_element_itself),
-          TEST_ENTRY(the_border_has_code_of_its_own),
+          TEST_ENTRY(the_border_has_separate_code),
           TEST_ENTRY(lanes_that_skip_an_if_store_nothing),
           TEST_ENTRY(loads_for_no_lane_stay_inside),
           TEST_ENTRY(quotients_are_exact),

@@ -35,7 +35,7 @@ unsigned ll_bytes(unsigned type) {
   return bytes_of[type & LL_NARROW_MASK];
 }
 
-unsigned ll_kept_type(unsigned type) {
+unsigned ll_storage_type(unsigned type) {
   return type == LL_I1 ? LL_I32 : type;
 }
 
@@ -255,7 +255,7 @@ void ll_cond(ll *e, ll_op condition, uint32_t yes, uint32_t no) {
   e->is_open = false;
 }
 
-void ll_hope(ll *e, ll_op condition, uint32_t yes, uint32_t no) {
+void ll_branch_likely(ll *e, ll_op condition, uint32_t yes, uint32_t no) {
   if (!e->is_open) return;
   if (condition.kind == LL_CONST) {
     ll_br(e, condition.bits ? yes : no);

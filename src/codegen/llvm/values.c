@@ -103,44 +103,44 @@ static uint8_t form_of(const ll *e, vyre__val v) {
 
 /* Returns the storage of a value: one per workgroup, or one element per
  * vector. */
-static ll_op kept_place(ll *e, vyre__val v, unsigned type, uint64_t count) {
+static ll_op storage_of(ll *e, vyre__val v, unsigned type, uint64_t count) {
   ll_op *at = &e->kept[v - e->s->r.begin];
   if (at->kind == LL_NONE) *at = ll_array(e, type, count, NULL, 0);
   return *at;
 }
 
-static void give_kept(ll *e, vyre__val v) {
-  unsigned type = ll_type_of(e, v), kept = ll_kept_type(type);
+static void load_live(ll *e, vyre__val v) {
+  unsigned type = ll_type_of(e, v), kept = ll_storage_type(type);
   uint8_t form = form_of(e, v);
   ll_op at;
   if (ll_role(e, v)->storage == VYRE__STORAGE_BROADCAST) {
     form = LL_SCALAR;
-    at = kept_place(e, v, kept, 1);
+    at = storage_of(e, v, kept, 1);
   } else {
     if (form == LL_VECTOR) kept |= LL_VEC, type |= LL_VEC;
-    at = ll_element(e, kept_place(e, v, kept, ll_vector_count(e)), kept);
+    at = ll_element(e, storage_of(e, v, kept, ll_vector_count(e)), kept);
   }
   ll_op op = ll_def(e, "load %t, ptr %v", kept, LL_PTR, at);
   if (kept != type) op = ll_def(e, "trunc %o to %t", kept, op, type);
   ll_give(e, v, form, op);
 }
 
-void ll_keep(ll *e, vyre__val v) {
+void ll_store_live(ll *e, vyre__val v) {
   uint8_t keep = ll_role(e, v)->storage;
   if (keep != VYRE__STORAGE_BROADCAST && keep < VYRE__STORAGE_ARRAY) return;
-  unsigned type = ll_type_of(e, v), kept = ll_kept_type(type);
+  unsigned type = ll_type_of(e, v), kept = ll_storage_type(type);
   ll_op op, at;
   if (keep == VYRE__STORAGE_BROADCAST) {
     op = ll_scalar(e, v);
-    at = kept_place(e, v, kept, 1);
+    at = storage_of(e, v, kept, 1);
   } else {
-    /* Stores the representation that give_kept reads, which follows the lane
+    /* Stores the representation that load_live reads, which follows the lane
      * shape alone. The value may be a vector here nevertheless: an index of
      * a flattened workgroup is linear, its ids are not. */
     bool is_vector = form_of(e, v) == LL_VECTOR;
     op = is_vector ? ll_vector(e, v) : ll_scalar(e, v);
     if (is_vector) kept |= LL_VEC, type |= LL_VEC;
-    at = ll_element(e, kept_place(e, v, kept, ll_vector_count(e)), kept);
+    at = ll_element(e, storage_of(e, v, kept, ll_vector_count(e)), kept);
   }
   if (kept != type) op = ll_def(e, "zext %o to %t", type, op, kept);
   ll_do(e, "store %o, ptr %v", kept, op, LL_PTR, at);
@@ -152,7 +152,7 @@ ll_rep *ll_value(ll *e, vyre__val v) {
   if (is_leaf(ll_inst(e, v)->op)) {
     give_leaf(e, v);
   } else {
-    give_kept(e, v);
+    load_live(e, v);
   }
   rep->is_derived = true;
   note_undo(e, v);
@@ -266,8 +266,8 @@ ll_op ll_vector(ll *e, vyre__val v) {
 static unsigned var_type(const ll *e, uint32_t var, bool is_vector) {
   unsigned type = ll_type(e->kernel->vars[var].type);
   bool is_array = e->s->vars[var].is_array;
-  if (is_vector) return ll_kept_type(type) | LL_VEC;
-  return is_array ? ll_kept_type(type) : type;
+  if (is_vector) return ll_storage_type(type) | LL_VEC;
+  return is_array ? ll_storage_type(type) : type;
 }
 
 /* Returns the alloca of the variable, or of its scalar shadow. */

@@ -64,7 +64,7 @@ TEST(an_object_of_two_phases_loads_and_runs) {
 }
 
 /* Checks the permissions of every page of the object in /proc/self/maps. */
-TEST(no_page_is_writable_once_it_is_loaded_and_none_is_both) {
+TEST(no_loaded_page_is_writable) {
   code_bytes bytes = compile_both();
   vyre__elf_object object;
   vyre_status st = {0};
@@ -271,7 +271,7 @@ static const char *const spoilt_says[] = {"not a 64-bit ELF",
                                           "invalid symbol table",
                                           "function without code 'phase0'"};
 
-TEST(what_is_not_as_expected_is_refused_by_name) {
+TEST(unexpected_objects_are_refused_by_name) {
   for (size_t i = 0; i < sizeof spoilt_says / sizeof spoilt_says[0]; i++) {
     code_bytes bytes = compile_both();
     vyre__elf_object object = {0};
@@ -287,7 +287,7 @@ TEST(what_is_not_as_expected_is_refused_by_name) {
   }
 }
 
-TEST(phases_must_be_all_there_and_no_more) {
+TEST(phases_must_match_the_kernel) {
   code_bytes bytes = compile_both();
   static const uint32_t wrong[] = {0, 1, 3, UINT32_MAX};
   for (int i = 0; i < 4; i++) {
@@ -361,8 +361,8 @@ TEST(flipped_bytes_and_words_of_an_object_are_refused_or_load) {
 }
 
 TEST_MAIN(TEST_ENTRY(an_object_of_two_phases_loads_and_runs),
-          TEST_ENTRY(no_page_is_writable_once_it_is_loaded_and_none_is_both),
-          TEST_ENTRY(what_is_not_as_expected_is_refused_by_name),
-          TEST_ENTRY(phases_must_be_all_there_and_no_more),
+          TEST_ENTRY(no_loaded_page_is_writable),
+          TEST_ENTRY(unexpected_objects_are_refused_by_name),
+          TEST_ENTRY(phases_must_match_the_kernel),
           TEST_ENTRY(any_length_of_an_object_is_refused_or_loads),
           TEST_ENTRY(flipped_bytes_and_words_of_an_object_are_refused_or_load))

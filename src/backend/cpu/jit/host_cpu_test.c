@@ -27,7 +27,7 @@ static char *ask_llvm(const char *function) {
   return ask();
 }
 
-TEST(every_feature_that_is_told_is_as_llvm_finds_it) {
+TEST(every_feature_agrees_with_llvm) {
   const vyre__host_cpu *m = vyre__host_cpu_detect();
   vyre_status st = {0};
   CHECK_OK(vyre__jit_load(&st), st);
@@ -52,7 +52,7 @@ TEST(the_name_is_the_one_that_llvm_gives) {
   free(llvm);
 }
 
-TEST(lanes_are_those_of_the_widest_registers) {
+TEST(lanes_fill_the_widest_registers) {
   const vyre__host_cpu *m = vyre__host_cpu_detect();
   CHECK(m->is_usable);
   uint32_t lanes = has_entry(m->features, '+', "avx512bw") ? 16
@@ -65,7 +65,7 @@ TEST(lanes_are_those_of_the_widest_registers) {
   CHECK(vyre__host_cpu_detect() == m);
 }
 
-TEST(levels_leave_out_what_is_above_them) {
+TEST(isa_levels_exclude_higher_features) {
   static const struct {
     const char *feature;
     uint32_t from;
@@ -114,8 +114,8 @@ TEST(families_and_models_have_their_names) {
   }
 }
 
-TEST_MAIN(TEST_ENTRY(every_feature_that_is_told_is_as_llvm_finds_it),
+TEST_MAIN(TEST_ENTRY(every_feature_agrees_with_llvm),
           TEST_ENTRY(the_name_is_the_one_that_llvm_gives),
-          TEST_ENTRY(lanes_are_those_of_the_widest_registers),
-          TEST_ENTRY(levels_leave_out_what_is_above_them),
+          TEST_ENTRY(lanes_fill_the_widest_registers),
+          TEST_ENTRY(isa_levels_exclude_higher_features),
           TEST_ENTRY(families_and_models_have_their_names))

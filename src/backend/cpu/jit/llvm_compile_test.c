@@ -27,7 +27,7 @@ static vyre_code compile_text(const char *text, const char *features,
 }
 
 /* Must be the first case: LLVM is not loaded yet. */
-TEST(without_llvm_the_status_says_what_was_looked_for_and_what_to_install) {
+TEST(without_llvm_the_status_names_the_package) {
   vyre_status st = {0};
   CHECK(vyre__jit_version() == NULL);
   CHECK_FAILS(vyre__jit_load_from("none", &st), st, VYRE_UNSUPPORTED_FEATURE,
@@ -106,7 +106,7 @@ static tiny_library like_llvm(void) {
                    "LLVMInitializeX86Target");
 }
 
-TEST(a_file_that_cannot_be_llvm_is_known_without_loading_it) {
+TEST(a_file_that_is_not_llvm_is_rejected_unloaded) {
   static char text[200] = "LLVMGetVersion";
   tiny_library good = like_llvm();
   tiny_library arm = good, program = good;
@@ -140,7 +140,7 @@ TEST(a_file_that_cannot_be_llvm_is_known_without_loading_it) {
 }
 
 /* The number of program headers is not limited. */
-TEST(a_library_of_many_headers_is_for_the_loader_unless_it_is_cut) {
+TEST(a_library_with_many_headers_is_left_to_the_loader) {
   struct {
     tiny_library first;
     Elf64_Phdr headers[100];
@@ -157,7 +157,7 @@ TEST(a_library_of_many_headers_is_for_the_loader_unless_it_is_cut) {
 
 /* Whatever the bytes are, nothing outside the file is read, and the check
  * ends. */
-TEST(a_damaged_library_is_looked_at_safely) {
+TEST(a_corrupt_library_is_read_safely) {
   const tiny_library good = like_llvm();
   unsigned char bytes[sizeof good];
   size_t rejected = 0;
@@ -231,7 +231,7 @@ static void *stay(void *self) {
   return NULL;
 }
 
-TEST(the_child_of_a_fork_ends_when_its_own_threads_have_left) {
+TEST(a_forked_child_exits_after_its_threads) {
   int ends[4];
   char said[8] = "";
   int status = -1;
@@ -406,7 +406,7 @@ void __lsan_enable(void) __attribute__((weak));
 
 /* Each is rejected with LLVM's message, and nothing is printed. Without a
  * handler, the last two would end the process. */
-TEST(what_llvm_refuses_is_a_status_and_the_next_kernel_compiles) {
+TEST(an_llvm_error_is_a_status_and_not_permanent) {
   static const struct {
     const char *text, *says;
   } cases[] = {
@@ -493,19 +493,17 @@ TEST(many_threads_compile_at_once_and_get_the_same_bytes) {
     free(all[i / ROUNDS][i % ROUNDS].data);
 }
 
-TEST_MAIN(
-    TEST_ENTRY(
-        without_llvm_the_status_says_what_was_looked_for_and_what_to_install),
-    TEST_ENTRY(a_file_that_cannot_be_llvm_is_known_without_loading_it),
-    TEST_ENTRY(a_library_of_many_headers_is_for_the_loader_unless_it_is_cut),
-    TEST_ENTRY(a_damaged_library_is_looked_at_safely),
-    TEST_ENTRY(a_library_that_does_not_load_is_not_found_again),
-    TEST_ENTRY(a_preload_loads_it_and_starts_no_thread),
-    TEST_ENTRY(it_is_loaded_once_and_is_19),
-    TEST_ENTRY(the_child_of_a_fork_ends_when_its_own_threads_have_left),
-    TEST_ENTRY(the_file_that_the_loader_would_take_is_looked_at_first),
-    TEST_ENTRY(a_kernel_becomes_an_object_assembly_or_optimised_text),
-    TEST_ENTRY(features_decide_the_instructions),
-    TEST_ENTRY(what_llvm_refuses_is_a_status_and_the_next_kernel_compiles),
-    TEST_ENTRY(a_writer_may_refuse),
-    TEST_ENTRY(many_threads_compile_at_once_and_get_the_same_bytes))
+TEST_MAIN(TEST_ENTRY(without_llvm_the_status_names_the_package),
+          TEST_ENTRY(a_file_that_is_not_llvm_is_rejected_unloaded),
+          TEST_ENTRY(a_library_with_many_headers_is_left_to_the_loader),
+          TEST_ENTRY(a_corrupt_library_is_read_safely),
+          TEST_ENTRY(a_library_that_does_not_load_is_not_found_again),
+          TEST_ENTRY(a_preload_loads_it_and_starts_no_thread),
+          TEST_ENTRY(it_is_loaded_once_and_is_19),
+          TEST_ENTRY(a_forked_child_exits_after_its_threads),
+          TEST_ENTRY(the_file_that_the_loader_would_take_is_looked_at_first),
+          TEST_ENTRY(a_kernel_becomes_an_object_assembly_or_optimised_text),
+          TEST_ENTRY(features_decide_the_instructions),
+          TEST_ENTRY(an_llvm_error_is_a_status_and_not_permanent),
+          TEST_ENTRY(a_writer_may_refuse),
+          TEST_ENTRY(many_threads_compile_at_once_and_get_the_same_bytes))

@@ -135,7 +135,7 @@ static void *compile_at_end(void *self) {
   return NULL;
 }
 
-TEST(what_llvm_has_made_lives_until_all_have_left) {
+TEST(llvm_objects_live_until_the_last_compile_ends) {
   char said[16];
   exit_during(compile_at_end, said, sizeof said);
   CHECK_TEXT(said, "done");
@@ -167,12 +167,11 @@ static void *compile_long(void *self) {
   return NULL;
 }
 
-TEST(a_compile_goes_no_further_than_its_step_when_the_process_ends) {
+TEST(a_compile_stops_when_the_process_exits) {
   char said[400];
   exit_during(compile_long, said, sizeof said);
   CHECK_HAS(said, "the process is ending");
 }
 
-TEST_MAIN(
-    TEST_ENTRY(what_llvm_has_made_lives_until_all_have_left),
-    TEST_ENTRY(a_compile_goes_no_further_than_its_step_when_the_process_ends))
+TEST_MAIN(TEST_ENTRY(llvm_objects_live_until_the_last_compile_ends),
+          TEST_ENTRY(a_compile_stops_when_the_process_exits))

@@ -66,7 +66,7 @@ TEST(a_deadline_sets_the_word_soon_after_and_not_before) {
   vyre__deadlines_free(deadlines);
 }
 
-TEST(what_ends_in_time_is_left_alone) {
+TEST(work_that_ends_in_time_is_not_stopped) {
   vyre__deadlines *deadlines = make();
   atomic_uint stop = 0;
   vyre__deadline entry;
@@ -99,7 +99,7 @@ TEST(a_sooner_deadline_comes_before_a_later_one) {
   vyre__deadlines_free(deadlines);
 }
 
-TEST(a_deadline_that_is_over_needs_no_thread) {
+TEST(a_deadline_in_the_past_needs_no_thread) {
   vyre__deadlines *deadlines = make();
   unsigned before = thread_count();
   atomic_uint stop = 0;
@@ -164,7 +164,7 @@ TEST(ends_race_with_deadlines) {
   vyre__deadlines_free(deadlines);
 }
 
-TEST(the_child_of_a_fork_watches_anew) {
+TEST(deadlines_work_in_a_forked_child) {
   if (HAS_TSAN) return; /* it does not support such a fork */
   vyre__deadlines *deadlines = make();
   atomic_uint stop = 0;
@@ -210,9 +210,9 @@ TEST(no_memory_is_a_status) {
 }
 
 TEST_MAIN(TEST_ENTRY(a_deadline_sets_the_word_soon_after_and_not_before),
-          TEST_ENTRY(what_ends_in_time_is_left_alone),
+          TEST_ENTRY(work_that_ends_in_time_is_not_stopped),
           TEST_ENTRY(a_sooner_deadline_comes_before_a_later_one),
-          TEST_ENTRY(a_deadline_that_is_over_needs_no_thread),
+          TEST_ENTRY(a_deadline_in_the_past_needs_no_thread),
           TEST_ENTRY(ends_race_with_deadlines),
-          TEST_ENTRY(the_child_of_a_fork_watches_anew),
+          TEST_ENTRY(deadlines_work_in_a_forked_child),
           TEST_ENTRY(no_memory_is_a_status))

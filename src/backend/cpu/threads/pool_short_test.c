@@ -10,13 +10,13 @@ enum { ITEMS = 400 };
 
 /* Calls of a job, and how many of them began and ended at each item. A call
  * takes the same short time for any number of items, on any processor. */
-typedef struct tally {
+typedef struct totals {
   atomic_uint calls, begun[ITEMS + 1], ended[ITEMS + 1];
-} tally;
+} totals;
 
 static uint32_t count(void *self, uint64_t first, uint64_t items,
                       uint32_t thread) {
-  tally *t = self;
+  totals *t = self;
   (void)thread;
   atomic_fetch_add(&t->calls, 1);
   atomic_fetch_add(&t->begun[first], 1);
@@ -25,7 +25,7 @@ static uint32_t count(void *self, uint64_t first, uint64_t items,
 }
 
 /* Checks that every item ran once. */
-static void check_runs(const tally *t) {
+static void check_runs(const totals *t) {
   unsigned runs = 0;
   for (int i = 0; i < ITEMS; i++) {
     runs += t->begun[i] - t->ended[i];
@@ -35,7 +35,7 @@ static void check_runs(const tally *t) {
 
 /* Runs a job whose items are said to take @p ps each. Returns its calls. */
 static unsigned run(vyre__pool *pool, unsigned ps) {
-  static tally t;
+  static totals t;
   memset(&t, 0, sizeof t);
   atomic_uint cost = ps;
   vyre__job job = {count, &t, ITEMS, 0, &cost};
@@ -65,7 +65,7 @@ TEST(short_work_of_known_cost_takes_two_calls) {
 }
 
 /* A thread that counts as spinning, but never comes. */
-TEST(a_thread_that_does_not_come_is_late) {
+TEST(a_thread_that_does_not_start_is_late) {
   enum { PS = 25000 }; /* 10 us for all items */
   vyre__pool *pool = make(2);
   atomic_store(&pool->started, 1);
@@ -90,5 +90,5 @@ TEST(long_work_is_shared_even_after_threads_came_late) {
 }
 
 TEST_MAIN(TEST_ENTRY(short_work_of_known_cost_takes_two_calls),
-          TEST_ENTRY(a_thread_that_does_not_come_is_late),
+          TEST_ENTRY(a_thread_that_does_not_start_is_late),
           TEST_ENTRY(long_work_is_shared_even_after_threads_came_late))

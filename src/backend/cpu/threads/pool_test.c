@@ -46,7 +46,7 @@ enum {
 
 /* --- test jobs -------------------------------------------------------------*/
 
-typedef struct tally {
+typedef struct totals {
   vyre__pool *pool;
   atomic_uchar *times; /* runs of each item, or NULL */
   atomic_uint *inside; /* for each thread number, shared by all tallies */
@@ -57,7 +57,7 @@ typedef struct tally {
   atomic_uint calls, clashes, helped; /* helped: calls by other threads */
   pthread_t caller;
   uint64_t starts[MAX_CALLS], counts[MAX_CALLS];
-} tally;
+} totals;
 
 static void spend(uint64_t ns) {
   uint64_t end = vyre__clock_ns() + ns;
@@ -66,7 +66,7 @@ static void spend(uint64_t ns) {
 
 static uint32_t run(void *self, uint64_t first, uint64_t count,
                     uint32_t thread) {
-  tally *t = self;
+  totals *t = self;
   unsigned call = atomic_fetch_add(&t->calls, 1);
   if (call < MAX_CALLS) {
     t->starts[call] = first;
@@ -103,8 +103,8 @@ static vyre__pool *make(uint32_t threads) {
   return pool;
 }
 
-static tally *tally_make(vyre__pool *pool, uint64_t count) {
-  tally *t = calloc(1, sizeof *t);
+static totals *totals_make(vyre__pool *pool, uint64_t count) {
+  totals *t = calloc(1, sizeof *t);
   CHECK(t);
   t->pool = pool;
   t->caller = pthread_self();
@@ -113,12 +113,12 @@ static tally *tally_make(vyre__pool *pool, uint64_t count) {
   return t;
 }
 
-static void tally_free(tally *t) {
+static void totals_free(totals *t) {
   free((void *)t->times);
   free(t);
 }
 
-static uint64_t missed(const tally *t, uint64_t count) {
+static uint64_t missed(const totals *t, uint64_t count) {
   uint64_t wrong = 0;
   for (uint64_t i = 0; i < count; i++) wrong += t->times[i] != 1;
   return wrong;
@@ -126,7 +126,7 @@ static uint64_t missed(const tally *t, uint64_t count) {
 
 /* --- every item runs once --------------------------------------------------*/
 
-TEST(every_piece_runs_once) {
+TEST(every_item_runs_once) {
   static const uint32_t threads[] = {1, 2, 3, 7, 33};
   static const struct {
     uint64_t count, min_items;
@@ -139,7 +139,7 @@ TEST(every_piece_runs_once) {
     CHECK_U64(pool->threads, threads[p]);
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
       for (int again = 0; again < 3; again++) {
-        tally *t = tally_make(pool, cases[c].count + 1);
+        totals *t = totals_make(pool, cases[c].count + 1);
         t->busy_ns = cases[c].count < 100 ? 5000 : 0;
         atomic_uint cost = 0;
         vyre__job job = {run, t, cases[c].count, cases[c].min_items,
@@ -149,7 +149,7 @@ TEST(every_piece_runs_once) {
         CHECK_U64(done, 1);
         CHECK_U64(missed(t, cases[c].count), 0);
         CHECK_U64(t->times[cases[c].count], 0);
-        tally_free(t);
+        totals_free(t);
       }
     }
     vyre__pool_free(pool);
@@ -170,7 +170,7 @@ TEST(huge_counts_are_covered_by_ranges) {
                {(1ull << 40) + 1, 0},    {UINT64_MAX - 1, 3}};
   vyre__pool *pool = make(3);
   for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
-    tally *t = tally_make(pool, 0);
+    totals *t = totals_make(pool, 0);
     vyre__job job = {run, t, cases[c].count, cases[c].min_items};
     CHECK_U64(vyre__pool_run(pool, &job, 1, NULL, NULL), 0);
     CHECK(t->calls < MAX_CALLS);
@@ -190,16 +190,16 @@ TEST(huge_counts_are_covered_by_ranges) {
       at += ranges[i].count;
     }
     CHECK_U64(at, cases[c].count);
-    tally_free(t);
+    totals_free(t);
   }
   vyre__pool_free(pool);
 }
 
 /* --- sharing ---------------------------------------------------------------*/
 
-TEST(one_piece_runs_on_the_caller) {
+TEST(one_item_runs_on_the_caller) {
   vyre__pool *pool = make(4);
-  tally *t = tally_make(pool, 1);
+  totals *t = totals_make(pool, 1);
   t->busy_ns = 300000;
   for (int i = 0; i < 20; i++) {
     vyre__job job = {run, t, 1, 0};
@@ -207,7 +207,7 @@ TEST(one_piece_runs_on_the_caller) {
   }
   CHECK_U64(t->helped, 0);
   CHECK_U64(t->calls, 20);
-  tally_free(t);
+  totals_free(t);
   vyre__pool_free(pool);
 }
 
@@ -228,14 +228,14 @@ TEST(little_work_runs_on_the_caller) {
   for (int tries = 0; tries < 50 && !alone; tries++) {
     unsigned before = thread_count();
     vyre__pool *pool = make(4);
-    tally *t = tally_make(pool, 4);
+    totals *t = totals_make(pool, 4);
     for (int i = 0; i < 20; i++) {
       /* The first run touches fresh memory, which takes long. */
       vyre__job job = {run, t, i < 3 ? 1 : 4, 0};
       CHECK_U64(vyre__pool_run(pool, &job, 1, NULL, NULL), 0);
     }
     alone = t->helped == 0 && thread_count() == before;
-    tally_free(t);
+    totals_free(t);
     vyre__pool_free(pool);
   }
   CHECK(alone);
@@ -245,13 +245,13 @@ TEST(little_work_runs_on_the_caller) {
  * threads: one of several jobs must be shared. */
 static int share_work(vyre__pool *pool) {
   for (int i = 0; i < 50; i++) {
-    tally *t = tally_make(pool, 200);
+    totals *t = totals_make(pool, 200);
     t->busy_ns = 50000;
     vyre__job job = {run, t, 200, 0};
     uint32_t result = vyre__pool_run(pool, &job, 1, NULL, NULL);
     uint64_t wrong = missed(t, 200);
     bool has_help = t->helped > 0;
-    tally_free(t);
+    totals_free(t);
     if (result != 0 || wrong != 0) return 1;
     if (has_help) return 0;
   }
@@ -266,12 +266,12 @@ TEST(much_work_is_shared) {
 
 /* All work is in the last quarter; the threads with the other quarters steal
  * from it. */
-TEST(work_is_stolen_where_it_is) {
+TEST(idle_threads_steal_work) {
   vyre__pool *pool = make(2);
   vyre__job job;
   bool both = false;
   for (int i = 0; i < 20 && !both; i++) {
-    tally *t = tally_make(pool, 256);
+    totals *t = totals_make(pool, 256);
     t->busy_ns = 100000;
     t->slow_from = 192;
     job = (vyre__job){run, t, 256, 0};
@@ -280,7 +280,7 @@ TEST(work_is_stolen_where_it_is) {
     unsigned slow = 0;
     for (unsigned c = 0; c < t->calls; c++) slow += t->starts[c] >= 192;
     both = t->helped > 0 && t->helped < t->calls && slow > 1;
-    tally_free(t);
+    totals_free(t);
   }
   CHECK(both);
   vyre__pool_free(pool);
@@ -288,27 +288,27 @@ TEST(work_is_stolen_where_it_is) {
 
 /* Threads are woken however often they fall asleep: one that was lost would
  * never help again. */
-TEST(sleepers_are_woken_again_and_again) {
+TEST(sleeping_threads_are_woken_repeatedly) {
   vyre__pool *pool = make(3);
   uint64_t seed = 11;
   vyre__pool_set_spin(pool, 0);
   for (int i = 0; i < 200; i++) {
-    tally *t = tally_make(pool, 64);
+    totals *t = totals_make(pool, 64);
     t->busy_ns = draw(&seed) % 4000;
     vyre__job job = {run, t, 64, 0};
     CHECK_U64(vyre__pool_run(pool, &job, 1, NULL, NULL), 0);
     CHECK_U64(missed(t, 64), 0);
-    tally_free(t);
+    totals_free(t);
     nanosleep(&(struct timespec){0, (long)(draw(&seed) % 300000)}, NULL);
   }
   bool has_help = false;
   for (int i = 0; i < 100 && !has_help; i++) {
-    tally *t = tally_make(pool, 100);
+    totals *t = totals_make(pool, 100);
     t->busy_ns = 200000;
     vyre__job job = {run, t, 100, 0};
     CHECK_U64(vyre__pool_run(pool, &job, 1, NULL, NULL), 0);
     has_help = t->helped > 0;
-    tally_free(t);
+    totals_free(t);
   }
   CHECK(has_help);
   vyre__pool_free(pool);
@@ -378,7 +378,7 @@ static uint32_t ask_helpers(void *self, uint64_t first, uint64_t count,
 
 /* A thread that is woken on the processor of its waker would wait until the
  * waker has done the work itself. */
-TEST(sleepers_leave_the_processor_of_their_caller) {
+TEST(sleeping_threads_leave_the_callers_processor) {
   vyre__pool *pool = make(2);
   cpu_set_t before, one;
   CHECK(sched_getaffinity(0, sizeof before, &before) == 0);
@@ -423,7 +423,7 @@ TEST(short_work_is_split_in_equal_parts) {
   for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
     vyre__pool *pool = make(cases[c].threads);
     uint32_t items = cases[c].items, units = cases[c].units;
-    tally *t = tally_make(pool, items);
+    totals *t = totals_make(pool, items);
     atomic_uint cost = cases[c].cost_ps;
     vyre__job job = {run, t, items, 0, &cost};
     CHECK_U64(vyre__pool_run(pool, &job, 1, NULL, NULL), 0);
@@ -432,19 +432,19 @@ TEST(short_work_is_split_in_equal_parts) {
     for (unsigned i = 0; i < t->calls; i++) {
       CHECK_U64(t->starts[i] % ((items + units - 1) / units), 0);
     }
-    tally_free(t);
+    totals_free(t);
     vyre__pool_free(pool);
   }
 }
 
 /* --- ends ------------------------------------------------------------------*/
 
-TEST(a_result_ends_the_job_and_those_after_it) {
+TEST(a_failure_ends_its_job_and_later_ones) {
   static const uint32_t threads[] = {1, 2, 5};
   for (size_t p = 0; p < sizeof threads / sizeof threads[0]; p++) {
     vyre__pool *pool = make(threads[p]);
-    tally *first = tally_make(pool, 64), *second = tally_make(pool, 2000),
-          *third = tally_make(pool, 64);
+    totals *first = totals_make(pool, 64), *second = totals_make(pool, 2000),
+           *third = totals_make(pool, 64);
     second->result = 77;
     second->ends_at = 3;
     second->busy_ns = 20000;
@@ -458,14 +458,14 @@ TEST(a_result_ends_the_job_and_those_after_it) {
     uint64_t begun = 0;
     for (int i = 0; i < 2000; i++) begun += second->times[i];
     CHECK(begun >= 4 && begun < 1900);
-    tally_free(first);
-    tally_free(second);
-    tally_free(third);
+    totals_free(first);
+    totals_free(second);
+    totals_free(third);
     vyre__pool_free(pool);
   }
 }
 
-TEST(no_jobs_are_done_at_once) {
+TEST(an_empty_list_of_jobs_is_done_at_once) {
   vyre__pool *pool = make(2);
   size_t done = 9;
   uint64_t busy = 9;
@@ -534,7 +534,7 @@ static void *launch(void *self) {
   atomic_uint cost = 0;
   for (int i = 0; i < l->rounds; i++) {
     uint64_t count = draw(&l->seed) % 3 ? draw(&l->seed) % 300 : 1;
-    tally *t = tally_make(l->pool, count + 1);
+    totals *t = totals_make(l->pool, count + 1);
     t->inside = l->inside;
     t->busy_ns = draw(&l->seed) % 4 ? 0 : draw(&l->seed) % 3000;
     vyre__job jobs[2] = {
@@ -545,7 +545,7 @@ static void *launch(void *self) {
       l->wrong++;
     }
     l->wrong += missed(t, count) + t->clashes;
-    tally_free(t);
+    totals_free(t);
     if (draw(&l->seed) % 16 == 0) {
       nanosleep(&(struct timespec){0, (long)(draw(&l->seed) % 700000)}, NULL);
     }
@@ -571,7 +571,7 @@ static void launch_all(vyre__pool *pool, int launchers, int rounds) {
   CHECK_U64(wrong, 0);
 }
 
-TEST(launchers_do_not_share_numbers_or_pieces) {
+TEST(launchers_share_neither_thread_numbers_nor_items) {
   static const uint32_t threads[] = {1, 2, 7};
   for (size_t p = 0; p < sizeof threads / sizeof threads[0]; p++) {
     vyre__pool *pool = make(threads[p]);
@@ -580,7 +580,7 @@ TEST(launchers_do_not_share_numbers_or_pieces) {
   }
 }
 
-TEST(more_launchers_than_places_all_get_through) {
+TEST(more_launchers_than_entries_all_finish) {
   vyre__pool *pool = make(2);
   launch_all(pool, 90, 20);
   vyre__pool_free(pool);
@@ -614,14 +614,14 @@ static void *hold_all(void *self) {
   return NULL;
 }
 
-TEST(a_launcher_goes_on_while_all_others_are_busy) {
+TEST(a_launcher_continues_while_others_are_busy) {
   holder h = {make(2), 0};
   pthread_t thread;
   atomic_store(&may_end, false);
   CHECK(pthread_create(&thread, NULL, hold_all, &h) == 0);
   while (atomic_load(&h.held) < 2)
     nanosleep(&(struct timespec){0, 100000}, NULL);
-  tally *t = tally_make(h.pool, 500);
+  totals *t = totals_make(h.pool, 500);
   t->busy_ns = 2000;
   vyre__job job = {run, t, 500, 0};
   CHECK_U64(vyre__pool_run(h.pool, &job, 1, NULL, NULL), 0);
@@ -630,7 +630,7 @@ TEST(a_launcher_goes_on_while_all_others_are_busy) {
   atomic_store(&may_end, true);
   pthread_join(thread, NULL);
   CHECK_U64(h.held, 8);
-  tally_free(t);
+  totals_free(t);
   vyre__pool_free(h.pool);
 }
 
@@ -640,20 +640,20 @@ TEST(short_work_that_is_not_shared_stays_in_large_parts) {
   for (uint32_t i = 0; i < POOL_SHARED_JOBS; i++) {
     atomic_store(&pool->shared_jobs[i].is_taken, true);
   }
-  tally *t = tally_make(pool, MAX_ITEMS);
+  totals *t = totals_make(pool, MAX_ITEMS);
   atomic_uint cost = 10000; /* 200 items are a unit */
   vyre__job job = {run, t, MAX_ITEMS, 0, &cost};
   CHECK_U64(vyre__pool_run(pool, &job, 1, NULL, NULL), 0);
   CHECK_U64(missed(t, MAX_ITEMS), 0);
   CHECK(t->calls < 150);
-  tally_free(t);
+  totals_free(t);
   vyre__pool_free(pool);
 }
 
 /* --- nested jobs -----------------------------------------------------------*/
 
 typedef struct nest {
-  tally *inner;
+  totals *inner;
   atomic_uint wrong;
 } nest;
 
@@ -662,7 +662,7 @@ static uint32_t run_nested(void *self, uint64_t first, uint64_t count,
   nest *n = self;
   (void)thread;
   for (uint64_t i = first; i < first + count; i++) {
-    tally *t = tally_make(n->inner->pool, 40);
+    totals *t = totals_make(n->inner->pool, 40);
     t->busy_ns = 1000;
     vyre__job job = {run, t, 40, 0};
     size_t done;
@@ -670,18 +670,18 @@ static uint32_t run_nested(void *self, uint64_t first, uint64_t count,
         missed(t, 40) != 0 || t->helped != 0) {
       atomic_fetch_add(&n->wrong, 1);
     }
-    tally_free(t);
+    totals_free(t);
   }
   return 0;
 }
 
-TEST(a_job_runs_another_on_its_own_thread) {
+TEST(a_nested_job_runs_on_its_thread) {
   vyre__pool *pool = make(3);
-  nest n = {tally_make(pool, 0), 0};
+  nest n = {totals_make(pool, 0), 0};
   vyre__job job = {run_nested, &n, 60, 0};
   CHECK_U64(vyre__pool_run(pool, &job, 1, NULL, NULL), 0);
   CHECK_U64(n.wrong, 0);
-  tally_free(n.inner);
+  totals_free(n.inner);
   vyre__pool_free(pool);
 }
 
@@ -691,14 +691,14 @@ TEST(busy_time_is_that_of_all_threads) {
   static const uint32_t threads[] = {1, 2, 4};
   for (size_t p = 0; p < sizeof threads / sizeof threads[0]; p++) {
     vyre__pool *pool = make(threads[p]);
-    tally *t = tally_make(pool, 100);
+    totals *t = totals_make(pool, 100);
     t->busy_ns = 50000;
     vyre__job job = {run, t, 100, 0};
     uint64_t busy = 0, start = vyre__clock_ns();
     CHECK_U64(vyre__pool_run(pool, &job, 1, NULL, &busy), 0);
     uint64_t wall = vyre__clock_ns() - start;
     CHECK(busy >= 5000000 && busy <= wall * threads[p]);
-    tally_free(t);
+    totals_free(t);
     vyre__pool_free(pool);
   }
 }
@@ -747,31 +747,31 @@ TEST(waiting_for_others_is_not_busy) {
   vyre__pool_free(pool);
 }
 
-TEST(the_cost_of_a_piece_is_learnt) {
+TEST(the_cost_of_an_item_is_measured) {
   vyre__pool *pool = make(2);
-  tally *t = tally_make(pool, 64);
+  totals *t = totals_make(pool, 64);
   atomic_uint cost = 0;
   t->busy_ns = 20000;
   vyre__job job = {run, t, 64, 0, &cost};
   CHECK_U64(vyre__pool_run(pool, &job, 1, NULL, NULL), 0);
   CHECK(cost >= 19000000);
-  tally_free(t);
+  totals_free(t);
   vyre__pool_free(pool);
 }
 
 /* --- start and end ---------------------------------------------------------*/
 
-TEST(a_pool_ends_at_once_after_work) {
+TEST(a_pool_ends_at_once_after_its_work) {
   for (int i = 0; i < 100; i++) {
     vyre__pool *pool = make(1 + (uint32_t)i % 7);
     if (i % 3 == 0) vyre__pool_set_spin(pool, 0);
-    tally *t = tally_make(pool, 40);
+    totals *t = totals_make(pool, 40);
     t->busy_ns = (uint64_t)(i % 5) * 2000;
     vyre__job job = {run, t, 40, 0};
     CHECK_U64(vyre__pool_run(pool, &job, 1, NULL, NULL), 0);
     vyre__pool_free(pool);
     CHECK_U64(missed(t, 40), 0);
-    tally_free(t);
+    totals_free(t);
   }
   vyre__pool_free(NULL);
 }
@@ -792,7 +792,7 @@ TEST(no_memory_is_a_status) {
   CHECK(!pool && st.message[0] && st.fix[0]);
 }
 
-TEST(zero_threads_is_as_many_as_there_are_processors) {
+TEST(zero_threads_means_one_per_processor) {
   vyre__pool *pool = make(0);
   CHECK(pool->threads >= 1);
   CHECK(vyre__pool_numbers(pool) > pool->threads);
@@ -829,7 +829,7 @@ static void *fork_beside(void *self) {
   return NULL;
 }
 
-TEST(the_child_of_a_fork_has_threads_of_its_own) {
+TEST(a_forked_child_has_its_own_threads) {
   if (HAS_TSAN) return;
   vyre__pool *pool = make(2);
   CHECK_U64(share_work(pool), 0);
@@ -858,7 +858,7 @@ static int without_threads(vyre__pool *pool) {
   struct rlimit none = {0, 0};
   if (vyre__pool_create((vyre_allocator){0}, 4, &own, NULL) != VYRE_OK)
     return 4;
-  tally *t = tally_make(own, 100);
+  totals *t = totals_make(own, 100);
   t->busy_ns = 20000;
   if (setrlimit(RLIMIT_AS, &none) != 0) return 5;
   vyre__job job = {run, t, 100, 0};
@@ -910,15 +910,15 @@ static void start_all(vyre__pool *pool) {
   enum { MAX_WAITS = 10000 }; /* of 2 ms: a pool may get no thread */
   for (int i = 0; atomic_load(&pool->started) < pool->threads - 1; i++) {
     CHECK(i < MAX_WAITS);
-    tally *t = tally_make(pool, 100);
+    totals *t = totals_make(pool, 100);
     t->busy_ns = 20000;
     vyre__job job = {run, t, 100, 0};
     CHECK_U64(vyre__pool_run(pool, &job, 1, NULL, NULL), 0);
-    tally_free(t);
+    totals_free(t);
   }
 }
 
-TEST(who_comes_late_finds_nothing_of_a_job_that_is_over) {
+TEST(late_threads_find_no_finished_job) {
   static const uint64_t counts[] = {2, 32, 3, 64, 2, 7, 100};
   struct sigaction action = {.sa_flags = SA_SIGINFO}, old;
   vyre__pool *own = make(2);
@@ -927,7 +927,7 @@ TEST(who_comes_late_finds_nothing_of_a_job_that_is_over) {
   start_all(own); /* a thread started in between would be single-stepped */
   CHECK(sigaction(SIGTRAP, &action, &old) == 0);
   for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-    tally *t = tally_make(own, counts[i]);
+    totals *t = totals_make(own, counts[i]);
     vyre__job job = {run, t, counts[i], 0};
     for (uint32_t k = 0; k < POOL_SHARED_JOBS; k++) {
       late.before[k] = atomic_load(&own->shared_jobs[k].generation);
@@ -940,15 +940,14 @@ TEST(who_comes_late_finds_nothing_of_a_job_that_is_over) {
     CHECK_U64(result, 0);
     CHECK_U64(missed(t, counts[i]), 0);
     CHECK(late.steps > 100);
-    tally_free(t);
+    totals_free(t);
   }
   CHECK_U64(late.found, 0);
   CHECK(sigaction(SIGTRAP, &old, NULL) == 0);
   vyre__pool_free(own);
 }
 
-#define LATE_ENTRIES \
-  TEST_ENTRY(who_comes_late_finds_nothing_of_a_job_that_is_over),
+#define LATE_ENTRIES TEST_ENTRY(late_threads_find_no_finished_job),
 
 #else
 #define LATE_ENTRIES
@@ -957,28 +956,27 @@ TEST(who_comes_late_finds_nothing_of_a_job_that_is_over) {
 /* The first case must run before any thread exists, as the C library keeps
  * their stacks. */
 TEST_MAIN(TEST_ENTRY(a_pool_without_threads_still_works),
-          TEST_ENTRY(every_piece_runs_once),
+          TEST_ENTRY(every_item_runs_once),
           TEST_ENTRY(huge_counts_are_covered_by_ranges),
-          TEST_ENTRY(one_piece_runs_on_the_caller),
+          TEST_ENTRY(one_item_runs_on_the_caller),
           TEST_ENTRY(little_work_runs_on_the_caller),
-          TEST_ENTRY(much_work_is_shared),
-          TEST_ENTRY(work_is_stolen_where_it_is),
-          TEST_ENTRY(sleepers_are_woken_again_and_again),
+          TEST_ENTRY(much_work_is_shared), TEST_ENTRY(idle_threads_steal_work),
+          TEST_ENTRY(sleeping_threads_are_woken_repeatedly),
           TEST_ENTRY(a_worker_moves_off_a_processor_and_may_come_back),
-          TEST_ENTRY(sleepers_leave_the_processor_of_their_caller),
+          TEST_ENTRY(sleeping_threads_leave_the_callers_processor),
           TEST_ENTRY(short_work_is_split_in_equal_parts),
-          TEST_ENTRY(a_result_ends_the_job_and_those_after_it),
-          TEST_ENTRY(no_jobs_are_done_at_once),
+          TEST_ENTRY(a_failure_ends_its_job_and_later_ones),
+          TEST_ENTRY(an_empty_list_of_jobs_is_done_at_once),
           TEST_ENTRY(jobs_of_a_list_wait_for_each_other),
-          TEST_ENTRY(launchers_do_not_share_numbers_or_pieces),
-          TEST_ENTRY(more_launchers_than_places_all_get_through),
-          TEST_ENTRY(a_launcher_goes_on_while_all_others_are_busy),
+          TEST_ENTRY(launchers_share_neither_thread_numbers_nor_items),
+          TEST_ENTRY(more_launchers_than_entries_all_finish),
+          TEST_ENTRY(a_launcher_continues_while_others_are_busy),
           TEST_ENTRY(short_work_that_is_not_shared_stays_in_large_parts),
-          TEST_ENTRY(a_job_runs_another_on_its_own_thread),
+          TEST_ENTRY(a_nested_job_runs_on_its_thread),
           LATE_ENTRIES TEST_ENTRY(busy_time_is_that_of_all_threads),
           TEST_ENTRY(waiting_for_others_is_not_busy),
-          TEST_ENTRY(the_cost_of_a_piece_is_learnt),
-          TEST_ENTRY(a_pool_ends_at_once_after_work),
+          TEST_ENTRY(the_cost_of_an_item_is_measured),
+          TEST_ENTRY(a_pool_ends_at_once_after_its_work),
           TEST_ENTRY(no_memory_is_a_status),
-          TEST_ENTRY(zero_threads_is_as_many_as_there_are_processors),
-          TEST_ENTRY(the_child_of_a_fork_has_threads_of_its_own))
+          TEST_ENTRY(zero_threads_means_one_per_processor),
+          TEST_ENTRY(a_forked_child_has_its_own_threads))
