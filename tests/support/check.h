@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "vyre/memory.h"
 #include "vyre/status.h"
@@ -137,14 +138,19 @@ static inline void *test_heap_resize_alone(test_heap *heap, void *ptr,
   return grown;
 }
 
-/* Threads of the library use it too. */
+/* Locks the heap, which threads of the library use too. The lock holds the id of
+ * its process: a child forked while another thread held it takes it over, because
+ * that thread does not exist in the child. */
 static inline void *test_heap_resize(void *self, void *ptr, size_t old_size,
                                      size_t new_size) {
-  static atomic_flag busy = ATOMIC_FLAG_INIT;
-  while (atomic_flag_test_and_set(&busy)) {
+  static atomic_int owner;
+  const int me = (int)getpid();
+  int held_by = 0;
+  while (!atomic_compare_exchange_weak(&owner, &held_by, me)) {
+    if (held_by == me) held_by = 0;
   }
   void *result = test_heap_resize_alone(self, ptr, old_size, new_size);
-  atomic_flag_clear(&busy);
+  atomic_store(&owner, 0);
   return result;
 }
 
