@@ -191,7 +191,7 @@ vyre__known vyre__known_if(const vyre__schedule *s, const uint8_t *known,
                            uint32_t at) {
   const vyre__sched_note *note = note_at(s, at);
   if (note->is_straight) return VYRE__UNKNOWN;
-  if (note->is_settled) return VYRE__KNOWN_FALSE;
+  if (note->is_hoisted) return VYRE__KNOWN_FALSE;
   return known ? (vyre__known)known[inst_at(s, at)->a - s->r.begin]
                : VYRE__UNKNOWN;
 }

@@ -139,7 +139,7 @@ bool vyre__lane_offsets_find(const vyre__lir_kernel *kernel,
 }
 
 bool vyre__lane_span_find(const vyre__lane_offsets *offsets, uint32_t width,
-                          uint32_t most, vyre__lane_span *out) {
+                          uint32_t max, vyre__lane_span *out) {
   int32_t low = INT32_MAX, high = INT32_MIN;
   for (uint32_t k = 0; k < width; k++) {
     int32_t lane = (int32_t)offsets->lane[k];
@@ -148,7 +148,7 @@ bool vyre__lane_span_find(const vyre__lane_offsets *offsets, uint32_t width,
   }
   int64_t count = (int64_t)high - low + 1;
   *out = (vyre__lane_span){.first = low, .is_single = true};
-  if (count > most) return false;
+  if (count > max) return false;
   out->count = (uint32_t)count;
   for (uint32_t k = 0; k < width; k++) {
     for (uint32_t j = 0; j < k; j++) {

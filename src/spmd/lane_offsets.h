@@ -28,8 +28,8 @@ typedef struct vyre__lane_span {
   bool is_single; /* no two lanes access the same element */
 } vyre__lane_span;
 
-/* Finds the span of an access. Returns false if it is longer than @p most. */
+/* Finds the span of an access. Returns false if it is longer than @p max. */
 bool vyre__lane_span_find(const vyre__lane_offsets *offsets, uint32_t width,
-                          uint32_t most, vyre__lane_span *out);
+                          uint32_t max, vyre__lane_span *out);
 
 #endif

@@ -14,8 +14,8 @@
 enum {
   ELEMENTS = 4096,       /* assumed length of a buffer without a fixed one */
   MAX_BYTES = 48 * 1024, /* private bytes in all */
-  ROUNDS = 8, /* assumed trip count if max_trips is unknown or >= MAX_ROUNDS */
-  MAX_ROUNDS = 128,   /* bounds from here on are too loose to use */
+  ROUNDS = 8, /* assumed trip count if max_trips is unknown or >= MAX_TRIPS */
+  MAX_TRIPS = 128,    /* bounds from here on are too loose to use */
   REPLICA_WORTH = 16, /* operations per element that make a replica pay */
   MAX_REPLICA = 8192, /* bytes */
 };
@@ -48,7 +48,7 @@ static uint64_t times(const vyre__schedule *s, uint32_t at) {
        open = info_at(s, open)->parent) {
     if (inst_at(s, open)->op != VYRE__LIR_LOOP) continue;
     const vyre__lir_loop *loop = &s->kernel->loops[inst_at(s, open)->aux];
-    uint64_t rounds = loop->max_trips < MAX_ROUNDS ? loop->max_trips : ROUNDS;
+    uint64_t rounds = loop->max_trips < MAX_TRIPS ? loop->max_trips : ROUNDS;
     count *= rounds ? rounds : 1;
     if (count > UINT16_MAX) return UINT16_MAX;
   }

@@ -504,7 +504,7 @@ static void find_conditions(vyre__schedule *s, vyre__row_split *row,
       continue;
     }
     uint32_t close = vyre__end_of(&s->r, at);
-    if (note_at(s, at)->is_settled) {
+    if (note_at(s, at)->is_hoisted) {
       at = close;
       continue;
     }
@@ -550,7 +550,7 @@ static void plan_fuel(vyre__schedule *s, vyre__row_split *row) {
     }
     if (!ends) continue;
     if (row_shape_of(s, row, inst_at(s, at)->a, 0) != ROW_UNIFORM) return;
-    note_at(s, at)->is_settled = true;
+    note_at(s, at)->is_hoisted = true;
     at = vyre__end_of(&s->r, at);
   }
 }

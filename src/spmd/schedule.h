@@ -140,7 +140,7 @@ typedef struct vyre__sched_note {
   bool continues;  /* LOOP: needs `act`; lanes wait at its step */
   bool drops;      /* IF, LOOP: lanes active before may be inactive after */
   bool is_small;   /* IF: pure operations and variables only */
-  bool is_settled; /* IF: evaluated at the start of the row */
+  bool is_hoisted; /* IF: evaluated at the start of the row */
   bool is_leap;    /* IF: the same, with a jump at its end */
   bool is_long;    /* LOOP: may run long; polls `stop` */
   bool is_row_load;  /* LOAD: the start of the row loads it */

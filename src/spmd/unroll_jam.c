@@ -128,7 +128,7 @@ static bool if_stays(const vyre__schedule *s, const survey *view, uint32_t at,
   bool has_else = middle != close;
   uint8_t known =
       s->splits[view->jam->subregion]->known[condition - s->r.begin];
-  if (note->is_settled) return true;
+  if (note->is_hoisted) return true;
   if (!note->is_straight && known == VYRE__UNKNOWN) {
     bool same = view->jam->is_common[condition - s->r.begin] &&
                 shape_at(s, condition).kind < VYRE__LANE_SHAPE_LINEAR;

@@ -582,7 +582,7 @@ static vyre_code start_row(machine *c, const row *r) {
   const vyre__subregion *of = &c->s.r.subregions[r->rows->subregion];
   lane first = lane_at(c, r, 0, 0);
   for (uint32_t at = of->begin; r->rows->split && at < of->end; at++) {
-    if (!c->s.notes[at - c->s.r.begin].is_settled) continue;
+    if (!c->s.notes[at - c->s.r.begin].is_hoisted) continue;
     vyre__val v = inst_of(c, at)->a;
     VYRE_TRY(compute(c, &first, v, 0));
     if (values_of(c, first.slot)[v - c->s.r.begin]) {

@@ -67,10 +67,10 @@ struct cpu_pipeline {
   cpu_code first;
   cpu_code full;      /* optimised code that replaced `first`; empty before */
   atomic_uint *costs; /* for each phase: cost of a workgroup, for the pool */
-  /* For tests: called before each piece of a launch with baseline code, whose
-   * size is then piece_groups workgroups. NULL: sized by time. */
-  void (*before_piece)(cpu_pipeline *pipeline, uint64_t first);
-  uint64_t piece_groups;
+  /* For tests: called before each chunk of a launch with baseline code, whose
+   * size is then chunk_groups workgroups. NULL: sized by time. */
+  void (*before_chunk)(cpu_pipeline *pipeline, uint64_t first);
+  uint64_t chunk_groups;
 };
 
 /* Returns true if @p code is the baseline code of @p pipeline.

@@ -179,7 +179,7 @@ TEST(baseline_code_with_a_large_stack_is_replaced) {
   enum { TURNS = 12000 };
   const struct timespec pause = {.tv_nsec = 10000000};
   vyre_pipeline_resources got[2];
-  for (int is_quick = 0; is_quick < 2; is_quick++) {
+  for (int is_auto = 0; is_auto < 2; is_auto++) {
     rig r = {.heap = {.left = -1}};
     vyre_context_options options = plain_options(&r);
     options.allocator =
@@ -188,17 +188,17 @@ TEST(baseline_code_with_a_large_stack_is_replaced) {
     rig_begin(&r, &options, text);
     free(text);
     vyre_status st = {0};
-    vyre_compile_options how = {.tier = is_quick ? VYRE_TIER_AUTO
-                                                 : VYRE_TIER_OPTIMISED};
+    vyre_compile_options how = {.tier = is_auto ? VYRE_TIER_AUTO
+                                                : VYRE_TIER_OPTIMISED};
     CHECK_OK(vyre_pipeline_compile(r.device, vyre_module_kernel(r.module, 0),
                                    &how, &r.pipeline, NULL, &st),
              st);
-    CHECK(vyre_pipeline_get_resources(r.pipeline, &got[is_quick]));
-    for (int i = 0; i < TURNS && is_quick && got[1].is_baseline; i++) {
+    CHECK(vyre_pipeline_get_resources(r.pipeline, &got[is_auto]));
+    for (int i = 0; i < TURNS && is_auto && got[1].is_baseline; i++) {
       (void)nanosleep(&pause, NULL);
       CHECK(vyre_pipeline_get_resources(r.pipeline, &got[1]));
     }
-    CHECK(!got[is_quick].is_baseline);
+    CHECK(!got[is_auto].is_baseline);
     rig_close(&r);
   }
   CHECK_U64(got[1].width, got[0].width);

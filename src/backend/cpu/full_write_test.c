@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Outputs that need not be cleared: which are found, and that no other is taken
- * for one. */
+/* Tests which outputs are proven to be written whole, so that a launch need not
+ * clear them first, and that no other output is. */
 #include "vyre/vyre.h"
 
 #include "backend/cpu/plan.h"

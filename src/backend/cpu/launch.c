@@ -147,9 +147,9 @@ static uint32_t run_chunks(const cpu_launch *l, uint64_t first, uint64_t count,
   chunk_size c = begin_chunks(l, was_baseline);
   uint32_t result = VYRE__SPMD_DONE;
   while (count > 0 && result == VYRE__SPMD_DONE) {
-    if (l->pipeline->before_piece) {
-      c.max = l->pipeline->piece_groups;
-      l->pipeline->before_piece(l->pipeline, first);
+    if (l->pipeline->before_chunk) {
+      c.max = l->pipeline->chunk_groups;
+      l->pipeline->before_chunk(l->pipeline, first);
     }
     const cpu_code *code = code_of(l);
     if (was_baseline && !cpu_is_baseline(l->pipeline, code)) {

@@ -111,8 +111,8 @@ TEST(a_launch_gives_the_same_bits_wherever_its_code_is_replaced) {
     open_rig(&r, cases[c].text, "cpu.threads=1");
     cpu_pipeline *own = load_both(&r);
     run(&r, want);
-    own->before_piece = count_and_switch;
-    own->piece_groups = 3;
+    own->before_chunk = count_and_switch;
+    own->chunk_groups = 3;
     const int last = (COUNT / 64 + 2) / 3 * cases[c].phases;
     for (switch_at = 0; switch_at <= last; switch_at++) {
       atomic_store(&own->code, &own->first);
@@ -124,7 +124,7 @@ TEST(a_launch_gives_the_same_bits_wherever_its_code_is_replaced) {
       int end = switch_at < last ? switch_at + 1 : last;
       CHECK_U64((unsigned)pieces, (unsigned)end);
     }
-    own->before_piece = NULL;
+    own->before_chunk = NULL;
     rig_close(&r);
   }
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Atomics in compiled kernels: combined, delayed to the end of a range, in loops
- * that are done round by round. Every kernel runs at every width, cut into ranges
- * of a few workgroups, on buffers of several lengths; what is right is said by
- * a loop in C. */
+/* Tests atomics in compiled kernels: combined across lanes, privatised, and in
+ * loops of which each iteration runs for all lanes. Every kernel runs at every
+ * width, in ranges of a few workgroups, on buffers of several lengths. Plain loops
+ * in C compute the expected results. */
 #define _DEFAULT_SOURCE /* NOLINT(bugprone-reserved-identifier) */
 
 #include <sys/mman.h>
@@ -16,8 +16,8 @@
 
 enum { ITEMS = 24 * 64, MOST = 5000, LEFT = 0xA0A0 };
 
-/* x: ITEMS numbers; y and z: as long as `length`, of which what is right is made
- * in place. */
+/* Computes the expected contents of y and z, which have `length` elements, in
+ * place. x has ITEMS elements. */
 typedef void oracle(const uint32_t *x, uint32_t *y, uint32_t *z,
                     uint32_t length);
 

@@ -424,8 +424,9 @@ void ll_hoist(ll *e, const vyre__sched_node *leaf);
 void ll_run_rows(ll *e, const vyre__sched_node *rows, ll_op first, ll_op count);
 /* Starts the row at local[1] and local[2]. */
 void ll_begin_row(ll *e);
-/* Returns the index of the vector that starts at @p x of its row. */
-void ll_count_vectors(ll *e, ll_op x);
+/* Stores in e->vector_index the index, in the workgroup, of the vector that starts at
+ * @p x of the current row. */
+void ll_set_vector_index(ll *e, ll_op x);
 /* Returns true if @p v is the x coordinate of fused rows. */
 bool ll_is_x(const ll *e, vyre__val v);
 void ll_give_x(ll *e, vyre__val v);
@@ -439,7 +440,8 @@ void ll_run_row(ll *e, const vyre__sched_node *rows, ll_op first, ll_op count);
 /* Returns true if the start of the row loaded LOAD @p v for this code. */
 bool ll_is_row_load(const ll *e, vyre__val v);
 void ll_give_row_load(ll *e, vyre__val v);
-/* Returns an i1: those conditions hold in the whole row. */
+/* Emits an i1 that is true if the conditions of @p row that depend only on the
+ * workgroup hold for every invocation of the row. */
 ll_op ll_row_is_full(ll *e, vyre__row_split *row);
 
 /* --- full_workgroups.c ------------------------------------------------------------------*/
@@ -468,7 +470,8 @@ void ll_emit_at_row_start(ll *e, vyre__val v);
 
 /* --- loop_range.c ------------------------------------------------------------------*/
 
-/* Returns that range of a row of @p count invocations. */
+/* Emits the range of a row of @p count invocations in which @p condition holds in
+ * every iteration of the loops around it. */
 ll_interval ll_loop_condition_range(ll *e, vyre__row_split *row,
                                     const vyre__row_condition *condition,
                                     ll_op count);
@@ -477,7 +480,8 @@ ll_interval ll_loop_condition_range(ll *e, vyre__row_split *row,
 
 typedef struct ll_jam ll_jam;
 
-/* Allocates what rows have of their own; NULL: out of memory. */
+/* Allocates the state that each jammed row has separately, such as its values and
+ * variables. Returns NULL if out of memory. */
 ll_jam *ll_make_jam(ll *e, const vyre__jam *plan);
 /* Delimit the code of one vector of each row; e->jam is set before. */
 void ll_begin_jam(ll *e);

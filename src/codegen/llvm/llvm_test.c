@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Kernels become LLVM IR, LLVM makes them run, and they do what ref does, byte for
- * byte, at every width. Variables: testing/random_programs.h. */
+/* Compiles kernels through LLVM IR, runs them at every width, and compares the
+ * results with ref byte for byte. testing/random_programs.h lists the environment
+ * variables that select the programs. */
 #include "backend/cpu/jit/llvm_c.h"
 #include "codegen/llvm/llvm_testing.h"
 #include "support/sanitized.h"

@@ -509,7 +509,7 @@ static ll_op load_clamped(ll *e, vyre__val v, ll_op active) {
 
 enum {
   MAX_STRIDE = 8, /* elements between lanes are loaded as well */
-  MAX_REACH = 1 << 24,
+  MAX_SPAN = 1 << 24,
 };
 
 /* Returns the distance of lanes if it is constant and not 1; else 0. */
@@ -519,7 +519,7 @@ static int32_t stride_of(ll *e, uint32_t at) {
   if (rep->form != LL_LINEAR || stride == 1 || stride == 0) return 0;
   if (buffer_of(e, at)->unit != buffer_of(e, at)->width) return 0;
   int64_t reach = (int64_t)stride * e->width;
-  return reach >= -MAX_REACH && reach <= MAX_REACH ? stride : 0;
+  return reach >= -MAX_SPAN && reach <= MAX_SPAN ? stride : 0;
 }
 
 static ll_lanes_at lanes_at(ll *e, uint32_t at, int32_t stride) {

@@ -7,7 +7,7 @@
 
 enum {
   MASK = LL_I32 | LL_VEC,
-  MAX_ROUNDS = 17,      /* iterations that are unrolled, and the last test */
+  MAX_TRIPS = 17,       /* iterations that are unrolled, and the last test */
   MAX_TEXT = 96 * 1024, /* bytes of their text */
 };
 
@@ -126,7 +126,7 @@ static ll_op times_plus(ll *e, ll_op a, uint32_t by, ll_op b) {
   return ll_def(e, "add nuw i32 %v, %v", LL_I32, product, LL_I32, b);
 }
 
-void ll_count_vectors(ll *e, ll_op x) {
+void ll_set_vector_index(ll *e, ll_op x) {
   if (e->width > 1) {
     x = ll_def(e, "udiv exact i32 %v, %u", LL_I32, x, e->width);
   }
@@ -322,7 +322,7 @@ static bool unroll_loop(ll *e, const vyre__sched_node *loop, ll_scope *scope) {
   if (!begin_trial(e, &t)) return false;
   uint32_t mark = ll_enter(e);
   e->unrolls = true;
-  for (unsigned round = 0; round < MAX_ROUNDS && e->is_open; round++) {
+  for (unsigned round = 0; round < MAX_TRIPS && e->is_open; round++) {
     scope->step = ll_label(e);
     scope->step_used = false;
     ll_group_nodes(e, loop->body);

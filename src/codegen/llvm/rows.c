@@ -54,7 +54,7 @@ static void run_vector(ll *e, const vyre__sched_node *range, const ll_op *first,
   if (!is_full) e->x = ll_opaque(e, e->x);
   e->local[0] = e->x;
   e->local_form[0] = e->width == 1 ? LL_SCALAR : LL_LINEAR;
-  if (!e->s->is_fused) ll_count_vectors(e, low);
+  if (!e->s->is_fused) ll_set_vector_index(e, low);
   if (e->jam) ll_begin_jam(e);
   ll_run_range(e, range, mask);
 }
@@ -249,7 +249,7 @@ static void run_ranges(ll *e, const vyre__sched_node *rows, ll_op first,
 static void test_fuel(ll *e, const vyre__row_split *row) {
   const vyre__subregion *subregion = &e->s->r.subregions[row->subregion];
   for (uint32_t at = subregion->begin; at < subregion->end; at++) {
-    if (!ll_note_of(e, at)->is_settled) continue;
+    if (!ll_note_of(e, at)->is_hoisted) continue;
     vyre__val condition = ll_inst(e, at)->a;
     uint32_t rest = ll_label(e);
     ll_emit_at_row_start(e, condition);

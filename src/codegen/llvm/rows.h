@@ -9,7 +9,7 @@ static inline bool ll_is_op(const ll *e, uint32_t at, vyre__lir_op op) {
   return ll_inst(e, at)->op == op;
 }
 
-/* --- range_bounds.c: numbers of 64 bits, and what is between two -------------------*/
+/* --- range_bounds.c: i64 arithmetic on the bounds of ranges -------------------*/
 
 bool ll_are_known(ll_op a, ll_op b);
 ll_op ll_plus(ll *e, ll_op a, ll_op b);

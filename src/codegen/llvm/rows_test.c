@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Rows of invocations: their ends, rows side by side, checks that are asked once for
- * a loop, sums that are split. Every kernel gives what ref gives at every width, on
- * memory that ends where nothing may be touched. */
+/* Tests code for rows of invocations: partial vectors at their ends, jammed rows,
+ * bounds checks hoisted out of loops, and sums with several accumulators. Every
+ * kernel must equal ref at every width. Each buffer ends at a page that cannot be
+ * accessed. */
 #define _DEFAULT_SOURCE /* NOLINT(bugprone-reserved-identifier) */
 #include <sys/mman.h>
 #include <unistd.h>
@@ -9,7 +10,7 @@
 #include "codegen/llvm/llvm_testing.h"
 #include "spmd/schedule_testing.h"
 
-/* --- memory with nothing behind it ---------------------------------------------------*/
+/* --- buffers that end at a guard page ---------------------------------------------------*/
 
 typedef struct guarded {
   void *map;

@@ -57,8 +57,8 @@ static bool overlaps(const vyre_input *in, const vyre_output *out) {
          b < a + in->size + (in->size == 0);
 }
 
-route_bindings vyre__route_look(const vyre_route *route,
-                                const vyre_dispatch_desc *desc) {
+route_bindings vyre__route_summarize(const vyre_route *route,
+                                     const vyre_dispatch_desc *desc) {
   (void)route;
   route_bindings out = {.can_try = !desc->print.write && !desc->check.races &&
                                    !desc->check.out_of_bounds &&

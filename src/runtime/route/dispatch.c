@@ -249,8 +249,9 @@ vyre_code vyre_route_dispatch(vyre_route *route, const vyre_dispatch_desc *desc,
   vyre_route_report unused, *to = report ? report : &unused;
   VYRE_REQUIRE_ARRAY(st, desc->inputs, desc->input_count);
   VYRE_REQUIRE_ARRAY(st, desc->outputs, desc->output_count);
-  routed r = {
-      .route = route, .desc = desc, .bindings = vyre__route_look(route, desc)};
+  routed r = {.route = route,
+              .desc = desc,
+              .bindings = vyre__route_summarize(route, desc)};
   VYRE_TRY(select_device(&r, st));
   bool has_shadow = is_shadowed(route->router);
   vyre_code code;

@@ -187,7 +187,7 @@ bool vyre_route_candidate_at(vyre_route *route, const vyre_dispatch_desc *desc,
   out->why = c->why;
   out->is_choice = index == route->first;
   if (route->router->policy != VYRE_ROUTE_FASTEST) return true;
-  route_bindings bindings = vyre__route_look(route, desc);
+  route_bindings bindings = vyre__route_summarize(route, desc);
   route_class *of =
       vyre__route_class_of(route, vyre__route_size_class(&bindings, desc));
   if (!of) return true;

@@ -164,8 +164,9 @@ vyre_code vyre__route_pipeline(vyre_route *route, uint32_t index,
 
 /* --- choose.c --------------------------------------------------------------*/
 
-route_bindings vyre__route_look(const vyre_route *route,
-                                const vyre_dispatch_desc *desc);
+/* Sums up the bindings of a dispatch. */
+route_bindings vyre__route_summarize(const vyre_route *route,
+                                     const vyre_dispatch_desc *desc);
 uint32_t vyre__route_size_class(const route_bindings *bindings,
                                 const vyre_dispatch_desc *desc);
 /* Returns the entry of a size class, or NULL without memory. */
@@ -173,9 +174,9 @@ route_class *vyre__route_class_of(vyre_route *route, uint32_t size_class);
 /* Adds a measured time of a candidate. */
 void vyre__route_measured(vyre_route *route, route_class *of, uint32_t index,
                           uint64_t ns);
-/* Selects a candidate for a dispatch that is measured. Runs trials of
- * candidates that were not tried. *is_exploring: it is not the fastest known.
- */
+/* Selects the candidate for a measured dispatch, after trial runs of candidates
+ * without a measurement. Sets *is_exploring if another candidate is known to be
+ * faster and this dispatch serves to measure. */
 uint32_t vyre__route_explore(vyre_route *route, route_class *of,
                              const vyre_dispatch_desc *desc,
                              const route_bindings *bindings,
