@@ -11,7 +11,9 @@
 #include "vyre/export.h"
 #include "vyre/status.h"
 
-/** Completion state of submitted work. Reference counted. Threads: safe. */
+/** Completion state of submitted work. Reference counted. Threads: safe.
+ *  Work that was not done at a fork ends in the parent process only. In the
+ *  child its fence counts as done, with the error VYRE_DEVICE_LOST. */
 typedef struct vyre_fence vyre_fence;
 
 /** Timeout value: wait without a limit. */
@@ -41,7 +43,8 @@ VYRE_API bool vyre_fence_is_done(const vyre_fence *fence);
  *  Threads:   safe.
  *  Blocks:    for at most @p timeout_ns.
  *  Errors:    VYRE_DISPATCH_FAILED (timed_out) if the work is still running;
- *             it continues. Otherwise the error of the work. */
+ *             it continues. VYRE_DEVICE_LOST in a forked child, if the work
+ *             belongs to its parent. Otherwise the error of the work. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_fence_wait(vyre_fence *fence,
                                                   uint64_t timeout_ns,
                                                   vyre_status *st);
@@ -64,8 +67,8 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_fence_wait_any(vyre_fence *const *fences,
  *  Lifetime:  @p user_data must live until the callback has returned.
  *  Threads:   safe.
  *  Blocks:    never.
- *  Errors:    VYRE_INVALID_ARGUMENT for a NULL argument or a second callback.
- */
+ *  Errors:    VYRE_INVALID_ARGUMENT for a NULL argument or a second callback;
+ *             VYRE_DEVICE_LOST as for vyre_fence_wait. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_fence_set_callback(
     vyre_fence *fence, void (*done)(void *user_data, vyre_fence *fence),
     void *user_data, vyre_status *st);
@@ -76,7 +79,8 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_fence_set_callback(
  *  Lifetime:  valid as long as the fence.
  *  Threads:   safe.
  *  Blocks:    never.
- *  Errors:    VYRE_OUT_OF_MEMORY if no descriptor is available. */
+ *  Errors:    VYRE_OUT_OF_MEMORY if no descriptor is available;
+ *             VYRE_DEVICE_LOST as for vyre_fence_wait. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_fence_fd(vyre_fence *fence, int *out,
                                                 vyre_status *st);
 

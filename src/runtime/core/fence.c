@@ -27,10 +27,46 @@ static void init_any(void) {
   vyre__condition_init(&any_changed);
 }
 
+/* --- fork ------------------------------------------------------------------ */
+
+/* Number of forks between the process that loaded the library and this one. */
+static atomic_uint generation;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+/* Runs in the child. The threads that waited in vyre_fence_wait_any do not
+ * exist there. */
+static void after_fork(void) {
+  atomic_fetch_add(&generation, 1);
+  pthread_mutex_init(&any_lock, NULL);
+  vyre__condition_init(&any_changed);
+  atomic_store(&any_waiters, 0);
+}
+
+static void install_fork_handler(void) {
+  (void)pthread_atfork(NULL, NULL, after_fork);
+}
+
+/* Returns true if the work was unfinished when this process was forked. Its
+ * thread exists only in the parent, and the locks of the fence may be held. */
+static bool is_abandoned(const vyre_fence *fence) {
+  return !atomic_load(&fence->is_done) &&
+         fence->generation != atomic_load(&generation);
+}
+
+static vyre_code abandoned(vyre_status *st) {
+  return VYRE_FAIL(st, VYRE_DEVICE_LOST, VYRE_KIND_DEVICE_LOST,
+                   "submit the work again in the child process, or wait for "
+                   "the fence before the fork",
+                   "the work of the fence belongs to the parent process: it "
+                   "was not done at the fork, and never ends in the child");
+}
+
 vyre_code vyre__fence_make(vyre_context *context, size_t size, vyre_fence **out,
                            vyre_status *st) {
   vyre_fence *fence = vyre__alloc_zeroed(context->allocator, size);
   if (!fence) return vyre__no_memory(st, "vyre_submit", "fences", 1);
+  pthread_once(&fork_once, install_fork_handler);
+  fence->generation = atomic_load(&generation);
   atomic_init(&fence->references, 2); /* the queue's and the caller's */
   atomic_init(&fence->is_done, false);
   fence->context = vyre_context_retain(context);
@@ -97,7 +133,7 @@ void vyre_fence_release(vyre_fence *fence) {
 }
 
 bool vyre_fence_is_done(const vyre_fence *fence) {
-  return fence && atomic_load(&fence->is_done);
+  return fence && (atomic_load(&fence->is_done) || is_abandoned(fence));
 }
 
 /* --- waiting -------------------------------------------------------------- */
@@ -134,6 +170,7 @@ vyre_code vyre_fence_wait(vyre_fence *fence, uint64_t timeout_ns,
   if (vyre__fault(fence->context, VYRE_FAULT_WAIT)) {
     return vyre__fault_status(VYRE_FAULT_WAIT, st);
   }
+  if (is_abandoned(fence)) return abandoned(st);
   if (!atomic_load(&fence->is_done)) {
     struct timespec end;
     bool ends = get_deadline(timeout_ns, &end);
@@ -155,7 +192,7 @@ vyre_code vyre_fence_wait(vyre_fence *fence, uint64_t timeout_ns,
 
 static bool find_done(vyre_fence *const *fences, size_t count, size_t *out) {
   for (size_t i = 0; i < count; i++) {
-    if (!atomic_load(&fences[i]->is_done)) continue;
+    if (!vyre_fence_is_done(fences[i])) continue;
     *out = i;
     return true;
   }
@@ -207,6 +244,7 @@ vyre_code vyre_fence_set_callback(vyre_fence *fence,
   vyre__status_begin(st);
   VYRE_REQUIRE(st, fence);
   VYRE_REQUIRE(st, done);
+  if (is_abandoned(fence)) return abandoned(st);
   pthread_mutex_lock(&fence->lock);
   bool has_callback = fence->callback != NULL;
   bool is_done = atomic_load(&fence->is_done);
@@ -229,6 +267,7 @@ vyre_code vyre_fence_fd(vyre_fence *fence, int *out, vyre_status *st) {
   VYRE_REQUIRE(st, out);
   *out = -1;
   VYRE_REQUIRE(st, fence);
+  if (is_abandoned(fence)) return abandoned(st);
   pthread_mutex_lock(&fence->lock);
   if (fence->fd < 0) {
     unsigned is_done = atomic_load(&fence->is_done);

@@ -12,6 +12,7 @@
 struct vyre_fence {
   atomic_uint references;
   atomic_bool is_done;
+  unsigned generation;   /* of the process that queues the work */
   vyre_context *context; /* retained */
   size_t size;           /* bytes of the full object */
   vyre_code code;        /* valid when is_done */

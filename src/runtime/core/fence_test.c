@@ -323,6 +323,30 @@ TEST(many_threads_submit_wait_and_compile) {
   rig_close(&r);
 }
 
+/* Uses fences of the parent in a forked child: @p pending was not done at the
+ * fork, @p done was. Returns 0, or a number for the failure. */
+static int wait_in_child(vyre_fence *pending, vyre_fence *done, int fd) {
+  vyre_status st = {0};
+  size_t first = 7;
+  if (vyre_fence_wait(pending, VYRE_WAIT_FOREVER, &st) != VYRE_DEVICE_LOST ||
+      st.kind != VYRE_KIND_DEVICE_LOST)
+    return 10;
+  if (vyre_fence_wait(pending, 0, &st) != VYRE_DEVICE_LOST) return 11;
+  if (!vyre_fence_is_done(pending)) return 12;
+  if (vyre_fence_wait_any(&pending, 1, VYRE_WAIT_FOREVER, &first, &st) !=
+          VYRE_OK ||
+      first != 0)
+    return 13;
+  if (vyre_fence_fd(pending, &fd, &st) != VYRE_DEVICE_LOST || fd != -1)
+    return 14;
+  if (vyre_fence_set_callback(pending, count_call, &first, &st) !=
+      VYRE_DEVICE_LOST)
+    return 15;
+  if (vyre_fence_pipeline(pending)) return 16;
+  if (vyre_fence_wait(done, VYRE_WAIT_FOREVER, &st) != VYRE_OK) return 17;
+  return 0;
+}
+
 /* Submits and compiles in a forked child, on the parent's device. The work that
  * the parent has queued does not run there. Returns 0, or a number for the
  * failure. */
@@ -359,7 +383,7 @@ TEST(a_forked_child_has_its_own_queue) {
   rig r = rig_open(text, NULL);
   vyre_buffer x;
   vyre_fence *fence;
-  job slow;
+  job slow, quick;
   make(&slow, LONG, 0);
   CHECK_OK(vyre_buffer_create(r.device, 8, &x, &st), st);
   CHECK_OK(vyre_buffer_upload(r.device, x, 0, (uint32_t[2]){3, 4}, 8, &st), st);
@@ -372,13 +396,19 @@ TEST(a_forked_child_has_its_own_queue) {
     CHECK_OK(vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &st), st);
     vyre_fence_release(fence);
   }
+  make(&quick, SHORT, 0);
+  vyre_fence *done;
+  CHECK_OK(vyre_submit(r.pipeline, &quick.desc, 1, &done, &st), st);
+  CHECK_OK(vyre_fence_wait(done, VYRE_WAIT_FOREVER, &st), st);
   CHECK_OK(vyre_submit(r.pipeline, &slow.desc, 1, &fence, &st), st);
   fflush(stdout);
   pid_t child = fork();
   if (child == 0) {
     alarm(20);
-    _exit(work_in_child(&r, x));
+    int failure = wait_in_child(fence, done, -1);
+    _exit(failure ? failure : work_in_child(&r, x));
   }
+  vyre_fence_release(done);
   int status = -1;
   CHECK(child > 0 && waitpid(child, &status, 0) == child);
   CHECK(WIFEXITED(status));
