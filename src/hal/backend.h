@@ -42,15 +42,17 @@ typedef struct vyre__code_source {
   vyre__bytes *extra;
 } vyre__code_source;
 
-enum { VYRE__BACKEND_ABI = 4 };
+enum { VYRE__BACKEND_ABI = 5 };
 
 struct vyre__backend {
   uint32_t abi, struct_size;
   const char *name;
   bool is_exact; /* floats are exact by definition: no probe, all native */
   bool counts_iterations; /* all its code counts loop iterations exactly */
-  bool is_explicit_only;  /* "auto" never selects it */
-  bool clears_outputs;    /* handles views with begins_zero itself */
+  /* "auto" takes the available backend with the highest number, and never one
+   * with 0. Lists of devices have the same order. */
+  uint32_t precedence;
+  bool clears_outputs; /* handles views with begins_zero itself */
   bool aligns_atomics; /* copies memory with atomic accesses in and out unless
                              it is aligned to its elements */
   /* Bytes of the backend's device, pipeline and buffer. The runtime allocates
@@ -60,10 +62,11 @@ struct vyre__backend {
   size_t pipeline_size;
   size_t buffer_size;
 
-  /* Describes device @p index; the runtime sets name and backend, and all texts
-   * are static. Returns false if the device does not exist. For index 0, `note`
+  /* Describes device @p index; the runtime sets name and backend. Texts live as
+   * long as the table. Returns false if the device does not exist. For index 0, `note`
    * then says what is missing, and `fix` what to install. */
-  bool (*describe)(uint32_t index, vyre_device_info *out);
+  bool (*describe)(const vyre__backend *self, uint32_t index,
+                   vyre_device_info *out);
   /* Returns true if "auto" may select the backend in @p context. Returns false
    * if a device would open but could not work, for example without a compiler.
    * *why (static) then says what is missing and how to install it. Called
@@ -159,8 +162,5 @@ struct vyre__backend {
    * process may be about to fork. NULL: there is nothing to load. */
   vyre_code (*preload)(const vyre_context *context, vyre_status *st);
 };
-
-/* Returns a registered backend, best first; NULL past the last. */
-const vyre__backend *vyre__backend_at(size_t index);
 
 #endif

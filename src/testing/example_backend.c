@@ -32,7 +32,9 @@ typedef struct example_buffer {
 
 /* --- devices -------------------------------------------------------------- */
 
-static bool describe(uint32_t index, vyre_device_info *out) {
+static bool describe(const vyre__backend *self, uint32_t index,
+                     vyre_device_info *out) {
+  (void)self;
   if (index > 0) return false;
   out->description = "interprets lowered kernels";
   out->driver = "vyre " VYRE_VERSION_STRING;
@@ -221,6 +223,7 @@ const vyre__backend vyre__backend_example = {
     .abi = VYRE__BACKEND_ABI,
     .struct_size = sizeof(vyre__backend),
     .name = "example",
+    .precedence = 50,
     /* the interpreter computes floats on the host, with exact results */
     .is_exact = true,
     .device_size = sizeof(example_device),

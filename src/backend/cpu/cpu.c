@@ -16,7 +16,9 @@
 
 /* --- devices ---------------------------------------------------------------*/
 
-static bool describe(uint32_t index, vyre_device_info *out) {
+static bool describe(const vyre__backend *self, uint32_t index,
+                     vyre_device_info *out) {
+  (void)self;
   const vyre__host_cpu *host_cpu = vyre__host_cpu_detect();
   if (!host_cpu->is_usable) {
     out->note = "needs an x86-64 processor with SSE4.2 and POPCNT";
@@ -219,6 +221,7 @@ const vyre__backend vyre__backend_cpu = {
     .abi = VYRE__BACKEND_ABI,
     .struct_size = sizeof(vyre__backend),
     .name = "cpu",
+    .precedence = 200,
     .is_exact = true,
     .clears_outputs = true,
     .aligns_atomics = true,

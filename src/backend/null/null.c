@@ -31,7 +31,9 @@ typedef struct null_buffer {
 
 /* --- devices ---------------------------------------------------------------*/
 
-static bool describe(uint32_t index, vyre_device_info *out) {
+static bool describe(const vyre__backend *self, uint32_t index,
+                     vyre_device_info *out) {
+  (void)self;
   if (index > 0) return false;
   out->description = "runs nothing: a template";
   out->driver = "vyre " VYRE_VERSION_STRING;
@@ -197,7 +199,7 @@ const vyre__backend vyre__backend_null = {
     .abi = VYRE__BACKEND_ABI,
     .struct_size = sizeof(vyre__backend),
     .name = "null",
-    .is_explicit_only = true,
+    .precedence = 0,  /* by name only */
     .is_exact = true, /* it computes nothing, so no result is wrong */
     .device_size = sizeof(null_device),
     .pipeline_size = sizeof(null_pipeline),

@@ -12,7 +12,9 @@
 #include "ir/scalar.h"
 #include "lang/builtins.h"
 
-static bool describe(uint32_t index, vyre_device_info *out) {
+static bool describe(const vyre__backend *self, uint32_t index,
+                     vyre_device_info *out) {
+  (void)self;
   if (index > 0) return false;
   out->description = "interpreter";
   out->driver = "vyre " VYRE_VERSION_STRING;
@@ -187,6 +189,7 @@ const vyre__backend vyre__backend_ref = {
     .abi = VYRE__BACKEND_ABI,
     .struct_size = sizeof(vyre__backend),
     .name = "ref",
+    .precedence = 100,
     .is_exact = true,
     .counts_iterations = true,
     .device_size = sizeof(vyre_device),

@@ -7,7 +7,9 @@
 #include "base/status.h"
 #include "hal/backend.h"
 
-static bool describe(uint32_t index, vyre_device_info *out) {
+static bool describe(const vyre__backend *self, uint32_t index,
+                     vyre_device_info *out) {
+  (void)self;
   (void)index;
   out->note = "this library was built without Vulkan headers";
   out->fix = "apt-get install libvulkan-dev, then build the library again";
@@ -26,6 +28,7 @@ const vyre__backend vyre__backend_vulkan = {
     .abi = VYRE__BACKEND_ABI,
     .struct_size = sizeof(vyre__backend),
     .name = "vulkan",
+    .precedence = 300,
     .device_size = sizeof(vyre_device),
     .pipeline_size = sizeof(vyre_pipeline),
     .describe = describe,

@@ -47,7 +47,9 @@
 #include "backend/vulkan/plan.h"
 #include "hal/command_list.h"
 
-static bool describe(uint32_t index, vyre_device_info *out) {
+static bool describe(const vyre__backend *self, uint32_t index,
+                     vyre_device_info *out) {
+  (void)self;
   const vk_instance *instance = vk_instance_find();
   if (!instance->handle || index >= instance->count) {
     if (instance->missing[0]) out->note = instance->missing;
@@ -119,6 +121,7 @@ const vyre__backend vyre__backend_vulkan = {
     .abi = VYRE__BACKEND_ABI,
     .struct_size = sizeof(vyre__backend),
     .name = "vulkan",
+    .precedence = 300,
     .clears_outputs = true,
     .device_size = sizeof(vk_device),
     .pipeline_size = sizeof(vk_pipeline),

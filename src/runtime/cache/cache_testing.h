@@ -30,7 +30,9 @@ static atomic_int kept_generates;
 static atomic_int kept_loads; /* of artifacts from the disk */
 static atomic_int kept_saves; /* loads of artifacts that will be stored */
 
-static inline bool kept_describe(uint32_t index, vyre_device_info *out) {
+static inline bool kept_describe(const vyre__backend *self, uint32_t index,
+                                 vyre_device_info *out) {
+  (void)self;
   if (index > 0) return false;
   out->description = kept_description;
   out->driver = kept_driver;

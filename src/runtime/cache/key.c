@@ -130,7 +130,7 @@ bool vyre__cache_key_build(const vyre_pipeline *wanted, vyre_arena *arena,
   const uint32_t *size = wanted->workgroup;
   *out = (vyre__cache_key){0};
   vyre_device_info info = {.description = "", .driver = ""};
-  (void)backend->describe(device->index, &info);
+  (void)backend->describe(backend, device->index, &info);
   char artifact[16], workgroup[40], ulp[8], float_modes[128];
   static_assert(VYRE__FLOAT_OP_COUNT < sizeof float_modes, "one letter each");
   print_float_modes(device, float_modes, sizeof float_modes);

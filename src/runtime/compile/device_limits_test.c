@@ -15,7 +15,9 @@ static vyre_device_caps caps; /* capabilities of the next device */
 static int inits;             /* programs that reached the backend */
 static int unaligned;         /* buffers of the last launch */
 
-static bool describe(uint32_t index, vyre_device_info *out) {
+static bool describe(const vyre__backend *self, uint32_t index,
+                     vyre_device_info *out) {
+  (void)self;
   out->description = "does nothing";
   return index == 0;
 }

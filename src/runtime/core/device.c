@@ -160,7 +160,12 @@ vyre_code vyre_device_open(vyre_context *context, const char *name,
   VYRE_REQUIRE(st, out);
   *out = NULL;
   VYRE_REQUIRE(st, name);
-  return vyre__device_open_of(vyre__all_backends(), context, name, out, st);
+  VYRE_TRY(vyre__context_acquire(&context, st));
+  vyre__backend_list storage;
+  vyre_code code = vyre__device_open_of(
+      vyre__context_backends(context, &storage), context, name, out, st);
+  vyre_context_release(context);
+  return code;
 }
 
 vyre_code vyre__device_open_given(vyre_context *context,
@@ -193,7 +198,12 @@ vyre_code vyre_device_preload(vyre_context *context, const char *name,
                               vyre_status *st) {
   vyre__status_begin(st);
   VYRE_REQUIRE(st, name);
-  return vyre__device_preload_of(vyre__all_backends(), context, name, st);
+  VYRE_TRY(vyre__context_acquire(&context, st));
+  vyre__backend_list storage;
+  vyre_code code = vyre__device_preload_of(
+      vyre__context_backends(context, &storage), context, name, st);
+  vyre_context_release(context);
+  return code;
 }
 
 vyre_device *vyre_device_retain(vyre_device *device) {

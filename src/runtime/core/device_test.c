@@ -10,18 +10,24 @@
 #include "hal/backend.h"
 #include "support/check.h"
 
-static bool has_none(uint32_t index, vyre_device_info *out) {
+static bool has_none(const vyre__backend *self, uint32_t index,
+                     vyre_device_info *out) {
+  (void)self;
   (void)index;
   out->note = "libfast.so was looked for";
   return false;
 }
 
-static bool has_three(uint32_t index, vyre_device_info *out) {
+static bool has_three(const vyre__backend *self, uint32_t index,
+                      vyre_device_info *out) {
+  (void)self;
   out->description = "one of three";
   return index < 3;
 }
 
-static bool has_one(uint32_t index, vyre_device_info *out) {
+static bool has_one(const vyre__backend *self, uint32_t index,
+                    vyre_device_info *out) {
+  (void)self;
   out->description = "alone";
   return index < 1;
 }
@@ -36,22 +42,22 @@ static void device_deinit(vyre_device *device) {
   (void)device;
 }
 
-#define BACKEND(title, has, named)       \
+#define BACKEND(title, has, rank)        \
   {.abi = VYRE__BACKEND_ABI,             \
    .struct_size = sizeof(vyre__backend), \
    .name = (title),                      \
    .is_exact = true,                     \
-   .is_explicit_only = (named),          \
+   .precedence = (rank),                 \
    .device_size = sizeof(vyre_device),   \
    .describe = (has),                    \
    .device_init = device_init,           \
    .device_deinit = device_deinit}
 
-static const vyre__backend fast = BACKEND("fast", has_none, false);
-static const vyre__backend quick = BACKEND("quick", has_none, false);
-static const vyre__backend multi = BACKEND("multi", has_three, false);
-static const vyre__backend lone = BACKEND("lone", has_one, false);
-static const vyre__backend shy = BACKEND("shy", has_one, true);
+static const vyre__backend fast = BACKEND("fast", has_none, 4);
+static const vyre__backend quick = BACKEND("quick", has_none, 3);
+static const vyre__backend multi = BACKEND("multi", has_three, 2);
+static const vyre__backend lone = BACKEND("lone", has_one, 1);
+static const vyre__backend shy = BACKEND("shy", has_one, 0);
 
 static const vyre__backend *const list[] = {&shy,   &fast, &quick,
                                             &multi, &lone, &shy};
@@ -119,7 +125,7 @@ TEST(auto_gives_its_choice_and_the_reason) {
       {2, 2, "multi", "auto: best available; not available: quick"},
       {1, 3, "multi", "auto: best available; not available: fast, quick"},
       {0, 4, "multi", "auto: best available; not available: fast, quick"},
-      {0, 1, NULL, NULL}, /* is_explicit_only */
+      {0, 1, NULL, NULL}, /* by name only */
       {1, 2, NULL, NULL},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -135,6 +141,30 @@ TEST(auto_gives_its_choice_and_the_reason) {
     CHECK_TEXT(vyre_device_name(device), cases[i].name);
     CHECK_TEXT(vyre_device_selection_reason(device), cases[i].reason);
     CHECK_HAS(st.message, "auto chose 'multi': best ");
+    vyre_device_release(device);
+  }
+}
+
+TEST(precedence_decides_and_not_the_order_of_registration) {
+  static const vyre__backend equal = BACKEND("equal", has_one, 2);
+  static const struct {
+    const vyre__backend *list[4];
+    size_t count;
+    const char *first;
+  } cases[] = {{{&lone, &shy, &multi}, 3, "multi"},
+               {{&multi, &lone, &shy}, 3, "multi"},
+               {{&shy, &lone}, 2, "lone"},
+               {{&lone, &equal, &multi}, 3, "equal"},
+               {{&multi, &lone, &equal}, 3, "multi"}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    const vyre__backends of = {cases[i].list, cases[i].count};
+    vyre_status st = {0};
+    vyre_device *device;
+    vyre_device_info info;
+    CHECK(vyre__device_list_of(of, 0, &info));
+    CHECK_TEXT(info.name, cases[i].first);
+    CHECK_OK(vyre__device_open_of(of, NULL, "auto", &device, &st), st);
+    CHECK_TEXT(vyre_device_name(device), cases[i].first);
     vyre_device_release(device);
   }
 }
@@ -173,6 +203,7 @@ static vyre_code preload(const vyre_context *context, vyre_status *st) {
 TEST(preload_loads_the_libraries_of_a_named_device) {
   vyre__backend needs = lone, none = multi, missing = fast, old = lone;
   needs.preload = missing.preload = old.preload = preload;
+  needs.precedence = 3; /* "auto" takes it, as fast has no device */
   old.name = "old";
   old.abi = VYRE__BACKEND_ABI - 1;
   const vyre__backend *const tables[] = {&missing, &needs, &none, &old};
@@ -216,4 +247,5 @@ TEST_MAIN(TEST_ENTRY(preload_loads_the_libraries_of_a_named_device),
           TEST_ENTRY(every_device_is_listed_by_the_name_that_opens_it),
           TEST_ENTRY(unknown_names_are_refused),
           TEST_ENTRY(the_first_of_several_devices_has_two_names),
-          TEST_ENTRY(auto_gives_its_choice_and_the_reason))
+          TEST_ENTRY(auto_gives_its_choice_and_the_reason),
+          TEST_ENTRY(precedence_decides_and_not_the_order_of_registration))

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "hal/backend.h"
 #include "runtime/core/context.h"
+#include "runtime/core/registry.h"
 
 /* One "NAME.KEY=VALUE"; the fields point into the text. */
 typedef struct option_text {
@@ -61,13 +62,12 @@ static bool parse_next(const char **at, option_text *out) {
   return true;
 }
 
-/* Returns the registered backend of that name, or NULL. */
-static const vyre__backend *find_backend(const char *name, size_t size) {
-  const vyre__backend *backend;
-  for (size_t i = 0; (backend = vyre__backend_at(i)) != NULL; i++) {
-    if (text_equals(name, size, backend->name)) return backend;
-  }
-  return NULL;
+/* Returns the backend of that name in @p context, or NULL. */
+static const vyre__backend *find_backend(const vyre_context *context,
+                                         const char *name, size_t size) {
+  vyre__backend_list storage;
+  return vyre__backend_find(vyre__context_backends(context, &storage), name,
+                            size);
 }
 
 static const vyre__option *option_of(const vyre__backend *backend,
@@ -203,7 +203,7 @@ vyre_code vyre__options_add(vyre_context *context, const char *from,
         FROM(from), used + length, sizeof context->options - 1);
   }
   while (parse_next(&at, &o)) {
-    const vyre__backend *backend = find_backend(o.name, o.name_size);
+    const vyre__backend *backend = find_backend(context, o.name, o.name_size);
     o.from = from;
     if (backend) {
       VYRE_TRY(check(backend, &o, st));
@@ -281,10 +281,9 @@ const char *vyre__context_llvm_source(const vyre_context *context) {
 
 bool vyre_device_option_at(const char *backend, size_t index,
                            vyre_device_option *out) {
-  const vyre__backend *found = NULL;
-  for (size_t i = 0; backend && out && (found = vyre__backend_at(i)); i++) {
-    if (strcmp(found->name, backend) == 0) break;
-  }
+  if (!backend || !out) return false;
+  const vyre__backend *found =
+      vyre__backend_find(vyre__built_in_backends(), backend, strlen(backend));
   const vyre__option *o = found ? found->options : NULL;
   for (size_t i = 0; o && o->name && i < index; i++) o++;
   if (!o || !o->name) return false;
@@ -319,7 +318,7 @@ static uint64_t read_option(const vyre_context *context,
 
 uint64_t vyre__context_option(const vyre_context *context, const char *backend,
                               const char *key, uint64_t otherwise) {
-  const vyre__backend *known = find_backend(backend, strlen(backend));
+  const vyre__backend *known = find_backend(context, backend, strlen(backend));
   return known ? read_option(context, known, key, otherwise) : otherwise;
 }
 

@@ -13,7 +13,9 @@
 
 static uint64_t seen_width, seen_threads, seen_level;
 
-static bool describe(uint32_t index, vyre_device_info *out) {
+static bool describe(const vyre__backend *self, uint32_t index,
+                     vyre_device_info *out) {
+  (void)self;
   out->description = "for tests of options";
   return index == 0;
 }

@@ -24,12 +24,42 @@ enum {
   MAX_DEVICES = 64 /* per backend */
 };
 
-vyre__backends vyre__all_backends(void) {
+vyre__backends vyre__built_in_backends(void) {
   return (vyre__backends){backends, BACKEND_COUNT};
 }
 
-const vyre__backend *vyre__backend_at(size_t index) {
-  return index < BACKEND_COUNT ? backends[index] : NULL;
+vyre__backends vyre__context_backends(const vyre_context *context,
+                                      vyre__backend_list *storage) {
+  (void)context;
+  storage->count = BACKEND_COUNT;
+  memcpy(storage->items, backends, sizeof backends);
+  return (vyre__backends){storage->items, storage->count};
+}
+
+const vyre__backend *vyre__backend_find(vyre__backends of, const char *name,
+                                        size_t size) {
+  for (size_t i = 0; i < of.count; i++) {
+    const char *text = of.list[i]->name;
+    if (strlen(text) == size && memcmp(text, name, size) == 0) {
+      return of.list[i];
+    }
+  }
+  return NULL;
+}
+
+/* Sorts the backends by their precedence, the highest first; those with equal
+ * precedence stay in the order of registration. */
+static vyre__backend_list sorted(vyre__backends of) {
+  vyre__backend_list out = {.count = 0};
+  for (size_t i = 0; i < of.count && i < VYRE__MAX_BACKENDS; i++) {
+    size_t at = out.count++;
+    for (; at > 0 && out.items[at - 1]->precedence < of.list[i]->precedence;
+         at--) {
+      out.items[at] = out.items[at - 1];
+    }
+    out.items[at] = of.list[i];
+  }
+  return out;
 }
 
 /* --- the list of devices -------------------------------------------------- */
@@ -46,7 +76,8 @@ static bool describe(const vyre__backend *backend, uint32_t index,
                      vyre_device_info *out) {
   *out = (vyre_device_info){
       .description = "", .driver = "", .note = "", .fix = ""};
-  out->is_available = index < MAX_DEVICES && backend->describe(index, out);
+  out->is_available =
+      index < MAX_DEVICES && backend->describe(backend, index, out);
   out->backend = backend->name;
   out->index = index;
   vyre__device_put_name(backend, index, out->name);
@@ -56,20 +87,21 @@ static bool describe(const vyre__backend *backend, uint32_t index,
 bool vyre__device_list_of(vyre__backends of, size_t index,
                           vyre_device_info *out) {
   size_t at = 0;
-  for (size_t i = 0; i < of.count; i++) {
-    for (uint32_t k = 0; describe(of.list[i], k, out); k++) {
+  const vyre__backend_list all = sorted(of);
+  for (size_t i = 0; i < all.count; i++) {
+    for (uint32_t k = 0; describe(all.items[i], k, out); k++) {
       if (at++ == index) return true;
     }
   }
-  for (size_t i = 0; i < of.count; i++) {
-    if (!describe(of.list[i], 0, out) && at++ == index) return true;
+  for (size_t i = 0; i < all.count; i++) {
+    if (!describe(all.items[i], 0, out) && at++ == index) return true;
   }
   *out = (vyre_device_info){0};
   return false;
 }
 
 bool vyre_device_info_at(size_t index, vyre_device_info *out) {
-  return out && vyre__device_list_of(vyre__all_backends(), index, out);
+  return out && vyre__device_list_of(vyre__built_in_backends(), index, out);
 }
 
 /* --- selection by name ---------------------------------------------------- */
@@ -90,16 +122,16 @@ static bool parse_name(const char *text, const char *backend, uint32_t *index) {
   return true;
 }
 
-/* Writes the reason why "auto" selected backend @p at: no better one is
- * available. */
-static void write_auto_reason(vyre__backends of, size_t at, char *out) {
+/* Writes the reason why "auto" selected backend @p at: none with a higher
+ * precedence is available. */
+static void write_auto_reason(const vyre__backend_list *of, size_t at,
+                              char *out) {
   size_t used = 0, missing = 0;
   for (size_t i = 0; i < at && used < VYRE__DEVICE_REASON; i++) {
-    if (of.list[i]->is_explicit_only) continue;
     used += (size_t)snprintf(
         out + used, VYRE__DEVICE_REASON - used, "%s %.36s",
         missing++ ? "," : "auto: best available; not available:",
-        of.list[i]->name);
+        of->items[i]->name);
   }
   if (missing == 0) {
     (void)snprintf(out, VYRE__DEVICE_REASON, "auto: best backend");
@@ -123,10 +155,11 @@ static bool choose(vyre__backends of, const vyre_context *context,
   vyre_device_info info;
   bool is_auto = strcmp(name, "auto") == 0;
   *out = (vyre__device_choice){0};
-  for (size_t i = 0; i < of.count; i++) {
-    const vyre__backend *backend = of.list[i];
+  const vyre__backend_list all = sorted(of);
+  for (size_t i = 0; i < all.count; i++) {
+    const vyre__backend *backend = all.items[i];
     uint32_t index = 0;
-    if (is_auto && backend->is_explicit_only) continue;
+    if (is_auto && backend->precedence == 0) break;
     if (!is_auto && !parse_name(name, backend->name, &index)) continue;
     /* is_ready comes first: describe may have to load a driver. */
     const char *why;
@@ -150,7 +183,7 @@ static bool choose(vyre__backends of, const vyre_context *context,
     } else if (out->passed_over) {
       (void)snprintf(out->reason, sizeof out->reason, "%s", out->passed_over);
     } else {
-      write_auto_reason(of, i, out->reason);
+      write_auto_reason(&all, i, out->reason);
     }
     if (exists && strcmp(name, backend->name) == 0) {
       write_first_of_many(backend, out->reason);

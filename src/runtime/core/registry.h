@@ -6,16 +6,30 @@
 #include "hal/backend.h"
 #include "runtime/core/context.h"
 
-enum { VYRE__DEVICE_REASON = 160 };
+enum { VYRE__DEVICE_REASON = 160, VYRE__MAX_BACKENDS = 64 };
 
-/* A registry: backends, best first. Tests pass their own. */
+/* A registry: up to VYRE__MAX_BACKENDS backends in any order. Tests pass their
+ * own. */
 typedef struct vyre__backends {
   const vyre__backend *const *list;
   size_t count;
 } vyre__backends;
 
+/* Memory for a list of backends. */
+typedef struct vyre__backend_list {
+  const vyre__backend *items[VYRE__MAX_BACKENDS];
+  size_t count;
+} vyre__backend_list;
+
 /* Returns the backends of this build. */
-vyre__backends vyre__all_backends(void);
+vyre__backends vyre__built_in_backends(void);
+/* Returns the backends of @p context: those of this build, then those that were
+ * registered. The result points into @p storage. */
+vyre__backends vyre__context_backends(const vyre_context *context,
+                                      vyre__backend_list *storage);
+/* Returns the backend of that name, or NULL. */
+const vyre__backend *vyre__backend_find(vyre__backends of, const char *name,
+                                        size_t size);
 
 /* Implements vyre_device_info_at over the registry @p of. */
 bool vyre__device_list_of(vyre__backends of, size_t index,

@@ -33,7 +33,9 @@ static void must(vyre_code code, const vyre_status *st, const char *what) {
 
 /* --- a device that does nothing ------------------------------------------- */
 
-static bool describe(uint32_t index, vyre_device_info *out) {
+static bool describe(const vyre__backend *self, uint32_t index,
+                     vyre_device_info *out) {
+  (void)self;
   out->description = "a device that does nothing";
   return index == 0;
 }

@@ -98,7 +98,9 @@ static vyre_code lying_execute(vyre__command_list *list, size_t first,
   return vyre__execute_each(list, first, end, lying_run, done, st);
 }
 
-static bool lying_describe(uint32_t index, vyre_device_info *out) {
+static bool lying_describe(const vyre__backend *self, uint32_t index,
+                           vyre_device_info *out) {
+  (void)self;
   out->description = "a liar";
   out->driver = liar.driver;
   return index == 0;

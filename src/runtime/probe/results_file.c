@@ -21,7 +21,8 @@ static const char *const mode_names[] = {VYRE_FLOAT_MODE_MAP(VYRE__ENUM_TEXT)};
 
 size_t vyre__probe_key(vyre_device *device, char key[VYRE__PROBE_KEY]) {
   vyre_device_info info = {.description = "", .driver = "", .note = ""};
-  if (!device->backend->describe(device->index, &info)) return 0;
+  if (!device->backend->describe(device->backend, device->index, &info))
+    return 0;
   /* Float results depend on the features too. */
   vyre__bytes features = {.allocator = device->allocator};
   if (device->backend->features) device->backend->features(device, &features);

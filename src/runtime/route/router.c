@@ -22,7 +22,7 @@ VYRE__ENUM_NAME(vyre_route_reason_name, vyre_route_reason,
 static vyre_hash128 identity_of(vyre_device *device) {
   vyre_device_info info = {.description = "", .driver = ""};
   vyre__bytes features = {.allocator = device->allocator};
-  (void)device->backend->describe(device->index, &info);
+  (void)device->backend->describe(device->backend, device->index, &info);
   if (device->backend->features) device->backend->features(device, &features);
   vyre__hasher hasher;
   vyre__hash_begin(&hasher, "vyre route device");
