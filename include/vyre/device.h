@@ -89,7 +89,8 @@ typedef struct vyre_device_info {
 #define VYRE_OPTION_TYPE_MAP(X)   \
   X(VYRE_OPTION_NUMBER, "number") \
   X(VYRE_OPTION_ENUM, "enum")     \
-  X(VYRE_OPTION_PATH, "path")
+  X(VYRE_OPTION_PATH, "path")     \
+  X(VYRE_OPTION_SET, "set")
 
 /** Type of the value of a backend option. */
 typedef enum vyre_option_type {
@@ -110,7 +111,9 @@ typedef struct vyre_device_option {
   /* VYRE_OPTION_ENUM: names of the values from min to max, separated by
    * spaces. A value may be written as its name or as its number.
    * VYRE_OPTION_NUMBER: the only valid numbers, separated by spaces; NULL: all
-   * from min to max. VYRE_OPTION_PATH: NULL. */
+   * from min to max. VYRE_OPTION_PATH: NULL. VYRE_OPTION_SET: names of the
+   * bits from the lowest on; a value is several names separated by '+', "all",
+   * or the number of these bits. */
   const char *values;
   uint64_t reserved[4]; /* zero; for future fields */
 } vyre_device_option;

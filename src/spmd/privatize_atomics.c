@@ -181,6 +181,9 @@ vyre_code vyre__schedule_privatize_atomics(vyre__schedule *s) {
     return vyre__no_memory(s->st, "spmd/schedule", "buffers", count);
   }
   memset(s->privatised, 0, count * sizeof *s->privatised);
+  if (vyre__pass_is_off(s->off, VYRE__OPTIONAL_PRIVATIZE_ATOMICS)) {
+    return VYRE_OK;
+  }
   for (uint32_t at = s->r.begin; at < s->r.end; at++) look_at(s, at);
   for (uint32_t i = 0; i < count; i++) {
     const vyre__lir_buffer *buffer = &s->kernel->buffers[i];

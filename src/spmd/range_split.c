@@ -707,7 +707,8 @@ static vyre_code split_row(vyre__schedule *s, uint32_t subregion,
          !is_op(s, row->effects_from, VYRE__LIR_LOOP)) {
     row->effects_from++;
   }
-  if (!of->tests_done) {
+  if (!of->tests_done &&
+      !vyre__pass_is_off(s->off, VYRE__OPTIONAL_RANGE_SPLIT)) {
     plan_fuel(s, row);
     find_conditions(s, row, of->begin, of->end);
   }

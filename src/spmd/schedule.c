@@ -26,6 +26,13 @@ vyre_code vyre__schedule_no_memory(const vyre__schedule *s, size_t count) {
   return vyre__no_memory(s->st, "spmd/schedule", "instructions", count);
 }
 
+/* Returns true if later passes need the tables of a pass, even empty ones. Such a
+ * pass tests itself whether it is off. */
+static bool makes_tables(unsigned pass) {
+  return pass == VYRE__SCHEDULE_RANGE_SPLIT ||
+         pass == VYRE__SCHEDULE_PRIVATIZE_ATOMICS;
+}
+
 vyre_code vyre__schedule_make(const vyre__lir_kernel *kernel, uint32_t phase,
                               const vyre__schedule_options *options,
                               vyre__schedule_pass last, vyre_arena *arena,
@@ -35,12 +42,17 @@ vyre_code vyre__schedule_make(const vyre__lir_kernel *kernel, uint32_t phase,
                           .width = options->width,
                           .lanes = options->lanes ? options->lanes : 8,
                           .is_compact = options->is_compact,
+                          .off = options->off,
                           .arena = arena,
                           .st = st};
   VYRE_TRY(vyre__regions_build(kernel, kernel->phases[phase], false, arena,
                                &out->r, st));
   VYRE_TRY(vyre__find_deciding_loads(kernel, true, arena, &out->decides, st));
   for (unsigned i = 0; i <= (unsigned)last && i < VYRE__SCHEDULE_COUNT; i++) {
+    if (vyre__pass_is_off(out->off, (vyre__optional_pass)i) &&
+        !makes_tables(i)) {
+      continue;
+    }
     VYRE_TRY(passes[i](out));
   }
   return VYRE_OK;

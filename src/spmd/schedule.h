@@ -236,6 +236,7 @@ typedef struct vyre__schedule_options {
   uint32_t width;  /* invocations per vector: 1, 4, 8, 16 or 32 */
   uint32_t lanes;  /* 32-bit lanes of a vector register: 4, 8 or 16 */
   bool is_compact; /* small code: no copy for full workgroups */
+  uint32_t off;    /* passes that do not run: vyre__pass_is_off */
 } vyre__schedule_options;
 
 typedef struct vyre__schedule {
@@ -243,6 +244,7 @@ typedef struct vyre__schedule {
   uint32_t phase;
   uint32_t width, lanes;
   bool is_compact;
+  uint32_t off;
   vyre_arena *arena;
   vyre_status *st;
 
@@ -295,6 +297,32 @@ typedef enum vyre__schedule_pass {
   VYRE__SCHEDULE_PASS_MAP(VYRE__X3) VYRE__SCHEDULE_COUNT
 #undef VYRE__X3
 } vyre__schedule_pass;
+
+/* Passes over LIR that run before the schedule is built, and the choice of
+ * narrow integers: X(enumerator, name). */
+#define VYRE__PREPARE_PASS_MAP(X)         \
+  X(STRIDE_LOOPS, "stride-loops")         \
+  X(SHARED_LAYOUT, "shared-layout")       \
+  X(INTERCHANGE, "interchange")           \
+  X(UNIFORM_VERSIONS, "uniform-versions") \
+  X(NARROW, "narrow")
+
+/* Numbers of the passes that can be disabled. `build` always runs. */
+typedef enum vyre__optional_pass {
+#define VYRE__X4(name, text, about) VYRE__OPTIONAL_##name,
+  VYRE__SCHEDULE_PASS_MAP(VYRE__X4)
+#undef VYRE__X4
+#define VYRE__X5(name, text) VYRE__OPTIONAL_##name,
+      VYRE__PREPARE_PASS_MAP(VYRE__X5)
+#undef VYRE__X5
+          VYRE__OPTIONAL_COUNT
+} vyre__optional_pass;
+
+/* Returns true if bit @p pass is set in @p off. Without range-split, loop-range
+ * has no effect either. */
+static inline bool vyre__pass_is_off(uint32_t off, vyre__optional_pass pass) {
+  return pass != VYRE__OPTIONAL_BUILD && off >> pass & 1;
+}
 
 /* Builds the schedule of @p phase of @p kernel, which must be fully lowered
  * and interchanged, and runs the passes up to and including @p last. *out lives

@@ -15,6 +15,7 @@
 #include "program.h"
 
 enum { WIDTHS = 5, IN_TURN = 1000, SKIPPED = 77 };
+#define ANY_PASSES UINT64_MAX
 static const unsigned widths[WIDTHS] = {1, 4, 8, 16, 32};
 
 typedef struct options {
@@ -25,6 +26,7 @@ typedef struct options {
   uint64_t all_widths;      /* of --width turn: the first so many at all */
   unsigned optimised_every; /* 1: always, 0: never */
   unsigned ref_every, races_every;
+  uint64_t passes_off; /* of cpu; ANY_PASSES: some programs, random ones */
   unsigned threads, failures, reduced, max;
 } options;
 
@@ -32,6 +34,7 @@ typedef struct session {
   options o;
   vyre_context *contexts[WIDTHS];
   vyre_device *devices[WIDTHS]; /* of each width; of another backend: [0] */
+  uint64_t off;                 /* passes that the devices do not run */
   vyre_device *ref;
   uint32_t max_invocations;
   cf_counts counts;
@@ -43,6 +46,7 @@ static const char usage_text[] =
     "                    [--shapes [--sample N]] [--first N] [--count N]\n"
     "                    [--seed N] [--backend NAME] [--width W|all|turn]\n"
     "                    [--all-widths N] [--tier TIER] [--threads N]\n"
+    "                    [--passes-off N]\n"
     "                    [--ref-every N] [--races] [--most N] [--failures N]\n"
     "                    [--reduce N]\n"
     "                    [--resume FILE] [--keep DIRECTORY] [--print N]\n"
@@ -59,6 +63,8 @@ static const char usage_text[] =
     "  --tier TIER      of cpu: baseline, optimised, or mixed (default:\n"
     "                   optimised for every tenth program)\n"
     "  --threads N      of cpu (default 1)\n"
+    "  --passes-off N   the option cpu.passes_off (default: random passes for\n"
+    "                   every fourth program, none for the others)\n"
     "  --ref-every N    run every Nth program on ref too (default 1)\n"
     "  --races          look for races on ref, instead of comparing\n"
     "  --most N         invocations of a workgroup, at most\n"
@@ -114,20 +120,16 @@ static bool is_cpu(const session *s) {
   return strcmp(s->o.backend, "cpu") == 0;
 }
 
-static bool open_devices(session *s) {
-  vyre_status st = {0};
-  s->max_invocations = s->o.max;
-  if (vyre_device_open(NULL, "ref", &s->ref, &st) != VYRE_OK) return false;
-  if (!is_cpu(s)) {
-    return open_one(s, s->o.backend, NULL, &s->contexts[0], &s->devices[0]);
-  }
+/* Opens the devices of all widths that are used, without the passes s->off. */
+static bool open_widths(session *s) {
   for (int i = 0; i < WIDTHS; i++) {
     if (s->o.width != 0 && s->o.width != IN_TURN && s->o.width != widths[i]) {
       continue;
     }
-    char with[64];
-    (void)snprintf(with, sizeof with, "cpu.width=%u,cpu.threads=%u", widths[i],
-                   s->o.threads);
+    char with[96];
+    (void)snprintf(with, sizeof with,
+                   "cpu.width=%u,cpu.threads=%u,cpu.passes_off=%llu", widths[i],
+                   s->o.threads, (unsigned long long)s->off);
     if (!open_one(s, "cpu", with, &s->contexts[i], &s->devices[i])) {
       return false;
     }
@@ -135,12 +137,47 @@ static bool open_devices(session *s) {
   return true;
 }
 
-static void close_devices(session *s) {
+static bool open_devices(session *s) {
+  vyre_status st = {0};
+  s->max_invocations = s->o.max;
+  if (vyre_device_open(NULL, "ref", &s->ref, &st) != VYRE_OK) return false;
+  if (is_cpu(s)) return open_widths(s);
+  return open_one(s, s->o.backend, NULL, &s->contexts[0], &s->devices[0]);
+}
+
+static void close_widths(session *s) {
   for (int i = 0; i < WIDTHS; i++) {
     vyre_device_release(s->devices[i]);
     vyre_context_release(s->contexts[i]);
+    s->devices[i] = NULL;
+    s->contexts[i] = NULL;
   }
+}
+
+static void close_devices(session *s) {
+  close_widths(s);
   vyre_device_release(s->ref);
+}
+
+/* Returns the largest value of cpu.passes_off. */
+static uint64_t all_passes(void) {
+  vyre_device_option o;
+  for (size_t i = 0; vyre_device_option_at("cpu", i, &o); i++) {
+    if (strcmp(o.name, "passes_off") == 0) return o.max;
+  }
+  return 0;
+}
+
+/* Opens devices without some passes, if program @p index runs on such. */
+static void choose_passes(session *s, uint64_t index) {
+  uint64_t off = s->o.passes_off;
+  if (off == ANY_PASSES) {
+    off = index % 4 == 3 ? cf_hash(index + 1) & all_passes() : 0;
+  }
+  if (!is_cpu(s) || off == s->off) return;
+  s->off = off;
+  close_widths(s);
+  if (!open_widths(s)) abort();
 }
 
 /* --- programs ---------------------------------------------------------------------*/
@@ -199,8 +236,8 @@ static void tell_command(const session *s, const cf_program *p,
   } else if (!is_cpu(s)) {
     printf(" --backend %s", s->o.backend);
   } else {
-    printf(" --width %u --tier %s", t->width,
-           t->is_quick ? "baseline" : "optimised");
+    printf(" --width %u --tier %s --passes-off %llu", t->width,
+           t->is_quick ? "baseline" : "optimised", (unsigned long long)s->off);
   }
   if (s->max_invocations < 1024) printf(" --most %u", s->max_invocations);
   printf("\n");
@@ -266,6 +303,7 @@ static void run_program(session *s, uint64_t index) {
   cf_target targets[WIDTHS + 1];
   cf_difference d = {0};
   build(s, index, p);
+  choose_passes(s, index);
   size_t count = choose_targets(s, index, targets);
   (void)snprintf(now, sizeof now, "%s (number %llu), %s", p->name,
                  (unsigned long long)index,
@@ -415,6 +453,7 @@ static bool set_number(options *o, const char *name, const char *value) {
              {"--sample", &o->sample, NULL},
              {"--print", &o->print, NULL},
              {"--all-widths", &o->all_widths, NULL},
+             {"--passes-off", &o->passes_off, NULL},
              {"--ref-every", NULL, &o->ref_every},
              {"--threads", NULL, &o->threads},
              {"--failures", NULL, &o->failures},
@@ -491,6 +530,7 @@ int main(int argc, char **argv) {
   static session s;
   s.o = (options){.backend = "cpu",
                   .width = IN_TURN,
+                  .passes_off = ANY_PASSES,
                   .optimised_every = 10,
                   .ref_every = 1,
                   .threads = 1,

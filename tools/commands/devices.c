@@ -28,9 +28,9 @@ static void put_details(const char *text, sink *out) {
 }
 
 /* Prints values as "a|b|c". */
-static void put_values(const char *values, sink *out) {
+static void put_values(const char *values, char separator, sink *out) {
   for (; *values; values++) {
-    sink_format(out, "%c", *values == ' ' ? '|' : *values);
+    sink_format(out, "%c", *values == ' ' ? separator : *values);
   }
 }
 
@@ -42,7 +42,8 @@ static void put_options(const char *backend, sink *out) {
       sink_format(out, "%llu..%llu", (unsigned long long)o.min,
                   (unsigned long long)o.max);
     } else {
-      put_values(o.values ? o.values : "FILE", out);
+      put_values(o.values ? o.values : "FILE",
+                 o.type == VYRE_OPTION_SET ? '+' : '|', out);
     }
     sink_format(out, " (%s)\n", o.help);
   }

@@ -107,6 +107,7 @@ static vyre_code print_llvm(codegen *g, uint32_t width, bool is_compact) {
       .lanes = g->device->host_cpu->lanes,
       .is_relaxed = g->pipeline->ulp_budget > 0,
       .is_compact = is_compact,
+      .off = g->device->passes_off,
       .allocator = g->device->base.allocator};
   g->text.size = 0;
   vyre_code code = vyre__emit_llvm(

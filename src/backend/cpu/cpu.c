@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "hal/device.h"
 #include "ir/ir.h"
+#include "spmd/schedule.h"
 
 /* --- devices ---------------------------------------------------------------*/
 
@@ -62,6 +63,12 @@ static void device_deinit(vyre_device *device) {
   vyre__pool_free(own->pool);
 }
 
+/* Names of the passes, `build` first, which always runs. */
+#define SCHEDULE_PASS_NAME(name, text, about) " " text
+#define PREPARE_PASS_NAME(name, text)         " " text
+static const char pass_names[] = VYRE__SCHEDULE_PASS_MAP(SCHEDULE_PASS_NAME)
+    VYRE__PREPARE_PASS_MAP(PREPARE_PASS_NAME);
+
 static const vyre__option options[] = {
     {"threads", 0, 1024,
      "threads of a dispatch, including the caller's; 0: all cores"},
@@ -69,6 +76,9 @@ static const vyre__option options[] = {
      VYRE_OPTION_NUMBER, "0 1 4 8 16 32"},
     {"isa_level", 0, VYRE__LEVELS - 1, "highest instruction set",
      VYRE_OPTION_ENUM, "all sse2 sse4.2 avx avx2"},
+    {"passes_off", 0, (1u << (VYRE__OPTIONAL_COUNT - 1)) - 1,
+     "passes of the vectoriser that do not run, to find a defect",
+     VYRE_OPTION_SET, pass_names + sizeof " build"},
     {"llvm", 0, 0,
      "LLVM 19 library; none: no LLVM, so that only cached kernels run",
      VYRE_OPTION_PATH},
@@ -78,6 +88,8 @@ static vyre_code make_device(cpu_device *own, vyre_status *st) {
   own->host_cpu = vyre__host_cpu_at(
       (uint32_t)vyre__device_option(&own->base, "isa_level", VYRE__LEVEL_ALL));
   own->width = (uint32_t)vyre__device_option(&own->base, "width", 0);
+  own->passes_off = (uint32_t)vyre__device_option(&own->base, "passes_off", 0)
+                    << 1;
   uint64_t threads = vyre__device_option(&own->base, "threads", 0);
   VYRE_TRY(vyre__pool_create(own->base.allocator, (uint32_t)threads, &own->pool,
                              st));
@@ -168,9 +180,10 @@ static vyre_code preload(const vyre_context *context, vyre_status *st) {
 static void features(const vyre_device *device, vyre__bytes *to) {
   const cpu_device *own = (const cpu_device *)device;
   const char *text = own->host_cpu->text;
-  char abi[48];
-  int length = snprintf(abi, sizeof abi, "spmd %d, width %u; ", VYRE__SPMD_ABI,
-                        (unsigned)own->width);
+  char abi[64];
+  int length =
+      snprintf(abi, sizeof abi, "spmd %d, width %u, off %x; ", VYRE__SPMD_ABI,
+               (unsigned)own->width, (unsigned)own->passes_off);
   vyre__bytes_put(to, abi, (size_t)length);
   vyre__bytes_put(to, text, strlen(text));
 }

@@ -32,7 +32,8 @@ typedef struct cpu_thread_scratch {
 typedef struct cpu_device {
   vyre_device base;
   const vyre__host_cpu *host_cpu;
-  uint32_t width; /* lanes of a vector; 0: chosen for each kernel */
+  uint32_t width;      /* lanes of a vector; 0: chosen for each kernel */
+  uint32_t passes_off; /* bits of vyre__optional_pass */
   vyre__pool *pool;
   vyre__deadlines *deadlines;
   cpu_thread_scratch *thread_scratch; /* for each thread number */

@@ -6,10 +6,14 @@
  * every four programs, and runs on all three numbers of threads: each of the
  * fifteen pairs gets about 60 programs.
  *
+ * Half of the programs run with all passes of the vectoriser, an eighth without
+ * any that can be disabled, and the others without a random subset.
+ *
  * Variables: testing/random_programs.h (a single program runs at all widths),
  * and
  *
- *   VYRE_TEST_ALL=1    each program at all five widths
+ *   VYRE_TEST_ALL=1    each program at all five widths, and at each width
+ *                      both with all passes and with none or a subset
  *   VYRE_TEST_TURN=1   starts at the next width; 0 to 4 cover all five
  *
  * A program runs once on ref and is compiled once per width; the other numbers
@@ -59,27 +63,43 @@ typedef struct devices {
   char directory[64];
   vyre_device *cpu[WIDTHS][THREADS];
   vyre_context *context[WIDTHS][THREADS];
-  uint64_t turn;
+  uint64_t turn, all_passes;
   bool in_all_widths;
-  uint64_t programs, compiled, loaded, runs;
+  uint64_t programs, compiled, loaded, runs, without;
 } devices;
 
-static void begin(devices *c) {
+/* Opens a device that does not run the passes @p off. */
+static void open_device(const devices *c, int w, int t, uint64_t off,
+                        vyre_context **context, vyre_device **device) {
+  char own[96];
   vyre_status st = {0};
+  snprintf(own, sizeof own, "cpu.width=%u,cpu.threads=%u,cpu.passes_off=%llu",
+           (unsigned)widths[w], (unsigned)threads[t], (unsigned long long)off);
+  const vyre_context_options options = {.cache_directory = c->directory,
+                                        .trace_file = "",
+                                        .faults = "",
+                                        .backend_options = own};
+  CHECK_OK(vyre_context_create(&options, context, &st), st);
+  CHECK_OK(vyre_device_open(*context, "cpu", device, &st), st);
+}
+
+/* Returns the bits of all passes that can be disabled. */
+static uint64_t find_passes(void) {
+  vyre_device_option o;
+  for (size_t i = 0; vyre_device_option_at("cpu", i, &o); i++) {
+    if (strcmp(o.name, "passes_off") == 0) return o.max;
+  }
+  return 0;
+}
+
+static void begin(devices *c) {
   *c = (devices){.directory = "/tmp/vyre-random-programs-XXXXXX"};
   CHECK(mkdtemp(c->directory));
+  c->all_passes = find_passes();
+  CHECK(c->all_passes > 0);
   for (int w = 0; w < WIDTHS; w++) {
     for (int t = 0; t < THREADS; t++) {
-      char own[64];
-      snprintf(own, sizeof own, "cpu.width=%u,cpu.threads=%u",
-               (unsigned)widths[w], (unsigned)threads[t]);
-      const vyre_context_options options = {.cache_directory = c->directory,
-                                            .trace_file = "",
-                                            .faults = "",
-                                            .backend_options = own};
-      CHECK_OK(vyre_context_create(&options, &c->context[w][t], &st), st);
-      CHECK_OK(vyre_device_open(c->context[w][t], "cpu", &c->cpu[w][t], &st),
-               st);
+      open_device(c, w, t, 0, &c->context[w][t], &c->cpu[w][t]);
     }
   }
 }
@@ -125,7 +145,7 @@ static void let_share(vyre_pipeline *pipeline) {
   }
 }
 
-static bool run_cpu(devices *c, const job *j, int w, int n) {
+static bool run_on(devices *c, vyre_device *device, const job *j, int n) {
   vyre_status st = {0};
   vyre_pipeline *pipeline = NULL;
   vyre_input inputs[MAX_BUFFERS];
@@ -137,8 +157,6 @@ static bool run_cpu(devices *c, const job *j, int w, int n) {
   vyre_cache_info info;
   bool is_end = n != 1;
   size_t used = 0;
-  set_variant("width %u, threads %u", (unsigned)widths[w],
-              (unsigned)threads[n]);
   for (size_t i = 0; i < desc.input_count; i++) {
     size_t size = j->inputs[i].size;
     void *to = place(used++, size, is_end);
@@ -153,9 +171,9 @@ static bool run_cpu(devices *c, const job *j, int w, int n) {
   }
   memcpy(desc.grid, j->grid, sizeof desc.grid);
   const vyre_compile_options options = {.tier = VYRE_TIER_OPTIMISED};
-  CHECK_OK(vyre_pipeline_compile(c->cpu[w][n], j->program, &options, &pipeline,
-                                 NULL, &st),
-           st);
+  CHECK_OK(
+      vyre_pipeline_compile(device, j->program, &options, &pipeline, NULL, &st),
+      st);
   CHECK(vyre_pipeline_get_cache_info(pipeline, &info));
   c->compiled += info.result == VYRE_CACHE_MISS;
   c->loaded += info.result == VYRE_CACHE_DISK_HIT;
@@ -167,6 +185,28 @@ static bool run_cpu(devices *c, const job *j, int w, int n) {
   return good;
 }
 
+/* Runs the program without the passes @p off. */
+static bool run_cpu(devices *c, const job *j, int w, int n, uint64_t off) {
+  vyre_context *context = NULL;
+  vyre_device *device = NULL;
+  set_variant("width %u, threads %u, cpu.passes_off=%llu", (unsigned)widths[w],
+              (unsigned)threads[n], (unsigned long long)off);
+  if (!off) return run_on(c, c->cpu[w][n], j, n);
+  open_device(c, w, n, off, &context, &device);
+  bool good = run_on(c, device, j, n);
+  vyre_device_release(device);
+  vyre_context_release(context);
+  c->without++;
+  return good;
+}
+
+/* Returns the passes to disable: all, or a random half of them. */
+static uint64_t passes_of(const devices *c, uint64_t seed, int w) {
+  uint64_t random = (seed * WIDTHS + (uint64_t)w + 1) * 0x9E3779B97F4A7C15u;
+  if (random >> 62 == 0) return c->all_passes;
+  return (random >> 20 & c->all_passes) | 1;
+}
+
 static unsigned check_widths(job *j, void *self) {
   devices *c = self;
   unsigned failed = 0;
@@ -174,8 +214,14 @@ static unsigned check_widths(job *j, void *self) {
     if (!c->in_all_widths && (uint64_t)w != (j->seed / 4 + c->turn) % WIDTHS) {
       continue;
     }
-    for (int n = 0; n < THREADS; n++) {
-      failed += count_failure(run_cpu(c, j, w, n));
+    const uint64_t off = passes_of(c, j->seed, w);
+    const bool with = c->in_all_widths || j->seed / 2 % 2 == 0;
+    for (int n = 0; with && n < THREADS; n++) {
+      failed += count_failure(run_cpu(c, j, w, n, 0));
+    }
+    const bool without = c->in_all_widths || j->seed / 2 % 2 == 1;
+    for (int n = 0; without && n < THREADS; n++) {
+      failed += count_failure(run_cpu(c, j, w, n, off));
     }
   }
   if (++c->programs % PRUNE == 0) empty_cache(c);
@@ -192,18 +238,20 @@ TEST(random_programs_do_the_same) {
   begin(&c);
   c.turn = test_number("TURN", 0);
   c.in_all_widths = seeds.is_single || test_setting("ALL");
-  uint64_t variants = c.in_all_widths ? WIDTHS : 1;
+  uint64_t variants = c.in_all_widths ? 2 * WIDTHS : 1;
   unsigned failed = check_random_programs(&test);
   end(&c);
   printf(
       "    %llu programs, %llu kernels compiled for cpu, %llu loaded, %llu "
-      "runs\n",
+      "runs, %llu of them without some passes\n",
       (unsigned long long)c.programs, (unsigned long long)c.compiled,
-      (unsigned long long)c.loaded, (unsigned long long)c.runs);
+      (unsigned long long)c.loaded, (unsigned long long)c.runs,
+      (unsigned long long)c.without);
   CHECK_U64(failed, 0);
   CHECK_U64(c.runs, seeds.count * THREADS * variants);
   CHECK_U64(c.compiled, seeds.count * variants);
   CHECK_U64(c.loaded, c.compiled * (THREADS - 1));
+  CHECK(seeds.count < 4 || (c.without > 0 && c.without < c.runs));
 }
 
 /* Each of these programs once gave wrong results. */
@@ -217,7 +265,7 @@ TEST(programs_that_were_wrong_are_right) {
     CHECK_U64(check_random_program(&test, options_of(seeds[i], NULL)), 0);
   }
   end(&c);
-  CHECK_U64(c.runs, sizeof seeds / sizeof seeds[0] * WIDTHS * THREADS);
+  CHECK_U64(c.runs, sizeof seeds / sizeof seeds[0] * 2 * WIDTHS * THREADS);
 }
 
 static const test_case all_cases[] = {

@@ -329,19 +329,30 @@ static vyre_code take_arrays(ll *e) {
   return VYRE_OK;
 }
 
+static vyre_code find_narrow(ll *e) {
+  vyre__lir_phase phase = e->kernel->phases[e->phase];
+  size_t count = (size_t)(phase.end - phase.begin) + 1;
+  if (!vyre__pass_is_off(e->options->off, VYRE__OPTIONAL_NARROW)) {
+    return vyre__narrow_find(e->kernel, phase, e->arena, &e->narrow, e->st);
+  }
+  e->narrow = vyre__arena_filled(e->arena, count, sizeof *e->narrow, 0);
+  if (e->narrow) return VYRE_OK;
+  return vyre__no_memory(e->st, "emit/llvm", "instructions", count);
+}
+
 static vyre_code emit_phase(ll *e, uint32_t phase) {
   vyre__arena_mark mark = vyre__arena_here(e->arena);
   const vyre__schedule_options with = {.width = e->width,
                                        .lanes = e->options->lanes,
-                                       .is_compact = e->options->is_compact};
+                                       .is_compact = e->options->is_compact,
+                                       .off = e->options->off};
   vyre__schedule schedule;
   e->phase = phase;
   e->s = &schedule;
   VYRE_TRY(vyre__schedule_make(e->kernel, phase, &with, VYRE__SCHEDULE_COUNT,
                                e->arena, &schedule, e->st));
   VYRE_TRY(take_arrays(e));
-  VYRE_TRY(vyre__narrow_find(e->kernel, e->kernel->phases[phase], e->arena,
-                             &e->narrow, e->st));
+  VYRE_TRY(find_narrow(e));
   find_used_buffers(e);
   e->is_full_group = false;
   e->to = &e->body;
@@ -398,10 +409,15 @@ static vyre_code emit_all(ll *e, vyre_writer writer) {
     snprintf(e->vectors[i], sizeof e->vectors[i], "<%u x %s>",
              (unsigned)e->width, names[i]);
   }
-  VYRE_TRY(vyre__interchange_loops(e->kernel, e->arena, &e->kernel, e->st));
+  const uint32_t off = e->options->off;
+  if (!vyre__pass_is_off(off, VYRE__OPTIONAL_INTERCHANGE)) {
+    VYRE_TRY(vyre__interchange_loops(e->kernel, e->arena, &e->kernel, e->st));
+  }
   const vyre__lir_kernel *before = e->kernel;
-  VYRE_TRY(
-      vyre__version_uniforms(e->kernel, e->width, e->arena, &e->kernel, e->st));
+  if (!vyre__pass_is_off(off, VYRE__OPTIONAL_UNIFORM_VERSIONS)) {
+    VYRE_TRY(vyre__version_uniforms(e->kernel, e->width, e->arena, &e->kernel,
+                                    e->st));
+  }
   e->has_versions = e->kernel != before;
   for (uint32_t i = 0; i < e->kernel->phase_count; i++) {
     VYRE_TRY(emit_phase(e, i));
@@ -440,8 +456,12 @@ vyre_code vyre__emit_llvm(const vyre__lir_kernel *kernel,
   vyre_arena_init(&arena, options->allocator);
   uint32_t width = options->width;
   const vyre__shared_layout *layouts;
-  vyre_code code = vyre__interchange_stride_loops(kernel, &arena, &kernel, st);
-  if (code == VYRE_OK) {
+  vyre_code code = VYRE_OK;
+  if (!vyre__pass_is_off(options->off, VYRE__OPTIONAL_STRIDE_LOOPS)) {
+    code = vyre__interchange_stride_loops(kernel, &arena, &kernel, st);
+  }
+  if (code == VYRE_OK &&
+      !vyre__pass_is_off(options->off, VYRE__OPTIONAL_SHARED_LAYOUT)) {
     code = vyre__lay_out_shared(kernel, &arena, &kernel, &layouts, st);
   }
   if (code == VYRE_OK && !width) {

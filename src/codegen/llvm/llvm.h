@@ -61,6 +61,7 @@ typedef struct vyre__emit_llvm_options {
   bool is_relaxed; /* ulp_budget above 0: contraction is allowed */
   bool is_compact; /* small code: no copies for full workgroups, nothing that
                     * is unrolled completely */
+  uint32_t off;    /* passes that do not run: vyre__optional_pass */
   vyre_allocator allocator; /* used during the call; zeroed: the heap */
 } vyre__emit_llvm_options;
 

@@ -113,6 +113,46 @@ static bool parse_enum(const vyre__option *known, const option_text *o,
          *out <= known->max;
 }
 
+/* Returns the bit that @p name stands for in the set; 0: none. */
+static uint64_t bit_of(const vyre__option *known, const char *name,
+                       size_t length) {
+  uint64_t bit = 1;
+  for (const char *at = known->values; *at; bit <<= 1) {
+    size_t size = strcspn(at, " ");
+    if (text_equals(name, length, "all")) return known->max;
+    if (size == length && memcmp(at, name, size) == 0) return bit;
+    at += size + (at[size] == ' ');
+  }
+  return 0;
+}
+
+/* Finds the bits of names such as "a+b", or of their number. */
+static bool parse_set(const vyre__option *known, const option_text *o,
+                      uint64_t *out) {
+  if (parse_number(o->value, o->value_size, out)) return *out <= known->max;
+  const char *at = o->value, *end = o->value + o->value_size;
+  *out = 0;
+  for (;;) {
+    const char *plus = memchr(at, '+', (size_t)(end - at));
+    uint64_t bit = bit_of(known, at, (size_t)((plus ? plus : end) - at));
+    if (!bit) return false;
+    *out |= bit;
+    if (!plus) return true;
+    at = plus + 1;
+  }
+}
+
+/* Finds the value of an option that has names. */
+static bool parse_named(const vyre__option *known, const option_text *o,
+                        uint64_t *out) {
+  return known->type == VYRE_OPTION_SET ? parse_set(known, o, out)
+                                        : parse_enum(known, o, out);
+}
+
+static bool has_names(const vyre__option *known) {
+  return known->type == VYRE_OPTION_ENUM || known->type == VYRE_OPTION_SET;
+}
+
 /* Returns true if an option that is a number may have this value. */
 static bool is_listed(const vyre__option *known, uint64_t value) {
   uint64_t one;
@@ -131,6 +171,18 @@ static vyre_code not_in(const vyre__backend *backend, const vyre__option *known,
       VYRE_NUMBERS({"min", known->min}, {"max", known->max}),
       "use one of these values, or auto",
       "%s%soption '%s' of backend '%s' is '%.*s'; expected one of: %s",
+      FROM(o->from), known->name, backend->name, shown(o->value_size), o->value,
+      known->values);
+}
+
+static vyre_code not_names(const vyre__backend *backend,
+                           const vyre__option *known, const option_text *o,
+                           vyre_status *st) {
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, field_of(o->from),
+      VYRE_NUMBERS({"max", known->max}),
+      "join names from this list with '+', or use all or auto",
+      "%s%soption '%s' of backend '%s' is '%.*s'; expected names from: %s",
       FROM(o->from), known->name, backend->name, shown(o->value_size), o->value,
       known->values);
 }
@@ -157,9 +209,8 @@ static vyre_code check(const vyre__backend *backend, const option_text *o,
   if (!known) return unknown(backend, o, st);
   if (is_auto(o)) return VYRE_OK;
   if (known->type == VYRE_OPTION_PATH) return check_path(backend, o, st);
-  if (known->type == VYRE_OPTION_ENUM && parse_enum(known, o, &value)) {
-    return VYRE_OK;
-  }
+  if (has_names(known) && parse_named(known, o, &value)) return VYRE_OK;
+  if (known->type == VYRE_OPTION_SET) return not_names(backend, known, o, st);
   if (known->type == VYRE_OPTION_ENUM) return not_in(backend, known, o, st);
   if (!parse_number(o->value, o->value_size, &value)) {
     return VYRE_FAIL_WITH(
@@ -310,8 +361,8 @@ static uint64_t read_option(const vyre_context *context,
   option_text o;
   if (!find_option(context, backend->name, key, &o)) return otherwise;
   const vyre__option *option = option_of(backend, &o);
-  bool is_known = option && option->type == VYRE_OPTION_ENUM
-                      ? parse_enum(option, &o, &value)
+  bool is_known = option && has_names(option)
+                      ? parse_named(option, &o, &value)
                       : parse_number(o.value, o.value_size, &value);
   return is_known ? value : otherwise;
 }

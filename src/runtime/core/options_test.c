@@ -155,6 +155,39 @@ TEST(enum_options_take_names_and_numbers) {
   }
 }
 
+TEST(a_set_is_names_joined_by_plus_or_a_number) {
+  static const struct {
+    const char *text;
+    uint64_t value;
+  } cases[] = {{"cpu.passes_off=range-split", 1},
+               {"cpu.passes_off=unroll-jam+range-split", 5},
+               {"cpu.passes_off=loop-range+loop-range", 2},
+               {"cpu.passes_off=6", 6},
+               {"cpu.passes_off=0", 0},
+               {"cpu.passes_off=all,cpu.passes_off=auto", 99},
+               {"", 99}};
+  static const char *const wrong[] = {"",       "build", "range-split+",
+                                      "+range", "range", "99999999"};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    vyre_status st = {0};
+    vyre_context *context;
+    vyre_context_options o = {.backend_options = cases[i].text};
+    CHECK_OK(vyre_context_create(&o, &context, &st), st);
+    CHECK_U64(vyre_context_option(context, "cpu", "passes_off", 99),
+              cases[i].value);
+    vyre_context_release(context);
+  }
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    char text[64];
+    vyre_status st = {0};
+    vyre_context *context;
+    (void)snprintf(text, sizeof text, "cpu.passes_off=%s", wrong[i]);
+    vyre_context_options o = {.backend_options = text};
+    CHECK(vyre_context_create(&o, &context, &st) == VYRE_INVALID_ARGUMENT);
+    CHECK(strstr(st.message, "expected names from: range-split loop-range"));
+  }
+}
+
 /* The table of the opened backend counts, not the registered one. */
 TEST(a_device_reads_enums_by_its_own_table) {
   static const vyre__option own[] = {
@@ -236,8 +269,10 @@ TEST(options_are_listed_for_every_backend_that_has_any) {
       if (o.type == VYRE_OPTION_NUMBER) {
         CHECK(!o.values || count_words(o.values) < o.max - o.min + 1);
       } else {
-        CHECK((o.type == VYRE_OPTION_ENUM) == (o.values != NULL));
-        CHECK(!o.values || count_words(o.values) == o.max - o.min + 1);
+        CHECK((o.type != VYRE_OPTION_PATH) == (o.values != NULL));
+        uint64_t words = o.values ? count_words(o.values) : 0;
+        CHECK(o.type != VYRE_OPTION_ENUM || words == o.max - o.min + 1);
+        CHECK(o.type != VYRE_OPTION_SET || o.max + 1 == UINT64_C(1) << words);
       }
       count++;
     }
@@ -333,6 +368,7 @@ TEST(a_bad_environment_variable_is_named) {
 TEST_MAIN(TEST_ENTRY(a_device_gets_its_options_and_no_others),
           TEST_ENTRY(invalid_options_are_refused_by_name),
           TEST_ENTRY(enum_options_take_names_and_numbers),
+          TEST_ENTRY(a_set_is_names_joined_by_plus_or_a_number),
           TEST_ENTRY(a_device_reads_enums_by_its_own_table),
           TEST_ENTRY(the_llvm_option_overrides_the_variable),
           TEST_ENTRY(a_path_that_is_too_long_is_refused),
