@@ -4,7 +4,6 @@
 #include "analyze/ranges.h"
 #include "analyze/walk.h"
 #include "ir/scalar.h"
-#include "support/analysis.h"
 #include "support/author.h"
 #include "support/check.h"
 #include "support/sanitized.h"

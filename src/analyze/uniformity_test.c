@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "analyze/uniformity.h"
 
 #include "vyre/validate.h"
 

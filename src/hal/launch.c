@@ -7,7 +7,6 @@
 #include "base/attributes.h"
 #include "base/status.h"
 #include "hal/host_plan.h"
-#include "ir/ir.h"
 
 VYRE__RARE
 static vyre_code wrong_length(const vyre__launch *launch, uint32_t buffer,

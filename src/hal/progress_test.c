@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Tests of progress reports, on every device that has them. */
-#include "vyre/vyre.h"
 
 #include "support/check.h"
 #include "support/driver.h"

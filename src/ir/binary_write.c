@@ -4,7 +4,6 @@
 #include "vyre/binary.h"
 
 #include "base/hash.h"
-#include "base/memory.h"
 #include "base/status.h"
 #include "ir/binary.h"
 #include "ir/ir.h"

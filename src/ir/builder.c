@@ -9,7 +9,6 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "ir/builder_internal.h"
-#include "ir/ir_builder_internal.h"
 
 void vyre__builder_fail(vyre_builder *b, const char *fix, const char *format,
                         ...) {

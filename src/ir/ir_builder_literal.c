@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Types of untyped literals, and constant expressions. */
 #include <stdio.h>
-#include <string.h>
 
 #include "ir/ir_builder.h"
 #include "ir/ir_builder_internal.h"

@@ -2,7 +2,6 @@
 #include "vyre/module.h"
 
 #include "support/check.h"
-#include "support/text.h"
 
 static vyre_code parse(const char *text, size_t length, vyre_module **module,
                        vyre_diagnostics *found) {

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "ir/ir_builder.h"
 #include "lang/print_internal.h"
 
 typedef struct context {

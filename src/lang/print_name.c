@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <string.h>
 
-#include "base/checked_math.h"
 #include "base/memory.h"
 #include "ir/ir_builder.h"
 #include "lang/print_internal.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include <math.h>
 
 #include "vyre/module.h"
 #include "vyre/program.h"

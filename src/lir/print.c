@@ -12,8 +12,6 @@
 
 #include <string.h>
 
-#include "vyre/binding.h"
-
 #include "base/print.h"
 
 typedef struct printing {

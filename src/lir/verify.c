@@ -7,8 +7,6 @@
  * block is open. */
 #include <string.h>
 
-#include "vyre/binding.h"
-
 #include "base/memory.h"
 #include "base/status.h"
 #include "lir/print.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Tests the LIR verifier: each case has one error, which must be found. Valid
  * kernels must pass. */
-#include "vyre/binding.h"
 
 #include "lir/lir.h"
 #include "lir/print.h"

@@ -2,7 +2,6 @@
 #include "lower/build.h"
 
 #include "analyze/walk.h"
-#include "base/memory.h"
 #include "base/status.h"
 #include "lower/build_internal.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Builds memory accesses: indices with their bounds checks, and conversions
  * between values and elements. */
-#include "base/memory.h"
 #include "lower/build_internal.h"
 
 void build_buffers(vyre__lir_writer *lir) {

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 
-#include "base/memory.h"
 #include "base/status.h"
 #include "ir/scalar.h"
 #include "lang/builtins.h"

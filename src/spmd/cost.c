@@ -2,8 +2,6 @@
 /* Estimates the cycles of vector code (cost.h). */
 #include "spmd/cost.h"
 
-#include <string.h>
-
 #include "base/memory.h"
 #include "base/status.h"
 #include "spmd/lane_offsets.h"

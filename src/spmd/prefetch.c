@@ -7,7 +7,6 @@
  * address chain are therefore executed for a later invocation, and the final
  * address is prefetched. Results do not depend on it: the extra loads stay
  * inside read-only buffers and are used as addresses only. */
-#include <string.h>
 
 #include "base/memory.h"
 #include "base/status.h"

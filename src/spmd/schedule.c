@@ -2,7 +2,6 @@
 /* Runs the schedule passes in order. */
 #include "spmd/schedule.h"
 
-#include "base/memory.h"
 #include "base/status.h"
 #include "spmd/lane_offsets.h"
 #include "spmd/schedule_internal.h"

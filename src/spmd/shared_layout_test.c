@@ -6,7 +6,6 @@
 
 #include "vyre/module.h"
 
-#include "base/memory.h"
 #include "support/check.h"
 #include "testing/lir_interp.h"
 

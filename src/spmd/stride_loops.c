@@ -15,7 +15,6 @@
  *
  * Sums that live through the loop are then kept in an array with one element
  * per invocation, or in registers if the row is unrolled. */
-#include "base/memory.h"
 #include "base/status.h"
 #include "spmd/lir_edit.h"
 #include "spmd/loop_interchange.h"

@@ -6,7 +6,6 @@
 #include "vyre/module.h"
 
 #include "codegen/c/c_testing.h"
-#include "lower/trip_count.h"
 #include "testing/lir_interp.h"
 
 enum {

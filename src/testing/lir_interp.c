@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#include "vyre/binding.h"
-
 #include "base/checked_math.h"
 #include "base/memory.h"
 #include "base/status.h"

@@ -3,8 +3,6 @@
  * results, and that broken guarantees are found. */
 #include "testing/lir_interp.h"
 
-#include "vyre/binding.h"
-
 #include "ir/scalar.h"
 #include "lir/lir_testing.h"
 #include "support/check.h"

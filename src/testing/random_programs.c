@@ -7,8 +7,6 @@
 #include <stdarg.h>
 #include <unistd.h>
 
-#include "ir/ir.h"
-
 enum { MAX_SECONDS = 300, MAX_FAILURES = 20, MAX_FILE = 1 << 20 };
 
 /* --- settings ------------------------------------------------------------- */

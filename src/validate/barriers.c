@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "analyze/walk.h"
-#include "base/status.h"
 #include "validate/validate.h"
 
 enum { ORIGIN_TEXT = 200, SENTENCE_TEXT = 400, FIX_TEXT = 256 };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "cli/compile_flags.h"
 
-#include "cli/commands.h"
 #include "cli/output.h"
 
 bool compile_read_flags(const char *command, int count, char **words,

@@ -6,7 +6,6 @@
 #include "vyre/version.h"
 
 #include "cli/args.h"
-#include "cli/commands.h"
 #include "cli/group.h"
 #include "cli/output.h"
 #include "io/json_out.h"

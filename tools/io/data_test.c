@@ -2,7 +2,6 @@
 /* Values as text, .npy files, specs of data, and pictures. */
 #include <math.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "io/data_spec.h"
 #include "io/element_text.h"

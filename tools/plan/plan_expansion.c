@@ -4,7 +4,6 @@
 
 #include "cli/args.h"
 #include "cli/commands.h"
-#include "cli/output.h"
 #include "plan/plan_json.h"
 
 static bool read_flags(int count, char **words, vyre_queue_expansion_profile *p,

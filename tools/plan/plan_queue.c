@@ -4,7 +4,6 @@
 
 #include "cli/args.h"
 #include "cli/commands.h"
-#include "cli/output.h"
 #include "plan/plan_json.h"
 
 typedef struct queue_flags {

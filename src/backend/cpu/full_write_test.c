@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Tests which outputs are proven to be written whole, so that a launch need not
  * clear them first, and that no other output is. */
-#include "vyre/vyre.h"
 
 #include "backend/cpu/plan.h"
 #include "support/check.h"

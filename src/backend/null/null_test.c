@@ -2,7 +2,6 @@
 /* The runtime with a device whose memory the host cannot access. The null
  * backend runs nothing, so outputs hold what the runtime put there: zeros, or
  * the input. */
-#include "vyre/vyre.h"
 
 #include "support/check.h"
 #include "support/driver.h"

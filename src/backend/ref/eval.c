@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "backend/ref/ref.h"
-#include "base/memory.h"
 
 static const uint64_t *splat(ref_machine *m, uint64_t value) {
   uint64_t *out = ref_push(m);

@@ -2,7 +2,6 @@
 /* Runs kernels: every statement, every rule of the language's semantics, every
  * reason to reject a dispatch. ref_ops_test.c tests operations, tests/check the
  * checks. */
-#include "backend/ref/ref.h"
 
 #include "backend/ref/ref_testing.h"
 #include "support/parse.h"

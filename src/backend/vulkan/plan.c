@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/status.h"
 #include "hal/artifact.h"
 

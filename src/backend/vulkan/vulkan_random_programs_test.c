@@ -14,7 +14,6 @@
  *   VYRE_TEST_ALL=1    each program with all three modes
  *   VYRE_TEST_TURN=1   with the next mode: turns 0 to 2 cover all three */
 #include "backend/vulkan/vulkan_testing.h"
-#include "hal/device.h"
 #include "hal/float_ops.h"
 #include "runtime/compile/pipeline.h"
 #include "support/sanitized.h"

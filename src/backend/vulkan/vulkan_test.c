@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Tests of the Vulkan device beyond the conformance suite: recorded commands,
  * submissions, barriers, and external devices. */
-#include "backend/vulkan/command/launch.h"
 #include "backend/vulkan/vulkan_testing.h"
 
 static const char kernels[] =

@@ -4,11 +4,9 @@
  * are fast. */
 #include "backend/vulkan/command/pools.h"
 #include "backend/vulkan/command/submit.h"
-#include "backend/vulkan/device/device.h"
 #include "backend/vulkan/device/functions.h"
 #include "backend/vulkan/pipeline.h"
 #include "backend/vulkan/plan.h"
-#include "base/status.h"
 
 typedef struct warm_up_objects {
   VkDescriptorPool sets;

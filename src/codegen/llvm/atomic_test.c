@@ -8,7 +8,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "vyre/dispatch.h"
 #include "vyre/module.h"
 
 #include "codegen/llvm/llvm_testing.h"

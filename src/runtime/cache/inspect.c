@@ -6,7 +6,6 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "ir/ir.h"
 #include "runtime/compile/pipeline.h"
 #include "runtime/core/context.h"
 

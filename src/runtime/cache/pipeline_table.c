@@ -5,7 +5,6 @@
 
 #include "ir/ir.h"
 #include "runtime/compile/pipeline.h"
-#include "runtime/core/context.h"
 #include "runtime/core/device.h"
 
 /* --- comparison of programs ----------------------------------------------- */

@@ -5,7 +5,6 @@
 
 #include "base/attributes.h"
 #include "base/status.h"
-#include "hal/device.h"
 #include "ir/ir.h"
 
 typedef struct needs {

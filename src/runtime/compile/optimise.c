@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/status.h"
-#include "hal/backend.h"
 #include "runtime/compile/pipeline.h"
 #include "runtime/core/device.h"
 #include "runtime/core/fence.h"

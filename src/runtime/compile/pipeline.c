@@ -6,7 +6,6 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "hal/backend.h"
 #include "ir/ir.h"
 #include "lower/trip_count.h"
 #include "runtime/compile/pipeline.h"

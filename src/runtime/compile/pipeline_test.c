@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Tests of the properties of devices and pipelines, and of programs that no
  * device compiles. */
-#include "vyre/vyre.h"
 
 #include "support/check.h"
 #include "support/driver.h"

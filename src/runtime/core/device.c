@@ -7,8 +7,6 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "base/utf8.h"
-#include "hal/backend.h"
 #include "runtime/core/context.h"
 #include "runtime/core/counters.h"
 #include "runtime/core/device.h"

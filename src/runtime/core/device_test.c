@@ -5,8 +5,6 @@
 
 #include <stdio.h>
 
-#include "vyre/vyre.h"
-
 #include "hal/backend.h"
 #include "support/check.h"
 

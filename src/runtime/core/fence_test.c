@@ -5,8 +5,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "vyre/vyre.h"
-
 #include "support/check.h"
 #include "support/driver.h"
 

@@ -2,10 +2,7 @@
 /* Tests of backend options: from a context or the environment to the device. */
 #include <stdlib.h>
 
-#include "vyre/vyre.h"
-
 #include "hal/backend.h"
-#include "runtime/core/device.h"
 #include "support/check.h"
 
 /* A backend with options, under the name of cpu. The context checks options

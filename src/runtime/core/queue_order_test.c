@@ -2,12 +2,9 @@
 /* Tests of the order, the times and the threads of work with and without a
  * fence. */
 #include <dirent.h>
-#include <pthread.h>
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "vyre/vyre.h"
 
 #include "support/check.h"
 #include "support/driver.h"

@@ -2,7 +2,6 @@
 /* Checks that every entry point rejects a descriptor with a reserved word set.
  * A program that was built for a newer library sets a field there; the older
  * library must refuse it instead of ignoring the field. */
-#include "vyre/vyre.h"
 
 #include "support/check.h"
 #include "support/driver.h"

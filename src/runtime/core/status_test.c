@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "vyre/vyre.h"
-
 #include "runtime/route/router_internal.h"
 #include "support/check.h"
 #include "support/driver.h"

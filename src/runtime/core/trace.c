@@ -17,7 +17,6 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/utf8.h"
-#include "runtime/core/context.h"
 
 enum {
   BUFFER_BYTES = 1 << 16,

@@ -2,7 +2,6 @@
 /* Work queues. Each has one thread, which starts with the first push. */
 #include "runtime/core/work_queue.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +9,6 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "runtime/core/context.h"
 #include "runtime/core/device.h"
 #include "runtime/core/fence.h"
 #include "runtime/core/trace.h"

@@ -9,13 +9,11 @@
 #include <string.h>
 
 #include "base/attributes.h"
-#include "base/memory.h"
 #include "base/sort.h"
 #include "base/status.h"
 #include "runtime/compile/pipeline.h"
 #include "runtime/core/device.h"
 #include "runtime/dispatch/prepared.h"
-#include "runtime/dispatch/prepared_match.h"
 #include "runtime/memory/device_buffer.h"
 #include "runtime/memory/scratch_pool.h"
 

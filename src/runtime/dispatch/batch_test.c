@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Checks which outputs and batch items may share memory, and how the status of
  * a failed batch names the item. */
-#include "vyre/vyre.h"
 
 #include "support/check.h"
 #include "support/driver.h"

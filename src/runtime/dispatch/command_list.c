@@ -6,10 +6,8 @@
 #include "base/attributes.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "hal/backend.h"
 #include "runtime/compile/pipeline.h"
 #include "runtime/core/device.h"
-#include "runtime/core/trace.h"
 #include "runtime/dispatch/prepared.h"
 #include "runtime/memory/host_buffer.h"
 

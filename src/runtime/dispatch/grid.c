@@ -7,7 +7,6 @@
 #include "base/checked_math.h"
 #include "base/status.h"
 #include "hal/launch.h"
-#include "ir/ir.h"
 #include "runtime/compile/pipeline.h"
 
 /* Number of ids of one axis. An id has 32 bits. */

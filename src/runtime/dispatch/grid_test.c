@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* A grid is inferred along x only: a workgroup of more axes without a grid is
  * refused in every form of dispatch, before anything runs. */
-#include "vyre/vyre.h"
 
 #include "support/check.h"
 #include "support/driver.h"

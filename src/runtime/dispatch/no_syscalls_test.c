@@ -9,8 +9,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "vyre/vyre.h"
-
 #include "support/check.h"
 #include "support/driver.h"
 

@@ -11,8 +11,6 @@
 #include "base/memory.h"
 #include "base/print.h"
 #include "base/status.h"
-#include "hal/backend.h"
-#include "ir/ir.h"
 #include "runtime/compile/pipeline.h"
 #include "runtime/core/counters.h"
 #include "runtime/core/device.h"

@@ -8,7 +8,6 @@
 #include "base/attributes.h"
 #include "base/clock.h"
 #include "base/enum_name.h"
-#include "base/memory.h"
 #include "base/status.h"
 #include "runtime/compile/pipeline.h"
 #include "runtime/core/device.h"

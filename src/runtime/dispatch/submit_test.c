@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Compares all dispatch functions on `ref`: they give the same bytes as
  * vyre_device_run_program. */
-#include "vyre/vyre.h"
 
 #include "support/check.h"
 #include "support/driver.h"

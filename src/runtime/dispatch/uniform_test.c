@@ -2,7 +2,6 @@
 /* Checks the value of a uniform: the one it has when its launch runs. A device
  * buffer that is bound as a uniform gives what earlier work on the device
  * wrote, in every dispatch form. Reading it allocates nothing. */
-#include "vyre/vyre.h"
 
 #include "support/check.h"
 #include "support/driver.h"

@@ -13,7 +13,6 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "hal/backend.h"
 #include "runtime/core/device.h"
 #include "runtime/core/fault_injection.h"
 #include "runtime/core/trace.h"

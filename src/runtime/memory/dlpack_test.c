@@ -3,8 +3,6 @@
  * invalid tensors. */
 #include <unistd.h>
 
-#include "vyre/vyre.h"
-
 #include "support/check.h"
 #include "support/driver.h"
 

@@ -8,14 +8,11 @@
 
 #include "vyre/module.h"
 
-#include "base/attributes.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "hal/device.h"
 #include "hal/float_ops.h"
 #include "ir/scalar.h"
 #include "runtime/compile/pipeline.h"
-#include "runtime/core/context.h"
 #include "runtime/core/device.h"
 #include "runtime/probe/vectors.h"
 

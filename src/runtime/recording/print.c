@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 
-#include "runtime/dispatch/prepared.h"
 #include "runtime/recording/recording.h"
 
 static void print_slot(vyre__printer *out, const vyre_recording *rec,

@@ -6,9 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "hal/backend.h"
 #include "runtime/dispatch/command_list.h"
-#include "runtime/dispatch/prepared.h"
 #include "runtime/recording/recording.h"
 
 struct vyre__recorded_list {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Checks the results of replays, and which bindings and replays are refused. */
-#include "runtime/recording/recording.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
 

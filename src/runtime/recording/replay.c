@@ -4,10 +4,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/memory.h"
 #include "base/print.h"
 #include "base/status.h"
-#include "hal/backend.h"
 #include "runtime/core/device.h"
 #include "runtime/core/fence.h"
 #include "runtime/core/trace.h"

@@ -7,7 +7,6 @@
 #include "cli/output.h"
 #include "cli/text.h"
 #include "commands/run/run.h"
-#include "io/element_text.h"
 
 enum { MAX_NAMES = 64, SHOWN_NAME = 80 };
 

@@ -20,7 +20,6 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -31,7 +30,6 @@
 
 #include "backend/cpu/jit/llvm_compile.h"
 #include "backend/cpu/threads/atfork.h"
-#include "base/memory.h"
 #include "base/status.h"
 
 /* --- threads inside LLVM ---------------------------------------------------*/

@@ -3,7 +3,6 @@
  * end. */
 /* CPU affinity and futexes. NOLINTNEXTLINE(bugprone-reserved-identifier) */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <sched.h>

@@ -18,11 +18,9 @@
 #include "backend/vulkan/command/hazards.h"
 #include "backend/vulkan/command/launch.h"
 #include "backend/vulkan/command/submit.h"
-#include "backend/vulkan/device/device.h"
 #include "backend/vulkan/memory/heap.h"
 #include "backend/vulkan/pipeline.h"
 #include "base/clock.h"
-#include "base/memory.h"
 #include "base/status.h"
 
 enum { MAX_COMMANDS = 2048 }; /* limit on dispatches of one submission */

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "backend/vulkan/command/encoded_dispatch.h"
-#include "backend/vulkan/device/device.h"
 #include "backend/vulkan/memory/staging.h"
 #include "backend/vulkan/pipeline.h"
 #include "backend/vulkan/plan.h"

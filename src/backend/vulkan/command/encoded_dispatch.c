@@ -9,7 +9,6 @@
 #include "backend/vulkan/command/grid_tiles.h"
 #include "backend/vulkan/command/pools.h"
 #include "backend/vulkan/command/submit.h"
-#include "backend/vulkan/device/device.h"
 #include "backend/vulkan/device/functions.h"
 #include "backend/vulkan/memory/heap.h"
 #include "backend/vulkan/memory/staging.h"
@@ -17,7 +16,6 @@
 #include "backend/vulkan/plan.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "ir/ir.h"
 
 static vk_device *device_of(const vk_dispatch *dispatch) {
   return (vk_device *)dispatch->pipeline->base.device;

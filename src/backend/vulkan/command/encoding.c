@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "backend/vulkan/command/submit.h"
-#include "backend/vulkan/device/device.h"
 #include "base/memory.h"
 #include "base/status.h"
 

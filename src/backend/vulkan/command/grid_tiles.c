@@ -5,7 +5,6 @@
  * workgroup of the tile. */
 #include "backend/vulkan/command/grid_tiles.h"
 
-#include "backend/vulkan/device/device.h"
 #include "backend/vulkan/pipeline.h"
 
 vk_tile_walk vk_tile_walk_begin(const vk_pipeline *pipeline,

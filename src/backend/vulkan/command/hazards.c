@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "backend/vulkan/command/launch.h"
-#include "backend/vulkan/device/device.h"
 #include "backend/vulkan/pipeline.h"
 #include "backend/vulkan/plan.h"
 #include "base/memory.h"

@@ -10,7 +10,6 @@
 #include "backend/vulkan/command/encoded_dispatch.h"
 #include "backend/vulkan/command/grid_tiles.h"
 #include "backend/vulkan/command/submit.h"
-#include "backend/vulkan/device/device.h"
 #include "backend/vulkan/memory/heap.h"
 #include "backend/vulkan/pipeline.h"
 #include "backend/vulkan/plan.h"
@@ -18,7 +17,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "ir/ir.h"
 
 /* --- failures ------------------------------------------------------------- */
 

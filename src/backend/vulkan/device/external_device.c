@@ -7,7 +7,6 @@
 
 #include "vyre/vulkan.h"
 
-#include "backend/vulkan/device/device.h"
 #include "backend/vulkan/device/functions.h"
 #include "backend/vulkan/device/instance.h"
 #include "backend/vulkan/device/logical_device.h"

@@ -7,7 +7,6 @@
 #include "backend/vulkan/device/fork.h"
 
 #include "backend/vulkan/command/command_list.h"
-#include "backend/vulkan/device/device.h"
 #include "backend/vulkan/device/functions.h"
 #include "backend/vulkan/device/instance.h"
 #include "backend/vulkan/device/logical_device.h"

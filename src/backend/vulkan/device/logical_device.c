@@ -15,7 +15,6 @@
 #include "backend/vulkan/device/instance.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "hal/device.h"
 
 /* --- features and extensions ---------------------------------------------- */
 
