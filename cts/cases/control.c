@@ -124,6 +124,14 @@ static void one_for_all(uint32_t *want, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) want[i] = kept[i % 4];
 }
 
+/* Rows of 64: the first and last row, and three columns, are not stored. */
+static void border_of_zeros(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t x = i % 64, y = i / 64;
+    want[i] = x < 2 || x == 63 || y < 1 || y >= 9 ? 0 : i + 1;
+  }
+}
+
 static void nothing_written(uint32_t *want, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) want[i] = i == 3 ? 1 : 0;
 }
@@ -350,6 +358,15 @@ static const small_case cases[] = {
      20,
      {0},
      nothing_written},
+    {"elements_around_a_border_begin_as_zeros",
+     "kernel k workgroup(16) over(r)\nbuffer r : write u32[] @0;\n"
+     "{\n    let x = local_id.x;\n"
+     "    let y = workgroup_id.x;\n"
+     "    if (x != 0 || y < 1 || y >= 9) return;\n"
+     "    for (let k = 2u; k < 63; k++) r[y * 64 + k] = y * 64 + k + 1;\n}\n",
+     640,
+     {0},
+     border_of_zeros},
     /* The compared value wraps: the condition is true on both sides. */
     {"a_guard_that_holds_on_both_sides",
      KERNEL("    if (i - len(r) / 10 >= 5) r[i] = i + 1;\n"),

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Finds the buffers that a kernel overwrites completely. A launch does not
- * clear such an output first.
+/* Finds the elements that a kernel stores in every launch. A launch clears only
+ * the other elements of an output first.
  *
- * A store counts if its index is a sum of ids and loop variables, each times a
- * stride of constants and uniforms: y * width + x. Its conditions may only
- * limit these variables from above, by lengths of buffers, uniforms and
- * constants. Then the variables take all combinations of values below their
- * limits, like the digits of a number, and cpu_is_fully_written checks for
- * each launch that these numbers have no gap and reach the end of the buffer.
+ * A store counts if its index is a sum of ids, loop variables and an offset,
+ * each times a stride of constants and uniforms: y * width + x. Its conditions
+ * may only limit these variables, from above by lengths of buffers, uniforms and
+ * constants, and from below by constants. Then the variables take all
+ * combinations of values between their limits, like the digits of a number, and
+ * cpu_find_coverage computes for each launch which elements these numbers are.
  *
  * Stores in both arms of an if count as one without the condition. Stores at
  * equal distances, such as i * 3, i * 3 + 1 and i * 3 + 2, add a digit. */
@@ -45,12 +45,18 @@ typedef struct sum {
   uint32_t count;
 } sum;
 
-/* Upper limits of a variable. */
+/* Limits of a variable. */
 typedef struct limit {
-  uint32_t within;   /* bit i: the length of buffer i, or its value if it is a
-                        uniform */
-  uint32_t constant; /* the smallest constant; UINT32_MAX: no limit */
+  uint32_t within;   /* bit i: below the length of buffer i, or below its value
+                        if it is a uniform */
+  uint32_t constant; /* below the smallest constant; UINT32_MAX: no limit */
+  uint32_t less_within; /* bit i: like `within`, but below the number - less,
+                           modulo 2^32 */
+  uint32_t less;
+  uint32_t low; /* the smallest value */
 } limit;
+
+static const limit no_limit = {.constant = UINT32_MAX};
 
 typedef struct limits {
   limit of[LOOP]; /* by variable */
@@ -95,20 +101,33 @@ static bool is_bound(const vyre__lir_buffer *b) {
 }
 
 static void clear_limits(limits *l) {
-  for (int i = 0; i < LOOP; i++) l->of[i] = (limit){0, UINT32_MAX};
+  for (int i = 0; i < LOOP; i++) l->of[i] = no_limit;
 }
 
 static bool is_limited(const limits *l, uint32_t variable) {
-  return l->of[variable].within != 0 || l->of[variable].constant != UINT32_MAX;
+  const limit *of = &l->of[variable];
+  return (of->within | of->less_within | of->low) != 0 ||
+         of->constant != UINT32_MAX;
 }
 
-static void add_limit(limit *to, limit more) {
+/* Returns false if there are two different constants to subtract. */
+static bool add_limit(limit *to, limit more) {
+  if (to->less_within && more.less_within && to->less != more.less) {
+    return false;
+  }
+  if (more.less_within) to->less = more.less;
+  to->less_within |= more.less_within;
   to->within |= more.within;
   if (more.constant < to->constant) to->constant = more.constant;
+  if (more.low > to->low) to->low = more.low;
+  return true;
 }
 
-static void add_limits(limits *to, const limits *more) {
-  for (int i = 0; i < LOOP; i++) add_limit(&to->of[i], more->of[i]);
+static bool add_limits(limits *to, const limits *more) {
+  for (int i = 0; i < LOOP; i++) {
+    if (!add_limit(&to->of[i], more->of[i])) return false;
+  }
+  return true;
 }
 
 /* --- sums ------------------------------------------------------------------*/
@@ -278,16 +297,38 @@ static uint32_t variable_of(const search *s, vyre__val v) {
 
 /* --- conditions ------------------------------------------------------------*/
 
-/* Adds @p v, as a limit, if it is the same for all invocations. */
+/* Subtracts a constant, modulo 2^32, from the one number of a limit. */
+static bool subtract(limit *bound, uint32_t less) {
+  if (bound->within == 0 || (bound->within & (bound->within - 1)) != 0 ||
+      bound->less_within != 0 || bound->constant != UINT32_MAX) {
+    return false;
+  }
+  if (less == 0) return true;
+  bound->less_within = bound->within;
+  bound->less = less;
+  bound->within = 0;
+  return true;
+}
+
+/* Adds @p v, as an upper limit, if it is the same for all invocations. */
 static bool add_bound(const search *s, vyre__val v, limit *to) {
   const vyre__lir_inst *i = inst_of(s, v);
   if (i->type != VYRE_TYPE_U32 || s->left->conditions == 0) return false;
   s->left->conditions--;
-  limit bound = {0, UINT32_MAX};
+  limit bound = no_limit;
   switch (i->op) {
     case VYRE__LIR_CONST:
       bound.constant = i->c;
       break;
+    case VYRE__LIR_ADD:
+    case VYRE__LIR_SUB: {
+      const vyre__lir_inst *by = inst_of(s, i->b);
+      if (by->op != VYRE__LIR_CONST || !add_bound(s, i->a, &bound) ||
+          !subtract(&bound, i->op == VYRE__LIR_SUB ? by->c : 0 - by->c)) {
+        return false;
+      }
+      break;
+    }
     case VYRE__LIR_MIN_U:
       return add_bound(s, i->a, to) && add_bound(s, i->b, to);
     case VYRE__LIR_LEN:
@@ -304,14 +345,40 @@ static bool add_bound(const search *s, vyre__val v, limit *to) {
     default:
       return false;
   }
-  add_limit(to, bound);
-  return true;
+  return add_limit(to, bound);
 }
 
+/* Adds the limits of v < bound, if one of them is a variable and the other one
+ * is the same for all invocations. */
 static bool is_below(const search *s, vyre__val v, vyre__val bound,
                      limits *to) {
+  const vyre__lir_inst *low = inst_of(s, v);
+  if (low->op == VYRE__LIR_CONST && low->type == VYRE_TYPE_U32) {
+    uint32_t variable = variable_of(s, bound);
+    return variable != NO_VARIABLE && low->c != UINT32_MAX &&
+           add_limit(&to->of[variable],
+                     (limit){.constant = UINT32_MAX, .low = low->c + 1});
+  }
   uint32_t variable = variable_of(s, v);
   return variable != NO_VARIABLE && add_bound(s, bound, &to->of[variable]);
+}
+
+/* Adds the limits of v <= bound, if one of them is a variable and the other one
+ * is a constant. */
+static bool is_at_most(const search *s, vyre__val v, vyre__val bound,
+                       limits *to) {
+  const vyre__lir_inst *low = inst_of(s, v), *high = inst_of(s, bound);
+  limit l = no_limit;
+  uint32_t variable = NO_VARIABLE;
+  if (low->op == VYRE__LIR_CONST && low->type == VYRE_TYPE_U32) {
+    variable = variable_of(s, bound);
+    l.low = low->c;
+  } else if (high->op == VYRE__LIR_CONST && high->type == VYRE_TYPE_U32 &&
+             high->c != UINT32_MAX) {
+    variable = variable_of(s, v);
+    l.constant = high->c + 1;
+  }
+  return variable != NO_VARIABLE && add_limit(&to->of[variable], l);
 }
 
 static bool is_zero(const search *s, vyre__val v) {
@@ -335,15 +402,18 @@ static bool add_condition(const search *s, vyre__val condition, bool not,
       return not == (i->op == VYRE__LIR_OR) &&
              add_condition(s, i->a, not, depth + 1, to) &&
              add_condition(s, i->b, not, depth + 1, to);
-    case VYRE__LIR_LT_U:
-      return !not && is_below(s, i->a, i->b, to);
+    case VYRE__LIR_LT_U: /* not (a < b): b <= a */
+      return not ? is_at_most(s, i->b, i->a, to) : is_below(s, i->a, i->b, to);
     case VYRE__LIR_LE_U: /* not (a <= b): b < a */
-      return not && is_below(s, i->b, i->a, to);
-    case VYRE__LIR_EQ: { /* only the first one */
+      return not ? is_below(s, i->b, i->a, to) : is_at_most(s, i->a, i->b, to);
+    case VYRE__LIR_EQ:
+    case VYRE__LIR_NE: { /* only the first value, or all others */
       uint32_t variable = variable_of(s, i->a);
-      if (not|| !is_zero(s, i->b) || variable == NO_VARIABLE) return false;
-      add_limit(&to->of[variable], (limit){0, 1});
-      return true;
+      bool is_first = not == (i->op == VYRE__LIR_NE);
+      if (!is_zero(s, i->b) || variable == NO_VARIABLE) return false;
+      return add_limit(&to->of[variable],
+                       is_first ? (limit){.constant = 1}
+                                : (limit){.constant = UINT32_MAX, .low = 1});
     }
     case VYRE__LIR_CONST:
       return not == (vyre__lir_const(i) == 0);
@@ -425,9 +495,9 @@ static bool are_alike(const found *a, const found *b) {
          are_same_sums(&a->index, &b->index);
 }
 
-static void combine(found *to, const found *more) {
-  add_limits(&to->limits, &more->limits);
+static bool combine(found *to, const found *more) {
   if (more->max_length < to->max_length) to->max_length = more->max_length;
+  return add_limits(&to->limits, &more->limits);
 }
 
 /* Ends an if. The stores of its arms are [begin, middle) and from there on. */
@@ -438,8 +508,12 @@ static void end_if(search *s, vyre__val condition, uint32_t begin,
     found one_arm = s->stores[i];
     bool is_first = i < middle, is_in_both = false;
     for (uint32_t k = middle; is_first && k < s->count; k++) {
-      if (!are_alike(&one_arm, &s->stores[k])) continue;
-      combine(&one_arm, &s->stores[k]);
+      found both = one_arm;
+      if (!are_alike(&one_arm, &s->stores[k]) ||
+          !combine(&both, &s->stores[k])) {
+        continue;
+      }
+      one_arm = both;
       is_in_both = true;
       break;
     }
@@ -498,7 +572,7 @@ static bool values_of(const search *s, const vyre__lir_loop *loop, sum *first,
                       uint32_t *step, limit *count, uint32_t *spread) {
   const vyre__lir_inst *bound = inst_of(s, loop->bound);
   bool is_inclusive = loop->kind == VYRE__LOOP_LE;
-  *count = (limit){0, UINT32_MAX};
+  *count = no_limit;
   s->left->conditions = STEPS;
   if (!loop->is_counted || loop->high_var || loop->step > INT32_MAX ||
       (loop->kind != VYRE__LOOP_LT && !is_inclusive) ||
@@ -542,7 +616,9 @@ static bool end_loop_of(const search *s, const vyre__lir_loop *loop, found *f) {
   f->loops[f->loop_count++] = (cpu_digit){.factor = term->factor * step,
                                           .by = term->by,
                                           .within = count.within,
-                                          .limit = count.constant};
+                                          .limit = count.constant,
+                                          .less_within = count.less_within,
+                                          .less = count.less};
   sum by = {{{term->factor, term->by, NO_VARIABLE}}, 1};
   for (uint32_t i = 0; i < f->index.count; i++) {
     const summand *t = &f->index.terms[i];
@@ -642,6 +718,9 @@ static bool add_variable(cpu_full_write *to, const found *f, uint32_t variable,
   digit.factor = term ? term->factor : 0;
   digit.by = term ? term->by : 0;
   digit.within = l.within;
+  digit.less_within = l.less_within;
+  digit.less = l.less;
+  digit.low = l.low;
   digit.limit = l.constant < digit.limit ? l.constant : digit.limit;
   return add_digit(to, digit);
 }
@@ -729,7 +808,7 @@ static bool add_neighbours(const search *s, found *f, cpu_full_write *to) {
         by.factor != (uint64_t)step.factor * stores) {
       continue;
     }
-    combine(f, &s->stores[i]);
+    if (!combine(f, &s->stores[i])) return false;
     stores++;
     i = UINT32_MAX; /* starts again: the next one may come earlier */
   }
@@ -738,18 +817,50 @@ static bool add_neighbours(const search *s, found *f, cpu_full_write *to) {
       to, (cpu_digit){.factor = step.factor, .by = step.by, .limit = stores});
 }
 
+/* An offset is a digit that has the value 1 only. */
+static bool is_offset(const cpu_digit *d) {
+  return d->low == 1 && d->limit == 2;
+}
+
+/* Adds the part of the index that has no variables. */
+static bool add_offsets(found *f, cpu_full_write *to) {
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < f->index.count; i++) {
+    summand term = f->index.terms[i];
+    if (term.variable != NO_VARIABLE) {
+      f->index.terms[kept++] = term;
+    } else if (!add_digit(to, (cpu_digit){.factor = term.factor,
+                                          .by = term.by,
+                                          .low = 1,
+                                          .limit = 2})) {
+      return false;
+    }
+  }
+  f->index.count = kept;
+  return true;
+}
+
 /* Returns true if a digit can have a stride of 1. */
 static bool has_unit(const cpu_full_write *w) {
   for (uint32_t i = 0; i < w->digit_count; i++) {
-    if (w->digits[i].factor == 1) return true;
+    if (w->digits[i].factor == 1 && !is_offset(&w->digits[i])) return true;
   }
   return false;
 }
 
+/* Returns true if no digit keeps the launch from storing the first element. */
+static bool begins_at_zero(const cpu_full_write *w) {
+  for (uint32_t i = 0; i < w->digit_count; i++) {
+    if (w->digits[i].low != 0 || w->digits[i].less_within != 0) return false;
+  }
+  return true;
+}
+
 static bool describe(const search *s, const found *store, cpu_full_write *to) {
   found f = *store;
-  *to = (cpu_full_write){.is_full = 1};
-  if (term_of(&f.index, NO_VARIABLE) || !add_neighbours(s, &f, to)) {
+  *to = (cpu_full_write){0};
+  if (term_of(&f.index, NO_VARIABLE) ? !add_offsets(&f, to)
+                                     : !add_neighbours(s, &f, to)) {
     return false;
   }
   uint32_t used = 0;
@@ -762,8 +873,28 @@ static bool describe(const search *s, const found *store, cpu_full_write *to) {
     if (!add_digit(to, f.loops[i])) return false;
   }
   to->max_length = f.max_length;
+  to->is_partial = 1;
+  to->is_full = begins_at_zero(to);
   /* Each variable occurs once, and neighbours can be stored at all. */
   return used == f.index.count && (to->digit_count == 0 || has_unit(to));
+}
+
+/* Returns true if a condition lets only one value of a variable pass. */
+static bool has_single_value(const cpu_full_write *w) {
+  for (uint32_t i = 0; i < w->digit_count; i++) {
+    if (w->digits[i].limit == 1) return true;
+  }
+  return false;
+}
+
+/* Returns true if @p a is more likely to store most of a buffer than @p b. */
+static bool is_better(const cpu_full_write *a, const cpu_full_write *b) {
+  if (!b->is_partial) return true;
+  if (a->is_full != b->is_full) return a->is_full;
+  if (!a->is_full && has_single_value(a) != has_single_value(b)) {
+    return has_single_value(b);
+  }
+  return a->digit_count > b->digit_count;
 }
 
 void cpu_find_full_writes(const vyre__lir_kernel *kernel,
@@ -777,7 +908,7 @@ void cpu_find_full_writes(const vyre__lir_kernel *kernel,
   for (uint32_t i = 0; i < s.count; i++) {
     cpu_full_write write, *to = &full_writes[s.stores[i].buffer];
     if (!describe(&s, &s.stores[i], &write)) continue;
-    if (!to->is_full || write.digit_count > to->digit_count) *to = write;
+    if (is_better(&write, to)) *to = write;
   }
 }
 
@@ -789,73 +920,7 @@ void cpu_unmark_read_buffers(const vyre__lir_kernel *kernel,
     const vyre__lir_inst *i = &kernel->code[at];
     if (vyre__lir_ops[i->op].flags & (VYRE__LIRF_READS | VYRE__LIRF_ATOMICS)) {
       full_writes[i->aux].is_full = 0;
+      full_writes[i->aux].is_partial = 0;
     }
   }
-}
-
-/* --- a launch --------------------------------------------------------------*/
-
-static uint64_t uniform_value(const vyre__spmd_launch *launch, uint32_t i) {
-  uint32_t value;
-  memcpy(&value, launch->views[i].data, sizeof value);
-  return value;
-}
-
-/* Returns the number of values of a digit. */
-static uint64_t values_of_digit(const cpu_plan *plan, const cpu_digit *d,
-                                const vyre__spmd_launch *launch) {
-  uint64_t count = d->limit;
-  if (d->groups != 0) {
-    uint64_t all = (uint64_t)launch->grid[d->groups - 1] * d->size;
-    if (all < count) count = all;
-  }
-  for (uint32_t i = 0; i < 32 && d->within >> i != 0; i++) {
-    if (!(d->within >> i & 1)) continue;
-    uint64_t most = plan->buffers[i].kind == VYRE_MEMORY_UNIFORM
-                        ? uniform_value(launch, i)
-                        : launch->views[i].length;
-    if (most < count) count = most;
-  }
-  return count;
-}
-
-/* Returns the distance between two values of a digit, at most 2^32. */
-static uint64_t stride_of(const cpu_digit *d, const vyre__spmd_launch *launch) {
-  const uint64_t most = (uint64_t)1 << 32;
-  uint64_t stride = d->factor;
-  for (uint32_t i = 0; i < 32 && d->by >> i != 0; i++) {
-    if (!(d->by >> i & 1)) continue;
-    uint64_t value = uniform_value(launch, i);
-    if (value == 0) return 0;
-    stride = stride > most / value ? most : stride * value;
-  }
-  return stride < most ? stride : most;
-}
-
-/* Leaves no gap if the smallest stride is 1 and every other one is at most the
- * number of elements that the digits below it cover. A digit may also repeat
- * elements. */
-bool cpu_is_fully_written(const cpu_plan *plan, uint32_t buffer,
-                          const vyre__spmd_launch *launch) {
-  const cpu_full_write *b = &plan->full_writes[buffer];
-  uint64_t length = launch->views[buffer].length, covered = 1;
-  uint64_t strides[CPU_DIGITS], counts[CPU_DIGITS];
-  if (!b->is_full || length > b->max_length) return false;
-  for (uint32_t i = 0; i < b->digit_count; i++) {
-    uint64_t stride = stride_of(&b->digits[i], launch);
-    uint64_t count = values_of_digit(plan, &b->digits[i], launch);
-    uint32_t at = i;
-    for (; at > 0 && strides[at - 1] > stride; at--) {
-      strides[at] = strides[at - 1];
-      counts[at] = counts[at - 1];
-    }
-    strides[at] = stride;
-    counts[at] = count;
-    if (count == 0) return false;
-  }
-  for (uint32_t i = 0; i < b->digit_count && covered < length; i++) {
-    if (strides[i] > covered) return false;
-    covered += strides[i] * (counts[i] - 1); /* below 2^64 */
-  }
-  return covered >= length;
 }

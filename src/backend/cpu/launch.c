@@ -227,13 +227,56 @@ static uint32_t clear_chunks(void *self, uint64_t first, uint64_t count,
   return 0;
 }
 
+enum {
+  MIN_RUN_BYTES = 128
+}; /* shorter runs are faster to clear with the rest */
+
+/* Clears the elements between the runs of @p c. */
+static void clear_gaps(unsigned char *data, uint64_t length, size_t width,
+                       const cpu_coverage *c) {
+  uint64_t k[CPU_DIGITS] = {0}, start = c->base, end = 0;
+  uint32_t digit = 0;
+  while (digit < c->outer_count + 1 && start < length) {
+    memset(data + end * width, 0, (size_t)(start - end) * width);
+    end = c->run < length - start ? start + c->run : length;
+    for (digit = 0; digit < c->outer_count; digit++) {
+      start += c->strides[digit];
+      if (++k[digit] < c->counts[digit]) break;
+      start -= c->strides[digit] * c->counts[digit];
+      k[digit] = 0;
+    }
+    if (digit == c->outer_count) break;
+  }
+  memset(data + end * width, 0, (size_t)(length - end) * width);
+}
+
+/* Clears the elements of buffer @p i that the launch does not overwrite, if they
+ * are few. Returns false if there are too many. */
+static bool clear_rest(const cpu_launch *l, uint32_t i) {
+  const cpu_plan *plan = &l->pipeline->plan;
+  const vyre__spmd_view *view = &l->block->views[i];
+  uint64_t length = view->length, covered;
+  size_t width = plan->buffers[i].width;
+  cpu_coverage c;
+  if (!cpu_find_coverage(plan, i, l->block, &c)) return false;
+  covered = c.run < length - c.base ? c.run : length - c.base;
+  if (covered == length) return true;
+  if (c.run < MIN_RUN_BYTES / width) return false;
+  for (uint32_t d = 0; d < c.outer_count && covered < length; d++) {
+    covered *= c.counts[d] < length ? c.counts[d] : length;
+  }
+  if (covered < length - length / 4) return false;
+  clear_gaps(view->data, length, width, &c);
+  return true;
+}
+
 /* Clears outputs with all threads if they are large, because the first write to
  * fresh memory is slow. */
 static void clear(cpu_launch *l) {
   const cpu_plan *plan = &l->pipeline->plan;
   for (uint32_t i = 0; i < plan->buffer_count; i++) {
     if (!plan->buffers[i].is_bound || !l->launch->views[i].begins_zero ||
-        cpu_is_fully_written(plan, i, l->block)) {
+        clear_rest(l, i)) {
       continue;
     }
     clear_range range = {

@@ -90,6 +90,7 @@ static bool is_valid_full_write(const cpu_plan *p, const cpu_full_write *w) {
   for (uint32_t i = 0; i < w->digit_count; i++) {
     const cpu_digit *d = &w->digits[i];
     if (d->groups > 3 || !are_valid_buffers(p, d->within, false) ||
+        !are_valid_buffers(p, d->less_within, false) ||
         !are_valid_buffers(p, d->by, true)) {
       return false;
     }
@@ -102,7 +103,8 @@ static vyre_code check_full_writes(const cpu_plan *p, vyre_status *st) {
     return vyre__artifact_bad(st, "its counts", p->full_write_count);
   }
   for (uint32_t i = 0; i < p->full_write_count; i++) {
-    if (p->full_writes[i].is_full > p->buffers[i].is_bound ||
+    if (p->full_writes[i].is_partial > p->buffers[i].is_bound ||
+        p->full_writes[i].is_full > p->full_writes[i].is_partial ||
         !is_valid_full_write(p, &p->full_writes[i])) {
       return vyre__artifact_bad(st, "the limits of a full write", i);
     }

@@ -14,11 +14,11 @@
 /* Version of cache entries. Raise it whenever the saved bytes, the LLVM IR of
  * codegen/llvm or the passes of llvm_compile.c change; otherwise old entries
  * would still be used. */
-enum { CPU_ARTIFACT = 25 };
+enum { CPU_ARTIFACT = 26 };
 
 enum { CPU_DIGITS = 6 };
 
-/* Variable in the index of a store, with all values from 0 up to its limits,
+/* Variable in the index of a store, with all values between its limits,
  * independently of the other variables. */
 typedef struct cpu_digit {
   uint32_t factor; /* the variable counts this many elements, times ... */
@@ -29,12 +29,17 @@ typedef struct cpu_digit {
   uint32_t within; /* bit i: limited by the length of buffer i, or by its value
                       if it is a uniform */
   uint32_t limit;  /* limited by this constant; UINT32_MAX: no limit */
+  uint32_t
+      less_within; /* bit i: limited by such a number - less, modulo 2^32 */
+  uint32_t less;
+  uint32_t low; /* its smallest value */
 } cpu_digit;
 
-/* Condition under which a launch overwrites every element of a buffer. The
- * launch then need not clear it first. Found by full_write.c. */
+/* The elements of a buffer that a launch overwrites. It need not clear them
+ * first. Found by full_write.c. */
 typedef struct cpu_full_write {
-  uint32_t is_full;    /* overwritten if the digits cover the buffer */
+  uint32_t is_partial; /* the elements that the digits reach are overwritten */
+  uint32_t is_full;    /* ... which may be all of them */
   uint32_t max_length; /* it can be overwritten up to this length */
   uint32_t digit_count;
   cpu_digit digits[CPU_DIGITS];
@@ -72,12 +77,26 @@ vyre_code cpu_artifact_read(const void *bytes, size_t size, vyre_arena *arena,
                             cpu_plan *out, const void **object,
                             size_t *object_size, vyre_status *st);
 
-/* Finds the buffers that a kernel overwrites completely. */
+/* The elements that a launch overwrites: runs of elements that begin at
+ * base + k[0] * strides[0] + k[1] * strides[1] + ..., for all k[i] < counts[i].
+ * With k[0] counted first, their positions ascend and runs do not overlap. Runs
+ * may exceed the buffer. */
+typedef struct cpu_coverage {
+  uint64_t base, run;
+  uint32_t outer_count;
+  uint64_t strides[CPU_DIGITS], counts[CPU_DIGITS];
+} cpu_coverage;
+
+/* Finds the elements that a kernel overwrites. */
 void cpu_find_full_writes(const vyre__lir_kernel *kernel,
                           cpu_full_write *full_writes);
 /* Unmarks the buffers that the kernel also reads. */
 void cpu_unmark_read_buffers(const vyre__lir_kernel *kernel,
                              cpu_full_write *full_writes);
+/* Finds elements of @p buffer that @p launch overwrites when it succeeds.
+ * Returns false if none are known. */
+bool cpu_find_coverage(const cpu_plan *plan, uint32_t buffer,
+                       const vyre__spmd_launch *launch, cpu_coverage *out);
 /* Returns true if @p launch, when it succeeds, overwrites all of @p buffer. */
 bool cpu_is_fully_written(const cpu_plan *plan, uint32_t buffer,
                           const vyre__spmd_launch *launch);

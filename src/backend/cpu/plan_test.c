@@ -111,32 +111,43 @@ TEST(any_changed_byte_is_refused_or_harmless) {
 }
 
 /* Fields of the CPU backend only; artifact_test.c tests the others. */
+#define BAD_LIMITS "the limits of a full write (0)"
+
 TEST(plans_for_other_cpus_or_buffers_are_refused) {
   static const struct {
-    uint32_t width, is_baseline, is_full, digits, within, by, groups;
+    uint32_t width, is_baseline, is_full, is_partial, digits, within,
+        less_within, by, groups;
     const char *says;
-  } cases[] = {{3, 0, 0, 0, 0, 0, 0, "its width (3)"},
-               {0, 0, 0, 0, 0, 0, 0, "its width (0)"},
-               {8, 2, 0, 0, 0, 0, 0, "how it was made (2)"},
-               {8, 0, 2, 1, 0, 0, 0, "the limits of a full write (0)"},
-               {8, 0, 1, 7, 0, 0, 0, "the limits of a full write (0)"},
-               {8, 0, 1, 1, 1u << 9, 0, 0, "the limits of a full write (0)"},
-               {8, 0, 1, 1, 1u << 3, 0, 0, "the limits of a full write (0)"},
-               {8, 0, 1, 1, 1u << 4, 0, 0, "the limits of a full write (0)"},
-               {8, 0, 1, 1, 0, 1u << 9, 0, "the limits of a full write (0)"},
-               {8, 0, 1, 1, 0, 1u << 0, 0, "the limits of a full write (0)"},
-               {8, 0, 1, 1, 0, 0, 4, "the limits of a full write (0)"},
-               {8, 0, 1, 1, 1u << 1, 0, 3, NULL}};
+  } cases[] = {{3, 0, 0, 0, 0, 0, 0, 0, 0, "its width (3)"},
+               {0, 0, 0, 0, 0, 0, 0, 0, 0, "its width (0)"},
+               {8, 2, 0, 0, 0, 0, 0, 0, 0, "how it was made (2)"},
+               {8, 0, 2, 1, 1, 0, 0, 0, 0, BAD_LIMITS},
+               {8, 0, 1, 0, 1, 0, 0, 0, 0, BAD_LIMITS},
+               {8, 0, 0, 2, 1, 0, 0, 0, 0, BAD_LIMITS},
+               {8, 0, 1, 1, 7, 0, 0, 0, 0, BAD_LIMITS},
+               {8, 0, 1, 1, 1, 1u << 9, 0, 0, 0, BAD_LIMITS},
+               {8, 0, 1, 1, 1, 1u << 3, 0, 0, 0, BAD_LIMITS},
+               {8, 0, 1, 1, 1, 1u << 4, 0, 0, 0, BAD_LIMITS},
+               {8, 0, 0, 1, 1, 0, 1u << 9, 0, 0, BAD_LIMITS},
+               {8, 0, 0, 1, 1, 0, 1u << 3, 0, 0, BAD_LIMITS},
+               {8, 0, 1, 1, 1, 0, 0, 1u << 9, 0, BAD_LIMITS},
+               {8, 0, 1, 1, 1, 0, 0, 1u << 0, 0, BAD_LIMITS},
+               {8, 0, 1, 1, 1, 0, 0, 0, 4, BAD_LIMITS},
+               {8, 0, 1, 1, 1, 1u << 1, 0, 0, 3, NULL},
+               {8, 0, 0, 1, 1, 0, 1u << 1, 0, 3, NULL}};
   rig r;
   vyre_status st;
   rig_open(&r);
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     cpu_plan plan = r.plan;
-    cpu_full_write full_writes[8] = {{.is_full = cases[i].is_full,
-                                      .digit_count = cases[i].digits,
-                                      .digits = {{.by = cases[i].by,
-                                                  .groups = cases[i].groups,
-                                                  .within = cases[i].within}}}};
+    cpu_full_write full_writes[8] = {
+        {.is_partial = cases[i].is_partial,
+         .is_full = cases[i].is_full,
+         .digit_count = cases[i].digits,
+         .digits = {{.by = cases[i].by,
+                     .groups = cases[i].groups,
+                     .within = cases[i].within,
+                     .less_within = cases[i].less_within}}}};
     plan.numbers.width = cases[i].width;
     plan.numbers.is_baseline = cases[i].is_baseline;
     plan.full_writes = full_writes;
