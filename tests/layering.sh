@@ -27,6 +27,7 @@ src/codegen/spirv   = src/base src/lir src/spmd
 src/hal             = src/base src/ir src/plan src/lir
 src/runtime         = src/base src/diag src/ir src/validate src/plan src/lir src/hal
 src/runtime/compile = src/base src/diag src/ir src/validate src/plan src/lir src/hal src/runtime src/lower src/spmd src/codegen
+src/runtime/tune    = src/base src/diag src/ir src/validate src/plan src/lir src/hal src/runtime src/analyze/workgroup_size.h
 src/backend/cpu     = src/base src/ir src/plan src/lir src/hal src/spmd src/codegen src/lang/builtins.h
 src/backend/null    = src/base src/ir src/plan src/lir src/hal
 src/backend/ref     = src/base src/ir src/plan src/lir src/hal src/lang/builtins.h

@@ -48,6 +48,8 @@ typedef struct vyre_compile_options {
    * need. Only these dispatches use it. Not a variant; ignored in
    * vyre_dispatch_desc.variant. */
   bool counts_iterations;
+  /* Do not use what vyre_tune has chosen (vyre/tune.h). */
+  bool ignores_tuning;
   /* Not a variant: pipelines of all tiers are the same. */
   vyre_tier tier;
   uint64_t reserved[4]; /* must be zero */

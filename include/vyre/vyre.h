@@ -59,6 +59,7 @@
 #include "vyre/recording.h"
 #include "vyre/router.h"
 #include "vyre/status.h"
+#include "vyre/tune.h"
 #include "vyre/validate.h"
 #include "vyre/version.h"
 #include "vyre/vulkan.h"

@@ -27,6 +27,17 @@ typedef struct vyre__option {
   const char *values; /* of a number: the only ones allowed; NULL: all */
 } vyre__option;
 
+/* A setting that a pipeline can have a value of its own for, in
+ * vyre_pipeline.tuned. It changes the speed, never a result. */
+typedef struct vyre__tunable {
+  const char *name;    /* "width" */
+  bool changes_code;   /* it is an input of `generate` */
+  bool is_tier;        /* its values are those of vyre_tier */
+  uint32_t values[16]; /* values worth trying on this device, other than the
+                          default */
+  uint32_t count;      /* 0: the device was opened with a fixed value */
+} vyre__tunable;
+
 /* The code of a kernel, as `load` receives it. */
 typedef struct vyre__code_source {
   /* Bytes of generate, from this process or from the disk cache. They are
@@ -161,6 +172,11 @@ struct vyre__backend {
    * no thread and opens nothing that a child process could not share: the
    * process may be about to fork. NULL: there is nothing to load. */
   vyre_code (*preload)(const vyre_context *context, vyre_status *st);
+
+  /* Describes tunable setting @p index, below VYRE__TUNABLES. Returns false
+   * past the last. NULL: the backend has none. */
+  bool (*tunable_at)(const vyre_device *device, uint32_t index,
+                     vyre__tunable *out);
 };
 
 #endif

@@ -13,6 +13,9 @@
 
 enum { VYRE__PIPELINE_ID = 96 };
 
+/* Maximum number of tunable options of a backend (backend.h). */
+enum { VYRE__TUNABLES = 4 };
+
 /* First member of every backend's pipeline. */
 struct vyre_pipeline {
   vyre_device *device;   /* retained */
@@ -25,6 +28,10 @@ struct vyre_pipeline {
   bool is_baseline;       /* generate compiles the baseline tier; only with
                              pipeline_replace_code. load clears it if the code
                              needs no replacement */
+  bool ignores_tuning;    /* compiled without stored choices of vyre_tune */
+  /* Values of the backend's tunable options for this pipeline, plus 1. 0: as
+   * the device was opened. */
+  uint32_t tuned[VYRE__TUNABLES];
   /* Float mode of every operation, indexed by vyre__float_op. Usually the
    * device's; the probe asks for others. */
   const vyre_float_op_info *float_ops;
@@ -34,6 +41,14 @@ struct vyre_pipeline {
   char id[VYRE__PIPELINE_ID];
   struct vyre__pipeline_state *state; /* private to the runtime */
 };
+
+/* Returns the value of a tunable option, or @p otherwise if the pipeline has
+ * none of its own. */
+static inline uint32_t vyre__tuned(const vyre_pipeline *pipeline,
+                                   uint32_t option, uint32_t otherwise) {
+  uint32_t value = pipeline->tuned[option];
+  return value ? value - 1 : otherwise;
+}
 
 /* Device memory: first member of every backend's buffer. */
 typedef struct vyre__buffer {

@@ -50,6 +50,11 @@ static const flag_doc fmt_flags[] = {
     JSON_FLAG,
 };
 
+#define SWITCH_FLAG(flag, text) \
+  {.name = (flag), .help = (text), .type = FLAG_SWITCH}
+#define UNTUNED_FLAG \
+  SWITCH_FLAG("--untuned", "do not use what 'vyre tune' has chosen")
+
 static const flag_doc run_flags[] = {
     KERNEL_FLAG,
     {.name = "--set",
@@ -135,6 +140,7 @@ static const flag_doc run_flags[] = {
              "until the optimised code is ready",
      .type = FLAG_CHOICE,
      .choices = tier_choices},
+    UNTUNED_FLAG,
     {.name = "--replay",
      .value = "N",
      .help = "after the first run, time N dispatches and N replays of a\n"
@@ -212,11 +218,9 @@ static const flag_doc bench_flags[] = {
              "results differ between devices (0 to 255, default 0)",
      .type = FLAG_U64,
      .max = UINT8_MAX},
+    UNTUNED_FLAG,
     JSON_FLAG,
 };
-
-#define SWITCH_FLAG(flag, text) \
-  {.name = (flag), .help = (text), .type = FLAG_SWITCH}
 
 static const flag_doc emit_flags[] = {
     KERNEL_FLAG,
@@ -430,6 +434,41 @@ static const flag_doc bindings_flags[] = {KERNEL_FLAG, JSON_FLAG};
        "(default)",                                                    \
    .type = FLAG_TEXT}
 
+static const flag_doc tune_flags[] = {
+    KERNEL_FLAG,
+    {.name = "--set",
+     .value = "NAME=SPEC",
+     .help = "contents of a buffer or uniform, as in 'vyre run';\n"
+             "inputs that are not set are made up, as in 'vyre bench'",
+     .type = FLAG_LIST},
+    {.name = "--size",
+     .value = "N",
+     .help = "elements of buffers that are made up (default 1048576)",
+     .type = FLAG_U64,
+     .min = 1,
+     .max = 1 << 28},
+    {.name = "--grid",
+     .value = "X[,Y[,Z]]",
+     .help = "number of workgroups; by default enough to cover the data.\n"
+             "With a given grid, the workgroup size stays",
+     .type = FLAG_TEXT},
+    BACKEND_FLAG,
+    {.name = "--seconds",
+     .value = "N",
+     .help = "time for compiling and measuring, at most 3600 (default 5)",
+     .type = FLAG_U64,
+     .min = 1,
+     .max = 3600},
+    SWITCH_FLAG("--trial", "do not store the choice"),
+    SWITCH_FLAG("--forget", "remove what is stored for the kernel"),
+    {.name = "--option",
+     .value = "BACKEND.KEY=NUMBER",
+     .help = "option of a backend; separate several by commas,\n"
+             "as in $VYRE_OPTIONS",
+     .type = FLAG_TEXT},
+    JSON_FLAG,
+};
+
 static const flag_doc route_explain_flags[] = {
     KERNEL_FLAG,
     {.name = "--set",
@@ -530,6 +569,15 @@ const command_doc command_table[] = {
      .flag_count = COUNT(bench_flags),
      .body = bench_body,
      .example = bench_example},
+    {.name = "tune",
+     .summary = "find the fastest settings of a kernel",
+     .operand_kind = OPERAND_FILE,
+     .operand = "FILE|-",
+     .flags = tune_flags,
+     .flag_count = COUNT(tune_flags),
+     .body = tune_body,
+     .example = "example:\n"
+                "  vyre tune examples/mandelbrot.vyre --grid 32,32\n"},
     {.name = "emit",
      .summary = "print a kernel as IR, LIR, C, LLVM IR, assembly or SPIR-V",
      .operand_kind = OPERAND_FILE,

@@ -3,6 +3,26 @@
 #ifndef VYRE_TOOLS_CLI_COMMAND_TEXTS_H
 #define VYRE_TOOLS_CLI_COMMAND_TEXTS_H
 
+static const char tune_body[] =
+    "Measures the kernel with other workgroup sizes and with other settings of "
+    "the\n"
+    "device: on cpu the vector width, the number of threads and the tier. "
+    "Settings\n"
+    "never change a result; the results of all variants are compared.\n"
+    "\n"
+    "The fastest settings are stored in the cache directory, for the kernel, "
+    "the\n"
+    "device with its driver and options, and the size of the data. Later "
+    "compiles\n"
+    "of the kernel use them for data of that size.\n"
+    "\n"
+    "The workgroup size is changed only if the kernel is proven not to depend "
+    "on\n"
+    "it: it has over(...), reads no id but global_id, has no shared memory and "
+    "no\n"
+    "barrier, and compares global_id.x with the length of its over(...) "
+    "buffer.\n";
+
 static const char route_body[] =
     "Every device gives the same bits, so a router may run a dispatch on any "
     "of\n"

@@ -15,6 +15,7 @@ typedef struct codegen {
   const vyre_pipeline *pipeline;
   const cpu_device *device;
   const vyre__lir_kernel *kernel;
+  uint32_t fixed_width; /* set by an option or by tuning; 0: chosen */
   vyre__spmd_info info;
   vyre__bytes text;     /* LLVM IR; a NUL that is not counted ends it */
   vyre__jit_tier tier;  /* best tier for a text of this size */
@@ -64,16 +65,16 @@ enum {
 static vyre_code too_large(const codegen *g) {
   size_t size = g->text.size;
   const char *name = g->pipeline->program->name;
-  if (g->device->width > 1) {
+  if (g->fixed_width > 1) {
     return VYRE_FAIL_WITH(
         g->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED, "cpu.width",
         VYRE_NUMBERS({"bytes", size}, {"max_bytes", MAX_FORCED_TEXT},
-                     {"width", g->device->width}),
+                     {"width", g->fixed_width}),
         "do not set cpu.width, so that very large kernels get narrower "
         "vectors; or use device 'ref'",
         "kernel '%.60s' is too large for vectors of width %u on device 'cpu': "
         "%zu bytes of code to compile; the limit is %d",
-        name, (unsigned)g->device->width, size, MAX_FORCED_TEXT);
+        name, (unsigned)g->fixed_width, size, MAX_FORCED_TEXT);
   }
   return VYRE_FAIL_WITH(
       g->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED, NULL,
@@ -121,7 +122,7 @@ static vyre_code print_llvm(codegen *g, uint32_t width, bool is_compact) {
 /* Prints the kernel again with vectors of @p width, if that is narrower and the
  * width was not set by an option. */
 static vyre_code print_narrower(codegen *g, uint32_t width) {
-  if (g->device->width > 0 || g->info.width <= width) return VYRE_OK;
+  if (g->fixed_width > 0 || g->info.width <= width) return VYRE_OK;
   return print_llvm(g, width, true);
 }
 
@@ -136,25 +137,28 @@ static vyre_code print_within_limits(codegen *g, uint32_t width) {
     VYRE_TRY(print_narrower(g, g->device->host_cpu->lanes));
   }
   if (g->text.size > VECTORS_TEXT) VYRE_TRY(print_narrower(g, 1));
-  size_t max = g->device->width > 1 ? MAX_FORCED_TEXT : MAX_TEXT;
+  size_t max = g->fixed_width > 1 ? MAX_FORCED_TEXT : MAX_TEXT;
   return g->text.size > max ? too_large(g) : VYRE_OK;
 }
 
 /* Returns the vector width of baseline code: one register. More registers per
  * value cost more compile time than they gain in speed. */
-static uint32_t baseline_width(const cpu_device *device) {
-  return device->width > 0 ? device->width : device->host_cpu->lanes;
+static uint32_t baseline_width(const codegen *g) {
+  return g->fixed_width > 0 ? g->fixed_width : g->device->host_cpu->lanes;
 }
 
 static codegen begin(const vyre_pipeline *pipeline,
                      const vyre__lir_kernel *kernel, vyre_status *st) {
   vyre_allocator allocator = pipeline->device->allocator;
-  return (codegen){.pipeline = pipeline,
-                   .device = (const cpu_device *)pipeline->device,
-                   .kernel = kernel,
-                   .text = {.allocator = allocator, .max = MAX_TEXT + 1},
-                   .object = {.allocator = allocator},
-                   .st = st};
+  const cpu_device *device = (const cpu_device *)pipeline->device;
+  return (codegen){
+      .pipeline = pipeline,
+      .device = device,
+      .fixed_width = vyre__tuned(pipeline, CPU_TUNES_WIDTH, device->width),
+      .kernel = kernel,
+      .text = {.allocator = allocator, .max = MAX_TEXT + 1},
+      .object = {.allocator = allocator},
+      .st = st};
 }
 
 static void end(codegen *g) {
@@ -195,7 +199,7 @@ static vyre_code compile_object(codegen *g, vyre__jit_tier tier) {
  * anyway, or the code needs too much stack: baseline code needs more than
  * optimised code. */
 static vyre_code compile_baseline(codegen *g) {
-  VYRE_TRY(print_within_limits(g, baseline_width(g->device)));
+  VYRE_TRY(print_within_limits(g, baseline_width(g)));
   if (g->tier != VYRE__JIT_FULL) return VYRE_OK;
   VYRE_TRY(compile_object(g, VYRE__JIT_FIRST));
   g->is_replaced = g->stack_bytes == 0;
@@ -205,7 +209,7 @@ static vyre_code compile_baseline(codegen *g) {
 /* Compiles optimised code, with narrower vectors if it needs too much stack. */
 static vyre_code compile_optimised(codegen *g) {
   const uint32_t widths[] = {g->device->host_cpu->lanes, 1};
-  VYRE_TRY(print_within_limits(g, g->device->width));
+  VYRE_TRY(print_within_limits(g, g->fixed_width));
   VYRE_TRY(compile_object(g, g->tier));
   for (size_t i = 0; i < 2 && g->stack_bytes > 0; i++) {
     uint32_t width = g->info.width;
@@ -221,11 +225,14 @@ static vyre_code generate(codegen *g, vyre_arena *scratch,
                           vyre__bytes *artifact) {
   cpu_plan plan;
   VYRE_TRY(cpu_load_llvm(g->device->base.context, g->st));
-  if (g->pipeline->is_baseline) VYRE_TRY(compile_baseline(g));
+  bool stays_baseline = vyre__tuned(g->pipeline, CPU_TUNES_TIER,
+                                    VYRE_TIER_AUTO) == VYRE_TIER_BASELINE;
+  if (g->pipeline->is_baseline || stays_baseline) VYRE_TRY(compile_baseline(g));
   if (!g->is_replaced) VYRE_TRY(compile_optimised(g));
   VYRE_TRY(cpu_plan_build(g->kernel, &g->info, scratch, &plan, g->st));
-  plan.numbers.is_baseline = g->tier != VYRE__JIT_FULL;
-  plan.numbers.is_replaced = g->is_replaced;
+  plan.numbers.is_baseline =
+      g->tier != VYRE__JIT_FULL || (stays_baseline && g->is_replaced);
+  plan.numbers.is_replaced = g->is_replaced && !stays_baseline;
   cpu_artifact_write(&plan, g->object.data, g->object.size, artifact);
   return VYRE_OK;
 }
@@ -301,7 +308,7 @@ static vyre_code print_as_compiled(codegen *g) {
   const cpu_pipeline *pipeline = (const cpu_pipeline *)g->pipeline;
   const cpu_code *code =
       atomic_load_explicit(&pipeline->code, memory_order_acquire);
-  VYRE_TRY(print_within_limits(g, g->device->width));
+  VYRE_TRY(print_within_limits(g, g->fixed_width));
   return print_narrower(g, code->width);
 }
 

@@ -188,6 +188,41 @@ static void features(const vyre_device *device, vyre__bytes *to) {
   vyre__bytes_put(to, text, strlen(text));
 }
 
+/* Lists the powers of two below the number of threads. */
+static void list_threads(const cpu_device *own, vyre__tunable *out) {
+  uint32_t threads = vyre__pool_threads(own->pool);
+  for (uint32_t n = 1; n < threads && out->count < 8; n *= 2) {
+    out->values[out->count++] = n;
+  }
+}
+
+static bool tunable_at(const vyre_device *device, uint32_t index,
+                       vyre__tunable *out) {
+  static const uint32_t widths[] = {1, 4, 8, 16, 32};
+  const cpu_device *own = (const cpu_device *)device;
+  *out = (vyre__tunable){.changes_code = true};
+  switch (index) {
+    case CPU_TUNES_WIDTH:
+      out->name = "width";
+      for (size_t i = 0; own->width == 0 && i < 5; i++) {
+        out->values[out->count++] = widths[i];
+      }
+      return true;
+    case CPU_TUNES_THREADS:
+      out->name = "threads";
+      out->changes_code = false;
+      list_threads(own, out);
+      return true;
+    case CPU_TUNES_TIER:
+      out->name = "tier";
+      out->is_tier = true;
+      out->values[out->count++] = VYRE_TIER_BASELINE;
+      return true;
+    default:
+      return false;
+  }
+}
+
 /* --- pipelines -------------------------------------------------------------*/
 
 static void pipeline_deinit(vyre_pipeline *pipeline) {
@@ -255,4 +290,5 @@ const vyre__backend vyre__backend_cpu = {
     .pipeline_print = cpu_print,
     .pipeline_describe = pipeline_describe,
     .options = options,
-    .preload = preload};
+    .preload = preload,
+    .tunable_at = tunable_at};

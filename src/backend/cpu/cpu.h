@@ -29,6 +29,9 @@ typedef struct cpu_thread_scratch {
   size_t size;
 } cpu_thread_scratch;
 
+/* Tunable settings of a pipeline. */
+enum { CPU_TUNES_WIDTH, CPU_TUNES_THREADS, CPU_TUNES_TIER, CPU_TUNABLES };
+
 typedef struct cpu_device {
   vyre_device base;
   const vyre__host_cpu *host_cpu;

@@ -296,6 +296,13 @@ static inline uint32_t run_group(const cpu_launch *l, const cpu_code *code) {
   return phase_of(l, code)(l->block, 0, 1, NULL);
 }
 
+/* Returns the smallest range of workgroups to give to another thread, so that
+ * at most as many threads take part as the pipeline was tuned for. */
+static inline uint64_t min_range(const cpu_launch *l) {
+  uint32_t threads = vyre__tuned(&l->pipeline->base, CPU_TUNES_THREADS, 0);
+  return threads ? (l->groups - 1) / threads + 1 : 0;
+}
+
 static vyre_code run_phase(cpu_launch *l, uint32_t phase, vyre_status *st) {
   const cpu_code *code = code_of(l);
   uint32_t result;
@@ -307,6 +314,7 @@ static vyre_code run_phase(cpu_launch *l, uint32_t phase, vyre_status *st) {
     vyre__job job = {.run = run_groups,
                      .self = l,
                      .count = l->groups,
+                     .min_items = min_range(l),
                      .cost = &l->pipeline->costs[phase]};
     result = run_job(l, &job);
   }

@@ -39,8 +39,9 @@ static vyre_code check_limits(const vk_pipeline *own, vyre_status *st) {
     return limit_exceeded(own, "storage buffers, including internal ones",
                           storage, l->maxPerStageDescriptorStorageBuffers, st);
   }
-  uint32_t block = device->uses_push_constants ? l->maxUniformBufferRange
-                                               : l->maxStorageBufferRange;
+  uint32_t block = vk_uses_push_constants(&own->base)
+                       ? l->maxUniformBufferRange
+                       : l->maxStorageBufferRange;
   if (own->plan.block_bytes > block) {
     return limit_exceeded(own, "bytes of a launch block", own->plan.block_bytes,
                           block, st);

@@ -68,6 +68,16 @@ vyre_code vk_warm_up(vk_pipeline *pipeline, const VkPipeline *phases,
 
 /* Returns the target of the SPIR-V emitter, from the features of the device and
  * the float modes of the pipeline. */
+/* Tunable settings of a pipeline. */
+enum { VK_TUNES_PUSH_CONSTANTS };
+
+/* Returns true if the launch block is pushed, false if it is in memory. */
+static inline bool vk_uses_push_constants(const vyre_pipeline *pipeline) {
+  const vk_device *device = (const vk_device *)pipeline->device;
+  return vyre__tuned(pipeline, VK_TUNES_PUSH_CONSTANTS,
+                     device->uses_push_constants) != 0;
+}
+
 vyre__spirv_target vk_spirv_target(const vyre_pipeline *pipeline);
 
 #endif

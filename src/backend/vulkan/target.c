@@ -142,5 +142,5 @@ vyre__spirv_target vk_spirv_target(const vyre_pipeline *pipeline) {
       .drops_outside = device->physical->has_llvmpipe_bugs,
       .vector = device->physical->has_llvmpipe_bugs ? LLVMPIPE_VECTOR : 0,
       .hides_floats = device->physical->has_llvmpipe_bugs,
-      .block_in_storage = !device->uses_push_constants};
+      .block_in_storage = !vk_uses_push_constants(pipeline)};
 }

@@ -88,6 +88,18 @@ static void features(const vyre_device *device, vyre__bytes *to) {
   vyre__bytes_put(to, text, (size_t)length);
 }
 
+/* Software devices keep their default: with push constants, lavapipe of Mesa
+ * 22.3 never finishes compiling some kernels. */
+static bool tunable_at(const vyre_device *device, uint32_t index,
+                       vyre__tunable *out) {
+  const vk_device *own = (const vk_device *)device;
+  *out = (vyre__tunable){.name = "push_constants", .changes_code = true};
+  if (!own->physical->is_software) {
+    out->values[out->count++] = !own->uses_push_constants;
+  }
+  return index == VK_TUNES_PUSH_CONSTANTS;
+}
+
 static void pipeline_describe(const vyre_pipeline *pipeline,
                               vyre_pipeline_resources *out) {
   const vk_plan *plan = &((const vk_pipeline *)pipeline)->plan;
@@ -145,4 +157,5 @@ const vyre__backend vyre__backend_vulkan = {
     .features = features,
     .pipeline_print = vk_pipeline_print,
     .pipeline_describe = pipeline_describe,
-    .options = vk_options};
+    .options = vk_options,
+    .tunable_at = tunable_at};

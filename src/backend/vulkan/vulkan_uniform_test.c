@@ -4,6 +4,8 @@
  * limits them. */
 #include "backend/vulkan/pipeline.h"
 #include "backend/vulkan/vulkan_testing.h"
+#include "runtime/compile/pipeline.h"
+#include "runtime/tune/settings.h"
 
 static const char kernels[] =
     "kernel scale workgroup(64) over(y)\n"
@@ -85,6 +87,30 @@ static void scale_once(vk_rig *r, uint32_t a) {
       .inputs = in, .input_count = 2, .outputs = out, .output_count = 1};
   CHECK_OK(vyre_dispatch(r->pipelines[SCALE], &desc, &st), st);
   for (uint32_t i = 0; i < N; i++) CHECK_U64(y[i], (uint64_t)a * x[i]);
+}
+
+/* A tuned pipeline may have another kind of launch block than its device. */
+TEST(a_pipeline_chooses_its_launch_block) {
+  for (int w = 0; w < CONFIGS; w++) {
+    vk_rig r;
+    vyre_status st = {0};
+    begin(&r, w);
+    vyre_pipeline *as_opened = r.pipelines[SCALE];
+    for (uint32_t pushes = 0; pushes < 2; pushes++) {
+      const vyre__settings settings = {
+          .workgroup = 32, .tuned = {[VK_TUNES_PUSH_CONSTANTS] = pushes + 1}};
+      CHECK_OK(vyre__pipeline_compile_tuned(
+                   r.device, vyre_module_kernel(r.module, SCALE), &settings,
+                   VYRE_TIER_AUTO, &r.pipelines[SCALE], &st),
+               st);
+      CHECK((plan_of(&r, SCALE)->push_bytes > 0) == (pushes == 1));
+      scale_once(&r, 3);
+      scale_once(&r, 7);
+      vyre_pipeline_release(r.pipelines[SCALE]);
+    }
+    r.pipelines[SCALE] = as_opened;
+    vk_rig_close(&r);
+  }
 }
 
 /* Push constants are part of the commands: each new value is recorded once. */
@@ -312,6 +338,7 @@ TEST(endless_loops_run_out_of_fuel) {
 }
 
 VK_TEST_MAIN(TEST_ENTRY(uniforms_are_in_the_launch_block),
+             TEST_ENTRY(a_pipeline_chooses_its_launch_block),
              TEST_ENTRY(new_values_are_recorded_only_as_push_constants),
              TEST_ENTRY(uniforms_of_all_widths),
              TEST_ENTRY(uniforms_in_device_buffers_are_current),

@@ -122,6 +122,24 @@ static void print_float_modes(const vyre_device *device, char *out,
   out[length] = '\0';
 }
 
+/* Lists the tuned settings that code depends on: "width=8 ". */
+static void print_tuned(const vyre_pipeline *wanted, char *out,
+                        size_t capacity) {
+  const vyre__backend *backend = wanted->device->backend;
+  vyre__tunable t;
+  size_t length = 0;
+  out[0] = '\0';
+  for (uint32_t i = 0; i < VYRE__TUNABLES && backend->tunable_at &&
+                       backend->tunable_at(wanted->device, i, &t);
+       i++) {
+    if (!wanted->tuned[i] || !t.changes_code) continue;
+    int put = snprintf(out + length, capacity - length, "%s=%u ", t.name,
+                       (unsigned)wanted->tuned[i] - 1);
+    if (put < 0 || (size_t)put >= capacity - length) return;
+    length += (size_t)put;
+  }
+}
+
 bool vyre__cache_key_build(const vyre_pipeline *wanted, vyre_arena *arena,
                            vyre__cache_key *out) {
   vyre_device *device = wanted->device;
@@ -131,7 +149,7 @@ bool vyre__cache_key_build(const vyre_pipeline *wanted, vyre_arena *arena,
   *out = (vyre__cache_key){0};
   vyre_device_info info = {.description = "", .driver = ""};
   (void)backend->describe(backend, device->index, &info);
-  char artifact[16], workgroup[40], ulp[8], float_modes[128];
+  char artifact[16], workgroup[40], ulp[8], float_modes[128], tuned[96];
   static_assert(VYRE__FLOAT_OP_COUNT < sizeof float_modes, "one letter each");
   print_float_modes(device, float_modes, sizeof float_modes);
   char fingerprint[VYRE_HASH128_TEXT];
@@ -141,6 +159,7 @@ bool vyre__cache_key_build(const vyre_pipeline *wanted, vyre_arena *arena,
                  (unsigned)size[1], (unsigned)size[2]);
   (void)snprintf(ulp, sizeof ulp, "%u", (unsigned)wanted->ulp_budget);
   vyre_hash128_text(program->fingerprint, fingerprint);
+  print_tuned(wanted, tuned, sizeof tuned);
   vyre__cache_key_field parts[] = {
       text_part("vyre", VYRE_VERSION_STRING),
       text_part("backend", backend->name),
@@ -156,7 +175,8 @@ bool vyre__cache_key_build(const vyre_pipeline *wanted, vyre_arena *arena,
                 wanted->counts_iterations ? "all loops" : "unbounded loops"),
       text_part("kernel", program->name),
       text_part("fingerprint", fingerprint),
-      {0}, /* program */
+      {0},                       /* program */
+      text_part("tuned", tuned), /* left out if empty */
   };
   enum { COUNT = sizeof parts / sizeof parts[0] };
   static_assert((int)COUNT <= (int)VYRE__CACHE_FIELDS,
@@ -165,8 +185,8 @@ bool vyre__cache_key_build(const vyre_pipeline *wanted, vyre_arena *arena,
   if (backend->features) backend->features(device, &features);
   parts[4] = part_of("features", features.data, features.size);
   bool is_written = !features.failed &&
-                    program_part(program, arena, &parts[COUNT - 1]) &&
-                    write_key(parts, COUNT, arena, out);
+                    program_part(program, arena, &parts[COUNT - 2]) &&
+                    write_key(parts, COUNT - (tuned[0] == '\0'), arena, out);
   vyre__bytes_deinit(&features);
   return is_written;
 }

@@ -6,6 +6,7 @@
 #include "ir/ir.h"
 #include "runtime/compile/pipeline.h"
 #include "runtime/core/device.h"
+#include "runtime/tune/apply.h"
 
 /* --- comparison of programs ----------------------------------------------- */
 
@@ -110,6 +111,8 @@ static vyre_pipeline *find(vyre__pipeline_table *table,
   for (; at; at = at->state->next_in_bucket) {
     if (at->ulp_budget != wanted->ulp_budget ||
         at->counts_iterations != wanted->counts_iterations ||
+        at->ignores_tuning != wanted->ignores_tuning ||
+        memcmp(at->tuned, wanted->tuned, sizeof at->tuned) != 0 ||
         memcmp(at->workgroup, wanted->workgroup, sizeof at->workgroup) != 0 ||
         !same_program(at->program, wanted->program) ||
         (at->program != wanted->program &&
@@ -159,15 +162,18 @@ vyre_pipeline *vyre__table_share(vyre_pipeline *pipeline) {
  * true if it was the last reference; the caller must then free *evicted and
  * release the device. */
 static bool drop_last(vyre_pipeline *pipeline, vyre_pipeline **variants,
-                      vyre_pipeline **evicted) {
+                      vyre__tuned_list **tuned, vyre_pipeline **evicted) {
   struct vyre__pipeline_state *state = pipeline->state;
   vyre__pipeline_table *table = table_of(pipeline->device);
   *variants = *evicted = NULL;
+  *tuned = NULL;
   pthread_mutex_lock(&table->lock);
   bool is_last = atomic_fetch_sub(&state->references, 1) == 1;
   if (is_last && outlives_device(pipeline->program, pipeline->device)) {
     /* Variants belong to the user of the pipeline, and retain the device. */
     *variants = atomic_exchange(&state->variants, NULL);
+    *tuned = atomic_exchange(&state->tuned, NULL);
+    atomic_store(&state->tuned_generation, 0);
     vyre__pipeline_drop_runs(pipeline);
     add_idle(table, pipeline);
     if (table->idle_count > VYRE_CACHE_IDLE) *evicted = table->oldest;
@@ -193,7 +199,9 @@ bool vyre__table_release(vyre_pipeline *pipeline) {
   }
   vyre_device *device = pipeline->device;
   vyre_pipeline *variant, *evicted;
-  if (!drop_last(pipeline, &variant, &evicted)) return false;
+  vyre__tuned_list *tuned;
+  if (!drop_last(pipeline, &variant, &tuned, &evicted)) return false;
+  vyre__tuned_free(device->allocator, tuned);
   while (variant) {
     vyre_pipeline *next = variant->state->next_variant;
     vyre_pipeline_release(variant);

@@ -22,6 +22,7 @@
 #include "runtime/core/trace.h"
 #include "runtime/core/work_queue.h"
 #include "runtime/dispatch/bind.h"
+#include "runtime/tune/apply.h"
 
 /* --- checks --------------------------------------------------------------- */
 
@@ -237,9 +238,12 @@ static void name_pipeline(vyre_pipeline *pipeline) {
     (void)snprintf(budget, sizeof budget, ":%uulp",
                    (unsigned)pipeline->ulp_budget);
   }
-  (void)snprintf(pipeline->id, sizeof pipeline->id, "%s:%s%s%s%s",
+  static const uint32_t none[VYRE__TUNABLES];
+  bool is_tuned = memcmp(pipeline->tuned, none, sizeof none) != 0;
+  (void)snprintf(pipeline->id, sizeof pipeline->id, "%s:%s%s%s%s%s",
                  vyre_device_name(pipeline->device), hash, override, budget,
-                 pipeline->counts_iterations ? ":counted" : "");
+                 pipeline->counts_iterations ? ":counted" : "",
+                 is_tuned ? ":tuned" : "");
 }
 
 static vyre_code create_state(vyre_pipeline *pipeline, vyre_status *st) {
@@ -335,6 +339,7 @@ vyre_pipeline vyre__pipeline_request(vyre_device *device, vyre_program *program,
                           .program = program,
                           .ulp_budget = options->ulp_budget,
                           .is_baseline = vyre__wants_baseline(device, options),
+                          .ignores_tuning = options->ignores_tuning,
                           .float_ops = device->caps.float_ops};
   vyre__workgroup_resolve(options->workgroup, program->workgroup,
                           wanted.workgroup);
@@ -373,16 +378,14 @@ static vyre_code queue_compile(vyre_device *device, vyre_fence *fence,
 
 /* --- compiling ------------------------------------------------------------ */
 
-static vyre_code compile_or_share(vyre_device *device, vyre_program *program,
-                                  const vyre_compile_options *options,
+static vyre_code compile_or_share(const vyre_pipeline *wanted,
                                   vyre_pipeline **out,
                                   vyre_diagnostics *diagnostics,
                                   vyre_status *st) {
-  vyre_pipeline wanted = vyre__pipeline_request(device, program, options);
-  *out = vyre__table_find(&wanted);
+  *out = vyre__table_find(wanted);
   if (*out) return VYRE_OK; /* the program was validated before */
-  VYRE_TRY(check_program(device, program, diagnostics, st));
-  VYRE_TRY(vyre__pipeline_create(&wanted, false, out, st));
+  VYRE_TRY(check_program(wanted->device, wanted->program, diagnostics, st));
+  VYRE_TRY(vyre__pipeline_create(wanted, false, out, st));
   *out = vyre__table_share(*out);
   return VYRE_OK;
 }
@@ -391,8 +394,9 @@ static vyre_code compile_or_share(vyre_device *device, vyre_program *program,
 static vyre_code complete(vyre_pipeline *pipeline,
                           const vyre_compile_options *options,
                           vyre_status *st) {
-  VYRE_TRY(vyre__pipeline_reach_tier(
-      pipeline, options ? options->tier : VYRE_TIER_AUTO, st));
+  vyre_tier tier = options ? options->tier : VYRE_TIER_AUTO;
+  VYRE_TRY(vyre__pipeline_reach_tier(pipeline, tier, st));
+  VYRE_TRY(vyre__tuned_attach(pipeline, tier, st));
   if (!options || !options->counts_iterations) return VYRE_OK;
   return vyre__pipeline_count(pipeline, 1, options->tier, st);
 }
@@ -409,12 +413,32 @@ vyre_code vyre_pipeline_compile(vyre_device *device, vyre_program *program,
   VYRE_REQUIRE(st, program);
   VYRE_TRY(vyre__device_check(device, st));
   if (options) VYRE_TRY(vyre__check_compile_options(__func__, options, st));
-  VYRE_TRY(compile_or_share(device, program, options, out, diagnostics, st));
+  vyre_pipeline wanted = vyre__pipeline_request(device, program, options);
+  VYRE_TRY(compile_or_share(&wanted, out, diagnostics, st));
   vyre_code code = complete(*out, options, st);
   if (code != VYRE_OK) {
     vyre_pipeline_release(*out);
     *out = NULL;
   }
+  return code;
+}
+
+vyre_code vyre__pipeline_compile_tuned(vyre_device *device,
+                                       vyre_program *program,
+                                       const vyre__settings *settings,
+                                       vyre_tier tier, vyre_pipeline **out,
+                                       vyre_status *st) {
+  const vyre_compile_options options = {
+      .workgroup = {settings->workgroup}, .tier = tier, .ignores_tuning = true};
+  *out = NULL;
+  VYRE_TRY(vyre__device_check(device, st));
+  vyre_pipeline wanted = vyre__pipeline_request(device, program, &options);
+  memcpy(wanted.tuned, settings->tuned, sizeof wanted.tuned);
+  VYRE_TRY(compile_or_share(&wanted, out, NULL, st));
+  vyre_code code = vyre__pipeline_reach_tier(*out, tier, st);
+  if (code == VYRE_OK) return VYRE_OK;
+  vyre_pipeline_release(*out);
+  *out = NULL;
   return code;
 }
 

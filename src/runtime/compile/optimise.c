@@ -5,6 +5,7 @@
  * last reference may free the memory of the program next. So freeing a pipeline
  * cancels pending work, and waits for running work. */
 #include <stdatomic.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/status.h"
@@ -36,6 +37,7 @@ static vyre_code optimise(vyre_pipeline *pipeline, vyre_status *st) {
   vyre_pipeline wanted =
       vyre__pipeline_like(pipeline, pipeline->workgroup, pipeline->ulp_budget);
   wanted.counts_iterations = pipeline->counts_iterations;
+  memcpy(wanted.tuned, pipeline->tuned, sizeof wanted.tuned);
   vyre_pipeline *full;
   VYRE_TRY(
       vyre__pipeline_create_replacement(&wanted, state->is_fresh, &full, st));

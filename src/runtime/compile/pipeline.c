@@ -11,6 +11,7 @@
 #include "runtime/compile/pipeline.h"
 #include "runtime/core/device.h"
 #include "runtime/dispatch/prepared.h"
+#include "runtime/tune/apply.h"
 
 /* --- references ----------------------------------------------------------- */
 
@@ -58,6 +59,8 @@ void vyre__pipeline_free(vyre_pipeline *pipeline) {
   /* Command lists of batches use this pipeline and its variants. */
   vyre__pipeline_drop_runs(pipeline);
   vyre__optimise_end(pipeline);
+  vyre__tuned_free(pipeline->device->allocator,
+                   atomic_load(&pipeline->state->tuned));
   vyre_pipeline *variant = atomic_load(&pipeline->state->variants);
   while (variant) {
     vyre_pipeline *next = variant->state->next_variant;

@@ -50,7 +50,12 @@ struct vyre__pipeline_state {
    * dispatch reads it without a lock. */
   _Atomic(vyre_pipeline *) variants;
   vyre_pipeline *next_variant;
-  pthread_mutex_t lock; /* held to add a variant or optimised code */
+  /* Choices of vyre_tune for sizes of dispatches (tune/apply.h); NULL: none.
+   * Released while the pipeline is idle. */
+  _Atomic(struct vyre__tuned_list *) tuned;
+  atomic_uint tuned_generation; /* of the context, plus 1, when they were
+                                   looked up; 0: never */
+  pthread_mutex_t lock;         /* held to add a variant or optimised code */
   /* Tables in the pipeline's arena: one entry per binding; those with an input
    * and those with an output, in their order. */
   const vyre__binding_info *infos;
@@ -129,6 +134,14 @@ vyre_code vyre__pipeline_compile_fresh(vyre_device *device,
                                        vyre_program *program,
                                        const vyre_compile_options *options,
                                        vyre_pipeline **out, vyre_status *st);
+/* Compiles with other settings, optimised unless @p tier is baseline. The result
+ * is shared like other pipelines, and ignores stored choices. */
+struct vyre__settings;
+vyre_code vyre__pipeline_compile_tuned(vyre_device *device,
+                                       vyre_program *program,
+                                       const struct vyre__settings *settings,
+                                       vyre_tier tier, vyre_pipeline **out,
+                                       vyre_status *st);
 /* Compiles with the given float modes instead of the device's, without the
  * cache; for the probe. */
 vyre_code vyre__pipeline_compile_as(vyre_device *device, vyre_program *program,

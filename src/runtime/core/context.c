@@ -12,6 +12,7 @@
 #include "runtime/core/fault_injection.h"
 #include "runtime/core/options.h"
 #include "runtime/core/trace.h"
+#include "runtime/tune/apply.h"
 
 /* Allocator of all objects of a context: a test can make the nth allocation
  * fail. */
@@ -42,6 +43,7 @@ static const char *option_or_environment(const char *option,
 
 static void destroy(vyre_context *context) {
   vyre__trace_close(context);
+  vyre__tunings_free(context);
   vyre__cache_deinit(&context->cache, context->allocator);
   vyre__resize(context->base_allocator, context, sizeof *context, 0);
 }

@@ -30,6 +30,9 @@ struct vyre_context {
   char options[512];           /* backend options (options.c) */
   char llvm[VYRE__PATH_BYTES]; /* library of "cpu"; "": search for it */
   bool is_llvm_option;         /* the option names it; else VYRE_LLVM */
+  _Atomic(struct vyre__tunings *)
+      tunings;                   /* NULL: not read yet (tune/apply.h) */
+  atomic_uint tuning_generation; /* changes with them */
 };
 
 /* Retains *context, or replaces NULL by the default context, retained. */

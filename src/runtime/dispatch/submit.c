@@ -21,6 +21,7 @@
 #include "runtime/dispatch/prepared.h"
 #include "runtime/dispatch/prepared_match.h"
 #include "runtime/memory/scratch_pool.h"
+#include "runtime/tune/apply.h"
 
 /* Batch that was submitted with a fence. */
 typedef struct batch {
@@ -354,6 +355,7 @@ vyre_code vyre_submit(vyre_pipeline *pipeline, const vyre_dispatch_desc *items,
   if (count > SIZE_MAX / 2 / sizeof(void *)) {
     return vyre__no_memory(st, __func__, "items", count);
   }
+  pipeline = vyre__tuned_for(pipeline, items, count);
   if (count == 1 && !fence) return submit_one(pipeline, items, st);
   for (size_t i = 0; i < count; i++) {
     if (items[i].result) *items[i].result = VYRE_NOT_RUN;
@@ -371,7 +373,7 @@ vyre_code vyre_dispatch(vyre_pipeline *pipeline, const vyre_dispatch_desc *desc,
   vyre__status_begin(st);
   VYRE_REQUIRE(st, pipeline);
   VYRE_REQUIRE(st, desc);
-  return submit_one(pipeline, desc, st);
+  return submit_one(vyre__tuned_for(pipeline, desc, 1), desc, st);
 }
 
 vyre_code vyre_device_run_program(vyre_device *device, vyre_program *program,

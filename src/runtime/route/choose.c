@@ -78,15 +78,9 @@ route_bindings vyre__route_summarize(const vyre_route *route,
   return out;
 }
 
-static uint32_t log2_of(uint64_t value) {
-  return value ? 64 - (uint32_t)__builtin_clzll(value) : 0;
-}
-
 uint32_t vyre__route_size_class(const route_bindings *bindings,
                                 const vyre_dispatch_desc *desc) {
-  uint32_t grid = 0;
-  for (int i = 0; i < 3; i++) grid += log2_of(desc->grid[i]);
-  return log2_of(bindings->bytes) << 8 | grid;
+  return vyre__size_class(bindings->bytes, desc->grid);
 }
 
 /* Returns the lowest time of all candidates, or 0. */
@@ -116,8 +110,8 @@ static void read_stored(vyre_route *route, route_class *of) {
   vyre_router *router = route->router;
   pthread_mutex_lock(&router->lock);
   for (uint32_t i = 0; i < router->device_count; i++) {
-    const route_time *time =
-        vyre__route_times_find(router, route->fingerprint, i, of->size_class);
+    const vyre__time *time =
+        vyre__route_time(router, route->fingerprint, i, of->size_class);
     if (!time) continue;
     route_estimate *e = &of->estimates[i];
     e->state = time->samples == 0 ? ROUTE_HOPELESS : ROUTE_CLOSE;
@@ -181,8 +175,8 @@ void vyre__route_measured(vyre_route *route, route_class *of, uint32_t index,
   classify(route, of);
   if (e->samples % ROUTE_SAMPLES != 0) return;
   pthread_mutex_lock(&route->router->lock);
-  vyre__route_times_add(route->router, route->fingerprint, index,
-                        of->size_class, e->samples, atomic_load(&e->time_ns));
+  vyre__route_time_add(route->router, route->fingerprint, index, of->size_class,
+                       e->samples, atomic_load(&e->time_ns));
   pthread_mutex_unlock(&route->router->lock);
 }
 
@@ -312,13 +306,12 @@ void vyre__router_measure_latency(vyre_router *router) {
   vyre_hash128 key = vyre_program_fingerprint(program);
   for (uint32_t i = 0; i < router->device_count; i++) {
     route_device *device = &router->devices[i];
-    const route_time *stored = vyre__route_times_find(router, key, i, 0);
+    const vyre__time *stored = vyre__route_time(router, key, i, 0);
     device->latency_ns =
         stored ? stored->time_ns
                : latency_on(atomic_load(&device->device), program);
     if (!stored && device->latency_ns) {
-      vyre__route_times_add(router, key, i, 0, LATENCY_RUNS,
-                            device->latency_ns);
+      vyre__route_time_add(router, key, i, 0, LATENCY_RUNS, device->latency_ns);
     }
   }
   vyre_module_release(module);

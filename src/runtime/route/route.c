@@ -101,9 +101,9 @@ static void keep_times(vyre_route *route) {
     for (uint32_t i = 0; of && i < router->device_count; i++) {
       const route_estimate *e = &of->estimates[i];
       if (e->state == ROUTE_UNTRIED) continue;
-      vyre__route_times_add(router, route->fingerprint, i, of->size_class,
-                            e->state == ROUTE_HOPELESS ? 0 : e->samples,
-                            atomic_load(&e->time_ns));
+      vyre__route_time_add(router, route->fingerprint, i, of->size_class,
+                           e->state == ROUTE_HOPELESS ? 0 : e->samples,
+                           atomic_load(&e->time_ns));
     }
   }
 }

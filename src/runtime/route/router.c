@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/enum_name.h"
-#include "base/hash.h"
 #include "hal/backend.h"
 #include "runtime/core/device.h"
 #include "runtime/route/router_internal.h"
@@ -18,34 +17,10 @@ VYRE__ENUM_NAME(vyre_route_reason_name, vyre_route_reason,
 
 /* --- devices ---------------------------------------------------------------*/
 
-/* Hashes everything that the speed of a device depends on. */
-static vyre_hash128 identity_of(vyre_device *device) {
-  vyre_device_info info = {.description = "", .driver = ""};
-  vyre__bytes features = {.allocator = device->allocator};
-  (void)device->backend->describe(device->backend, device->index, &info);
-  if (device->backend->features) device->backend->features(device, &features);
-  vyre__hasher hasher;
-  vyre__hash_begin(&hasher, "vyre route device");
-  vyre__hash_text(&hasher, device->backend->name);
-  vyre__hash_text(&hasher, info.description ? info.description : "");
-  vyre__hash_text(&hasher, info.driver ? info.driver : "");
-  if (features.data) vyre__hash_bytes(&hasher, features.data, features.size);
-  vyre__bytes_deinit(&features);
-  return vyre__hash_end(&hasher);
-}
-
-static vyre_hash128 hash_name(const char *name) {
-  vyre__hasher hasher;
-  vyre__hash_begin(&hasher, "vyre route name");
-  vyre__hash_text(&hasher, name);
-  return vyre__hash_end(&hasher);
-}
-
 static void add_device(vyre_router *router, vyre_device *device) {
   route_device *to = &router->devices[router->device_count++];
   (void)snprintf(to->name, sizeof to->name, "%s", vyre_device_name(device));
-  to->identity = identity_of(device);
-  to->name_hash = hash_name(to->name);
+  to->identity = vyre__device_identity_of(device);
   atomic_init(&to->device, device);
 }
 
@@ -170,6 +145,62 @@ vyre_device *vyre_router_device_at(vyre_router *router, size_t index) {
   return atomic_load(&router->devices[index].device);
 }
 
+/* --- times -----------------------------------------------------------------*/
+
+static void identities_of(const vyre_router *router,
+                          vyre__device_identity *out) {
+  for (uint32_t i = 0; i < router->device_count; i++) {
+    out[i] = router->devices[i].identity;
+  }
+}
+
+void vyre__route_times_load(vyre_router *router) {
+  vyre__device_identity devices[VYRE_ROUTER_MAX_DEVICES];
+  if (!router->stores_times) return;
+  identities_of(router, devices);
+  vyre__times_load(&router->times, devices, router->device_count);
+}
+
+static vyre__time time_of(const vyre_router *router, vyre_hash128 program,
+                          uint32_t device, uint32_t size_class) {
+  return (vyre__time){.program = program,
+                      .device = router->devices[device].identity,
+                      .size_class = size_class};
+}
+
+const vyre__time *vyre__route_time(const vyre_router *router,
+                                   vyre_hash128 program, uint32_t device,
+                                   uint32_t size_class) {
+  const vyre__time wanted = time_of(router, program, device, size_class);
+  return vyre__times_find(&router->times, &wanted);
+}
+
+void vyre__route_time_add(vyre_router *router, vyre_hash128 program,
+                          uint32_t device, uint32_t size_class,
+                          uint32_t samples, uint64_t time_ns) {
+  vyre__time time = time_of(router, program, device, size_class);
+  time.samples = samples;
+  time.time_ns = time_ns;
+  vyre__times_add(&router->times, &time);
+}
+
+static vyre_code save_times(vyre_router *router, vyre_status *st) {
+  if (!router->stores_times) return VYRE_OK;
+  vyre__device_identity devices[VYRE_ROUTER_MAX_DEVICES];
+  identities_of(router, devices);
+  pthread_mutex_lock(&router->lock);
+  vyre_code code =
+      vyre__times_save(&router->times, devices, router->device_count, st);
+  pthread_mutex_unlock(&router->lock);
+  return code;
+}
+
+vyre_code vyre_router_save(vyre_router *router, vyre_status *st) {
+  vyre__status_begin(st);
+  VYRE_REQUIRE(st, router);
+  return save_times(router, st);
+}
+
 /* --- life ------------------------------------------------------------------*/
 
 static vyre_code check_options(const vyre_router_options *options,
@@ -239,6 +270,9 @@ vyre_code vyre_router_open(vyre_context *context,
   }
   router->context = context;
   router->allocator = context->allocator;
+  router->times = (vyre__times){.context = context,
+                                .allocator = context->allocator,
+                                .file = VYRE__TIMES_OF_ROUTERS};
   router->id = UINT64_C(1) << 63 | (atomic_fetch_add(&last_id, 1) + 1);
   atomic_init(&router->references, 1);
   pthread_mutex_init(&router->lock, NULL);
@@ -258,9 +292,9 @@ vyre_router *vyre__router_retain(vyre_router *router) {
 
 void vyre_router_release(vyre_router *router) {
   if (!router || atomic_fetch_sub(&router->references, 1) != 1) return;
-  (void)vyre__route_times_save(router, NULL);
+  (void)save_times(router, NULL);
   vyre__route_buffers_deinit(router);
-  vyre__route_times_deinit(router);
+  vyre__times_deinit(&router->times);
   for (uint32_t i = 0; i < router->device_count; i++) {
     vyre_device_release(atomic_load(&router->devices[i].device));
   }

@@ -7,7 +7,8 @@
  *   choose.c     measured times, and the choice of the fastest device
  *   buffers.c    buffers of the router, with one copy per device
  *   shadow.c     comparison with a second device, and shadow files
- *   times.c      measured times on disk
+ *
+ * runtime/tune/times.h has the measured times on disk.
  *
  * A route has one candidate per device of the router, with the same index. If a
  * device is lost, its place gets a newly opened device with the next
@@ -26,6 +27,8 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "runtime/core/context.h"
+#include "runtime/tune/own_outputs.h"
+#include "runtime/tune/times.h"
 
 enum {
   ROUTE_CLASSES = 64, /* size classes of a route; others share an entry */
@@ -40,25 +43,10 @@ typedef struct route_device {
   char name[VYRE_DEVICE_NAME];
   _Atomic(vyre_device *) device; /* replaced when it is lost */
   atomic_uint generation;
-  vyre_hash128 identity; /* name, driver and features */
-  vyre_hash128 name_hash;
+  vyre__device_identity identity;
   uint64_t latency_ns; /* of a dispatch without work; 0: not measured */
   _Atomic uint64_t transfer_ps; /* per byte, for router buffers */
 } route_device;
-
-/* A time on disk or in memory. */
-typedef struct route_time {
-  vyre_hash128 program, device, device_name;
-  uint32_t size_class;
-  uint32_t samples; /* 0: the candidate is hopeless */
-  uint64_t time_ns;
-} route_time;
-
-typedef struct route_times {
-  route_time *items;
-  size_t count, capacity;
-  bool is_changed;
-} route_times;
 
 /* A buffer of the router. */
 typedef struct route_buffer {
@@ -85,7 +73,7 @@ struct vyre_router {
   uint32_t device_count;
   route_buffer *buffers;
   size_t buffer_count, buffer_capacity;
-  route_times times;
+  vyre__times times;
 };
 
 /* State of a candidate for one size class. */
@@ -257,18 +245,17 @@ vyre_code vyre__route_shadow(vyre_route *route, uint32_t ran,
 bool vyre__shadow_write(const vyre_route *route, const vyre_dispatch_desc *desc,
                         vyre__bytes *to);
 
-/* --- times.c ---------------------------------------------------------------*/
+/* --- router.c: times -------------------------------------------------------*/
 
-void vyre__route_times_load(vyre_router *router);
-vyre_code vyre__route_times_save(vyre_router *router, vyre_status *st);
 /* Returns the time of a program on a device, or NULL. */
-const route_time *vyre__route_times_find(const vyre_router *router,
-                                         vyre_hash128 program, uint32_t device,
-                                         uint32_t size_class);
-/* Adds or replaces a time. Drops it without memory. */
-void vyre__route_times_add(vyre_router *router, vyre_hash128 program,
-                           uint32_t device, uint32_t size_class,
-                           uint32_t samples, uint64_t time_ns);
-void vyre__route_times_deinit(vyre_router *router);
+const vyre__time *vyre__route_time(const vyre_router *router,
+                                   vyre_hash128 program, uint32_t device,
+                                   uint32_t size_class);
+/* Adds or replaces a time. */
+void vyre__route_time_add(vyre_router *router, vyre_hash128 program,
+                          uint32_t device, uint32_t size_class,
+                          uint32_t samples, uint64_t time_ns);
+/* Reads the stored times. */
+void vyre__route_times_load(vyre_router *router);
 
 #endif

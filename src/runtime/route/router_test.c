@@ -189,7 +189,7 @@ static int run_many(rig *r, int count, const char *device) {
  * interrupt every trial of a device, so the search may start again. */
 static void open_fastest(rig *r, const vyre_router_options *options) {
   char path[128];
-  (void)snprintf(path, sizeof path, "%s/times-1", r->folder);
+  (void)snprintf(path, sizeof path, "%s/times-2", r->folder);
   for (int attempt = 0; attempt < 5; attempt++) {
     open_route(r, options, "heavy", NULL);
     if (run_many(r, 60, "cpu") >= 20) return;
@@ -222,10 +222,10 @@ TEST(the_fastest_device_is_found_and_remembered) {
 }
 
 static size_t stored_times(const rig *r) {
-  vyre_router router = {.context = r->context, .stores_times = true};
-  vyre__route_times_load(&router);
-  size_t count = router.times.count;
-  vyre__route_times_deinit(&router);
+  vyre__times times = {.context = r->context, .file = VYRE__TIMES_OF_ROUTERS};
+  vyre__times_load(&times, NULL, 0);
+  size_t count = times.count;
+  vyre__times_deinit(&times);
   return count;
 }
 
@@ -238,7 +238,7 @@ TEST(a_corrupt_file_of_times_is_ignored) {
   open_fastest(&r, &options);
   close_route(&r);
   CHECK(stored_times(&r) > 2);
-  (void)snprintf(path, sizeof path, "%s/times-1", r.folder);
+  (void)snprintf(path, sizeof path, "%s/times-2", r.folder);
   FILE *file = fopen(path, "r+b");
   CHECK(file != NULL);
   fseek(file, 40, SEEK_SET);
@@ -258,11 +258,11 @@ TEST(times_of_another_driver_are_forgotten) {
   size_t before = r.router->times.count;
   CHECK(before > 0);
   CHECK_OK(vyre_router_save(r.router, &(vyre_status){0}), (vyre_status){0});
-  r.router->devices[0].identity.low ^= 1;
+  r.router->devices[0].identity.driver ^= 1;
   r.router->times.count = 0;
   vyre__route_times_load(r.router);
   CHECK_U64(r.router->times.count, 0);
-  r.router->devices[0].identity.low ^= 1;
+  r.router->devices[0].identity.driver ^= 1;
   vyre__route_times_load(r.router);
   CHECK_U64(r.router->times.count, before);
   rig_close(&r);

@@ -29,64 +29,19 @@ static const unsigned char *output_data(const vyre_output *output) {
   return output->host_buffer ? output->host_buffer->data : output->data;
 }
 
-/* Returns the size of output @p index before the dispatch: given, or declared
- * by the program. */
-static uint64_t expected_size(const vyre_binding_plan *plan,
-                              const vyre_dispatch_desc *desc, size_t index) {
-  for (size_t i = 0; i < plan->binding_count; i++) {
-    const vyre_binding *b = &plan->bindings[i];
-    if (b->output_index != index) continue;
-    if (b->has_static_byte_len) return b->static_byte_len;
-    if (desc->outputs[index].size == 0 && b->input_index < desc->input_count) {
-      return desc->inputs[b->input_index].size;
-    }
-  }
-  return desc->outputs[index].size;
-}
-
 static const vyre_binding_plan *plan_of(const vyre_route *route) {
   return vyre_pipeline_bindings(
       atomic_load(&route->candidates[route->first].pipeline));
 }
 
-/* Gives @p outputs memory of their own in @p bytes. */
-static vyre_code make_outputs(const vyre_route *route,
-                              const vyre_dispatch_desc *desc,
-                              vyre_output *outputs, vyre__bytes *bytes,
-                              vyre_status *st) {
-  size_t total = 0;
-  for (size_t i = 0; i < desc->output_count; i++) {
-    total += (size_t)expected_size(plan_of(route), desc, i);
-  }
-  if (!vyre__reserve(bytes->allocator, &bytes->data, &bytes->capacity,
-                     total + 1, 1, true)) {
-    return vyre__no_memory(st, "vyre_route_dispatch", "bytes of outputs",
-                           total);
-  }
-  bytes->size = total;
-  size_t at = 0;
-  for (size_t i = 0; i < desc->output_count; i++) {
-    size_t size = (size_t)expected_size(plan_of(route), desc, i);
-    outputs[i] = vyre_output_bytes(bytes->data + at, size);
-    at += size;
-  }
-  return VYRE_OK;
-}
-
 vyre_code vyre__route_try(vyre_route *route, uint32_t index,
                           const vyre_dispatch_desc *desc, uint64_t timeout_ns,
                           vyre__bytes *out, uint64_t *ns, vyre_status *st) {
-  vyre_output outputs[ROUTE_BINDINGS];
+  vyre_output outputs[VYRE__OWN_OUTPUTS];
   vyre_pipeline *pipeline;
-  if (desc->output_count > ROUTE_BINDINGS) {
-    return VYRE_FAIL_WITH(
-        st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED, NULL,
-        VYRE_NUMBERS({"outputs", desc->output_count}, {"max", ROUTE_BINDINGS}),
-        "use fewer outputs", "a dispatch with %zu outputs is not compared",
-        desc->output_count);
-  }
   VYRE_TRY(vyre__route_pipeline(route, index, &pipeline, st));
-  VYRE_TRY(make_outputs(route, desc, outputs, out, st));
+  VYRE_TRY(vyre__own_outputs("vyre_route_dispatch", plan_of(route), desc,
+                             outputs, out, st));
   vyre_dispatch_desc copy = {
       .inputs = desc->inputs,
       .input_count = desc->input_count,
@@ -197,7 +152,7 @@ bool vyre__shadow_write(const vyre_route *route, const vyre_dispatch_desc *desc,
     }
     put_number(to, desc->output_count);
     for (size_t i = 0; i < desc->output_count; i++) {
-      put_number(to, expected_size(plan_of(route), desc, i));
+      put_number(to, vyre__output_size(plan_of(route), desc, i));
     }
     vyre__bytes_put(to, program, size);
     for (size_t i = 0; i < desc->input_count; i++) {
@@ -253,7 +208,7 @@ static bool compare(const vyre_binding_plan *plan,
   if (!other->data) return false;
   for (size_t i = 0; i < desc->output_count; i++) {
     const unsigned char *mine = output_data(&desc->outputs[i]);
-    size_t size = (size_t)expected_size(plan, desc, i);
+    size_t size = (size_t)vyre__output_size(plan, desc, i);
     size_t have = output_size(&desc->outputs[i]);
     size_t common = size < have ? size : have, k = 0;
     while (k < common && mine[k] == other->data[at + k]) k++;
@@ -266,7 +221,7 @@ static bool compare(const vyre_binding_plan *plan,
       }
       return true;
     }
-    at += size;
+    at += (size + 63) / 64 * 64;
   }
   return false;
 }

@@ -42,6 +42,7 @@ static bool read_flags(int count, char **words, bench_state *s,
       FLAG("--timeout", &texts.timeout),
       FLAG("--option", &f->options),
       FLAG("--ulp-budget", &texts.ulp_budget),
+      FLAG("--untuned", &f->is_untuned),
   };
   static const size_t above_zero[] = {2, 6, 7}; /* size, runs, iterations */
   arguments spec = {.command = "bench",
@@ -225,7 +226,6 @@ static bool find_grid(bench_state *s, vyre_dispatch_desc *desc,
   run_state *r = &s->run;
   memcpy(desc->grid, r->flags.grid, sizeof desc->grid);
   if (vyre_dispatch_grid(r->pipeline, desc, r->grid, &st) == VYRE_OK) {
-    memcpy(desc->grid, r->grid, sizeof desc->grid);
     return true;
   }
   (void)run_failed(r, wrong, &st);

@@ -59,6 +59,7 @@ bool run_read_flags(int count, char **words, run_flags *f, problem *wrong) {
       FLAG("--ulp-budget", &texts.ulp_budget),
       FLAG("--replay", &f->replay),
       FLAG("--tier", &f->tier),
+      FLAG("--untuned", &f->is_untuned),
   };
   arguments spec = {.command = "run",
                     .flags = flags,

@@ -50,7 +50,8 @@ bool run_compile(run_state *s, problem *wrong) {
   const run_flags *f = &s->flags;
   bool is_auto = strcmp(f->backend, "auto") == 0;
   vyre_compile_options options = {.ulp_budget = f->ulp_budget,
-                                  .tier = (vyre_tier)f->tier};
+                                  .tier = (vyre_tier)f->tier,
+                                  .ignores_tuning = f->is_untuned};
   memcpy(options.workgroup, f->workgroup, sizeof options.workgroup);
   if (!make_context(s, wrong)) return false;
   vyre_code code = compile_on(

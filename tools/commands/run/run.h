@@ -24,6 +24,7 @@ typedef struct run_flags {
   uint8_t ulp_budget;
   size_t tier; /* a vyre_tier */
   bool check, values, time, json;
+  bool is_untuned; /* without the choices of `vyre tune` */
 } run_flags;
 
 /* A buffer of the kernel with its data. */

@@ -132,6 +132,10 @@ uint32_t vyre__pool_numbers(const vyre__pool *pool) {
   return pool->threads - 1 + POOL_LAUNCHERS;
 }
 
+uint32_t vyre__pool_threads(const vyre__pool *pool) {
+  return pool->threads;
+}
+
 void vyre__pool_set_spin(vyre__pool *pool, uint64_t spin_ns) {
   pool->spin_ticks = vyre__pool_ticks_of(spin_ns);
 }

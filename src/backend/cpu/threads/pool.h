@@ -54,6 +54,9 @@ void vyre__pool_free(vyre__pool *pool);
  * threads: every caller of vyre__pool_run() holds a number during its call. */
 uint32_t vyre__pool_numbers(const vyre__pool *pool);
 
+/* Returns the number of threads, including the caller of a job. */
+uint32_t vyre__pool_threads(const vyre__pool *pool);
+
 /* Sets how long an idle thread looks for work before it sleeps. The default is
  * 300 us, or 0 in a pool with more threads than processors. Call it before the
  * first run. */
