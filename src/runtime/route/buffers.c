@@ -77,6 +77,10 @@ static void destroy_copies(vyre_router *router, route_buffer *buffer) {
     }
     buffer->copies[i] = (vyre_buffer){0, 0};
   }
+  if (buffer->host) {
+    vyre__resize(router->allocator, buffer->host, (size_t)buffer->size, 0);
+    buffer->host = NULL;
+  }
 }
 
 vyre_code vyre_router_buffer_destroy(vyre_router *router, vyre_buffer buffer,
@@ -123,12 +127,40 @@ static vyre_code make_copy(vyre_router *router, route_buffer *buffer,
                             vyre__status_open(st));
 }
 
+/* Returns a device with the newest contents, or ROUTE_NONE. */
+static uint32_t newest_device(const route_buffer *buffer) {
+  uint32_t devices = buffer->current & (ROUTE_HOST - 1);
+  return devices ? (uint32_t)__builtin_ctz(devices) : ROUTE_NONE;
+}
+
+/* Reads the newest contents from any copy. A copy that cannot be read is not
+ * asked again if there is another one. */
+static vyre_code read_newest(vyre_router *router, route_buffer *buffer,
+                             void *to, const char *name, vyre_status *st) {
+  if (buffer->current & ROUTE_HOST) {
+    memcpy(to, buffer->host, (size_t)buffer->size);
+    return VYRE_OK;
+  }
+  uint32_t from;
+  vyre_code code = VYRE_DEVICE_LOST;
+  while ((from = newest_device(buffer)) != ROUTE_NONE) {
+    vyre_device *source = atomic_load(&router->devices[from].device);
+    vyre__status_begin(st);
+    code = vyre_buffer_download(source, buffer->copies[from], 0, to,
+                                (size_t)buffer->size, vyre__status_open(st));
+    bool is_lost = vyre_device_is_lost(source);
+    uint32_t others = buffer->current & ~(1u << from);
+    if (code == VYRE_OK || (!is_lost && others == 0)) return code;
+    buffer->current = others;
+  }
+  vyre__status_begin(st);
+  return contents_lost(name, st);
+}
+
 /* Copies the newest contents to device @p index through host memory. */
 static vyre_code move(vyre_router *router, route_buffer *buffer, uint32_t index,
                       const char *name, vyre_status *st) {
   if (buffer->current == 0) return contents_lost(name, st);
-  uint32_t from = (uint32_t)__builtin_ctz(buffer->current);
-  vyre_device *source = atomic_load(&router->devices[from].device);
   vyre_device *target = atomic_load(&router->devices[index].device);
   void *bytes = vyre__resize(router->allocator, NULL, 0, (size_t)buffer->size);
   if (!bytes && buffer->size > 0) {
@@ -136,9 +168,7 @@ static vyre_code move(vyre_router *router, route_buffer *buffer, uint32_t index,
                            buffer->size);
   }
   uint64_t start = vyre__clock_ns();
-  vyre_code code =
-      vyre_buffer_download(source, buffer->copies[from], 0, bytes,
-                           (size_t)buffer->size, vyre__status_open(st));
+  vyre_code code = read_newest(router, buffer, bytes, name, st);
   if (code == VYRE_OK) {
     code = vyre_buffer_upload(target, buffer->copies[index], 0, bytes,
                               (size_t)buffer->size, vyre__status_open(st));
@@ -165,21 +195,13 @@ static vyre_code make_current(vyre_router *router, route_buffer *buffer,
   return VYRE_OK;
 }
 
-void vyre__route_buffers_lost(vyre_router *router, uint32_t index) {
-  pthread_mutex_lock(&router->lock);
-  for (size_t i = 0; i < router->buffer_count; i++) {
-    router->buffers[i].current &= ~(1u << index);
-    router->buffers[i].copies[index] = (vyre_buffer){0, 0};
-  }
-  pthread_mutex_unlock(&router->lock);
-}
-
 /* --- transfers -------------------------------------------------------------*/
 
 /* Returns the device whose copy a transfer uses: one with the newest contents,
  * or the first. */
 static uint32_t transfer_device(const route_buffer *buffer) {
-  return buffer->current ? (uint32_t)__builtin_ctz(buffer->current) : 0;
+  uint32_t index = newest_device(buffer);
+  return index == ROUTE_NONE ? 0 : index;
 }
 
 static vyre_code transfer(vyre_router *router, vyre_buffer handle,
@@ -239,29 +261,40 @@ vyre_code vyre_router_buffer_download(vyre_router *router, vyre_buffer buffer,
  * of the range; bytes outside it must be the newest. */
 static vyre_code prepare_output(vyre_router *router, route_buffer *buffer,
                                 uint32_t index, const vyre_output *output,
-                                vyre_status *st) {
+                                const char *name, vyre_status *st) {
   bool is_whole = output->offset == 0 &&
                   (output->size == 0 || output->size == buffer->size);
   return is_whole ? make_copy(router, buffer, index, st)
-                  : make_current(router, buffer, index, "an output buffer", st);
+                  : make_current(router, buffer, index, name, st);
 }
 
-static vyre_code bind_all(vyre_router *router, uint32_t index, route_bound *out,
-                          vyre_status *st) {
+/* Returns the name of the binding with this input or output. */
+static const char *name_of(const vyre_binding_plan *plan, size_t index,
+                           bool is_output) {
+  for (size_t i = 0; i < plan->binding_count; i++) {
+    const vyre_binding *b = &plan->bindings[i];
+    if ((is_output ? b->output_index : b->input_index) == index) return b->name;
+  }
+  return "a buffer";
+}
+
+static vyre_code bind_all(vyre_router *router, const vyre_binding_plan *plan,
+                          uint32_t index, route_bound *out, vyre_status *st) {
   uint32_t at;
   for (size_t i = 0; i < out->desc.input_count; i++) {
     vyre_input *in = &out->inputs[i];
     if (!route_owns(in->buffer)) continue;
     VYRE_TRY(find(router, in->buffer, &at, st));
     VYRE_TRY(make_current(router, &router->buffers[at], index,
-                          "an input buffer", st));
+                          name_of(plan, i, false), st));
     in->buffer = router->buffers[at].copies[index];
   }
   for (size_t i = 0; i < out->desc.output_count; i++) {
     vyre_output *to = &out->outputs[i];
     if (!route_owns(to->buffer)) continue;
     VYRE_TRY(find(router, to->buffer, &at, st));
-    VYRE_TRY(prepare_output(router, &router->buffers[at], index, to, st));
+    VYRE_TRY(prepare_output(router, &router->buffers[at], index, to,
+                            name_of(plan, i, true), st));
     to->buffer = router->buffers[at].copies[index];
     out->written[out->written_count++] = at;
   }
@@ -290,6 +323,25 @@ static vyre_code add_updated(vyre_router *router, const vyre_binding_plan *plan,
   return VYRE_OK;
 }
 
+/* Lists the written buffers that are also read. */
+static void add_read(vyre_router *router, const vyre_dispatch_desc *desc,
+                     route_bound *out) {
+  uint32_t at;
+  for (uint32_t w = 0; w < out->written_count; w++) {
+    for (size_t i = 0; i < desc->input_count; i++) {
+      if (!route_owns(desc->inputs[i].buffer) ||
+          find(router, desc->inputs[i].buffer, &at, NULL) != VYRE_OK ||
+          at != out->written[w]) {
+        continue;
+      }
+      if (out->updated_count < ROUTE_BINDINGS) {
+        out->updated[out->updated_count++] = at;
+      }
+      break;
+    }
+  }
+}
+
 vyre_code vyre__route_bind(vyre_router *router, const vyre_binding_plan *plan,
                            const vyre_dispatch_desc *desc, uint32_t index,
                            route_bound *out, vyre_status *st) {
@@ -305,7 +357,7 @@ vyre_code vyre__route_bind(vyre_router *router, const vyre_binding_plan *plan,
         desc->input_count, desc->output_count, ROUTE_BINDINGS);
   }
   out->desc = *desc;
-  out->written_count = 0;
+  out->written_count = out->updated_count = 0;
   if (desc->input_count > 0) {
     memcpy(out->inputs, desc->inputs, desc->input_count * sizeof *out->inputs);
   }
@@ -316,8 +368,9 @@ vyre_code vyre__route_bind(vyre_router *router, const vyre_binding_plan *plan,
   out->desc.inputs = out->inputs;
   out->desc.outputs = out->outputs;
   pthread_mutex_lock(&router->lock);
-  vyre_code code = bind_all(router, index, out, st);
+  vyre_code code = bind_all(router, plan, index, out, st);
   if (code == VYRE_OK) code = add_updated(router, plan, desc, out, st);
+  if (code == VYRE_OK) add_read(router, desc, out);
   pthread_mutex_unlock(&router->lock);
   return code;
 }
@@ -331,6 +384,103 @@ void vyre__route_bound_done(vyre_router *router, const route_bound *bound,
     router->buffers[bound->written[i]].is_zero = false;
   }
   pthread_mutex_unlock(&router->lock);
+}
+
+uint32_t vyre__route_bound_failed(vyre_router *router, const route_bound *bound,
+                                  uint32_t index) {
+  uint32_t torn = ROUTE_NONE;
+  pthread_mutex_lock(&router->lock);
+  for (uint32_t i = 0; i < bound->updated_count; i++) {
+    const route_buffer *buffer = &router->buffers[bound->updated[i]];
+    if ((buffer->current & ~(1u << index)) == 0) torn = bound->updated[i];
+  }
+  for (uint32_t i = 0; i < bound->written_count; i++) {
+    route_buffer *buffer = &router->buffers[bound->written[i]];
+    uint32_t others = buffer->current & ~(1u << index);
+    if (others) buffer->current = others;
+  }
+  pthread_mutex_unlock(&router->lock);
+  return torn;
+}
+
+/* Makes a copy in host memory, unless another device has one. */
+static vyre_code keep(vyre_router *router, route_buffer *buffer, uint32_t index,
+                      vyre_status *st) {
+  if (buffer->current & ~(1u << index)) return VYRE_OK;
+  if (!buffer->host) {
+    buffer->host =
+        vyre__resize(router->allocator, NULL, 0, (size_t)buffer->size);
+    if (!buffer->host && buffer->size > 0) {
+      return vyre__no_memory(st, "vyre_route_dispatch", "bytes of a snapshot",
+                             buffer->size);
+    }
+  }
+  VYRE_TRY(read_newest(router, buffer, buffer->host, "a buffer", st));
+  buffer->current |= ROUTE_HOST;
+  return VYRE_OK;
+}
+
+vyre_code vyre__route_bound_keep(vyre_router *router, const route_bound *bound,
+                                 uint32_t index, vyre_status *st) {
+  vyre_code code = VYRE_OK;
+  if (bound->updated_count == 0) return VYRE_OK;
+  pthread_mutex_lock(&router->lock);
+  for (uint32_t i = 0; i < bound->updated_count && code == VYRE_OK; i++) {
+    code = keep(router, &router->buffers[bound->updated[i]], index, st);
+  }
+  pthread_mutex_unlock(&router->lock);
+  return code;
+}
+
+uint64_t vyre__route_buffer_size(vyre_router *router, vyre_buffer buffer) {
+  uint64_t size = 0;
+  uint32_t at;
+  pthread_mutex_lock(&router->lock);
+  if (!route_owns(buffer)) {
+    for (uint32_t i = 0; i < router->device_count; i++) {
+      vyre_device *device = atomic_load(&router->devices[i].device);
+      if (vyre_device_id(device) == buffer.owner) {
+        if (vyre_buffer_size(device, buffer, &size, NULL) != VYRE_OK) size = 0;
+      }
+    }
+  } else if (find(router, buffer, &at, NULL) == VYRE_OK) {
+    size = router->buffers[at].size;
+  }
+  pthread_mutex_unlock(&router->lock);
+  return size;
+}
+
+/* Downloads a range of a device or router buffer, under the lock. */
+static vyre_code fetch(vyre_router *router, vyre_buffer buffer, uint64_t offset,
+                       uint64_t size, void *to, vyre_status *st) {
+  if (route_owns(buffer)) {
+    return transfer(router, buffer, offset, to, (size_t)size, false, st);
+  }
+  for (uint32_t i = 0; i < router->device_count; i++) {
+    vyre_device *device = atomic_load(&router->devices[i].device);
+    if (vyre_device_id(device) == buffer.owner) {
+      return vyre_buffer_download(device, buffer, offset, to, (size_t)size,
+                                  vyre__status_open(st));
+    }
+  }
+  return bad_handle(router, buffer, st);
+}
+
+vyre_code vyre__route_fetch(vyre_router *router, vyre_buffer buffer,
+                            uint64_t offset, uint64_t size, vyre__bytes *to,
+                            uint64_t *out, vyre_status *st) {
+  uint64_t whole = vyre__route_buffer_size(router, buffer);
+  *out = size ? size : whole > offset ? whole - offset : 0;
+  if (!vyre__reserve(to->allocator, &to->data, &to->capacity,
+                     to->size + (size_t)*out + 1, 1, false)) {
+    return vyre__no_memory(st, "vyre_route_dispatch", "bytes of a snapshot",
+                           *out);
+  }
+  pthread_mutex_lock(&router->lock);
+  vyre_code code = fetch(router, buffer, offset, *out, to->data + to->size, st);
+  pthread_mutex_unlock(&router->lock);
+  if (code == VYRE_OK) to->size += (size_t)*out;
+  return code;
 }
 
 uint64_t vyre__route_missing_bytes(vyre_router *router,
@@ -357,8 +507,7 @@ vyre_code vyre__route_buffers_check(vyre_router *router,
                                     const vyre_route *route,
                                     const vyre_dispatch_desc *desc,
                                     vyre_status *st) {
-  const vyre_binding_plan *plan = vyre_pipeline_bindings(
-      atomic_load(&route->candidates[route->first].pipeline));
+  const vyre_binding_plan *plan = vyre__route_plan(route);
   vyre_code code = VYRE_OK;
   pthread_mutex_lock(&router->lock);
   for (size_t i = 0; i < plan->binding_count && code == VYRE_OK; i++) {

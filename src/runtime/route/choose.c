@@ -3,11 +3,11 @@
  *
  * For each size class of a route:
  *
- *   1. The first candidate runs the first dispatch, which is timed.
+ *   1. The first candidate runs the first dispatches, which are timed.
  *   2. Every other candidate is tried once: it runs the same dispatch with
  *      outputs of its own, and is stopped after TRIAL times the best time. A
  *      candidate that does not finish is tried once more, and is then hopeless.
- *      One whose launch alone takes longer than the whole dispatch is not
+ *      One whose launch alone takes far longer than the whole dispatch is not
  *      tried.
  *   3. Candidates within CLOSE times the best run whole dispatches until each
  *      has ROUTE_SAMPLES times.
@@ -15,8 +15,11 @@
  *      INTERVAL is timed, and one timed dispatch of RETRY goes to the next best
  *      candidate, so that the choice follows the machine.
  *
- * Trials take at most TRIAL times the best time each, so that the search costs
- * at most a few per cent of 1000 dispatches. */
+ * Trials, and what measured dispatches take longer than the best candidate
+ * would, are counted. They stop at 5 % of the time of the dispatches so far,
+ * rounded up to whole thousands, and go on later. A candidate that is hopeless
+ * or clearly slower is tried again after many dispatches, in case the machine
+ * was busy. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,51 +32,43 @@ enum {
   CLOSE_PERCENT = 200, /* of the best time */
   INTERVAL = 64,
   RETRY = 32,
+  AGAIN = 16384, /* dispatches until a slow candidate is tried again */
   MIN_TRIAL_NS = 20000,
   LATENCY_RUNS = 5,
+  WARM_SAMPLES = 3, /* of the first candidate: a first dispatch is slow */
 };
 
 /* --- sizes -----------------------------------------------------------------*/
 
-static void look_at(route_bindings *out, vyre_buffer buffer, size_t size) {
-  out->bytes += size;
-  if (buffer.owner == 0) return;
+static void look_at(vyre_router *router, route_bindings *out,
+                    vyre_buffer buffer, uint64_t size) {
+  if (buffer.owner == 0) {
+    out->bytes += size;
+    return;
+  }
+  out->bytes += size ? size : vyre__route_buffer_size(router, buffer);
   if (route_owns(buffer)) {
     out->has_router_buffers = true;
   } else {
     out->owner = buffer.owner;
+    out->can_try = false;
   }
-  out->can_try = false;
 }
 
-static bool overlaps(const vyre_input *in, const vyre_output *out) {
-  if (in->buffer.owner || out->buffer.owner) {
-    return in->buffer.owner == out->buffer.owner &&
-           in->buffer.id == out->buffer.id;
-  }
-  const char *a = in->data, *b = out->data;
-  if (out->host_buffer) b = out->host_buffer->data;
-  return a && b && a < b + out->size + (out->size == 0) &&
-         b < a + in->size + (in->size == 0);
-}
-
-route_bindings vyre__route_summarize(const vyre_route *route,
+route_bindings vyre__route_summarize(vyre_route *route,
                                      const vyre_dispatch_desc *desc) {
-  (void)route;
-  route_bindings out = {.can_try = !desc->print.write && !desc->check.races &&
-                                   !desc->check.out_of_bounds &&
-                                   desc->check.schedules == 0 &&
-                                   desc->repeat_count <= 1};
+  route_bindings out = {
+      .can_repeat = !desc->print.write && !desc->check.races &&
+                    !desc->check.out_of_bounds && desc->check.schedules == 0 &&
+                    desc->repeat_count <= 1};
+  out.can_try = out.can_repeat;
   for (size_t i = 0; i < desc->input_count; i++) {
-    look_at(&out, desc->inputs[i].buffer, desc->inputs[i].size);
+    look_at(route->router, &out, desc->inputs[i].buffer, desc->inputs[i].size);
   }
   for (size_t i = 0; i < desc->output_count; i++) {
     const vyre_output *o = &desc->outputs[i];
-    look_at(&out, o->buffer, o->size);
+    look_at(route->router, &out, o->buffer, o->size);
     if (o->new_buffer) out.can_try = false;
-    for (size_t k = 0; k < desc->input_count && !out.has_in_place; k++) {
-      out.has_in_place = overlaps(&desc->inputs[k], o);
-    }
   }
   return out;
 }
@@ -101,7 +96,9 @@ static void classify(const vyre_route *route, route_class *of) {
     route_estimate *e = &of->estimates[i];
     uint64_t ns = atomic_load(&e->time_ns);
     if (ns == 0) continue;
-    e->state = ns * 100 <= best * CLOSE_PERCENT ? ROUTE_CLOSE : ROUTE_SLOWER;
+    bool is_close = ns * 100 <= best * CLOSE_PERCENT;
+    if (!is_close && e->state != ROUTE_SLOWER) e->retry_at = of->seen + AGAIN;
+    e->state = is_close ? ROUTE_CLOSE : ROUTE_SLOWER;
   }
 }
 
@@ -115,6 +112,7 @@ static void read_stored(vyre_route *route, route_class *of) {
     if (!time) continue;
     route_estimate *e = &of->estimates[i];
     e->state = time->samples == 0 ? ROUTE_HOPELESS : ROUTE_CLOSE;
+    e->retry_at = AGAIN;
     e->samples = time->samples;
     atomic_init(&e->time_ns, time->time_ns);
     for (int k = 0; k < ROUTE_SAMPLES; k++) e->recent[k] = time->time_ns;
@@ -130,6 +128,7 @@ static route_class *make_class(vyre_route *route, uint32_t size_class) {
   of->size_class = size_class;
   atomic_init(&of->choice, ROUTE_NONE);
   atomic_flag_clear(&of->is_measuring);
+  of->step = 1;
   read_stored(route, of);
   return of;
 }
@@ -158,7 +157,7 @@ static int compare_times(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-static uint64_t median_of(const route_estimate *e) {
+static uint64_t median_of(route_estimate *e) {
   uint64_t sorted[ROUTE_SAMPLES];
   size_t count = e->samples < ROUTE_SAMPLES ? e->samples : ROUTE_SAMPLES;
   memcpy(sorted, e->recent, sizeof sorted);
@@ -201,51 +200,91 @@ uint32_t vyre__route_fastest(vyre_route *route, const route_class *of,
 
 /* --- exploring -------------------------------------------------------------*/
 
-/* Tries a candidate for the first time. A candidate that fails is tried once
- * more, with twice the time: another process may have interrupted it. */
+/* Returns the time that exploring may still take: 5 % of the dispatches so far,
+ * rounded up to whole thousands. */
+static uint64_t budget_left(const route_class *of, uint64_t best) {
+  uint64_t total = (of->seen / 1000 + 1) * 1000 / 20 * best;
+  return total > of->spent_ns ? total - of->spent_ns : 0;
+}
+
+bool vyre__route_may_spend(const route_class *of, uint64_t best, uint64_t ns) {
+  return ns <= budget_left(of, best);
+}
+
+void vyre__route_spent(const vyre_route *route, route_class *of, uint64_t ns) {
+  uint64_t best = best_time(route, of);
+  of->spent_ns += ns > best ? ns - best : 0;
+}
+
+static void give_up(route_class *of, route_estimate *e) {
+  uint32_t doublings = e->failed_trials < 16 ? e->failed_trials : 16;
+  e->state = ROUTE_HOPELESS;
+  e->retry_at = of->seen + ((uint64_t)AGAIN << doublings);
+}
+
+/* Runs a candidate twice: the first run includes work that later ones do not
+ * repeat, such as the allocation of device memory. */
+static vyre_code run_twice(vyre_route *route, uint32_t index,
+                           const vyre_dispatch_desc *desc, uint64_t max,
+                           uint64_t *ns) {
+  vyre__bytes outputs = {.allocator = route->router->allocator};
+  vyre_code code = VYRE_OK;
+  for (int run = 0; run < 2 && code == VYRE_OK; run++) {
+    code = vyre__route_try(route, index, desc, max, &outputs, ns, NULL);
+  }
+  vyre__bytes_deinit(&outputs);
+  return code;
+}
+
+/* Tries a candidate. One that fails is tried once more, with twice the time:
+ * another process may have interrupted it. Waits if the time is used up. */
 static void try_candidate(vyre_route *route, route_class *of, uint32_t index,
                           const vyre_dispatch_desc *desc, uint64_t best) {
   route_estimate *e = &of->estimates[index];
   uint64_t latency = route->router->devices[index].latency_ns, ns = 0;
-  bool is_second = e->failed_trials > 0;
-  uint64_t max = best * TRIAL * (1 + is_second);
-  if (max < MIN_TRIAL_NS) max = MIN_TRIAL_NS;
+  bool is_second = e->failed_trials % 2 == 1;
+  uint64_t max = best * TRIAL * (1 + is_second), left = budget_left(of, best);
   if (latency > best * TRIAL / 2) {
-    e->state = ROUTE_HOPELESS;
-    return;
-  }
-  /* The first run includes work that later ones do not repeat, such as the
-   * allocation of device memory. */
-  for (int run = 0; run < 2; run++) {
-    vyre__bytes outputs = {.allocator = route->router->allocator};
-    vyre_code code =
-        vyre__route_try(route, index, desc, max, &outputs, &ns, NULL);
-    vyre__bytes_deinit(&outputs);
-    if (code == VYRE_OK) continue;
     e->failed_trials++;
-    if (is_second) e->state = ROUTE_HOPELESS;
+    give_up(of, e);
     return;
   }
-  e->state = ROUTE_CLOSE;
-  vyre__route_measured(route, of, index, ns);
+  if (max < MIN_TRIAL_NS) max = MIN_TRIAL_NS;
+  if (max > left / 2) max = left / 2; /* for two runs */
+  if (max < best || max < 2 * latency) return;
+  uint64_t start = vyre__clock_ns();
+  vyre_code code = run_twice(route, index, desc, max, &ns);
+  of->spent_ns += vyre__clock_ns() - start;
+  if (code == VYRE_OK) {
+    e->state = ROUTE_CLOSE;
+    vyre__route_measured(route, of, index, ns);
+    return;
+  }
+  e->failed_trials++;
+  if (is_second) give_up(of, e);
 }
 
-uint32_t vyre__route_explore(vyre_route *route, route_class *of,
-                             const vyre_dispatch_desc *desc,
-                             const route_bindings *bindings,
-                             bool *is_exploring) {
-  uint32_t count = route->router->device_count;
-  uint64_t best = best_time(route, of);
-  *is_exploring = true;
-  if (best == 0) return route->first;
-  for (uint32_t i = 0; i < count && bindings->can_try; i++) {
-    if (of->estimates[i].state == ROUTE_UNTRIED &&
+static void try_all(vyre_route *route, route_class *of,
+                    const vyre_dispatch_desc *desc, uint64_t best) {
+  for (uint32_t i = 0; i < route->router->device_count; i++) {
+    route_estimate *e = &of->estimates[i];
+    bool is_again = (e->state == ROUTE_HOPELESS || e->state == ROUTE_SLOWER) &&
+                    of->seen >= e->retry_at;
+    if ((e->state == ROUTE_UNTRIED || is_again) &&
         atomic_load(&route->candidates[i].pipeline)) {
+      if (is_again) e->retry_at = of->seen + AGAIN;
       try_candidate(route, of, i, desc, best);
     }
   }
-  uint32_t fastest = vyre__route_fastest(route, of, desc), next = ROUTE_NONE;
-  for (uint32_t i = 0; i < count; i++) {
+}
+
+/* Returns a candidate that needs a measured dispatch, or ROUTE_NONE. Sets *next
+ * to the best one besides @p fastest. */
+static uint32_t find_unmeasured(vyre_route *route, const route_class *of,
+                                const route_bindings *bindings,
+                                uint32_t fastest, uint32_t *next) {
+  *next = ROUTE_NONE;
+  for (uint32_t i = 0; i < route->router->device_count; i++) {
     const route_estimate *e = &of->estimates[i];
     bool is_new = e->state == ROUTE_UNTRIED && !bindings->can_try &&
                   atomic_load(&route->candidates[i].pipeline);
@@ -253,16 +292,47 @@ uint32_t vyre__route_explore(vyre_route *route, route_class *of,
       return i;
     }
     if (i == fastest || e->state != ROUTE_CLOSE) continue;
-    if (next == ROUTE_NONE ||
-        atomic_load(&e->time_ns) < atomic_load(&of->estimates[next].time_ns)) {
-      next = i;
+    if (*next == ROUTE_NONE ||
+        atomic_load(&e->time_ns) < atomic_load(&of->estimates[*next].time_ns)) {
+      *next = i;
     }
+  }
+  return ROUTE_NONE;
+}
+
+/* Returns true if only the first candidate was measured, and only once or
+ * twice. */
+static bool is_warming_up(const vyre_route *route, const route_class *of) {
+  for (uint32_t i = 0; i < route->router->device_count; i++) {
+    if (i != route->first && of->estimates[i].samples > 0) return false;
+  }
+  return of->estimates[route->first].samples < WARM_SAMPLES;
+}
+
+uint32_t vyre__route_explore(vyre_route *route, route_class *of,
+                             const vyre_dispatch_desc *desc,
+                             const route_bindings *bindings,
+                             bool *is_exploring) {
+  uint64_t best = best_time(route, of);
+  *is_exploring = true;
+  of->seen += of->step;
+  of->step = 1;
+  if (best == 0 || is_warming_up(route, of)) return route->first;
+  if (bindings->can_try) try_all(route, of, desc, best);
+  uint32_t fastest = vyre__route_fastest(route, of, desc), next;
+  uint32_t unmeasured = find_unmeasured(route, of, bindings, fastest, &next);
+  bool may_spend = vyre__route_may_spend(of, best, best);
+  if (unmeasured == fastest || (unmeasured != ROUTE_NONE && may_spend)) {
+    return unmeasured;
   }
   of->turns++;
   *is_exploring = false;
+  of->step = INTERVAL;
   atomic_store(&of->choice, fastest);
   atomic_store(&of->countdown, INTERVAL);
-  if (next == ROUTE_NONE || of->turns % RETRY != 0) return fastest;
+  if (next == ROUTE_NONE || of->turns % RETRY != 0 || !may_spend) {
+    return fastest;
+  }
   *is_exploring = true;
   return next;
 }

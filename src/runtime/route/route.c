@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "hal/launch.h"
 #include "runtime/route/router_internal.h"
 
 /* Hashes a program and the options that change its code. */
@@ -149,6 +150,30 @@ static vyre_code compile_again(vyre_route *route, uint32_t index,
   return VYRE_OK;
 }
 
+/* Returns true if the pipeline of a candidate can run. The pipeline retains its
+ * device, which another thread may be replacing. */
+static bool is_current(route_candidate *c, route_device *device,
+                       const vyre_pipeline *pipeline) {
+  return !vyre_device_is_lost(pipeline->device) &&
+         atomic_load_explicit(&c->generation, memory_order_relaxed) ==
+             atomic_load_explicit(&device->generation, memory_order_relaxed);
+}
+
+void vyre__route_free_replaced(vyre_route *route) {
+  pthread_mutex_lock(&route->lock);
+  if (atomic_load(&route->running) == 0) {
+    while (route->replaced_count > 0) {
+      vyre_pipeline_release(route->replaced[--route->replaced_count]);
+    }
+  }
+  pthread_mutex_unlock(&route->lock);
+}
+
+const vyre_binding_plan *vyre__route_plan(const vyre_route *route) {
+  return vyre_pipeline_bindings(
+      atomic_load(&route->candidates[route->first].pipeline));
+}
+
 vyre_code vyre__route_pipeline(vyre_route *route, uint32_t index,
                                vyre_pipeline **out, vyre_status *st) {
   route_candidate *c = &route->candidates[index];
@@ -161,14 +186,10 @@ vyre_code vyre__route_pipeline(vyre_route *route, uint32_t index,
                      "the device '%.48s' cannot run this program: %.200s",
                      device->name, c->why);
   }
-  if (!vyre_device_is_lost(atomic_load(&device->device)) &&
-      atomic_load(&c->generation) == atomic_load(&device->generation)) {
-    return VYRE_OK;
-  }
+  if (is_current(c, device, *out)) return VYRE_OK;
   pthread_mutex_lock(&route->lock);
   vyre_code code = VYRE_OK;
-  if (vyre_device_is_lost(atomic_load(&device->device)) ||
-      atomic_load(&c->generation) != atomic_load(&device->generation)) {
+  if (!is_current(c, device, atomic_load(&c->pipeline))) {
     code = compile_again(route, index, st);
   }
   *out = atomic_load(&c->pipeline);

@@ -22,6 +22,7 @@ static void add_device(vyre_router *router, vyre_device *device) {
   (void)snprintf(to->name, sizeof to->name, "%s", vyre_device_name(device));
   to->identity = vyre__device_identity_of(device);
   atomic_init(&to->device, device);
+  atomic_init(&to->id, vyre_device_id(device));
 }
 
 static bool has_device(const vyre_router *router, const char *name) {
@@ -116,6 +117,23 @@ static vyre_code open_listed(vyre_router *router, const char *list,
   return VYRE_OK;
 }
 
+/* Records that the copies on a device are gone. The caller holds the lock. */
+static void forget_copies(vyre_router *router, uint32_t index) {
+  for (size_t i = 0; i < router->buffer_count; i++) {
+    router->buffers[i].current &= ~(1u << index);
+    router->buffers[i].copies[index] = (vyre_buffer){0, 0};
+  }
+}
+
+void vyre__route_buffers_lost(vyre_router *router, uint32_t index) {
+  pthread_mutex_lock(&router->lock);
+  /* Another thread may have opened the device again. */
+  if (vyre_device_is_lost(atomic_load(&router->devices[index].device))) {
+    forget_copies(router, index);
+  }
+  pthread_mutex_unlock(&router->lock);
+}
+
 vyre_code vyre__router_revive(vyre_router *router, uint32_t index,
                               vyre_status *st) {
   route_device *entry = &router->devices[index];
@@ -123,7 +141,9 @@ vyre_code vyre__router_revive(vyre_router *router, uint32_t index,
   if (!vyre_device_is_lost(old)) return VYRE_OK;
   VYRE_TRY(vyre_device_open(router->context, entry->name, &new,
                             vyre__status_open(st)));
+  forget_copies(router, index);
   atomic_store(&entry->device, new);
+  atomic_store(&entry->id, vyre_device_id(new));
   atomic_fetch_add(&entry->generation, 1);
   vyre_device_release(old);
   return VYRE_OK;

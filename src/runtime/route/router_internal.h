@@ -41,7 +41,8 @@ enum {
 /* A device of a router. */
 typedef struct route_device {
   char name[VYRE_DEVICE_NAME];
-  _Atomic(vyre_device *) device; /* replaced when it is lost */
+  _Atomic(vyre_device *) device; /* replaced when it is lost, under the lock */
+  _Atomic uint64_t id;           /* of the device */
   atomic_uint generation;
   vyre__device_identity identity;
   uint64_t latency_ns; /* of a dispatch without work; 0: not measured */
@@ -52,11 +53,15 @@ typedef struct route_device {
 typedef struct route_buffer {
   uint64_t size;
   uint32_t generation; /* of the handle; odd: the buffer exists */
-  uint32_t current;    /* devices with the newest contents, one bit each; 0 with
-                          is_zero: no device has a copy yet */
+  uint32_t current;    /* devices with the newest contents, one bit each, and
+                          ROUTE_HOST; 0 with is_zero: no device has a copy yet */
   bool is_zero;        /* never written */
   vyre_buffer copies[VYRE_ROUTER_MAX_DEVICES];
+  void *host; /* copy in host memory, made before an update; or NULL */
 } route_buffer;
+
+/* Bit of route_buffer.current for the copy in host memory. */
+enum { ROUTE_HOST = 1 << VYRE_ROUTER_MAX_DEVICES };
 
 struct vyre_router {
   atomic_uint references;
@@ -85,9 +90,10 @@ typedef enum route_state {
 } route_state;
 
 typedef struct route_estimate {
-  uint8_t state; /* route_state */
+  _Atomic uint8_t state; /* route_state */
   uint8_t failed_trials;
-  uint32_t samples;
+  uint64_t retry_at; /* `seen` at which one that is not close is tried again */
+  atomic_uint samples;
   uint64_t recent[ROUTE_SAMPLES]; /* the last times, in a ring */
   _Atomic uint64_t time_ns;       /* their median; 0: none */
 } route_estimate;
@@ -98,7 +104,11 @@ typedef struct route_class {
   atomic_uint choice;    /* candidate; ROUTE_NONE: not known yet */
   atomic_uint countdown; /* dispatches until the next one is measured */
   atomic_flag is_measuring;
-  uint32_t turns; /* measured dispatches of the choice */
+  /* Only the thread that set is_measuring uses the rest, but for atomics. */
+  uint32_t turns;    /* measured dispatches of the choice */
+  uint64_t seen;     /* dispatches, roughly */
+  uint32_t step;     /* dispatches from one measured one to the next */
+  uint64_t spent_ns; /* time of exploring beyond that of the best candidate */
   route_estimate estimates[VYRE_ROUTER_MAX_DEVICES];
 } route_class;
 
@@ -119,6 +129,7 @@ struct vyre_route {
   route_candidate candidates[VYRE_ROUTER_MAX_DEVICES];
   _Atomic(route_class *) classes[ROUTE_CLASSES];
   pthread_mutex_t lock;     /* guards compiling again and `replaced` */
+  atomic_uint running;      /* dispatches, if the router fails over */
   vyre_pipeline **replaced; /* pipelines of lost devices: a dispatch of another
                                thread may still use them */
   size_t replaced_count, replaced_capacity;
@@ -129,8 +140,8 @@ typedef struct route_bindings {
   uint64_t bytes;
   uint64_t owner; /* device that owns a device buffer; 0: none */
   bool has_router_buffers;
-  bool has_in_place; /* an output uses the memory of its input */
-  bool can_try;      /* can run a second time with other outputs */
+  bool can_repeat; /* can run a second time with other memory */
+  bool can_try;    /* ... on every device */
 } route_bindings;
 
 /* --- router.c --------------------------------------------------------------*/
@@ -145,6 +156,10 @@ vyre_router *vyre__router_retain(vyre_router *router);
 
 /* --- route.c ---------------------------------------------------------------*/
 
+/* Frees the pipelines of lost devices if no dispatch is running. */
+void vyre__route_free_replaced(vyre_route *route);
+/* Returns the binding plan of the program. */
+const vyre_binding_plan *vyre__route_plan(const vyre_route *route);
 /* Returns the pipeline of a candidate, compiled again if its device was lost.
  * It lives as long as the route. */
 vyre_code vyre__route_pipeline(vyre_route *route, uint32_t index,
@@ -153,7 +168,7 @@ vyre_code vyre__route_pipeline(vyre_route *route, uint32_t index,
 /* --- choose.c --------------------------------------------------------------*/
 
 /* Sums up the bindings of a dispatch. */
-route_bindings vyre__route_summarize(const vyre_route *route,
+route_bindings vyre__route_summarize(vyre_route *route,
                                      const vyre_dispatch_desc *desc);
 uint32_t vyre__route_size_class(const route_bindings *bindings,
                                 const vyre_dispatch_desc *desc);
@@ -169,6 +184,11 @@ uint32_t vyre__route_explore(vyre_route *route, route_class *of,
                              const vyre_dispatch_desc *desc,
                              const route_bindings *bindings,
                              bool *is_exploring);
+/* Returns true if exploring may take @p ns more: all of it stays below the
+ * bound. */
+bool vyre__route_may_spend(const route_class *of, uint64_t best, uint64_t ns);
+/* Adds the time of a dispatch that served to explore. */
+void vyre__route_spent(const vyre_route *route, route_class *of, uint64_t ns);
 /* Returns the fastest candidate. Counts transfers of router buffers. */
 uint32_t vyre__route_fastest(vyre_route *route, const route_class *of,
                              const vyre_dispatch_desc *desc);
@@ -187,8 +207,10 @@ typedef struct route_bound {
   vyre_dispatch_desc desc;
   vyre_input inputs[ROUTE_BINDINGS];
   vyre_output outputs[ROUTE_BINDINGS];
-  uint32_t written[ROUTE_BINDINGS]; /* buffers that become current there */
+  uint32_t written[2 * ROUTE_BINDINGS]; /* buffers that become current there */
   uint32_t written_count;
+  uint32_t updated[ROUTE_BINDINGS]; /* those of them that it also reads */
+  uint32_t updated_count;
 } route_bound;
 
 /* Makes @p out a copy of @p desc for device @p index, and copies the newest
@@ -199,6 +221,21 @@ vyre_code vyre__route_bind(vyre_router *router, const vyre_binding_plan *plan,
 /* Records that a dispatch on device @p index wrote its outputs. */
 void vyre__route_bound_done(vyre_router *router, const route_bound *bound,
                             uint32_t index);
+/* Records that a dispatch on device @p index failed: the contents of what it
+ * writes there are unspecified, and another copy becomes the newest. Returns a
+ * buffer that it reads and updates without another copy, or ROUTE_NONE. */
+uint32_t vyre__route_bound_failed(vyre_router *router, const route_bound *bound,
+                                  uint32_t index);
+/* Copies the buffers that @p bound updates in place to host memory. */
+vyre_code vyre__route_bound_keep(vyre_router *router, const route_bound *bound,
+                                 uint32_t index, vyre_status *st);
+/* Copies the contents of a device or router buffer to host memory. @p size: 0
+ * for all. Sets *out to the number of bytes. */
+vyre_code vyre__route_fetch(vyre_router *router, vyre_buffer buffer,
+                            uint64_t offset, uint64_t size, vyre__bytes *to,
+                            uint64_t *out, vyre_status *st);
+/* Returns the size of a device or router buffer, or 0. */
+uint64_t vyre__route_buffer_size(vyre_router *router, vyre_buffer buffer);
 /* Returns bytes of inputs whose newest contents are not on device @p index. */
 uint64_t vyre__route_missing_bytes(vyre_router *router,
                                    const vyre_dispatch_desc *desc,
@@ -217,14 +254,20 @@ void vyre__route_buffers_deinit(vyre_router *router);
 /* Copies of memory that a dispatch changes. */
 typedef struct route_snapshot {
   vyre_allocator allocator;
-  vyre_input *inputs; /* all inputs; those in place refer to copies */
-  size_t input_count;
+  vyre_input *inputs;   /* all inputs; those that are copied refer to copies */
+  vyre_output *outputs; /* with the size of their memory; or NULL */
+  size_t input_count, output_count;
   vyre__bytes bytes;
 } route_snapshot;
 
-/* Copies the inputs that @p desc updates in place. */
-vyre_code vyre__route_snapshot(const vyre_route *route,
-                               const vyre_dispatch_desc *desc,
+/* Returns the name of a binding that @p desc updates in place in host memory,
+ * or NULL. */
+const char *vyre__route_in_place(const vyre_route *route,
+                                 const vyre_dispatch_desc *desc);
+/* Copies the inputs that @p desc updates in place; with @p has_buffers also
+ * all device and router buffers, so that the copies run on any device. */
+vyre_code vyre__route_snapshot(vyre_route *route,
+                               const vyre_dispatch_desc *desc, bool has_buffers,
                                route_snapshot *out, vyre_status *st);
 void vyre__route_snapshot_deinit(route_snapshot *snapshot);
 

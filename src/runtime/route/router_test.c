@@ -271,7 +271,7 @@ TEST(times_of_another_driver_are_forgotten) {
 /* --- failover --------------------------------------------------------------*/
 
 TEST(a_lost_device_at_every_dispatch_changes_no_result) {
-  enum { RUNS = 300 };
+  enum { RUNS = 1000 };
   rig r;
   vyre_status st = {0};
   vyre_route_report report;
@@ -289,6 +289,8 @@ TEST(a_lost_device_at_every_dispatch_changes_no_result) {
     memcpy(r.y, z, sizeof z);
   }
   check_steps(r.y, RUNS);
+  /* Pipelines of lost devices do not pile up. */
+  CHECK(r.route->replaced_count <= 1);
   arm(&r, "");
   CHECK_OK(vyre_route_dispatch(r.route, &r.desc, &report, &st), st);
   CHECK_TEXT(report.device, "cpu"); /* opened again */
@@ -351,7 +353,7 @@ TEST(a_buffer_of_the_lost_device_prevents_failover) {
   arm(&r, "device_lost:1");
   CHECK(vyre_route_dispatch(r.route, &r.desc, &report, &st) ==
         VYRE_DEVICE_LOST);
-  CHECK_HAS(st.message, "one of its buffers");
+  CHECK_HAS(st.message, "'x' is a buffer of that device");
   rig_close(&r);
 }
 
@@ -465,6 +467,116 @@ TEST(a_router_buffer_is_updated_in_place) {
   rig_close(&r);
 }
 
+/* State in a router buffer, updated in place by every dispatch, each of which
+ * loses its device. */
+TEST(a_state_survives_the_loss_of_its_device_at_every_dispatch) {
+  enum { RUNS = 1000 };
+  rig r;
+  vyre_status st = {0};
+  vyre_route_report report;
+  vyre_buffer x, y;
+  uint32_t got[COUNT];
+  rig_open(&r, &(vyre_router_options){.devices = "cpu,ref",
+                                      .fails_over = true,
+                                      .snapshots_in_place = true});
+  CHECK_OK(vyre_router_buffer_create(r.router, sizeof r.x, &x, &st), st);
+  CHECK_OK(vyre_router_buffer_create(r.router, sizeof r.y, &y, &st), st);
+  CHECK_OK(vyre_router_buffer_upload(r.router, y, 0, r.y, sizeof r.y, &st), st);
+  r.inputs[1] = vyre_input_buffer(y);
+  r.output = vyre_output_buffer(y);
+  for (int i = 0; i < RUNS; i++) {
+    arm(&r, "device_lost:1");
+    CHECK_OK(vyre_route_dispatch(r.route, &r.desc, &report, &st), st);
+    CHECK(report.reason == VYRE_ROUTE_FAILED_OVER);
+  }
+  arm(&r, "");
+  CHECK_OK(vyre_route_dispatch(r.route, &r.desc, &report, &st), st);
+  CHECK_TEXT(report.device, "cpu"); /* with the newest contents, from ref */
+  CHECK_OK(vyre_router_buffer_download(r.router, y, 0, got, sizeof got, &st),
+           st);
+  check_steps(got, RUNS + 1);
+  rig_close(&r);
+}
+
+/* The kernel may have run when the device fails. */
+TEST(an_update_of_a_router_buffer_runs_again_only_from_a_snapshot) {
+  rig r;
+  vyre_status st = {0};
+  vyre_route_report report;
+  vyre_buffer y;
+  uint32_t z[COUNT];
+  for (int has_snapshot = 0; has_snapshot < 2; has_snapshot++) {
+    rig_open(&r, &(vyre_router_options){.devices = "cpu,ref",
+                                        .fails_over = true,
+                                        .snapshots_in_place = has_snapshot});
+    CHECK_OK(vyre_router_buffer_create(r.router, sizeof r.y, &y, &st), st);
+    CHECK_OK(vyre_router_buffer_upload(r.router, y, 0, r.y, sizeof r.y, &st),
+             st);
+    r.inputs[1] = vyre_input_buffer(y);
+    r.output = vyre_output_bytes(z, sizeof z);
+    CHECK_OK(vyre_route_dispatch(r.route, &r.desc, &report, &st), st);
+    check_steps(z, 1);
+    arm(&r, "device_lost:1");
+    vyre_code code = vyre_route_dispatch(r.route, &r.desc, &report, &st);
+    if (has_snapshot) {
+      CHECK_OK(code, st);
+      CHECK_TEXT(report.failed_device, "cpu");
+      check_steps(z, 2);
+    } else {
+      CHECK(code == VYRE_DEVICE_LOST);
+      CHECK_HAS(st.message, "'y' in place");
+      CHECK_HAS(st.fix, "snapshots_in_place");
+    }
+    rig_close(&r);
+  }
+}
+
+/* A device that is open again but cannot compile is passed over. */
+TEST(a_device_that_cannot_be_used_again_is_passed_over) {
+  rig r;
+  vyre_status st = {0};
+  vyre_route_report report;
+  uint32_t z[COUNT];
+  rig_open(&r,
+           &(vyre_router_options){.devices = "cpu,ref", .fails_over = true});
+  r.output = vyre_output_bytes(z, sizeof z);
+  arm(&r, "device_lost:1");
+  CHECK_OK(vyre_route_dispatch(r.route, &r.desc, &report, &st), st);
+  arm(&r, "compile:1");
+  CHECK_OK(vyre_route_dispatch(r.route, &r.desc, &report, &st), st);
+  CHECK_TEXT(report.device, "ref");
+  CHECK_TEXT(report.failed_device, "cpu");
+  CHECK(report.failed_code == VYRE_KERNEL_COMPILE_FAILED);
+  check_steps(z, 1);
+  rig_close(&r);
+}
+
+/* Exploring takes at most 5 % of 1000 dispatches, whatever the devices. */
+TEST(exploring_is_bounded) {
+  rig r;
+  rig_begin(&r);
+  open_route(&r,
+             &(vyre_router_options){.devices = "cpu,ref",
+                                    .policy = VYRE_ROUTE_FASTEST,
+                                    .ignores_stored_times = true},
+             "heavy", &(vyre_compile_options){.tier = VYRE_TIER_OPTIMISED});
+  (void)run_many(&r, 1000, "cpu");
+  const route_class *of = NULL;
+  for (int i = 0; i < ROUTE_CLASSES && !of; i++) {
+    of = atomic_load(&r.route->classes[i]);
+  }
+  CHECK(of != NULL);
+  uint64_t best = UINT64_MAX;
+  for (uint32_t i = 0; i < 2; i++) {
+    uint64_t ns = atomic_load(&of->estimates[i].time_ns);
+    if (ns && ns < best) best = ns;
+  }
+  /* A trial may end late: its deadline is checked between steps. */
+  CHECK(of->spent_ns <= 1000 * best / 20 + 20 * best);
+  CHECK(!vyre__route_may_spend(of, best, 1000 * best / 20 + 1));
+  rig_close(&r);
+}
+
 /* --- shadow runs -----------------------------------------------------------*/
 
 TEST(a_shadow_run_agrees) {
@@ -482,6 +594,44 @@ TEST(a_shadow_run_agrees) {
   CHECK_U64(shadowed, 25);
   check_steps(r.y, 100); /* in place: the shadow used a snapshot */
   rig_close(&r);
+}
+
+/* Buffers are copied for the shadow run, and the results fetched. */
+TEST(a_shadow_run_agrees_on_buffers) {
+  for (int kind = 0; kind < 3; kind++) {
+    rig r;
+    vyre_status st = {0};
+    vyre_route_report report;
+    vyre_buffer y;
+    uint32_t got[COUNT], z[COUNT];
+    rig_open(&r, &(vyre_router_options){.devices = "cpu,ref",
+                                        .shadow_permille = 1000});
+    vyre_device *cpu = vyre_router_device_at(r.router, 0);
+    if (kind == 0) {
+      CHECK_OK(vyre_buffer_create(cpu, sizeof r.y, &y, &st), st);
+      CHECK_OK(vyre_buffer_upload(cpu, y, 0, r.y, sizeof r.y, &st), st);
+    } else {
+      CHECK_OK(vyre_router_buffer_create(r.router, sizeof r.y, &y, &st), st);
+      CHECK_OK(vyre_router_buffer_upload(r.router, y, 0, r.y, sizeof r.y, &st),
+               st);
+    }
+    r.inputs[1] = vyre_input_buffer(y);
+    r.output =
+        kind == 2 ? vyre_output_bytes(z, sizeof z) : vyre_output_buffer(y);
+    for (uint32_t i = 1; i <= 3; i++) {
+      CHECK_OK(vyre_route_dispatch(r.route, &r.desc, &report, &st), st);
+      CHECK(report.is_shadowed && !report.is_different);
+    }
+    if (kind == 0) {
+      CHECK_OK(vyre_buffer_download(cpu, y, 0, got, sizeof got, &st), st);
+    } else {
+      CHECK_OK(
+          vyre_router_buffer_download(r.router, y, 0, got, sizeof got, &st),
+          st);
+    }
+    check_steps(got, 3);
+    rig_close(&r);
+  }
 }
 
 static bool count_lines(void *self, const char *line, size_t length) {
@@ -515,6 +665,15 @@ TEST(a_difference_is_kept_and_runs_again) {
   CHECK(report.is_shadowed && report.is_different && report.has_file);
   CHECK_TEXT(report.output, "z");
   CHECK_TEXT(report.shadow_device, "ref");
+  /* The same element with the result in a buffer of the router. */
+  vyre_buffer buffer;
+  vyre_route_report again;
+  CHECK_OK(vyre_router_buffer_create(r.router, sizeof z, &buffer, &st), st);
+  output = vyre_output_buffer(buffer);
+  CHECK_OK(vyre_route_dispatch(r.route, &desc, &again, &st), st);
+  CHECK(again.is_different && again.element == report.element);
+  (void)snprintf(path, sizeof path, "%s/%s", r.folder, again.file);
+  (void)remove(path);
   (void)snprintf(path, sizeof path, "%s/%s", r.folder, report.file);
   FILE *file = fopen(path, "rb");
   CHECK(file != NULL);
@@ -548,9 +707,11 @@ static void *run_thread(void *self) {
   const rig *shared = self;
   rig own = *shared;
   vyre_status st = {0};
+  vyre_route_candidate c;
   reset(&own);
   for (int i = 0; i < 200; i++) {
     CHECK_OK(vyre_route_dispatch(own.route, &own.desc, NULL, &st), st);
+    CHECK(vyre_route_candidate_at(own.route, &own.desc, i % 2, &c));
   }
   check_steps(own.y, 200);
   return NULL;
@@ -568,19 +729,57 @@ TEST(threads_share_a_route) {
   rig_close(&r);
 }
 
-TEST_MAIN(TEST_ENTRY(the_first_device_of_the_list_runs_a_fixed_route),
-          TEST_ENTRY(a_capable_route_skips_devices_that_cannot_run_the_program),
-          TEST_ENTRY(bad_options_are_refused),
-          TEST_ENTRY(the_fastest_device_is_found_and_remembered),
-          TEST_ENTRY(a_corrupt_file_of_times_is_ignored),
-          TEST_ENTRY(times_of_another_driver_are_forgotten),
-          TEST_ENTRY(a_lost_device_at_every_dispatch_changes_no_result),
-          TEST_ENTRY(without_failover_the_failure_is_reported),
-          TEST_ENTRY(an_update_in_place_runs_again_only_from_a_snapshot),
-          TEST_ENTRY(a_buffer_of_the_lost_device_prevents_failover),
-          TEST_ENTRY(router_buffers_follow_the_dispatch),
-          TEST_ENTRY(a_copy_on_another_device_survives_a_loss),
-          TEST_ENTRY(a_router_buffer_is_updated_in_place),
-          TEST_ENTRY(a_shadow_run_agrees),
-          TEST_ENTRY(a_difference_is_kept_and_runs_again),
-          TEST_ENTRY(threads_share_a_route))
+static void *run_and_lose(void *self) {
+  rig own = *(const rig *)self;
+  vyre_status st = {0};
+  uint32_t z[COUNT];
+  reset(&own);
+  own.output = vyre_output_bytes(z, sizeof z);
+  for (int i = 0; i < 100; i++) {
+    if (i % 3 == 0) arm(&own, "device_lost:1");
+    vyre_code code;
+    do { /* the fault of another thread may hit the second device, too */
+      code = vyre_route_dispatch(own.route, &own.desc, NULL, &st);
+    } while (code == VYRE_DEVICE_LOST);
+    CHECK_OK(code, st);
+    memcpy(own.y, z, sizeof z);
+  }
+  check_steps(own.y, 100);
+  return NULL;
+}
+
+TEST(threads_lose_devices_of_each_other) {
+  rig r;
+  pthread_t threads[4];
+  rig_open(&r,
+           &(vyre_router_options){.devices = "cpu,ref", .fails_over = true});
+  for (int i = 0; i < 4; i++) {
+    CHECK(pthread_create(&threads[i], NULL, run_and_lose, &r) == 0);
+  }
+  for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+  arm(&r, "");
+  rig_close(&r);
+}
+
+TEST_MAIN(
+    TEST_ENTRY(the_first_device_of_the_list_runs_a_fixed_route),
+    TEST_ENTRY(a_capable_route_skips_devices_that_cannot_run_the_program),
+    TEST_ENTRY(bad_options_are_refused),
+    TEST_ENTRY(the_fastest_device_is_found_and_remembered),
+    TEST_ENTRY(a_corrupt_file_of_times_is_ignored),
+    TEST_ENTRY(times_of_another_driver_are_forgotten),
+    TEST_ENTRY(a_lost_device_at_every_dispatch_changes_no_result),
+    TEST_ENTRY(without_failover_the_failure_is_reported),
+    TEST_ENTRY(an_update_in_place_runs_again_only_from_a_snapshot),
+    TEST_ENTRY(a_buffer_of_the_lost_device_prevents_failover),
+    TEST_ENTRY(router_buffers_follow_the_dispatch),
+    TEST_ENTRY(a_copy_on_another_device_survives_a_loss),
+    TEST_ENTRY(a_router_buffer_is_updated_in_place),
+    TEST_ENTRY(a_state_survives_the_loss_of_its_device_at_every_dispatch),
+    TEST_ENTRY(an_update_of_a_router_buffer_runs_again_only_from_a_snapshot),
+    TEST_ENTRY(a_device_that_cannot_be_used_again_is_passed_over),
+    TEST_ENTRY(exploring_is_bounded), TEST_ENTRY(a_shadow_run_agrees),
+    TEST_ENTRY(a_shadow_run_agrees_on_buffers),
+    TEST_ENTRY(a_difference_is_kept_and_runs_again),
+    TEST_ENTRY(threads_share_a_route),
+    TEST_ENTRY(threads_lose_devices_of_each_other))

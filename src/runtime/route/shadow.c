@@ -7,6 +7,7 @@
  * program, workgroup (3), ulp budget, grid (3), iteration limit, number of
  * inputs, their sizes, number of outputs, their sizes; then the binary form of
  * the program and the inputs; then the hash of everything before it. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,9 +30,55 @@ static const unsigned char *output_data(const vyre_output *output) {
   return output->host_buffer ? output->host_buffer->data : output->data;
 }
 
-static const vyre_binding_plan *plan_of(const vyre_route *route) {
-  return vyre_pipeline_bindings(
-      atomic_load(&route->candidates[route->first].pipeline));
+/* Makes @p out a copy of @p desc in which outputs have the size of the buffers
+ * that they name. */
+static void set_sizes(const vyre_route *route, const vyre_dispatch_desc *desc,
+                      vyre_output sizes[VYRE__OWN_OUTPUTS],
+                      vyre_dispatch_desc *out) {
+  const vyre_binding_plan *plan = vyre__route_plan(route);
+  *out = *desc;
+  if (desc->output_count > VYRE__OWN_OUTPUTS) return; /* refused later */
+  out->outputs = sizes;
+  for (size_t i = 0; i < desc->output_count; i++) sizes[i] = desc->outputs[i];
+  for (size_t b = 0; b < plan->binding_count; b++) {
+    uint32_t i = plan->bindings[b].output_index;
+    uint32_t k = plan->bindings[b].input_index;
+    if (i >= desc->output_count || sizes[i].size > 0) continue;
+    vyre_buffer buffer = sizes[i].buffer;
+    if (buffer.owner == 0 && k < desc->input_count) {
+      sizes[i].size = (size_t)desc->inputs[k].size;
+      buffer = desc->inputs[k].buffer;
+    }
+    if (buffer.owner == 0 || sizes[i].size > 0) continue;
+    uint64_t size = vyre__route_buffer_size(route->router, buffer);
+    sizes[i].size =
+        size > sizes[i].offset ? (size_t)(size - sizes[i].offset) : 0;
+  }
+}
+
+/* Runs a copy of the dispatch, whose router buffers get copies on the device.
+ * Updates of these are not kept. */
+static vyre_code run_with_buffers(vyre_route *route, uint32_t index,
+                                  vyre_pipeline *pipeline,
+                                  const vyre_dispatch_desc *desc, uint64_t *ns,
+                                  vyre_status *st) {
+  route_bound bound;
+  vyre_router *router = route->router;
+  VYRE_TRY(vyre__route_bind(router, vyre_pipeline_bindings(pipeline), desc,
+                            index, &bound, st));
+  VYRE_TRY(vyre__route_bound_keep(router, &bound, index, st));
+  uint64_t start = vyre__clock_ns();
+  vyre_code code = vyre_dispatch(pipeline, &bound.desc, vyre__status_open(st));
+  *ns = vyre__clock_ns() - start;
+  (void)vyre__route_bound_failed(router, &bound, index);
+  return code;
+}
+
+static bool has_router_buffers(const vyre_dispatch_desc *desc) {
+  for (size_t i = 0; i < desc->input_count; i++) {
+    if (route_owns(desc->inputs[i].buffer)) return true;
+  }
+  return false;
 }
 
 vyre_code vyre__route_try(vyre_route *route, uint32_t index,
@@ -40,8 +87,11 @@ vyre_code vyre__route_try(vyre_route *route, uint32_t index,
   vyre_output outputs[VYRE__OWN_OUTPUTS];
   vyre_pipeline *pipeline;
   VYRE_TRY(vyre__route_pipeline(route, index, &pipeline, st));
-  VYRE_TRY(vyre__own_outputs("vyre_route_dispatch", plan_of(route), desc,
-                             outputs, out, st));
+  vyre_dispatch_desc sized = *desc;
+  vyre_output sizes[VYRE__OWN_OUTPUTS];
+  set_sizes(route, desc, sizes, &sized);
+  VYRE_TRY(vyre__own_outputs("vyre_route_dispatch", vyre__route_plan(route),
+                             &sized, outputs, out, st));
   vyre_dispatch_desc copy = {
       .inputs = desc->inputs,
       .input_count = desc->input_count,
@@ -51,6 +101,9 @@ vyre_code vyre__route_try(vyre_route *route, uint32_t index,
       .variant = desc->variant,
       .max_loop_iterations = desc->max_loop_iterations,
       .timeout_ns = timeout_ns};
+  if (has_router_buffers(desc)) {
+    return run_with_buffers(route, index, pipeline, &copy, ns, st);
+  }
   uint64_t start = vyre__clock_ns();
   vyre_code code = vyre_dispatch(pipeline, &copy, vyre__status_open(st));
   *ns = vyre__clock_ns() - start;
@@ -66,40 +119,90 @@ static bool is_in_place(const vyre_input *in, const vyre_output *out) {
   return a && b && a < b + size && b < a + in->size;
 }
 
-vyre_code vyre__route_snapshot(const vyre_route *route,
-                               const vyre_dispatch_desc *desc,
+static bool is_overwritten(const vyre_dispatch_desc *desc, size_t input) {
+  for (size_t k = 0; k < desc->output_count; k++) {
+    if (is_in_place(&desc->inputs[input], &desc->outputs[k])) return true;
+  }
+  return false;
+}
+
+const char *vyre__route_in_place(const vyre_route *route,
+                                 const vyre_dispatch_desc *desc) {
+  const vyre_binding_plan *plan = vyre__route_plan(route);
+  for (size_t i = 0; i < desc->input_count; i++) {
+    if (!is_overwritten(desc, i)) continue;
+    for (size_t b = 0; b < plan->binding_count; b++) {
+      if (plan->bindings[b].input_index == i) return plan->bindings[b].name;
+    }
+    return "?";
+  }
+  return NULL;
+}
+
+/* Copies one input if that is needed. Its `data` is set later: the memory of
+ * the copies may still move. Sets *at to the offset of the copy, or SIZE_MAX. */
+static vyre_code copy_input(vyre_route *route, const vyre_dispatch_desc *desc,
+                            size_t index, bool has_buffers, route_snapshot *out,
+                            size_t *at, vyre_status *st) {
+  vyre_input *in = &out->inputs[index];
+  *at = SIZE_MAX;
+  if (in->buffer.owner) {
+    uint64_t size;
+    if (!has_buffers) return VYRE_OK;
+    *at = out->bytes.size;
+    VYRE_TRY(vyre__route_fetch(route->router, in->buffer, in->offset, in->size,
+                               &out->bytes, &size, st));
+    *in = (vyre_input){.size = size};
+  } else if (is_overwritten(desc, index)) {
+    *at = out->bytes.size;
+    vyre__bytes_put(&out->bytes, in->data, (size_t)in->size);
+  }
+  static const unsigned char zeros[16];
+  vyre__bytes_put(&out->bytes, zeros, (16 - out->bytes.size % 16) % 16);
+  if (!out->bytes.failed) return VYRE_OK;
+  return vyre__no_memory(st, "vyre_route_dispatch", "bytes of a snapshot",
+                         out->bytes.size);
+}
+
+static vyre_code copy_inputs(vyre_route *route, const vyre_dispatch_desc *desc,
+                             bool has_buffers, route_snapshot *out,
+                             vyre_status *st) {
+  size_t count = desc->input_count;
+  size_t *offsets =
+      vyre__resize(out->allocator, NULL, 0, count * sizeof *offsets);
+  vyre_code code = VYRE_OK;
+  if (!offsets) {
+    return vyre__no_memory(st, "vyre_route_dispatch", "inputs", count);
+  }
+  for (size_t i = 0; i < count && code == VYRE_OK; i++) {
+    code = copy_input(route, desc, i, has_buffers, out, &offsets[i], st);
+  }
+  for (size_t i = 0; i < count && code == VYRE_OK; i++) {
+    if (offsets[i] != SIZE_MAX) {
+      out->inputs[i].data = out->bytes.data + offsets[i];
+    }
+  }
+  vyre__resize(out->allocator, offsets, count * sizeof *offsets, 0);
+  return code;
+}
+
+vyre_code vyre__route_snapshot(vyre_route *route,
+                               const vyre_dispatch_desc *desc, bool has_buffers,
                                route_snapshot *out, vyre_status *st) {
   vyre_allocator allocator = route->router->allocator;
   size_t count = desc->input_count;
   *out = (route_snapshot){.allocator = allocator,
                           .bytes = {.allocator = allocator}};
+  if (count == 0) return VYRE_OK;
   out->inputs = vyre__resize(allocator, NULL, 0, count * sizeof *out->inputs);
   if (!out->inputs) {
     return vyre__no_memory(st, "vyre_route_dispatch", "inputs", count);
   }
   out->input_count = count;
   memcpy(out->inputs, desc->inputs, count * sizeof *out->inputs);
-  size_t offsets[ROUTE_BINDINGS];
-  uint64_t copied = 0;
-  for (size_t i = 0; i < count && i < ROUTE_BINDINGS; i++) {
-    bool is_copied = false;
-    for (size_t k = 0; k < desc->output_count && !is_copied; k++) {
-      is_copied = is_in_place(&desc->inputs[i], &desc->outputs[k]);
-    }
-    if (!is_copied) continue;
-    copied |= UINT64_C(1) << i;
-    offsets[i] = out->bytes.size;
-    vyre__bytes_put(&out->bytes, desc->inputs[i].data, desc->inputs[i].size);
-  }
-  if (out->bytes.failed) {
-    vyre__route_snapshot_deinit(out);
-    return vyre__no_memory(st, "vyre_route_dispatch", "bytes of a snapshot",
-                           out->bytes.size);
-  }
-  for (size_t i = 0; i < count && i < ROUTE_BINDINGS; i++) {
-    if (copied >> i & 1) out->inputs[i].data = out->bytes.data + offsets[i];
-  }
-  return VYRE_OK;
+  vyre_code code = copy_inputs(route, desc, has_buffers, out, st);
+  if (code != VYRE_OK) vyre__route_snapshot_deinit(out);
+  return code;
 }
 
 void vyre__route_snapshot_deinit(route_snapshot *snapshot) {
@@ -133,6 +236,9 @@ static void put_hash(vyre__bytes *to) {
 
 bool vyre__shadow_write(const vyre_route *route, const vyre_dispatch_desc *desc,
                         vyre__bytes *to) {
+  vyre_output sizes[VYRE__OWN_OUTPUTS];
+  vyre_dispatch_desc sized;
+  set_sizes(route, desc, sizes, &sized);
   vyre_arena arena;
   const uint8_t *program;
   size_t size;
@@ -152,7 +258,7 @@ bool vyre__shadow_write(const vyre_route *route, const vyre_dispatch_desc *desc,
     }
     put_number(to, desc->output_count);
     for (size_t i = 0; i < desc->output_count; i++) {
-      put_number(to, vyre__output_size(plan_of(route), desc, i));
+      put_number(to, vyre__output_size(vyre__route_plan(route), &sized, i));
     }
     vyre__bytes_put(to, program, size);
     for (size_t i = 0; i < desc->input_count; i++) {
@@ -176,15 +282,17 @@ static bool write_file(vyre_router *router, const vyre__bytes *bytes,
                    number);
     file = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   }
-  close(folder);
-  if (file < 0) return false;
   size_t at = 0;
-  while (at < bytes->size) {
+  while (file >= 0 && at < bytes->size) {
     ssize_t put = write(file, bytes->data + at, bytes->size - at);
+    if (put < 0 && errno == EINTR) continue;
     if (put <= 0) break;
     at += (size_t)put;
   }
-  return close(file) == 0 && at == bytes->size;
+  bool is_whole = file >= 0 && close(file) == 0 && at == bytes->size;
+  if (file >= 0 && !is_whole) (void)unlinkat(folder, name, 0);
+  close(folder);
+  return is_whole;
 }
 
 static void keep_difference(vyre_route *route, const vyre_dispatch_desc *desc,
@@ -200,30 +308,84 @@ static void keep_difference(vyre_route *route, const vyre_dispatch_desc *desc,
 
 /* --- comparing -------------------------------------------------------------*/
 
-/* Finds the first element that differs. Returns false if all are equal. */
-static bool compare(const vyre_binding_plan *plan,
-                    const vyre_dispatch_desc *desc, const vyre__bytes *other,
-                    vyre_route_report *report) {
-  size_t at = 0;
-  if (!other->data) return false;
-  for (size_t i = 0; i < desc->output_count; i++) {
-    const unsigned char *mine = output_data(&desc->outputs[i]);
-    size_t size = (size_t)vyre__output_size(plan, desc, i);
-    size_t have = output_size(&desc->outputs[i]);
-    size_t common = size < have ? size : have, k = 0;
-    while (k < common && mine[k] == other->data[at + k]) k++;
-    if (k < common) {
-      for (size_t b = 0; b < plan->binding_count; b++) {
-        const vyre_binding *of = &plan->bindings[b];
-        if (of->output_index != i) continue;
-        report->output = of->name;
-        report->element = k / (of->element_size ? of->element_size : 1);
-      }
-      return true;
-    }
-    at += (size + 63) / 64 * 64;
+/* Returns the bytes of an output after its dispatch, fetched to @p to if they
+ * are in a buffer. */
+static vyre_code result_of(vyre_route *route, const vyre_dispatch_desc *desc,
+                           const vyre_binding *binding, uint64_t max,
+                           vyre__bytes *to, const unsigned char **data,
+                           size_t *size, vyre_status *st) {
+  const vyre_output *o = &desc->outputs[binding->output_index];
+  vyre_buffer buffer = o->new_buffer ? *o->new_buffer : o->buffer;
+  uint64_t offset = o->new_buffer ? 0 : o->offset, fetched;
+  *data = output_data(o);
+  *size = output_size(o);
+  if (*data) return VYRE_OK;
+  if (buffer.owner == 0 && binding->input_index < desc->input_count) {
+    buffer = desc->inputs[binding->input_index].buffer;
+    offset = desc->inputs[binding->input_index].offset;
   }
-  return false;
+  *size = 0;
+  if (buffer.owner == 0) return VYRE_OK;
+  to->size = 0;
+  VYRE_TRY(vyre__route_fetch(route->router, buffer, offset,
+                             o->size ? o->size : max, to, &fetched, st));
+  *data = to->data;
+  *size = (size_t)fetched;
+  return VYRE_OK;
+}
+
+/* Returns the first byte that differs, or @p count. */
+static size_t first_difference(const unsigned char *a, const unsigned char *b,
+                               size_t count) {
+  size_t k = 0;
+  if (count == 0 || memcmp(a, b, count) == 0) return count;
+  while (a[k] == b[k]) k++;
+  return k;
+}
+
+/* Compares one output with that of the shadow run. Returns true if it
+ * differs. */
+static bool compare_output(vyre_route *route, const vyre_dispatch_desc *desc,
+                           const vyre_binding *binding,
+                           const vyre_output *other, vyre__bytes *scratch,
+                           vyre_route_report *report) {
+  const unsigned char *mine;
+  size_t have;
+  if (result_of(route, desc, binding, other->size, scratch, &mine, &have,
+                NULL) != VYRE_OK) {
+    return false;
+  }
+  size_t common = have < other->size ? have : other->size;
+  size_t k = first_difference(mine, other->data, common);
+  if (k == common) return false;
+  report->output = binding->name;
+  report->element = k / (binding->element_size ? binding->element_size : 1);
+  return true;
+}
+
+/* Finds the first element that differs. Returns false if all are equal. */
+static bool compare(vyre_route *route, const vyre_dispatch_desc *desc,
+                    vyre__bytes *other, vyre_route_report *report) {
+  const vyre_binding_plan *plan = vyre__route_plan(route);
+  vyre_dispatch_desc sized;
+  vyre_output sizes[VYRE__OWN_OUTPUTS], outputs[VYRE__OWN_OUTPUTS];
+  vyre__bytes scratch = {.allocator = route->router->allocator};
+  bool is_different = false;
+  set_sizes(route, desc, sizes, &sized);
+  /* The memory has that size already: this finds the outputs in it. */
+  if (vyre__own_outputs("vyre_route_dispatch", plan, &sized, outputs, other,
+                        NULL) != VYRE_OK) {
+    return false;
+  }
+  for (size_t i = 0; i < desc->output_count && !is_different; i++) {
+    for (size_t b = 0; b < plan->binding_count; b++) {
+      if (plan->bindings[b].output_index != i) continue;
+      is_different = compare_output(route, desc, &plan->bindings[b],
+                                    &outputs[i], &scratch, report);
+    }
+  }
+  vyre__bytes_deinit(&scratch);
+  return is_different;
 }
 
 static uint32_t other_candidate(const vyre_route *route, uint32_t ran) {
@@ -240,7 +402,7 @@ vyre_code vyre__route_shadow(vyre_route *route, uint32_t ran,
   uint32_t index = other_candidate(route, ran);
   if (index == ROUTE_NONE) return VYRE_OK;
   vyre_dispatch_desc again = *desc;
-  if (inputs) again.inputs = inputs->inputs;
+  if (inputs->inputs) again.inputs = inputs->inputs;
   vyre__bytes outputs = {.allocator = route->router->allocator};
   uint64_t ns;
   vyre_status ignored = {0};
@@ -251,7 +413,7 @@ vyre_code vyre__route_shadow(vyre_route *route, uint32_t ran,
       vyre__route_try(route, index, &again, 0, &outputs, &ns, &ignored);
   report->shadow_device = route->router->devices[index].name;
   report->is_shadowed = code == VYRE_OK;
-  if (code == VYRE_OK && compare(plan_of(route), desc, &outputs, report)) {
+  if (code == VYRE_OK && compare(route, desc, &outputs, report)) {
     report->is_different = true;
     keep_difference(route, &again, report);
   }
