@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Checks that every public call starts its status afresh.  status_rule.sh SOURCE [BUILD]
-#   - A public function that takes a status begins with vyre__status_begin(st).
+#   - A public function that takes a status begins with vyre__status_begin(st) or
+#     VYRE_BEGIN_OUT(st, out), which calls it.
 #   - One that is inline in a header passes its status on to another public function.
 #   - Inside the library, a public function gets NULL or vyre__status_open(...), so
 #     that it cannot erase the first cause of the call it is part of.
@@ -89,7 +90,7 @@ violations() {
             if (body ~ /VYRE_FAIL/ || body !~ /vyre_[a-z0-9_]+ ?\([^;]*, st\)/)
               print file ": " name " does not pass its status on"
             inline_now = 1
-          } else if (body !~ /^ vyre__status_begin\(st\);/) {
+          } else if (body !~ /^ (vyre__status_begin\(st\)|VYRE_BEGIN_OUT\(st, out\));/) {
             print file ": " name " does not begin with vyre__status_begin(st)"
           }
         } else if (file !~ /^include/ && argument != "NULL" &&
@@ -146,6 +147,7 @@ HEADER
 }
 plant "takes what follows the rule" '  vyre__status_begin(st); /* " */
   return vyre_b(NULL, vyre__status_open(st)) + vyre_b(NULL, NULL); /* vyre_b(NULL, st) */' ""
+plant "takes a function that also clears its result" '  VYRE_BEGIN_OUT(st, out);' ""
 plant "finds a function that keeps the old status" '  if (x) return 1;
   vyre__status_begin(st);' "src/runtime/a.c: vyre_a does not begin with vyre__status_begin(st)"
 plant "finds a nested call that may erase the first cause" '  vyre__status_begin(st);

@@ -15,6 +15,8 @@
 #ifndef VYRE_BASE_STATUS_H
 #define VYRE_BASE_STATUS_H
 
+#include <string.h>
+
 #include "vyre/status.h"
 
 #include "base/attributes.h"
@@ -47,8 +49,9 @@ enum { VYRE__CAUSE_NUMBERS = 4 };
   VYRE_FAIL_WITH(st, code, kind, NULL, NULL, fix, __VA_ARGS__)
 
 /* Returns the code of @p expression if it is a failure. This macro and those
- * that check arguments (VYRE_REQUIRE, VYRE_REQUIRE_ARRAY, VYRE_CHECK_RESERVED)
- * hide a return: use them where nothing has to be freed. */
+ * that check arguments (VYRE_BEGIN_OUT, VYRE_REQUIRE, VYRE_REQUIRE_BOTH,
+ * VYRE_REQUIRE_ARRAY, VYRE_CHECK_RESERVED) hide a return: use them where
+ * nothing has to be freed. */
 #define VYRE_TRY(expression)                    \
   do {                                          \
     vyre_code try_code_ = (expression);         \
@@ -112,6 +115,21 @@ static inline vyre_code vyre__null_argument(vyre_status *st,
 #define VYRE_REQUIRE(st, argument) \
   VYRE_TRY((argument) ? VYRE_OK    \
                       : vyre__null_argument((st), __func__, #argument))
+
+#define VYRE_REQUIRE_BOTH(st, first, second) \
+  do {                                       \
+    VYRE_REQUIRE(st, first);                 \
+    VYRE_REQUIRE(st, second);                \
+  } while (0)
+
+/* Begins a public function with a result: resets @p st, then returns if @p out
+ * is NULL, otherwise clears *out. */
+#define VYRE_BEGIN_OUT(st, out)      \
+  do {                               \
+    vyre__status_begin(st);          \
+    VYRE_REQUIRE(st, out);           \
+    memset((out), 0, sizeof *(out)); \
+  } while (0)
 
 /* Returns from a public function if @p array is NULL, but has elements. */
 #define VYRE_REQUIRE_ARRAY(st, array, count) \

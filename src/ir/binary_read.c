@@ -198,9 +198,7 @@ static vyre_code check_head(const uint8_t *bytes, size_t length,
 vyre_code vyre_program_read_binary(const uint8_t *bytes, size_t length,
                                    vyre_allocator allocator, vyre_program **out,
                                    vyre_status *st) {
-  vyre__status_begin(st);
-  VYRE_REQUIRE(st, out);
-  *out = NULL;
+  VYRE_BEGIN_OUT(st, out);
   VYRE_REQUIRE(st, bytes);
   VYRE_TRY(check_head(bytes, length, st));
   vyre__reader r = {

@@ -124,8 +124,7 @@ vyre_code vyre_program_write_binary(const vyre_program *program,
   *bytes = NULL;
   VYRE_REQUIRE(st, length);
   *length = 0;
-  VYRE_REQUIRE(st, program);
-  VYRE_REQUIRE(st, arena);
+  VYRE_REQUIRE_BOTH(st, program, arena);
   sink count = {.length = VYRE__BINARY_HEAD};
   put_program(&count, program);
   uint8_t *to = vyre_arena_alloc(arena, count.length, 0);

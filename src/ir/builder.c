@@ -53,9 +53,7 @@ static uint32_t next_number(void) {
 
 vyre_code vyre_builder_create(const char *name, vyre_allocator allocator,
                               vyre_builder **out, vyre_status *st) {
-  vyre__status_begin(st);
-  VYRE_REQUIRE(st, out);
-  *out = NULL;
+  VYRE_BEGIN_OUT(st, out);
   VYRE_REQUIRE(st, name);
   vyre_builder *b = vyre__resize(allocator, NULL, 0, sizeof *b);
   if (!b) return vyre__no_memory(st, __func__, "builder", 1);
@@ -507,9 +505,7 @@ static void check_effects(vyre_builder *b) {
 
 vyre_code vyre_builder_build(vyre_builder *b, vyre_program **out,
                              vyre_status *st) {
-  vyre__status_begin(st);
-  VYRE_REQUIRE(st, out);
-  *out = NULL;
+  VYRE_BEGIN_OUT(st, out);
   if (!b) return vyre__null_argument(st, __func__, "builder");
   if (b->finished) {
     return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,

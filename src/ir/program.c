@@ -131,9 +131,7 @@ static vyre_program *new_with_names(vyre_arena *arena,
 vyre_code vyre_program_create(const vyre_program_desc *desc,
                               vyre_allocator allocator, vyre_program **out,
                               vyre_status *st) {
-  vyre__status_begin(st);
-  VYRE_REQUIRE(st, out);
-  *out = NULL;
+  VYRE_BEGIN_OUT(st, out);
   VYRE_REQUIRE(st, desc);
   VYRE_REQUIRE_ARRAY(st, desc->buffers, desc->buffer_count);
   VYRE_CHECK_RESERVED(st, __func__, desc);

@@ -419,11 +419,8 @@ vyre_code vyre_source_format(const char *text, size_t length, const char *file,
                              vyre_arena *arena, const char **out,
                              size_t *out_length, vyre_diagnostics *diagnostics,
                              vyre_status *st) {
-  vyre__status_begin(st);
-  VYRE_REQUIRE(st, out);
-  *out = NULL;
-  VYRE_REQUIRE(st, arena);
-  VYRE_REQUIRE(st, out_length);
+  VYRE_BEGIN_OUT(st, out);
+  VYRE_REQUIRE_BOTH(st, arena, out_length);
   *out_length = 0;
   vyre_module *module;
   VYRE_TRY(vyre_module_parse(text, length, file, arena->allocator, &module,

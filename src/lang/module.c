@@ -164,9 +164,7 @@ static vyre_code parse(const char *text, size_t length, const char *file,
 vyre_code vyre_module_parse(const char *text, size_t length, const char *file,
                             vyre_allocator allocator, vyre_module **out,
                             vyre_diagnostics *diagnostics, vyre_status *st) {
-  vyre__status_begin(st);
-  VYRE_REQUIRE(st, out);
-  *out = NULL;
+  VYRE_BEGIN_OUT(st, out);
   VYRE_REQUIRE(st, text);
   vyre_diagnostics own = {.arena.allocator = allocator};
   vyre_module *module = vyre__resize(allocator, NULL, 0, sizeof *module);

@@ -124,10 +124,8 @@ vyre_code vyre_program_accesses(const vyre_program *program, vyre_arena *arena,
   vyre__status_begin(st);
   if (out) *out = NULL;
   if (count) *count = 0;
-  VYRE_REQUIRE(st, program);
-  VYRE_REQUIRE(st, arena);
-  VYRE_REQUIRE(st, out);
-  VYRE_REQUIRE(st, count);
+  VYRE_REQUIRE_BOTH(st, program, arena);
+  VYRE_REQUIRE_BOTH(st, out, count);
   VYRE_TRY(vyre_program_validate(program, NULL, vyre__status_open(st)));
   if (!vyre_program_has_body(program)) {
     return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,

@@ -324,11 +324,8 @@ vyre_code vyre_barrier_plan_build(size_t wave_count,
                                   vyre_barrier_scratch *scratch,
                                   vyre_arena *arena, vyre_barrier_plan *out,
                                   vyre_status *st) {
-  vyre__status_begin(st);
-  VYRE_REQUIRE(st, out);
-  *out = (vyre_barrier_plan){0};
-  VYRE_REQUIRE(st, scratch);
-  VYRE_REQUIRE(st, arena);
+  VYRE_BEGIN_OUT(st, out);
+  VYRE_REQUIRE_BOTH(st, scratch, arena);
   VYRE_REQUIRE_ARRAY(st, dependencies, dependency_count);
   VYRE_TRY(vyre__barrier_check_sizes(wave_count, dependencies, dependency_count,
                                      st));

@@ -24,11 +24,8 @@ vyre_code vyre_binding_fingerprint_build(const vyre_binding_plan *plan,
                                          vyre_arena *arena,
                                          vyre_binding_fingerprint *out,
                                          vyre_status *st) {
-  vyre__status_begin(st);
-  VYRE_REQUIRE(st, out);
-  *out = (vyre_binding_fingerprint){0};
-  VYRE_REQUIRE(st, plan);
-  VYRE_REQUIRE(st, arena);
+  VYRE_BEGIN_OUT(st, out);
+  VYRE_REQUIRE_BOTH(st, plan, arena);
   size_t count = plan->binding_count;
   vyre_binding_entry *slots = vyre__arena_array(arena, count, sizeof *slots);
   if (!slots) return vyre__no_memory(st, __func__, "binding slots", count);
@@ -83,9 +80,7 @@ vyre_code vyre_layout_fingerprint_build(const vyre_layout_entry *entries,
                                         size_t entry_count, vyre_arena *arena,
                                         vyre_layout_fingerprint *out,
                                         vyre_status *st) {
-  vyre__status_begin(st);
-  VYRE_REQUIRE(st, out);
-  *out = (vyre_layout_fingerprint){0};
+  VYRE_BEGIN_OUT(st, out);
   VYRE_REQUIRE_ARRAY(st, entries, entry_count);
   VYRE_REQUIRE(st, arena);
   vyre__arena_mark start = vyre__arena_here(arena);
@@ -113,11 +108,8 @@ vyre_code vyre_layout_fingerprint_from_plan(const vyre_binding_plan *plan,
                                             vyre_arena *arena,
                                             vyre_layout_fingerprint *out,
                                             vyre_status *st) {
-  vyre__status_begin(st);
-  VYRE_REQUIRE(st, out);
-  *out = (vyre_layout_fingerprint){0};
-  VYRE_REQUIRE(st, plan);
-  VYRE_REQUIRE(st, arena);
+  VYRE_BEGIN_OUT(st, out);
+  VYRE_REQUIRE_BOTH(st, plan, arena);
   size_t count = plan->binding_count;
   vyre_layout_entry *slots = vyre__arena_array(arena, count, sizeof *slots);
   if (!slots) return vyre__no_memory(st, __func__, "layout slots", count);

@@ -40,9 +40,7 @@ static vyre_code count_binding(const vyre_binding *binding,
 
 vyre_code vyre_capture_plan_build(const vyre_binding_plan *bindings,
                                   vyre_capture_plan *out, vyre_status *st) {
-  vyre__status_begin(st);
-  VYRE_REQUIRE(st, out);
-  *out = (vyre_capture_plan){0};
+  VYRE_BEGIN_OUT(st, out);
   VYRE_REQUIRE(st, bindings);
   VYRE_REQUIRE_ARRAY(st, bindings->bindings, bindings->binding_count);
   vyre_capture_plan plan = {.resident_input_replay_safe = true};

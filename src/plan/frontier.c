@@ -300,11 +300,8 @@ vyre_code vyre_frontier_plan_build(const vyre_frontier_desc *desc,
                                    vyre_barrier_scratch *scratch,
                                    vyre_arena *arena, vyre_frontier_plan *out,
                                    vyre_status *st) {
-  vyre__status_begin(st);
-  VYRE_REQUIRE(st, out);
-  *out = (vyre_frontier_plan){0};
-  VYRE_REQUIRE(st, desc);
-  VYRE_REQUIRE(st, scratch);
+  VYRE_BEGIN_OUT(st, out);
+  VYRE_REQUIRE_BOTH(st, desc, scratch);
   VYRE_REQUIRE(st, arena);
   VYRE_CHECK_RESERVED(st, __func__, desc);
   VYRE_REQUIRE_ARRAY(st, desc->waves, desc->wave_count);
@@ -411,11 +408,8 @@ vyre_code vyre_frontier_intervals(const vyre_frontier_plan *plan,
                                   const vyre_frontier_desc *desc,
                                   uint64_t alignment, vyre_arena *arena,
                                   const vyre_interval **out, vyre_status *st) {
-  vyre__status_begin(st);
-  VYRE_REQUIRE(st, out);
-  *out = NULL;
-  VYRE_REQUIRE(st, plan);
-  VYRE_REQUIRE(st, desc);
+  VYRE_BEGIN_OUT(st, out);
+  VYRE_REQUIRE_BOTH(st, plan, desc);
   VYRE_REQUIRE(st, arena);
   VYRE_CHECK_RESERVED(st, __func__, desc);
   VYRE_REQUIRE_ARRAY(st, desc->waves, desc->wave_count);

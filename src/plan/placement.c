@@ -431,12 +431,9 @@ vyre_code vyre_placement_plan_build(const vyre_interval *intervals,
                                     vyre_placement_scratch *scratch,
                                     vyre_arena *arena, vyre_placement_plan *out,
                                     vyre_status *st) {
-  vyre__status_begin(st);
-  VYRE_REQUIRE(st, out);
-  *out = (vyre_placement_plan){0};
+  VYRE_BEGIN_OUT(st, out);
   VYRE_REQUIRE_ARRAY(st, intervals, interval_count);
-  VYRE_REQUIRE(st, scratch);
-  VYRE_REQUIRE(st, arena);
+  VYRE_REQUIRE_BOTH(st, scratch, arena);
   if (options) VYRE_CHECK_RESERVED(st, __func__, options);
   const vyre_placement_options defaults = {0};
   vyre_arena_reset(&scratch->arena);

@@ -57,9 +57,7 @@ static vyre_code check_profile(const vyre_queue_profile *profile,
 
 vyre_code vyre_queue_plan_build(const vyre_queue_profile *profile,
                                 vyre_queue_plan *out, vyre_status *st) {
-  vyre__status_begin(st);
-  VYRE_REQUIRE(st, out);
-  *out = (vyre_queue_plan){0};
+  VYRE_BEGIN_OUT(st, out);
   VYRE_REQUIRE(st, profile);
   VYRE_CHECK_RESERVED(st, __func__, profile);
   VYRE_TRY(check_profile(profile, st));
@@ -97,9 +95,7 @@ vyre_code vyre_queue_drain_plan_build(const vyre_queue_profile *profile,
                                       uint64_t max_items_per_drain,
                                       vyre_queue_drain_plan *out,
                                       vyre_status *st) {
-  vyre__status_begin(st);
-  VYRE_REQUIRE(st, out);
-  *out = (vyre_queue_drain_plan){0};
+  VYRE_BEGIN_OUT(st, out);
   VYRE_REQUIRE(st, profile);
   VYRE_CHECK_RESERVED(st, __func__, profile);
   uint64_t chunks;
@@ -141,9 +137,7 @@ static uint64_t expanded_capacity(const vyre_queue_expansion_profile *profile,
 vyre_code vyre_queue_expansion_plan_build(
     const vyre_queue_expansion_profile *profile, vyre_queue_expansion_plan *out,
     vyre_status *st) {
-  vyre__status_begin(st);
-  VYRE_REQUIRE(st, out);
-  *out = (vyre_queue_expansion_plan){0};
+  VYRE_BEGIN_OUT(st, out);
   VYRE_REQUIRE(st, profile);
   VYRE_CHECK_RESERVED(st, __func__, profile);
   uint64_t desired;

@@ -49,11 +49,8 @@ vyre_code vyre_cache_explain(vyre_device *device, vyre_program *program,
                              const vyre_compile_options *options,
                              vyre_arena *arena, vyre_cache_explanation *out,
                              vyre_status *st) {
-  vyre__status_begin(st);
-  VYRE_REQUIRE(st, out);
-  *out = (vyre_cache_explanation){0};
-  VYRE_REQUIRE(st, device);
-  VYRE_REQUIRE(st, program);
+  VYRE_BEGIN_OUT(st, out);
+  VYRE_REQUIRE_BOTH(st, device, program);
   VYRE_REQUIRE(st, arena);
   if (options) VYRE_CHECK_RESERVED(st, __func__, options);
   vyre_pipeline wanted = vyre__pipeline_request(device, program, options);
@@ -180,9 +177,7 @@ static bool list(const vyre__cache *cache, vyre_arena *arena,
 
 vyre_code vyre_cache_get_location(vyre_context *context, vyre_arena *arena,
                                   vyre_cache_location *out, vyre_status *st) {
-  vyre__status_begin(st);
-  VYRE_REQUIRE(st, out);
-  *out = (vyre_cache_location){0};
+  VYRE_BEGIN_OUT(st, out);
   VYRE_REQUIRE(st, arena);
   VYRE_TRY(vyre__context_acquire(&context, st));
   vyre__arena_mark before = vyre__arena_here(arena);
@@ -198,9 +193,7 @@ vyre_code vyre_cache_get_location(vyre_context *context, vyre_arena *arena,
 
 vyre_code vyre_cache_list(vyre_context *context, vyre_arena *arena,
                           vyre_cache_listing *out, vyre_status *st) {
-  vyre__status_begin(st);
-  VYRE_REQUIRE(st, out);
-  *out = (vyre_cache_listing){0};
+  VYRE_BEGIN_OUT(st, out);
   VYRE_REQUIRE(st, arena);
   VYRE_TRY(vyre__context_acquire(&context, st));
   vyre__arena_mark before = vyre__arena_here(arena);

@@ -406,11 +406,8 @@ vyre_code vyre_pipeline_compile(vyre_device *device, vyre_program *program,
                                 vyre_pipeline **out,
                                 vyre_diagnostics *diagnostics,
                                 vyre_status *st) {
-  vyre__status_begin(st);
-  VYRE_REQUIRE(st, out);
-  *out = NULL;
-  VYRE_REQUIRE(st, device);
-  VYRE_REQUIRE(st, program);
+  VYRE_BEGIN_OUT(st, out);
+  VYRE_REQUIRE_BOTH(st, device, program);
   VYRE_TRY(vyre__device_check(device, st));
   if (options) VYRE_TRY(vyre__check_compile_options(__func__, options, st));
   vyre_pipeline wanted = vyre__pipeline_request(device, program, options);
@@ -496,8 +493,7 @@ vyre_code vyre_pipeline_compile_async(vyre_device *device,
   vyre__status_begin(st);
   if (!out) return vyre__null_argument(st, __func__, "fence");
   *out = NULL;
-  VYRE_REQUIRE(st, device);
-  VYRE_REQUIRE(st, program);
+  VYRE_REQUIRE_BOTH(st, device, program);
   if (options) VYRE_TRY(vyre__check_compile_options(__func__, options, st));
   vyre_fence *fence;
   VYRE_TRY(vyre__fence_make(device->context, sizeof(compile_work), &fence, st));

@@ -265,8 +265,7 @@ vyre_code vyre_program_emit(const vyre_program *program,
                             vyre_writer writer, vyre_emit_report *report,
                             vyre_status *st) {
   vyre__status_begin(st);
-  VYRE_REQUIRE(st, program);
-  VYRE_REQUIRE(st, options);
+  VYRE_REQUIRE_BOTH(st, program, options);
   VYRE_REQUIRE(st, writer.write);
   VYRE_CHECK_RESERVED(st, __func__, options);
   vyre__target target;

@@ -254,8 +254,7 @@ vyre_code vyre_pipeline_add_variant(vyre_pipeline *pipeline,
                                     const vyre_compile_options *options,
                                     vyre_status *st) {
   vyre__status_begin(st);
-  VYRE_REQUIRE(st, pipeline);
-  VYRE_REQUIRE(st, options);
+  VYRE_REQUIRE_BOTH(st, pipeline, options);
   VYRE_TRY(vyre__check_compile_options(__func__, options, st));
   VYRE_TRY(vyre__device_check(pipeline->device, st));
   vyre_pipeline wanted =
@@ -339,8 +338,7 @@ bool vyre_pipeline_get_resources(const vyre_pipeline *pipeline,
 vyre_code vyre_pipeline_print(vyre_pipeline *pipeline, const char *form,
                               vyre_writer writer, vyre_status *st) {
   vyre__status_begin(st);
-  VYRE_REQUIRE(st, pipeline);
-  VYRE_REQUIRE(st, form);
+  VYRE_REQUIRE_BOTH(st, pipeline, form);
   VYRE_REQUIRE(st, writer.write);
   const vyre__backend *backend = pipeline->device->backend;
   if (!backend->pipeline_print) {

@@ -50,9 +50,7 @@ static void destroy(vyre_context *context) {
 
 vyre_code vyre_context_create(const vyre_context_options *options,
                               vyre_context **out, vyre_status *st) {
-  vyre__status_begin(st);
-  VYRE_REQUIRE(st, out);
-  *out = NULL;
+  VYRE_BEGIN_OUT(st, out);
   vyre_context_options given = {0};
   if (options) given = *options;
   VYRE_CHECK_RESERVED(st, __func__, &given);

@@ -154,9 +154,7 @@ vyre_code vyre__device_open_of(vyre__backends of, vyre_context *context,
 
 vyre_code vyre_device_open(vyre_context *context, const char *name,
                            vyre_device **out, vyre_status *st) {
-  vyre__status_begin(st);
-  VYRE_REQUIRE(st, out);
-  *out = NULL;
+  VYRE_BEGIN_OUT(st, out);
   VYRE_REQUIRE(st, name);
   VYRE_TRY(vyre__context_acquire(&context, st));
   vyre__backend_list storage;

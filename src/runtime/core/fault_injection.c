@@ -76,8 +76,7 @@ static size_t parse_fault(const char *text, size_t length, order *out) {
 vyre_code vyre_context_inject_faults(vyre_context *context, const char *faults,
                                      vyre_status *st) {
   vyre__status_begin(st);
-  VYRE_REQUIRE(st, context);
-  VYRE_REQUIRE(st, faults);
+  VYRE_REQUIRE_BOTH(st, context, faults);
   order orders[VYRE_FAULT_COUNT] = {{0}};
   for (const char *at = faults; *at;) {
     size_t length = strcspn(at, ",");

@@ -242,8 +242,7 @@ vyre_code vyre_fence_set_callback(vyre_fence *fence,
                                                vyre_fence *fence),
                                   void *user_data, vyre_status *st) {
   vyre__status_begin(st);
-  VYRE_REQUIRE(st, fence);
-  VYRE_REQUIRE(st, done);
+  VYRE_REQUIRE_BOTH(st, fence, done);
   if (is_abandoned(fence)) return abandoned(st);
   pthread_mutex_lock(&fence->lock);
   bool has_callback = fence->callback != NULL;

@@ -371,8 +371,7 @@ vyre_code vyre_submit(vyre_pipeline *pipeline, const vyre_dispatch_desc *items,
 vyre_code vyre_dispatch(vyre_pipeline *pipeline, const vyre_dispatch_desc *desc,
                         vyre_status *st) {
   vyre__status_begin(st);
-  VYRE_REQUIRE(st, pipeline);
-  VYRE_REQUIRE(st, desc);
+  VYRE_REQUIRE_BOTH(st, pipeline, desc);
   return submit_one(vyre__tuned_for(pipeline, desc, 1), desc, st);
 }
 
@@ -380,8 +379,7 @@ vyre_code vyre_device_run_program(vyre_device *device, vyre_program *program,
                                   const vyre_dispatch_desc *desc,
                                   vyre_status *st) {
   vyre__status_begin(st);
-  VYRE_REQUIRE(st, device);
-  VYRE_REQUIRE(st, program);
+  VYRE_REQUIRE_BOTH(st, device, program);
   VYRE_REQUIRE(st, desc);
   vyre_pipeline *pipeline;
   vyre_dispatch_desc as_compiled = *desc;
@@ -401,8 +399,7 @@ vyre_code vyre_dispatch_grid(const vyre_pipeline *pipeline,
   vyre__status_begin(st);
   VYRE_REQUIRE(st, out);
   out[0] = out[1] = out[2] = 0;
-  VYRE_REQUIRE(st, pipeline);
-  VYRE_REQUIRE(st, desc);
+  VYRE_REQUIRE_BOTH(st, pipeline, desc);
   /* A prepared dispatch is acquired and returned; the pipeline does not change
    * otherwise. */
   vyre_pipeline *mutable = (vyre_pipeline *)(uintptr_t)pipeline, *variant;

@@ -374,20 +374,15 @@ static vyre_code create(vyre_device *device, void *memory, uint64_t size,
 
 vyre_code vyre_buffer_create(vyre_device *device, uint64_t size,
                              vyre_buffer *out, vyre_status *st) {
-  vyre__status_begin(st);
-  VYRE_REQUIRE(st, out);
-  *out = (vyre_buffer){0};
+  VYRE_BEGIN_OUT(st, out);
   VYRE_REQUIRE(st, device);
   return create(device, NULL, size, out, st);
 }
 
 vyre_code vyre_buffer_import(vyre_device *device, void *memory, uint64_t size,
                              vyre_buffer *out, vyre_status *st) {
-  vyre__status_begin(st);
-  VYRE_REQUIRE(st, out);
-  *out = (vyre_buffer){0};
-  VYRE_REQUIRE(st, device);
-  VYRE_REQUIRE(st, memory);
+  VYRE_BEGIN_OUT(st, out);
+  VYRE_REQUIRE_BOTH(st, device, memory);
   uint64_t alignment = device->caps.host_alignment;
   if (!device->caps.borrows_host_memory && !device->caps.imports_host_memory) {
     return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
@@ -557,9 +552,7 @@ vyre_code vyre_buffer_download_many(vyre_device *device,
 
 vyre_code vyre_host_alloc(vyre_device *device, size_t size, void **out,
                           vyre_status *st) {
-  vyre__status_begin(st);
-  VYRE_REQUIRE(st, out);
-  *out = NULL;
+  VYRE_BEGIN_OUT(st, out);
   VYRE_REQUIRE(st, device);
   *out = host_allocate(device, size);
   return *out ? VYRE_OK : vyre__no_memory(st, __func__, "bytes", size);

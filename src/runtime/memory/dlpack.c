@@ -206,8 +206,7 @@ vyre_code vyre_dlpack_import(vyre_device *device,
   if (info) *info = (vyre_dlpack_info){0};
   VYRE_REQUIRE(st, out);
   *out = (vyre_buffer){0};
-  VYRE_REQUIRE(st, device);
-  VYRE_REQUIRE(st, tensor);
+  VYRE_REQUIRE_BOTH(st, device, tensor);
   if (tensor->version.major != DLPACK_MAJOR_VERSION) {
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_TENSOR_REFUSED, NULL,
@@ -231,8 +230,7 @@ vyre_code vyre_dlpack_import_unversioned(vyre_device *device,
   if (info) *info = (vyre_dlpack_info){0};
   VYRE_REQUIRE(st, out);
   *out = (vyre_buffer){0};
-  VYRE_REQUIRE(st, device);
-  VYRE_REQUIRE(st, tensor);
+  VYRE_REQUIRE_BOTH(st, device, tensor);
   return import(device, &tensor->dl_tensor, false, release_unversioned, tensor,
                 info, out, st);
 }
@@ -362,9 +360,7 @@ vyre_code vyre_dlpack_export(vyre_device *device, vyre_buffer buffer,
                              int32_t ndim, uint64_t flags,
                              struct DLManagedTensorVersioned **out,
                              vyre_status *st) {
-  vyre__status_begin(st);
-  VYRE_REQUIRE(st, out);
-  *out = NULL;
+  VYRE_BEGIN_OUT(st, out);
   VYRE_REQUIRE(st, device);
   if (flags & ~(uint64_t)DLPACK_FLAG_BITMASK_READ_ONLY) {
     return VYRE_FAIL_WITH(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_TENSOR_REFUSED,
@@ -389,9 +385,7 @@ vyre_code vyre_dlpack_export_unversioned(vyre_device *device,
                                          const int64_t *shape, int32_t ndim,
                                          struct DLManagedTensor **out,
                                          vyre_status *st) {
-  vyre__status_begin(st);
-  VYRE_REQUIRE(st, out);
-  *out = NULL;
+  VYRE_BEGIN_OUT(st, out);
   VYRE_REQUIRE(st, device);
   exported *e;
   VYRE_TRY(export_buffer(device, buffer, element, shape, ndim, false, &e, st));

@@ -18,9 +18,7 @@
 
 vyre_code vyre_recording_create(vyre_device *device, vyre_recording **out,
                                 vyre_status *st) {
-  vyre__status_begin(st);
-  VYRE_REQUIRE(st, out);
-  *out = NULL;
+  VYRE_BEGIN_OUT(st, out);
   VYRE_REQUIRE(st, device);
   VYRE_TRY(vyre__device_check(device, st));
   vyre_recording *rec = vyre__alloc_zeroed(device->allocator, sizeof *rec);

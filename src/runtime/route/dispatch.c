@@ -302,8 +302,7 @@ static vyre_code run_guarded(routed *r, bool has_shadow,
 vyre_code vyre_route_dispatch(vyre_route *route, const vyre_dispatch_desc *desc,
                               vyre_route_report *report, vyre_status *st) {
   vyre__status_begin(st);
-  VYRE_REQUIRE(st, route);
-  VYRE_REQUIRE(st, desc);
+  VYRE_REQUIRE_BOTH(st, route, desc);
   if (desc->resources || desc->output_buffers) {
     return VYRE_FAIL(
         st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,

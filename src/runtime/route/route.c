@@ -71,11 +71,8 @@ vyre_code vyre_router_compile(vyre_router *router, vyre_program *program,
                               const vyre_compile_options *options,
                               vyre_route **out, vyre_diagnostics *diagnostics,
                               vyre_status *st) {
-  vyre__status_begin(st);
-  VYRE_REQUIRE(st, out);
-  *out = NULL;
-  VYRE_REQUIRE(st, router);
-  VYRE_REQUIRE(st, program);
+  VYRE_BEGIN_OUT(st, out);
+  VYRE_REQUIRE_BOTH(st, router, program);
   if (options) VYRE_CHECK_RESERVED(st, __func__, options);
   vyre_route *route = vyre__alloc_zeroed(router->allocator, sizeof *route);
   if (!route) return vyre__no_memory(st, __func__, "routes", 1);

@@ -542,8 +542,7 @@ vyre_code vyre_shadow_replay(vyre_router *router, const void *bytes,
                              size_t size, vyre_writer text, bool *is_same,
                              vyre_status *st) {
   vyre__status_begin(st);
-  VYRE_REQUIRE(st, router);
-  VYRE_REQUIRE(st, bytes);
+  VYRE_REQUIRE_BOTH(st, router, bytes);
   VYRE_REQUIRE(st, is_same);
   shadow s;
   *is_same = true;

@@ -131,10 +131,8 @@ vyre_code vyre_device_open_external_vulkan(vyre_context *context,
   *out = NULL;
   VYRE_REQUIRE(st, vulkan);
   VYRE_CHECK_RESERVED(st, __func__, vulkan);
-  VYRE_REQUIRE(st, vulkan->instance);
-  VYRE_REQUIRE(st, vulkan->physical_device);
-  VYRE_REQUIRE(st, vulkan->device);
-  VYRE_REQUIRE(st, vulkan->queue);
+  VYRE_REQUIRE_BOTH(st, vulkan->instance, vulkan->physical_device);
+  VYRE_REQUIRE_BOTH(st, vulkan->device, vulkan->queue);
   VYRE_REQUIRE_ARRAY(st, vulkan->extensions, vulkan->extension_count);
   for (size_t i = 0; i < vulkan->extension_count; i++) {
     if (!vulkan->extensions[i]) {
