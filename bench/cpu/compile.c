@@ -197,7 +197,7 @@ static double mean_of(const double *values, int count) {
 /* Medians of each kernel in milliseconds; 0 where the disk cache was not
  * used. */
 typedef struct times {
-  cpu_quartiles fresh[CPU_KERNELS], quick[CPU_KERNELS], disk[CPU_KERNELS];
+  cpu_quartiles fresh[CPU_KERNELS], baseline[CPU_KERNELS], disk[CPU_KERNELS];
   double first; /* from disk, the first in a process */
 } times;
 
@@ -235,7 +235,7 @@ static void from_disk(const child_job *job, double *figures) {
   for (int k = 0; k < CPU_KERNELS; k++) {
     cpu_quartiles q = cpu_quartiles_of(ms[k], ROUNDS);
     figures[k] = q.median;
-    figures[CPU_KERNELS + k] = q.least;
+    figures[CPU_KERNELS + k] = q.minimum;
   }
 }
 
@@ -249,7 +249,7 @@ static void measure_disk(const char *device, const char *directory, times *t) {
   }
   for (int k = 0; k < CPU_KERNELS; k++) {
     t->disk[k].median = f[k];
-    t->disk[k].least = f[CPU_KERNELS + k];
+    t->disk[k].minimum = f[CPU_KERNELS + k];
   }
   t->first = f[(size_t)2 * CPU_KERNELS];
 }
@@ -260,7 +260,7 @@ static void measure(const char *device, times *t) {
   open_place(&kept, device, "");
   for (int k = 0; k < CPU_KERNELS; k++) {
     const char *file = cpu_shapes[k].file;
-    double fresh[TURNS], quick[TURNS];
+    double fresh[TURNS], baseline[TURNS];
     for (int turn = 0; turn <= TURNS; turn++) {
       place p;
       open_place(&p, device, "");
@@ -269,11 +269,11 @@ static void measure(const char *device, times *t) {
       close_place(&p);
       open_place(&p, device, "");
       ns = time_to_ready(&p, file, true, &made);
-      if (turn > 0) quick[turn - 1] = ns / 1e6;
+      if (turn > 0) baseline[turn - 1] = ns / 1e6;
       close_place(&p);
     }
     t->fresh[k] = cpu_quartiles_of(fresh, TURNS);
-    t->quick[k] = cpu_quartiles_of(quick, TURNS);
+    t->baseline[k] = cpu_quartiles_of(baseline, TURNS);
   }
   close_place(&kept);
 }
@@ -342,9 +342,10 @@ static void print_figure(double value) {
   }
 }
 
-static void report_kernels(const times *t, double *fresh, double *quick,
+static void report_kernels(const times *t, double *fresh, double *baseline,
                            double *disk) {
-  double all_fresh[CPU_KERNELS], all_quick[CPU_KERNELS], all_disk[CPU_KERNELS];
+  double all_fresh[CPU_KERNELS], all_baseline[CPU_KERNELS],
+      all_disk[CPU_KERNELS];
   int hits = 0;
   printf("%-28s %10s %10s %10s\n", "ms from source to ready", "compiled",
          "baseline", "from disk");
@@ -352,22 +353,23 @@ static void report_kernels(const times *t, double *fresh, double *quick,
     char name[64];
     printf("%-28s", cpu_shapes[k].file);
     print_figure(t->fresh[k].median);
-    print_figure(t->quick[k].median);
+    print_figure(t->baseline[k].median);
     print_figure(t->disk[k].median);
     printf("\n");
     (void)snprintf(name, sizeof name, "%s, compiled", cpu_shapes[k].file);
-    add_row(name, "ms", t->fresh[k].median, t->fresh[k].least, "", 0, "");
+    add_row(name, "ms", t->fresh[k].median, t->fresh[k].minimum, "", 0, "");
     (void)snprintf(name, sizeof name, "%s, baseline", cpu_shapes[k].file);
-    add_row(name, "ms", t->quick[k].median, t->quick[k].least, "", 0, "");
+    add_row(name, "ms", t->baseline[k].median, t->baseline[k].minimum, "", 0,
+            "");
     (void)snprintf(name, sizeof name, "%s, from disk", cpu_shapes[k].file);
-    add_row(name, "ms", t->disk[k].median, t->disk[k].least, "", 0,
+    add_row(name, "ms", t->disk[k].median, t->disk[k].minimum, "", 0,
             t->disk[k].median > 0 ? "" : "the device has no disk cache");
     all_fresh[k] = t->fresh[k].median;
-    all_quick[k] = t->quick[k].median;
+    all_baseline[k] = t->baseline[k].median;
     if (t->disk[k].median > 0) all_disk[hits++] = t->disk[k].median;
   }
   *fresh = mean_of(all_fresh, CPU_KERNELS);
-  *quick = mean_of(all_quick, CPU_KERNELS);
+  *baseline = mean_of(all_baseline, CPU_KERNELS);
   *disk = hits == CPU_KERNELS ? mean_of(all_disk, hits) : 0;
 }
 
@@ -423,9 +425,9 @@ static void report_once(const char *device) {
   printf("   the first time in a process\n%-28s", "loading what compiles");
   print_figure(loaded.median);
   printf("   the first compile over the second\n");
-  add_row("opening the device", "ms", opened.median, opened.least, limit, 1,
+  add_row("opening the device", "ms", opened.median, opened.minimum, limit, 1,
           "");
-  add_row("loading what compiles", "ms", loaded.median, loaded.least, "", 0,
+  add_row("loading what compiles", "ms", loaded.median, loaded.minimum, "", 0,
           "the first compile of a process over the second");
 }
 
@@ -444,7 +446,7 @@ static void report_at_once(const char *device) {
   printf("%-28s", "all of them at once");
   print_figure(many.median);
   printf("   one after the other %.1f\n", one.median);
-  add_row("all kernels at once", "ms", many.median, many.least,
+  add_row("all kernels at once", "ms", many.median, many.minimum,
           "one after the other", one.median, "");
 }
 
@@ -469,7 +471,7 @@ void bench_cpu_compile(void) {
   static const char *const cached[] = {"PoCL"};
   const char *device = cpu_device_name();
   char ours[1024], theirs[1024];
-  double fresh = 0, quick = 0, disk = 0, is_there[FIGURES];
+  double fresh = 0, baseline = 0, disk = 0, is_there[FIGURES];
   bool has_device = strcmp(device, "none") != 0;
   child_job probe = {try_open, device};
   if (has_device && (!in_child(&probe, is_there) || is_there[0] < 1)) {
@@ -494,13 +496,13 @@ void bench_cpu_compile(void) {
     add_row("the first from disk", "ms", t.first, t.first, "", 0,
             "of a process; the others come after it");
     measure(device, &t);
-    report_kernels(&t, &fresh, &quick, &disk);
+    report_kernels(&t, &fresh, &baseline, &disk);
     report_at_once(device);
   }
   peer_times p = measure_peers(theirs);
   report_mean("mean, compiled", fresh, 15, compiled,
               (double[]){p.gcc, p.clang, p.pocl}, 3);
-  report_mean("mean, baseline", quick, 15, compiled, (double[]){p.gcc}, 1);
+  report_mean("mean, baseline", baseline, 15, compiled, (double[]){p.gcc}, 1);
   report_mean("mean, from disk", disk, 0.1, cached, &p.pocl_cached, 1);
   printf("\n");
   remove_folder(ours);

@@ -93,7 +93,7 @@ static void run_once(const cpu_rival *rival, cpu_workload *w) {
   rival->bind(rival->self, w);
   rival->launch(rival->self);
   rival->unbind(rival->self);
-  cpu_workload_settle(w);
+  cpu_workload_sort_nodes(w);
 }
 
 /* Compares small sizes, none of which is a multiple of the workgroup size. */
@@ -152,10 +152,10 @@ static void add_row(const outcome *o, const char *what, int ours, int peer,
                                 .name = name,
                                 .unit = o->w->unit,
                                 .value = rate(o, mine.median),
-                                .best = rate(o, mine.least),
+                                .best = rate(o, mine.minimum),
                                 .peer = o->entries[peer].name,
                                 .peer_value = rate(o, their.median),
-                                .peer_best = rate(o, their.least),
+                                .peer_best = rate(o, their.minimum),
                                 .ratio = ratio.median,
                                 .ratio_low = ratio.low,
                                 .ratio_high = ratio.high,

@@ -37,7 +37,7 @@ void cpu_use_processor_time(bool is_used);
 int cpu_round_count(int usual);
 
 typedef struct cpu_quartiles {
-  double low, median, high, least;
+  double low, median, high, minimum;
 } cpu_quartiles;
 
 cpu_quartiles cpu_quartiles_of(const double *values, int count);

@@ -311,7 +311,7 @@ static int by_word(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-void cpu_workload_settle(cpu_workload *w) {
+void cpu_workload_sort_nodes(cpu_workload *w) {
   if (w->kernel != CPU_KERNEL_bfs) return;
   uint32_t count = *(const uint32_t *)w->args.buffers[5].data;
   size_t max = w->args.buffers[4].size / 4;

@@ -60,6 +60,6 @@ void cpu_workload_restore(cpu_workload *w, uint32_t mask);
 const char *cpu_workload_check(const cpu_workload *w);
 
 /* Sorts the nodes that were found: their order has no meaning. */
-void cpu_workload_settle(cpu_workload *w);
+void cpu_workload_sort_nodes(cpu_workload *w);
 
 #endif

@@ -27,8 +27,8 @@ static const double CAP = 1.5, NEAR = 0.9;
 
 /* Ratios of one kind. */
 typedef struct tally {
-  double log_sum, log_capped, least;
-  const char *least_name;
+  double log_sum, log_capped, minimum;
+  const char *minimum_name;
   int count, near;
 } tally;
 
@@ -47,9 +47,9 @@ static void count(tally *t, const char *name, double ratio) {
   t->log_sum += log(ratio);
   t->log_capped += log(ratio < CAP ? ratio : CAP);
   t->near += ratio > NEAR;
-  if (t->count++ == 0 || ratio < t->least) {
-    t->least = ratio;
-    t->least_name = name;
+  if (t->count++ == 0 || ratio < t->minimum) {
+    t->minimum = ratio;
+    t->minimum_name = name;
   }
 }
 
@@ -164,11 +164,11 @@ static void add_row(const table *t, const outcome *o, const char *suite,
       .name = name,
       .unit = "ms",
       .value = milliseconds(o, OURS),
-      .best = cpu_quartiles_of(o->entries[OURS].ns, o->rounds).least / 1e6,
+      .best = cpu_quartiles_of(o->entries[OURS].ns, o->rounds).minimum / 1e6,
       .peer = o->entries[rival].name,
       .peer_value = milliseconds(o, rival),
       .peer_best =
-          cpu_quartiles_of(o->entries[rival].ns, o->rounds).least / 1e6,
+          cpu_quartiles_of(o->entries[rival].ns, o->rounds).minimum / 1e6,
       .ratio = ratio.median,
       .ratio_low = ratio.low,
       .ratio_high = ratio.high,
@@ -250,14 +250,14 @@ static void print_tally(const table *t, const char *name, const tally *y) {
       "against %s: geometric mean %.2f (%.2f with ratios capped at %.1f),\n"
       "  %d of %d above %.1f, minimum %.2f (%s)\n",
       name, exp(y->log_sum / y->count), capped, CAP, y->near, y->count, NEAR,
-      y->least, y->least_name);
+      y->minimum, y->minimum_name);
   char text[96];
   (void)snprintf(text, sizeof text, "geometric mean against %s", name);
   add_summary(t, text, exp(y->log_sum / y->count), "");
   (void)snprintf(text, sizeof text, "geometric mean against %s, capped", name);
   add_summary(t, text, capped, "");
   (void)snprintf(text, sizeof text, "minimum against %s", name);
-  add_summary(t, text, y->least, y->least_name);
+  add_summary(t, text, y->minimum, y->minimum_name);
 }
 
 static void print_head(const table *t) {

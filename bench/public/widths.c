@@ -77,10 +77,10 @@ static void add_row(const public_workload *w, const cpu_entry *entries,
                                 .name = w->name,
                                 .unit = "ms",
                                 .value = ours.median / 1e6,
-                                .best = ours.least / 1e6,
+                                .best = ours.minimum / 1e6,
                                 .peer = entries[best].name,
                                 .peer_value = peer.median / 1e6,
-                                .peer_best = peer.least / 1e6,
+                                .peer_best = peer.minimum / 1e6,
                                 .ratio = 1 / ratio,
                                 .note = "automatic against the best width"});
 }

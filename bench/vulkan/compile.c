@@ -176,10 +176,10 @@ static void add_row(const char *name, cpu_quartiles ours, const char *peer,
                                 .name = name,
                                 .unit = "ms",
                                 .value = ours.median,
-                                .best = ours.least,
+                                .best = ours.minimum,
                                 .peer = peer,
                                 .peer_value = their.median,
-                                .peer_best = their.least,
+                                .peer_best = their.minimum,
                                 .ratio = ratio,
                                 .note = note});
 }

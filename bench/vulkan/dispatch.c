@@ -313,10 +313,10 @@ static void add_peer(const bench *g, const row *r, int peer, const char *note) {
                                 .name = name,
                                 .unit = "us",
                                 .value = mine.median * scale,
-                                .best = mine.least * scale,
+                                .best = mine.minimum * scale,
                                 .peer = titles[peer],
                                 .peer_value = their.median * scale,
-                                .peer_best = their.least * scale,
+                                .peer_best = their.minimum * scale,
                                 .ratio = ratio.median,
                                 .ratio_low = ratio.low,
                                 .ratio_high = ratio.high,
@@ -338,7 +338,7 @@ static void print_row(const bench *g, const row *r, const char *note) {
   }
   printf(" %7.2fx %7.2fx  %s\n",
          cpu_paired(&e[VYRE], &e[RAW], g->rounds).median,
-         q[RAW].least / q[VYRE].least, note);
+         q[RAW].minimum / q[VYRE].minimum, note);
   (void)fflush(stdout);
 }
 

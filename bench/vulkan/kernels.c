@@ -146,7 +146,7 @@ static void run_small_workload(vulkan_side *s, cpu_workload *w, int index,
   if (!s->bind(s->self, w, is_plain)) bench_fail(s->name, "has no kernel");
   run_once(s, w);
   s->unbind(s->self);
-  cpu_workload_settle(w);
+  cpu_workload_sort_nodes(w);
 }
 
 /* Compares results of small workloads that do not fill their last workgroup. */
@@ -243,16 +243,16 @@ static void add_row(const result *o, means *m) {
   }
   printf("%-28s %-7s %9.2f %9.2f %7.2fx %7.2fx  %s\n", name, o->w->unit,
          rate(o, ours.median), rate(o, glsl.median), ratio.median,
-         glsl.least / ours.least, note);
+         glsl.minimum / ours.minimum, note);
   (void)fflush(stdout);
   bench_row_add(&(bench_result){.suite = suite,
                                 .name = name,
                                 .unit = o->w->unit,
                                 .value = rate(o, ours.median),
-                                .best = rate(o, ours.least),
+                                .best = rate(o, ours.minimum),
                                 .peer = "GLSL",
                                 .peer_value = rate(o, glsl.median),
-                                .peer_best = rate(o, glsl.least),
+                                .peer_best = rate(o, glsl.minimum),
                                 .ratio = ratio.median,
                                 .ratio_low = ratio.low,
                                 .ratio_high = ratio.high,

@@ -21,7 +21,7 @@ typedef struct event {
   char result[24], label[64], thread[64];
   double start, length;
   unsigned track;
-  unsigned long long bytes, item, grid, rounds, commands;
+  unsigned long long bytes, item, grid, iterations, commands;
 } event;
 
 enum { MAX_EVENTS = 40000 };
@@ -109,7 +109,7 @@ static void keep_number(event *e, const char *key, double value) {
   if (strcmp(key, "tid") == 0) e->track = (unsigned)value;
   if (strcmp(key, "bytes") == 0) e->bytes = (unsigned long long)value;
   if (strcmp(key, "item") == 0) e->item = (unsigned long long)value;
-  if (strcmp(key, "rounds") == 0) e->rounds = (unsigned long long)value;
+  if (strcmp(key, "iterations") == 0) e->iterations = (unsigned long long)value;
   if (strcmp(key, "commands") == 0) e->commands = (unsigned long long)value;
   if (strcmp(key, "grid") == 0 && e->grid == 0) {
     e->grid = (unsigned long long)value;
@@ -447,7 +447,7 @@ TEST(a_replay_and_its_items_have_events) {
   CHECK_TEXT(whole->device, "ref");
   CHECK_TEXT(whole->result, "ok");
   loop = only("replay", "while");
-  CHECK(loop->item == 2 && loop->rounds == 3 && lies_in(loop, whole));
+  CHECK(loop->item == 2 && loop->iterations == 3 && lies_in(loop, whole));
   const event *copy = only("replay", "copy");
   CHECK(copy->item == 1 && copy->bytes == BYTES && lies_in(copy, whole));
   const event *first = only("dispatch", "doubling");
@@ -487,7 +487,7 @@ TEST(a_replay_that_fails_ends_its_loops_in_the_trace) {
   CHECK_TEXT(only("replay", "replay")->result, "dispatch_failed");
   const event *loop = only("replay", "while");
   CHECK_TEXT(loop->result, "dispatch_failed");
-  CHECK_U64(loop->rounds, 1);
+  CHECK_U64(loop->iterations, 1);
   CHECK_TEXT(only("replay", "copy")->result, "ok");
 }
 

@@ -72,7 +72,7 @@ static void trace_loop(const running_replay *replay, const loop_state *state,
       replay->rec->device->context, state->trace_start,
       .kind = VYRE__TRACE_REPLAY, .name = "while",
       .device = replay->rec->device, .result = code,
-      .numbers = {{"item", state->command}, {"rounds", state->iterations}});
+      .numbers = {{"item", state->command}, {"iterations", state->iterations}});
 }
 
 static void trace_replay(const running_replay *replay, uint64_t start,
