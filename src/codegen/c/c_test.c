@@ -3,9 +3,10 @@
  * compares with ref, byte for byte. Variables: c_testing.h and
  * testing/random_programs.h. */
 #include "codegen/c/c_testing.h"
+#include "support/sanitized.h"
 #include "testing/random_programs.h"
 
-enum { SEEDS = 24 };
+enum { SEEDS = SANITIZED ? 8 : 24 };
 
 /* --- kernels built by hand ------------------------------------------------ */
 

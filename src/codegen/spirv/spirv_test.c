@@ -17,10 +17,11 @@
 #include "codegen/spirv/internal.h"
 #include "codegen/spirv/spirv_targets_testing.h"
 #include "lir/lir_testing.h"
+#include "support/sanitized.h"
 #include "support/text.h"
 #include "testing/random_programs.h"
 
-enum { SEEDS = 300 };
+enum { SEEDS = SANITIZED ? 60 : 300 };
 
 typedef growing_text text;
 
