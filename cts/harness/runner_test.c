@@ -276,7 +276,8 @@ static const cts_area area_together = {"together", "cases one after the other",
 static const cts_area *const areas[] = {&area_probe, &area_together,
                                         &area_slow};
 
-/* A fault of seed 7 that needs at least four statements and atomics. */
+/* Fails for seed 7 while the program has at least four statements and uses
+ * atomics, so that reducing it must keep both. */
 static void program(cts *c, const char *name) {
   const char *size = strstr(name, "size=");
   bool is_large = !size || atoi(size + 5) >= 4;

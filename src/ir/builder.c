@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Public program builder: its life, its scopes and its statements. */
+/* Public program builder: creation and release, scopes, statements. */
 #include "vyre/builder.h"
 
 #include <stdarg.h>

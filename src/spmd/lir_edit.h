@@ -25,9 +25,9 @@ typedef struct vyre__lir_edit {
 void vyre__edit_begin(vyre__lir_edit *e, const vyre__lir_kernel *from,
                       uint32_t more, vyre_arena *arena);
 
-/* Copies instructions [begin, end). Operands are those of `map`, which then
- * names the copies. @p again: they were copied before; loops get an entry of
- * their own. */
+/* Copies instructions [begin, end). Their operands are looked up in `map`,
+ * where each copy then replaces its original. Set @p again for a second copy
+ * of the same instructions: it gets new entries in the table of loops. */
 void vyre__edit_copy(vyre__lir_edit *e, uint32_t begin, uint32_t end,
                      bool again);
 
@@ -42,7 +42,7 @@ uint32_t vyre__edit_var(vyre__lir_edit *e, const char *name, vyre_type type);
 /* Adds a loop; its values are values of the copy. */
 uint32_t vyre__edit_loop(vyre__lir_edit *e, const vyre__lir_loop *loop);
 
-/* Says that all that was emitted so far belongs before instruction @p at. */
+/* Marks the end of the code that was added before instruction @p at. */
 static inline void vyre__edit_reach(vyre__lir_edit *e, uint32_t at) {
   if (!e->no_memory) e->place[at - 1] = e->to.count - 1;
 }

@@ -49,7 +49,8 @@ static inline void run(const char *text, vyre_dispatch_desc *desc) {
 
 enum { LENGTH = 8, BYTES = 32 };
 
-/* Runs with x: eight numbers, y: eight zeros to fill, s: shared memory. */
+/* Runs a kernel body on the buffers x (eight numbers of the test), y (eight
+ * zeros) and s (shared memory), and returns y in @p y. */
 static inline void run_words(const char *body, uint32_t grid, const uint32_t *x,
                              uint32_t *y) {
   static char text[4096];

@@ -167,7 +167,8 @@ static void add_bytes(const encoder *r, uint64_t bytes) {
 
 /* Encodes a launch. Returns false if it must run separately: it needs windows,
  * depends on bytes that an earlier command writes, or binds much host memory.
- * The encoding ends before a launch for which the others leave no memory. */
+ * It also returns false when the encoding has reached MAX_BYTES; the encoding
+ * then ends before this launch. */
 static bool try_encode(encoder *r, uint32_t i) {
   vyre__launch *launch = r->own->commands[i].launch, snapshot = *launch;
   vk_pipeline *p = (vk_pipeline *)launch->pipeline;
