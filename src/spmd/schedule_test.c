@@ -689,6 +689,54 @@ TEST(uniform_versions_need_a_number_in_an_index) {
   drop(f);
 }
 
+static unsigned count_text(const char *in, const char *what) {
+  unsigned count = 0;
+  for (const char *at = in; (at = strstr(at, what)); at++) count++;
+  return count;
+}
+
+TEST(indices_move_behind_the_barrier) {
+  fixture *f = make_for(
+      "kernel k workgroup(64)\n"
+      "buffer y : write u32[64] @0;\n"
+      "shared s : u32[256];\n"
+      "{ let t = local_id.x; var d = 32u;\n"
+      "  while (d > 0) {\n"
+      "    let low = t & (d - 1);\n"
+      "    let a = (t - low) * 4 + low;\n"
+      "    barrier();\n"
+      "    s[a] = s[a + d] + 1; d /= 2; }\n"
+      "  barrier(); y[t] = s[t]; }\n",
+      8, 8, VYRE__SCHEDULE_BUILD, true);
+  CHECK(count_text(f->dump.bytes, "group-if") >= 5);
+  CHECK(strstr(f->dump.bytes, "1 contiguous load, 1 contiguous store"));
+  drop(f);
+}
+
+TEST(versions_without_a_loop) {
+  static const struct {
+    const char *index;
+    unsigned versions;                       /* apart from the last */
+  } cases[] = {{"t * 2 - (t & (n - 1))", 4}, /* 1, 2, 4, multiples of 8 */
+               {"t / n * 77 + t % n", 1},    /* multiples of 8 */
+               {"t * n", 0},
+               {"t + n", 0}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    char source[512];
+    snprintf(source, sizeof source,
+             "kernel k workgroup(64)\n"
+             "buffer x : read u32[] @0;\nbuffer y : read_write u32[] @1;\n"
+             "uniform n : u32 @2;\n"
+             "{ let t = global_id.x; let a = %s; y[a] = x[a] + 1; }\n",
+             cases[i].index);
+    fixture *f = make_for(source, 8, 8, VYRE__SCHEDULE_BUILD, true);
+    bool has = strstr(f->dump.bytes, "1 contiguous load, 1 contiguous store");
+    CHECK_U64(count_text(f->dump.bytes, "group-if"), cases[i].versions);
+    CHECK(has == (cases[i].versions > 0 || i == 3));
+    drop(f);
+  }
+}
+
 /* --- loop-peel ------------------------------------------------------------*/
 
 TEST(loop_peel_runs_steady_iterations_without_masks) {
@@ -932,6 +980,8 @@ TEST_MAIN(TEST_ENTRY(builds_fused_rows),
           TEST_ENTRY(stride_loops_become_loops_of_the_workgroup),
           TEST_ENTRY(stride_loops_leave_other_loops),
           TEST_ENTRY(uniform_versions_have_contiguous_lanes),
+          TEST_ENTRY(indices_move_behind_the_barrier),
+          TEST_ENTRY(versions_without_a_loop),
           TEST_ENTRY(uniform_versions_need_a_number_in_an_index),
           TEST_ENTRY(loop_peel_runs_steady_iterations_without_masks),
           TEST_ENTRY(loop_peel_leaves_other_loops),

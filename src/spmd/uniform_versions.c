@@ -9,7 +9,11 @@
  *     else if (stride % width == 0) { .. } else { .. }
  *
  * The workgroup branches, not each vector: a barrier at the end of each version
- * achieves it. In loops that are unrolled, one version remains. */
+ * achieves it. In loops that are unrolled, one version remains.
+ *
+ * A row-major index taken apart by a uniform, x = i % width and y = i / width,
+ * has two versions: for multiples of the vector width, where no vector crosses
+ * the end of a row, and for others. */
 #include "base/memory.h"
 #include "base/status.h"
 #include "spmd/lir_edit.h"
@@ -31,6 +35,8 @@ typedef struct versions {
   uint32_t width;
   vyre__val key;    /* the number that decides */
   bool is_factor;   /* it only multiplies */
+  bool divides;     /* an id is divided by it */
+  bool is_straight; /* the region is in no loop, and runs once */
   bool *is_indexed; /* per instruction of the kernel: part of an index */
   vyre__lir_edit e;
   bool is_multiple; /* this version: the key is a multiple of the width */
@@ -102,14 +108,24 @@ static void find_key(versions *p) {
     if (!v || at_of(p, v)->op == VYRE__LIR_CONST) continue;
     p->key = v;
     p->is_factor = multiplies;
+    p->divides = inst->op == VYRE__LIR_DIV_U || inst->op == VYRE__LIR_REM_U;
     if (is_bits) return;
   }
+}
+
+/* Returns true if @p v is an element of a uniform, which nothing changes. */
+static bool is_uniform_load(const versions *p, vyre__val v) {
+  const vyre__lir_inst *inst = at_of(p, v);
+  return inst->op == VYRE__LIR_LOAD && inst->b == 0 &&
+         p->kernel->buffers[inst->aux].kind == VYRE_MEMORY_UNIFORM;
 }
 
 /* Returns true if the key can be computed before the region. */
 static bool is_before(const versions *p, vyre__val v, unsigned depth) {
   if (v < p->region->begin) return true;
-  if (depth == MAX_DEPTH || !is_pure(p, v)) return false;
+  if (depth == MAX_DEPTH || !(is_pure(p, v) || is_uniform_load(p, v))) {
+    return false;
+  }
   for (unsigned i = 0; i < vyre__lir_ops[at_of(p, v)->op].operands; i++) {
     if (!is_before(p, at_of(p, v)->v[i], depth + 1)) return false;
   }
@@ -141,9 +157,11 @@ static bool is_in_loop(const versions *p) {
 static bool is_candidate(versions *p) {
   const vyre__region *region = p->region;
   if (region->kind != VYRE__REGION_PARALLEL || region->is_empty) return false;
-  if (region->end - region->begin > MAX_LENGTH || !is_in_loop(p)) return false;
+  if (region->end - region->begin > MAX_LENGTH) return false;
+  p->is_straight = !is_in_loop(p);
   mark_indices(p);
   find_key(p);
+  if (p->is_straight && p->is_factor) return false;
   return p->key && is_before(p, p->key, 0) && is_closed(p);
 }
 
@@ -253,6 +271,7 @@ static vyre__val make_key(versions *p, vyre__val v) {
 static void write_versions(versions *p) {
   uint32_t begin = p->region->begin, opened = 0;
   uint32_t most = p->is_factor ? MAX_STRIDE : p->width / 2;
+  if (p->is_straight && p->divides) most = 0;
   vyre__edit_copy(&p->e, 1, begin, false);
   vyre__val key = make_key(p, p->key);
   for (uint32_t n = 1; n <= most; n *= 2, opened++) {
@@ -280,6 +299,108 @@ static void write_versions(versions *p) {
   while (opened--) push(p, begin, VYRE__LIR_END, VYRE_TYPE_VOID, 0, 0);
   vyre__edit_reach(&p->e, p->region->end);
   vyre__edit_copy(&p->e, p->region->end, p->kernel->count, false);
+}
+
+/* --- barriers --------------------------------------------------------------*/
+
+/* Code before a barrier often computes what only the code after it uses: the
+ * indices of its accesses. It moves behind the barrier, so that the region there
+ * is complete. */
+typedef struct sinking {
+  const vyre__lir_kernel *kernel;
+  const vyre__regions *r;
+  uint32_t *first_use; /* per instruction: the first one that uses it */
+  bool *sinks;         /* per instruction: moves behind the next barrier */
+} sinking;
+
+static void note_use(sinking *s, vyre__val v, uint32_t at) {
+  if (at < s->first_use[v]) s->first_use[v] = at;
+}
+
+static void find_uses(sinking *s) {
+  for (uint32_t at = 1; at < s->kernel->count; at++) {
+    const vyre__lir_inst *inst = &s->kernel->code[at];
+    vyre__val used[4];
+    uint32_t count = vyre__lir_operands(inst, used);
+    for (uint32_t i = 0; i < count; i++) note_use(s, used[i], at);
+    if (inst->op != VYRE__LIR_LOOP) continue;
+    const vyre__lir_loop *loop = &s->kernel->loops[inst->aux];
+    note_use(s, loop->first, at);
+    note_use(s, loop->bound, at);
+    note_use(s, loop->first_high, at);
+    note_use(s, loop->bound_high, at);
+  }
+  for (uint32_t i = 0; i < s->kernel->step_count; i++) {
+    note_use(s, s->kernel->steps[i].first, 0);
+    note_use(s, s->kernel->steps[i].bound, 0);
+  }
+}
+
+/* Finds what moves behind the barrier at @p barrier. Returns true if anything
+ * does. */
+static bool find_sinking(sinking *s, uint32_t barrier) {
+  bool any = false;
+  for (uint32_t at = barrier - 1; at >= s->r->begin; at--) {
+    const vyre__lir_inst *inst = &s->kernel->code[at];
+    const vyre__inst_info *info = vyre__inst_info_of(s->r, at);
+    uint16_t flags = vyre__lir_ops[inst->op].flags;
+    if (inst->op == VYRE__LIR_BARRIER || flags & VYRE__LIRF_CONTROL) break;
+    uint32_t use = s->first_use[at];
+    bool is_later = use != UINT32_MAX && (use > barrier || s->sinks[use]);
+    if (!(flags & VYRE__LIRF_PURE) || info->is_uniform || !is_later) continue;
+    bool all_later = true; /* the first use may sink while others stay */
+    for (uint32_t i = use; i < barrier && all_later; i++) {
+      vyre__val used[4];
+      uint32_t count = vyre__lir_operands(&s->kernel->code[i], used);
+      for (uint32_t k = 0; k < count; k++) {
+        all_later &= used[k] != at || s->sinks[i];
+      }
+    }
+    s->sinks[at] = all_later;
+    any |= all_later;
+  }
+  return any;
+}
+
+static void write_sunk(const sinking *s, vyre__lir_edit *e) {
+  uint32_t from = s->r->begin; /* after the last barrier */
+  for (uint32_t at = 1; at < s->kernel->count; at++) {
+    if (s->sinks[at]) continue;
+    vyre__edit_copy(e, at, at + 1, false);
+    if (s->kernel->code[at].op != VYRE__LIR_BARRIER) continue;
+    for (uint32_t i = from; i < at; i++) {
+      if (s->sinks[i]) vyre__edit_copy(e, i, i + 1, false);
+    }
+    from = at + 1;
+  }
+}
+
+/* Moves computations of indices behind barriers in a phase. */
+static vyre_code sink_indices(const vyre__lir_kernel **kernel, uint32_t phase,
+                              vyre_arena *arena, vyre_status *st) {
+  vyre__regions r;
+  const vyre__lir_kernel *k = *kernel;
+  bool any = false;
+  VYRE_TRY(vyre__regions_build(k, k->phases[phase], false, arena, &r, st));
+  sinking s = {
+      .kernel = k,
+      .r = &r,
+      .first_use = vyre__arena_filled(arena, k->count, sizeof(uint32_t), 0xff),
+      .sinks = vyre__arena_filled(arena, k->count, sizeof(bool), 0)};
+  if (!s.first_use || !s.sinks) {
+    return vyre__no_memory(st, "spmd/uniform_versions", "values", k->count);
+  }
+  find_uses(&s);
+  for (uint32_t at = r.end; at-- > r.begin;) {
+    if (k->code[at].op == VYRE__LIR_BARRIER) any |= find_sinking(&s, at);
+  }
+  if (!any) return VYRE_OK;
+  vyre__lir_edit e;
+  vyre__edit_begin(&e, k, 0, arena);
+  write_sunk(&s, &e);
+  *kernel = vyre__edit_end(&e);
+  if (*kernel) return VYRE_OK;
+  return vyre__no_memory(st, "spmd/uniform_versions", "instructions", k->count);
 }
 
 /* --- all regions ---------------------------------------------------------*/
@@ -333,6 +454,7 @@ vyre_code vyre__version_uniforms(const vyre__lir_kernel *kernel, uint32_t width,
   uint32_t first = kernel->count;
   for (uint32_t i = 0; i < kernel->phase_count && width > 1; i++) {
     uint32_t before = UINT32_MAX;
+    VYRE_TRY(sink_indices(&kernel, i, arena, st));
     for (unsigned n = 0; n < MAX_REGIONS && before; n++) {
       if (kernel->count > first + MAX_GROWTH) break;
       VYRE_TRY(version_one(&kernel, i, width, &before, arena, st));

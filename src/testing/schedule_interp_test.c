@@ -184,11 +184,44 @@ static const char network[] =
     "  if (t < len(y)) y[t] = s[t] + s[t + 32];\n"
     "}\n";
 
+/* Indices before a barrier, and versions without a loop. */
+static const char butterfly[] =
+    "kernel butterfly workgroup(32)\n"
+    "buffer x : read u32[] @0;\n"
+    "buffer y : read_write u32[] @1;\n"
+    "shared s : u32[128];\n"
+    "{\n"
+    "  let t = local_id.x;\n"
+    "  s[t] = x[t]; s[t + 32] = x[t + 32] * 3; s[t + 64] = t;\n"
+    "  var d = 32u;\n"
+    "  while (d > 0) {\n"
+    "    let low = t & (d - 1);\n"
+    "    let a = (t - low) * 4 + low;\n"
+    "    let kept = s[t];\n"
+    "    barrier();\n"
+    "    s[a] = s[a + d] * 3 + s[a + 2 * d] + low;\n"
+    "    s[a + 3 * d] = kept;\n"
+    "    d >>= 2;\n"
+    "  }\n"
+    "  barrier();\n"
+    "  if (t < len(y)) y[t] = s[t] + s[t + 96];\n"
+    "}\n";
+static const char apart[] =
+    "kernel apart workgroup(32)\n"
+    "buffer x : read u32[] @0;\n"
+    "buffer y : read_write u32[] @1;\n"
+    "uniform n : u32 @2;\n"
+    "{\n"
+    "  let i = global_id.x;\n"
+    "  let w = n / 4 * 4 + 4;\n"
+    "  if (i < len(y)) y[i] = x[i / w * w + i % w] + x[i % w * 2] * 5;\n"
+    "}\n";
+
 TEST(schedules_of_small_kernels_do_the_same) {
   static const char *const kernels[] = {
-      saxpy,      divergent, row_sum,   product, sums,
-      weighted,   histogram, strided,   reduce,  clamps,
-      empty_loop, columns,   wavefront, strides, network};
+      saxpy,     divergent, row_sum, product,   sums,       weighted,
+      histogram, strided,   reduce,  clamps,    empty_loop, columns,
+      wavefront, strides,   network, butterfly, apart};
   static const size_t lengths[] = {190, 1, 64, 97};
   unsigned failed = 0;
   for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {

@@ -651,6 +651,28 @@ static void plain_store(ll *e, uint32_t at, ll_op value) {
         ll_address(e, inst->aux, ll_scalar(e, inst->a)), align_of(e, at));
 }
 
+/* Returns true if the code around stores to another place of the same array. A
+ * processor does not forward that store to a load that overlaps it in part. */
+static bool stores_nearby(const ll *e, uint32_t at) {
+  const vyre__subregion *piece = &e->s->r.subregions[e->subregion];
+  const vyre__lir_inst *inst = ll_inst(e, at);
+  for (uint32_t i = piece->begin; i < piece->end; i++) {
+    const vyre__lir_inst *other = ll_inst(e, i);
+    bool is_store = other->op == VYRE__LIR_STORE && other->aux == inst->aux;
+    if (is_store && other->a != inst->a) return true;
+  }
+  return false;
+}
+
+static void masked_store(ll *e, uint32_t at, ll_op value, ll_op to,
+                         ll_op active) {
+  unsigned scalar = ll_memory_type(buffer_of(e, at)->width);
+  ll_op bits = ll_def(e, "icmp slt %o, zeroinitializer", MASK, active);
+  ll_do(e, "call void @llvm.masked.store.v%ui%u.p0(%o, ptr %v, i32 %u, %o)",
+        e->width, 8 * ll_bytes(scalar), scalar | LL_VEC, value, LL_PTR, to,
+        align_of(e, at), LL_I1 | LL_VEC, bits);
+}
+
 /* Inactive lanes must not be blended: other threads may write these
  * elements. */
 static void store_some(ll *e, uint32_t at, ll_op value, ll_op active) {
@@ -658,6 +680,10 @@ static void store_some(ll *e, uint32_t at, ll_op value, ll_op active) {
   unsigned scalar = ll_memory_type(buffer_of(e, at)->width);
   if (is_padded(e, at, inst->c)) { /* no other thread writes there */
     ll_op to = padded_address(e, at, ll_scalar(e, inst->a));
+    if (has_masked(e, scalar) && stores_nearby(e, at)) {
+      masked_store(e, at, value, to, active);
+      return;
+    }
     ll_op old = plain_load(e, at, to);
     old = ll_def(e, "select %o, %o, %o", LL_I1 | LL_VEC, ll_mask_bits(e),
                  scalar | LL_VEC, value, scalar | LL_VEC, old);
@@ -669,11 +695,8 @@ static void store_some(ll *e, uint32_t at, ll_op value, ll_op active) {
     store_lanes(e, at, value, active);
     return;
   }
-  ll_op to = masked_address(e, at, ll_scalar(e, inst->a));
-  ll_op bits = ll_def(e, "icmp slt %o, zeroinitializer", MASK, active);
-  ll_do(e, "call void @llvm.masked.store.v%ui%u.p0(%o, ptr %v, i32 %u, %o)",
-        e->width, 8 * ll_bytes(scalar), scalar | LL_VEC, value, LL_PTR, to,
-        align_of(e, at), LL_I1 | LL_VEC, bits);
+  masked_store(e, at, value, masked_address(e, at, ll_scalar(e, inst->a)),
+               active);
 }
 
 static void store_vector(ll *e, uint32_t at) {

@@ -453,6 +453,59 @@ TEST(patterned_shared_elements_are_stored_alone) {
       lines);
 }
 
+/* Indices that are computed before a barrier, with a factor of four. */
+TEST(butterflies_of_four_are_right) {
+  CHECK_ROWS(NETWORK_HEAD
+             "  var d = 64u;\n"
+             "  while (d > 0) {\n"
+             "    let low = t & (d - 1); let a = (t - low) * 4 + low;\n"
+             "    let b = a + d; let kept = s[t];\n"
+             "    barrier();\n"
+             "    let p = s[a]; let q = s[b]; let r = s[b + d];\n"
+             "    s[a] = p + q * 3; s[b] = p - r; s[b + d] = q ^ r;\n"
+             "    v[t] = v[t] + f32((kept + low) & 255);\n"
+             "    d >>= 2; }\n" NETWORK_TAIL,
+             lines);
+}
+
+/* Without a loop: a stride that is a uniform, and a row-major index. */
+TEST(indices_taken_apart_by_a_uniform_are_right) {
+  CHECK_ROWS(
+      "kernel k workgroup(64)\n"
+      "buffer x : read u32[] @0;\nbuffer y : read_write u32[] @1;\n"
+      "uniform n : u32 @2;\n"
+      "{ let d = 1u << (n & 7); let t = global_id.x;\n"
+      "  let low = t & (d - 1); let a = (t - low) * 2 + low;\n"
+      "  if (a < len(y)) y[a] = x[a] * 3 + x[a + d] + t; }\n",
+      lines);
+  CHECK_ROWS(
+      "kernel k workgroup(64)\n"
+      "buffer x : read u32[] @0;\nbuffer y : read_write u32[] @1;\n"
+      "uniform n : u32 @2;\n"
+      "{ let w = n / 4 * 4 + 4; let at = global_id.x;\n"
+      "  let column = at % w; let row = at / w;\n"
+      "  if (at < len(y)) y[at] = x[row * w + column] * 3 +\n"
+      "    x[column * 2 + row] + x[(row + 1) * w + column]; }\n",
+      lines);
+}
+
+/* A processor does not forward a store to a load that overlaps it in part:
+ * lanes at the sides of a tile are stored without loading the others. */
+TEST(sides_of_a_tile_are_stored_alone) {
+  CHECK_ROWS(
+      "kernel k workgroup(32)\n"
+      "buffer x : read u32[] @0;\nbuffer y : read_write u32[] @1;\n"
+      "uniform n : u32 @2;\nshared s : u32[34];\n"
+      "{ let t = local_id.x; let i = global_id.x;\n"
+      "  s[t + 1] = x[i] * 3;\n"
+      "  if (t == 0) s[t] = x[i + 1] + 1;\n"
+      "  if (t >= 31) s[t + 2] = x[i] + 2;\n"
+      "  if (t < n % 9) s[t] = x[i + 2] + 3;\n"
+      "  barrier();\n"
+      "  if (i < len(y)) y[i] = s[t] + s[t + 1] * 5 + s[t + 2] * 7; }\n",
+      lines);
+}
+
 /* --- sums ---------------------------------------------------------------------------------*/
 
 TEST(split_accumulators_equal_one_loop) {
@@ -647,6 +700,9 @@ TEST_MAIN(TEST_ENTRY(jammed_rows_compute_a_product),
           TEST_ENTRY(tiles_in_another_layout_are_right),
 
           TEST_ENTRY(a_sorting_network_sorts),
+          TEST_ENTRY(butterflies_of_four_are_right),
+          TEST_ENTRY(indices_taken_apart_by_a_uniform_are_right),
+          TEST_ENTRY(sides_of_a_tile_are_stored_alone),
           TEST_ENTRY(distances_other_than_powers_of_two_work),
           TEST_ENTRY(patterned_shared_elements_are_stored_alone),
           TEST_ENTRY(split_accumulators_equal_one_loop),
