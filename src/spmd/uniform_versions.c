@@ -451,15 +451,17 @@ vyre_code vyre__version_uniforms(const vyre__lir_kernel *kernel, uint32_t width,
                                  vyre_arena *arena,
                                  const vyre__lir_kernel **out,
                                  vyre_status *st) {
-  uint32_t first = kernel->count;
+  const vyre__lir_kernel *versioned = kernel;
+  bool any = false;
   for (uint32_t i = 0; i < kernel->phase_count && width > 1; i++) {
     uint32_t before = UINT32_MAX;
-    VYRE_TRY(sink_indices(&kernel, i, arena, st));
+    VYRE_TRY(sink_indices(&versioned, i, arena, st));
     for (unsigned n = 0; n < MAX_REGIONS && before; n++) {
-      if (kernel->count > first + MAX_GROWTH) break;
-      VYRE_TRY(version_one(&kernel, i, width, &before, arena, st));
+      if (versioned->count > kernel->count + MAX_GROWTH) break;
+      VYRE_TRY(version_one(&versioned, i, width, &before, arena, st));
+      any |= before != 0;
     }
   }
-  *out = kernel;
+  *out = any ? versioned : kernel;
   return VYRE_OK;
 }
