@@ -188,6 +188,22 @@ vyre__prepared *vyre__prepared_second(vyre__prepared *first,
   return *second;
 }
 
+void vyre__prepared_forget(vyre_pipeline *pipeline,
+                           const vyre_dispatch_desc *desc) {
+  struct vyre__pipeline_state *state = pipeline->state;
+  for (int i = 0; i < 2; i++) {
+    if (!vyre__prepared_enter(&state->runs[i].state)) continue;
+    vyre__prepared *prepared = state->runs[i].run;
+    if (!prepared) {
+      atomic_store_explicit(&state->runs[i].state, VYRE__PREPARED_IDLE,
+                            memory_order_release);
+      continue;
+    }
+    if (vyre__prepared_matches(prepared, desc)) prepared->is_cached = false;
+    vyre__prepared_return(prepared);
+  }
+}
+
 vyre_code vyre__prepared_create(vyre_pipeline *pipeline, vyre__prepared **out,
                                 vyre_status *st) {
   return create(pipeline, NULL, out, st);

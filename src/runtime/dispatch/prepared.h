@@ -121,6 +121,10 @@ struct vyre__prepared {
 /* Acquires any prepared dispatch of the pipeline, or creates one. */
 vyre_code vyre__prepared_acquire_second(vyre_pipeline *pipeline,
                                         vyre__prepared **out, vyre_status *st);
+/* Forgets the bindings of a dispatch that will not come again. Others then do
+ * not have to look at a second prepared dispatch. */
+void vyre__prepared_forget(vyre_pipeline *pipeline,
+                           const vyre_dispatch_desc *desc);
 /* Creates a prepared dispatch that does not belong to the pipeline's own, for a
  * recording or a batch. vyre__prepared_return frees it. */
 vyre_code vyre__prepared_create(vyre_pipeline *pipeline, vyre__prepared **out,

@@ -73,11 +73,6 @@ route_bindings vyre__route_summarize(vyre_route *route,
   return out;
 }
 
-uint32_t vyre__route_size_class(const route_bindings *bindings,
-                                const vyre_dispatch_desc *desc) {
-  return vyre__size_class(bindings->bytes, desc->grid);
-}
-
 /* Returns the lowest time of all candidates, or 0. */
 static uint64_t best_time(const vyre_route *route, const route_class *of) {
   uint64_t best = 0;
@@ -133,7 +128,7 @@ static route_class *make_class(vyre_route *route, uint32_t size_class) {
   return of;
 }
 
-route_class *vyre__route_class_of(vyre_route *route, uint32_t size_class) {
+route_class *vyre__route_class_find(vyre_route *route, uint32_t size_class) {
   uint32_t start = (size_class ^ size_class >> 8) % ROUTE_CLASSES;
   for (uint32_t i = 0; i < ROUTE_CLASSES; i++) {
     _Atomic(route_class *) *place =
@@ -145,7 +140,10 @@ route_class *vyre__route_class_of(vyre_route *route, uint32_t size_class) {
       if (atomic_compare_exchange_strong(place, &of, made)) return made;
       vyre__resize(route->router->allocator, made, sizeof *made, 0);
     }
-    if (of->size_class == size_class) return of;
+    if (of->size_class == size_class) {
+      atomic_store_explicit(&route->recent, of, memory_order_release);
+      return of;
+    }
   }
   return atomic_load(&route->classes[start]); /* all are in use: share one */
 }

@@ -71,8 +71,7 @@ static vyre_code select_device(routed *r, vyre_status *st) {
   if (route->only != ROUTE_NONE) {
     r->reason = VYRE_ROUTE_ONLY_ONE;
   } else if (route->router->policy == VYRE_ROUTE_FASTEST) {
-    r->of = vyre__route_class_of(route,
-                                 vyre__route_size_class(&r->bindings, r->desc));
+    r->of = vyre__route_class_of(route, &r->bindings, r->desc);
     r->reason = VYRE_ROUTE_BY_ABILITY;
     if (r->of) select_by_time(r);
   } else {
@@ -313,10 +312,14 @@ vyre_code vyre_route_dispatch(vyre_route *route, const vyre_dispatch_desc *desc,
   vyre_route_report unused, *to = report ? report : &unused;
   VYRE_REQUIRE_ARRAY(st, desc->inputs, desc->input_count);
   VYRE_REQUIRE_ARRAY(st, desc->outputs, desc->output_count);
-  routed r = {.route = route,
-              .desc = desc,
-              .bindings = vyre__route_summarize(route, desc),
-              .torn = ROUTE_NONE};
+  routed r; /* zeroing all of it would take a third of the time */
+  r.route = route;
+  r.desc = desc;
+  r.bindings = vyre__route_summarize(route, desc);
+  r.of = NULL;
+  r.is_measured = r.is_gone = r.has_snapshot = false;
+  r.snapshot.inputs = NULL;
+  r.torn = ROUTE_NONE;
   VYRE_TRY(select_device(&r, st));
   bool has_shadow = is_shadowed(route->router);
   vyre_code code;

@@ -206,8 +206,7 @@ bool vyre_route_candidate_at(vyre_route *route, const vyre_dispatch_desc *desc,
   out->is_choice = index == route->first;
   if (route->router->policy != VYRE_ROUTE_FASTEST) return true;
   route_bindings bindings = vyre__route_summarize(route, desc);
-  route_class *of =
-      vyre__route_class_of(route, vyre__route_size_class(&bindings, desc));
+  route_class *of = vyre__route_class_of(route, &bindings, desc);
   if (!of) return true;
   const route_estimate *e = &of->estimates[index];
   out->is_choice = index == vyre__route_fastest(route, of, desc);

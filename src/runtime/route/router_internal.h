@@ -127,6 +127,7 @@ struct vyre_route {
   uint32_t only;  /* the one candidate that can run it; or ROUTE_NONE */
   uint32_t first; /* first candidate that can run it */
   route_candidate candidates[VYRE_ROUTER_MAX_DEVICES];
+  _Atomic(route_class *) recent; /* of the last dispatch; NULL: none yet */
   _Atomic(route_class *) classes[ROUTE_CLASSES];
   pthread_mutex_t lock;     /* guards compiling again and `replaced` */
   atomic_uint running;      /* dispatches, if the router fails over */
@@ -170,10 +171,17 @@ vyre_code vyre__route_pipeline(vyre_route *route, uint32_t index,
 /* Sums up the bindings of a dispatch. */
 route_bindings vyre__route_summarize(vyre_route *route,
                                      const vyre_dispatch_desc *desc);
-uint32_t vyre__route_size_class(const route_bindings *bindings,
-                                const vyre_dispatch_desc *desc);
 /* Returns the entry of a size class, or NULL without memory. */
-route_class *vyre__route_class_of(vyre_route *route, uint32_t size_class);
+route_class *vyre__route_class_find(vyre_route *route, uint32_t size_class);
+static inline route_class *vyre__route_class_of(
+    vyre_route *route, const route_bindings *bindings,
+    const vyre_dispatch_desc *desc) {
+  uint32_t size_class = vyre__size_class(bindings->bytes, desc->grid);
+  route_class *recent =
+      atomic_load_explicit(&route->recent, memory_order_acquire);
+  if (recent && recent->size_class == size_class) return recent;
+  return vyre__route_class_find(route, size_class);
+}
 /* Adds a measured time of a candidate. */
 void vyre__route_measured(vyre_route *route, route_class *of, uint32_t index,
                           uint64_t ns);

@@ -17,6 +17,7 @@
 
 #include "base/hash.h"
 #include "runtime/cache/cache.h"
+#include "runtime/dispatch/prepared.h"
 #include "runtime/route/router_internal.h"
 
 /* --- outputs ---------------------------------------------------------------*/
@@ -70,6 +71,7 @@ static vyre_code run_with_buffers(vyre_route *route, uint32_t index,
   uint64_t start = vyre__clock_ns();
   vyre_code code = vyre_dispatch(pipeline, &bound.desc, vyre__status_open(st));
   *ns = vyre__clock_ns() - start;
+  vyre__prepared_forget(pipeline, &bound.desc);
   (void)vyre__route_bound_failed(router, &bound, index);
   return code;
 }
@@ -107,6 +109,7 @@ vyre_code vyre__route_try(vyre_route *route, uint32_t index,
   uint64_t start = vyre__clock_ns();
   vyre_code code = vyre_dispatch(pipeline, &copy, vyre__status_open(st));
   *ns = vyre__clock_ns() - start;
+  vyre__prepared_forget(pipeline, &copy);
   return code;
 }
 

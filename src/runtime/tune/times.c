@@ -70,16 +70,6 @@ vyre__device_identity vyre__device_identity_of(vyre_device *device) {
   return out;
 }
 
-static uint32_t log2_of(uint64_t value) {
-  return value ? 64 - (uint32_t)__builtin_clzll(value) : 0;
-}
-
-uint32_t vyre__size_class(uint64_t bytes, const uint32_t grid[3]) {
-  uint32_t sum = 0;
-  for (int i = 0; i < 3; i++) sum += log2_of(grid[i]);
-  return log2_of(bytes) << 8 | sum;
-}
-
 static bool is_same_hash(vyre_hash128 a, vyre_hash128 b) {
   return a.low == b.low && a.high == b.high;
 }

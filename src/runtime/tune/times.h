@@ -69,6 +69,13 @@ void vyre__times_deinit(vyre__times *times);
 
 /* Returns the class of a dispatch that binds @p bytes: their power of two, and
  * that of the grid, if one is given. */
-uint32_t vyre__size_class(uint64_t bytes, const uint32_t grid[3]);
+static inline uint32_t vyre__size_class(uint64_t bytes,
+                                        const uint32_t grid[3]) {
+  uint32_t sum = 0;
+  for (int i = 0; i < 3; i++) {
+    sum += grid[i] ? 32 - (uint32_t)__builtin_clz(grid[i]) : 0;
+  }
+  return (bytes ? 64 - (uint32_t)__builtin_clzll(bytes) : 0) << 8 | sum;
+}
 
 #endif
