@@ -92,6 +92,114 @@ static void short_circuit(uint32_t *want, uint32_t count) {
   }
 }
 
+static void conditional(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    /* Each side counts how often it is evaluated. */
+    want[i] = i % 2 ? 1 : i % 3 ? 100 : 10;
+  }
+}
+
+static void conditional_calls(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    want[i] = i < 3 ? 5 : i < 9 ? i * i : i % 2 ? 1 : 2;
+  }
+}
+
+static void switch_arms(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    switch (i % 9) {
+      case 0:
+      case 4:
+        want[i] = 1;
+        break;
+      case 2:
+        want[i] = i > 20 ? 0 : 2;
+        break;
+      case 7:
+        want[i] = i % 2 ? 31 : 30;
+        break;
+      default:
+        want[i] = 9;
+    }
+  }
+}
+
+static void switch_breaks(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    want[i] = 0;
+    for (uint32_t k = 0; k < 12; k++) {
+      switch (k + i) {
+        case 3:
+          if (i % 2) break;
+          want[i] += 10;
+          if (i % 4) {
+            if (i % 3) break;
+            want[i] += 100;
+          }
+          want[i] += 1000;
+          break;
+        case 5:
+          continue;
+        case 8:
+          for (uint32_t m = 0; m < 5; m++) {
+            if (m == i % 4) break;
+            want[i] += 3;
+          }
+          break;
+        case 11:
+          if (i % 5 == 0) break;
+          switch (k) {
+            case 4:
+              want[i] += 7;
+              break;
+            default:
+              if (i % 2) break;
+              want[i] += 70;
+          }
+          want[i] += 5;
+          break;
+        default:
+          break;
+      }
+      want[i]++;
+    }
+  }
+}
+
+static void switch_of_many(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) want[i] = i < 30 ? (i * i) % 17 : 99;
+}
+
+static void do_loops(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t n = i, sum = 0;
+    do {
+      n++;
+      if (n % 3 == 0) continue;
+      sum += n;
+      if (sum > 500) break;
+    } while (n % 13 != 0);
+    do {
+      sum += 2;
+    } while (sum % 8 > 1);
+    want[i] = sum;
+  }
+}
+
+static void geometric(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t sum = 0;
+    for (uint32_t k = 1; k < i * 9; k *= 3) sum += k;
+    for (uint32_t k = i; k > 0; k /= 2) sum = sum * 5 + k;
+    for (int32_t k = 1; k <= 100; k <<= 2) {
+      if (k == 16) continue;
+      if ((uint32_t)k > i * 8) break;
+      sum += (uint32_t)k;
+    }
+    want[i] = sum;
+  }
+}
+
 static void functions(uint32_t *want, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     uint32_t fib[2] = {0, 1};
@@ -333,6 +441,107 @@ static const small_case cases[] = {
      30,
      {0},
      short_circuit},
+    {"conditional",
+     "kernel k workgroup(8) over(r)\n"
+     "buffer r : read_write u32[] @0 output;\n"
+     "{\n    let i = global_id.x;\n"
+     "    let v = i % 2 == 1 ? atomic_add(r[i], 1) : i % 3 == 0\n"
+     "        ? atomic_add(r[i], 10) : atomic_add(r[i], 100);\n"
+     "    if (v == 99) return;\n}\n",
+     30,
+     {0},
+     conditional},
+    {"conditional_with_calls",
+     "fn square(a: u32) -> u32 {\n    return a == 0 ? 0 : a * a;\n}\n"
+     "fn odd(a: u32) -> bool {\n    if (a % 2 == 0) return false;\n"
+     "    return true;\n}\n" KERNEL(
+         "    r[i] = i < 3 ? 5 : i < 9 ? square(i) : odd(i) ? 1 : 2;\n"),
+     30,
+     {0},
+     conditional_calls},
+    {"switch",
+     KERNEL("    var v = 0u;\n"
+            "    switch (i % 9) {\n"
+            "        case 0: case 4: v = 1; break;\n"
+            "        case 2: if (i > 20) return;\n            v = 2; break;\n"
+            "        case 7:\n"
+            "            if (i % 2 == 1) { v = 31; break; }\n"
+            "            else { v = 30; break; }\n"
+            "        default: v = 9;\n    }\n    r[i] = v;\n"),
+     60,
+     {0},
+     switch_arms},
+    {"switch_with_breaks_inside",
+     KERNEL("    var v = 0u;\n"
+            "    for (let k = 0u; k < 12; k++) {\n"
+            "        switch (k + i) {\n"
+            "            case 3:\n"
+            "                if (i % 2 == 1) break;\n"
+            "                v += 10;\n"
+            "                if (i % 4 != 0) {\n"
+            "                    if (i % 3 != 0) break;\n"
+            "                    v += 100;\n                }\n"
+            "                v += 1000;\n                break;\n"
+            "            case 5: continue;\n"
+            "            case 8:\n"
+            "                for (let m = 0u; m < 5; m++) {\n"
+            "                    if (m == i % 4) break;\n"
+            "                    v += 3;\n                }\n"
+            "                break;\n"
+            "            case 11:\n"
+            "                if (i % 5 == 0) break;\n"
+            "                switch (k) {\n"
+            "                    case 4: v += 7; break;\n"
+            "                    default: if (i % 2 == 1) break;\n"
+            "                        v += 70;\n                }\n"
+            "                v += 5;\n                break;\n"
+            "            default: break;\n        }\n"
+            "        v++;\n    }\n    r[i] = v;\n"),
+     60,
+     {0},
+     switch_breaks},
+    {"switch_with_many_labels",
+     KERNEL("    var v = 0u;\n    switch (i) {\n"
+            "        case 0: v = 0; break; case 1: v = 1; break;\n"
+            "        case 2: v = 4; break; case 3: v = 9; break;\n"
+            "        case 4: v = 16; break; case 5: v = 8; break;\n"
+            "        case 6: v = 2; break; case 7: v = 15; break;\n"
+            "        case 8: v = 13; break; case 9: v = 13; break;\n"
+            "        case 10: v = 15; break; case 11: v = 2; break;\n"
+            "        case 12: v = 8; break; case 13: v = 16; break;\n"
+            "        case 14: v = 9; break; case 15: v = 4; break;\n"
+            "        case 16: v = 1; break; case 17: v = 0; break;\n"
+            "        case 18: v = 1; break; case 19: v = 4; break;\n"
+            "        case 20: v = 9; break; case 21: v = 16; break;\n"
+            "        case 22: v = 8; break; case 23: v = 2; break;\n"
+            "        case 24: v = 15; break; case 25: v = 13; break;\n"
+            "        case 26: v = 13; break; case 27: v = 15; break;\n"
+            "        case 28: v = 2; break; case 29: v = 8; break;\n"
+            "        case 1000: default: v = 99;\n    }\n    r[i] = v;\n"),
+     50,
+     {0},
+     switch_of_many},
+    {"do",
+     KERNEL("    var n = i;\n    var sum = 0u;\n"
+            "    do {\n        n++;\n        if (n % 3 == 0) continue;\n"
+            "        sum += n;\n        if (sum > 500) break;\n"
+            "    } while (n % 13 != 0);\n"
+            "    do sum += 2; while (sum % 8 > 1);\n"
+            "    r[i] = sum;\n"),
+     60,
+     {0},
+     do_loops},
+    {"geometric_for",
+     KERNEL("    var sum = 0u;\n"
+            "    for (let k = 1u; k < i * 9; k *= 3) sum += k;\n"
+            "    for (let k = i; k > 0; k /= 2) sum = sum * 5 + k;\n"
+            "    for (let k = 1i; k <= 100; k <<= 2) {\n"
+            "        if (k == 16) continue;\n"
+            "        if (u32(k) > i * 8) break;\n"
+            "        sum += u32(k);\n    }\n    r[i] = sum;\n"),
+     60,
+     {0},
+     geometric},
     {"functions",
      "fn least(a: u32, b: u32) -> u32 {\n"
      "    if (a < b) return a;\n    return b;\n}\n"

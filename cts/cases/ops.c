@@ -121,8 +121,11 @@ static subject subject_of_op(vyre_op op, vyre_type type) {
   bool is_word = isalpha((unsigned char)text[0]);
   s.result = is_comparison(op) ? VYRE_TYPE_BOOL : type;
   if (op == VYRE_OP_SHL || op == VYRE_OP_SHR) s.types[1] = VYRE_TYPE_U32;
-  if (op == VYRE_OP_SELECT) s.types[0] = VYRE_TYPE_BOOL;
-  if (s.count == 3) {
+  bool chooses = op == VYRE_OP_SELECT || op == VYRE_OP_COND;
+  if (chooses) s.types[0] = VYRE_TYPE_BOOL;
+  if (op == VYRE_OP_COND) {
+    (void)snprintf(s.value, sizeof s.value, "a[i] ? b[i] : c[i]");
+  } else if (s.count == 3) {
     (void)snprintf(s.value, sizeof s.value, "%s(a[i], b[i], c[i])", text);
   } else if (s.count == 2) {
     (void)snprintf(s.value, sizeof s.value,
@@ -214,7 +217,8 @@ static bool expect(const subject *s, void *const columns[3], size_t row,
     *out = cts_seen(s->result, cts_seen(s->types[0], args[0]));
     return true;
   }
-  vyre_type type = s->op == VYRE_OP_SELECT ? s->types[1] : s->types[0];
+  bool chooses = s->op == VYRE_OP_SELECT || s->op == VYRE_OP_COND;
+  vyre_type type = chooses ? s->types[1] : s->types[0];
   return cts_expect_op(s->op, type, args, out);
 }
 

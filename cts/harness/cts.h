@@ -83,9 +83,9 @@ typedef struct cts_entry {
 
 extern const cts_area area_forms, area_buffers, area_resident, area_ops,
     area_casts, area_ids, area_atomics, area_elements, area_memory,
-    area_control, area_barriers, area_shapes, area_options, area_errors,
-    area_fences, area_threads, area_faults, area_bits, area_recordings,
-    area_cache;
+    area_control, area_geometric_loops, area_barriers, area_shapes,
+    area_options, area_errors, area_fences, area_threads, area_faults,
+    area_bits, area_recordings, area_cache;
 
 /* --- Checks: the first failed check ends the case
  * ----------------------------- */

@@ -16,7 +16,8 @@ static const struct {
      "buffers.freed_in_use" RUNS_NOTHING "ops.*" RUNS_NOTHING
      "casts.*" RUNS_NOTHING "ids.*" RUNS_NOTHING "atomics.*" RUNS_NOTHING
      "elements.*" RUNS_NOTHING "control.*" RUNS_NOTHING
-     "barriers.*" RUNS_NOTHING "memory.*" RUNS_NOTHING "shapes.*" RUNS_NOTHING
+     "geometric_loops.*" RUNS_NOTHING "barriers.*" RUNS_NOTHING
+     "memory.*" RUNS_NOTHING "shapes.*" RUNS_NOTHING
      "options.profile_and_label" RUNS_NOTHING "options.grid" RUNS_NOTHING
      "options.iterations" RUNS_NOTHING "options.max_output_bytes" RUNS_NOTHING
      "options.timing" RUNS_NOTHING "options.copy_report" RUNS_NOTHING

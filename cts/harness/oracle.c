@@ -271,7 +271,7 @@ uint64_t cts_seen(vyre_type type, uint64_t bits) {
 
 bool cts_expect_op(vyre_op op, vyre_type type, const uint64_t args[3],
                    uint64_t *out) {
-  if (op == VYRE_OP_SELECT) {
+  if (op == VYRE_OP_SELECT || op == VYRE_OP_COND) {
     *out = cts_seen(type, args[0] ? args[1] : args[2]);
     return true;
   }

@@ -264,7 +264,8 @@ VYRE_API void vyre_build_print(vyre_builder *builder,
 VYRE_API void vyre_build_barrier(vyre_builder *builder);
 VYRE_API void vyre_build_grid_barrier(vyre_builder *builder);
 
-/** Leave the innermost loop, or start its next iteration. */
+/** Leave the innermost loop or switch, or start the next iteration of the
+ *  innermost loop. */
 VYRE_API void vyre_build_break(vyre_builder *builder);
 VYRE_API void vyre_build_continue(vyre_builder *builder);
 
@@ -291,10 +292,33 @@ VYRE_API vyre_variable vyre_build_for(vyre_builder *builder, const char *name,
                                       vyre_value first, vyre_op op,
                                       vyre_value bound, vyre_value step);
 
+/** Begins a loop whose variable is multiplied, divided or shifted by the
+ *  constant @p step while "variable @p compare @p bound" is true; vyre_build_end
+ *  ends it. VYRE_OP_MUL and VYRE_OP_SHL count up, VYRE_OP_DIV and VYRE_OP_SHR
+ *  down. The loop also ends if the variable is below 1, or if its next value
+ *  does not fit the type. */
+VYRE_API vyre_variable vyre_build_geometric_for(
+    vyre_builder *builder, const char *name, vyre_value first, vyre_op compare,
+    vyre_value bound, vyre_op op, vyre_value step);
+
+/** Begins a loop whose condition is evaluated after its body. It ends with
+ *  vyre_build_do_while, not vyre_build_end. */
+VYRE_API void vyre_build_do(vyre_builder *builder);
+VYRE_API void vyre_build_do_while(vyre_builder *builder, vyre_value condition);
+
+/** Begins a switch over an integer; vyre_build_end ends it. Statements go into
+ *  an arm: vyre_build_case begins the one for @p count constant labels,
+ *  vyre_build_default the one for all other values. An arm ends where the next
+ *  one begins; control does not fall through. */
+VYRE_API void vyre_build_switch(vyre_builder *builder, vyre_value value);
+VYRE_API void vyre_build_case(vyre_builder *builder, const vyre_value *labels,
+                              size_t count);
+VYRE_API void vyre_build_default(vyre_builder *builder);
+
 /** Begins a block with its own scope; vyre_build_end ends it. */
 VYRE_API void vyre_build_block(vyre_builder *builder);
 
-/** Ends the innermost function, conditional, loop or block. */
+/** Ends the innermost function, conditional, loop, switch or block. */
 VYRE_API void vyre_build_end(vyre_builder *builder);
 
 VYRE_END

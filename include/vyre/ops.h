@@ -94,7 +94,8 @@ typedef enum vyre_type {
 /** Ternary operations: X(name). */
 #define VYRE_OP_TERNARY_MAP(X) \
   X(FMA)                       \
-  X(SELECT)
+  X(SELECT)                    \
+  X(COND)
 
 /** Atomic operations: X(name). All return the old value. Compare-exchange is
  *  vyre_build_compare_exchange. */

@@ -85,8 +85,12 @@ static inline void look(survey *s, vyre__function_effects *now, vyre__id id) {
   if (at.nodes == now->depth) now->depth++; /* leaves; see below */
   depths inside = {block_of(node, at), (uint8_t)(at.nodes + 1), at.loops};
   for (uint32_t i = 0; i < count; i++) s->depths[ids[i]] = inside;
-  if (node->op == VYRE__OP_LAND || node->op == VYRE__OP_LOR) {
+  if (node->op == VYRE__OP_LAND || node->op == VYRE__OP_LOR ||
+      node->op == VYRE__OP_COND) {
     s->depths[node->b].block = (uint16_t)(at.block + 2);
+  }
+  if (node->op == VYRE__OP_COND) {
+    s->depths[node->c].block = (uint16_t)(at.block + 2);
   }
 }
 

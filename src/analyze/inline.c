@@ -328,6 +328,27 @@ static vyre__id copy_short_circuit(inliner *in, frame *f, vyre__id id) {
   return vyre__ir_build_local(m, local);
 }
 
+/* Copies c ? x : y with a call in x or y as `var t; if (c) t = x; else t = y;`.
+ */
+static vyre__id copy_conditional(inliner *in, frame *f, vyre__id id) {
+  vyre__ir_builder *m = &in->builder;
+  const vyre__node *node = node_at(in, id);
+  const vyre__id sides[2] = {node->b, node->c};
+  vyre__id blocks[2];
+  vyre__id condition = copy_value(in, f, node->a);
+  at_place_of(in, id);
+  uint32_t value = add_local(
+      in, "t", true, vyre__ir_build_literal(m, (vyre_type)node->type, 0));
+  for (int i = 0; i < 2; i++) {
+    vyre__mark mark = vyre__block_begin(m);
+    assign(in, value, copy_value(in, f, sides[i]));
+    blocks[i] = vyre__block_end(m, mark);
+  }
+  at_place_of(in, id);
+  vyre__statement(m, vyre__ir_build_if(m, condition, blocks[0], blocks[1]));
+  return vyre__ir_build_local(m, value);
+}
+
 static vyre__id copy_leaf(inliner *in, frame *f, vyre__id id) {
   vyre__ir_builder *m = &in->builder;
   const vyre__node *node = node_at(in, id);
@@ -391,6 +412,10 @@ static vyre__id copy_value(inliner *in, frame *f, vyre__id id) {
   if ((node->op == VYRE__OP_LAND || node->op == VYRE__OP_LOR) &&
       (in->has[node->b] & HAS_CALL)) {
     return copy_short_circuit(in, f, id);
+  }
+  if (node->op == VYRE__OP_COND &&
+      ((in->has[node->b] | in->has[node->c]) & HAS_CALL)) {
+    return copy_conditional(in, f, id);
   }
   for (uint32_t i = 0; i < count && i < 3; i++) {
     v[i] = copy_operand(in, f, id, i);

@@ -67,6 +67,7 @@ static bool mark(marker *m, vyre__id id) {
     case VYRE__OP_WHILE:
     case VYRE__OP_LAND:
     case VYRE__OP_LOR:
+    case VYRE__OP_COND:
       if (gathers) mark_guard(m, id);
       break;
     default:

@@ -289,6 +289,28 @@ static fact walk_both(walker *w, vyre__id id) {
   return binary_fact(node, VYRE_TYPE_BOOL, left, right);
 }
 
+/* Evaluates a side of c ? x : y under its condition. */
+static fact walk_side(walker *w, vyre__id id, vyre__id side, bool holds) {
+  size_t begin = w->env.change_count;
+  env_open(&w->env);
+  suppose_guard(w, id, holds);
+  fact f = walk_value(w, side);
+  env_rewind(&w->env, begin);
+  env_close(&w->env);
+  return f;
+}
+
+static fact walk_conditional(walker *w, vyre__id id) {
+  const vyre__node *node = &w->program->nodes[id];
+  fact c = walk_value(w, node->a);
+  fact yes = walk_side(w, id, node->b, true);
+  fact no = walk_side(w, id, node->c, false);
+  if (!vyre__has_interval(node->type)) return yes;
+  if (c.range.lo == 1) return yes;
+  if (c.range.hi == 0) return no;
+  return join(yes, no);
+}
+
 static fact walk_atomic(walker *w, vyre__id id) {
   const vyre__node *node = &w->program->nodes[id];
   vyre__id storage[3];
@@ -345,6 +367,8 @@ static fact value_of(walker *w, vyre__id id) {
       return axis_fact(w, node->op, node->aux);
     case VYRE__OP_SELECT:
       return walk_select(w, node);
+    case VYRE__OP_COND:
+      return walk_conditional(w, id);
     case VYRE__OP_LAND:
     case VYRE__OP_LOR:
       return walk_both(w, id);

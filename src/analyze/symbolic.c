@@ -95,6 +95,25 @@ static vyre__term walk_both(walker *w, vyre__id id) {
   return vyre__terms_make(&w->terms, node->op, VYRE_TYPE_BOOL, operands);
 }
 
+/* Evaluates c ? x : y: each side under its condition. */
+static vyre__term walk_conditional(walker *w, vyre__id id) {
+  const vyre__node *node = &w->program->nodes[id];
+  const vyre__id sides[2] = {node->b, node->c};
+  uint32_t operands[3] = {walk_value(w, node->a), 0, 0};
+  for (int side = 0; side < 2; side++) {
+    vyre__terms_mark mark = vyre__terms_here(&w->terms);
+    suppose_guard(w, id, operands[0], side == 0);
+    operands[1 + side] = walk_value(w, sides[side]);
+    vyre__terms_rewind(&w->terms, mark);
+  }
+  if (!vyre__has_interval(node->type)) return 0;
+  if (!operands[0] || !operands[1] || !operands[2]) {
+    return vyre__terms_fresh(&w->terms, (vyre_type)node->type);
+  }
+  return vyre__terms_make(&w->terms, VYRE__OP_SELECT, (vyre_type)node->type,
+                          operands);
+}
+
 /* Returns true for a conversion that keeps the value: it has the term of its
  * operand. */
 static bool keeps_value(const walker *w, const vyre__node *node) {
@@ -178,6 +197,8 @@ static vyre__term term_of(walker *w, vyre__id id) {
     case VYRE__OP_LAND:
     case VYRE__OP_LOR:
       return walk_both(w, id);
+    case VYRE__OP_COND:
+      return walk_conditional(w, id);
     default:
       break;
   }

@@ -152,13 +152,15 @@ static uint8_t walk_value(walker *w, vyre__id id, fact control) {
   const vyre__id *ids;
   uint32_t count = vyre__children(w->program, node, storage, &ids);
   uint8_t operands = VYRE__LEVEL_GRID;
-  bool may_skip = node->op == VYRE__OP_LAND || node->op == VYRE__OP_LOR;
+  bool may_skip = node->op == VYRE__OP_LAND || node->op == VYRE__OP_LOR ||
+                  node->op == VYRE__OP_COND;
   fact inside = control;
   w->work++;
   for (uint32_t i = 0; i < count; i++) {
     uint8_t level = walk_value(w, ids[i], inside);
     if (level > operands) operands = level;
-    if (may_skip) inside = raise_to(control, level, id); /* the right side */
+    /* of the operands that depend on the first one */
+    if (may_skip && i == 0) inside = raise_to(control, level, id);
   }
   w->control[id] = control.level;
   if (node->op == VYRE__OP_UNIFORM) w->cause[id] = control.cause;

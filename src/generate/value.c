@@ -112,7 +112,7 @@ static vyre_value leaf(gen *g, vyre_type type, gen_level level) {
 /* --- operations ------------------------------------------------------------*/
 
 static bool is_lazy(vyre_op op) {
-  return op == VYRE_OP_LAND || op == VYRE_OP_LOR;
+  return op == VYRE_OP_LAND || op == VYRE_OP_LOR || op == VYRE_OP_COND;
 }
 
 /* Returns true if uniform() is allowed here. */
@@ -129,13 +129,14 @@ static bool choose(gen *g, vyre_type type, gen_level level, gen_choice *out) {
   return false;
 }
 
-/* Builds the right side of && or ||, which is not always evaluated. */
-static vyre_value lazy_side(gen *g, int depth, gen_level level) {
+/* Builds a side of &&, || or ?:, which is not always evaluated. */
+static vyre_value lazy_side(gen *g, vyre_type type, int depth,
+                            gen_level level) {
   gen_level control = g->control;
   bool is_certain = g->is_certain;
   g->control = GEN_VARYING;
   g->is_certain = false;
-  vyre_value value = gen_value(g, VYRE_TYPE_BOOL, depth, level);
+  vyre_value value = gen_value(g, type, depth, level);
   g->control = control;
   g->is_certain = is_certain;
   return value;
@@ -146,11 +147,15 @@ static vyre_value operation(gen *g, vyre_type type, int depth,
   gen_choice c;
   if (!choose(g, type, level, &c)) return leaf(g, type, level);
   if (c.op == VYRE_OP_UNIFORM) level = GEN_VARYING;
-  vyre_type first = c.op == VYRE_OP_SELECT ? VYRE_TYPE_BOOL : c.operand;
+  bool chooses = c.op == VYRE_OP_SELECT || c.op == VYRE_OP_COND;
+  vyre_type first = chooses ? VYRE_TYPE_BOOL : c.operand;
   vyre_value a = gen_value(g, first, depth, level), b, d;
   if (c.arity == 1) return vyre_build_unary(g->b, c.op, a);
   if (is_lazy(c.op)) {
-    return vyre_build_binary(g->b, c.op, a, lazy_side(g, depth, level));
+    b = lazy_side(g, c.operand, depth, level);
+    if (c.arity == 2) return vyre_build_binary(g->b, c.op, a, b);
+    d = lazy_side(g, c.operand, depth, level);
+    return vyre_build_ternary(g->b, c.op, a, b, d);
   }
   bool is_shift = c.op == VYRE_OP_SHL || c.op == VYRE_OP_SHR;
   b = gen_value(g, is_shift ? VYRE_TYPE_U32 : c.operand, depth, level);

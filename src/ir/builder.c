@@ -295,6 +295,17 @@ static void end_then(vyre_builder *b, vyre__scope scope, vyre__id body) {
                   vyre__ir_build_if(&b->ir, scope.condition, body, otherwise));
 }
 
+/* Checks that no statement precedes the first label of a switch. */
+static bool is_switch_clean(vyre_builder *b, const vyre__scope *scope) {
+  if (scope->kind == VYRE__SCOPE_ARM ||
+      b->ir.stack_count == scope->choice.first_label) {
+    return true;
+  }
+  vyre__builder_fail(b, "call vyre_build_case or vyre_build_default first",
+                     "a statement before the first label of a switch");
+  return false;
+}
+
 void vyre_build_end(vyre_builder *b) {
   if (!is_usable(b)) return;
   if (b->scope_count == 0 ||
@@ -304,7 +315,19 @@ void vyre_build_end(vyre_builder *b) {
     return;
   }
   vyre__ir_builder *m = &b->ir;
-  vyre__scope scope = b->scopes[--b->scope_count];
+  vyre__scope scope = b->scopes[b->scope_count - 1];
+  if (scope.kind == VYRE__SCOPE_DO) {
+    vyre__builder_fail(b, "call vyre_build_do_while with the condition",
+                       "vyre_build_end at the end of a do loop");
+    return;
+  }
+  b->scope_count--;
+  if (scope.kind == VYRE__SCOPE_ARM || scope.kind == VYRE__SCOPE_SWITCH) {
+    if (!is_switch_clean(b, &scope)) return;
+    if (scope.kind == VYRE__SCOPE_ARM) vyre__switch_arm_end(m, &scope.choice);
+    vyre__statement(m, vyre__switch_end(m, &scope.choice));
+    return;
+  }
   vyre__id body = vyre__block_end(m, scope.mark);
   switch (scope.kind) {
     case VYRE__SCOPE_THEN:
@@ -316,6 +339,9 @@ void vyre_build_end(vyre_builder *b) {
       break;
     case VYRE__SCOPE_FOR:
       vyre__statement(m, vyre__for_end(m, &scope.loop, body));
+      break;
+    case VYRE__SCOPE_GEOMETRIC_FOR:
+      vyre__statement(m, vyre__geometric_end(m, &scope.geometric, body));
       break;
     case VYRE__SCOPE_FUNCTION:
       vyre__function_end(m, body);
@@ -482,6 +508,113 @@ vyre_variable vyre_build_for(vyre_builder *b, const char *name,
   scope->mark = vyre__block_begin(m);
   if (!is_usable(b)) return none;
   return (vyre_variable){(uint32_t)m->local_count, b->number};
+}
+
+vyre_variable vyre_build_geometric_for(vyre_builder *b, const char *name,
+                                       vyre_value first, vyre_op compare,
+                                       vyre_value bound, vyre_op op,
+                                       vyre_value step) {
+  static const vyre__op ops[] = {VYRE__OP_MUL, VYRE__OP_DIV, VYRE__OP_SHL,
+                                 VYRE__OP_SHR};
+  static const vyre_op public_ops[] = {VYRE_OP_MUL, VYRE_OP_DIV, VYRE_OP_SHL,
+                                       VYRE_OP_SHR};
+  vyre_variable none = {0};
+  if (!vyre__builder_ready(b)) return none;
+  vyre__id from = vyre__builder_take(b, first);
+  vyre__id to = vyre__builder_take(b, bound);
+  vyre__id by = vyre__builder_take(b, step);
+  if (!from || !to || !by) return none;
+  unsigned which = 0;
+  while (which < 4 && public_ops[which] != op) which++;
+  if (compare < VYRE_OP_LT || compare > VYRE_OP_GE || which == 4) {
+    vyre__builder_fail(b,
+                       "use VYRE_OP_LT, _LE, _GT or _GE, and VYRE_OP_MUL, "
+                       "_DIV, _SHL or _SHR",
+                       "invalid operations %u and %u in a geometric for loop",
+                       (unsigned)compare, (unsigned)op);
+    return none;
+  }
+  vyre__scope *scope = open_scope(b, VYRE__SCOPE_GEOMETRIC_FOR);
+  if (!scope) return none;
+  vyre__ir_builder *m = &b->ir;
+  vyre__geometric_begin(m, &scope->geometric, name, name ? strlen(name) : 0,
+                        VYRE_TYPE_VOID, (vyre__loop)(compare - VYRE_OP_LT),
+                        ops[which], from, to, by);
+  uint32_t first_local = m->functions[m->function].first_local;
+  scope->mark = vyre__block_begin(m);
+  if (!is_usable(b)) return none;
+  return (vyre_variable){first_local + scope->geometric.local + 1, b->number};
+}
+
+void vyre_build_do(vyre_builder *b) {
+  if (!vyre__builder_ready(b)) return;
+  vyre__scope *scope = open_scope(b, VYRE__SCOPE_DO);
+  if (!scope) return;
+  vyre__do_begin(&b->ir, &scope->do_loop);
+  scope->mark = vyre__block_begin(&b->ir);
+}
+
+void vyre_build_do_while(vyre_builder *b, vyre_value condition) {
+  if (!vyre__builder_ready(b)) return;
+  vyre__ir_builder *m = &b->ir;
+  vyre__scope scope = b->scopes[b->scope_count - 1];
+  if (scope.kind != VYRE__SCOPE_DO) {
+    vyre__builder_fail(b, "call it at the end of a body of vyre_build_do",
+                       "vyre_build_do_while without an open do loop");
+    return;
+  }
+  b->scope_count--;
+  vyre__id body = vyre__block_end(m, scope.mark);
+  vyre__id id = take_condition(b, condition);
+  vyre__statement(m, vyre__do_end(m, &scope.do_loop, body, id));
+}
+
+void vyre_build_switch(vyre_builder *b, vyre_value value) {
+  if (!vyre__builder_ready(b)) return;
+  vyre__id id = vyre__builder_take(b, value);
+  if (!id) return;
+  vyre__scope *scope = open_scope(b, VYRE__SCOPE_SWITCH);
+  if (scope) vyre__switch_begin(&b->ir, &scope->choice, id);
+}
+
+/* Ends the open arm of a switch and returns its scope, or NULL after a report.
+ */
+static vyre__scope *next_arm(vyre_builder *b, const char *function) {
+  if (!vyre__builder_ready(b)) return NULL;
+  vyre__scope *scope = &b->scopes[b->scope_count - 1];
+  if (scope->kind != VYRE__SCOPE_SWITCH && scope->kind != VYRE__SCOPE_ARM) {
+    vyre__builder_fail(b, "call it between vyre_build_switch and its end",
+                       "%s without an open switch", function);
+    return NULL;
+  }
+  if (!is_switch_clean(b, scope)) return NULL;
+  if (scope->kind == VYRE__SCOPE_ARM) {
+    vyre__switch_arm_end(&b->ir, &scope->choice);
+  }
+  scope->kind = VYRE__SCOPE_ARM;
+  return scope;
+}
+
+void vyre_build_case(vyre_builder *b, const vyre_value *labels, size_t count) {
+  vyre__scope *scope = next_arm(b, "vyre_build_case");
+  if (!scope) return;
+  if (!labels || count == 0) {
+    vyre__builder_fail(b, "pass at least one label, or call vyre_build_default",
+                       "vyre_build_case without labels");
+    return;
+  }
+  for (size_t i = 0; i < count; i++) {
+    vyre__switch_label(&b->ir, &scope->choice,
+                       vyre__builder_take(b, labels[i]));
+  }
+  vyre__switch_arm_begin(&b->ir, &scope->choice);
+}
+
+void vyre_build_default(vyre_builder *b) {
+  vyre__scope *scope = next_arm(b, "vyre_build_default");
+  if (!scope) return;
+  vyre__switch_default(&b->ir, &scope->choice);
+  vyre__switch_arm_begin(&b->ir, &scope->choice);
 }
 
 void vyre_build_block(vyre_builder *b) {

@@ -15,7 +15,11 @@ typedef enum vyre__scope_kind {
   VYRE__SCOPE_THEN,
   VYRE__SCOPE_ELSE,
   VYRE__SCOPE_WHILE,
-  VYRE__SCOPE_FOR
+  VYRE__SCOPE_DO,
+  VYRE__SCOPE_FOR,
+  VYRE__SCOPE_GEOMETRIC_FOR,
+  VYRE__SCOPE_SWITCH, /* before the first label */
+  VYRE__SCOPE_ARM     /* in a switch, after a label */
 } vyre__scope_kind;
 
 typedef struct vyre__scope {
@@ -23,7 +27,12 @@ typedef struct vyre__scope {
   vyre__mark mark;
   vyre__id condition; /* of an if or while */
   vyre__id then;      /* first body of an if with else */
-  vyre__for loop;
+  union {
+    vyre__for loop;
+    vyre__do do_loop;
+    vyre__geometric geometric;
+    vyre__switch choice;
+  };
 } vyre__scope;
 
 struct vyre_builder {

@@ -150,6 +150,60 @@ static vyre_program *make_variant(variant v) {
   return finish(b);
 }
 
+static vyre_value number(vyre_builder *b, uint32_t value) {
+  return vyre_build_u32(b, value);
+}
+
+TEST(builder_switches_and_do_loops_match_the_text) {
+  vyre_builder *b = begin("k");
+  vyre_build_buffer_ref y = buffer(b, "y", VYRE_ELEMENT_U32, 0);
+  vyre_variable i =
+      vyre_build_let(b, "i", vyre_build_id(b, VYRE_OP_GLOBAL_ID, 0));
+  vyre_variable n = vyre_build_var(b, "n", number(b, 0));
+  vyre_build_switch(b, vyre_build_get(b, i));
+  vyre_value labels[] = {number(b, 1), number(b, 4)};
+  vyre_build_case(b, labels, 2);
+  vyre_build_if(
+      b, vyre_build_binary(b, VYRE_OP_GT, vyre_build_get(b, n), number(b, 3)));
+  vyre_build_break(b);
+  vyre_build_end(b);
+  vyre_build_assign(b, n, number(b, 8));
+  vyre_build_default(b);
+  vyre_build_return(b);
+  vyre_build_end(b);
+  vyre_build_do(b);
+  vyre_build_assign(b, n, add(b, vyre_build_get(b, n), number(b, 1)));
+  vyre_build_do_while(b, vyre_build_binary(b, VYRE_OP_LT, vyre_build_get(b, n),
+                                           vyre_build_get(b, i)));
+  vyre_variable k =
+      vyre_build_geometric_for(b, "k", vyre_build_get(b, n), VYRE_OP_GT,
+                               number(b, 0), VYRE_OP_SHR, number(b, 2));
+  vyre_build_store(
+      b, y, vyre_build_get(b, k),
+      vyre_build_ternary(
+          b, VYRE_OP_COND,
+          vyre_build_binary(b, VYRE_OP_EQ, vyre_build_get(b, k), number(b, 5)),
+          number(b, 1), vyre_build_get(b, k)));
+  vyre_build_end(b);
+  check_same(
+      "kernel k\n"
+      "buffer y : read_write u32[] @0;\n"
+      "{\n"
+      "    let i = global_id.x;\n"
+      "    var n = 0u;\n"
+      "    switch (i) {\n"
+      "        case 1: case 4:\n"
+      "            if (n > 3) break;\n"
+      "            n = 8;\n"
+      "            break;\n"
+      "        default: return;\n"
+      "    }\n"
+      "    do { n = n + 1; } while (n < i);\n"
+      "    for (let k = n; k > 0; k >>= 2) y[k] = k == 5 ? 1 : k;\n"
+      "}\n",
+      finish(b));
+}
+
 TEST(content_counts_and_names_of_locals_and_kernels_do_not) {
   const variant base = {"k", "y", "a", 0, 1, 7, false, false, false};
   variant cases[8];
@@ -488,6 +542,7 @@ TEST(building_survives_every_allocation_failure) {
 
 TEST_MAIN(TEST_ENTRY(text_and_builder_give_the_same_program),
           TEST_ENTRY(builder_functions_loops_and_atomics_match_the_text),
+          TEST_ENTRY(builder_switches_and_do_loops_match_the_text),
           TEST_ENTRY(content_counts_and_names_of_locals_and_kernels_do_not),
           TEST_ENTRY(the_first_mistake_is_reported_with_a_fix),
           TEST_ENTRY(a_finished_builder_does_nothing_more),

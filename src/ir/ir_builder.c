@@ -232,6 +232,7 @@ void vyre__function_begin(vyre__ir_builder *m, uint32_t function) {
   m->function = function;
   m->kernel = NULL;
   m->loop_depth = 0;
+  m->switch_ = (vyre__break_target){.is_open = false};
   m->errors_before = m->error_count;
   if (function >= m->function_count) return;
   vyre__ir_function *f = &m->functions[function];

@@ -133,6 +133,15 @@ typedef struct vyre__kernel {
   bool has_good_names; /* names were tokens and need no check */
 } vyre__kernel;
 
+/* Innermost open switch. A `break` at its loop depth leaves it: it sets the
+ * local `left`, and the statements that follow are skipped. */
+typedef struct vyre__break_target {
+  bool is_open;
+  uint32_t left; /* a local */
+  uint32_t loop_depth;
+  uint32_t break_count; /* assignments to `left` */
+} vyre__break_target;
+
 /* IR builder. Fields may be read; only `place` and `length` may be written. */
 typedef struct vyre__ir_builder {
   vyre__source_loc place; /* source location of the nodes built next */
@@ -165,8 +174,9 @@ typedef struct vyre__ir_builder {
   uint32_t function;          /* function whose body is being built */
   const vyre__kernel *kernel; /* NULL unless that function is a kernel */
   uint32_t loop_depth;
-  size_t errors_before;   /* error_count at the start of the function */
-  uint32_t program_count; /* number of canonicalised programs */
+  vyre__break_target switch_; /* innermost open switch */
+  size_t errors_before;       /* error_count at the start of the function */
+  uint32_t program_count;     /* number of canonicalised programs */
   struct vyre__canonicalizer
       *canonicalizer; /* memory of vyre__canonicalize, kept for the next call */
 } vyre__ir_builder;
@@ -267,7 +277,7 @@ vyre__id vyre__ir_build_bitcast(vyre__ir_builder *m, vyre_type type,
 /* ADD .. MAX */
 vyre__id vyre__ir_build_binary(vyre__ir_builder *m, vyre__op op, vyre__id a,
                                vyre__id b);
-/* FMA, SELECT (condition, then, else) */
+/* FMA, SELECT and COND (condition, then, else) */
 vyre__id vyre__ir_build_ternary(vyre__ir_builder *m, vyre__op op, vyre__id a,
                                 vyre__id b, vyre__id c);
 /* ATOMIC_ADD .. ATOMIC_EXCHANGE */
@@ -354,6 +364,62 @@ vyre__id vyre__for_end(vyre__ir_builder *m, const vyre__for *loop,
 void vyre__while_begin(vyre__ir_builder *m);
 vyre__id vyre__while_end(vyre__ir_builder *m, vyre__id condition,
                          vyre__id body);
+
+/* do loops, switches and geometric for loops become the statements above
+ * (ir_builder_control.c). Always pair begin and end, even after an error. */
+
+/* A do loop: begin, build the body, build the condition, end with both. */
+typedef struct vyre__do {
+  vyre__mark mark;
+  vyre__id declaration; /* of the local `first` */
+  uint32_t first;       /* true in the first iteration */
+} vyre__do;
+void vyre__do_begin(vyre__ir_builder *m, vyre__do *loop);
+vyre__id vyre__do_end(vyre__ir_builder *m, const vyre__do *loop, vyre__id body,
+                      vyre__id condition);
+
+/* A for loop whose variable is multiplied, divided or shifted: @p op is MUL,
+ * DIV, SHL or SHR. MUL and SHL count up (@p kind LT or LE), DIV and SHR down.
+ * Otherwise like vyre__for_begin. */
+typedef struct vyre__geometric {
+  vyre__mark outer, inner;
+  vyre__id condition;
+  uint32_t local;
+} vyre__geometric;
+void vyre__geometric_begin(vyre__ir_builder *m, vyre__geometric *loop,
+                           const char *name, size_t length, vyre_type type,
+                           vyre__loop kind, vyre__op op, vyre__id first,
+                           vyre__id bound, vyre__id step);
+vyre__id vyre__geometric_end(vyre__ir_builder *m, const vyre__geometric *loop,
+                             vyre__id body);
+
+/* A switch: begin with the value. For each arm: its labels, then arm_begin,
+ * its statements, arm_end. An arm with a default label runs if no label equals
+ * the value. */
+typedef struct vyre__switch {
+  vyre__mark mark;
+  vyre__break_target outer;
+  vyre__source_span span;
+  vyre__id value, left; /* declarations of two locals */
+  vyre_type type;       /* of the value; VOID: it had an error */
+  uint32_t local;       /* holds the value */
+  uint32_t first_label; /* of the current arm, on the stack */
+  uint32_t arm_count;   /* without the default */
+  bool is_default;      /* of the current arm */
+  bool has_default;
+  vyre__id default_body;
+  vyre__mark arm;
+} vyre__switch;
+void vyre__switch_begin(vyre__ir_builder *m, vyre__switch *s, vyre__id value);
+/* Reports a label of another type (V092), a second equal label (V093). */
+void vyre__switch_label(vyre__ir_builder *m, vyre__switch *s, vyre__id label);
+void vyre__switch_default(vyre__ir_builder *m, vyre__switch *s);
+void vyre__switch_arm_begin(vyre__ir_builder *m, vyre__switch *s);
+/* Returns true if the last statement of the open arm is a break, continue or
+ * return, or ends with one. */
+bool vyre__switch_arm_leaves(const vyre__ir_builder *m, const vyre__switch *s);
+void vyre__switch_arm_end(vyre__ir_builder *m, vyre__switch *s);
+vyre__id vyre__switch_end(vyre__ir_builder *m, vyre__switch *s);
 
 /* BREAK CONTINUE BARRIER GRID_BARRIER */
 vyre__id vyre__ir_build_simple(vyre__ir_builder *m, vyre__op op);

@@ -100,6 +100,19 @@ const vyre_buffer_decl *vyre__buffer_at(vyre__ir_builder *m, uint32_t buffer);
 vyre__id vyre__ir_build_index(vyre__ir_builder *m,
                               const vyre_buffer_decl *buffer, vyre__id index);
 
+/* Builds a block of the statements from entry @p first of the stack on. */
+vyre__id vyre__block_of_stack(vyre__ir_builder *m, uint32_t first);
+
+/* Resolves first and bound to one integer type; returns VOID after a report. */
+vyre_type vyre__loop_type(vyre__ir_builder *m, vyre_type type, vyre__id *first,
+                          vyre__id *bound);
+
+/* Builds a `break` that leaves the open switch. */
+vyre__id vyre__break_switch(vyre__ir_builder *m);
+/* Puts statements that follow such a `break` into `if (!left)`. They are
+ * entries of the stack, from @p first on. */
+void vyre__skip_after_breaks(vyre__ir_builder *m, uint32_t first);
+
 /* Frees the memory that vyre__canonicalize keeps. */
 void vyre__canonicalizer_free(vyre__ir_builder *m);
 

@@ -127,8 +127,8 @@ static bool resolve_operands(vyre__ir_builder *m, vyre__id id, vyre_type type) {
       good = vyre__resolve_type(m, node.a, type) != 0;
       if (vyre__ops[node.op].rule == VYRE__RULE_SHIFT) return good;
       return vyre__resolve_type(m, node.b, type) && good;
-    default: /* FMA, SELECT */
-      if (node.op != VYRE__OP_SELECT) {
+    default: /* FMA, SELECT, COND */
+      if (vyre__ops[node.op].rule != VYRE__RULE_SELECT) {
         good = vyre__resolve_type(m, node.a, type) != 0;
       }
       good = vyre__resolve_type(m, node.b, type) && good;

@@ -25,19 +25,24 @@ static void close_locals(vyre__ir_builder *m, uint32_t from) {
   }
 }
 
-vyre__id vyre__block_end(vyre__ir_builder *m, vyre__mark mark) {
-  close_locals(m, mark.local);
-  uint32_t count = (uint32_t)m->stack_count - mark.stack;
+vyre__id vyre__block_of_stack(vyre__ir_builder *m, uint32_t first) {
+  uint32_t count = (uint32_t)m->stack_count - first;
   unsigned height = 0;
   for (uint32_t i = 0; i < count; i++) {
-    unsigned own = vyre__height(m, m->stack[mark.stack + i]);
+    unsigned own = vyre__height(m, m->stack[first + i]);
     if (own > height) height = own;
   }
-  uint32_t list = vyre__append_list(m, vyre__stack_from(m, mark.stack), count);
-  vyre__stack_drop(m, mark.stack);
+  uint32_t list = vyre__append_list(m, vyre__stack_from(m, first), count);
+  vyre__stack_drop(m, first);
   if (list == VYRE_NO_INDEX) return 0;
   return vyre__append(
       m, (vyre__node){.op = VYRE__OP_BLOCK, .a = list, .b = count}, height);
+}
+
+vyre__id vyre__block_end(vyre__ir_builder *m, vyre__mark mark) {
+  close_locals(m, mark.local);
+  if (m->switch_.break_count > 0) vyre__skip_after_breaks(m, mark.stack);
+  return vyre__block_of_stack(m, mark.stack);
 }
 
 static vyre__id as_block(vyre__ir_builder *m, vyre__id body) {
@@ -144,9 +149,8 @@ vyre__id vyre__ir_build_if(vyre__ir_builder *m, vyre__id condition,
       height > more ? height : more);
 }
 
-/* Resolves first and bound to one integer type; returns VOID after a report. */
-static vyre_type loop_type(vyre__ir_builder *m, vyre_type type, vyre__id *first,
-                           vyre__id *bound) {
+vyre_type vyre__loop_type(vyre__ir_builder *m, vyre_type type, vyre__id *first,
+                          vyre__id *bound) {
   if (!*first || !*bound) return VYRE_TYPE_VOID;
   if (type == VYRE_TYPE_VOID) type = vyre__type_of(m, *first);
   if (vyre__type_is_untyped(type)) type = vyre__type_of(m, *bound);
@@ -187,7 +191,7 @@ void vyre__for_begin(vyre__ir_builder *m, vyre__for *loop, const char *name,
   loop->mark = vyre__block_begin(m);
   loop->span = (vyre__source_span){m->place, m->length};
   loop->kind = kind;
-  type = loop_type(m, type, &first, &bound);
+  type = vyre__loop_type(m, type, &first, &bound);
   loop->first = first;
   loop->bound = bound;
   loop->step = type == VYRE_TYPE_VOID ? 0 : loop_step(m, type, step);
@@ -240,10 +244,13 @@ vyre__id vyre__while_end(vyre__ir_builder *m, vyre__id condition,
 vyre__id vyre__ir_build_simple(vyre__ir_builder *m, vyre__op op) {
   switch (op) {
     case VYRE__OP_BREAK:
+      if (m->switch_.is_open && m->switch_.loop_depth == m->loop_depth) {
+        return vyre__break_switch(m);
+      }
+      /* fall through */
     case VYRE__OP_CONTINUE:
       if (m->loop_depth > 0) break;
-      return vyre__diagnose(m, "V088",
-                            "use return, or put it inside for or while",
+      return vyre__diagnose(m, "V088", "use return, or put it inside a loop",
                             "'%s' outside a loop", vyre__ops[op].text);
     case VYRE__OP_BARRIER:
     case VYRE__OP_GRID_BARRIER:

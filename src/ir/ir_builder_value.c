@@ -538,9 +538,10 @@ vyre__id vyre__ir_build_binary(vyre__ir_builder *m, vyre__op op, vyre__id a,
 vyre__id vyre__ir_build_ternary(vyre__ir_builder *m, vyre__op op, vyre__id a,
                                 vyre__id b, vyre__id c) {
   if (!a || !b || !c || !is_form(m, op, VYRE__FORM_TERNARY)) return 0;
-  if (op == VYRE__OP_SELECT) {
+  if (vyre__ops[op].rule == VYRE__RULE_SELECT) {
     if (!vyre__expect(m, a, VYRE_TYPE_BOOL, "V067",
-                      "the condition of select") ||
+                      op == VYRE__OP_SELECT ? "the condition of select"
+                                            : "the condition of ?:") ||
         !agree(m, op, b, c)) {
       return 0;
     }

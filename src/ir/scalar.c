@@ -188,6 +188,7 @@ bool vyre__scalar_apply(vyre__op op, vyre_type from, vyre_type to,
       if (vyre__is_wide(from) != vyre__is_wide(to)) return false;
       return *out = vyre__canonical(from, args[0]), true;
     case VYRE__OP_SELECT:
+    case VYRE__OP_COND:
       return *out = args[0] ? args[1] : args[2], true;
     case VYRE__OP_UNIFORM:
       return *out = args[0], true;

@@ -659,9 +659,10 @@ static void check_casts(vyre_type from, uint64_t value) {
   bool nans = format_of(from) != NULL;
   expect(VYRE__OP_UNIFORM, from, from, args,
          nans && is_nan(format_of(from), value) ? format_of(from)->nan : value);
-  if (!nans) {
-    uint64_t got = eval(VYRE__OP_SELECT, VYRE_TYPE_BOOL, from, choice[0],
-                        choice[1], choice[2]);
+  static const vyre__op choices[] = {VYRE__OP_SELECT, VYRE__OP_COND};
+  for (int i = 0; i < 2 && !nans; i++) {
+    uint64_t got =
+        eval(choices[i], VYRE_TYPE_BOOL, from, choice[0], choice[1], choice[2]);
     CHECK_U64(got, choice[0] ? choice[1] : choice[2]);
   }
 }
@@ -686,6 +687,8 @@ TEST(casts_at_their_edges) {
   }
   CHECK_U64(eval(VYRE__OP_SELECT, VYRE_TYPE_BOOL, VYRE_TYPE_F32, 1, 7, 8), 7);
   CHECK_U64(eval(VYRE__OP_SELECT, VYRE_TYPE_BOOL, VYRE_TYPE_F64, 0, 7, 8), 8);
+  CHECK_U64(eval(VYRE__OP_COND, VYRE_TYPE_BOOL, VYRE_TYPE_F32, 1, 7, 8), 7);
+  CHECK_U64(eval(VYRE__OP_COND, VYRE_TYPE_BOOL, VYRE_TYPE_F64, 0, 7, 8), 8);
 }
 
 /* u64 to f32: these values are wrong if rounded to f64 first. */
@@ -829,7 +832,7 @@ TEST(every_operation_and_type_was_compared) {
       }
     }
   }
-  CHECK_U64(count, 227);
+  CHECK_U64(count, 234);
 }
 
 TEST(refuses_unknown_operations) {

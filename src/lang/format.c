@@ -21,7 +21,7 @@ typedef struct formatter {
   bool broken;          /* a line end precedes the next token */
   unsigned level;       /* indentation level */
   unsigned brackets;    /* number of open ( and [ */
-  bool in_parameters;
+  bool in_parameters, in_label;
   bool blank_wanted; /* write an empty line before the next output */
   vyre_allocator allocator;
   char *out;
@@ -157,7 +157,7 @@ static gap gap_between(const formatter *f) {
     case VYRE__T_LPAREN:
       return has_call_form(before) ? GAP_NONE : GAP_SPACE;
     case VYRE__T_COLON:
-      return f->in_parameters ? GAP_NONE : GAP_SPACE;
+      return f->in_parameters || f->in_label ? GAP_NONE : GAP_SPACE;
     default:
       return GAP_SPACE;
   }
@@ -306,6 +306,49 @@ static void put_inner(formatter *f) {
   }
 }
 
+static void put_do(formatter *f, gap before) {
+  put_token(f, before, f->level, f->level);
+  bool block = f->token.kind == VYRE__T_LBRACE;
+  put_inner(f);
+  if (f->token.kind != VYRE__T_WHILE) return;
+  put_token(f, block || !f->broken ? GAP_SPACE : GAP_LINE, f->level, f->level);
+  put_rest(f);
+}
+
+/* Writes case value: or default: */
+static void put_label(formatter *f, gap before) {
+  f->in_label = true;
+  put_token(f, before, f->level, f->level);
+  while (f->previous.kind != VYRE__T_COLON && !at_end(f)) put_inside(f);
+  f->in_label = false;
+}
+
+/* Writes the labels of an arm and its statements. Labels, and a short arm, stay
+ * on one line if they were. */
+static void put_arm(formatter *f) {
+  gap before = GAP_LINE;
+  while (f->token.kind == VYRE__T_CASE || f->token.kind == VYRE__T_DEFAULT) {
+    put_label(f, before);
+    before = f->broken ? GAP_LINE : GAP_SPACE;
+  }
+  f->level++;
+  while (f->token.kind != VYRE__T_CASE && f->token.kind != VYRE__T_DEFAULT &&
+         f->token.kind != VYRE__T_RBRACE && !at_end(f)) {
+    put_statement(f, f->broken ? GAP_LINE : GAP_SPACE);
+  }
+  f->level--;
+}
+
+static void put_switch(formatter *f, gap before) {
+  put_token(f, before, f->level, f->level);
+  put_head(f);
+  put_token(f, GAP_SPACE, f->level, f->level);
+  f->level++;
+  while (f->token.kind != VYRE__T_RBRACE && !at_end(f)) put_arm(f);
+  f->level--;
+  put_token(f, GAP_LINE, f->level, f->level + 1);
+}
+
 static void put_if(formatter *f, gap before) {
   for (;;) {
     put_token(f, before, f->level, f->level);
@@ -328,6 +371,12 @@ static void put_statement(formatter *f, gap before) {
       break;
     case VYRE__T_IF:
       put_if(f, before);
+      break;
+    case VYRE__T_DO:
+      put_do(f, before);
+      break;
+    case VYRE__T_SWITCH:
+      put_switch(f, before);
       break;
     case VYRE__T_FOR:
     case VYRE__T_WHILE:

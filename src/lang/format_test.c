@@ -106,6 +106,42 @@ TEST(comments_stay_where_they_are) {
   vyre_arena_deinit(&arena);
 }
 
+TEST(switches_and_do_loops_are_laid_out) {
+  static const char text[] =
+      "kernel k\nbuffer y:read_write u32[] @0;\n{\n"
+      "switch(y[0]){case 1:case 2 :y[0]=1;break;\n"
+      "case 3:\n// why\nif(y[1]==0){break;}\ny[1]=2;\nbreak;default:}\n"
+      "do{y[0]--;}while(y[0]>9);\n"
+      "do\ny[0]--;\nwhile(y[0]>2);\n"
+      "for(let i=1u;i<9;i<<=1)y[i]=i>4?1:i>2?y[i]:0;\n}\n";
+  static const char want[] =
+      "kernel k\n"
+      "buffer y : read_write u32[] @0;\n"
+      "{\n"
+      "    switch (y[0]) {\n"
+      "        case 1: case 2: y[0] = 1; break;\n"
+      "        case 3:\n"
+      "            // why\n"
+      "            if (y[1] == 0) { break; }\n"
+      "            y[1] = 2;\n"
+      "            break;\n"
+      "        default:\n"
+      "    }\n"
+      "    do { y[0]--; } while (y[0] > 9);\n"
+      "    do\n"
+      "        y[0]--;\n"
+      "    while (y[0] > 2);\n"
+      "    for (let i = 1u; i < 9; i <<= 1) y[i] = i > 4 ? 1 : i > 2 ? y[i] : "
+      "0;"
+      "\n"
+      "}\n";
+  vyre_arena arena = {0};
+  const char *once = formatted(text, &arena);
+  CHECK_TEXT(once, want);
+  CHECK_TEXT(formatted(once, &arena), once);
+  vyre_arena_deinit(&arena);
+}
+
 TEST(invalid_text_is_refused) {
   vyre_arena arena = {0};
   vyre_diagnostics found = {0};
@@ -139,5 +175,6 @@ TEST(missing_memory_is_reported) {
 
 TEST_MAIN(TEST_ENTRY(the_formatter_decides_the_layout),
           TEST_ENTRY(comments_stay_where_they_are),
+          TEST_ENTRY(switches_and_do_loops_are_laid_out),
           TEST_ENTRY(invalid_text_is_refused),
           TEST_ENTRY(missing_memory_is_reported))

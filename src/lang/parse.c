@@ -247,6 +247,10 @@ static bool begins_statement(unsigned kind) {
     case VYRE__T_ELSE:
     case VYRE__T_FOR:
     case VYRE__T_WHILE:
+    case VYRE__T_DO:
+    case VYRE__T_SWITCH:
+    case VYRE__T_CASE:
+    case VYRE__T_DEFAULT:
     case VYRE__T_BREAK:
     case VYRE__T_CONTINUE:
     case VYRE__T_RETURN:

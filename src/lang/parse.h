@@ -276,6 +276,17 @@ void vyre__p_kernel(vyre__parser *p, vyre__item *item);
 
 /* Reads the { ... } of a kernel or fn. */
 vyre__id vyre__p_body(vyre__parser *p);
+void vyre__p_statement(vyre__parser *p);
+/* Returns true if the next token cannot be part of a block. */
+bool vyre__p_ends_block(const vyre__parser *p);
+/* Reads ( value ) after if, while and switch. */
+vyre__id vyre__p_condition(vyre__parser *p, const char *word);
+/* Skips from a header with an error to the body. */
+void vyre__p_skip_head(vyre__parser *p);
+
+/* --- parse_switch.c --------------------------------------------------------*/
+
+vyre__id vyre__p_switch(vyre__parser *p);
 
 /* --- parse_assign.c --------------------------------------------------------*/
 

@@ -5,14 +5,11 @@
 
 #include "lang/parse.h"
 
-static void read_statement(vyre__parser *p);
-
 /* --- blocks ----------------------------------------------------------------*/
 
-/* Returns true if the next token cannot be part of a block. A const at the
- * start of a line belongs to the file; an indented one is a mistake of C
- * programmers. */
-static bool ends_block(const vyre__parser *p) {
+/* A const at the start of a line belongs to the file; an indented one is a
+ * mistake of C programmers. */
+bool vyre__p_ends_block(const vyre__parser *p) {
   unsigned kind = vyre__p_kind(p);
   return p->lost || kind == VYRE__T_RBRACE || kind == VYRE__T_END ||
          kind == VYRE__T_FN || kind == VYRE__T_KERNEL ||
@@ -25,8 +22,8 @@ static vyre__id read_block(vyre__parser *p) {
   vyre__p_advance(p);
   vyre__mark mark = vyre__block_begin(m);
   size_t scope = p->binding_count;
-  while (!ends_block(p) && !m->out_of_memory && !p->out_of_memory) {
-    read_statement(p);
+  while (!vyre__p_ends_block(p) && !m->out_of_memory && !p->out_of_memory) {
+    vyre__p_statement(p);
   }
   if (!vyre__p_close(p, VYRE__T_RBRACE, &open)) p->lost = p->now.panic = true;
   vyre__p_unbind(p, scope);
@@ -61,10 +58,10 @@ static vyre__id read_inner(vyre__parser *p) {
   vyre__mark mark = vyre__block_begin(m);
   size_t scope = p->binding_count;
   vyre__token first = p->now.token;
-  if (ends_block(p)) {
+  if (vyre__p_ends_block(p)) {
     vyre__p_expected(p, "a statement", "write a statement, or a block { }");
   } else if (!p->now.panic) {
-    read_statement(p);
+    vyre__p_statement(p);
   }
   vyre__p_unbind(p, scope);
   m->place = (vyre__source_loc){first.line, first.column};
@@ -184,21 +181,6 @@ static bool is_word(const vyre__symbol *symbol, const char *word) {
          memcmp(symbol->text, word, symbol->length) == 0;
 }
 
-/* Reports do { ... } while (condition); and skips all of it, so that its end
- * is not reported too. */
-static bool report_do(vyre__parser *p) {
-  if (!is_word(vyre__p_symbol(p, &p->now.token), "do")) return false;
-  vyre__p_syntax(p, vyre__p_span(&p->now.token), "V029",
-                 "write while (true) { ... if (!again) break; }",
-                 "the language has no do-while");
-  vyre__p_advance(p);
-  if (vyre__p_is(p, VYRE__T_LBRACE)) vyre__p_skip_group(p);
-  if (!vyre__p_accept(p, VYRE__T_WHILE)) return true;
-  if (vyre__p_is(p, VYRE__T_LPAREN)) vyre__p_skip_group(p);
-  (void)vyre__p_accept(p, VYRE__T_SEMICOLON);
-  return true;
-}
-
 /* Reports statements of C and other languages. */
 static bool report_foreign_statement(vyre__parser *p) {
   const vyre__token *token = &p->now.token;
@@ -208,10 +190,9 @@ static bool report_foreign_statement(vyre__parser *p) {
     return false;
   }
   if (vyre__p_assigned_op(next) != VYRE__OP_COUNT) return false;
-  if (report_do(p)) return true;
   const char *fix = vyre__foreign_word(symbol->text, symbol->length);
-  if (!fix || (next == VYRE__T_LPAREN && !is_word(symbol, "switch") &&
-               !is_word(symbol, "elif") && !is_word(symbol, "elseif"))) {
+  if (!fix || (next == VYRE__T_LPAREN && !is_word(symbol, "elif") &&
+               !is_word(symbol, "elseif"))) {
     return false;
   }
   vyre__p_syntax(p, vyre__p_span(token), "V029", fix,
@@ -276,8 +257,7 @@ static vyre__id read_named(vyre__parser *p) {
 
 /* --- control ---------------------------------------------------------------*/
 
-/* Reads ( condition ) after if and while. */
-static vyre__id read_condition(vyre__parser *p, const char *word) {
+vyre__id vyre__p_condition(vyre__parser *p, const char *word) {
   vyre__token open = p->now.token;
   if (!vyre__p_accept(p, VYRE__T_LPAREN)) {
     char fix[VYRE__FIX_TEXT];
@@ -300,24 +280,23 @@ static vyre__id read_condition(vyre__parser *p, const char *word) {
   return id;
 }
 
-/* Skips from a header with an error to the body. */
-static void skip_head(vyre__parser *p) {
+void vyre__p_skip_head(vyre__parser *p) {
   unsigned level = 0;
-  while (!vyre__p_is(p, VYRE__T_LBRACE) && !ends_block(p)) {
+  while (!vyre__p_is(p, VYRE__T_LBRACE) && !vyre__p_ends_block(p)) {
     bool closes = vyre__p_is(p, VYRE__T_RPAREN);
     if (vyre__p_is(p, VYRE__T_LPAREN)) level++;
     vyre__p_advance(p);
     if (closes && level-- == 0) break;
   }
-  p->now.panic = ends_block(p); /* the body is missing */
+  p->now.panic = vyre__p_ends_block(p); /* the body is missing */
 }
 
 static vyre__id read_if(vyre__parser *p) {
   vyre__token first = p->now.token;
   vyre__p_advance(p);
-  vyre__id condition = read_condition(p, "if");
+  vyre__id condition = vyre__p_condition(p, "if");
   vyre__source_span span = vyre__p_since(p, &first);
-  if (p->now.panic) skip_head(p);
+  if (p->now.panic) vyre__p_skip_head(p);
   vyre__id then = read_inner(p), otherwise = 0;
   if (vyre__p_accept(p, VYRE__T_ELSE)) {
     p->else_depth++;
@@ -332,14 +311,32 @@ static vyre__id read_if(vyre__parser *p) {
 static vyre__id read_while(vyre__parser *p) {
   vyre__token first = p->now.token;
   vyre__p_advance(p);
-  vyre__id condition = read_condition(p, "while");
+  vyre__id condition = vyre__p_condition(p, "while");
   vyre__source_span span = vyre__p_since(p, &first);
-  if (p->now.panic) skip_head(p);
+  if (p->now.panic) vyre__p_skip_head(p);
   vyre__while_begin(&p->ir);
   vyre__id body = read_inner(p);
   p->ir.place = span.place;
   p->ir.length = span.length;
   return vyre__while_end(&p->ir, condition, body);
+}
+
+static vyre__id read_do(vyre__parser *p) {
+  vyre__ir_builder *m = &p->ir;
+  vyre__token first = p->now.token;
+  vyre__do loop;
+  vyre__p_advance(p);
+  vyre__p_mark(p, &first);
+  vyre__do_begin(m, &loop);
+  vyre__id body = read_inner(p), condition = 0;
+  if (vyre__p_expect(p, VYRE__T_WHILE,
+                     "and a condition after the body of do")) {
+    condition = vyre__p_condition(p, "while");
+  }
+  vyre__p_mark(p, &first);
+  vyre__id id = vyre__do_end(m, &loop, body, condition);
+  vyre__p_semicolon(p, "a do loop");
+  return id;
 }
 
 /* --- for -------------------------------------------------------------------*/
@@ -350,6 +347,7 @@ typedef struct for_head {
   vyre_type type;
   vyre__loop kind;
   vyre__id first, bound, step;
+  unsigned op; /* of the step */
 } for_head;
 
 /* Reports a wrong for header. Each '$' in @p pattern becomes the loop
@@ -446,7 +444,12 @@ static bool read_for_bound(vyre__parser *p, for_head *head) {
       "a for loop has one comparison, followed by ';'");
 }
 
-/* Reads i += step, i -= step, i++ or i--. */
+static bool is_geometric(unsigned op) {
+  return op == VYRE__OP_MUL || op == VYRE__OP_DIV || op == VYRE__OP_SHL ||
+         op == VYRE__OP_SHR;
+}
+
+/* Reads i += step, i++, i *= step, i <<= step or their opposites. */
 static bool read_for_step(vyre__parser *p, for_head *head) {
   if (vyre__p_is(p, VYRE__T_PLUS_PLUS) || vyre__p_is(p, VYRE__T_MINUS_MINUS)) {
     return report_for_header(p, head, "write $++ or $--",
@@ -456,27 +459,61 @@ static bool read_for_step(vyre__parser *p, for_head *head) {
   vyre__token token = p->now.token;
   unsigned op = vyre__p_assigned_op(token.kind);
   bool up = head->kind == VYRE__LOOP_LT || head->kind == VYRE__LOOP_LE;
-  if (op != VYRE__OP_ADD && op != VYRE__OP_SUB) {
-    return report_for_header(p, head, "write $ += step or $ -= step",
-                             "a for loop must step by adding or subtracting");
+  if (op != VYRE__OP_ADD && op != VYRE__OP_SUB && !is_geometric(op)) {
+    return report_for_header(p, head, "write $ += step or $ *= factor",
+                             "a for loop must step with += -= *= /= <<= >>=");
   }
-  if (up != (op == VYRE__OP_ADD)) {
-    vyre__p_error(p, vyre__p_span(&token), "V019",
-                  up ? "write +=, or compare with >"
-                     : "write -=, or compare "
-                       "with <",
+  bool steps_up =
+      op == VYRE__OP_ADD || op == VYRE__OP_MUL || op == VYRE__OP_SHL;
+  if (up != steps_up) {
+    static const char *const fixes[2][2] = {
+        {"write -=, or compare with <", "write +=, or compare with >"},
+        {"write /=, or compare with <", "write *=, or compare with >"}};
+    vyre__p_error(p, vyre__p_span(&token), "V019", fixes[is_geometric(op)][up],
                   up ? "this loop counts up to its bound, but steps down"
                      : "this loop counts down to its bound, but steps up");
   }
+  head->op = op;
   head->step = vyre__p_assigned(p, &op);
   return !p->now.panic;
+}
+
+/* A for loop of either kind, while its body is read. */
+typedef struct any_for {
+  bool is_geometric;
+  vyre__for counted;
+  vyre__geometric geometric;
+  uint32_t local;
+} any_for;
+
+static void begin_for(vyre__parser *p, const for_head *head, any_for *loop) {
+  vyre__ir_builder *m = &p->ir;
+  const char *name = head->has_name ? p->text + head->name.start : "";
+  size_t length = head->has_name ? head->name.length : 0;
+  loop->is_geometric = is_geometric(head->op);
+  if (loop->is_geometric) {
+    vyre__geometric_begin(m, &loop->geometric, name, length, head->type,
+                          head->kind, (vyre__op)head->op, head->first,
+                          head->bound, head->step);
+    loop->local = loop->geometric.local;
+  } else {
+    vyre__for_begin(m, &loop->counted, name, length, head->type, head->kind,
+                    head->first, head->bound, head->step);
+    loop->local = loop->counted.local;
+  }
+}
+
+static vyre__id end_for(vyre__parser *p, const any_for *loop, vyre__id body) {
+  return loop->is_geometric
+             ? vyre__geometric_end(&p->ir, &loop->geometric, body)
+             : vyre__for_end(&p->ir, &loop->counted, body);
 }
 
 static vyre__id read_for(vyre__parser *p) {
   vyre__ir_builder *m = &p->ir;
   vyre__token first = p->now.token, open;
   for_head head = {.has_name = false, .type = VYRE_TYPE_VOID};
-  vyre__for loop;
+  any_for loop;
   vyre__p_advance(p);
   open = p->now.token;
   bool good = vyre__p_expect(p, VYRE__T_LPAREN, "behind for") &&
@@ -486,16 +523,14 @@ static vyre__id read_for(vyre__parser *p) {
   if (!good) {
     p->now.panic = true;
     head.first = 0;
-    skip_head(p);
+    vyre__p_skip_head(p);
   }
   size_t scope = p->binding_count;
   if (head.has_name) vyre__p_check_free(p, &head.name);
   vyre__source_span span = vyre__p_since(p, &first);
   m->place = span.place;
   m->length = span.length;
-  vyre__for_begin(m, &loop, head.has_name ? p->text + head.name.start : "",
-                  head.has_name ? head.name.length : 0, head.type, head.kind,
-                  head.first, head.bound, head.step);
+  begin_for(p, &head, &loop);
   if (head.has_name) {
     vyre__p_bind(
         p, &head.name,
@@ -504,7 +539,9 @@ static vyre__id read_for(vyre__parser *p) {
   }
   vyre__id body = read_inner(p);
   vyre__p_unbind(p, scope);
-  return vyre__for_end(m, &loop, body);
+  m->place = span.place;
+  m->length = span.length;
+  return end_for(p, &loop, body);
 }
 
 /* --- other statements ------------------------------------------------------*/
@@ -528,7 +565,7 @@ static vyre__id read_simple(vyre__parser *p, vyre__op op, bool is_call) {
 static vyre__id read_return(vyre__parser *p) {
   vyre__token first = p->now.token;
   vyre__p_advance(p);
-  bool has_value = !vyre__p_is(p, VYRE__T_SEMICOLON) && !ends_block(p);
+  bool has_value = !vyre__p_is(p, VYRE__T_SEMICOLON) && !vyre__p_ends_block(p);
   vyre__id value = has_value ? vyre__p_value(p) : 0;
   if (p->now.panic) return 0;
   vyre__p_mark(p, &first);
@@ -559,6 +596,11 @@ static vyre__id report_statement(vyre__parser *p) {
                     "expected a statement, found an else without an if");
       vyre__p_advance(p);
       return 0;
+    case VYRE__T_CASE:
+    case VYRE__T_DEFAULT:
+      return vyre__p_syntax(p, span, "V091",
+                            "move it to the outermost level of a switch",
+                            "a label must be directly in a switch");
     case VYRE__T_CONST:
       vyre__p_syntax(p, span, "V046",
                      "write let x = value;, or move it out of the body",
@@ -599,6 +641,10 @@ static vyre__id read_any(vyre__parser *p) {
       return read_for(p);
     case VYRE__T_WHILE:
       return read_while(p);
+    case VYRE__T_DO:
+      return read_do(p);
+    case VYRE__T_SWITCH:
+      return vyre__p_switch(p);
     case VYRE__T_BREAK:
       return read_simple(p, VYRE__OP_BREAK, false);
     case VYRE__T_CONTINUE:
@@ -616,7 +662,7 @@ static vyre__id read_any(vyre__parser *p) {
   }
 }
 
-static void read_statement(vyre__parser *p) {
+void vyre__p_statement(vyre__parser *p) {
   uint32_t start = p->now.token.start;
   if (!vyre__p_enter(p)) return;
   vyre__id id = read_any(p);

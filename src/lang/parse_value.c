@@ -319,17 +319,19 @@ vyre__id vyre__p_operators(vyre__parser *p, int precedence) {
 }
 
 vyre__id vyre__p_value(vyre__parser *p) {
+  vyre__token first = p->now.token;
   vyre__id id = vyre__p_operators(p, 1);
   if (!vyre__p_is(p, VYRE__T_QUESTION) || p->now.panic) return id;
-  vyre__p_error(p, vyre__p_span(&p->now.token), "V017",
-                "write select(condition, a, b); both values are computed",
-                "the language has no '?' operator");
   if (!vyre__p_enter(p)) return 0;
   vyre__p_advance(p);
-  (void)vyre__p_value(p);
-  if (vyre__p_accept(p, VYRE__T_COLON)) (void)vyre__p_value(p);
+  vyre__id then = vyre__p_value(p), otherwise = 0;
+  if (vyre__p_expect(p, VYRE__T_COLON, "and the other value after '?'")) {
+    otherwise = vyre__p_value(p);
+  }
   p->depth--;
-  return 0;
+  if (p->now.panic) return 0;
+  vyre__p_mark(p, &first);
+  return vyre__ir_build_ternary(&p->ir, VYRE__OP_COND, id, then, otherwise);
 }
 
 bool vyre__p_constant(vyre__parser *p, const char *rule, const char *subject,

@@ -19,7 +19,8 @@ typedef struct context {
 
 /* Precedence of an operation. */
 enum {
-  LEVEL_LOR = 1,
+  LEVEL_COND = 1,
+  LEVEL_LOR,
   LEVEL_LAND,
   LEVEL_OR,
   LEVEL_XOR,
@@ -35,17 +36,17 @@ enum {
 
 static int level_of(const vyre__node *node) {
   static const uint8_t levels[VYRE__OP_COUNT] = {
-      [VYRE__OP_LOR] = LEVEL_LOR,       [VYRE__OP_LAND] = LEVEL_LAND,
-      [VYRE__OP_OR] = LEVEL_OR,         [VYRE__OP_XOR] = LEVEL_XOR,
-      [VYRE__OP_AND] = LEVEL_AND,       [VYRE__OP_EQ] = LEVEL_EQUAL,
-      [VYRE__OP_NE] = LEVEL_EQUAL,      [VYRE__OP_LT] = LEVEL_COMPARE,
-      [VYRE__OP_LE] = LEVEL_COMPARE,    [VYRE__OP_GT] = LEVEL_COMPARE,
-      [VYRE__OP_GE] = LEVEL_COMPARE,    [VYRE__OP_SHL] = LEVEL_SHIFT,
-      [VYRE__OP_SHR] = LEVEL_SHIFT,     [VYRE__OP_ADD] = LEVEL_SUM,
-      [VYRE__OP_SUB] = LEVEL_SUM,       [VYRE__OP_MUL] = LEVEL_PRODUCT,
-      [VYRE__OP_DIV] = LEVEL_PRODUCT,   [VYRE__OP_REM] = LEVEL_PRODUCT,
-      [VYRE__OP_NEG] = LEVEL_UNARY,     [VYRE__OP_NOT] = LEVEL_UNARY,
-      [VYRE__OP_BIT_NOT] = LEVEL_UNARY,
+      [VYRE__OP_COND] = LEVEL_COND,   [VYRE__OP_LOR] = LEVEL_LOR,
+      [VYRE__OP_LAND] = LEVEL_LAND,   [VYRE__OP_OR] = LEVEL_OR,
+      [VYRE__OP_XOR] = LEVEL_XOR,     [VYRE__OP_AND] = LEVEL_AND,
+      [VYRE__OP_EQ] = LEVEL_EQUAL,    [VYRE__OP_NE] = LEVEL_EQUAL,
+      [VYRE__OP_LT] = LEVEL_COMPARE,  [VYRE__OP_LE] = LEVEL_COMPARE,
+      [VYRE__OP_GT] = LEVEL_COMPARE,  [VYRE__OP_GE] = LEVEL_COMPARE,
+      [VYRE__OP_SHL] = LEVEL_SHIFT,   [VYRE__OP_SHR] = LEVEL_SHIFT,
+      [VYRE__OP_ADD] = LEVEL_SUM,     [VYRE__OP_SUB] = LEVEL_SUM,
+      [VYRE__OP_MUL] = LEVEL_PRODUCT, [VYRE__OP_DIV] = LEVEL_PRODUCT,
+      [VYRE__OP_REM] = LEVEL_PRODUCT, [VYRE__OP_NEG] = LEVEL_UNARY,
+      [VYRE__OP_NOT] = LEVEL_UNARY,   [VYRE__OP_BIT_NOT] = LEVEL_UNARY,
   };
   return levels[node->op] ? levels[node->op] : LEVEL_ALONE;
 }
@@ -82,6 +83,15 @@ static void print_infix(context *c, const vyre__node *node) {
   vyre__print(&c->out, " %s ", vyre__ops[node->op].text);
   print_operand(c, node->b,
                 needs_parentheses(own, level_of(&nodes[node->b]), true));
+}
+
+static void print_conditional(context *c, const vyre__node *node) {
+  const vyre__node *nodes = c->program->nodes;
+  print_operand(c, node->a, level_of(&nodes[node->a]) == LEVEL_COND);
+  vyre__print(&c->out, " ? ");
+  print_operand(c, node->b, level_of(&nodes[node->b]) == LEVEL_COND);
+  vyre__print(&c->out, " : ");
+  print_value(c, node->c);
 }
 
 /* Prints a prefix operator. Two minus signs must not touch. */
@@ -139,6 +149,10 @@ static void print_atomic(context *c, const vyre__node *node) {
 }
 
 static void print_operation(context *c, const vyre__node *node) {
+  if (node->op == VYRE__OP_COND) {
+    print_conditional(c, node);
+    return;
+  }
   if (level_of(node) < LEVEL_UNARY) {
     print_infix(c, node);
     return;

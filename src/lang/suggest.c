@@ -99,9 +99,6 @@ const char *vyre__foreign_type(const char *name, size_t length) {
 
 const char *vyre__foreign_word(const char *name, size_t length) {
   static const foreign_row rows[] = {
-      {"switch", "write a chain of if and else if"},
-      {"case", "write a chain of if and else if"},
-      {"do", "write while (true) { ... if (!again) break; }"},
       {"goto", "use break, continue or return"},
       {"struct", "use one buffer or local for each member"},
       {"union", "use as_u32(x), as_f32(x) and so on to reinterpret bits"},

@@ -260,8 +260,34 @@ static vyre__val binary(build *b, vyre__id id) {
                       swap ? c : a, swap ? a : c, 0);
 }
 
+/* Builds c ? x : y. Only the selected side is evaluated, unless both are cheap
+ * and have no effect. */
+static vyre__val conditional(build *b, vyre__id id) {
+  const vyre__node *node = node_of(b, id);
+  vyre__lir_writer *lir = b->lir;
+  vyre_type type = vyre__lir_type((vyre_type)node->type);
+  vyre__val a = build_value(b, node->a);
+  uint64_t known;
+  if (vyre__lir_is_constant(lir, a, &known)) {
+    return build_value(b, known ? node->b : node->c);
+  }
+  if (is_cheap(b, node->b, 4) && is_cheap(b, node->c, 4)) {
+    vyre__val x = build_value(b, node->b), y = build_value(b, node->c);
+    return vyre__lir_do(lir, VYRE__LIR_SELECT, type, a, x, y);
+  }
+  uint32_t var = vyre__lir_new_var(lir, "chosen", type);
+  vyre__lir_set(lir, var, constant(lir, type, 0));
+  size_t begin = vyre__lir_if(lir, build_guard(b, id, a), 0);
+  vyre__lir_set(lir, var, build_value(b, node->b));
+  vyre__lir_else(lir, begin);
+  vyre__lir_set(lir, var, build_value(b, node->c));
+  vyre__lir_end(lir, begin);
+  return vyre__lir_get(lir, var);
+}
+
 static vyre__val ternary(build *b, vyre__id id) {
   const vyre__node *node = node_of(b, id);
+  if (node->op == VYRE__OP_COND) return conditional(b, id);
   vyre_type type = vyre__lir_type((vyre_type)node->type);
   vyre__val a = build_value(b, node->a);
   uint64_t known;

@@ -70,6 +70,7 @@ static vyre__id divergent_operand(const vyre__validation *v, vyre__id id,
     case VYRE__OP_WHILE:
     case VYRE__OP_LAND:
     case VYRE__OP_LOR:
+    case VYRE__OP_COND:
       return value[node->a] > level ? node->a : 0;
     default:
       return 0;

@@ -233,6 +233,7 @@ static void note_certain(vyre__validation *v, vyre__id id) {
     case VYRE__OP_IF:
     case VYRE__OP_LAND:
     case VYRE__OP_LOR:
+    case VYRE__OP_COND:
     case VYRE__OP_SELECT: /* often used as a guard */
       count = 1;
       break;
@@ -285,6 +286,12 @@ static void check_accesses(vyre__validation *v) {
 
 static bool walk_ends(vyre__validation *v, vyre__id id);
 
+/* A switch, a do loop and a geometric for loop are blocks. */
+static const char *stop_name(const vyre_program *program, vyre__id id) {
+  const unsigned op = program->nodes[id].op;
+  return op == VYRE__OP_BLOCK ? "statement" : vyre__ops[op].text;
+}
+
 /* Returns true if control reaches the end of a block. Reports the first
  * unreachable statement. */
 static bool block_ends(vyre__validation *v, vyre__id id) {
@@ -293,13 +300,16 @@ static bool block_ends(vyre__validation *v, vyre__id id) {
   for (uint32_t i = 0; i < block->b; i++) {
     vyre__id child = v->program->lists[block->a + i];
     if (stop) {
+      const char *quote =
+          v->program->nodes[stop].op == VYRE__OP_BLOCK ? "" : "'";
       vyre__find(
           v, "V106",
           (vyre__validation_site){child, stop, "control never passes this"},
           "remove it, or make the jump before it conditional",
-          "this statement is unreachable: control never passes the '%s' at "
-          "line %u",
-          vyre__ops[v->program->nodes[stop].op].text,
+          "this statement is unreachable: control never passes the %s%s%s at "
+          "line "
+          "%u",
+          quote, stop_name(v->program, stop), quote,
           (unsigned)vyre__line_of(v, stop));
       return false;
     }

@@ -108,6 +108,10 @@ static void flatten_if(code *c, const cf_stmt *s, loop *around) {
 
 static void flatten_loop(code *c, const cf_stmt *s) {
   loop here = {NO_JUMP, NO_JUMP};
+  if (s->is_do) { /* skips the first test */
+    uint32_t enter = add(c, DO_JUMP, NULL);
+    c->list[enter].target = c->count + 1;
+  }
   uint32_t begin = add(c, s->kind == CF_FOR ? DO_FOR_BEGIN : DO_UNLESS, s);
   flatten(c, s->body, &here);
   uint32_t next = add(c, s->kind == CF_FOR ? DO_FOR_NEXT : DO_JUMP, s);
@@ -341,7 +345,15 @@ static bool for_next(const machine *m, invocation *v, const cf_stmt *s) {
       [CF_U32] = UINT32_MAX, [CF_I32] = INT32_MAX, [CF_U64] = UINT64_MAX};
   uint64_t value = v->vars[s->var];
   cf_type type = m->p->vars[s->var].type;
-  if (s->compare <= CF_UP_TO) {
+  if (s->is_geometric) {
+    if (value < 1) return false;
+    if (s->compare <= CF_UP_TO) {
+      if (value > greatest[type] / s->step) return false;
+      value *= s->step;
+    } else {
+      value /= s->step;
+    }
+  } else if (s->compare <= CF_UP_TO) {
     if (value > greatest[type] - s->step) return false;
     value += s->step;
   } else if (value < s->step) {

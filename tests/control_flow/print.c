@@ -96,6 +96,18 @@ static void put_leaf(text *t, const cf_expr *e) {
   }
 }
 
+static void put_expr(text *t, const cf_expr *e);
+
+static void put_conditional(text *t, const cf_expr *e) {
+  put(t, "(");
+  put_expr(t, e->c);
+  put(t, " ? ");
+  put_expr(t, e->a);
+  put(t, " : ");
+  put_expr(t, e->b);
+  put(t, ")");
+}
+
 static void put_expr(text *t, const cf_expr *e) {
   static const char *const binary[] = {
       [CF_ADD] = "+",  [CF_SUB] = "-",   [CF_MUL] = "*",  [CF_REM] = "%",
@@ -120,6 +132,10 @@ static void put_expr(text *t, const cf_expr *e) {
       put(t, ")");
       break;
     case CF_SELECT:
+      if (e->value == 1) {
+        put_conditional(t, e);
+        break;
+      }
       put(t, "select(");
       put_expr(t, e->c);
       put(t, ", ");
@@ -180,7 +196,44 @@ static void put_jump(text *t, const cf_stmt *s) {
   }
 }
 
+/* Returns true if a statement contains a `break` of a loop around it. */
+static bool has_break(const cf_stmt *s) {
+  for (; s; s = s->next) {
+    if (s->is_gone) continue;
+    if (s->kind == CF_BREAK) return true;
+    bool is_loop = (s->kind == CF_FOR || s->kind == CF_WHILE) && !s->form;
+    if (!is_loop && (has_break(s->body) || has_break(s->other))) return true;
+  }
+  return false;
+}
+
+static void put_arm(text *t, const char *label, const cf_stmt *s) {
+  indent(t);
+  put(t, "%s:\n", label);
+  t->depth++;
+  put_block(t, s);
+  indent(t);
+  put(t, "break;\n");
+  t->depth--;
+}
+
+static void put_switch(text *t, const cf_stmt *s) {
+  put(t, "switch (select(");
+  put_expr(t, s->a);
+  put(t, ", 4u, 7u)) {\n");
+  t->depth++;
+  put_arm(t, "case 3: case 4", s->body);
+  if (s->has_else) put_arm(t, "default", s->other);
+  t->depth--;
+  indent(t);
+  put(t, "}\n");
+}
+
 static void put_if(text *t, const cf_stmt *s) {
+  if (s->is_switch && !has_break(s->body) && !has_break(s->other)) {
+    put_switch(t, s);
+    return;
+  }
   put(t, "if (");
   put_expr(t, s->a);
   put(t, ") ");
@@ -210,7 +263,14 @@ static void put_for(text *t, const cf_stmt *s) {
   put_as(t, type, s->b);
   put(t, "; ");
   put_name(t, s->var);
-  put(t, " %c= %u) ", s->compare <= CF_UP_TO ? '+' : '-', (unsigned)s->step);
+  bool is_up = s->compare <= CF_UP_TO;
+  if (s->is_geometric && s->slot == 1 && s->step != 3) {
+    put(t, " %s %u) ", is_up ? "<<=" : ">>=", (unsigned)s->step / 2);
+  } else if (s->is_geometric) {
+    put(t, " %c= %u) ", is_up ? '*' : '/', (unsigned)s->step);
+  } else {
+    put(t, " %c= %u) ", is_up ? '+' : '-', (unsigned)s->step);
+  }
   put_body(t, s->body);
   put(t, "\n");
 }
@@ -292,6 +352,12 @@ static void put_statement(text *t, const cf_stmt *s) {
     put_if(t, s);
   } else if (s->kind == CF_FOR) {
     put_for(t, s);
+  } else if (s->kind == CF_WHILE && s->is_do) {
+    put(t, "do ");
+    put_body(t, s->body);
+    put(t, " while (");
+    put_expr(t, s->a);
+    put(t, ");\n");
   } else if (s->kind == CF_WHILE) {
     put(t, "while (");
     put_expr(t, s->a);

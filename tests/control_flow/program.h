@@ -62,7 +62,7 @@ typedef enum cf_op {
   CF_OR,
   CF_SHL,
   CF_SHR,
-  CF_SELECT, /* c: the condition, a if true, b if false */
+  CF_SELECT, /* c: the condition, a if true, b if false; value 1: as c ? a : b */
   CF_EQ,
   CF_NE,
   CF_LT,
@@ -113,6 +113,9 @@ typedef struct cf_stmt {
   bool is_fixed; /* keeps a loop finite: the reduction must not remove it */
   uint8_t form;  /* of a reduced program: 1 is `body` in its place, 2 `other` */
   bool has_else;
+  bool is_switch; /* of an if: written as a switch, if no break prevents it */
+  bool is_do;     /* of a while: the condition is after the body */
+  bool is_geometric; /* of a for: `step` is a factor */
   cf_compare compare;
   uint32_t var, slot, step, distance;
   cf_expr *a, *b;

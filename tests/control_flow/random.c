@@ -140,6 +140,13 @@ static cf_expr *value(gen *g, unsigned depth) {
   if (chance(g, 10)) {
     return node(g, CF_SHR, a, number(g, 1 + below(g, 30)));
   }
+  if (chance(g, 10)) {
+    cf_expr *made = node(g, CF_SELECT, a, b);
+    made->c = node(g, CF_LT, value(g, depth - 1), value(g, depth - 1));
+    made->value = below(g, 2);
+    if (made->c->level > made->level) made->level = made->c->level;
+    return made;
+  }
   return node(g, ops[below(g, 8)], a, b);
 }
 
@@ -429,6 +436,7 @@ static bool add_if(gen *g, cf_list *l, uint32_t size) {
   cf_stmt *s = cf_statement(g->p, CF_IF);
   s->a = condition(g, chance(g, 55));
   s->has_else = chance(g, 50);
+  s->is_switch = chance(g, 20);
   uint32_t first = s->has_else ? below(g, size + 1) : size;
   cf_level before = g->here;
   if (s->a->level > g->here) g->here = s->a->level;
@@ -462,6 +470,21 @@ static cf_expr *rounds(gen *g, bool is_divergent) {
   return node(g, CF_AND, uniform_value(g), number(g, max));
 }
 
+/* Makes a loop multiply or divide. Its numbers are at least 1, but for a bound
+ * that a division may never reach. */
+static void make_geometric(gen *g, cf_stmt *s, bool is_divergent) {
+  cf_expr *one = number(g, 1 + below(g, 3));
+  cf_expr *high = node(g, CF_SHL, number(g, 1), rounds(g, is_divergent));
+  bool is_growing = chance(g, 50);
+  s->is_geometric = true;
+  s->slot = below(g, 2); /* 1: written as a shift, if it can be */
+  s->step = 2 + below(g, 3);
+  s->compare = is_growing ? CF_BELOW : CF_ABOVE;
+  if (chance(g, 40)) s->compare++; /* inclusive */
+  s->a = is_growing ? one : high;
+  s->b = is_growing ? high : number(g, below(g, 3));
+}
+
 static cf_stmt *make_for(gen *g, bool is_divergent) {
   static const cf_type types[] = {CF_U32, CF_U32, CF_U32, CF_I32, CF_U64};
   cf_program *p = g->p;
@@ -480,6 +503,8 @@ static cf_stmt *make_for(gen *g, bool is_divergent) {
     s->a = s->b;
     s->b = first;
     s->compare = chance(g, 50) ? CF_ABOVE : CF_DOWN_TO;
+  } else if (chance(g, 20)) {
+    make_geometric(g, s, is_divergent);
   } else if (chance(g, 5)) { /* ends where the next value would not fit */
     type = CF_U32;
     s->a = node(g, CF_SUB, number(g, UINT32_MAX), rounds(g, is_divergent));
@@ -497,6 +522,7 @@ static cf_stmt *make_while(gen *g, cf_list *l, bool is_divergent,
   cf_program *p = g->p;
   cf_stmt *s = cf_statement(p, CF_WHILE);
   cf_expr *bound = rounds(g, is_divergent);
+  s->is_do = chance(g, 25);
   s->var = cf_variable(p, CF_U32, bound->level, 'c');
   cf_expr *c = variable(g, s->var);
   if (chance(g, 20)) { /* halves */
@@ -554,7 +580,8 @@ static void add_loop(gen *g, cf_list *l, uint32_t size) {
   g->loops++;
   g->counters[g->counter_count++] = s->var;
   g->seen[g->seen_count++] = s->var;
-  (void)add_body(g, size, &body);
+  /* Nothing after a do loop is reached if its body always returns. */
+  if (add_body(g, size, &body)) s->is_do = false;
   s->body = body.first;
   g->seen_count--;
   g->counter_count--;

@@ -56,8 +56,8 @@ static effects walk_loop(adding *add, cf_stmt *s, int level, bool is_top) {
   int inside = max(level, bound);
   effects e = look(add, &s->body, inside);
   inside = max(inside, max(e.breaks, e.returns));
-  bool is_plain =
-      s->kind == CF_FOR && is_plain_bound(s->a) && is_plain_bound(s->b);
+  bool is_plain = s->kind == CF_FOR && !s->is_geometric &&
+                  is_plain_bound(s->a) && is_plain_bound(s->b);
   e = walk(add, &s->body, inside, is_top && is_plain);
   return (effects){-1, -1, e.returns};
 }

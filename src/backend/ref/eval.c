@@ -75,6 +75,41 @@ static const uint64_t *eval_short(ref_machine *m, const vyre__node *node,
   return out;
 }
 
+/* Evaluates one side of ?: for the lanes that select it. */
+static void eval_side(ref_machine *m, vyre__id id, const ref_mask *mask,
+                      uint64_t skipped, uint64_t *out) {
+  const uint64_t *condition = out;
+  ref_mask rest = {ref_push(m), 0};
+  for (uint32_t i = 0; i < m->lanes; i++) {
+    rest.lane[i] = mask->lane[i] & (0 - (condition[i] ^ skipped));
+    rest.count += rest.lane[i] != 0;
+  }
+  if (rest.count == 0) return;
+  const uint64_t *value = ref_eval(m, id, &rest);
+  uint64_t *result = out + m->lanes;
+  for (uint32_t i = 0; i < m->lanes; i++) {
+    result[i] = (value[i] & rest.lane[i]) | (result[i] & ~rest.lane[i]);
+  }
+}
+
+/* c ? x : y */
+static const uint64_t *eval_conditional(ref_machine *m, const vyre__node *node,
+                                        const ref_mask *mask) {
+  uint32_t base = m->top;
+  const uint64_t *condition = ref_eval(m, node->a, mask);
+  m->top = base;
+  uint64_t *out = ref_push(m);
+  if (condition != out) memcpy(out, condition, m->lanes * sizeof *out);
+  uint64_t *result = ref_push(m);
+  memset(result, 0, m->lanes * sizeof *result);
+  eval_side(m, node->b, mask, 0, out);
+  m->top = base + 2;
+  eval_side(m, node->c, mask, 1, out);
+  memcpy(out, result, m->lanes * sizeof *out);
+  m->top = base + 1;
+  return out;
+}
+
 static const uint64_t *eval_pure(ref_machine *m, const vyre__node *node,
                                  const ref_mask *mask) {
   static const uint8_t operands[] = {[VYRE__FORM_UNARY] = 1,
@@ -190,6 +225,7 @@ const uint64_t *ref_eval(ref_machine *m, vyre__id id, const ref_mask *mask) {
       }
       return eval_pure(m, node, mask);
     case VYRE__FORM_TERNARY:
+      if (node->op == VYRE__OP_COND) return eval_conditional(m, node, mask);
       return eval_pure(m, node, mask);
     default:
       return eval_place(m, node);

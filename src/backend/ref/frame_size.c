@@ -71,6 +71,9 @@ static uint32_t need_node(const analysis *s, const vyre__node *node) {
     case VYRE__FORM_BINARY: /* up to two: the mask of && and || */
       return larger(need[node->a], 2 + need[node->b]);
     case VYRE__FORM_TERNARY:
+      if (node->op == VYRE__OP_COND) { /* condition, result, mask */
+        return larger(need[node->a], 3 + larger(need[node->b], need[node->c]));
+      }
       return need_of_list(s, (const uint32_t[]){node->a, node->b, node->c}, 3);
     case VYRE__FORM_ATOMIC:
     case VYRE__FORM_STORE:
