@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# vyre_embed(TARGET file.vyre... [PREFIX name])
+# vyre_embed(TARGET file.vyre... [PREFIX name] [AOT [TARGETS name...] [MAY_COMPILE]])
 # Generates a header with typed functions from each kernel file (`vyre embed`), makes
 # TARGET depend on it and links TARGET with the library. Include the header of
-# dir/blur.vyre as "blur.h".
+# dir/blur.vyre as "blur.h". AOT compiles the kernels when the application is built, for
+# all targets or for TARGETS; with MAY_COMPILE, it compiles for devices that no code fits.
 function(vyre_embed target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PREFIX" "")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "AOT;MAY_COMPILE" "PREFIX" "TARGETS")
   if(NOT arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "vyre_embed(${target}): no kernel file given.\nFix: vyre_embed(${target} kernels.vyre)")
   endif()
@@ -15,7 +16,10 @@ function(vyre_embed target)
     endif()
   endforeach()
   if(arg_KEYWORDS_MISSING_VALUES)
-    message(FATAL_ERROR "vyre_embed(${target}): PREFIX has no value.\nFix: write PREFIX and a name, or remove PREFIX")
+    message(FATAL_ERROR "vyre_embed(${target}): ${arg_KEYWORDS_MISSING_VALUES} has no value.\nFix: write a name behind it, or remove it")
+  endif()
+  if((arg_TARGETS OR arg_MAY_COMPILE) AND NOT arg_AOT)
+    message(FATAL_ERROR "vyre_embed(${target}): TARGETS and MAY_COMPILE are for AOT.\nFix: add AOT")
   endif()
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/vyre_embed/${target})
   foreach(file ${arg_UNPARSED_ARGUMENTS})
@@ -24,6 +28,16 @@ function(vyre_embed target)
     set(flags)
     if(arg_PREFIX)
       set(flags --prefix ${arg_PREFIX})
+    endif()
+    if(arg_AOT)
+      list(APPEND flags --aot)
+    endif()
+    if(arg_MAY_COMPILE)
+      list(APPEND flags --may-compile)
+    endif()
+    if(arg_TARGETS)
+      string(JOIN "," names ${arg_TARGETS})
+      list(APPEND flags --target ${names})
     endif()
     add_custom_command(OUTPUT ${folder}/${name}.h
       COMMAND ${CMAKE_COMMAND} -E make_directory ${folder}

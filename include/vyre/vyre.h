@@ -51,6 +51,7 @@
 #include "vyre/memory.h"
 #include "vyre/module.h"
 #include "vyre/ops.h"
+#include "vyre/package.h"
 #include "vyre/pipeline.h"
 #include "vyre/placement.h"
 #include "vyre/program.h"

@@ -14,6 +14,7 @@
 #include "hal/command_list.h"
 #include "hal/device.h"
 #include "hal/launch.h"
+#include "hal/portable.h"
 #include "lir/lir.h"
 
 /* An option of a backend; the fields are those of vyre_device_option. Every
@@ -177,6 +178,9 @@ struct vyre__backend {
    * past the last. NULL: the backend has none. */
   bool (*tunable_at)(const vyre_device *device, uint32_t index,
                      vyre__tunable *out);
+  /* Targets of code that is generated without a device. NULL: packages hold no
+   * code of this backend. */
+  const vyre__portable *portable;
 };
 
 #endif

@@ -38,6 +38,15 @@ for file in "$source_dir"/examples/*.vyre "$source_dir/examples/embed/kernels.vy
     expect "$name: $compiler" $compiler "${flags[@]}" -fsyntax-only "$work/one.c"
   done
 done
+# Headers with a package, which are not for committing: one compiler of each language.
+for file in "$source_dir/examples/saxpy.vyre" "$source_dir/examples/aot/kernels.vyre" "$source_dir/tests/embed/names.vyre"; do
+  name=$(basename "$file" .vyre)
+  "$vyre" embed "$file" --aot --target x86-64-v2 -o "$work/one.h"
+  for compiler in "${compilers[0]}" "${compilers[-1]}"; do
+    # shellcheck disable=SC2086 # the flags are words
+    expect "$name, ahead of time: $compiler" $compiler "${flags[@]}" -fsyntax-only "$work/one.c"
+  done
+done
 expect_same "the same file gives the same header" \
   "$("$vyre" embed "$source_dir/tests/embed/names.vyre" | sha256sum)" \
   "$("$vyre" embed "$source_dir/tests/embed/names.vyre" | sha256sum)"
@@ -50,6 +59,15 @@ expect "a long kernel is embedded in the binary form" grep -q '"form":"binary"' 
 expect "the functions: build" "$cc" -std=c11 "${flags[@]}" "$source_dir"/tests/embed/{check,other}.c \
   -o "$work/check" "${link[@]}"
 expect "the functions: run" "$work/check"
+
+# The same with packages.
+mkdir "$work/aot"
+"$vyre" embed "$source_dir/tests/embed/names.vyre" --aot --target cpu -o "$work/aot/names.h"
+"$vyre" embed "$source_dir/examples/saxpy.vyre" --aot --target cpu -o "$work/aot/saxpy.h"
+"$vyre" generate --seed 3 --size 200 | "$vyre" embed - --aot --target cpu --may-compile -o "$work/aot/long.h"
+expect "the functions, ahead of time: build" "$cc" -std=c11 -I "$work/aot" "${flags[@]}" \
+  "$source_dir"/tests/embed/{check,other}.c -o "$work/check_aot" "${link[@]}"
+expect "the functions, ahead of time: run" "$work/check_aot"
 
 # Builds the example from the build tree; tests/install builds it from an installation.
 mkdir "$work/heat"

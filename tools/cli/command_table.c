@@ -274,6 +274,36 @@ static const flag_doc emit_flags[] = {
     JSON_FLAG,
 };
 
+#define TARGET_FLAG                                                    \
+  {.name = "--target",                                                 \
+   .value = "NAMES",                                                   \
+   .help =                                                             \
+       "targets, separated by commas, or backends for all of theirs\n" \
+       "(default: all)",                                               \
+   .type = FLAG_TEXT}
+
+static const flag_doc build_flags[] = {
+    {.name = "--output",
+     .letter = "-o",
+     .value = "FILE",
+     .help = "output file (default: standard output)",
+     .type = FLAG_TEXT},
+    TARGET_FLAG,
+    {.name = "--workgroup",
+     .value = "X[,Y[,Z]]",
+     .help = "also code for this workgroup size",
+     .type = FLAG_TEXT},
+    {.name = "--ulp-budget",
+     .value = "N",
+     .help = "also code that may be N ulp off",
+     .type = FLAG_U64,
+     .max = 255},
+    {.name = "--count-iterations",
+     .help = "also code that counts every loop iteration",
+     .type = FLAG_SWITCH},
+    JSON_FLAG,
+};
+
 static const flag_doc embed_flags[] = {
     {.name = "--output",
      .letter = "-o",
@@ -284,6 +314,13 @@ static const flag_doc embed_flags[] = {
      .value = "NAME",
      .help = "prefix of all names: NAME_kernel",
      .type = FLAG_TEXT},
+    {.name = "--aot",
+     .help = "compile ahead of time: the application needs no compiler",
+     .type = FLAG_SWITCH},
+    TARGET_FLAG,
+    {.name = "--may-compile",
+     .help = "with --aot: compile for devices that no code fits",
+     .type = FLAG_SWITCH},
     JSON_FLAG,
 };
 
@@ -600,6 +637,16 @@ const command_doc command_table[] = {
      .body = inspect_body,
      .example = "example:\n"
                 "  vyre inspect examples/saxpy.vyre --backend cpu\n"},
+    {.name = "build",
+     .summary = "compile kernels ahead of time, into a package",
+     .operand_kind = OPERAND_FILE,
+     .operand = "FILE|-",
+     .flags = build_flags,
+     .flag_count = COUNT(build_flags),
+     .body = build_body,
+     .example = "example:\n"
+                "  vyre build examples/saxpy.vyre -o saxpy.vpk\n"
+                "  vyre inspect saxpy.vpk\n"},
     {.name = "embed",
      .summary = "generate a C header with kernels and functions to run them",
      .operand_kind = OPERAND_FILE,
@@ -608,7 +655,8 @@ const command_doc command_table[] = {
      .flag_count = COUNT(embed_flags),
      .body = embed_body,
      .example = "example:\n"
-                "  vyre embed examples/saxpy.vyre -o saxpy.h\n"},
+                "  vyre embed examples/saxpy.vyre -o saxpy.h\n"
+                "  vyre embed examples/saxpy.vyre --aot -o saxpy.h\n"},
     {.name = "explain",
      .summary = "explain a rule or finding, with a bad and a good example",
      .operand_kind = OPERAND_RULE,

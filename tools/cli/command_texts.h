@@ -182,7 +182,30 @@ static const char inspect_body[] =
     "devices\n"
     "that compile, vector width and code size. Values that a device does not "
     "have\n"
-    "are left out.\n";
+    "are left out. A package without --kernel is listed, and nothing is "
+    "loaded.\n";
+
+static const char build_body[] =
+    "A package holds every kernel of FILE with code for several targets. An\n"
+    "application loads it without a compiler (vyre/package.h), and so do 'vyre "
+    "run'\n"
+    "and 'vyre inspect'. The bits are those of code that is compiled on the "
+    "device.\n"
+    "\n"
+    "Targets of cpu: x86-64-v2, x86-64-v3, x86-64-v4; a device takes the best "
+    "that\n"
+    "the processor has. Targets of vulkan: vulkan-native, vulkan-corrected "
+    "and\n"
+    "vulkan-soft, by the way floats become exact; vulkan-basic, for devices "
+    "without\n"
+    "64-bit and narrow types; vulkan-llvmpipe, for Mesa's software device. A "
+    "target\n"
+    "that is not named itself is left out for a kernel that it does not "
+    "support.\n"
+    "\n"
+    "A package is machine code: load only packages that you trust like a "
+    "shared\n"
+    "library.\n";
 
 static const char embed_body[] =
     "The header contains every kernel of FILE and, for each, functions that "
@@ -201,7 +224,13 @@ static const char embed_body[] =
     "gets the suffix _. The prefix k_ is added to names that begin with _, "
     "vyre_ or\n"
     "VYRE_, and to parameters of two or more letters that begin with a "
-    "capital.\n";
+    "capital.\n"
+    "\n"
+    "With --aot, the header holds a package instead ('vyre build --help'), and "
+    "the\n"
+    "functions load its code. Include such a header in one source file: every "
+    "copy of\n"
+    "the package takes space.\n";
 
 static const char generate_body[] =
     "Generated programs are valid, free of races and independent of the order "

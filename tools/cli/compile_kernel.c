@@ -23,27 +23,31 @@ static bool is_on_ref(const compiled_on *on) {
 }
 
 static vyre_code try_on(vyre_context *context, const char *backend,
-                        vyre_program *program,
+                        vyre_package *package, vyre_program *program,
                         const vyre_compile_options *options,
                         vyre_diagnostics *findings, compiled_on *out,
                         vyre_status *st) {
   vyre_code code = vyre_device_open(context, backend, &out->device, st);
   if (code != VYRE_OK) return code;
   uint64_t start = stopwatch_ns();
-  code = vyre_pipeline_compile(out->device, program, options, &out->pipeline,
-                               findings, st);
+  const vyre_load_options load = {.compile = *options};
+  code = package ? vyre_pipeline_load(out->device, package,
+                                      vyre_program_name(program), &load,
+                                      &out->pipeline, st)
+                 : vyre_pipeline_compile(out->device, program, options,
+                                         &out->pipeline, findings, st);
   out->compile_ns = stopwatch_ns() - start;
   return code;
 }
 
 vyre_code compile_on(vyre_context *context, const char *backend,
-                     const char *what, vyre_program *program,
-                     const vyre_compile_options *options,
+                     const char *what, vyre_package *package,
+                     vyre_program *program, const vyre_compile_options *options,
                      vyre_diagnostics *findings, compiled_on *out,
                      vyre_status *st) {
   bool is_auto = strcmp(backend, "auto") == 0;
   vyre_code code =
-      try_on(context, backend, program, options, findings, out, st);
+      try_on(context, backend, package, program, options, findings, out, st);
   /* A device without memory for its compiler counts as missing. */
   bool is_refused = code == VYRE_UNSUPPORTED_FEATURE ||
                     (code == VYRE_OUT_OF_MEMORY && st->field &&
@@ -55,7 +59,7 @@ vyre_code compile_on(vyre_context *context, const char *backend,
     tell_ref(what, st->message);
     (void)snprintf(out->why_ref, sizeof out->why_ref, "auto: %s", st->message);
     vyre_device_release(out->device);
-    code = try_on(context, "ref", program, options, findings, out, st);
+    code = try_on(context, "ref", package, program, options, findings, out, st);
   } else if (is_auto && is_on_ref(out)) {
     tell_ref(what, vyre_device_selection_reason(out->device));
   }

@@ -2,6 +2,7 @@
 #include "cli/kernel_file.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,8 +13,60 @@
 
 enum { MAX_NAMES = 64, SHOWN_NAME = 80 };
 
+/* --- packages ------------------------------------------------------------- */
+
+bool is_package_file(const char *path) {
+  char head[8];
+  if (strcmp(path, "-") == 0) return false;
+  FILE *file = fopen(path, "rb");
+  size_t length = file ? fread(head, 1, sizeof head, file) : 0;
+  if (file) (void)fclose(file);
+  return vyre_package_is_package(head, length);
+}
+
+/* Decodes the programs of a package. */
+static bool read_programs(kernel_file *out, problem *wrong) {
+  vyre_status st = {0};
+  size_t count = vyre_package_kernel_count(out->package);
+  out->programs = calloc(count + 1, sizeof(vyre_program *));
+  if (!out->programs) return problem_no_memory(wrong, "the kernels");
+  for (; out->program_count < count; out->program_count++) {
+    vyre_package_kernel kernel;
+    (void)vyre_package_get_kernel(out->package, out->program_count, &kernel);
+    if (vyre_package_read_program(out->package, kernel.name,
+                                  &out->programs[out->program_count],
+                                  &st) != VYRE_OK) {
+      return problem_from_status(wrong, &st);
+    }
+  }
+  return true;
+}
+
+static bool open_package(const char *path, kernel_file *out, problem *wrong) {
+  vyre_status st = {0};
+  out->in.label = path;
+  out->in.text = "";
+  bool fine = vyre_package_open_file(path, vyre_allocator_heap(), &out->package,
+                                     &st) == VYRE_OK
+                  ? read_programs(out, wrong)
+                  : problem_from_status(wrong, &st);
+  if (!fine) wrong->file = path;
+  return fine;
+}
+
+static void close_package(kernel_file *file) {
+  for (size_t i = 0; i < file->program_count; i++) {
+    vyre_program_release(file->programs[i]);
+  }
+  free(file->programs);
+  vyre_package_release(file->package);
+}
+
+/* --- kernel files --------------------------------------------------------- */
+
 bool kernel_file_read(const char *path, kernel_file *out, problem *wrong) {
   input in = {0};
+  if (is_package_file(path)) return open_package(path, out, wrong);
   if (!read_input_up_to(path, KERNEL_LIMIT, &in, wrong)) {
     input_deinit(&in);
     return false;
@@ -44,6 +97,7 @@ bool kernel_file_parse(input *in, kernel_file *out, problem *wrong) {
 }
 
 void kernel_file_deinit(kernel_file *file) {
+  close_package(file);
   vyre_module_release(file->module);
   vyre_program_release(file->program);
   vyre_diagnostics_deinit(&file->findings);
@@ -52,11 +106,15 @@ void kernel_file_deinit(kernel_file *file) {
 }
 
 size_t kernel_file_count(const kernel_file *file) {
+  if (file->package) return file->program_count;
   if (file->program) return 1;
   return file->module ? vyre_module_kernel_count(file->module) : 0;
 }
 
 vyre_program *kernel_file_at(const kernel_file *file, size_t index) {
+  if (file->package) {
+    return index < file->program_count ? file->programs[index] : NULL;
+  }
   return file->program ? file->program
                        : vyre_module_kernel(file->module, index);
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A file of kernels in text or binary form, with its diagnostics. */
+/* A file of kernels in text or binary form, or a package, with its
+ * diagnostics. */
 #ifndef VYRE_TOOLS_CLI_KERNEL_FILE_H
 #define VYRE_TOOLS_CLI_KERNEL_FILE_H
 
 #include "vyre/diagnostic.h"
 #include "vyre/dispatch.h"
 #include "vyre/module.h"
+#include "vyre/package.h"
 
 #include "io/json_out.h"
 #include "io/read_file.h"
@@ -18,6 +20,9 @@ typedef struct kernel_file {
   input in;
   vyre_module *module;   /* of a text file */
   vyre_program *program; /* of a binary file */
+  vyre_package *package; /* of a package, with its programs */
+  vyre_program **programs;
+  size_t program_count;
   vyre_diagnostics findings;
 } kernel_file;
 
@@ -27,6 +32,9 @@ bool kernel_file_read(const char *path, kernel_file *out, problem *wrong);
 /* Parses bytes that were read before and takes ownership of them. */
 bool kernel_file_parse(input *in, kernel_file *out, problem *wrong);
 void kernel_file_deinit(kernel_file *file);
+
+/* Returns true if the file @p path starts like a package. */
+bool is_package_file(const char *path);
 
 size_t kernel_file_count(const kernel_file *file);
 vyre_program *kernel_file_at(const kernel_file *file, size_t index);

@@ -8,7 +8,9 @@
 #include "cli/compile_flags.h"
 #include "cli/compile_kernel.h"
 #include "cli/kernel_file.h"
+#include "cli/output.h"
 #include "cli/text.h"
+#include "commands/package_text.h"
 #include "plan/plan_json.h"
 
 static void put_number(sink *out, const char *name, uint64_t number,
@@ -137,8 +139,9 @@ static bool inspect(const compile_flags *f, kernel_file *file,
   vyre_status st = {0};
   compiled_on on = {.device = NULL};
   vyre_pipeline_resources resources;
-  bool fine = compile_on(NULL, f->backend, "this is for", program, &f->options,
-                         &file->findings, &on, &st) == VYRE_OK;
+  bool fine =
+      compile_on(NULL, f->backend, "this is for", file->package, program,
+                 &f->options, &file->findings, &on, &st) == VYRE_OK;
   if (fine) {
     (void)vyre_pipeline_get_resources(on.pipeline, &resources);
     (json ? json_resources : put_resources)(out, on.pipeline, &resources);
@@ -150,6 +153,33 @@ static bool inspect(const compile_flags *f, kernel_file *file,
   return fine;
 }
 
+/* Lists the contents of a package, unless a kernel was chosen. */
+static int inspect_package(const char *path, bool json) {
+  kernel_file file = {.program = NULL};
+  problem wrong = {0};
+  sink out = {0};
+  if (!kernel_file_read(path, &file, &wrong)) {
+    int code = problem_report(&wrong, json);
+    kernel_file_deinit(&file);
+    return code;
+  }
+  if (json) {
+    json_out answer = json_begin(&out);
+    json_package(&answer, file.package);
+    json_end(&answer);
+  } else {
+    put_package(&out, file.package);
+  }
+  kernel_file_deinit(&file);
+  return publish(&out, NULL, NULL, json);
+}
+
 int cmd_inspect(int count, char **words, bool json) {
+  compile_flags f = {.file = NULL};
+  problem wrong = {0};
+  if (compile_read_flags("inspect", count, words, &f, &wrong) && !f.kernel &&
+      is_package_file(f.file)) {
+    return inspect_package(f.file, json);
+  }
   return compile_command("inspect", count, words, json, inspect);
 }

@@ -291,4 +291,5 @@ const vyre__backend vyre__backend_cpu = {
     .pipeline_describe = pipeline_describe,
     .options = options,
     .preload = preload,
-    .tunable_at = tunable_at};
+    .tunable_at = tunable_at,
+    .portable = &cpu_portable};

@@ -6,9 +6,11 @@
  *   plan.c                launch data of a kernel, stored with its object file
  *   full_write.c          finds outputs that a kernel overwrites completely
  *   launch.c              one dispatch, or a batch of them
+ *   portable.c            the x86-64 levels of packages
  *   jit/llvm_compile.c    LLVM IR to object file
  *   jit/elf_loader.c      object file to callable code
  *   jit/host_cpu.c        processor detection
+ *   jit/portable_cpu.c    processors that packages have code for
  *   threads/pool.c        thread pool
  *   threads/deadline.c    timeouts */
 #ifndef VYRE_BACKEND_CPU_CPU_H
@@ -99,6 +101,9 @@ vyre_code cpu_load(vyre_pipeline *pipeline, const vyre__code_source *source,
 vyre_code cpu_print(const vyre_pipeline *pipeline,
                     const vyre__lir_kernel *kernel, vyre_arena *scratch,
                     const char *form, vyre_writer writer, vyre_status *st);
+
+/* The targets of packages. */
+extern const vyre__portable cpu_portable;
 
 /* Implements execute. */
 vyre_code cpu_execute(vyre__command_list *list, size_t first, size_t end,

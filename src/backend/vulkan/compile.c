@@ -221,6 +221,14 @@ vyre_code vk_pipeline_phases(vk_pipeline *own, bool counts_iterations,
   return code;
 }
 
+/* Removes float modes that the device lacks: portable modules ask for all. */
+static void limit_float_modes(vk_pipeline *own) {
+  const vyre__spirv_target target = vk_spirv_target(&own->base);
+  uint32_t *words = (uint32_t *)own->plan.words; /* a copy in the arena */
+  own->plan.word_count = (uint32_t)vyre__spirv_limit_float_modes(
+      words, own->plan.word_count, &target);
+}
+
 vyre_code vk_pipeline_load(vyre_pipeline *pipeline,
                            const vyre__code_source *source, vyre_status *st) {
   vk_pipeline *own = (vk_pipeline *)pipeline;
@@ -232,6 +240,7 @@ vyre_code vk_pipeline_load(vyre_pipeline *pipeline,
   VYRE_TRY(vyre__host_plan_fits(&own->plan.base, pipeline, st));
   pipeline->host_plan = &own->plan.base;
   uint32_t count = own->plan.phase_count;
+  limit_float_modes(own);
   VYRE_TRY(check_limits(own, st));
   VYRE_TRY(vk_find_uniforms(own, st));
   own->phases = vyre__arena_array(&own->base.arena, count, sizeof *own->phases);

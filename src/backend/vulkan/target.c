@@ -42,6 +42,14 @@ static const struct {
     {VYRE__FLOAT_OP_I64_TO_F32, VYRE__LIR_S_TO_F},
 };
 
+uint64_t vk_float_ops_of(vyre__lir_op op) {
+  uint64_t all = 0;
+  for (size_t i = 0; i < sizeof float_ops / sizeof float_ops[0]; i++) {
+    if (float_ops[i].op == op) all |= (uint64_t)1 << float_ops[i].number;
+  }
+  return all;
+}
+
 /* Chooses the arithmetic of math functions: f64 only if the probe found all f64
  * operations exact. */
 static vyre__math_variant choose_math(const vk_device *device,

@@ -158,4 +158,5 @@ const vyre__backend vyre__backend_vulkan = {
     .pipeline_print = vk_pipeline_print,
     .pipeline_describe = pipeline_describe,
     .options = vk_options,
-    .tunable_at = tunable_at};
+    .tunable_at = tunable_at,
+    .portable = &vk_portable};

@@ -104,6 +104,7 @@ typedef struct vyre__spirv_descriptor {
   uint8_t what;     /* vyre__spirv_what */
   bool is_uniform;  /* uniform buffer; else storage buffer */
   bool is_written;  /* written by the kernel */
+  uint8_t reserved; /* zero: artifacts have no padding */
   uint32_t binding; /* in set 0 */
   uint32_t buffer;  /* BUFFER, KEPT: index in the kernel */
 } vyre__spirv_descriptor;
@@ -122,11 +123,12 @@ typedef enum vyre__spirv_value {
 } vyre__spirv_value;
 
 typedef struct vyre__spirv_field {
-  uint8_t value;   /* vyre__spirv_value */
-  bool is_pushed;  /* in push constants; else in the buffer BLOCK */
-  uint32_t index;  /* index of a loop or buffer */
-  uint32_t offset; /* byte offset in push constants or BLOCK */
-  uint32_t size;   /* bytes */
+  uint8_t value;     /* vyre__spirv_value */
+  bool is_pushed;    /* in push constants; else in the buffer BLOCK */
+  uint16_t reserved; /* zero: artifacts have no padding */
+  uint32_t index;    /* index of a loop or buffer */
+  uint32_t offset;   /* byte offset in push constants or BLOCK */
+  uint32_t size;     /* bytes */
 } vyre__spirv_field;
 
 typedef struct vyre__spirv_module {
@@ -159,6 +161,17 @@ VYRE_NODISCARD vyre_code vyre__emit_spirv(const vyre__lir_kernel *kernel,
                                           vyre_arena *arena,
                                           vyre__spirv_module *out,
                                           vyre_status *st);
+
+/* Sets the features of *uses that the capabilities of a module name, and clears
+ * all other fields. The words may be corrupt. */
+void vyre__spirv_capabilities(const uint32_t *words, size_t count,
+                              vyre__spirv_target *uses);
+/* Removes the float modes of a module that @p target does not support, of those
+ * that were emitted for a target with all of them: the result is the module
+ * emitted for @p target. Returns the new number of words. The words may be
+ * corrupt; there are at least five. */
+size_t vyre__spirv_limit_float_modes(uint32_t *words, size_t count,
+                                     const vyre__spirv_target *target);
 
 /* Prints the words of a module as assembler text. Names (OpName) become part of
  * ids, source lines (OpLine) become comments.

@@ -59,17 +59,23 @@ vyre_code vyre__check_body(const vyre_program *program,
   return vyre_program_validate(program, diagnostics, vyre__status_open(st));
 }
 
-/* Checks the program itself, and that this version supports all of it. */
-static vyre_code check_program(const vyre_device *device,
-                               const vyre_program *program,
-                               vyre_diagnostics *diagnostics, vyre_status *st) {
+vyre_code vyre__check_program(const vyre_device *device,
+                              const vyre_program *program,
+                              vyre_diagnostics *diagnostics, vyre_status *st) {
   VYRE_TRY(vyre__check_body(program, diagnostics, st));
   if (program->item_type != VYRE_TYPE_VOID) {
     return not_supported(
         st, device, program->name,
         "it is a queue kernel, and this version does not run queues");
   }
-  VYRE_TRY(check_buffers(program, st));
+  return check_buffers(program, st);
+}
+
+/* Checks the program itself, and that the device supports all of it. */
+static vyre_code check_program(const vyre_device *device,
+                               const vyre_program *program,
+                               vyre_diagnostics *diagnostics, vyre_status *st) {
+  VYRE_TRY(vyre__check_program(device, program, diagnostics, st));
   return vyre__program_check_caps(device, program, st);
 }
 
@@ -260,9 +266,21 @@ static vyre_code create_state(vyre_pipeline *pipeline, vyre_status *st) {
 
 /* Conditions of a compile besides its inputs. */
 typedef struct compile_mode {
-  bool is_fresh;       /* without the cache on disk */
-  bool is_replacement; /* of baseline code */
+  bool is_fresh;                 /* without the cache on disk */
+  bool is_replacement;           /* of baseline code */
+  const vyre__code_source *code; /* from a package; NULL: find or compile it */
 } compile_mode;
+
+/* Loads code from a package. */
+static vyre_code load_given(vyre_pipeline *pipeline,
+                            const vyre__code_source *source, vyre_status *st) {
+  static const char reason[] = "the code came from a package";
+  pipeline->state->note.info = (vyre_cache_info){.result = VYRE_CACHE_OFF,
+                                                 .reason = reason,
+                                                 .entry = "",
+                                                 .not_stored = reason};
+  return pipeline->device->backend->load(pipeline, source, st);
+}
 
 static vyre_code init(vyre_pipeline *pipeline, compile_mode mode,
                       vyre_status *st) {
@@ -274,6 +292,7 @@ static vyre_code init(vyre_pipeline *pipeline, compile_mode mode,
   VYRE_TRY(vyre_binding_plan_build(pipeline->program, &pipeline->arena,
                                    &pipeline->plan, vyre__status_open(st)));
   VYRE_TRY(vyre__binding_infos_build(pipeline, st));
+  if (mode.code) return load_given(pipeline, mode.code, st);
   return find_or_compile_code(pipeline, st);
 }
 
@@ -305,6 +324,16 @@ static vyre_code create(const vyre_pipeline *wanted, compile_mode mode,
 vyre_code vyre__pipeline_create(const vyre_pipeline *wanted, bool is_fresh,
                                 vyre_pipeline **out, vyre_status *st) {
   const compile_mode mode = {.is_fresh = is_fresh};
+  VYRE_TRY(create(wanted, mode, out, st));
+  vyre_device_retain(wanted->device);
+  return VYRE_OK;
+}
+
+vyre_code vyre__pipeline_create_from(const vyre_pipeline *wanted,
+                                     const vyre__code_source *code,
+                                     vyre_pipeline **out, vyre_status *st) {
+  const compile_mode mode = {.code = code};
+  VYRE_TRY(vyre__program_check_caps(wanted->device, wanted->program, st));
   VYRE_TRY(create(wanted, mode, out, st));
   vyre_device_retain(wanted->device);
   return VYRE_OK;

@@ -11,6 +11,7 @@
 #include "runtime/compile/pipeline.h"
 #include "runtime/core/device.h"
 #include "runtime/dispatch/prepared.h"
+#include "runtime/package/package.h"
 #include "runtime/tune/apply.h"
 
 /* --- references ----------------------------------------------------------- */
@@ -36,6 +37,7 @@ void vyre__pipeline_destroy(vyre_pipeline *pipeline) {
     vyre__pipeline_drop_runs(pipeline);
     pthread_mutex_destroy(&state->lock);
     vyre_arena_deinit(&state->texts);
+    vyre_package_release(state->package);
     vyre__resize(device->allocator, state, sizeof *state, 0);
   }
   vyre_arena_deinit(&pipeline->arena);
@@ -114,7 +116,10 @@ static vyre_code add_variant(vyre_pipeline *pipeline, vyre_pipeline *wanted,
   *out = find_variant(pipeline, wanted->workgroup, wanted->ulp_budget,
                       wanted->counts_iterations);
   if (!*out) {
-    code = vyre__pipeline_create(wanted, state->is_fresh, out, st);
+    code = state->package
+               ? vyre__package_load(state->package, state->package_kernel,
+                                    wanted, state->may_compile, out, st)
+               : vyre__pipeline_create(wanted, state->is_fresh, out, st);
     if (code == VYRE_OK) {
       (*out)->state->next_variant = atomic_load(&state->variants);
       atomic_store_explicit(&state->variants, *out, memory_order_release);
@@ -346,6 +351,14 @@ vyre_code vyre_pipeline_print(vyre_pipeline *pipeline, const char *form,
                      "use a device that compiles kernels, such as 'cpu'",
                      "device '%s' cannot print code",
                      vyre_device_name(pipeline->device));
+  }
+  if (pipeline->state->package) {
+    return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
+                     "compile the program with vyre_pipeline_compile to print "
+                     "its code",
+                     "pipeline '%s' was loaded from a package, which holds no "
+                     "code that can be printed",
+                     pipeline->id);
   }
   /* Baseline code will be replaced, so it is not the code of the pipeline. */
   VYRE_TRY(vyre__optimise_now(pipeline, st));

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "hal/backend.h"
 #include "hal/launch.h"
 #include "lir/lir.h"
 #include "runtime/cache/cache.h"
@@ -85,12 +86,23 @@ struct vyre__pipeline_state {
    * computed yet. */
   _Atomic uint64_t iteration_bound;
   bool is_fresh; /* compiled without the cache, and so are its variants */
+  /* Package that the code came from, retained; NULL: it was compiled. Variants
+   * come from it too. */
+  struct vyre_package *package;
+  uint32_t package_kernel;
+  bool may_compile; /* variants that the package lacks */
 };
 
 /* Checks that a program has a body and is valid.
  * Errors: VYRE_INVALID_PROGRAM; those of vyre_program_validate. */
 vyre_code vyre__check_body(const vyre_program *program,
                            vyre_diagnostics *diagnostics, vyre_status *st);
+/* Checks that a program is valid, and that this version supports it. @p device
+ * is named in messages.
+ * Errors: those of vyre__check_body; VYRE_UNSUPPORTED_FEATURE. */
+vyre_code vyre__check_program(const vyre_device *device,
+                              const vyre_program *program,
+                              vyre_diagnostics *diagnostics, vyre_status *st);
 /* Lowers the program of @p pipeline for its device. *out lives in @p arena; it
  * is NULL if the backend takes programs.
  * Errors: those of vyre__lower. */
@@ -122,6 +134,11 @@ vyre_code vyre__pipeline_reach_tier(vyre_pipeline *pipeline, vyre_tier tier,
  * on disk, for its variants too. Errors: those of vyre_pipeline_compile. */
 vyre_code vyre__pipeline_create(const vyre_pipeline *wanted, bool is_fresh,
                                 vyre_pipeline **out, vyre_status *st);
+/* Creates the pipeline that @p wanted describes from code of a package. Does not
+ * validate the program. Errors: those of the backend's load. */
+vyre_code vyre__pipeline_create_from(const vyre_pipeline *wanted,
+                                     const vyre__code_source *code,
+                                     vyre_pipeline **out, vyre_status *st);
 /* Creates optimised code for an existing pipeline. Does not retain the device:
  * free it with vyre__pipeline_free. */
 vyre_code vyre__pipeline_create_replacement(const vyre_pipeline *wanted,

@@ -172,9 +172,52 @@ TEST(recordings_reject_reserved_words) {
   rig_close(&r);
 }
 
+typedef struct file {
+  char bytes[1 << 16];
+  size_t length;
+} file;
+
+static bool append(void *self, const char *bytes, size_t length) {
+  file *to = self;
+  if (length > sizeof to->bytes - to->length) return false;
+  memcpy(to->bytes + to->length, bytes, length);
+  to->length += length;
+  return true;
+}
+
+TEST(packages_reject_reserved_words) {
+  static file written;
+  rig r = rig_open(text, NULL);
+  vyre_program *program = (vyre_program *)vyre_pipeline_program(r.pipeline);
+  vyre_compile_options variant = {0};
+  vyre_package_options options = {
+      .targets = "x86-64-v2", .variants = &variant, .variant_count = 1};
+  const vyre_writer writer = {append, &written};
+  REJECTS(options,
+          vyre_package_write(NULL, &program, 1, &options, writer, &st));
+  REJECTS(variant,
+          vyre_package_write(NULL, &program, 1, &options, writer, &st));
+  vyre_status good = {0};
+  vyre_package *package;
+  CHECK_OK(vyre_package_write(NULL, &program, 1, &options, writer, &good),
+           good);
+  CHECK_OK(vyre_package_open(written.bytes, written.length,
+                             vyre_allocator_heap(), &package, &good),
+           good);
+  vyre_load_options load = {.may_compile = true};
+  vyre_pipeline *pipeline;
+  REJECTS(load,
+          vyre_pipeline_load(r.device, package, NULL, &load, &pipeline, &st));
+  REJECTS(load.compile,
+          vyre_pipeline_load(r.device, package, NULL, &load, &pipeline, &st));
+  vyre_package_release(package);
+  rig_close(&r);
+}
+
 TEST_MAIN(TEST_ENTRY(planners_reject_reserved_words),
           TEST_ENTRY(programs_reject_reserved_words),
           TEST_ENTRY(compiles_reject_reserved_words),
           TEST_ENTRY(dispatches_reject_reserved_words_of_a_variant),
           TEST_ENTRY(contexts_reject_reserved_words),
-          TEST_ENTRY(recordings_reject_reserved_words))
+          TEST_ENTRY(recordings_reject_reserved_words),
+          TEST_ENTRY(packages_reject_reserved_words))

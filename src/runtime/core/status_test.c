@@ -414,6 +414,83 @@ OK(vyre_pipeline_compile) {
   vyre_pipeline_release(out);
   return code;
 }
+typedef struct package_file {
+  char bytes[1 << 16];
+  size_t length;
+} package_file;
+
+static bool append_package(void *self, const char *bytes, size_t length) {
+  package_file *to = self;
+  if (length > sizeof to->bytes - to->length) return false;
+  memcpy(to->bytes + to->length, bytes, length);
+  to->length += length;
+  return true;
+}
+
+/* Writes a package of the program, once. */
+static const package_file *written_package(void) {
+  static package_file file;
+  const vyre_package_options options = {.targets = "x86-64-v2"};
+  vyre_status st = {0};
+  if (file.length > 0) return &file;
+  CHECK_OK(vyre_package_write(NULL, &w.r.program, 1, &options,
+                              (vyre_writer){append_package, &file}, &st),
+           st);
+  return &file;
+}
+
+static vyre_package *opened_package(void) {
+  vyre_package *package;
+  vyre_status st = {0};
+  const package_file *file = written_package();
+  CHECK_OK(vyre_package_open(file->bytes, file->length, (vyre_allocator){0},
+                             &package, &st),
+           st);
+  return package;
+}
+OK(vyre_package_write) {
+  package_file file = {.length = 0};
+  return vyre_package_write(NULL, NULL, 0, NULL,
+                            (vyre_writer){append_package, &file}, st);
+}
+OK(vyre_package_open) {
+  const package_file *file = written_package();
+  vyre_package *out;
+  vyre_code code = vyre_package_open(file->bytes, file->length,
+                                     (vyre_allocator){0}, &out, st);
+  vyre_package_release(out);
+  return code;
+}
+OK(vyre_package_open_file) {
+  const package_file *from = written_package();
+  char path[96];
+  vyre_package *out;
+  snprintf(path, sizeof path, "/tmp/vyre-status-%d.vpk", (int)getpid());
+  FILE *file = fopen(path, "wb");
+  CHECK(file && fwrite(from->bytes, 1, from->length, file) == from->length);
+  CHECK(fclose(file) == 0);
+  vyre_code code = vyre_package_open_file(path, (vyre_allocator){0}, &out, st);
+  vyre_package_release(out);
+  CHECK(remove(path) == 0);
+  return code;
+}
+OK(vyre_package_read_program) {
+  vyre_package *package = opened_package();
+  vyre_program *out;
+  vyre_code code = vyre_package_read_program(package, NULL, &out, st);
+  vyre_program_release(out);
+  vyre_package_release(package);
+  return code;
+}
+OK(vyre_pipeline_load) {
+  vyre_package *package = opened_package();
+  vyre_pipeline *out;
+  vyre_code code =
+      vyre_pipeline_load(w.r.device, package, NULL, NULL, &out, st);
+  vyre_pipeline_release(out);
+  vyre_package_release(package);
+  return code;
+}
 OK(vyre_pipeline_compile_async) {
   vyre_fence *out;
   vyre_code code =
@@ -711,6 +788,11 @@ OK(vyre_program_validate) {
   CALL(vyre_pipeline_compile, NULL, NULL, NULL, NULL, NULL, st)              \
   CALL(vyre_pipeline_compile_async, NULL, NULL, NULL, NULL, st)              \
   CALL(vyre_pipeline_add_variant, NULL, NULL, st)                            \
+  CALL(vyre_package_write, NULL, NULL, 1, NULL, WRITER, st)                  \
+  CALL(vyre_package_open, NULL, 0, HEAP, NULL, st)                           \
+  CALL(vyre_package_open_file, NULL, HEAP, NULL, st)                         \
+  CALL(vyre_package_read_program, NULL, NULL, NULL, st)                      \
+  CALL(vyre_pipeline_load, NULL, NULL, NULL, NULL, NULL, st)                 \
   FAIL(vyre_pipeline_print, w.r.pipeline, "asm", WRITER, st)                 \
   CALL(vyre_placement_plan_build, NULL, 1, NULL, NULL, NULL, NULL, st)       \
   CALL(vyre_program_create, NULL, HEAP, NULL, st)                            \

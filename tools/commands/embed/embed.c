@@ -11,11 +11,13 @@
 #include "cli/commands.h"
 #include "cli/kernel_file.h"
 #include "cli/output.h"
+#include "commands/build.h"
 #include "commands/embed/internal.h"
 #include "plan/plan_json.h"
 
 typedef struct embed_flags {
-  const char *file, *output, *prefix;
+  const char *file, *output, *prefix, *targets;
+  bool is_aot, may_compile;
 } embed_flags;
 
 typedef struct product {
@@ -29,7 +31,9 @@ typedef struct product {
 
 static bool read_flags(int count, char **words, embed_flags *f,
                        problem *wrong) {
-  flag flags[] = {FLAG("--output", &f->output), FLAG("--prefix", &f->prefix)};
+  flag flags[] = {FLAG("--output", &f->output), FLAG("--prefix", &f->prefix),
+                  FLAG("--aot", &f->is_aot), FLAG("--target", &f->targets),
+                  FLAG("--may-compile", &f->may_compile)};
   arguments spec = {.command = "embed",
                     .flags = flags,
                     .flag_count = sizeof flags / sizeof flags[0],
@@ -37,6 +41,11 @@ static bool read_flags(int count, char **words, embed_flags *f,
   if (!args_read(&spec, count, words, wrong)) return false;
   if (f->output && strcmp(f->output, "-") == 0) f->output = NULL;
   if (!is_other_file("--output", f->output, f->file, wrong)) return false;
+  if (!f->is_aot && (f->targets || f->may_compile)) {
+    return problem_set(wrong, KIND_USAGE, "add --aot",
+                       "%s is for code that is compiled ahead of time",
+                       f->targets ? "--target" : "--may-compile");
+  }
   if (!f->prefix || (is_identifier(f->prefix) && strlen(f->prefix) < 100)) {
     return true;
   }
@@ -96,11 +105,14 @@ static bool put_head(product *p) {
   for (size_t i = 0; i < p->count; i++) {
     sink_format(out, "%s %.300s", i ? "," : "", p->kernels[i].function);
   }
+  const char *verb = p->flags->is_aot ? "loads" : "compiles";
+  sink_format(out,
+              "\n *\n"
+              " * NAME_run %s and runs it once; NAME_pipeline with "
+              "NAME_dispatch %s it\n",
+              verb, verb);
   sink_text(
       out,
-      "\n *\n"
-      " * NAME_run compiles and runs it once; NAME_pipeline with "
-      "NAME_dispatch compiles it\n"
       " * once and runs it often. Memory is the caller's; sizes are counts "
       "of elements.\n"
       " * Functions return a code and fill a status, like the vyre API. "
@@ -133,9 +145,43 @@ static bool name_kernels(product *p, const kernel_file *file, problem *wrong) {
   return p->kernels || problem_no_memory(wrong, "the names of kernels");
 }
 
+/* Compiles all kernels, and writes the package as an array with a function that
+ * opens it. */
+static bool put_package(product *p, kernel_file *file, problem *wrong) {
+  const vyre_package_options options = {.targets = p->flags->targets};
+  const char *name = p->kernels[0].function;
+  sink package = {0};
+  if (!build_package(file, &options, &package, wrong)) {
+    sink_deinit(&package);
+    return false;
+  }
+  sink_format(&p->text,
+              "\n/* The package of all kernels: machine code. */\n"
+              "static const uint8_t %s_bytes[] = {\n",
+              name);
+  put_bytes((const uint8_t *)package.data, package.length, &p->text);
+  sink_format(&p->text,
+              "\n/* Opens the package. The caller releases it with\n"
+              " * vyre_package_release. */\n"
+              "static inline vyre_code %s_package(\n"
+              "    vyre_package **out, vyre_status *st) {\n"
+              "  return vyre_package_open(%s_bytes, sizeof %s_bytes,\n"
+              "                           vyre_allocator_heap(), out, st);\n"
+              "}\n",
+              name, name, name);
+  for (size_t i = 0; i < p->count; i++) {
+    p->kernels[i].package = name;
+    p->kernels[i].may_compile = p->flags->may_compile;
+    p->kernels[i].bytes = package.length;
+  }
+  sink_deinit(&package);
+  return true;
+}
+
 static bool make(product *p, kernel_file *file, problem *wrong) {
   if (!name_kernels(p, file, wrong)) return false;
   put_head(p);
+  if (p->flags->is_aot && !put_package(p, file, wrong)) return false;
   for (size_t i = 0; i < p->count; i++) {
     sink_text(&p->text, "\n");
     if (!check_kernel(kernel_file_at(file, i), file, wrong) ||
@@ -162,7 +208,10 @@ static int answer(product *p, bool json) {
       (void)snprintf(function, sizeof function, "%s_run",
                      p->kernels[i].function);
       json_text(&text, "function", function);
-      json_text(&text, "form", p->kernels[i].is_text ? "text" : "binary");
+      json_text(&text, "form",
+                p->kernels[i].package   ? "package"
+                : p->kernels[i].is_text ? "text"
+                                        : "binary");
       json_u64(&text, "bytes", p->kernels[i].bytes);
       json_close(&text, '}');
     }

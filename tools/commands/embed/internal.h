@@ -34,9 +34,16 @@ bool is_identifier(const char *text);
 typedef struct embedded {
   const vyre_program *program;
   const char *function; /* prefix of its names in C */
-  bool is_text;         /* otherwise the binary form, which is larger */
-  size_t bytes;         /* length of that form */
+  /* Prefix of the package that has its code; NULL: it is compiled when it
+   * runs. */
+  const char *package;
+  bool may_compile; /* if the package has no code for a device */
+  bool is_text;     /* otherwise the binary form, which is larger */
+  size_t bytes;     /* length of that form */
 } embedded;
+
+/* Writes the elements of an array of bytes, and closes it. */
+void put_bytes(const uint8_t *bytes, size_t length, sink *out);
 
 /* Writes the code of one kernel. @p taken has the names used at file scope. */
 bool embed_kernel(embedded *kernel, const name_set *taken, vyre_arena *arena,

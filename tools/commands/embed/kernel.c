@@ -85,7 +85,7 @@ static void put_literal(const char *text, size_t length, sink *out) {
   }
 }
 
-static void put_bytes(const uint8_t *bytes, size_t length, sink *out) {
+void put_bytes(const uint8_t *bytes, size_t length, sink *out) {
   for (size_t i = 0; i < length; i++) {
     sink_format(out, "%s%u,%s", i % 16 == 0 ? "    " : "", bytes[i],
                 i % 16 == 15 || i + 1 == length ? "\n" : " ");
@@ -169,6 +169,49 @@ static void put_loader(const embedded *kernel, sink *out) {
       "  vyre_program_release(program);\n"
       "  return code;\n}\n",
       name, name);
+}
+
+/* Writes the functions of a kernel whose code is in a package. */
+static void put_package_loader(const embedded *kernel, sink *out) {
+  const char *name = kernel->function, *package = kernel->package;
+  const char *text = vyre_program_name(kernel->program);
+  sink_format(
+      out,
+      "/* Decodes the program. The caller releases it with\n"
+      " * vyre_program_release. */\n"
+      "static inline vyre_code %s_program(\n"
+      "    vyre_program **out, vyre_status *st) {\n"
+      "  vyre_package *package;\n"
+      "  vyre_code code = %s_package(&package, st);\n"
+      "  *out = NULL;\n"
+      "  if (code == VYRE_OK) {\n"
+      "    code = vyre_package_read_program(package, \"%s\", out, st);\n"
+      "  }\n"
+      "  vyre_package_release(package);\n"
+      "  return code;\n}\n",
+      name, package, text);
+  sink_format(out,
+              "\n/* Loaded for a device, to dispatch it often. The caller's:\n"
+              " * vyre_pipeline_release. */\n"
+              "static inline vyre_code %s_pipeline(\n"
+              "    vyre_device *device, vyre_pipeline **out, vyre_status *st) "
+              "{\n"
+              "  static vyre_load_options zeroed;\n"
+              "  vyre_load_options options = zeroed;\n"
+              "  vyre_package *package;\n"
+              "  vyre_code code = %s_package(&package, st);\n"
+              "  *out = NULL;\n"
+              "  options.may_compile = %s;\n",
+              name, package, kernel->may_compile ? "true" : "false");
+  sink_format(
+      out,
+      "  if (code == VYRE_OK) {\n"
+      "    code = vyre_pipeline_load(device, package, \"%s\", &options, "
+      "out, st);\n"
+      "  }\n"
+      "  vyre_package_release(package);\n"
+      "  return code;\n}\n",
+      text);
 }
 
 /* --- parameters -------------------------------------------------------------------*/
@@ -311,9 +354,10 @@ static void put_once(const writer *w) {
   const char *name = w->kernel->function;
   sink *out = w->out;
   sink_format(out,
-              "\n/* Compiles it, runs it once and forgets it. */\n"
+              "\n/* %s it, runs it once and forgets it. */\n"
               "static inline vyre_code %s_run(\n    vyre_device *device%s",
-              name, w->needs_grid ? ", const uint32_t *grid" : "");
+              w->kernel->package ? "Loads" : "Compiles", name,
+              w->needs_grid ? ", const uint32_t *grid" : "");
   put_parameters(w);
   sink_format(out,
               ",\n    vyre_status *st) {\n"
@@ -374,8 +418,12 @@ bool embed_kernel(embedded *kernel, const name_set *taken, vyre_arena *arena,
   if (!w.names || !name_parameters(&w, taken, arena)) {
     return problem_no_memory(wrong, "the names of parameters");
   }
-  if (!put_program(kernel, arena, out, wrong)) return false;
-  put_loader(kernel, out);
+  if (kernel->package) {
+    put_package_loader(kernel, out);
+  } else {
+    if (!put_program(kernel, arena, out, wrong)) return false;
+    put_loader(kernel, out);
+  }
   put_comment(&w);
   put_dispatch(&w);
   put_once(&w);

@@ -56,7 +56,7 @@ bool run_compile(run_state *s, problem *wrong) {
   if (!make_context(s, wrong)) return false;
   vyre_code code = compile_on(
       s->context, is_auto && f->check ? "ref" : f->backend, "this runs on",
-      s->program, &options, &s->file.findings, &s->on, &st);
+      s->file.package, s->program, &options, &s->file.findings, &s->on, &st);
   s->device = s->on.device;
   s->pipeline = s->on.pipeline;
   if (is_auto && f->check) {

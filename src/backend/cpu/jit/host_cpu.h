@@ -4,6 +4,7 @@
 #define VYRE_BACKEND_CPU_JIT_HOST_CPU_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct vyre__host_cpu {
@@ -31,6 +32,22 @@ enum {
 
 /* Returns the host's processor without the features above @p level. */
 const vyre__host_cpu *vyre__host_cpu_at(uint32_t level);
+
+/* Levels of the x86-64 psABI, best first. Code for one runs on every processor
+ * that has all its features. */
+enum {
+  VYRE__PORTABLE_V4,
+  VYRE__PORTABLE_V3,
+  VYRE__PORTABLE_V2,
+  VYRE__PORTABLES
+};
+
+/* Returns a processor with exactly the features of a level. */
+const vyre__host_cpu *vyre__host_cpu_portable(uint32_t level);
+/* Returns the first feature of a level that @p host lacks, of *length bytes, or
+ * NULL. */
+const char *vyre__host_cpu_lacks(const vyre__host_cpu *host, uint32_t level,
+                                 size_t *length);
 
 /* --- for tests -------------------------------------------------------------*/
 

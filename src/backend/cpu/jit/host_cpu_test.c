@@ -114,8 +114,33 @@ TEST(families_and_models_have_their_names) {
   }
 }
 
+/* Every level has the features of the one below, and vector registers that its
+ * features provide. LLVM knows each of the names. */
+TEST(portable_levels_grow) {
+  static const uint32_t lanes[VYRE__PORTABLES] = {16, 8, 4};
+  for (uint32_t level = 0; level < VYRE__PORTABLES; level++) {
+    const vyre__host_cpu *m = vyre__host_cpu_portable(level);
+    size_t length;
+    CHECK_U64(m->lanes, lanes[level]);
+    CHECK(m->has_fma == has_entry(m->features, '+', "fma"));
+    CHECK(m->has_rounding == has_entry(m->features, '+', "sse4.1"));
+    CHECK(!strchr(m->features, '-'));
+    for (uint32_t other = 0; other < VYRE__PORTABLES; other++) {
+      const char *lacks = vyre__host_cpu_lacks(m, other, &length);
+      CHECK((lacks == NULL) == (other >= level));
+    }
+  }
+  size_t length;
+  const char *lacks = vyre__host_cpu_lacks(vyre__host_cpu_at(VYRE__LEVEL_AVX),
+                                           VYRE__PORTABLE_V3, &length);
+  if (vyre__host_cpu_at(VYRE__LEVEL_AVX)->is_usable) {
+    CHECK(lacks && length == 4 && memcmp(lacks, "avx2", 4) == 0);
+  }
+}
+
 TEST_MAIN(TEST_ENTRY(every_feature_agrees_with_llvm),
           TEST_ENTRY(the_name_is_the_one_that_llvm_gives),
           TEST_ENTRY(lanes_fill_the_widest_registers),
           TEST_ENTRY(isa_levels_exclude_higher_features),
-          TEST_ENTRY(families_and_models_have_their_names))
+          TEST_ENTRY(families_and_models_have_their_names),
+          TEST_ENTRY(portable_levels_grow))

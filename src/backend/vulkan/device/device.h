@@ -11,6 +11,10 @@
 /* Value of a backend option that was not given. */
 #define VK_OPTION_AUTO UINT64_MAX
 
+/* Loop iterations that llvmpipe allows a vector of invocations. Beyond that it
+ * leaves the loop silently. */
+enum { VK_LLVMPIPE_MAX_ITERATIONS = 65535 };
+
 /* Event counters that tests read. They only grow. */
 typedef struct vk_counters {
   _Atomic uint64_t submissions, command_buffers, barriers, layouts_made,

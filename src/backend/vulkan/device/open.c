@@ -70,10 +70,6 @@ static void set_caps(vk_device *device) {
   }
 }
 
-/* Loop iterations that llvmpipe allows a vector of invocations. Beyond that it
- * leaves the loop silently. */
-enum { LLVMPIPE_MAX_ITERATIONS = 65535 };
-
 /* Chooses unified or staged memory: by the kind of the device, or by the
  * option. */
 static vyre_code choose_memory(vk_device *device, vyre_status *st) {
@@ -135,7 +131,7 @@ vyre_code vk_device_init(vyre_device *device, vyre_status *st) {
       1000000 * vyre__device_option(device, "max_submit_ms", default_ms);
   if (own->has.host_import) own->has.host_import = vk_can_import(own);
   own->max_loop_iterations =
-      own->physical->has_llvmpipe_bugs ? LLVMPIPE_MAX_ITERATIONS : 0;
+      own->physical->has_llvmpipe_bugs ? VK_LLVMPIPE_MAX_ITERATIONS : 0;
   own->uses_push_constants =
       vyre__device_option(device, "push_constants",
                           !own->physical->is_software) != 0;
