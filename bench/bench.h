@@ -94,6 +94,7 @@ void bench_public_held(void);
 void bench_public_held2(void);
 void bench_public_widths(void);
 void bench_recording(void);
+void bench_package(void);
 void bench_runtime(void);
 int bench_vulkan_child(const char *name); /* runs in a process of its own */
 void bench_vulkan_compile(void);

@@ -215,7 +215,10 @@ int main(int argc, char **argv) {
   if (is_selected(only, "numbers")) bench_numbers();
   if (is_selected(only, "cache")) bench_cache();
   if (is_selected(only, "recording")) bench_recording();
-  if (is_selected(only, "runtime")) bench_runtime();
+  if (is_selected(only, "runtime")) {
+    bench_runtime();
+    bench_package();
+  }
   if (is_selected(only, "dispatch")) bench_dispatch();
   /* This suite comes first: it measures loading LLVM. */
   if (is_selected(only, "cpu.compile")) bench_cpu_compile();

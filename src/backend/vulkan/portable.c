@@ -14,7 +14,6 @@
 #include "backend/vulkan/device/instance.h"
 #include "backend/vulkan/pipeline.h"
 #include "backend/vulkan/plan.h"
-#include "base/memory.h"
 #include "hal/float_ops.h"
 
 /* --- float modes ---------------------------------------------------------- */

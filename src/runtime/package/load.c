@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/status.h"
 #include "runtime/compile/pipeline.h"
 #include "runtime/core/device.h"

@@ -2,7 +2,6 @@
 /* Packages: contents, choice of code, refusals, damage. */
 #include "runtime/package/package.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include "base/status.h"

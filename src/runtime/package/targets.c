@@ -4,11 +4,13 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "runtime/core/registry.h"
 #include "runtime/package/package.h"
 
 bool vyre__package_target_at(size_t index, vyre__package_target *out) {
-  const vyre__backend *backend;
-  for (size_t b = 0; (backend = vyre__backend_at(b)) != NULL; b++) {
+  vyre__backends all = vyre__built_in_backends();
+  for (size_t b = 0; b < all.count; b++) {
+    const vyre__backend *backend = all.list[b];
     if (!backend->portable) continue;
     for (uint32_t i = 0; backend->portable->targets[i]; i++) {
       if (index-- > 0) continue;

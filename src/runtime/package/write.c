@@ -5,7 +5,6 @@
 #include "vyre/binary.h"
 #include "vyre/validate.h"
 
-#include "base/hash.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "hal/float_ops.h"
