@@ -128,7 +128,7 @@ static void fill_cache(const job *j) {
   vyre_context_release(context);
 }
 
-/* Compiles the kernel as C to a shared library. Returns false if there is no C
+/* Compiles the kernel as C to a shared library. Returns false without a C
  * compiler. */
 static bool make_library(job *j, const char *path) {
   char command[5 * PATH];
