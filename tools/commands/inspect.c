@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "vyre/pipeline.h"
+#include "vyre/tune.h"
 
 #include "cli/commands.h"
 #include "cli/compile_flags.h"
@@ -38,6 +39,17 @@ static void put_plan(sink *out, const vyre_binding_plan *plan) {
 
 static bool needs_grid(const vyre_pipeline_resources *r) {
   return r->workgroup[1] > 1 || r->workgroup[2] > 1;
+}
+
+/* Prints what `vyre tune` has chosen for data of some sizes. */
+static void put_tuned(sink *out, const vyre_pipeline *pipeline) {
+  vyre_tuned_choice c;
+  for (size_t i = 0; vyre_pipeline_tuned_at(pipeline, i, &c); i++) {
+    sink_format(out, "  %-14s %s for %llu to %llu bytes%s\n", "tuned",
+                c.settings, (unsigned long long)c.min_bytes,
+                (unsigned long long)c.max_bytes,
+                c.has_grid ? " with a given grid" : "");
+  }
 }
 
 static void put_resources(sink *out, const vyre_pipeline *pipeline,
@@ -80,7 +92,25 @@ static void put_resources(sink *out, const vyre_pipeline *pipeline,
             ? " bytes, baseline tier: the kernel is very large and runs slower"
             : " bytes");
   }
+  put_tuned(out, pipeline);
   put_plan(out, vyre_pipeline_bindings(pipeline));
+}
+
+static void json_tuned(json_out *json, const vyre_pipeline *pipeline) {
+  vyre_tuned_choice c;
+  if (!vyre_pipeline_tuned_at(pipeline, 0, &c)) return;
+  json_open(json, "tuned", '[');
+  for (size_t i = 0; vyre_pipeline_tuned_at(pipeline, i, &c); i++) {
+    json_open(json, NULL, '{');
+    json_text(json, "settings", c.settings);
+    json_u64(json, "min_bytes", c.min_bytes);
+    json_u64(json, "max_bytes", c.max_bytes);
+    json_bool(json, "has_grid", c.has_grid);
+    json_u64(json, "time_ns", c.time_ns);
+    json_u64(json, "default_ns", c.default_ns);
+    json_close(json, '}');
+  }
+  json_close(json, ']');
 }
 
 static void json_bindings(json_out *json, const vyre_binding_plan *plan) {
@@ -128,6 +158,7 @@ static void json_resources(sink *out, const vyre_pipeline *pipeline,
     json_u64(&json, "code_bytes", r->code_bytes);
     json_bool(&json, "is_baseline", r->is_baseline);
   }
+  json_tuned(&json, pipeline);
   json_bindings(&json, vyre_pipeline_bindings(pipeline));
   json_end(&json);
 }
