@@ -51,7 +51,6 @@ static void look_at(vyre_router *router, route_bindings *out,
     out->has_router_buffers = true;
   } else {
     out->owner = buffer.owner;
-    out->can_try = false;
   }
 }
 
@@ -61,14 +60,12 @@ route_bindings vyre__route_summarize(vyre_route *route,
       .can_repeat = !desc->print.write && !desc->check.races &&
                     !desc->check.out_of_bounds && desc->check.schedules == 0 &&
                     desc->repeat_count <= 1};
-  out.can_try = out.can_repeat;
   for (size_t i = 0; i < desc->input_count; i++) {
     look_at(route->router, &out, desc->inputs[i].buffer, desc->inputs[i].size);
   }
   for (size_t i = 0; i < desc->output_count; i++) {
     const vyre_output *o = &desc->outputs[i];
     look_at(route->router, &out, o->buffer, o->size);
-    if (o->new_buffer) out.can_try = false;
   }
   return out;
 }
@@ -284,7 +281,7 @@ static uint32_t find_unmeasured(vyre_route *route, const route_class *of,
   *next = ROUTE_NONE;
   for (uint32_t i = 0; i < route->router->device_count; i++) {
     const route_estimate *e = &of->estimates[i];
-    bool is_new = e->state == ROUTE_UNTRIED && !bindings->can_try &&
+    bool is_new = e->state == ROUTE_UNTRIED && !bindings->can_repeat &&
                   atomic_load(&route->candidates[i].pipeline);
     if (is_new || (e->state == ROUTE_CLOSE && e->samples < ROUTE_SAMPLES)) {
       return i;
@@ -316,7 +313,7 @@ uint32_t vyre__route_explore(vyre_route *route, route_class *of,
   of->seen += of->step;
   of->step = 1;
   if (best == 0 || is_warming_up(route, of)) return route->first;
-  if (bindings->can_try) try_all(route, of, desc, best);
+  if (bindings->can_repeat) try_all(route, of, desc, best);
   uint32_t fastest = vyre__route_fastest(route, of, desc), next;
   uint32_t unmeasured = find_unmeasured(route, of, bindings, fastest, &next);
   bool may_spend = vyre__route_may_spend(of, best, best);

@@ -142,7 +142,6 @@ typedef struct route_bindings {
   uint64_t owner; /* device that owns a device buffer; 0: none */
   bool has_router_buffers;
   bool can_repeat; /* can run a second time with other memory */
-  bool can_try;    /* ... on every device */
 } route_bindings;
 
 /* --- router.c --------------------------------------------------------------*/

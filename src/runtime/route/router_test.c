@@ -577,6 +577,31 @@ TEST(exploring_is_bounded) {
   rig_close(&r);
 }
 
+/* Also if outputs are new buffers, which a trial replaces. */
+TEST(new_buffers_are_routed_by_time) {
+  rig r;
+  vyre_status st = {0};
+  vyre_route_report report;
+  vyre_buffer made;
+  rig_begin(&r);
+  open_route(&r,
+             &(vyre_router_options){.devices = "ref,cpu",
+                                    .policy = VYRE_ROUTE_FASTEST,
+                                    .ignores_stored_times = true},
+             "heavy", NULL);
+  r.output = (vyre_output){.size = sizeof r.y, .new_buffer = &made};
+  int hits = 0;
+  for (int i = 0; i < 40; i++) {
+    CHECK_OK(vyre_route_dispatch(r.route, &r.desc, &report, &st), st);
+    bool is_cpu = strcmp(report.device, "cpu") == 0;
+    vyre_device *device = vyre_router_device_at(r.router, is_cpu);
+    CHECK_OK(vyre_buffer_destroy(device, made, &st), st);
+    hits += i >= 20 && is_cpu;
+  }
+  CHECK(hits >= 15);
+  rig_close(&r);
+}
+
 /* --- shadow runs -----------------------------------------------------------*/
 
 TEST(a_shadow_run_agrees) {
@@ -778,7 +803,8 @@ TEST_MAIN(
     TEST_ENTRY(a_state_survives_the_loss_of_its_device_at_every_dispatch),
     TEST_ENTRY(an_update_of_a_router_buffer_runs_again_only_from_a_snapshot),
     TEST_ENTRY(a_device_that_cannot_be_used_again_is_passed_over),
-    TEST_ENTRY(exploring_is_bounded), TEST_ENTRY(a_shadow_run_agrees),
+    TEST_ENTRY(exploring_is_bounded),
+    TEST_ENTRY(new_buffers_are_routed_by_time), TEST_ENTRY(a_shadow_run_agrees),
     TEST_ENTRY(a_shadow_run_agrees_on_buffers),
     TEST_ENTRY(a_difference_is_kept_and_runs_again),
     TEST_ENTRY(threads_share_a_route),
