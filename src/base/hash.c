@@ -56,3 +56,11 @@ void vyre_hash128_text(vyre_hash128 hash, char out[VYRE_HASH128_TEXT]) {
   }
   out[32] = '\0';
 }
+
+vyre_hash128 vyre__hash_of(const char *domain, const void *bytes,
+                           size_t count) {
+  vyre__hasher hasher;
+  vyre__hash_begin(&hasher, domain);
+  vyre__hash_bytes(&hasher, bytes, count);
+  return vyre__hash_end(&hasher);
+}

@@ -5,6 +5,7 @@
 #ifndef VYRE_BASE_HASH_H
 #define VYRE_BASE_HASH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,13 @@ void vyre__hash_begin(vyre__hasher *hasher, const char *domain);
 void vyre__hash_bytes(vyre__hasher *hasher, const void *bytes, size_t count);
 void vyre__hash_text(vyre__hasher *hasher, const char *text);
 vyre_hash128 vyre__hash_end(vyre__hasher *hasher);
+
+/* Returns the hash of one byte string. */
+vyre_hash128 vyre__hash_of(const char *domain, const void *bytes, size_t count);
+
+static inline bool vyre__hash_equal(vyre_hash128 a, vyre_hash128 b) {
+  return a.low == b.low && a.high == b.high;
+}
 
 /* passes pending bytes to xxhash */
 void vyre__hash_hand_on(vyre__hasher *hasher);

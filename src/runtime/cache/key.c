@@ -301,11 +301,8 @@ bool vyre__cache_key_name(const unsigned char *bytes, size_t size,
   const vyre__cache_key_field *fingerprint =
       find_part(parts, count, "fingerprint", strlen("fingerprint"));
   if (!fingerprint || fingerprint->size != HEX) return false;
-  vyre__hasher hasher;
   char hash[VYRE_HASH128_TEXT];
-  vyre__hash_begin(&hasher, "vyre.cache.key");
-  vyre__hash_bytes(&hasher, bytes, size);
-  vyre_hash128_text(vyre__hash_end(&hasher), hash);
+  vyre_hash128_text(vyre__hash_of("vyre.cache.key", bytes, size), hash);
   (void)snprintf(out, VYRE__CACHE_NAME, "%.*s-%s%s", HEX,
                  (const char *)fingerprint->value, hash, suffix);
   return vyre__cache_is_entry(out);
@@ -349,10 +346,8 @@ const char *vyre__cache_field_text(vyre_arena *arena,
   }
   if (is_text) return copy_text(arena, part->value, part->size);
   char hash[VYRE_HASH128_TEXT], text[80];
-  vyre__hasher hasher;
-  vyre__hash_begin(&hasher, "vyre.cache.value");
-  vyre__hash_bytes(&hasher, part->value, part->size);
-  vyre_hash128_text(vyre__hash_end(&hasher), hash);
+  vyre_hash128_text(vyre__hash_of("vyre.cache.value", part->value, part->size),
+                    hash);
   int length = snprintf(text, sizeof text, "%llu bytes, %s",
                         (unsigned long long)part->size, hash);
   return copy_text(arena, text, (size_t)length);

@@ -69,40 +69,33 @@ static const char *copy_reason_text(vyre_copy_reason reason) {
   }
 }
 
+#define COPY_NEEDED(copies, fix)                                         \
+  VYRE_FAIL_WITH(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_COPY_NEEDED, NULL, \
+                 VYRE_NUMBERS({"copied_bytes", copies->copied_bytes},    \
+                              {"copies", copies->copies}),               \
+                 fix,                                                    \
+                 "%llu bytes would be copied, first those of buffer "    \
+                 "'%.100s': %s",                                         \
+                 (unsigned long long)copies->copied_bytes,               \
+                 copies->first_copied, copy_reason_text(copies->first_reason))
+
 VYRE__RARE
 static vyre_code copy_needed(const vyre_copy_report *copies, vyre_status *st) {
   if (copies->first_reason == VYRE_COPY_DEVICE_MEMORY) {
-    return VYRE_FAIL_WITH(
-        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_COPY_NEEDED, NULL,
-        VYRE_NUMBERS({"copied_bytes", copies->copied_bytes},
-                     {"copies", copies->copies}),
-        "bind device buffers (vyre_buffer_create or vyre_buffer_import), or "
-        "set "
-        "require_zero_copy to false",
-        "%llu bytes would be copied, first those of buffer '%.100s': %s",
-        (unsigned long long)copies->copied_bytes, copies->first_copied,
-        copy_reason_text(copies->first_reason));
+    return COPY_NEEDED(copies,
+                       "bind device buffers (vyre_buffer_create or "
+                       "vyre_buffer_import), or set require_zero_copy to "
+                       "false");
   }
   if (copies->first_reason == VYRE_COPY_READBACK) {
-    return VYRE_FAIL_WITH(
-        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_COPY_NEEDED, NULL,
-        VYRE_NUMBERS({"copied_bytes", copies->copied_bytes},
-                     {"copies", copies->copies}),
-        "set data and host_buffer of the output to NULL, or set "
-        "require_zero_copy to false",
-        "%llu bytes would be copied, first those of buffer '%.100s': %s",
-        (unsigned long long)copies->copied_bytes, copies->first_copied,
-        copy_reason_text(copies->first_reason));
+    return COPY_NEEDED(copies,
+                       "set data and host_buffer of the output to NULL, or "
+                       "set require_zero_copy to false");
   }
-  return VYRE_FAIL_WITH(
-      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_COPY_NEEDED, NULL,
-      VYRE_NUMBERS({"copied_bytes", copies->copied_bytes},
-                   {"copies", copies->copies}),
-      "use the same memory for input and output, bind device buffers or memory "
-      "of vyre_host_alloc, or set require_zero_copy to false",
-      "%llu bytes would be copied, first those of buffer '%.100s': %s",
-      (unsigned long long)copies->copied_bytes, copies->first_copied,
-      copy_reason_text(copies->first_reason));
+  return COPY_NEEDED(copies,
+                     "use the same memory for input and output, bind device "
+                     "buffers or memory of vyre_host_alloc, or set "
+                     "require_zero_copy to false");
 }
 
 vyre_code vyre__prepared_check_copies(const vyre__prepared *prepared,

@@ -38,16 +38,11 @@ size_t vyre__probe_key(vyre_device *device, char key[VYRE__PROBE_KEY]) {
   return is_valid ? (size_t)length : 0;
 }
 
-static vyre_hash128 hash_of(const char *bytes, size_t length) {
-  vyre__hasher hasher;
-  vyre__hash_begin(&hasher, "vyre probe file");
-  vyre__hash_bytes(&hasher, bytes, length);
-  return vyre__hash_end(&hasher);
-}
+static const char domain[] = "vyre probe file";
 
 static void name_file(const char *key, size_t length, char out[NAME_BYTES]) {
   char hash[VYRE_HASH128_TEXT];
-  vyre_hash128_text(hash_of(key, length), hash);
+  vyre_hash128_text(vyre__hash_of(domain, key, length), hash);
   (void)snprintf(out, NAME_BYTES, VYRE__CACHE_PROBE "%s", hash);
 }
 
@@ -65,7 +60,7 @@ static size_t put_file(const char *key, size_t key_length,
                          (unsigned long long)float_ops[i].tested,
                          (unsigned long long)float_ops[i].wrong);
   }
-  vyre_hash128_text(hash_of(out, used), hash);
+  vyre_hash128_text(vyre__hash_of(domain, out, used), hash);
   used += (size_t)snprintf(out + used, MAX_BYTES - used, "sum %s\n", hash);
   return used;
 }

@@ -229,10 +229,7 @@ static void put_number(vyre__bytes *to, uint64_t value) {
 
 static void put_hash(vyre__bytes *to) {
   if (to->failed) return;
-  vyre__hasher hasher;
-  vyre__hash_begin(&hasher, "vyre shadow");
-  vyre__hash_bytes(&hasher, to->data, to->size);
-  vyre_hash128 hash = vyre__hash_end(&hasher);
+  vyre_hash128 hash = vyre__hash_of("vyre shadow", to->data, to->size);
   put_number(to, hash.low);
   put_number(to, hash.high);
 }
@@ -456,10 +453,7 @@ static const unsigned char *take_bytes(shadow_file *in, uint64_t size) {
 
 static bool check_hash(const unsigned char *bytes, size_t size) {
   if (size < 24 || memcmp(bytes, magic, 8) != 0) return false;
-  vyre__hasher hasher;
-  vyre__hash_begin(&hasher, "vyre shadow");
-  vyre__hash_bytes(&hasher, bytes, size - 16);
-  vyre_hash128 hash = vyre__hash_end(&hasher);
+  vyre_hash128 hash = vyre__hash_of("vyre shadow", bytes, size - 16);
   return vyre__cache_load_u64(bytes + size - 16) == hash.low &&
          vyre__cache_load_u64(bytes + size - 8) == hash.high;
 }
@@ -531,7 +525,7 @@ static vyre_code replay_all(vyre_route *route, const shadow *s,
     vyre_hash128 hash = vyre__hash_end(&hasher);
     if (is_first) first = hash;
     is_first = false;
-    *is_same &= hash.low == first.low && hash.high == first.high;
+    *is_same &= vyre__hash_equal(hash, first);
     if (!write_line(writer, route->router->devices[i].name, hash)) {
       return VYRE_FAIL(st, VYRE_DISPATCH_FAILED, VYRE_KIND_WRITER_REFUSED,
                        "use a writer that accepts all text",

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyze/workgroup_size.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "ir/ir.h"
@@ -80,10 +81,8 @@ static size_t find_choices(const vyre_pipeline *pipeline,
     vyre_hash128 identity = vyre__device_identity_of(device).device;
     for (size_t i = 0; i < times->count && count < MAX_CHOICES; i++) {
       const vyre__time *t = &times->items[i];
-      if (t->is_choice && t->program.low == program.low &&
-          t->program.high == program.high &&
-          t->device.device.low == identity.low &&
-          t->device.device.high == identity.high) {
+      if (t->is_choice && vyre__hash_equal(t->program, program) &&
+          vyre__hash_equal(t->device.device, identity)) {
         vyre__time as_compiled = *t;
         as_compiled.settings = 0;
         const vyre__time *found = vyre__times_find(times, &as_compiled);

@@ -70,14 +70,10 @@ vyre__device_identity vyre__device_identity_of(vyre_device *device) {
   return out;
 }
 
-static bool is_same_hash(vyre_hash128 a, vyre_hash128 b) {
-  return a.low == b.low && a.high == b.high;
-}
-
 static bool is_same(const vyre__time *a, const vyre__time *b) {
   return a->size_class == b->size_class && a->settings == b->settings &&
-         is_same_hash(a->program, b->program) &&
-         is_same_hash(a->device.device, b->device.device);
+         vyre__hash_equal(a->program, b->program) &&
+         vyre__hash_equal(a->device.device, b->device.device);
 }
 
 /* --- the table -------------------------------------------------------------*/
@@ -138,10 +134,7 @@ void vyre__times_deinit(vyre__times *times) {
 
 static void hash_file(const unsigned char *bytes, size_t size,
                       unsigned char out[HASH_BYTES]) {
-  vyre__hasher hasher;
-  vyre__hash_begin(&hasher, "vyre times");
-  vyre__hash_bytes(&hasher, bytes, size);
-  vyre_hash128 hash = vyre__hash_end(&hasher);
+  vyre_hash128 hash = vyre__hash_of("vyre times", bytes, size);
   vyre__cache_store_u64(out, hash.low);
   vyre__cache_store_u64(out + 8, hash.high);
 }
@@ -166,7 +159,7 @@ static vyre__time read_entry(const unsigned char *from) {
 static bool is_outdated(const vyre__device_identity *devices, size_t count,
                         const vyre__time *time) {
   for (size_t i = 0; i < count; i++) {
-    if (is_same_hash(devices[i].name, time->device.name)) {
+    if (vyre__hash_equal(devices[i].name, time->device.name)) {
       return devices[i].driver != time->device.driver;
     }
   }
@@ -288,8 +281,8 @@ static uint64_t drop(vyre__times *times, vyre_hash128 program,
   size_t kept = 0;
   for (size_t i = 0; i < times->count; i++) {
     const vyre__time *t = &times->items[i];
-    if (is_same_hash(t->program, program) &&
-        is_same_hash(t->device.name, device->name)) {
+    if (vyre__hash_equal(t->program, program) &&
+        vyre__hash_equal(t->device.name, device->name)) {
       continue;
     }
     times->items[kept++] = *t;

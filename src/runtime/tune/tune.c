@@ -112,8 +112,7 @@ static vyre_code check_run(search *s, variant *v, uint64_t best,
   VYRE_TRY(run(s, v, best ? limit : s->wanted->timeout_ns, &ns, st));
   v->outputs = hash_outputs(s);
   v->has_outputs = true;
-  if (v->outputs.low == first->outputs.low &&
-      v->outputs.high == first->outputs.high) {
+  if (vyre__hash_equal(v->outputs, first->outputs)) {
     return VYRE_OK;
   }
   return VYRE_FAIL(
