@@ -109,35 +109,33 @@ static vyre_code self_dependency(uint64_t wave, vyre_status *st) {
       "wave %llu depends on itself", (unsigned long long)wave);
 }
 
-vyre_code vyre__barrier_check_sizes(size_t wave_count,
-                                    const vyre_wave_dependency *dependencies,
-                                    size_t dependency_count, vyre_status *st) {
-  if (wave_count > VYRE_MAX_WAVES) {
-    return too_many("barrier scratch wave offsets", "waves", wave_count,
+vyre_code vyre__barrier_check_sizes(const vyre__wave_graph *graph,
+                                    vyre_status *st) {
+  if (graph->wave_count > VYRE_MAX_WAVES) {
+    return too_many("barrier scratch wave offsets", "waves", graph->wave_count,
                     VYRE_MAX_WAVES, st);
   }
-  if (dependency_count > VYRE_MAX_DEPENDENCIES) {
+  if (graph->dependency_count > VYRE_MAX_DEPENDENCIES) {
     return too_many("outgoing dependency offsets", "dependencies",
-                    dependency_count, VYRE_MAX_DEPENDENCIES, st);
+                    graph->dependency_count, VYRE_MAX_DEPENDENCIES, st);
   }
-  if (wave_count == 0 && dependency_count > 0) {
-    return invalid_wave(&dependencies[0], 0, st);
+  if (graph->wave_count == 0 && graph->dependency_count > 0) {
+    return invalid_wave(&graph->dependencies[0], 0, st);
   }
   return VYRE_OK;
 }
 
 /* Checks every dependency and counts it at both ends: row_ends[w] becomes the
  * number of successors, indegree[w] the number of predecessors. */
-static vyre_code count(size_t wave_count,
-                       const vyre_wave_dependency *dependencies,
-                       size_t dependency_count, uint32_t *row_ends,
+static vyre_code count(const vyre__wave_graph *graph, uint32_t *row_ends,
                        uint32_t *indegree, vyre_status *st) {
+  size_t wave_count = graph->wave_count;
   memset(row_ends, 0, wave_count * sizeof *row_ends);
   memset(indegree, 0, wave_count * sizeof *indegree);
-  for (size_t i = 0; i < dependency_count; i++) {
-    vyre_wave_dependency dependency = dependencies[i];
+  for (size_t i = 0; i < graph->dependency_count; i++) {
+    vyre_wave_dependency dependency = graph->dependencies[i];
     if (dependency.before >= wave_count || dependency.after >= wave_count) {
-      return invalid_wave(&dependencies[i], wave_count, st);
+      return invalid_wave(&graph->dependencies[i], wave_count, st);
     }
     if (dependency.before == dependency.after) {
       return self_dependency(dependency.before, st);
@@ -150,12 +148,12 @@ static vyre_code count(size_t wave_count,
 
 /* Turns counts into row starts, then fills the rows, which turns the starts
  * into ends. */
-static void fill_rows(size_t wave_count,
-                      const vyre_wave_dependency *dependencies,
-                      size_t dependency_count, uint32_t *row_ends,
+static void fill_rows(const vyre__wave_graph *graph, uint32_t *row_ends,
                       uint32_t *targets) {
+  const vyre_wave_dependency *dependencies = graph->dependencies;
+  size_t dependency_count = graph->dependency_count;
   uint32_t start = 0;
-  for (size_t wave = 0; wave < wave_count; wave++) {
+  for (size_t wave = 0; wave < graph->wave_count; wave++) {
     uint32_t successors = row_ends[wave];
     row_ends[wave] = start;
     start += successors;
@@ -238,20 +236,18 @@ static uint32_t next_layer(const uint32_t *row_ends, const uint32_t *targets,
 /* Reports a cycle: a wave on it and the number of waves on it. Every wave
  * that is left waits for another one that is left, so following these must
  * return to the same wave. */
-static vyre_code cycle(size_t wave_count,
-                       const vyre_wave_dependency *dependencies,
-                       size_t dependency_count, size_t unscheduled,
+static vyre_code cycle(const vyre__wave_graph *graph, size_t unscheduled,
                        const uint32_t *indegree, uint32_t *predecessor,
                        vyre_status *st) {
   uint32_t wave = 0;
-  for (size_t i = 0; i < dependency_count; i++) {
-    uint32_t before = (uint32_t)dependencies[i].before;
-    uint32_t after = (uint32_t)dependencies[i].after;
+  for (size_t i = 0; i < graph->dependency_count; i++) {
+    uint32_t before = (uint32_t)graph->dependencies[i].before;
+    uint32_t after = (uint32_t)graph->dependencies[i].after;
     if (indegree[before] == 0 || indegree[after] == 0) continue;
     predecessor[after] = before;
     wave = after;
   }
-  for (size_t i = 0; i < wave_count; i++) wave = predecessor[wave];
+  for (size_t i = 0; i < graph->wave_count; i++) wave = predecessor[wave];
   uint32_t first = wave;
   size_t length = 0;
   uint32_t at = wave;
@@ -272,50 +268,38 @@ static vyre_code cycle(size_t wave_count,
 
 /* General algorithm: accepts any order of dependencies and finds every error.
  */
-static vyre_code layers_by_queue(size_t wave_count,
-                                 const vyre_wave_dependency *dependencies,
-                                 size_t dependency_count,
-                                 vyre_barrier_scratch *scratch, uint32_t *waves,
-                                 uint32_t *offsets, size_t *layer_count,
-                                 vyre_status *st) {
-  uint32_t *row_ends = scratch->row_ends;
-  uint32_t *indegree = scratch->indegree;
-  VYRE_TRY(count(wave_count, dependencies, dependency_count, row_ends, indegree,
-                 st));
-  fill_rows(wave_count, dependencies, dependency_count, row_ends,
-            scratch->targets);
+static vyre_code layers_by_queue(const vyre__wave_graph *graph,
+                                 const vyre_barrier_scratch *scratch,
+                                 vyre__wave_layers *out, vyre_status *st) {
+  uint32_t *row_ends = scratch->row_ends, *indegree = scratch->indegree;
+  VYRE_TRY(count(graph, row_ends, indegree, st));
+  fill_rows(graph, row_ends, scratch->targets);
   size_t layers = 0;
   uint32_t from = 0;
-  uint32_t to = first_layer(wave_count, indegree, waves);
+  uint32_t to = first_layer(graph->wave_count, indegree, out->waves);
   while (to > from) {
-    offsets[++layers] = to;
-    uint32_t end = next_layer(row_ends, scratch->targets, dependency_count,
-                              indegree, waves, from, to);
+    out->offsets[++layers] = to;
+    uint32_t end =
+        next_layer(row_ends, scratch->targets, graph->dependency_count,
+                   indegree, out->waves, from, to);
     from = to;
     to = end;
   }
-  *layer_count = layers;
-  if (to == wave_count) return VYRE_OK;
-  return cycle(wave_count, dependencies, dependency_count, wave_count - to,
-               indegree, row_ends, st);
+  out->count = layers;
+  if (to == graph->wave_count) return VYRE_OK;
+  return cycle(graph, graph->wave_count - to, indegree, row_ends, st);
 }
 
-vyre_code vyre__barrier_layers(size_t wave_count,
-                               const vyre_wave_dependency *dependencies,
-                               size_t dependency_count,
-                               vyre_barrier_scratch *scratch, uint32_t *waves,
-                               uint32_t *offsets, size_t *layer_count,
-                               vyre_status *st) {
-  *layer_count = 0;
-  offsets[0] = 0;
-  if (wave_count == 0) return VYRE_OK;
-  VYRE_TRY(reserve_all(scratch, wave_count, dependency_count, st));
-  if (vyre__barrier_layers_in_order(wave_count, dependencies, dependency_count,
-                                    scratch, waves, offsets, layer_count)) {
-    return VYRE_OK;
-  }
-  return layers_by_queue(wave_count, dependencies, dependency_count, scratch,
-                         waves, offsets, layer_count, st);
+vyre_code vyre__barrier_layers(const vyre__wave_graph *graph,
+                               vyre_barrier_scratch *scratch,
+                               vyre__wave_layers *out, vyre_status *st) {
+  out->count = 0;
+  out->offsets[0] = 0;
+  if (graph->wave_count == 0) return VYRE_OK;
+  VYRE_TRY(
+      reserve_all(scratch, graph->wave_count, graph->dependency_count, st));
+  if (vyre__barrier_layers_in_order(graph, scratch, out)) return VYRE_OK;
+  return layers_by_queue(graph, scratch, out, st);
 }
 
 vyre_code vyre_barrier_plan_build(size_t wave_count,
@@ -327,28 +311,26 @@ vyre_code vyre_barrier_plan_build(size_t wave_count,
   VYRE_BEGIN_OUT(st, out);
   VYRE_REQUIRE_BOTH(st, scratch, arena);
   VYRE_REQUIRE_ARRAY(st, dependencies, dependency_count);
-  VYRE_TRY(vyre__barrier_check_sizes(wave_count, dependencies, dependency_count,
-                                     st));
+  const vyre__wave_graph graph = {wave_count, dependencies, dependency_count};
+  VYRE_TRY(vyre__barrier_check_sizes(&graph, st));
   vyre__arena_mark start = vyre__arena_here(arena);
-  uint32_t *waves = vyre__arena_array(arena, wave_count, sizeof *waves);
-  uint32_t *offsets = vyre__arena_array(arena, wave_count + 1, sizeof *offsets);
-  size_t groups = 0;
-  vyre_code code;
-  if (!waves || !offsets) {
-    code = vyre__no_memory(st, planner, "barrier groups", wave_count + 1);
-  } else {
-    code = vyre__barrier_layers(wave_count, dependencies, dependency_count,
-                                scratch, waves, offsets, &groups, st);
-  }
+  vyre__wave_layers l = {
+      .waves = vyre__arena_array(arena, wave_count, sizeof *l.waves),
+      .offsets = vyre__arena_array(arena, wave_count + 1, sizeof *l.offsets)};
+  vyre_code code =
+      l.waves && l.offsets
+          ? vyre__barrier_layers(&graph, scratch, &l, st)
+          : vyre__no_memory(st, planner, "barrier groups", wave_count + 1);
   if (code != VYRE_OK) {
     vyre__arena_rewind(arena, start);
     return code;
   }
-  vyre__arena_trim(arena, offsets, wave_count + 1, groups + 1, sizeof *offsets);
-  *out = (vyre_barrier_plan){.group_offsets = offsets,
-                             .waves = waves,
-                             .group_count = groups,
+  vyre__arena_trim(arena, l.offsets, wave_count + 1, l.count + 1,
+                   sizeof *l.offsets);
+  *out = (vyre_barrier_plan){.group_offsets = l.offsets,
+                             .waves = l.waves,
+                             .group_count = l.count,
                              .wave_count = wave_count,
-                             .global_barriers = groups > 0 ? groups - 1 : 0};
+                             .global_barriers = l.count > 0 ? l.count - 1 : 0};
   return VYRE_OK;
 }

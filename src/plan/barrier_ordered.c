@@ -15,12 +15,12 @@
 /* Computes the depth of every wave, and offsets[d + 1] = number of waves of
  * depth d. Returns false if the graph is not in order or contains an error,
  * which the general planner then reports. */
-static bool find_depths(size_t wave_count,
-                        const vyre_wave_dependency *dependencies,
-                        size_t dependency_count, uint32_t *starts,
-                        uint32_t *depths, uint32_t *offsets,
-                        size_t *layer_count) {
-  size_t at = 0;
+static bool find_depths(const vyre__wave_graph *graph, uint32_t *starts,
+                        uint32_t *depths, vyre__wave_layers *out) {
+  const vyre_wave_dependency *dependencies = graph->dependencies;
+  size_t wave_count = graph->wave_count, at = 0;
+  size_t dependency_count = graph->dependency_count;
+  uint32_t *offsets = out->offsets;
   uint32_t layers = 0;
   for (size_t wave = 0; wave < wave_count; wave++) {
     uint32_t depth = 0;
@@ -36,17 +36,16 @@ static bool find_depths(size_t wave_count,
     offsets[depth + 1]++;
   }
   starts[wave_count] = (uint32_t)at;
-  *layer_count = layers;
+  out->count = layers;
   return at == dependency_count;
 }
 
 /* Sorts waves by depth, then by number; offsets[d + 1] becomes the end of
  * layer d. */
 static void sort_by_depth(size_t wave_count, const uint32_t *depths,
-                          uint32_t *offsets, size_t layer_count,
-                          uint32_t *waves) {
-  uint32_t start = 0;
-  for (size_t layer = 1; layer <= layer_count; layer++) {
+                          const vyre__wave_layers *out) {
+  uint32_t start = 0, *offsets = out->offsets, *waves = out->waves;
+  for (size_t layer = 1; layer <= out->count; layer++) {
     uint32_t width = offsets[layer];
     offsets[layer] = start;
     start += width;
@@ -93,23 +92,17 @@ static void sort_layer(const vyre_wave_dependency *dependencies,
   }
 }
 
-bool vyre__barrier_layers_in_order(size_t wave_count,
-                                   const vyre_wave_dependency *dependencies,
-                                   size_t dependency_count,
+bool vyre__barrier_layers_in_order(const vyre__wave_graph *graph,
                                    const vyre_barrier_scratch *scratch,
-                                   uint32_t *waves, uint32_t *offsets,
-                                   size_t *layer_count) {
-  uint32_t *starts = scratch->row_ends;
+                                   vyre__wave_layers *out) {
+  uint32_t *starts = scratch->row_ends, *offsets = out->offsets;
   uint32_t *positions = scratch->indegree; /* depths until they are sorted */
-  if (!find_depths(wave_count, dependencies, dependency_count, starts,
-                   positions, offsets, layer_count)) {
-    return false;
-  }
-  sort_by_depth(wave_count, positions, offsets, *layer_count, waves);
-  for (uint32_t i = 0; i < offsets[1]; i++) positions[waves[i]] = i;
-  for (size_t layer = 1; layer < *layer_count; layer++) {
-    sort_layer(dependencies, starts, offsets[layer - 1], offsets[layer],
-               offsets[layer + 1], positions, waves, scratch->targets);
+  if (!find_depths(graph, starts, positions, out)) return false;
+  sort_by_depth(graph->wave_count, positions, out);
+  for (uint32_t i = 0; i < offsets[1]; i++) positions[out->waves[i]] = i;
+  for (size_t layer = 1; layer < out->count; layer++) {
+    sort_layer(graph->dependencies, starts, offsets[layer - 1], offsets[layer],
+               offsets[layer + 1], positions, out->waves, scratch->targets);
   }
   return true;
 }

@@ -267,14 +267,19 @@ static vyre_code split(const vyre_frontier_desc *desc, const draft *d,
   return over_budget(e, answer, smallest, st);
 }
 
+static vyre__wave_graph graph_of(const vyre_frontier_desc *desc) {
+  return (vyre__wave_graph){desc->wave_count, desc->dependencies,
+                            desc->dependency_count};
+}
+
 static vyre_code plan_into(const vyre_frontier_desc *desc, const draft *d,
                            vyre_barrier_scratch *scratch, vyre_arena *arena,
                            vyre_frontier_plan *plan, vyre_status *st) {
-  size_t layer_count;
+  vyre__wave_layers sorted = {.waves = d->waves, .offsets = d->layers};
   splitter s;
-  VYRE_TRY(vyre__barrier_layers(desc->wave_count, desc->dependencies,
-                                desc->dependency_count, scratch, d->waves,
-                                d->layers, &layer_count, st));
+  const vyre__wave_graph graph = graph_of(desc);
+  VYRE_TRY(vyre__barrier_layers(&graph, scratch, &sorted, st));
+  size_t layer_count = sorted.count;
   vyre__arena_trim(arena, d->layers, desc->wave_count + 1, layer_count + 1,
                    sizeof *d->layers);
   layer_load *loads = vyre__arena_array(arena, layer_count, sizeof *loads);
@@ -307,8 +312,8 @@ vyre_code vyre_frontier_plan_build(const vyre_frontier_desc *desc,
   VYRE_REQUIRE_ARRAY(st, desc->waves, desc->wave_count);
   VYRE_REQUIRE_ARRAY(st, desc->dependencies, desc->dependency_count);
   size_t count = desc->wave_count;
-  VYRE_TRY(vyre__barrier_check_sizes(count, desc->dependencies,
-                                     desc->dependency_count, st));
+  const vyre__wave_graph graph = graph_of(desc);
+  VYRE_TRY(vyre__barrier_check_sizes(&graph, st));
   vyre__arena_mark start = vyre__arena_here(arena);
   draft d;
   vyre_code code =
