@@ -301,6 +301,7 @@ typedef enum vyre__schedule_pass {
 /* Passes over LIR that run before the schedule is built, and the choice of
  * narrow integers: X(enumerator, name). */
 #define VYRE__PREPARE_PASS_MAP(X)         \
+  X(PERIODIC, "periodic")                 \
   X(STRIDE_LOOPS, "stride-loops")         \
   X(SHARED_LAYOUT, "shared-layout")       \
   X(INTERCHANGE, "interchange")           \
@@ -436,6 +437,13 @@ typedef enum vyre__access_kind {
 vyre__access_kind vyre__access_kind_of(const vyre__schedule *s, uint32_t at);
 
 /* --- before the schedule --------------------------------------------------*/
+
+/* Turns remainders that are neighbours at the end of a row, such as
+ * (x + 1) % width, into choices. Errors: VYRE_OUT_OF_MEMORY. */
+vyre_code vyre__unwrap_neighbours(const vyre__lir_kernel *kernel,
+                                  vyre_arena *arena,
+                                  const vyre__lir_kernel **out,
+                                  vyre_status *st);
 
 /* Stride loops: turns `for (i = local_id.x; i < n; i += 128)` into a loop of
  * the workgroup, in all phases; call it before vyre__interchange_loops. *out is

@@ -53,6 +53,7 @@ static fixture *make_for(const char *source, uint32_t width, uint32_t lanes,
                        &inlined, &st),
            st);
   if (changes_lir) {
+    CHECK_OK(vyre__unwrap_neighbours(kernel, &f->arena, &kernel, &st), st);
     CHECK_OK(vyre__interchange_stride_loops(kernel, &f->arena, &kernel, &st),
              st);
     CHECK_OK(vyre__version_uniforms(kernel, width, &f->arena, &kernel, &st),
@@ -737,6 +738,42 @@ TEST(versions_without_a_loop) {
   }
 }
 
+/* --- periodic neighbours --------------------------------------------------*/
+
+static fixture *make_periodic(const char *neighbour, const char *guard) {
+  char source[512];
+  snprintf(source, sizeof source,
+           "kernel k workgroup(64)\n"
+           "buffer x : read u32[] @0;\nbuffer y : write u32[] @1;\n"
+           "uniform w : u32 @2;\n"
+           "{ let i = global_id.x; if (%s) y[i] = x[%s]; }\n",
+           guard, neighbour);
+  return make_for(source, 8, 8, VYRE__SCHEDULE_RANGE_SPLIT, true);
+}
+
+TEST(periodic_neighbours_limit_the_row) {
+  static const char *const neighbours[] = {
+      "(i + 1) % w", "(i + w - 1) % w", "(i - 1 + w) % w", "(i + (w - 2)) % w"};
+  for (size_t i = 0; i < sizeof neighbours / sizeof neighbours[0]; i++) {
+    fixture *f = make_periodic(neighbours[i], "i < w");
+    CHECK(count_text(f->dump.bytes, " and %") >= 3);
+    drop(f);
+  }
+}
+
+/* Without `i < w`, i may be the number of an element of several rows. */
+TEST(other_remainders_stay) {
+  static const char *const cases[][2] = {{"(i + 1) % w", "i < len(y)"},
+                                         {"(i + 1) % w", "i <= w"},
+                                         {"(2 * w - i) % w", "i < w"},
+                                         {"(i + 100) % w", "i < w"}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    fixture *f = make_periodic(cases[i][0], cases[i][1]);
+    CHECK(count_text(f->dump.bytes, " and %") <= 1);
+    drop(f);
+  }
+}
+
 /* --- loop-peel ------------------------------------------------------------*/
 
 TEST(loop_peel_runs_steady_iterations_without_masks) {
@@ -980,6 +1017,8 @@ TEST_MAIN(TEST_ENTRY(builds_fused_rows),
           TEST_ENTRY(stride_loops_become_loops_of_the_workgroup),
           TEST_ENTRY(stride_loops_leave_other_loops),
           TEST_ENTRY(uniform_versions_have_contiguous_lanes),
+          TEST_ENTRY(periodic_neighbours_limit_the_row),
+          TEST_ENTRY(other_remainders_stay),
           TEST_ENTRY(indices_move_behind_the_barrier),
           TEST_ENTRY(versions_without_a_loop),
           TEST_ENTRY(uniform_versions_need_a_number_in_an_index),

@@ -92,6 +92,20 @@ static vyre__val uniform_operand(const versions *p, uint32_t at) {
   return is_left ? inst->a : inst->b;
 }
 
+/* Returns true if adjacent lanes have adjacent numbers that begin at a multiple
+ * of the width: a local or global id. */
+static bool is_plain_id(const versions *p, vyre__val v) {
+  const vyre__lir_inst *inst = at_of(p, v);
+  if (inst->op == VYRE__LIR_ADD) {
+    const vyre__lir_inst *a = at_of(p, inst->a), *b = at_of(p, inst->b);
+    if (b->op != VYRE__LIR_LOCAL_ID) return false;
+    if (a->op == VYRE__LIR_MUL) a = at_of(p, a->a);
+    if (a->op == VYRE__LIR_SHL) a = at_of(p, a->a);
+    return a->op == VYRE__LIR_GROUP_ID && b->aux == 0;
+  }
+  return inst->op == VYRE__LIR_LOCAL_ID && inst->aux == 0;
+}
+
 /* Finds the key: what a bit operation, or else a product, in an index has as
  * its uniform operand. */
 static void find_key(versions *p) {
@@ -102,7 +116,9 @@ static void find_key(versions *p) {
     bool is_bits = inst->op == VYRE__LIR_AND || inst->op == VYRE__LIR_XOR ||
                    inst->op == VYRE__LIR_DIV_U || inst->op == VYRE__LIR_REM_U;
     if (!(multiplies || is_bits) || inst->type != VYRE_TYPE_U32) continue;
+    bool divides = inst->op == VYRE__LIR_DIV_U || inst->op == VYRE__LIR_REM_U;
     if (!p->is_indexed[at] || (multiplies && p->key)) continue;
+    if (p->is_straight && divides && !is_plain_id(p, inst->a)) continue;
     vyre__val v = uniform_operand(p, at);
     if (v) v = without_one(p, v);
     if (!v || at_of(p, v)->op == VYRE__LIR_CONST) continue;

@@ -65,6 +65,7 @@ static unsigned check_schedules(job *j, void *self) {
                                &arena, &k, NULL, &st);
   if (code == VYRE_OK) {
     const vyre__shared_layout *layouts;
+    CHECK_OK(vyre__unwrap_neighbours(k, &arena, &k, &st), st);
     CHECK_OK(vyre__interchange_stride_loops(k, &arena, &k, &st), st);
     CHECK_OK(vyre__lay_out_shared(k, &arena, &k, &layouts, &st), st);
     CHECK_OK(vyre__interchange_loops(k, &arena, &k, &st), st);
@@ -217,11 +218,24 @@ static const char apart[] =
     "  if (i < len(y)) y[i] = x[i / w * w + i % w] + x[i % w * 2] * 5;\n"
     "}\n";
 
+/* Neighbours around the ends of a row. */
+static const char periodic[] =
+    "kernel periodic workgroup(32)\n"
+    "buffer x : read u32[] @0;\n"
+    "buffer y : read_write u32[] @1;\n"
+    "uniform n : u32 @2;\n"
+    "{\n"
+    "  let i = global_id.x;\n"
+    "  let w = len(y);\n"
+    "  if (i < w) y[i] = x[(i + 1) % w] + x[(i + w - 1) % w] * 3;\n"
+    "  if (i < n) y[i] = y[i] + x[(i - 2 + n) % n] + (i + 5) % n;\n"
+    "}\n";
+
 TEST(schedules_of_small_kernels_do_the_same) {
   static const char *const kernels[] = {
       saxpy,     divergent, row_sum, product,   sums,       weighted,
       histogram, strided,   reduce,  clamps,    empty_loop, columns,
-      wavefront, strides,   network, butterfly, apart};
+      wavefront, strides,   network, butterfly, apart,      periodic};
   static const size_t lengths[] = {190, 1, 64, 97};
   unsigned failed = 0;
   for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {

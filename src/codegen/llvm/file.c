@@ -457,7 +457,11 @@ vyre_code vyre__emit_llvm(const vyre__lir_kernel *kernel,
   uint32_t width = options->width;
   const vyre__shared_layout *layouts;
   vyre_code code = VYRE_OK;
-  if (!vyre__pass_is_off(options->off, VYRE__OPTIONAL_STRIDE_LOOPS)) {
+  if (!vyre__pass_is_off(options->off, VYRE__OPTIONAL_PERIODIC)) {
+    code = vyre__unwrap_neighbours(kernel, &arena, &kernel, st);
+  }
+  if (code == VYRE_OK &&
+      !vyre__pass_is_off(options->off, VYRE__OPTIONAL_STRIDE_LOOPS)) {
     code = vyre__interchange_stride_loops(kernel, &arena, &kernel, st);
   }
   if (code == VYRE_OK &&

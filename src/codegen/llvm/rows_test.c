@@ -489,6 +489,26 @@ TEST(indices_taken_apart_by_a_uniform_are_right) {
       lines);
 }
 
+/* Neighbours around the ends of a row, for any width, 0 and very large ones. */
+TEST(periodic_neighbours_are_right) {
+  CHECK_ROWS(
+      "kernel k workgroup(64)\n"
+      "buffer x : read u32[] @0;\nbuffer y : read_write u32[] @1;\n"
+      "uniform n : u32 @2;\n"
+      "{ let i = global_id.x; let w = n; if (i < w) {\n"
+      "  y[i] = x[(i + 1) % w] + x[(i + w - 1) % w] * 3 +\n"
+      "    x[(i - 2 + w) % w] * 5 + (i + 3) % w; } }\n",
+      lines);
+  CHECK_ROWS(
+      "kernel k workgroup(64)\n"
+      "buffer x : read u32[] @0;\nbuffer y : read_write u32[] @1;\n"
+      "uniform n : u32 @2;\n"
+      "{ let i = global_id.x; let w = 0u - n; if (i < w) {\n"
+      "  if (i < len(y)) y[i] = (i + w - 1) % w + (i + w + 5) % w * 3 +\n"
+      "    (i - 4 + w) % w * 5 + (i + 3) % w; } }\n",
+      lines);
+}
+
 /* A processor does not forward a store to a load that overlaps it in part:
  * lanes at the sides of a tile are stored without loading the others. */
 TEST(sides_of_a_tile_are_stored_alone) {
@@ -702,6 +722,7 @@ TEST_MAIN(TEST_ENTRY(jammed_rows_compute_a_product),
           TEST_ENTRY(a_sorting_network_sorts),
           TEST_ENTRY(butterflies_of_four_are_right),
           TEST_ENTRY(indices_taken_apart_by_a_uniform_are_right),
+          TEST_ENTRY(periodic_neighbours_are_right),
           TEST_ENTRY(sides_of_a_tile_are_stored_alone),
           TEST_ENTRY(distances_other_than_powers_of_two_work),
           TEST_ENTRY(patterned_shared_elements_are_stored_alone),

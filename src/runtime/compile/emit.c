@@ -200,6 +200,7 @@ static vyre_code print_schedules(const vyre__lir_kernel *kernel,
   vyre__schedule_options with = {.width = options->width,
                                  .lanes = options->lanes};
   const vyre__shared_layout *layouts;
+  VYRE_TRY(vyre__unwrap_neighbours(kernel, arena, &kernel, st));
   VYRE_TRY(vyre__interchange_stride_loops(kernel, arena, &kernel, st));
   VYRE_TRY(vyre__lay_out_shared(kernel, arena, &kernel, &layouts, st));
   if (!vyre__layouts_print(kernel, layouts, writer)) return writer_failed(st);
