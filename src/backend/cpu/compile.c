@@ -128,9 +128,10 @@ static vyre_code print_narrower(codegen *g, uint32_t width) {
 
 /* Prints the kernel with vectors of @p width (0: chosen). If it is very large,
  * prints it without copies of code, and then with narrower vectors. */
-static vyre_code print_within_limits(codegen *g, uint32_t width) {
-  VYRE_TRY(print_llvm(g, width, false));
-  if (g->text.size > COPIES_TEXT) {
+static vyre_code print_within_limits(codegen *g, uint32_t width,
+                                     bool is_compact) {
+  VYRE_TRY(print_llvm(g, width, is_compact));
+  if (g->text.size > COPIES_TEXT && !is_compact) {
     VYRE_TRY(print_llvm(g, g->info.width, true));
   }
   if (g->text.size > WIDE_TEXT) {
@@ -195,11 +196,11 @@ static vyre_code compile_object(codegen *g, vyre__jit_tier tier) {
   return check_memory(g, &g->object, code);
 }
 
-/* Compiles baseline code, unless the kernel is too large for the optimised tier
+/* Compiles baseline code, without copies for special cases, unless the kernel is too large for the optimised tier
  * anyway, or the code needs too much stack: baseline code needs more than
  * optimised code. */
 static vyre_code compile_baseline(codegen *g) {
-  VYRE_TRY(print_within_limits(g, baseline_width(g)));
+  VYRE_TRY(print_within_limits(g, baseline_width(g), true));
   if (g->tier != VYRE__JIT_FULL) return VYRE_OK;
   VYRE_TRY(compile_object(g, VYRE__JIT_FIRST));
   g->is_replaced = g->stack_bytes == 0;
@@ -209,7 +210,7 @@ static vyre_code compile_baseline(codegen *g) {
 /* Compiles optimised code, with narrower vectors if it needs too much stack. */
 static vyre_code compile_optimised(codegen *g) {
   const uint32_t widths[] = {g->device->host_cpu->lanes, 1};
-  VYRE_TRY(print_within_limits(g, g->fixed_width));
+  VYRE_TRY(print_within_limits(g, g->fixed_width, false));
   VYRE_TRY(compile_object(g, g->tier));
   for (size_t i = 0; i < 2 && g->stack_bytes > 0; i++) {
     uint32_t width = g->info.width;
@@ -308,7 +309,7 @@ static vyre_code print_as_compiled(codegen *g) {
   const cpu_pipeline *pipeline = (const cpu_pipeline *)g->pipeline;
   const cpu_code *code =
       atomic_load_explicit(&pipeline->code, memory_order_acquire);
-  VYRE_TRY(print_within_limits(g, g->fixed_width));
+  VYRE_TRY(print_within_limits(g, g->fixed_width, false));
   return print_narrower(g, code->width);
 }
 

@@ -19,19 +19,21 @@ ll_op ll_mask_vector(ll *e) {
   return e->mask.lanes.kind == LL_NONE ? ll_const(UINT32_MAX) : e->mask.lanes;
 }
 
+/* Returns the bits of a mask as an integer, one per lane, for a comparison:
+ * fewer instructions to select than for a reduction of the lanes. */
+static ll_op lane_bits(ll *e, ll_op mask) {
+  ll_op bits = ll_def(e, "icmp slt %o, zeroinitializer", MASK, mask);
+  return ll_def(e, "bitcast %o to i%u", BITS, bits, e->width);
+}
+
 ll_op ll_any(ll *e, ll_op mask) {
   if (mask.kind == LL_NONE) return ll_const(1);
-  ll_op all = ll_def(e, "call i32 @llvm.vector.reduce.or.v%ui32(%o)", e->width,
-                     MASK, mask);
-  return ll_def(e, "icmp ne i32 %v, 0", LL_I32, all);
+  return ll_def(e, "icmp ne i%u %v, 0", e->width, LL_I32, lane_bits(e, mask));
 }
 
 ll_op ll_all(ll *e, ll_op mask) {
   if (mask.kind == LL_NONE) return ll_const(1);
-  ll_op off = ll_def(e, "xor %o, %v", MASK, mask, MASK, ll_const(UINT32_MAX));
-  ll_op any = ll_def(e, "call i32 @llvm.vector.reduce.or.v%ui32(%o)", e->width,
-                     MASK, off);
-  return ll_def(e, "icmp eq i32 %v, 0", LL_I32, any);
+  return ll_def(e, "icmp eq i%u %v, -1", e->width, LL_I32, lane_bits(e, mask));
 }
 
 ll_op ll_and(ll *e, ll_op a, ll_op b) {
@@ -55,8 +57,7 @@ ll_op ll_lanes(ll *e, ll_op mask) {
   if (mask.kind == LL_NONE || mask.kind == LL_CONST) {
     return ll_const(e->width == 32 ? UINT32_MAX : (1u << e->width) - 1);
   }
-  ll_op bits = ll_def(e, "icmp slt %o, zeroinitializer", MASK, mask);
-  ll_op number = ll_def(e, "bitcast %o to i%u", BITS, bits, e->width);
+  ll_op number = lane_bits(e, mask);
   if (e->width == 32) return number;
   return ll_def(e, "zext i%u %v to i32", e->width, LL_I32, number);
 }
