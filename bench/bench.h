@@ -90,6 +90,7 @@ void bench_plan(void);
 void bench_plan_frontier(void);
 void bench_plan_placement(void);
 void bench_public(void);
+void bench_public_first(void);
 void bench_public_held(void);
 void bench_public_held2(void);
 void bench_public_widths(void);

@@ -222,6 +222,7 @@ int main(int argc, char **argv) {
   if (is_selected(only, "dispatch")) bench_dispatch();
   /* This suite comes first: it measures loading LLVM. */
   if (is_selected(only, "cpu.compile")) bench_cpu_compile();
+  if (is_selected(only, "cpu.first_dispatch")) bench_public_first();
   if (is_selected(only, "cpu.dispatch")) bench_cpu_dispatch();
   if (is_selected(only, "cpu.threads")) bench_cpu_threads();
   if (is_selected(only, "cpu.kernels")) bench_cpu_kernels();

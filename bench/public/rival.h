@@ -23,12 +23,16 @@ typedef struct public_rival {
 public_rival public_vyre_open(const char *name, const char *options,
                               vyre_status *st);
 void public_vyre_close(public_rival *rival);
+/* Sets the tier of the kernels that are bound next: a vyre_tier. The default is
+ * VYRE_TIER_OPTIMISED. */
+void public_vyre_set_tier(const public_rival *rival, int tier);
 
 /* Vector width and tier of the bound pipelines. Of several kernels, the one
  * that is launched last. */
 typedef struct public_code {
   uint32_t width;
   bool is_baseline;
+  int kernels; /* number of pipelines */
 } public_code;
 public_code public_vyre_code(const public_rival *rival);
 

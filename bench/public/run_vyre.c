@@ -23,6 +23,7 @@ typedef struct step {
 typedef struct vyre {
   vyre_context *context;
   vyre_device *device;
+  vyre_tier tier;
   vyre_module *module;
   const char *names[KERNELS];
   vyre_pipeline *pipelines[KERNELS];
@@ -49,7 +50,7 @@ static vyre_pipeline *find_pipeline(vyre *v, const char *kernel) {
                                  : vyre_module_kernel(v->module, 0);
   if (!program)
     bench_fail(kernel ? kernel : "module", "the file has no such kernel");
-  const vyre_compile_options options = {.tier = VYRE_TIER_OPTIMISED};
+  const vyre_compile_options options = {.tier = v->tier};
   must(vyre_pipeline_compile(v->device, program, &options, &v->pipelines[at],
                              NULL, &st),
        &st, vyre_program_name(program));
@@ -135,11 +136,16 @@ public_rival public_vyre_open(const char *name, const char *options,
                                .trace_file = "",
                                .faults = "",
                                .backend_options = options};
+  v->tier = VYRE_TIER_OPTIMISED;
   must(vyre_context_create(&with, &v->context, st), st, "context");
   if (vyre_device_open(v->context, "cpu", &v->device, st) != VYRE_OK) {
     public_vyre_close(&made);
   }
   return made;
+}
+
+void public_vyre_set_tier(const public_rival *rival, int tier) {
+  ((vyre *)rival->self)->tier = (vyre_tier)tier;
 }
 
 void public_vyre_close(public_rival *rival) {
@@ -158,6 +164,7 @@ public_code public_vyre_code(const public_rival *rival) {
   for (int i = 0; i < v->pipeline_count; i++) {
     if (!vyre_pipeline_get_resources(v->pipelines[i], &resources)) continue;
     code.width = resources.width;
+    code.kernels++;
     code.is_baseline |= resources.is_baseline;
   }
   return code;
