@@ -56,6 +56,15 @@ typedef struct vyre__code_source {
 
 enum { VYRE__BACKEND_ABI = 5 };
 
+/* A compile in the background that waits until it pays. */
+typedef struct vyre__optimise_wait {
+  uint64_t now_ns;     /* set before each call */
+  uint64_t begin_ns;   /* of the wait */
+  uint64_t compile_ns; /* time that the compile of the baseline code took */
+  /* For the backend; 0 at first. */
+  uint64_t last_ns, busy_ns, launches;
+} vyre__optimise_wait;
+
 struct vyre__backend {
   uint32_t abi, struct_size;
   const char *name;
@@ -153,6 +162,14 @@ struct vyre__backend {
    * time. Called once per pipeline; @p full is not launched afterwards. NULL:
    * the backend has no baseline tier. */
   void (*pipeline_replace_code)(vyre_pipeline *pipeline, vyre_pipeline *full);
+  /* Returns true when the compile for pipeline_replace_code is to begin: it
+   * takes processor time from launches. Called on a thread in the background,
+   * every 100 microseconds or so, until it returns true. NULL: begins at
+   * once. */
+  bool (*optimise_is_due)(vyre_pipeline *pipeline, vyre__optimise_wait *wait);
+  /* Called before and after that compile, on its thread. NULL: nothing. */
+  void (*optimise_begins)(vyre_device *device);
+  void (*optimise_ends)(vyre_device *device);
 
   /* Writes the code of a pipeline in a human-readable form that @p form names.
    * The kernel and @p scratch are as for generate. NULL: the backend has none.

@@ -7,6 +7,7 @@
  *   full_write.c          finds outputs that a kernel overwrites completely
  *   launch.c              one dispatch, or a batch of them
  *   portable.c            the x86-64 levels of packages
+ *   optimise_wait.c       when optimised code is compiled in the background
  *   jit/llvm_compile.c    LLVM IR to object file
  *   jit/elf_loader.c      object file to callable code
  *   jit/host_cpu.c        processor detection
@@ -45,6 +46,9 @@ typedef struct cpu_device {
   void *thread_scratch_block;         /* allocation of that array */
   size_t thread_scratch_bytes;
   atomic_uint clear_cost; /* cost estimate of clear() for the pool */
+  /* Launches with baseline code: begun so far, and running. */
+  _Atomic uint64_t baseline_launches;
+  atomic_uint baseline_running;
 } cpu_device;
 
 /* Compiled code, with the launch data that differs between two tiers. */
@@ -73,6 +77,9 @@ struct cpu_pipeline {
   cpu_code first;
   cpu_code full;      /* optimised code that replaced `first`; empty before */
   atomic_uint *costs; /* for each phase: cost of a workgroup, for the pool */
+  /* Time of finished launches with baseline code, and estimated rest of a
+   * running one. */
+  _Atomic uint64_t baseline_ns, baseline_rest_ns;
   /* For tests: called before each chunk of a launch with baseline code, whose
    * size is then chunk_groups workgroups. NULL: sized by time. */
   void (*before_chunk)(cpu_pipeline *pipeline, uint64_t first);
@@ -104,6 +111,11 @@ vyre_code cpu_print(const vyre_pipeline *pipeline,
 
 /* The targets of packages. */
 extern const vyre__portable cpu_portable;
+
+/* Implement optimise_is_due, optimise_begins and optimise_ends. */
+bool cpu_optimise_is_due(vyre_pipeline *pipeline, vyre__optimise_wait *wait);
+void cpu_optimise_begins(vyre_device *device);
+void cpu_optimise_ends(vyre_device *device);
 
 /* Implements execute. */
 vyre_code cpu_execute(vyre__command_list *list, size_t first, size_t end,

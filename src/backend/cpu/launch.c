@@ -45,8 +45,11 @@ typedef struct cpu_launch {
                                         floating-point state; or NULL */
   uint32_t upcoming; /* launches after this one in the session */
   uint32_t phase;
-  bool clears;      /* some output must start as zero */
-  bool has_copies;  /* some buffer was copied to aligned memory */
+  bool clears;     /* some output must start as zero */
+  bool has_copies; /* some buffer was copied to aligned memory */
+  /* With baseline code: start of the phase, and workgroups that are done. */
+  uint64_t phase_ns;
+  _Atomic uint64_t groups_done;
   atomic_uint stop; /* set when the deadline passes; used only with one */
 } cpu_launch;
 
@@ -134,13 +137,25 @@ static void adapt_size(chunk_size *c, uint64_t left) {
   c->start = now;
 }
 
+/* Estimates how long the phase still takes with baseline code: a compile of
+ * optimised code that takes longer gains nothing. */
+static void estimate_rest(cpu_launch *l, uint64_t chunk) {
+  enum { MIN_NS = 200000 };
+  uint64_t done = atomic_fetch_add(&l->groups_done, chunk) + chunk;
+  uint64_t spent = vyre__clock_ns() - l->phase_ns;
+  if (spent < MIN_NS) return;
+  double rest = (double)spent * (double)(l->groups - done) / (double)done;
+  atomic_store_explicit(&l->pipeline->baseline_rest_ns, (uint64_t)rest,
+                        memory_order_relaxed);
+}
+
 /* Runs workgroups in chunks: to report progress, to check the deadline, and to
  * switch to optimised code between them. Compiled code itself checks `stop` in
  * long loops and between workgroups, but not between workgroups that share a
  * vector. With a deadline, a chunk is therefore sized to take about a
  * millisecond. */
 VYRE__NOINLINE
-static uint32_t run_chunks(const cpu_launch *l, uint64_t first, uint64_t count,
+static uint32_t run_chunks(cpu_launch *l, uint64_t first, uint64_t count,
                            uint32_t number) {
   bool was_baseline = cpu_is_baseline(l->pipeline, code_of(l));
   chunk_size c = begin_chunks(l, was_baseline);
@@ -161,6 +176,7 @@ static uint32_t run_chunks(const cpu_launch *l, uint64_t first, uint64_t count,
     if (result == VYRE__SPMD_DONE && l->launch->progress) {
       vyre__progress_add(l->launch, chunk);
     }
+    if (was_baseline) estimate_rest(l, chunk);
     if (is_stopped(l)) return VYRE__SPMD_STOPPED;
     first += chunk;
     count -= chunk;
@@ -171,7 +187,7 @@ static uint32_t run_chunks(const cpu_launch *l, uint64_t first, uint64_t count,
 
 static uint32_t run_groups(void *self, uint64_t first, uint64_t count,
                            uint32_t number) {
-  const cpu_launch *l = self;
+  cpu_launch *l = self;
   const cpu_code *code = code_of(l);
   if (is_stopped(l)) return VYRE__SPMD_STOPPED;
   return l->launch->progress || l->launch->deadline_ns ||
@@ -311,6 +327,10 @@ static vyre_code run_phase(cpu_launch *l, uint32_t phase, vyre_status *st) {
       !l->launch->progress) {
     result = run_group(l, code);
   } else {
+    if (cpu_is_baseline(l->pipeline, code)) {
+      atomic_store(&l->groups_done, 0);
+      l->phase_ns = vyre__clock_ns();
+    }
     vyre__job job = {.run = run_groups,
                      .self = l,
                      .count = l->groups,
@@ -534,7 +554,7 @@ static vyre_code fill_block(cpu_launch *l, vyre_status *st) {
   return l->pipeline->uniform_count > 0 ? copy_uniforms(l, st) : VYRE_OK;
 }
 
-static vyre_code run_all(cpu_launch *l, vyre_status *st) {
+static vyre_code run_any(cpu_launch *l, vyre_status *st) {
   const cpu_plan *plan = &l->pipeline->plan;
   vyre_code code;
   if (l->clears) clear(l);
@@ -547,6 +567,25 @@ static vyre_code run_all(cpu_launch *l, vyre_status *st) {
   if (l->has_copies) copy_out(l);
   if (l->launch->readback_count > 0) vyre__launch_read_back(l->launch);
   return code;
+}
+
+/* Runs a launch with baseline code, and counts it for cpu_optimise_is_due. */
+VYRE__NOINLINE
+static vyre_code run_baseline(cpu_launch *l, vyre_status *st) {
+  cpu_pipeline *p = l->pipeline;
+  uint64_t start = vyre__clock_ns();
+  atomic_fetch_add(&l->device->baseline_launches, 1);
+  atomic_fetch_add(&l->device->baseline_running, 1);
+  vyre_code code = run_any(l, st);
+  atomic_store(&p->baseline_rest_ns, 0);
+  atomic_fetch_add(&p->baseline_ns, vyre__clock_ns() - start);
+  atomic_fetch_sub(&l->device->baseline_running, 1);
+  return code;
+}
+
+static inline vyre_code run_all(cpu_launch *l, vyre_status *st) {
+  return cpu_is_baseline(l->pipeline, code_of(l)) ? run_baseline(l, st)
+                                                  : run_any(l, st);
 }
 
 VYRE__NOINLINE

@@ -14,7 +14,7 @@
 /* Version of cache entries. Raise it whenever the saved bytes, the LLVM IR of
  * codegen/llvm or the passes of llvm_compile.c change; otherwise old entries
  * would still be used. */
-enum { CPU_ARTIFACT = 28 };
+enum { CPU_ARTIFACT = 29 };
 
 enum { CPU_DIGITS = 6 };
 

@@ -201,6 +201,70 @@ TEST(auto_replaces_its_code_and_optimised_waits_for_it) {
   }
 }
 
+/* --- when the compile begins -----------------------------------------------*/
+
+enum { COMPILE_NS = 5000000, STEP_NS = 100000 };
+
+/* Returns the steps until the compile is due; 1000 if it is not due by then. */
+static int steps_until_due(rig *r) {
+  vyre__optimise_wait wait = {.begin_ns = 1, .compile_ns = COMPILE_NS};
+  int steps = 0;
+  do {
+    wait.now_ns = (uint64_t)(steps + 1) * STEP_NS;
+  } while (!cpu_optimise_is_due(r->pipeline, &wait) && ++steps < 1000);
+  return steps;
+}
+
+TEST(a_compile_in_the_background_waits_for_short_launches) {
+  rig r;
+  open_rig(&r, simple, "");
+  compile_tier(&r, VYRE_TIER_BASELINE);
+  cpu_device *device = (cpu_device *)r.device;
+  cpu_pipeline *own = (cpu_pipeline *)r.pipeline;
+  CHECK_U64((unsigned)steps_until_due(&r), 10); /* 1 ms idle */
+  atomic_store(&device->baseline_running, 1);
+  int steps = steps_until_due(&r); /* at last, 9 times the baseline compile */
+  CHECK(steps > 440 && steps < 460);
+  atomic_store(&own->baseline_rest_ns, 4 * COMPILE_NS);
+  CHECK(steps_until_due(&r) == steps);
+  atomic_store(&own->baseline_rest_ns, 6 * COMPILE_NS);
+  CHECK_U64((unsigned)steps_until_due(&r), 0);
+  atomic_store(&own->baseline_rest_ns, 0);
+  atomic_store(&own->baseline_ns, COMPILE_NS);
+  CHECK(steps_until_due(&r) == steps);
+  atomic_store(&own->baseline_ns, 3 * COMPILE_NS);
+  CHECK_U64((unsigned)steps_until_due(&r), 0);
+  atomic_store(&device->baseline_running, 0);
+  rig_close(&r);
+}
+
+/* Iterations that take about half a second in baseline code. */
+static const char slow[] =
+    "kernel slow workgroup(64) over(y)\n"
+    "buffer y : read_write f32[] @0;\n"
+    "{\n"
+    "    let i = global_id.x;\n"
+    "    if (i < len(y)) {\n"
+    "        var v = y[i];\n"
+    "        for (let k = 0u; k < 300000; k++) {\n"
+    "            v = v * 1.7 / (1.0 + v * v) + f32(k);\n"
+    "        }\n"
+    "        y[i] = v;\n"
+    "    }\n"
+    "}\n";
+
+TEST(a_long_launch_gets_optimised_code_before_it_ends) {
+  static float y[COUNT];
+  rig r;
+  open_rig(&r, slow, "");
+  compile_tier(&r, VYRE_TIER_AUTO);
+  const cpu_pipeline *own = (const cpu_pipeline *)r.pipeline;
+  run(&r, y);
+  CHECK(!is_baseline(&r));
+  CHECK(own->baseline_ns > 0 && own->baseline_rest_ns == 0);
+  rig_close(&r);
+}
+
 /* LLVM may contract differently in the two tiers. */
 TEST(a_ulp_budget_needs_optimised_code) {
   rig r;
@@ -326,6 +390,8 @@ TEST_MAIN(
     TEST_ENTRY(threads_of_a_launch_may_run_different_code),
     TEST_ENTRY(tiers_share_one_pipeline),
     TEST_ENTRY(auto_replaces_its_code_and_optimised_waits_for_it),
+    TEST_ENTRY(a_compile_in_the_background_waits_for_short_launches),
+    TEST_ENTRY(a_long_launch_gets_optimised_code_before_it_ends),
     TEST_ENTRY(a_ulp_budget_needs_optimised_code),
     TEST_ENTRY(code_that_counts_iterations_is_replaced_too),
     TEST_ENTRY(an_unknown_tier_is_refused),

@@ -10,6 +10,7 @@
 #include "vyre/pipeline.h"
 #include "vyre/validate.h"
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "hal/backend.h"
@@ -293,7 +294,10 @@ static vyre_code init(vyre_pipeline *pipeline, compile_mode mode,
                                    &pipeline->plan, vyre__status_open(st)));
   VYRE_TRY(vyre__binding_infos_build(pipeline, st));
   if (mode.code) return load_given(pipeline, mode.code, st);
-  return find_or_compile_code(pipeline, st);
+  uint64_t start = vyre__clock_ns();
+  vyre_code code = find_or_compile_code(pipeline, st);
+  pipeline->state->compile_ns = vyre__clock_ns() - start;
+  return code;
 }
 
 /* Creates a pipeline that does not retain its device. */
@@ -309,7 +313,9 @@ static vyre_code create(const vyre_pipeline *wanted, compile_mode mode,
   vyre_program_retain(wanted->program);
   vyre_arena_init(&pipeline->arena, device->allocator);
   uint64_t start = vyre__trace_begin(device->context);
+  if (!mode.is_replacement) atomic_fetch_add(&device->state->compiling, 1);
   vyre_code code = init(pipeline, mode, st);
+  if (!mode.is_replacement) atomic_fetch_sub(&device->state->compiling, 1);
   vyre__trace_end(device->context, start, .kind = VYRE__TRACE_COMPILE,
                   .name = wanted->program->name, .pipeline = pipeline->id,
                   .device = device, .result = code);

@@ -91,6 +91,7 @@ struct vyre__pipeline_state {
   struct vyre_package *package;
   uint32_t package_kernel;
   bool may_compile; /* variants that the package lacks */
+  uint64_t compile_ns; /* time of the compile */
 };
 
 /* Checks that a program has a body and is valid.

@@ -33,6 +33,7 @@ struct vyre__device_state {
   /* Compiles of optimised code. Compiles that callers wait for pass them. */
   vyre__queue *optimise_queues[VYRE__COMPILERS];
   atomic_uint compiles_begun;
+  atomic_uint compiling; /* compiles that a caller or a fence waits for */
   vyre__pipeline_table pipelines; /* shared between compiles */
   pthread_mutex_t prepared_lock;  /* guards the list of prepared dispatches */
   vyre__prepared *first_prepared;

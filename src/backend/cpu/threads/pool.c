@@ -63,6 +63,7 @@ static void reset_in_child(void *self) {
   }
   atomic_store(&pool->started, 0);
   atomic_store(&pool->sleepers, 0);
+  atomic_store(&pool->reserved, 0);
   pthread_mutex_init(&pool->start_lock, NULL);
 }
 
@@ -109,6 +110,7 @@ vyre_code vyre__pool_create(vyre_allocator allocator, uint32_t threads,
   pool->size = size;
   pool->threads = threads;
   pool->has_cpu_per_thread = threads <= processors;
+  pool->spare = threads < processors ? processors - threads : 0;
   lay_out(pool, start + lines(sizeof *pool));
   pthread_once(&ticks_once, measure_ticks);
   pool->steal_ticks = vyre__pool_ticks_of(POOL_STEAL_NS);

@@ -62,6 +62,12 @@ uint32_t vyre__pool_threads(const vyre__pool *pool);
  * first run. */
 void vyre__pool_set_spin(vyre__pool *pool, uint64_t spin_ns);
 
+/* Leaves one processor more, or one less, to threads that are not of the pool:
+ * so many of its threads stop to claim work and sleep. Processors that the pool
+ * has no thread for count first. Threads: safe. */
+void vyre__pool_reserve(vyre__pool *pool);
+void vyre__pool_unreserve(vyre__pool *pool);
+
 /* A caller that runs many jobs in a row. It acquires its thread number
  * once for all of them, not once per job. Lives on the stack and belongs
  * to one thread. */

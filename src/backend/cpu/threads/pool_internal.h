@@ -99,6 +99,7 @@ struct vyre__pool {
   size_t size;
   uint32_t threads;
   bool has_cpu_per_thread; /* not more threads than processors */
+  uint32_t spare;          /* processors without a thread of the pool */
   uint64_t spin_ticks;     /* time an idle thread spins */
   uint64_t steal_ticks;    /* POOL_STEAL_NS */
   pool_launcher *launchers;
@@ -110,6 +111,7 @@ struct vyre__pool {
   atomic_uint sleepers;     /* workers in the futex, or about to enter it */
   atomic_uint wake_counter; /* a futex; incremented by every wake-up */
   atomic_bool is_ending;
+  atomic_uint reserved; /* processors for threads that are not of the pool */
   pthread_mutex_t start_lock; /* for starting threads, and for the end */
   uint64_t retry_ns; /* no thread is started before this time; under the lock */
 
@@ -182,11 +184,23 @@ bool vyre__pool_help(pool_worker *worker, uint32_t shared, bool was_asleep);
 
 /* --- pool_worker.c ---------------------------------------------------------*/
 
-/* Returns true if vyre__pool_wake_one could wake or start a thread. */
+/* Returns the number of workers that may not claim work: the last ones. */
+static inline uint32_t pool_reserved(const vyre__pool *pool) {
+  uint32_t reserved =
+      atomic_load_explicit(&pool->reserved, memory_order_relaxed);
+  return reserved > pool->spare ? reserved - pool->spare : 0;
+}
+static inline bool pool_is_reserved(const pool_worker *worker) {
+  return worker->index + pool_reserved(worker->pool) >=
+         worker->pool->threads - 1;
+}
+/* Returns true if vyre__pool_wake_one could wake or start a thread that may
+ * work. */
 static inline bool pool_has_idle(vyre__pool *pool) {
-  return atomic_load_explicit(&pool->sleepers, memory_order_relaxed) > 0 ||
-         atomic_load_explicit(&pool->started, memory_order_relaxed) <
-             pool->threads - 1;
+  uint32_t idle = atomic_load_explicit(&pool->sleepers, memory_order_relaxed) +
+                  pool->threads - 1 -
+                  atomic_load_explicit(&pool->started, memory_order_relaxed);
+  return idle > pool_reserved(pool);
 }
 /* Wakes a sleeping thread, or starts one. Takes microseconds. */
 void vyre__pool_wake_one(vyre__pool *pool);

@@ -154,6 +154,7 @@ static void leave_caller_cpu(const pool_worker *worker,
 bool vyre__pool_help(pool_worker *worker, uint32_t index, bool was_asleep) {
   pool_shared_job *shared = &worker->pool->shared_jobs[index];
   if (LOAD(shared->generation) == worker->seen[index]) return false;
+  if (pool_is_reserved(worker)) return false;
   job_view v = read_job(shared);
   uint64_t start = 0;
   bool found = false;
@@ -177,7 +178,8 @@ bool vyre__pool_help(pool_worker *worker, uint32_t index, bool was_asleep) {
         wait_before_stealing(worker->pool, shared, &v)) {
       break;
     }
-    while (claim(&shared->shares[at], v.generation, &unit)) {
+    while (!pool_is_reserved(worker) &&
+           claim(&shared->shares[at], v.generation, &unit)) {
       if (v.is_timed && start == 0) start = vyre__clock_ns();
       run_unit(shared, &v, unit, worker->index);
       units++;
@@ -192,6 +194,8 @@ bool vyre__pool_help(pool_worker *worker, uint32_t index, bool was_asleep) {
     }
     report_done(shared, units);
   }
+  /* Not finished: it looks at the job again when it may. */
+  if (pool_is_reserved(worker)) worker->seen[index] = v.generation - 1;
   /* A spinning thread starts at once, and checks its processor afterwards. */
   if (found && !was_asleep) leave_caller_cpu(worker, shared);
   return found;

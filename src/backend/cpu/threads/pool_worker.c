@@ -128,7 +128,8 @@ static void sleep_until_woken(pool_worker *worker) {
   cpu_mask a = avoid_caller_cpu(worker);
   unsigned seen = atomic_load(&pool->wake_counter);
   atomic_fetch_add(&pool->sleepers, 1);
-  bool was_woken = !has_news(worker) && !atomic_load(&pool->is_ending) &&
+  bool was_woken = (pool_is_reserved(worker) || !has_news(worker)) &&
+                   !atomic_load(&pool->is_ending) &&
                    vyre__pool_futex_sleep(&pool->wake_counter, seen);
   if (!was_woken) atomic_fetch_sub(&pool->sleepers, 1);
   restore_cpus(&a);
@@ -156,7 +157,7 @@ static void *run_worker(void *self) {
         max = pool->spin_ticks;
       }
       if (spins % CLOCK_INTERVAL == 0 &&
-          (pool_ticks() - start >= max ||
+          (pool_ticks() - start >= max || pool_is_reserved(worker) ||
            atomic_load_explicit(&pool->is_ending, memory_order_relaxed))) {
         break;
       }
@@ -211,6 +212,21 @@ void vyre__pool_wake_one(vyre__pool *pool) {
     return;
   }
   /* A thread that is about to sleep notices the changed counter. */
+  atomic_fetch_add(&pool->wake_counter, 1);
+  unsigned woken = vyre__pool_futex_wake(&pool->wake_counter, 1);
+  if (woken > 0) atomic_fetch_sub(&pool->sleepers, woken);
+}
+
+void vyre__pool_reserve(vyre__pool *pool) {
+  atomic_fetch_add(&pool->reserved, 1);
+}
+
+void vyre__pool_unreserve(vyre__pool *pool) {
+  /* In the child of a fork, the count may be 0 already. */
+  unsigned reserved = atomic_load(&pool->reserved);
+  while (reserved > 0 && !atomic_compare_exchange_weak(
+                             &pool->reserved, &reserved, reserved - 1));
+  /* A worker that is about to sleep notices the changed counter. */
   atomic_fetch_add(&pool->wake_counter, 1);
   unsigned woken = vyre__pool_futex_wake(&pool->wake_counter, 1);
   if (woken > 0) atomic_fetch_sub(&pool->sleepers, woken);
