@@ -38,7 +38,7 @@ typedef struct side {
   vyre_output output;
   vyre_dispatch_desc desc;
   vyre_recording *recording; /* of all launches; NULL: dispatches */
-  const cpu_peer *peer; /* not NULL: runs this instead */
+  const cpu_peer *peer;      /* not NULL: runs this instead */
   cpu_kernel kernel;
   cpu_args args;
   int launches;
@@ -94,9 +94,8 @@ static void record(side *s) {
         .data = is_buffer ? s->args.buffers[i].data
                           : (void *)&s->args.scalars[i - shape->buffers],
         .size = is_buffer ? s->args.buffers[i].size : sizeof(cpu_scalar)};
-    must(
-        vyre_recording_add_fixed_slot(s->recording, &bound, &in[i].slot, &st),
-        &st, "slot");
+    must(vyre_recording_add_fixed_slot(s->recording, &bound, &in[i].slot, &st),
+         &st, "slot");
   }
   out = in[1];
   const vyre_recorded_dispatch d = {

@@ -21,7 +21,8 @@ enum {
   QUEUED,
   WAITING, /* until the compile pays */
   BEGUN,
-  CANCELLED
+  CANCELLED, /* before its thread used the pipeline */
+  STOPPED,   /* while it waited */
 };
 
 enum {
@@ -35,7 +36,7 @@ typedef struct optimise_work {
                               `step` from QUEUED, until its fence is done */
   atomic_uint step;
   pthread_mutex_t lock;
-  pthread_cond_t cancelled; /* while it waits */
+  pthread_cond_t stopped; /* while it waits */
   uint64_t requested_ns;
   pid_t process; /* the work ends with it: a forked child has no threads */
 } optimise_work;
@@ -47,10 +48,13 @@ static bool change_step(optimise_work *work, unsigned from, unsigned to) {
 /* Cancels work that has not begun to compile. Returns true if its thread never
  * uses the pipeline. */
 static bool cancel(optimise_work *work) {
-  if (change_step(work, QUEUED, CANCELLED)) return true;
+  if (change_step(work, QUEUED, CANCELLED) ||
+      atomic_load(&work->step) == CANCELLED) {
+    return true;
+  }
   pthread_mutex_lock(&work->lock);
-  (void)change_step(work, WAITING, CANCELLED);
-  pthread_cond_signal(&work->cancelled);
+  (void)change_step(work, WAITING, STOPPED);
+  pthread_cond_signal(&work->stopped);
   pthread_mutex_unlock(&work->lock);
   return false;
 }
@@ -89,28 +93,28 @@ static bool is_due(const optimise_work *work, vyre__optimise_wait *wait) {
   return device->backend->optimise_is_due(pipeline, wait);
 }
 
-static void sleep_until_cancelled(optimise_work *work, uint64_t max_ns) {
+static void sleep_until_stopped(optimise_work *work, uint64_t max_ns) {
   uint64_t end = vyre__clock_ns() + max_ns;
   const struct timespec until = {.tv_sec = (time_t)(end / 1000000000),
                                  .tv_nsec = (long)(end % 1000000000)};
   pthread_mutex_lock(&work->lock);
   if (atomic_load(&work->step) == WAITING) {
-    (void)pthread_cond_timedwait(&work->cancelled, &work->lock, &until);
+    (void)pthread_cond_timedwait(&work->stopped, &work->lock, &until);
   }
   pthread_mutex_unlock(&work->lock);
 }
 
-/* Waits until the compile pays. Returns false if it was cancelled. */
+/* Waits until the compile pays. Returns false if it was stopped. */
 static bool await_due(optimise_work *work) {
   const vyre__backend *backend = work->pipeline->device->backend;
   vyre__optimise_wait wait = {.begin_ns = vyre__clock_ns(),
                               .compile_ns = work->pipeline->state->compile_ns};
   while (backend->optimise_is_due && !is_due(work, &wait)) {
-    if (atomic_load(&work->step) == CANCELLED ||
+    if (atomic_load(&work->step) == STOPPED ||
         atomic_load(&work->pipeline->device->state->is_closing)) {
       return false;
     }
-    sleep_until_cancelled(work, POLL_NS);
+    sleep_until_stopped(work, POLL_NS);
   }
   return change_step(work, WAITING, BEGUN);
 }
@@ -133,7 +137,7 @@ static void cleanup(vyre_fence *fence) {
 
 static void on_free(vyre_fence *fence) {
   optimise_work *work = (optimise_work *)fence;
-  pthread_cond_destroy(&work->cancelled);
+  pthread_cond_destroy(&work->stopped);
   pthread_mutex_destroy(&work->lock);
 }
 
@@ -155,7 +159,7 @@ static void queue_work(vyre_pipeline *pipeline) {
   work->pipeline = pipeline;
   work->requested_ns = vyre__clock_ns();
   pthread_mutex_init(&work->lock, NULL);
-  vyre__condition_init(&work->cancelled);
+  vyre__condition_init(&work->stopped);
   work->process = getpid();
   fence->work = run;
   fence->cleanup = cleanup;

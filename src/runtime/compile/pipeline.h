@@ -90,7 +90,7 @@ struct vyre__pipeline_state {
    * come from it too. */
   struct vyre_package *package;
   uint32_t package_kernel;
-  bool may_compile; /* variants that the package lacks */
+  bool may_compile;    /* variants that the package lacks */
   uint64_t compile_ns; /* time of the compile */
 };
 
