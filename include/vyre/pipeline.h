@@ -175,9 +175,10 @@ VYRE_API bool vyre_pipeline_get_resources(const vyre_pipeline *pipeline,
                                           vyre_pipeline_resources *out);
 
 /** Prints the compiled code of @p pipeline. The device "cpu" supports the
- *  forms "llvm" (before LLVM's passes), "llvm-optimised" and "asm". The code
- *  is generated again from the program, so this also works for a pipeline from
- *  the cache.
+ *  forms "llvm" (before LLVM's passes), "llvm-optimised" and "asm", and
+ *  explains its choice of width and tier as "why" or, in JSON, as "why-json".
+ *  The code is generated again from the program, so this also works for a
+ *  pipeline from the cache.
  *  Ownership: borrows all arguments.
  *  Threads:   safe.
  *  Blocks:    on the writer, and as long as a compile.

@@ -4,337 +4,722 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "spmd/lane_offsets.h"
-#include "spmd/schedule.h"
+#include "spmd/cost_internal.h"
+#include "spmd/schedule_internal.h"
 
-/* Cycles of an operation, measured as reciprocal throughput on processors with
- * 256-bit units: of a scalar, and of a register of eight 32-bit lanes. */
-typedef struct op_cost {
-  float scalar, vector;
-  bool is_lanewise; /* no vector instruction: each lane costs `scalar` */
-} op_cost;
+enum {
+  UNKNOWN_TRIPS = 16,
+  MAX_TRIPS = 1024, /* trip counts above this are all the same */
+  LONG_ROW = 4096,  /* invocations of a row that spans workgroups */
+  GRID_ROW = 256,   /* the same if a workgroup has several rows */
+  MAX_STRIDE = 8,   /* elements between lanes that are loaded as well */
+  FEW_STREAMS = 8,  /* ways of a small cache */
+  SHORT_CODE = 256, /* instructions that a processor looks ahead */
+  SPLAT = 4,        /* bytes of most values */
+};
 
-static const op_cost alu = {0.3f, 0.4f, false};
+/* Shares that no analysis tells. */
+#define FULL_SHARE       0.92 /* vectors of a row in the full range */
+#define TREE_SHARE       0.25 /* invocations that work, over all rounds */
+#define FULL_GROUP_SHARE 0.95 /* workgroups in which all guards hold */
+#define RARE             0.02
+#define DATA             0.5  /* a lane takes an IF that depends on data */
+#define GUARD            0.95 /* the same of ids and sizes */
 
-/* Divisions by a constant become products and shifts. */
-static bool divides_by_const(const vyre__lir_kernel *k,
-                             const vyre__lir_inst *inst) {
-  return inst->op >= VYRE__LIR_DIV_U && inst->op <= VYRE__LIR_REM_S &&
-         k->code[inst->b].op == VYRE__LIR_CONST;
+/* Growth of the longest of several trip counts, per doubling of lanes. */
+#define LOADED_BOUND 0.45
+#define DATA_EXIT    0.10
+#define LINEAR_BOUND 0.04
+
+static void spend(estimate *e, vyre__cost_kind kind, double cycles) {
+  e->kinds[kind] += e->times * cycles;
 }
 
-static op_cost cost_of_op(uint8_t op) {
-  switch (op) {
+static double sum_of(const double kinds[]) {
+  double sum = 0;
+  for (unsigned i = 0; i < VYRE__COST_KINDS; i++) sum += kinds[i];
+  return sum;
+}
+
+static double log2_of(uint32_t width) {
+  double count = 0;
+  for (; width > 1; width /= 2) count++;
+  return count;
+}
+
+/* Returns the length of a row. */
+static double length_of_row(const vyre__schedule *s) {
+  const uint32_t *size = s->kernel->workgroup;
+  if (!s->is_fused) return size[0];
+  return size[1] > 1 || size[2] > 1 ? GRID_ROW : LONG_ROW;
+}
+
+/* --- registers --------------------------------------------------------------*/
+
+/* Returns the cost of one operation on as many registers as vectors of elements
+ * of @p bytes take, as a multiple of that on a register of 256 bits. */
+static double registers(const estimate *e, unsigned bytes) {
+  double wide = e->s->lanes == 16 ? 64 : e->s->lanes == 4 ? 16 : 32;
+  double size = (double)e->s->width * bytes;
+  if (size <= 32 && size <= wide) return 1;
+  return size / wide * (wide > 32 ? e->machine->wide : 1);
+}
+
+unsigned vyre__cost_bytes(uint8_t type) {
+  return type == VYRE_TYPE_U64 || type == VYRE_TYPE_F64 ? 8 : 4;
+}
+
+bool vyre__cost_is_vector(const estimate *e, vyre__val v) {
+  return e->s->width > 1 && shape_at(e->s, v).kind == VYRE__LANE_SHAPE_VARYING;
+}
+
+/* --- memory -----------------------------------------------------------------*/
+
+/* Returns true if lanes are contiguous where the index is not clamped. The full
+ * range has no other lanes; other ranges test at run time. */
+static bool is_contiguous_here(const estimate *e, vyre__val index) {
+  vyre__row_split *row = e->rows ? e->rows->split : NULL;
+  if (!row) return false;
+  return vyre__row_is_linear(e->s, row, index) ||
+         vyre__row_is_clamped(e->s, row, index);
+}
+
+static void spend_contiguous(estimate *e, const vyre__lir_buffer *buffer,
+                             bool is_store) {
+  double count = registers(e, buffer->width);
+  double one = is_store ? e->machine->store : e->machine->load;
+  spend(e, VYRE__COST_CONTIGUOUS, one * count);
+  if (!e->is_masked) return;
+  bool has_masks = e->s->lanes == 16 && buffer->width >= 4;
+  spend(e, VYRE__COST_MASKED, (has_masks ? 1 : 3) * count + (is_store ? 1 : 2));
+  e->size += 12;
+}
+
+/* Lanes that are rows of a grid apart are that many streams of cache lines,
+ * often at powers of two, which share few sets of a cache. Returns the factor by
+ * which that slows down an access at @p index. */
+static double crowding(const estimate *e, const vyre__lir_buffer *buffer,
+                       vyre__val index) {
+  bool is_grid =
+      buffer->kind != VYRE_MEMORY_SHARED && !vyre__cost_is_loaded(e, index, 0);
+  if (!is_grid || e->s->width <= FEW_STREAMS) return 1;
+  return 1 + 0.5 * (log2_of(e->s->width) - log2_of(FEW_STREAMS));
+}
+
+static void spend_lanes(estimate *e, uint32_t at, bool is_store, bool is_near) {
+  const vyre__lir_inst *inst = inst_at(e->s, at);
+  const vyre__lir_buffer *buffer = &e->s->kernel->buffers[inst->aux];
+  const vyre__cost_machine *m = e->machine;
+  double lane = is_store ? e->is_masked ? m->masked_scatter : m->scatter
+                : buffer->width < 4 ? m->narrow_gather
+                                    : m->gather;
+  if (is_near) lane = (is_store ? m->store : m->load) + m->lane;
+  spend(e, is_store ? VYRE__COST_SCATTER : VYRE__COST_GATHER,
+        lane * e->s->width * crowding(e, buffer, inst->a));
+  e->size += is_near ? 3 * e->s->width : 12;
+}
+
+static void spend_vector_access(estimate *e, uint32_t at, bool is_store) {
+  const vyre__lir_inst *inst = inst_at(e->s, at);
+  const vyre__lir_buffer *buffer = &e->s->kernel->buffers[inst->aux];
+  vyre__access_kind kind = vyre__access_kind_of(e->s, at);
+  int32_t stride = (int32_t)shape_at(e->s, inst->a).stride;
+  int32_t step = stride < 0 ? -stride : stride;
+  if (kind == VYRE__ACCESS_CONTIGUOUS || is_contiguous_here(e, inst->a)) {
+    spend_contiguous(e, buffer, is_store);
+    return;
+  }
+  if (kind == VYRE__ACCESS_SHUFFLED) {
+    double count = registers(e, buffer->width) * (is_store ? 5 : 3);
+    spend(e, VYRE__COST_STRIDED, count * e->machine->shuffle);
+    e->size += 8;
+    return;
+  }
+  if (kind == VYRE__ACCESS_STRIDED && step <= MAX_STRIDE && !is_store) {
+    double count = registers(e, buffer->width);
+    spend(e, VYRE__COST_STRIDED,
+          count * step * (e->machine->load + e->machine->shuffle));
+    e->size += 4 + (uint32_t)step;
+    return;
+  }
+  spend_lanes(e, at, is_store, kind == VYRE__ACCESS_STRIDED);
+}
+
+static void spend_access(estimate *e, uint32_t at, bool is_store) {
+  if (vyre__access_kind_of(e->s, at) == VYRE__ACCESS_UNIFORM) {
+    spend(e, VYRE__COST_CONTIGUOUS,
+          is_store ? e->machine->store : e->machine->load);
+    e->size += 4;
+    return;
+  }
+  e->size += 4;
+  spend_vector_access(e, at, is_store);
+}
+
+static void spend_atomic(estimate *e, uint32_t at) {
+  const vyre__lir_inst *inst = inst_at(e->s, at);
+  const vyre__cost_machine *m = e->machine;
+  uint32_t width = e->s->width;
+  bool is_own = e->s->kernel->buffers[inst->aux].kind == VYRE_MEMORY_SHARED ||
+                e->s->privatised[inst->aux].is_on;
+  double one = is_own ? m->own_atomic : m->atomic;
+  bool is_one_element =
+      width > 1 && vyre__lane_shape_is_uniform(shape_at(e->s, inst->a));
+  e->size += 16;
+  if (is_one_element && vyre__atomic_commutes(inst->op) &&
+      (!info_at(e->s, at)->uses || inst->op == VYRE__LIR_ATOMIC_ADD)) {
+    /* Lanes are combined first; each gets its part of the sum. */
+    double steps = info_at(e->s, at)->uses ? 4 : 2;
+    spend(e, VYRE__COST_ATOMIC, one + steps * log2_of(width));
+    return;
+  }
+  spend(e, VYRE__COST_ATOMIC, one * width);
+  if (width == 1) return;
+  double lane = m->lane + (e->is_masked ? 1 : 0);
+  spend(e, VYRE__COST_ATOMIC, lane * width);
+  /* The results go back into a vector. */
+  if (info_at(e->s, at)->uses) spend(e, VYRE__COST_ATOMIC, m->lane * width);
+}
+
+/* --- arithmetic -------------------------------------------------------------*/
+
+static bool divides(uint8_t op) {
+  return op >= VYRE__LIR_DIV_U && op <= VYRE__LIR_REM_S;
+}
+
+static vyre__cost_class class_of_division(const estimate *e,
+                                          const vyre__lir_inst *inst) {
+  bool is_wide = inst->type == VYRE_TYPE_U64;
+  bool is_unsigned = inst->op == VYRE__LIR_DIV_U || inst->op == VYRE__LIR_REM_U;
+  if (is_op(e->s, inst->b, VYRE__LIR_CONST)) return VYRE__CLASS_DIVIDE_CONST;
+  if (is_wide) return VYRE__CLASS_DIVIDE_WIDE;
+  bool is_same = vyre__lane_shape_is_uniform(shape_at(e->s, inst->b));
+  return e->s->width > 1 && is_unsigned && is_same ? VYRE__CLASS_DIVIDE_CONST
+                                                   : VYRE__CLASS_DIVIDE;
+}
+
+vyre__cost_class vyre__cost_class_of(const estimate *e,
+                                     const vyre__lir_inst *inst) {
+  switch (inst->op) {
     case VYRE__LIR_MUL:
-      return (op_cost){0.5f, 1.0f, false};
+      return inst->type == VYRE_TYPE_U64 ? VYRE__CLASS_WIDE
+                                         : VYRE__CLASS_PRODUCT;
     case VYRE__LIR_DIV_U:
     case VYRE__LIR_DIV_S:
     case VYRE__LIR_REM_U:
     case VYRE__LIR_REM_S:
-      return (op_cost){6, 0, true};
+      return class_of_division(e, inst);
     case VYRE__LIR_CLZ:
     case VYRE__LIR_CTZ:
     case VYRE__LIR_POPCOUNT:
-      return (op_cost){0.5f, 3, false};
+      return VYRE__CLASS_COUNT;
     case VYRE__LIR_FDIV:
-      return (op_cost){3, 5, false};
+      return VYRE__CLASS_QUOTIENT;
     case VYRE__LIR_FSQRT:
-      return (op_cost){4, 7, false};
+      return VYRE__CLASS_ROOT;
     case VYRE__LIR_FADD:
     case VYRE__LIR_FSUB:
     case VYRE__LIR_FMUL:
     case VYRE__LIR_FMA:
-      return (op_cost){0.5f, 0.5f, false};
+    case VYRE__LIR_FFLOOR:
+    case VYRE__LIR_FCEIL:
+    case VYRE__LIR_FTRUNC:
+    case VYRE__LIR_FRINT:
+    case VYRE__LIR_FMIN:
+    case VYRE__LIR_FMAX:
+      return VYRE__CLASS_FLOAT;
+    case VYRE__LIR_ZEXT:
+    case VYRE__LIR_SEXT:
+    case VYRE__LIR_TRUNC:
     case VYRE__LIR_U_TO_F:
+    case VYRE__LIR_S_TO_F:
     case VYRE__LIR_F_TO_U:
-      return (op_cost){1, 2, false};
+    case VYRE__LIR_F_TO_S:
+    case VYRE__LIR_F_EXTEND:
+    case VYRE__LIR_F_ROUND:
+      return VYRE__CLASS_CONVERT;
     default:
-      return alu;
+      return VYRE__CLASS_SIMPLE;
   }
 }
 
-enum {
-  MAX_NESTING = 64,
-  UNKNOWN_TRIPS = 16,
-  MAX_STRIDE = 8,
-  MAX_TRACE = 12, /* operations through which a condition is traced */
-};
-
-/* Cycles of memory accesses. */
-#define LOAD_CYCLES           0.5
-#define STORE_CYCLES          1.0
-#define GATHER_CYCLES         1.6 /* per lane */
-#define NARROW_GATHER_CYCLES  2.5 /* per lane, elements below 32 bits */
-#define SCATTER_CYCLES        2.0 /* per lane */
-#define MASKED_SCATTER_CYCLES 4.0 /* per lane */
-#define ATOMIC_CYCLES         6.0
-#define LANE_CYCLES           2.0 /* per lane of a loop over the active lanes */
-#define VECTOR_CYCLES         1.5 /* per vector: counters, addresses */
-#define LATENCY               4.0 /* of float arithmetic and integer products */
-
-typedef struct frame {
-  double times; /* executions per vector */
-  uint32_t at;
-  bool is_divergent; /* lanes inside may be inactive */
-} frame;
-
-typedef struct estimate {
-  const vyre__lir_kernel *kernel;
-  const vyre__regions *r;
-  const vyre__lane_shapes *shapes;
-  uint32_t width;
-  frame frames[MAX_NESTING];
-  uint32_t depth;
-  double kinds[VYRE__COST_KINDS]; /* per vector */
-} estimate;
-
-static vyre__lane_shape shape_of(const estimate *e, vyre__val v) {
-  if (e->width == 1) return (vyre__lane_shape){.kind = VYRE__LANE_SHAPE_VECTOR};
-  return vyre__lane_shape_of(e->shapes, v);
+/* Returns the bytes of an element of the operation's vectors. */
+static unsigned lane_bytes(const estimate *e, uint32_t at) {
+  const vyre__lir_inst *inst = inst_at(e->s, at);
+  uint8_t narrow = e->narrow[at - e->s->r.begin].op_bytes;
+  if (narrow) return narrow;
+  unsigned bytes = vyre__cost_bytes(inst->type);
+  if (vyre__lir_ops[inst->op].operands == 0) return bytes;
+  unsigned from = vyre__cost_bytes(inst_at(e->s, inst->a)->type);
+  return from > bytes ? from : bytes;
 }
 
-static bool is_varying(const estimate *e, vyre__val v) {
-  return shape_of(e, v).kind == VYRE__LANE_SHAPE_VARYING;
-}
-
-/* Registers of eight lanes: wider ones take as many cycles as two of these. */
-static double registers(const estimate *e, unsigned bytes) {
-  double count = (double)e->width * bytes / 32;
-  return count < 1 ? 1 : count;
-}
-
-static unsigned bytes_of(uint8_t type) {
-  return type == VYRE_TYPE_U64 || type == VYRE_TYPE_F64 ? 8 : 4;
-}
-
-static void spend(estimate *e, vyre__cost_kind kind, double cycles) {
-  e->kinds[kind] += e->frames[e->depth].times * cycles;
-}
-
-/* Returns true if @p v depends on memory or a variable. */
-static bool is_data(const estimate *e, vyre__val v, unsigned depth) {
-  const vyre__lir_inst *inst = &e->kernel->code[v];
-  if (inst->op == VYRE__LIR_LOAD) {
-    return e->kernel->buffers[inst->aux].kind != VYRE_MEMORY_UNIFORM;
+/* A SET costs where lanes keep their old values. */
+static void spend_set(estimate *e, uint32_t at) {
+  const vyre__lir_inst *inst = inst_at(e->s, at);
+  bool blends = e->is_masked && !note_at(e->s, at)->no_blend &&
+                e->s->vars[inst->aux].form == VYRE__AS_VECTOR;
+  unsigned bytes = vyre__cost_bytes(inst_at(e->s, inst->a)->type);
+  if (e->s->width > 1 && e->s->vars[inst->aux].is_array) {
+    spend(e, VYRE__COST_OVERHEAD, registers(e, bytes));
+  } else if (e->s->width > 1 && blends) {
+    spend(e, VYRE__COST_MASKED, 0.3 * registers(e, bytes));
   }
-  if (inst->op == VYRE__LIR_GET || depth == MAX_TRACE) return true;
-  vyre__val operands[4];
-  uint32_t count = vyre__lir_operands(inst, operands);
-  for (uint32_t i = 0; i < count; i++) {
-    if (is_data(e, operands[i], depth + 1)) return true;
+}
+
+/* Values that do not fit into registers are stored and loaded again. */
+static void spend_spills(estimate *e, uint32_t at, unsigned bytes) {
+  double room = e->s->lanes == 16 ? 30 : 14;
+  double live = e->live ? e->live[at - e->s->r.begin] : 0;
+  if (live <= room || e->group) return;
+  spend(e, VYRE__COST_SPILLS, (live - room) / live * 0.5 * registers(e, bytes));
+}
+
+/* Returns true if @p inst joins both parts of a rotation by a constant, which
+ * is one instruction. */
+static bool is_rotation(const estimate *e, const vyre__lir_inst *inst) {
+  if (inst->op != VYRE__LIR_OR) return false;
+  const vyre__lir_inst *a = inst_at(e->s, inst->a);
+  const vyre__lir_inst *b = inst_at(e->s, inst->b);
+  bool turns_left = a->op == VYRE__LIR_SHL && b->op == VYRE__LIR_SHR_U;
+  bool turns_right = a->op == VYRE__LIR_SHR_U && b->op == VYRE__LIR_SHL;
+  return (turns_left || turns_right) && a->a == b->a &&
+         is_op(e->s, a->b, VYRE__LIR_CONST) &&
+         is_op(e->s, b->b, VYRE__LIR_CONST);
+}
+
+/* Returns the cost of an operation in relation to others of its class. */
+static double part_of_op(const estimate *e, uint32_t at) {
+  const vyre__lir_inst *inst = inst_at(e->s, at);
+  bool is_vector = vyre__cost_is_vector(e, at);
+  bool has_ternary = is_vector && e->s->lanes == 16;
+  /* A linear value is that of lane 0; most become parts of addresses. */
+  double part = is_vector || e->s->width == 1 ? 1 : 0.5;
+  if (is_rotation(e, inst) && (has_ternary || !is_vector)) return -part;
+  /* Two of these are one instruction. */
+  bool is_logic = inst->op >= VYRE__LIR_AND && inst->op <= VYRE__LIR_NOT;
+  return is_logic && has_ternary ? 0.6 : part;
+}
+
+static void spend_op(estimate *e, uint32_t at) {
+  const vyre__lir_inst *inst = inst_at(e->s, at);
+  if (inst->op <= VYRE__LIR_FUEL || inst->op == VYRE__LIR_GET) return;
+  if (inst->op == VYRE__LIR_BITCAST || inst->op == VYRE__LIR_AGREE) return;
+  if (inst->op == VYRE__LIR_SET) {
+    spend_set(e, at);
+    return;
+  }
+  vyre__cost_class class = vyre__cost_class_of(e, inst);
+  vyre__cost_kind kind = divides(inst->op) || inst->op == VYRE__LIR_FDIV ||
+                                 inst->op == VYRE__LIR_FSQRT
+                             ? VYRE__COST_DIVISION
+                             : VYRE__COST_ARITHMETIC;
+  unsigned bytes = lane_bytes(e, at);
+  e->size++;
+  if (!vyre__cost_is_vector(e, at)) {
+    spend(e, kind, part_of_op(e, at) * e->machine->scalar[class]);
+    return;
+  }
+  if (class == VYRE__CLASS_DIVIDE_WIDE) {
+    spend(e, kind,
+          (e->machine->scalar[class] + 2 * e->machine->lane) * e->s->width);
+    e->size += 4 * e->s->width;
+    return;
+  }
+  spend(e, kind,
+        part_of_op(e, at) * e->machine->vector[class] * registers(e, bytes));
+  spend_spills(e, at, bytes);
+}
+
+static bool is_counted_here(const estimate *e, uint32_t at) {
+  const vyre__inst_info *info = info_at(e->s, at);
+  if (!info->is_needed || !info->is_reached || info->is_leaf) return false;
+  if (info->storage == VYRE__STORAGE_UNIFORM) return false;
+  const vyre__sched_note *note = note_at(e->s, at);
+  if (note->is_row_load) return false;
+  return !e->group || !note->groups || note->groups & e->group;
+}
+
+static void spend_one(estimate *e, uint32_t at) {
+  uint8_t op = inst_at(e->s, at)->op;
+  double times = e->times;
+  if (e->jam && !e->jam->is_common[at - e->s->r.begin]) {
+    e->times *= e->jam->rows;
+  }
+  if (op == VYRE__LIR_LOAD || op == VYRE__LIR_STORE) {
+    spend_access(e, at, op == VYRE__LIR_STORE);
+  } else if (is_access(e->s, at)) {
+    spend_atomic(e, at);
+  } else {
+    spend_op(e, at);
+  }
+  e->times = times;
+}
+
+static void spend_code(estimate *e, const vyre__sched_node *node) {
+  for (uint32_t at = node->begin; at < node->end; at++) {
+    if (is_counted_here(e, at)) spend_one(e, at);
+  }
+}
+
+/* Values that the workgroup computes once, in scalars. */
+static void spend_uniform(estimate *e, const vyre__sched_node *node) {
+  for (uint32_t at = node->begin; at < node->end; at++) {
+    const vyre__inst_info *info = info_at(e->s, at);
+    if (!info->is_needed || info->storage != VYRE__STORAGE_UNIFORM) continue;
+    if (inst_at(e->s, at)->op <= VYRE__LIR_SET) continue;
+    bool loads = is_access(e->s, at);
+    e->size += 2;
+    spend(e, loads ? VYRE__COST_CONTIGUOUS : VYRE__COST_OVERHEAD,
+          loads
+              ? e->machine->load
+              : e->machine->scalar[vyre__cost_class_of(e, inst_at(e->s, at))]);
+  }
+}
+
+/* --- control flow -----------------------------------------------------------*/
+
+static void visit(estimate *e, const vyre__sched_node *first);
+
+static bool only_leaves(const estimate *e, uint32_t at) {
+  return flags_at(e->s, at + 1) & VYRE__LIRF_JUMPS ||
+         is_op(e->s, at + 1, VYRE__LIR_OUT_OF_FUEL);
+}
+
+/* Returns the probability that a lane takes IF @p at. */
+static double probability(const estimate *e, uint32_t at) {
+  const vyre__lir_inst *inst = inst_at(e->s, at);
+  if (inst->hints & VYRE__HINT_RARE || only_leaves(e, at)) return RARE;
+  return vyre__cost_is_data(e, inst->a, 0) ? DATA : GUARD;
+}
+
+/* Visits a list that runs @p share of the times. */
+static void visit_share(estimate *e, const vyre__sched_node *first,
+                        double share) {
+  double times = e->times;
+  e->times *= share;
+  visit(e, first);
+  e->times = times;
+}
+
+/* Returns the probability that at least one of the lanes takes a branch. */
+static double any_of(const estimate *e, double p) {
+  double none = 1;
+  for (uint32_t i = 0; i < e->s->width && none > 0.005; i++) none *= 1 - p;
+  return 1 - none;
+}
+
+static void visit_if(estimate *e, const vyre__sched_node *node) {
+  double p = probability(e, node->begin);
+  bool masked = e->is_masked;
+  e->size += 3;
+  if (node->mode == VYRE__MODE_UNIFORM) {
+    bool guesses = e->s->width == 1 && p > RARE && p < GUARD;
+    spend(e, VYRE__COST_OVERHEAD, guesses ? 2 : 0.3);
+    visit_share(e, node->body, p);
+    visit_share(e, node->other, 1 - p);
+    return;
+  }
+  e->is_masked = true;
+  if (node->mode == VYRE__MODE_MASKED) {
+    if (p > RARE) spend(e, VYRE__COST_MASKED, 1.5 + 0.5 * registers(e, SPLAT));
+    e->size += 6;
+    visit_share(e, node->body, any_of(e, p));
+    visit_share(e, node->other, any_of(e, 1 - p));
+  } else {
+    visit(e, node->body);
+    visit(e, node->other);
+  }
+  e->is_masked = masked;
+}
+
+static double trips_of(const estimate *e, uint32_t at) {
+  const vyre__lir_loop *loop = &e->s->kernel->loops[inst_at(e->s, at)->aux];
+  double most =
+      loop->max_trips > MAX_TRIPS ? MAX_TRIPS : (double)loop->max_trips;
+  bool is_known = loop->is_counted &&
+                  is_op(e->s, loop->first, VYRE__LIR_CONST) &&
+                  is_op(e->s, loop->bound, VYRE__LIR_CONST);
+  return is_known || most < UNKNOWN_TRIPS ? most : UNKNOWN_TRIPS;
+}
+
+/* Returns how much longer the loop takes because lanes wait for others. */
+static double waiting(const estimate *e, const vyre__sched_node *node) {
+  const vyre__lir_loop *loop =
+      &e->s->kernel->loops[inst_at(e->s, node->begin)->aux];
+  double more = DATA_EXIT;
+  if (loop->is_counted) {
+    bool differs = vyre__cost_is_vector(e, loop->first) ||
+                   vyre__cost_is_vector(e, loop->bound);
+    bool loads = vyre__cost_is_data(e, loop->first, 0) ||
+                 vyre__cost_is_data(e, loop->bound, 0);
+    more = differs && loads ? LOADED_BOUND : differs ? LINEAR_BOUND : DATA_EXIT;
+  }
+  return 1 + more * log2_of(e->s->width);
+}
+
+/* Adds what @p trips iterations cost: at least the chain of operations that
+ * each iteration continues. */
+static void spend_iterations(estimate *e, const double before[], double times,
+                             double trips, double chain) {
+  double sum = sum_of(e->kinds);
+  if (chain > sum) e->kinds[VYRE__COST_LATENCY] += chain - sum;
+  for (unsigned i = 0; i < VYRE__COST_KINDS; i++) {
+    e->kinds[i] = before[i] + times * trips * e->kinds[i];
+  }
+}
+
+static void visit_loop(estimate *e, const vyre__sched_node *node) {
+  double before[VYRE__COST_KINDS], times = e->times;
+  double trips = trips_of(e, node->begin), chain = 0;
+  uint8_t group = e->group;
+  bool masked = e->is_masked;
+  memcpy(before, e->kinds, sizeof before);
+  memset(e->kinds, 0, sizeof e->kinds);
+  e->times = 1;
+  e->depth++;
+  e->group = node->group ? node->group : group;
+  e->size += 6;
+  spend(e, VYRE__COST_OVERHEAD, 0.5);
+  if (node->mode == VYRE__MODE_MASKED) {
+    bool is_peeled = node->peel != 0;
+    double each = 2 + 0.5 * registers(e, SPLAT);
+    spend(e, VYRE__COST_DIVERGENCE, is_peeled ? each / trips : each);
+    e->is_masked = masked || !is_peeled;
+    if (!is_peeled) trips *= waiting(e, node);
+    e->size += is_peeled ? 20 : 8;
+  }
+  visit(e, node->body);
+  visit(e, node->other);
+  chain = vyre__cost_chain(e, node);
+  if ((node->end - node->begin) * trips < SHORT_CODE) chain /= 2;
+  double path = vyre__cost_path(e, node->begin + 1, node->end);
+  spend_iterations(e, before, times, trips, path > chain ? path : chain);
+  if (--e->depth == 0) e->in_loops += sum_of(e->kinds) - sum_of(before);
+  e->times = times;
+  e->is_masked = masked;
+  e->group = group;
+}
+
+static void visit_group_loop(estimate *e, const vyre__sched_node *node) {
+  double times = e->times;
+  e->times *= trips_of(e, node->begin);
+  e->group_loops++;
+  spend(e, VYRE__COST_OVERHEAD, 2);
+  visit(e, node->body);
+  visit(e, node->other);
+  e->group_loops--;
+  e->times = times;
+}
+
+/* The workgroup chooses one of several versions in each round. */
+static void visit_group_if(estimate *e, const vyre__sched_node *node) {
+  double p = inst_at(e->s, node->begin)->hints & VYRE__HINT_VERSION
+                 ? DATA
+                 : probability(e, node->begin);
+  spend(e, VYRE__COST_OVERHEAD, 1);
+  visit_share(e, node->body, p);
+  visit_share(e, node->other, 1 - p);
+}
+
+/* --- rows -------------------------------------------------------------------*/
+
+static void visit_range(estimate *e, const vyre__sched_node *range,
+                        double vectors) {
+  double times = e->times;
+  bool masked = e->is_masked;
+  e->range = range;
+  e->ranges++;
+  e->times *= vectors;
+  e->is_masked = range->range == VYRE__RANGE_EDGE && e->s->width > 1;
+  double before = sum_of(e->kinds);
+  e->in_loops = 0;
+  spend(e, VYRE__COST_OVERHEAD, e->s->width > 1 ? 1.5 : 0.7);
+  visit(e, range->body);
+  double path = e->times * vyre__cost_path(e, range->begin, range->end);
+  double sum = sum_of(e->kinds) - before - e->in_loops;
+  if (path > sum) e->kinds[VYRE__COST_LATENCY] += path - sum;
+  e->is_masked = masked;
+  e->times = times;
+  e->range = NULL;
+}
+
+/* Returns true if a guard compares with a number that changes in each round of a
+ * loop around the rows: a tree, in which fewer and fewer invocations work. */
+static bool is_tree(const estimate *e, const vyre__row_split *row) {
+  if (!e->group_loops || !row) return false;
+  for (uint32_t i = 0; i < row->count; i++) {
+    const vyre__row_condition *a = &row->conditions[i];
+    const vyre__lir_inst *inst = inst_at(e->s, a->v);
+    if (!a->clips || a->is_same || !vyre__lir_ops[inst->op].operands) continue;
+    if (vyre__cost_is_data(e, inst->a, 0) || vyre__cost_is_data(e, inst->b, 0))
+      return true;
   }
   return false;
 }
 
-/* --- memory ---------------------------------------------------------------- */
-
-/* Returns true if shuffles replace a gather or scatter: the distances of lanes
- * are known and short (codegen/llvm/lane_pattern.c). */
-static bool has_pattern(const estimate *e, uint32_t at, bool is_store) {
-  const vyre__lir_inst *inst = &e->kernel->code[at];
-  const vyre__lir_buffer *buffer = &e->kernel->buffers[inst->aux];
-  bool is_shared = buffer->kind == VYRE_MEMORY_SHARED;
-  vyre__lane_offsets offsets;
-  vyre__lane_span span;
-  if (buffer->width < 4 || (is_store ? inst->c : inst->b)) return false;
-  return (is_shared || !is_store) &&
-         vyre__lane_offsets_find(e->kernel, e->shapes, inst->a, &offsets) &&
-         vyre__lane_span_find(&offsets, e->width, 2 * e->width, &span) &&
-         (!is_store || span.is_single);
+/* Returns true if invocations at both ends of a row have work, but not in the
+ * full range. */
+static bool has_border(const vyre__sched_node *rows) {
+  const vyre__row_split *row = rows ? rows->split : NULL;
+  for (uint32_t i = 0; row && i < row->count; i++) {
+    const vyre__row_condition *a = &row->conditions[i];
+    if (!a->clips && !a->is_same) return true;
+  }
+  return false;
 }
 
-static void spend_vector_access(estimate *e, uint32_t at, bool is_store) {
-  const vyre__lir_inst *inst = &e->kernel->code[at];
-  const vyre__lir_buffer *buffer = &e->kernel->buffers[inst->aux];
-  vyre__lane_shape index = shape_of(e, inst->a);
-  double count = registers(e, buffer->width);
-  int32_t stride = (int32_t)index.stride;
-  bool is_masked = e->frames[e->depth].is_divergent;
-  bool is_near = index.kind == VYRE__LANE_SHAPE_LINEAR && stride == 1;
-  if (!is_near && has_pattern(e, at, is_store)) {
-    spend(e, VYRE__COST_STRIDED, (is_store ? 6 : 3) * count);
-    return;
+/* Counts the vectors of a row in each of its ranges. */
+static void visit_ranges(estimate *e, const vyre__sched_node *first,
+                         double length, double share) {
+  uint32_t width = e->s->width;
+  double full = (double)((uint64_t)length / width), part = 0;
+  if (e->rows && is_tree(e, e->rows->split)) {
+    full *= TREE_SHARE;
+    if (width > 1) part = 0.5;
+    share = 1;
   }
-  if (index.kind != VYRE__LANE_SHAPE_LINEAR || stride > MAX_STRIDE ||
-      stride < -MAX_STRIDE || (is_store && stride != 1)) {
-    double lane = is_store ? is_masked ? MASKED_SCATTER_CYCLES : SCATTER_CYCLES
-                  : buffer->width < 4 ? NARROW_GATHER_CYCLES
-                                      : GATHER_CYCLES;
-    spend(e, is_store ? VYRE__COST_SCATTER : VYRE__COST_GATHER,
-          lane * e->width);
-    return;
+  if (!e->s->is_fused && (uint64_t)length % width) part += 1;
+  /* Grids have sizes of any kind, and guards hold except at the ends. */
+  if (e->s->is_fused && width > 1) {
+    part = has_border(e->rows) ? 2 : 0.5;
+    share = 1;
   }
-  double one = is_store ? STORE_CYCLES : LOAD_CYCLES;
-  if (stride == 1) {
-    spend(e, VYRE__COST_CONTIGUOUS, one * count);
-    if (is_masked) spend(e, VYRE__COST_MASKED, (is_store ? 2 : 0.5) * count);
+  if (first && !first->next && first->range == VYRE__RANGE_EDGE) share = 0;
+  for (const vyre__sched_node *at = first; at; at = at->next) {
+    if (at->range == VYRE__RANGE_FULL) visit_range(e, at, full * share);
+    if (at->range == VYRE__RANGE_EDGE) {
+      visit_range(e, at, full * (1 - share) + part);
+    }
+    if (at->range == VYRE__RANGE_OUTSIDE) visit_range(e, at, 0);
+  }
+}
+
+static void visit_rows(estimate *e, const vyre__sched_node *node) {
+  const uint32_t *size = e->s->kernel->workgroup;
+  double times = e->times, length = length_of_row(e->s);
+  const vyre__sched_node *first = node->body;
+  uint32_t conditions = node->split ? node->split->count : 0;
+  double share = conditions == 0 ? 1 : e->is_full_group ? 1 : FULL_SHARE;
+  e->rows = node;
+  e->times *= (double)size[1] * size[2];
+  if (!e->s->is_fused || length < LONG_ROW) {
+    spend(e, VYRE__COST_OVERHEAD, 3 + (e->is_full_group ? 0 : 2 * conditions));
+  }
+  e->size += 30 + 16 * conditions;
+  if (first && first->kind == VYRE__SCHED_JAM) {
+    double all = e->times;
+    uint32_t rows = first->jam->rows;
+    e->jam = first->jam;
+    e->jammed_rows = rows > e->jammed_rows ? rows : e->jammed_rows;
+    e->times /= rows;
+    visit_range(e, first->body,
+                share * (double)((uint64_t)length / e->s->width));
+    e->jam = NULL;
+    /* Other rows run one by one. */
+    e->times = all;
+    visit_ranges(e, first->next, length, 0);
   } else {
-    double step = stride < 0 ? -stride : stride;
-    spend(e, VYRE__COST_STRIDED, (step + 1) * count);
+    visit_ranges(e, first, length, share);
+  }
+  e->times = times;
+  e->rows = NULL;
+}
+
+static void visit_vectors(estimate *e, const vyre__sched_node *node) {
+  visit_ranges(e, node->body, e->s->r.invocations, 1);
+}
+
+static void visit(estimate *e, const vyre__sched_node *first) {
+  for (const vyre__sched_node *node = first; node; node = node->next) {
+    switch (node->kind) {
+      case VYRE__SCHED_UNIFORM:
+        spend_uniform(e, node);
+        break;
+      case VYRE__SCHED_GROUP_IF:
+        visit_group_if(e, node);
+        break;
+      case VYRE__SCHED_GROUP_LOOP:
+        visit_group_loop(e, node);
+        break;
+      case VYRE__SCHED_FULL_GROUPS:
+        e->is_full_group = true;
+        visit_share(e, node->body, FULL_GROUP_SHARE);
+        e->is_full_group = false;
+        visit_share(e, node->other, 1 - FULL_GROUP_SHARE);
+        break;
+      case VYRE__SCHED_ROWS:
+        visit_rows(e, node);
+        break;
+      case VYRE__SCHED_VECTORS:
+        visit_vectors(e, node);
+        break;
+      case VYRE__SCHED_CODE:
+        spend_code(e, node);
+        break;
+      case VYRE__SCHED_IF:
+        visit_if(e, node);
+        break;
+      case VYRE__SCHED_LOOP:
+        visit_loop(e, node);
+        break;
+      default: /* PRIVATE, GROUPS, ACCUMULATORS; leaves without a cost */
+        visit(e, node->body);
+        visit(e, node->other);
+    }
   }
 }
 
-static void spend_access(estimate *e, uint32_t at, bool is_store) {
-  const vyre__lir_inst *inst = &e->kernel->code[at];
-  bool is_uniform = vyre__lane_shape_is_uniform(shape_of(e, inst->a));
-  if (is_uniform) {
-    spend(e, VYRE__COST_CONTIGUOUS, is_store ? STORE_CYCLES : LOAD_CYCLES);
-  } else {
-    spend_vector_access(e, at, is_store);
-  }
-}
+/* --- the kernel -------------------------------------------------------------*/
 
-static void spend_atomic(estimate *e, uint32_t at) {
-  const vyre__lir_inst *inst = &e->kernel->code[at];
-  double lane = ATOMIC_CYCLES;
-  if (e->kernel->buffers[inst->aux].kind == VYRE_MEMORY_SHARED) lane = 2;
-  if (e->width > 1) lane += LANE_CYCLES;
-  spend(e, VYRE__COST_ATOMIC, lane * e->width);
-}
-
-/* --- arithmetic ------------------------------------------------------------ */
-
-static void spend_op(estimate *e, uint32_t at) {
-  const vyre__lir_inst *inst = &e->kernel->code[at];
-  op_cost cost = cost_of_op(inst->op);
-  if (divides_by_const(e->kernel, inst)) cost = (op_cost){1, 2.5f, false};
-  if (inst->op <= VYRE__LIR_FUEL) return; /* constants and ids */
-  if (inst->op == VYRE__LIR_GET) return;
-  uint8_t type =
-      inst->op == VYRE__LIR_SET ? e->kernel->code[inst->a].type : inst->type;
-  bool is_vector = is_varying(e, inst->op == VYRE__LIR_SET ? inst->a : at);
-  if (e->width == 1 || !is_vector) {
-    spend(e, VYRE__COST_ARITHMETIC,
-          inst->op == VYRE__LIR_SET ? 0.1 : cost.scalar);
-  } else if (cost.is_lanewise) {
-    spend(e, VYRE__COST_ARITHMETIC, (cost.scalar + LANE_CYCLES) * e->width);
-  } else if (inst->op != VYRE__LIR_SET || e->frames[e->depth].is_divergent) {
-    spend(e, VYRE__COST_ARITHMETIC, cost.vector * registers(e, bytes_of(type)));
-  }
-}
-
-/* --- control flow ---------------------------------------------------------- */
-
-static bool only_leaves(const estimate *e, uint32_t at) {
-  uint8_t next = e->kernel->code[at + 1].op;
-  return (vyre__lir_ops[next].flags & VYRE__LIRF_JUMPS) ||
-         next == VYRE__LIR_OUT_OF_FUEL;
-}
-
-/* Returns the probability that a lane takes an IF. */
-static double probability(const estimate *e, uint32_t at) {
-  const vyre__lir_inst *inst = &e->kernel->code[at];
-  if (inst->hints & VYRE__HINT_RARE || only_leaves(e, at)) return 0.02;
-  return is_data(e, inst->a, 0) ? 0.5 : 0.95;
-}
-
-/* The other arm of a version (uniform_versions.c) runs if the first does not. */
-static void turn_to_other(estimate *e) {
-  frame *own = &e->frames[e->depth];
-  if (e->kernel->code[own->at].hints & VYRE__HINT_VERSION && e->depth > 0) {
-    own->times = e->frames[e->depth - 1].times - own->times;
-  }
-}
-
-static void open_if(estimate *e, uint32_t at) {
-  frame *up = &e->frames[e->depth];
-  double p = probability(e, at), none = 1;
-  bool parts = e->width > 1 && is_varying(e, e->kernel->code[at].a);
-  for (uint32_t i = 0; parts && i < e->width && none > 0.01; i++) none *= 1 - p;
-  if (e->depth + 1 < MAX_NESTING) e->depth++;
-  e->frames[e->depth] =
-      (frame){.at = at,
-              .times = up->times * (parts ? 1 - none : p),
-              .is_divergent = up->is_divergent || (parts && p < 0.9)};
-  if (parts && p > 0.02 && p < 0.9) {
-    spend(e, VYRE__COST_MASKED, 1 + registers(e, 4));
-  }
-}
-
-static bool is_bound_loaded(const estimate *e, const vyre__lir_loop *loop) {
-  if (!loop->is_counted) return true;
-  return is_data(e, loop->first, 0) || is_data(e, loop->bound, 0);
-}
-
-static void open_loop(estimate *e, uint32_t at) {
-  frame *up = &e->frames[e->depth];
-  const vyre__lir_loop *loop = &e->kernel->loops[e->kernel->code[at].aux];
-  double trips = UNKNOWN_TRIPS;
-  if (loop->max_trips < UNKNOWN_TRIPS) trips = (double)loop->max_trips;
-  bool parts = e->width > 1 && e->shapes->parts_lanes[at - e->r->begin];
-  double longest = 1;
-  if (parts && is_bound_loaded(e, loop)) {
-    for (uint32_t w = e->width; w > 1; w /= 2) longest += 0.2;
-  }
-  if (e->depth + 1 < MAX_NESTING) e->depth++;
-  e->frames[e->depth] = (frame){.at = at,
-                                .times = up->times * trips * longest,
-                                .is_divergent = up->is_divergent || parts};
-  spend(e, VYRE__COST_OVERHEAD, 1);
-  if (parts) spend(e, VYRE__COST_DIVERGENCE, 2 + registers(e, 4));
-}
-
-static void spend_instruction(estimate *e, uint32_t at) {
-  uint8_t op = e->kernel->code[at].op;
-  uint16_t flags = vyre__lir_ops[op].flags;
-  const vyre__inst_info *info = vyre__inst_info_of(e->r, at);
-  if (op == VYRE__LIR_IF) {
-    open_if(e, at);
-  } else if (op == VYRE__LIR_ELSE) {
-    turn_to_other(e);
-  } else if (op == VYRE__LIR_LOOP) {
-    open_loop(e, at);
-  } else if (op == VYRE__LIR_END) {
-    if (e->depth > 0) e->depth--;
-  } else if (!info->is_needed || !info->is_reached) {
-    return;
-  } else if (op == VYRE__LIR_LOAD || op == VYRE__LIR_STORE) {
-    spend_access(e, at, op == VYRE__LIR_STORE);
-  } else if (flags & VYRE__LIRF_ATOMICS) {
-    spend_atomic(e, at);
-  } else if (!(flags & (VYRE__LIRF_CONTROL | VYRE__LIRF_JUMPS))) {
-    spend_op(e, at);
-  }
-}
-
-static vyre_code estimate_phase(estimate *e, vyre__lir_phase phase,
+static vyre_code estimate_phase(estimate *e, const vyre__lir_kernel *kernel,
+                                uint32_t phase,
+                                const vyre__schedule_options *options,
                                 vyre_arena *arena, vyre_status *st) {
-  vyre__regions r;
-  vyre__lane_shapes shapes;
-  vyre__lir_kernel wide = *e->kernel;
-  VYRE_TRY(vyre__regions_build(e->kernel, phase, false, arena, &r, st));
-  if (!e->kernel->has_barrier) { /* rows span workgroups */
-    wide.workgroup[0] = 64 * e->width;
-    r.kernel = &wide;
-    r.invocations = vyre__lir_group_size(&wide);
-  }
-  VYRE_TRY(vyre__lane_shapes_find(&r, e->width, arena, &shapes, st));
-  e->r = &r;
-  e->shapes = &shapes;
-  e->depth = 0;
-  e->frames[0] = (frame){.times = 1};
-  spend(e, VYRE__COST_OVERHEAD, VECTOR_CYCLES);
-  for (uint32_t at = phase.begin; at < phase.end; at++) {
-    spend_instruction(e, at);
+  vyre__schedule schedule;
+  vyre__narrow *narrow;
+  VYRE_TRY(vyre__schedule_make(kernel, phase, options, VYRE__SCHEDULE_COUNT,
+                               arena, &schedule, st));
+  VYRE_TRY(
+      vyre__narrow_find(kernel, kernel->phases[phase], arena, &narrow, st));
+  e->s = &schedule;
+  e->narrow = narrow;
+  e->times = 1;
+  e->is_masked = false;
+  VYRE_TRY(vyre__cost_find_live(e, arena));
+  const uint32_t *size = kernel->workgroup;
+  double invocations = length_of_row(&schedule) * size[1] * size[2];
+  double before[VYRE__COST_KINDS];
+  memcpy(before, e->kinds, sizeof before);
+  memset(e->kinds, 0, sizeof e->kinds);
+  spend(e, VYRE__COST_OVERHEAD, 8);
+  visit(e, schedule.root);
+  for (unsigned i = 0; i < VYRE__COST_KINDS; i++) {
+    e->kinds[i] = before[i] + e->kinds[i] / invocations;
   }
   return VYRE_OK;
 }
 
-vyre_code vyre__cost_estimate(const vyre__lir_kernel *kernel, uint32_t width,
+vyre_code vyre__cost_estimate(const vyre__lir_kernel *kernel,
+                              const vyre__schedule_options *options,
+                              const vyre__cost_machine *machine,
                               vyre_arena *arena, vyre__cost *out,
                               vyre_status *st) {
   vyre__arena_mark mark = vyre__arena_here(arena);
   estimate *e = vyre__arena_array(arena, 1, sizeof *e);
   if (!e) return vyre__no_memory(st, "cost", "kernels", 1);
-  VYRE_TRY(vyre__version_uniforms(kernel, width, arena, &kernel, st));
-  *e = (estimate){.kernel = kernel, .width = width};
+  *e = (estimate){.machine = machine, .jammed_rows = 1};
+  VYRE_TRY(vyre__make_versions(kernel, options, arena, &kernel, st));
   vyre_code code = VYRE_OK;
   for (uint32_t i = 0; i < kernel->phase_count && code == VYRE_OK; i++) {
-    code = estimate_phase(e, kernel->phases[i], arena, st);
+    code = estimate_phase(e, kernel, i, options, arena, st);
   }
-  *out = (vyre__cost){0};
+  *out = (vyre__cost){.width = options->width,
+                      .jammed_rows = e->jammed_rows,
+                      .ranges = e->ranges,
+                      .size = e->size};
   for (unsigned i = 0; i < VYRE__COST_KINDS; i++) {
-    out->kinds[i] = e->kinds[i] / width;
+    out->kinds[i] = e->kinds[i];
     out->cycles += out->kinds[i];
   }
   vyre__arena_rewind(arena, mark);

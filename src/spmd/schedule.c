@@ -83,3 +83,35 @@ vyre__access_kind vyre__access_kind_of(const vyre__schedule *s, uint32_t at) {
   }
   return shape.stride == 1 ? VYRE__ACCESS_CONTIGUOUS : VYRE__ACCESS_STRIDED;
 }
+
+vyre_code vyre__prepare_kernel(const vyre__lir_kernel *kernel, uint32_t off,
+                               vyre_arena *arena, const vyre__lir_kernel **out,
+                               const vyre__shared_layout **layouts,
+                               vyre_status *st) {
+  *layouts = NULL;
+  if (!vyre__pass_is_off(off, VYRE__OPTIONAL_PERIODIC)) {
+    VYRE_TRY(vyre__unwrap_neighbours(kernel, arena, &kernel, st));
+  }
+  if (!vyre__pass_is_off(off, VYRE__OPTIONAL_STRIDE_LOOPS)) {
+    VYRE_TRY(vyre__interchange_stride_loops(kernel, arena, &kernel, st));
+  }
+  if (!vyre__pass_is_off(off, VYRE__OPTIONAL_SHARED_LAYOUT)) {
+    VYRE_TRY(vyre__lay_out_shared(kernel, arena, &kernel, layouts, st));
+  }
+  if (!vyre__pass_is_off(off, VYRE__OPTIONAL_INTERCHANGE)) {
+    VYRE_TRY(vyre__interchange_loops(kernel, arena, &kernel, st));
+  }
+  *out = kernel;
+  return VYRE_OK;
+}
+
+vyre_code vyre__make_versions(const vyre__lir_kernel *kernel,
+                              const vyre__schedule_options *options,
+                              vyre_arena *arena, const vyre__lir_kernel **out,
+                              vyre_status *st) {
+  *out = kernel;
+  if (vyre__pass_is_off(options->off, VYRE__OPTIONAL_UNIFORM_VERSIONS)) {
+    return VYRE_OK;
+  }
+  return vyre__version_uniforms(kernel, options->width, arena, out, st);
+}

@@ -475,8 +475,19 @@ vyre_code vyre__version_uniforms(const vyre__lir_kernel *kernel, uint32_t width,
  * iterations, not over invocations. */
 bool vyre__loop_is_contiguous(const vyre__lir_kernel *kernel, uint32_t loop);
 
-/* Chooses the vector width for registers of @p lanes 32-bit lanes. */
-vyre_code vyre__choose_width(const vyre__lir_kernel *kernel, uint32_t lanes,
-                             vyre_arena *arena, uint32_t *out, vyre_status *st);
+/* Runs the passes before the schedule that do not depend on the width: stride
+ * loops, shared layouts, loop interchange. *layouts: of the shared buffers, or
+ * NULL. @p off: vyre__pass_is_off. *out is @p kernel, or a copy in @p arena.
+ * Errors: VYRE_OUT_OF_MEMORY; those of vyre__regions_build. */
+vyre_code vyre__prepare_kernel(const vyre__lir_kernel *kernel, uint32_t off,
+                               vyre_arena *arena, const vyre__lir_kernel **out,
+                               const vyre__shared_layout **layouts,
+                               vyre_status *st);
+
+/* Runs vyre__version_uniforms, if @p options do not disable it. */
+vyre_code vyre__make_versions(const vyre__lir_kernel *kernel,
+                              const vyre__schedule_options *options,
+                              vyre_arena *arena, const vyre__lir_kernel **out,
+                              vyre_status *st);
 
 #endif

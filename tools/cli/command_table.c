@@ -546,18 +546,23 @@ static const flag_doc route_replay_flags[] = {DEVICES_FLAG, JSON_FLAG};
 
 static const flag_doc cache_flags[] = {JSON_FLAG};
 
-static const flag_doc compile_flags[] = {
-    KERNEL_FLAG,
-    BACKEND_FLAG,
-    {.name = "--workgroup",
-     .value = "X[,Y[,Z]]",
-     .help = "workgroup size to use instead of the kernel's",
-     .type = FLAG_TEXT},
-    {.name = "--ulp-budget",
-     .value = "N",
-     .help = "ULP budget to compile for (0 to 255, default 0)",
-     .type = FLAG_U64,
-     .max = UINT8_MAX},
+#define COMPILE_FLAGS                                           \
+  KERNEL_FLAG, BACKEND_FLAG,                                    \
+      {.name = "--workgroup",                                   \
+       .value = "X[,Y[,Z]]",                                    \
+       .help = "workgroup size to use instead of the kernel's", \
+       .type = FLAG_TEXT},                                      \
+  {                                                             \
+    .name = "--ulp-budget", .value = "N",                       \
+    .help = "ULP budget to compile for (0 to 255, default 0)",  \
+    .type = FLAG_U64, .max = UINT8_MAX                          \
+  }
+
+static const flag_doc compile_flags[] = {COMPILE_FLAGS, JSON_FLAG};
+
+static const flag_doc inspect_flags[] = {
+    COMPILE_FLAGS,
+    SWITCH_FLAG("--why", "explain the vector width and tier of device cpu"),
     JSON_FLAG,
 };
 
@@ -632,11 +637,11 @@ const command_doc command_table[] = {
      .summary = "show the resources that a compiled kernel needs",
      .operand_kind = OPERAND_FILE,
      .operand = "FILE|-",
-     .flags = compile_flags,
-     .flag_count = COUNT(compile_flags),
+     .flags = inspect_flags,
+     .flag_count = COUNT(inspect_flags),
      .body = inspect_body,
      .example = "example:\n"
-                "  vyre inspect examples/saxpy.vyre --backend cpu\n"},
+                "  vyre inspect examples/saxpy.vyre --backend cpu --why\n"},
     {.name = "build",
      .summary = "compile kernels ahead of time, into a package",
      .operand_kind = OPERAND_FILE,

@@ -183,7 +183,24 @@ static const char inspect_body[] =
     "that compile, vector width and code size. Values that a device does not "
     "have\n"
     "are left out. A package without --kernel is listed, and nothing is "
-    "loaded.\n";
+    "loaded.\n"
+    "\n"
+    "--why prints for device cpu a table of the vector widths with the "
+    "estimated\n"
+    "cycles of an invocation by kind of work, how many rows run together, the\n"
+    "ranges into which rows are split, and the size of the LLVM IR. * marks "
+    "the\n"
+    "chosen width, and lines below the table give the reasons.\n"
+    "\n"
+    "  arithmetic, division   operations\n"
+    "  contiguous, strided    loads and stores of neighbours, or at distances\n"
+    "  gather, scatter        accesses lane by lane\n"
+    "  masked                 more for lanes that are inactive\n"
+    "  atomic                 atomics, lane by lane\n"
+    "  divergence             masks of loops that lanes leave one by one\n"
+    "  latency                waiting for results of earlier operations\n"
+    "  spills                 values that do not fit into registers\n"
+    "  overhead               loops, rows, branches, values of workgroups\n";
 
 static const char build_body[] =
     "A package holds every kernel of FILE with code for several targets. An\n"

@@ -10,7 +10,8 @@ bool compile_read_flags(const char *command, int count, char **words,
   f->backend = "auto";
   flag flags[] = {FLAG("--kernel", &f->kernel), FLAG("--backend", &f->backend),
                   FLAG("--workgroup", &workgroup),
-                  FLAG("--ulp-budget", &ulp_budget)};
+                  FLAG("--ulp-budget", &ulp_budget),
+                  FLAG("--why", &f->explains)};
   arguments spec = {.command = command,
                     .flags = flags,
                     .flag_count = sizeof flags / sizeof flags[0],

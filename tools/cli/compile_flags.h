@@ -13,6 +13,7 @@ typedef struct compile_flags {
   const char *file, *kernel;
   const char *backend;
   vyre_compile_options options;
+  bool explains; /* --why */
 } compile_flags;
 
 /* Parses --kernel, --backend, --workgroup and --ulp-budget of @p command. */

@@ -53,7 +53,7 @@ static void put_tuned(sink *out, const vyre_pipeline *pipeline) {
 }
 
 static void put_resources(sink *out, const vyre_pipeline *pipeline,
-                          const vyre_pipeline_resources *r) {
+                          const vyre_pipeline_resources *r, const sink *why) {
   const char *name = vyre_program_name(vyre_pipeline_program(pipeline));
   sink_text(out, "kernel ");
   show_bytes(out, name, strlen(name));
@@ -94,6 +94,7 @@ static void put_resources(sink *out, const vyre_pipeline *pipeline,
   }
   put_tuned(out, pipeline);
   put_plan(out, vyre_pipeline_bindings(pipeline));
+  if (why) sink_bytes(out, why->data, why->length);
 }
 
 static void json_tuned(json_out *json, const vyre_pipeline *pipeline) {
@@ -128,7 +129,7 @@ static void json_bindings(json_out *json, const vyre_binding_plan *plan) {
 }
 
 static void json_resources(sink *out, const vyre_pipeline *pipeline,
-                           const vyre_pipeline_resources *r) {
+                           const vyre_pipeline_resources *r, const sink *why) {
   json_out json = json_begin(out);
   json_text(&json, "kernel",
             vyre_program_name(vyre_pipeline_program(pipeline)));
@@ -160,7 +161,15 @@ static void json_resources(sink *out, const vyre_pipeline *pipeline,
   }
   json_tuned(&json, pipeline);
   json_bindings(&json, vyre_pipeline_bindings(pipeline));
+  if (why) json_raw(&json, "why", why->data, why->length);
   json_end(&json);
+}
+
+/* Adds the explanation of device cpu to @p out. Returns false with a status. */
+static bool explain(vyre_pipeline *pipeline, bool json, sink *out,
+                    vyre_status *st) {
+  return vyre_pipeline_print(pipeline, json ? "why-json" : "why",
+                             sink_writer(out), st) == VYRE_OK;
 }
 
 /* Returns false with diagnostics in the file, or with a problem. */
@@ -174,9 +183,16 @@ static bool inspect(const compile_flags *f, kernel_file *file,
       compile_on(NULL, f->backend, "this is for", file->package, program,
                  &f->options, &file->findings, &on, &st) == VYRE_OK;
   if (fine) {
+    sink why = {0};
     (void)vyre_pipeline_get_resources(on.pipeline, &resources);
-    (json ? json_resources : put_resources)(out, on.pipeline, &resources);
-  } else if (file->findings.count == 0) {
+    fine = !f->explains || explain(on.pipeline, json, &why, &st);
+    if (fine) {
+      (json ? json_resources : put_resources)(out, on.pipeline, &resources,
+                                              f->explains ? &why : NULL);
+    }
+    sink_deinit(&why);
+  }
+  if (!fine && file->findings.count == 0) {
     wrong->file = file->in.label;
     problem_from_status(wrong, &st);
   }

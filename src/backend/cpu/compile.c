@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backend/cpu/cpu.h"
+#include "backend/cpu/explain.h"
 #include "base/memory.h"
 #include "base/status.h"
 
@@ -21,6 +22,7 @@ typedef struct codegen {
   vyre__jit_tier tier;  /* best tier for a text of this size */
   vyre__bytes object;   /* object file */
   uint64_t stack_bytes; /* its stack frame, if too large; else 0 */
+  bool is_compact;      /* without copies of code for special cases */
   bool is_replaced;     /* it is baseline code, to be replaced later */
   vyre_status *st;
 } codegen;
@@ -106,11 +108,13 @@ static vyre_code print_llvm(codegen *g, uint32_t width, bool is_compact) {
   const vyre__emit_llvm_options options = {
       .width = width,
       .lanes = g->device->host_cpu->lanes,
+      .cpu = g->device->host_cpu->cpu,
       .is_relaxed = g->pipeline->ulp_budget > 0,
       .is_compact = is_compact,
       .off = g->device->passes_off,
       .allocator = g->device->base.allocator};
   g->text.size = 0;
+  g->is_compact = is_compact;
   vyre_code code = vyre__emit_llvm(
       g->kernel, &options, vyre__bytes_writer(&g->text), &g->info, g->st);
   g->tier = tier_by_size(g->text.size);
@@ -126,6 +130,15 @@ static vyre_code print_narrower(codegen *g, uint32_t width) {
   return print_llvm(g, width, true);
 }
 
+/* Does the same, unless the text becomes larger: narrow vectors may need code for
+ * ranges that wide ones do not have. */
+static vyre_code print_smaller(codegen *g, uint32_t width) {
+  const uint32_t wide = g->info.width;
+  const size_t size = g->text.size;
+  VYRE_TRY(print_narrower(g, width));
+  return g->text.size > size ? print_llvm(g, wide, true) : VYRE_OK;
+}
+
 /* Prints the kernel with vectors of @p width (0: chosen). If it is very large,
  * prints it without copies of code, and then with narrower vectors. */
 static vyre_code print_within_limits(codegen *g, uint32_t width,
@@ -135,9 +148,9 @@ static vyre_code print_within_limits(codegen *g, uint32_t width,
     VYRE_TRY(print_llvm(g, g->info.width, true));
   }
   if (g->text.size > WIDE_TEXT) {
-    VYRE_TRY(print_narrower(g, g->device->host_cpu->lanes));
+    VYRE_TRY(print_smaller(g, g->device->host_cpu->lanes));
   }
-  if (g->text.size > VECTORS_TEXT) VYRE_TRY(print_narrower(g, 1));
+  if (g->text.size > VECTORS_TEXT) VYRE_TRY(print_smaller(g, 1));
   size_t max = g->fixed_width > 1 ? MAX_FORCED_TEXT : MAX_TEXT;
   return g->text.size > max ? too_large(g) : VYRE_OK;
 }
@@ -328,19 +341,47 @@ static vyre_code print_compiled(codegen *g, vyre__jit_form form,
                    host->features, g->tier, form, writer, g->st);
 }
 
+static vyre_code print_why(codegen *g, vyre_arena *scratch, bool json,
+                           vyre_writer writer) {
+  const vyre__host_cpu *host = g->device->host_cpu;
+  const vyre__lir_kernel *kernel;
+  const vyre__shared_layout *layouts;
+  VYRE_TRY(print_as_compiled(g));
+  VYRE_TRY(vyre__prepare_kernel(g->kernel, g->device->passes_off, scratch,
+                                &kernel, &layouts, g->st));
+  const vyre__schedule_options with = {.lanes = host->lanes,
+                                       .off = g->device->passes_off};
+  cpu_choice choice = {.device = g->device,
+                       .width = g->info.width,
+                       .is_compact = g->is_compact,
+                       .is_baseline = g->tier != VYRE__JIT_FULL,
+                       .text = g->text.size,
+                       .max_text = FULL_TEXT};
+  VYRE_TRY(vyre__choose_width(kernel, &with,
+                              vyre__cost_machine_of(host->cpu, host->lanes),
+                              true, scratch, &choice.widths, g->st));
+  if (cpu_explain(&choice, json, writer)) return VYRE_OK;
+  return VYRE_FAIL(g->st, VYRE_INVALID_ARGUMENT, VYRE_KIND_WRITER_REFUSED,
+                   "give a writer that takes all of the text",
+                   "the writer refused the explanation of kernel '%.100s'",
+                   g->pipeline->program->name);
+}
+
 vyre_code cpu_print(const vyre_pipeline *pipeline,
                     const vyre__lir_kernel *kernel, vyre_arena *scratch,
                     const char *form, vyre_writer writer, vyre_status *st) {
-  (void)scratch;
   bool is_text = strcmp(form, "llvm") == 0, is_asm = strcmp(form, "asm") == 0;
-  if (!is_text && !is_asm && strcmp(form, "llvm-optimised") != 0) {
+  bool is_json = strcmp(form, "why-json") == 0;
+  bool is_why = is_json || strcmp(form, "why") == 0;
+  if (!is_text && !is_asm && !is_why && strcmp(form, "llvm-optimised") != 0) {
     return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
-                     "use the form llvm, llvm-optimised or asm",
+                     "use the form llvm, llvm-optimised, asm, why or why-json",
                      "device 'cpu' has no code in the form '%.60s'", form);
   }
   codegen g = begin(pipeline, kernel, st);
   vyre_code code =
-      is_text
+      is_why ? print_why(&g, scratch, is_json, writer)
+      : is_text
           ? print_text(&g, writer)
           : print_compiled(
                 &g, is_asm ? VYRE__JIT_ASSEMBLY : VYRE__JIT_OPTIMISED, writer);

@@ -3,6 +3,7 @@
  *
  *   cpu.c                 backend table: devices, pipelines
  *   compile.c             LIR to LLVM IR to object file, and loading that
+ *   explain.c             why a width and a tier were chosen
  *   plan.c                launch data of a kernel, stored with its object file
  *   full_write.c          finds outputs that a kernel overwrites completely
  *   launch.c              one dispatch, or a batch of them
@@ -98,7 +99,7 @@ static inline bool cpu_is_baseline(const cpu_pipeline *pipeline,
 vyre_code cpu_load_llvm(const vyre_context *context, vyre_status *st);
 
 /* Compile entries of the backend table. The code prints as "llvm",
- * "llvm-optimised" or "asm". */
+ * "llvm-optimised", "asm", "why" or "why-json". */
 void cpu_target(const vyre_pipeline *pipeline, vyre__target *out);
 vyre_code cpu_generate(const vyre_pipeline *pipeline,
                        const vyre__lir_kernel *kernel, vyre_arena *scratch,

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "codegen/llvm/internal.h"
+#include "spmd/vector_width.h"
 
 enum {
   STACK_BYTES =
@@ -409,15 +410,10 @@ static vyre_code emit_all(ll *e, vyre_writer writer) {
     snprintf(e->vectors[i], sizeof e->vectors[i], "<%u x %s>",
              (unsigned)e->width, names[i]);
   }
-  const uint32_t off = e->options->off;
-  if (!vyre__pass_is_off(off, VYRE__OPTIONAL_INTERCHANGE)) {
-    VYRE_TRY(vyre__interchange_loops(e->kernel, e->arena, &e->kernel, e->st));
-  }
+  const vyre__schedule_options with = {.width = e->width,
+                                       .off = e->options->off};
   const vyre__lir_kernel *before = e->kernel;
-  if (!vyre__pass_is_off(off, VYRE__OPTIONAL_UNIFORM_VERSIONS)) {
-    VYRE_TRY(vyre__version_uniforms(e->kernel, e->width, e->arena, &e->kernel,
-                                    e->st));
-  }
+  VYRE_TRY(vyre__make_versions(e->kernel, &with, e->arena, &e->kernel, e->st));
   e->has_versions = e->kernel != before;
   for (uint32_t i = 0; i < e->kernel->phase_count; i++) {
     VYRE_TRY(emit_phase(e, i));
@@ -446,6 +442,21 @@ static vyre_code emit_all(ll *e, vyre_writer writer) {
                    e->kernel->name);
 }
 
+static vyre_code choose_width(const vyre__lir_kernel *kernel,
+                              const vyre__emit_llvm_options *options,
+                              vyre_arena *arena, uint32_t *out,
+                              vyre_status *st) {
+  const vyre__schedule_options with = {.lanes = options->lanes,
+                                       .is_compact = options->is_compact,
+                                       .off = options->off};
+  vyre__width_choice choice;
+  VYRE_TRY(vyre__choose_width(
+      kernel, &with, vyre__cost_machine_of(options->cpu, options->lanes), false,
+      arena, &choice, st));
+  *out = choice.width;
+  return VYRE_OK;
+}
+
 vyre_code vyre__emit_llvm(const vyre__lir_kernel *kernel,
                           const vyre__emit_llvm_options *options,
                           vyre_writer writer, vyre__spmd_info *info,
@@ -456,20 +467,10 @@ vyre_code vyre__emit_llvm(const vyre__lir_kernel *kernel,
   vyre_arena_init(&arena, options->allocator);
   uint32_t width = options->width;
   const vyre__shared_layout *layouts;
-  vyre_code code = VYRE_OK;
-  if (!vyre__pass_is_off(options->off, VYRE__OPTIONAL_PERIODIC)) {
-    code = vyre__unwrap_neighbours(kernel, &arena, &kernel, st);
-  }
-  if (code == VYRE_OK &&
-      !vyre__pass_is_off(options->off, VYRE__OPTIONAL_STRIDE_LOOPS)) {
-    code = vyre__interchange_stride_loops(kernel, &arena, &kernel, st);
-  }
-  if (code == VYRE_OK &&
-      !vyre__pass_is_off(options->off, VYRE__OPTIONAL_SHARED_LAYOUT)) {
-    code = vyre__lay_out_shared(kernel, &arena, &kernel, &layouts, st);
-  }
+  vyre_code code =
+      vyre__prepare_kernel(kernel, options->off, &arena, &kernel, &layouts, st);
   if (code == VYRE_OK && !width) {
-    code = vyre__choose_width(kernel, options->lanes, &arena, &width, st);
+    code = choose_width(kernel, options, &arena, &width, st);
   }
   ll e = {.kernel = kernel,
           .options = options,

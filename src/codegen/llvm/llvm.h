@@ -58,6 +58,7 @@ typedef struct vyre__emit_llvm_options {
   uint32_t
       width; /* invocations per vector: 1, 4, 8, 16 or 32; 0: chosen from the kernel and the fields below */
   uint32_t lanes;  /* 32-bit lanes of a vector register: 4, 8 or 16 */
+  const char *cpu; /* processor, as LLVM names it; NULL: a typical one */
   bool is_relaxed; /* ulp_budget above 0: contraction is allowed */
   bool is_compact; /* small code: no copies for full workgroups, nothing that
                     * is unrolled completely */

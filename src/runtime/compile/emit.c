@@ -13,7 +13,7 @@
 #include "codegen/spirv/spirv.h"
 #include "lir/lir.h"
 #include "runtime/compile/pipeline.h"
-#include "spmd/schedule.h"
+#include "spmd/vector_width.h"
 
 static const char *const pass_names[] = {
 #define VYRE__X3(name, text, about) (text),
@@ -200,15 +200,16 @@ static vyre_code print_schedules(const vyre__lir_kernel *kernel,
   vyre__schedule_options with = {.width = options->width,
                                  .lanes = options->lanes};
   const vyre__shared_layout *layouts;
-  VYRE_TRY(vyre__unwrap_neighbours(kernel, arena, &kernel, st));
-  VYRE_TRY(vyre__interchange_stride_loops(kernel, arena, &kernel, st));
-  VYRE_TRY(vyre__lay_out_shared(kernel, arena, &kernel, &layouts, st));
+  VYRE_TRY(vyre__prepare_kernel(kernel, 0, arena, &kernel, &layouts, st));
   if (!vyre__layouts_print(kernel, layouts, writer)) return writer_failed(st);
   if (!with.width) {
-    VYRE_TRY(vyre__choose_width(kernel, with.lanes, arena, &with.width, st));
+    vyre__width_choice choice;
+    VYRE_TRY(vyre__choose_width(kernel, &with,
+                                vyre__cost_machine_of(NULL, with.lanes), false,
+                                arena, &choice, st));
+    with.width = choice.width;
   }
-  VYRE_TRY(vyre__interchange_loops(kernel, arena, &kernel, st));
-  VYRE_TRY(vyre__version_uniforms(kernel, with.width, arena, &kernel, st));
+  VYRE_TRY(vyre__make_versions(kernel, &with, arena, &kernel, st));
   for (uint32_t i = 0; i < kernel->phase_count; i++) {
     vyre__schedule schedule;
     VYRE_TRY(vyre__schedule_make(kernel, i, &with, last, arena, &schedule, st));
