@@ -353,6 +353,7 @@ static vyre_code print_why(codegen *g, vyre_arena *scratch, bool json,
                                        .off = g->device->passes_off};
   cpu_choice choice = {.device = g->device,
                        .width = g->info.width,
+                       .fixed_width = g->fixed_width,
                        .is_compact = g->is_compact,
                        .is_baseline = g->tier != VYRE__JIT_FULL,
                        .text = g->text.size,

@@ -48,7 +48,7 @@ static bool matters(const cpu_choice *c, unsigned kind) {
 }
 
 typedef enum reason {
-  REASON_OPTION, /* cpu.width is set */
+  REASON_OPTION, /* the width is fixed */
   REASON_SIZE,   /* the text of the best width is too large */
   REASON_NARROW, /* a wider vector would gain too little */
   REASON_COST,
@@ -56,7 +56,7 @@ typedef enum reason {
 
 static reason reason_of(const cpu_choice *c) {
   const vyre__cost *other = second_best(c), *own = cost_of(c, c->width);
-  if (c->device->width > 0) return REASON_OPTION;
+  if (c->fixed_width > 0) return REASON_OPTION;
   if (c->width != c->widths.width) return REASON_SIZE;
   return other->cycles < own->cycles ? REASON_NARROW : REASON_COST;
 }
@@ -111,8 +111,10 @@ static void put_reason(vyre__printer *out, const cpu_choice *c) {
   vyre__print(out, "  width      %u: ", (unsigned)c->width);
   switch (reason_of(c)) {
     case REASON_OPTION:
-      vyre__print(out, "set by the option cpu.width; the estimate is %u\n",
-                  (unsigned)c->widths.width);
+      vyre__print(
+          out,
+          "set by the option cpu.width, or by tuning; the estimate is %u\n",
+          (unsigned)c->widths.width);
       break;
     case REASON_SIZE:
       vyre__print(out,

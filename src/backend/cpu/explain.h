@@ -13,6 +13,7 @@ typedef struct cpu_choice {
   const cpu_device *device;
   vyre__width_choice widths; /* estimates at all widths */
   uint32_t width;            /* width of the code */
+  uint32_t fixed_width;      /* set by an option or by tuning; 0: chosen */
   bool is_compact;           /* printed without copies for special cases */
   bool is_baseline;          /* the text is too large for the optimised tier */
   size_t text, max_text;     /* bytes of LLVM IR; limit of the optimised tier */

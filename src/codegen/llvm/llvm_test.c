@@ -417,36 +417,6 @@ TEST(lanes_far_apart_are_scalar_accesses) {
   free(code.bytes);
 }
 
-/* y[i] = i op constant, in vectors of the automatic width. */
-TEST(vectors_are_not_longer_than_divided_rows) {
-  static const struct {
-    vyre__lir_op op;
-    uint32_t number, lanes, want;
-  } cases[] = {
-      {VYRE__LIR_ADD, 16, 8, 32},          {VYRE__LIR_SHR_U, 4, 8, 16},
-      {VYRE__LIR_AND, 15, 8, 16},          {VYRE__LIR_DIV_U, 8, 8, 8},
-      {VYRE__LIR_REM_U, 16, 8, 16},        {VYRE__LIR_REM_U, 24, 8, 32},
-      {VYRE__LIR_REM_U, 4, 8, 32}, /* less than a register */
-      {VYRE__LIR_SHR_U, 4, 16, 16},        {VYRE__LIR_SHR_U, 3, 16, 32},
-      {VYRE__LIR_AND, UINT32_MAX, 16, 32},
-  };
-  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-    kit_begin(&t, "apart", 64, 1, 1);
-    uint32_t y = kit_buffer(&t, "y", VYRE_MEMORY_GLOBAL, 4, true, 64);
-    vyre__val i = kit_local(&t, 0), by = kit_u32(&t, cases[c].number);
-    kit_store(&t, y, i, kit_u(&t, cases[c].op, i, by), 0);
-    kit_end(&t);
-    vyre__emit_llvm_options options = {.lanes = cases[c].lanes};
-    vyre__spmd_info info;
-    vyre_status st = {0};
-    text code = {0};
-    CHECK_OK(vyre__emit_llvm(&t.k, &options, growing_writer(&code), &info, &st),
-             st);
-    CHECK_U64(info.width, cases[c].want);
-    free(code.bytes);
-  }
-}
-
 TEST(same_kernel_same_bytes) {
   vyre__spmd_info info;
   make_add();
@@ -582,7 +552,6 @@ TEST_MAIN(TEST_ENTRY(every_shape_equals_ref_in_every_workgroup),
           TEST_ENTRY(lanes_at_known_distances_are_shuffled),
           TEST_ENTRY(rows_run_as_full_vectors),
           TEST_ENTRY(lanes_far_apart_are_scalar_accesses),
-          TEST_ENTRY(vectors_are_not_longer_than_divided_rows),
           TEST_ENTRY(same_kernel_same_bytes),
           TEST_ENTRY(refuses_unsupported_instructions),
           TEST_ENTRY(reports_a_writer_error), TEST_ENTRY(reports_out_of_memory),
