@@ -9,6 +9,7 @@
 #    behind the word (```vyre V071) it must break that rule and no other; with
 #    "body" it is the body of the page's kernel named "example"
 #  - docs/vyre.1 is what the build makes
+#  - docs/explanation/cpu-vectorisation.md explains every pass of src/spmd/schedule.h
 #  - relative links lead to files, and their anchors to headings
 #  - docs/reference/errors.md lists the codes and kinds of vyre/status.h, all of them
 #  - docs/reference/messages.md is what scripts/list_messages.sh prints
@@ -194,6 +195,14 @@ else
 fi
 expect_same "docs/reference/messages.md is what scripts/list_messages.sh prints" \
   "$(cat "$source_dir/docs/reference/messages.md")" "$("$source_dir/scripts/list_messages.sh")"
+# Every pass of the vectoriser is explained, schedule passes by a section with a dump.
+vectoriser=$source_dir/docs/explanation/cpu-vectorisation.md
+passes_of() { sed -n "/define $1(/,/^\$/p" "$source_dir/src/spmd/schedule.h" | grep -o 'X([A-Z_]*, "[a-z-]*"' | cut -d'"' -f2; }
+missing=$(for pass in $(passes_of VYRE__SCHEDULE_PASS_MAP); do
+  sed -n "/^### $pass\$/,/^##/p" "$vectoriser" | grep -q -- "--dump-after $pass" || echo "$pass"
+done
+for pass in $(passes_of VYRE__PREPARE_PASS_MAP); do grep -q "\`$pass\`" "$vectoriser" || echo "$pass"; done)
+expect_same "docs/explanation/cpu-vectorisation.md explains $(passes_of 'VYRE__[A-Z]*_PASS_MAP' | wc -l) passes" "$missing" ""
 expect_same "docs/vyre.1 is what the build makes" \
   "$(cat "$source_dir/docs/vyre.1")" "$(cat "$build_dir/manual/vyre.1")"
 finish
