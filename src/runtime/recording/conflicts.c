@@ -18,15 +18,10 @@ typedef struct conflict {
 
 static bool slots_conflict(const vyre_recording *a, const vyre_recording *b,
                            conflict *out) {
-  for (uint32_t i = 0; i < a->slot_count; i++) {
-    const vyre__slot *own = &a->slots[i];
-    if (!own->is_used) continue;
+  if (!vyre__slot_spans_conflict(a, b)) return false;
+  for (uint32_t i = 0; i < a->slot_count; i++) { /* find their names */
     for (uint32_t k = 0; k < b->slot_count; k++) {
-      const vyre__slot *theirs = &b->slots[k];
-      if (!theirs->is_used ||
-          !(vyre__slot_is_written(own) || vyre__slot_is_written(theirs)))
-        continue;
-      if (!vyre__slots_overlap(own, theirs)) continue;
+      if (!vyre__slots_conflict(&a->slots[i], &b->slots[k])) continue;
       out->slot = i;
       out->other_slot = k;
       return true;

@@ -22,6 +22,8 @@ static void reset_commands(vyre_recording *instance) {
   for (size_t i = 0; i < instance->command_count; i++) {
     vyre__recorded_command *c = &instance->commands[i];
     c->is_ready = false;
+    c->list = NULL;
+    c->list_version = 0;
     if (c->kind == VYRE__RECORDED_DISPATCH) vyre_pipeline_retain(c->pipeline);
     c->prepared = NULL;
   }
@@ -107,19 +109,15 @@ static size_t distance(const vyre_recording *from, const vyre_recording *to,
 }
 
 /* Copies the bindings of @p from to @p to, except for a @p slot that already
- * has @p binding. Uploads of other slots stay valid. */
+ * has @p binding. Their versions stay, so that uploads stay valid. */
 static void copy_bindings(vyre_recording *to, const vyre_recording *from,
                           uint32_t slot, const vyre_slot_binding *binding) {
   for (uint32_t i = 0; i < from->slot_count; i++) {
+    to->slots[i].version = from->slots[i].version;
     if (bindings_equal(&from->slots[i], &to->slots[i])) continue;
     if (i == slot && has_binding(&to->slots[i], binding)) continue;
     to->slots[i] = from->slots[i];
     vyre__recording_invalidate(to, i);
-  }
-  for (size_t i = 0; i < from->command_count; i++) {
-    const vyre__recorded_command *c = &from->commands[i];
-    bool is_touched = c->from.slot == slot || c->to.slot == slot;
-    to->commands[i].is_uploaded = c->is_uploaded && !is_touched;
   }
 }
 

@@ -10,12 +10,11 @@
 #include "runtime/recording/recording.h"
 
 struct vyre__recorded_list {
-  struct vyre__recorded_list *next;
-  size_t first, end;          /* range of recorded commands */
-  size_t launch_count;        /* dispatches in the range */
-  uint64_t version;           /* of the recording when the list was filled */
-  vyre__launch_totals totals; /* counters of one execution */
-  size_t size;                /* bytes of this object */
+  struct vyre__recorded_list *next, **link; /* link: what points to it */
+  size_t first, end;                        /* range of recorded commands */
+  size_t launch_count;                      /* dispatches in the range */
+  vyre__launch_totals totals;               /* counters of one execution */
+  size_t size;                              /* bytes of this object */
   vyre__command_list list;
   vyre__command commands[];
 };
@@ -63,21 +62,21 @@ static recorded_list *create(vyre_recording *rec, const recorded_list *extent) {
   created->list.device = rec->device;
   created->list.commands = created->commands;
   created->next = rec->lists;
+  created->link = &rec->lists;
+  if (created->next) created->next->link = &created->next;
   rec->lists = created;
   return created;
 }
 
 static void free_list(vyre_device *device, recorded_list *recorded) {
+  *recorded->link = recorded->next;
+  if (recorded->next) recorded->next->link = recorded->link;
   if (recorded->list.encoded) device->backend->list_release(&recorded->list);
   vyre__resize(device->allocator, recorded, recorded->size, 0);
 }
 
 void vyre__recording_free_lists(vyre_recording *rec) {
-  while (rec->lists) {
-    recorded_list *recorded = rec->lists;
-    rec->lists = recorded->next;
-    free_list(rec->device, recorded);
-  }
+  while (rec->lists) free_list(rec->device, rec->lists);
 }
 
 static vyre__command command_of(const vyre__recorded_command *c) {
@@ -110,26 +109,41 @@ static void fill(const vyre_recording *rec, recorded_list *recorded) {
   recorded->list.version++;
   recorded->list.is_reusable = false;
   recorded->totals = vyre__command_list_totals(&recorded->list);
-  recorded->version = rec->version;
+}
+
+/* Remembers that no list begins at the commands of @p extent, which has no
+ * launch: a list that begins later has none either, unless the maximum length
+ * cut the extent. */
+static void skip_copies(const vyre_recording *rec,
+                        const recorded_list *extent) {
+  if (extent->end - extent->first >= vyre__command_list_max(rec->device))
+    return;
+  for (size_t i = extent->first + 1; i < extent->end; i++) {
+    vyre__recorded_command *c = &rec->commands[i];
+    if (!c->list) c->list_version = rec->version;
+  }
 }
 
 /* Returns the list that begins at command @p at, for the memory that is bound
  * now, or NULL. */
 static recorded_list *find(vyre_recording *rec, size_t at) {
-  recorded_list extent, **link = &rec->lists;
-  while (*link && (*link)->first != at) link = &(*link)->next;
-  recorded_list *found = *link;
-  if (found && found->version == rec->version) return found;
+  vyre__recorded_command *c = &rec->commands[at];
+  if (c->list_version == rec->version) return c->list;
+  recorded_list extent;
   measure(rec, at, &extent);
-  if (found && (found->end != extent.end ||
-                found->launch_count != extent.launch_count)) {
-    *link = found->next;
-    free_list(rec->device, found);
-    found = NULL;
+  if (c->list && (c->list->end != extent.end ||
+                  c->list->launch_count != extent.launch_count)) {
+    free_list(rec->device, c->list);
+    c->list = NULL;
   }
-  if (!found && extent.launch_count > 0) found = create(rec, &extent);
-  if (found) fill(rec, found);
-  return found;
+  c->list_version = rec->version;
+  if (extent.launch_count > 0) {
+    if (!c->list) c->list = create(rec, &extent);
+    if (c->list) fill(rec, c->list);
+  } else if (c->kind != VYRE__RECORDED_WHILE) {
+    skip_copies(rec, &extent);
+  }
+  return c->list;
 }
 
 /* Prepares the dispatches of a list for another execution. Returns false if

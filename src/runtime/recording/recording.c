@@ -51,6 +51,9 @@ void vyre__recording_clear(vyre_recording *rec) {
   vyre__resize(allocator, rec->tables, rec->tables_size, 0);
   if (rec->staging)
     vyre__resize(allocator, rec->staging, VYRE__STAGING_BYTES, 0);
+  if (rec->first == rec) vyre__slot_uses_free(rec);
+  vyre__slot_spans_free(rec);
+  vyre__slot_names_free(rec);
   vyre__reserve_free(allocator, (void *)&rec->commands, &rec->command_capacity,
                      sizeof *rec->commands);
   vyre__reserve_free(allocator, (void *)&rec->slots, &rec->slot_capacity,
@@ -87,19 +90,13 @@ const char *vyre__slot_name(const vyre_recording *rec, uint32_t slot,
   return text;
 }
 
-uint32_t vyre_recording_find_slot(const vyre_recording *rec, const char *name) {
-  for (size_t i = 0; rec && name && name[0] && i < rec->slot_count; i++) {
-    if (strcmp(rec->slots[i].name, name) == 0) return (uint32_t)i;
-  }
-  return VYRE_NO_SLOT;
-}
-
 static vyre_code add_slot(vyre_recording *rec, const char *name, uint64_t size,
                           uint32_t *out, vyre_status *st) {
   if (rec->slot_count == VYRE_NO_SLOT ||
       !vyre__reserve(rec->device->allocator, (void *)&rec->slots,
                      &rec->slot_capacity, rec->slot_count + 1,
-                     sizeof *rec->slots, false)) {
+                     sizeof *rec->slots, false) ||
+      !vyre__slot_names_reserve(rec)) {
     return vyre__no_memory(st, "vyre_recording_add_slot", "slots",
                            rec->slot_count + 1);
   }
@@ -107,6 +104,7 @@ static vyre_code add_slot(vyre_recording *rec, const char *name, uint64_t size,
   *slot = (vyre__slot){.size = size};
   memcpy(slot->name, name, strlen(name) + 1);
   *out = (uint32_t)rec->slot_count++;
+  if (name[0]) vyre__slot_names_add(rec, *out);
   return VYRE_OK;
 }
 

@@ -3,11 +3,13 @@
  *
  *   recording.c     creates recordings and adds slots and commands
  *   seal.c          checks a recording, places barriers, allocates tables
+ *   range_map.c     finds commands that access the same range of a slot
+ *   slot_index.c    finds slots by name, commands by slot, memory by address
  *   slots.c         binds memory to slots and prepares dispatches for it
  *   replay.c        runs the commands
  *   instances.c     copies a recording whose slots are bound during a replay
  *   conflicts.c     finds replays that share memory
- *   command_list.c  runs several commands as one command list
+ *   recorded_list.c runs several commands as one command list
  *   print.c         prints a recording
  *
  * A recorded dispatch owns its prepared dispatch, which holds no device
@@ -19,6 +21,7 @@
 
 #include "vyre/recording.h"
 
+#include "base/sort.h"
 #include "hal/command_list.h"
 #include "runtime/dispatch/prepared.h"
 #include "runtime/memory/device_buffer.h"
@@ -45,7 +48,8 @@ typedef struct vyre__slot {
                       buffer and the output of the dispatch is host memory;
                       known once the slots are bound */
   vyre_slot_binding binding;
-  uint64_t bytes; /* size of the bound memory */
+  uint64_t version; /* of the binding; see vyre_recording.version_count */
+  uint64_t bytes;   /* size of the bound memory */
   vyre__memory memory;
   vyre__device_buffer *buffer; /* entry of the bound handle, or NULL */
 } vyre__slot;
@@ -98,13 +102,38 @@ typedef struct vyre__recorded_command {
   vyre_slot_range from, to;
   uint64_t size; /* bytes, once the slots are bound */
   vyre__memory source, target;
-  bool is_upload, is_uploaded;
+  bool is_upload;
+  /* Versions of the bindings of `from` and `to` in the last upload, or 0. Those
+   * of the first instance stand for all instances. */
+  uint64_t uploaded_from, uploaded_to;
 
   /* Loops. */
   uint64_t max_iterations;
   uint32_t check_interval;
   uint64_t body_dispatches;
+
+  /* Command list that begins here, if list_version is the version of the
+   * recording. NULL: none can begin here. */
+  struct vyre__recorded_list *list;
+  uint64_t list_version;
 } vyre__recorded_command;
+
+/* Commands that use each slot, in ascending order. Those of slot i begin at
+ * ends[i - 1] and end before ends[i]. A command that uses a slot twice is there
+ * twice. */
+typedef struct vyre__slot_uses {
+  uint32_t *ends; /* one per slot, and one more */
+  uint32_t *commands;
+  size_t count;
+} vyre__slot_uses;
+
+/* Memory of a slot: bytes of one address space. */
+typedef struct vyre__slot_span {
+  const void *space; /* NULL: the host; otherwise a device buffer */
+  uint64_t begin, end;
+  uint32_t slot;
+  bool is_written;
+} vyre__slot_span;
 
 struct vyre_recording {
   atomic_uint references;
@@ -113,19 +142,25 @@ struct vyre_recording {
   vyre_arena building; /* slot ranges of dispatches; freed by the seal */
   vyre__slot *slots;
   size_t slot_count, slot_capacity;
+  uint32_t *names; /* hash table of slot numbers + 1; 0: empty */
+  size_t name_capacity;
   vyre__recorded_command *commands;
   size_t command_count, command_capacity;
   uint32_t open_loops[VYRE_RECORDING_DEPTH]; /* loops without an end so far */
   uint32_t open_count;
   unsigned char *tables; /* one block with the tables of all dispatches */
   size_t tables_size;
-  vyre_capture_plan totals; /* sums of the capture plans of all dispatches */
+  vyre__slot_uses slot_uses; /* owned by the first instance; set by the seal */
+  vyre_capture_plan totals;  /* sums of the capture plans of all dispatches */
 
   /* Instances. Callers have the first one; binding and replaying act on its
    * `current`. Slots of an instance with users are never bound: a bind call
    * then switches to an instance without users. */
   vyre_recording *first, *current, *next_instance;
   uint32_t instance_count; /* of the first: instances in addition to it */
+  /* Of the first: number of bindings so far. Each new binding of a slot gets
+   * the next number, which its copies in other instances keep. */
+  uint64_t version_count;
 
   /* Lock of the first instance. It guards everything that changes after the
    * seal, in all instances. It is not held while commands run: the active
@@ -141,6 +176,12 @@ struct vyre_recording {
   /* VYRE__STAGING_BYTES for copies between buffers that only the device sees,
    * or NULL. */
   unsigned char *staging;
+
+  /* Memory of the used slots, by address, since the last preparation. Both
+   * arrays have slot_count entries. */
+  vyre__slot_span *spans;
+  size_t span_count;
+  vyre__sort_item *span_order; /* scratch memory */
 
   uint64_t version;                  /* number of preparations; starts at 0 */
   struct vyre__recorded_list *lists; /* owned by the active replay */
@@ -165,12 +206,36 @@ vyre_code vyre__recording_switch_instance(vyre_recording *first, uint32_t slot,
                                           vyre_status *st);
 /* Frees everything that an instance owns, but not the object itself. */
 void vyre__recording_clear(vyre_recording *instance);
+/* Hash table of slot names. Reserve makes space for one more name, and returns
+ * false if memory is exhausted. */
+bool vyre__slot_names_reserve(vyre_recording *recording);
+void vyre__slot_names_add(const vyre_recording *recording, uint32_t slot);
+void vyre__slot_names_free(vyre_recording *recording);
+
+/* Builds slot_uses. Returns false if memory is exhausted; then, too, the caller
+ * frees it. */
+bool vyre__slot_uses_build(vyre_recording *recording);
+void vyre__slot_uses_free(vyre_recording *recording);
+
+/* Allocates `spans`. Returns false if memory is exhausted; then, too, the
+ * caller frees it. */
+bool vyre__slot_spans_create(vyre_recording *recording);
+void vyre__slot_spans_free(vyre_recording *recording);
+/* Updates `spans` for the memory that is bound now. */
+void vyre__slot_spans_sort(vyre_recording *recording);
+/* Return true if two slots, of one recording or of each of two, share bytes
+ * that one of them writes. */
+bool vyre__slot_spans_overlap(const vyre_recording *recording);
+bool vyre__slot_spans_conflict(const vyre_recording *a,
+                               const vyre_recording *b);
+
 /* Marks all commands that use @p slot as not ready. */
 void vyre__recording_invalidate(vyre_recording *recording, uint32_t slot);
 bool vyre__slot_binding_equal(const vyre_slot_binding *a,
                               const vyre_slot_binding *b);
-/* Returns true if the memory bound to two slots overlaps. */
-bool vyre__slots_overlap(const vyre__slot *a, const vyre__slot *b);
+/* Returns true if two used slots share bytes, and a command writes one of
+ * them. */
+bool vyre__slots_conflict(const vyre__slot *a, const vyre__slot *b);
 
 /* Replay whose commands run now. Lives on the stack of its thread, or in its
  * fence. */

@@ -59,9 +59,10 @@ TEST(sealing_allocates_what_the_capture_plans_say) {
                    want.output_readback_capacity *
                        (sizeof(vyre_slot_range) + sizeof(vyre_output)) +
                    want.kernel_argument_capacity * sizeof(vyre__argument);
-  /* the tables, and a prepared dispatch for each command */
-  CHECK_U64(log.count, 1 + DISPATCHES);
-  CHECK_U64(log.sizes[0], entries);
+  /* two arrays from slots to commands, the tables, two arrays with the memory
+   * of the slots, and a prepared dispatch for each command */
+  CHECK_U64(log.count, 5 + DISPATCHES);
+  CHECK_U64(log.sizes[2], entries);
   vyre_capture_plan got;
   vyre_recording_capacities(rec, &got);
   CHECK_U64(got.input_device_capacity, want.input_device_capacity);

@@ -143,8 +143,23 @@ static vyre_code copy_staged(vyre_device *device,
   return VYRE_OK;
 }
 
+/* Runs an upload, and remembers the bindings that it was done for. */
+static vyre_code upload(const vyre_recording *rec,
+                        const vyre__recorded_command *c, vyre_status *st) {
+  vyre_code code =
+      vyre__buffer_write(rec->device, c->target.buffer, c->target.offset,
+                         c->source.host, (size_t)c->size, st);
+  vyre__recorded_command *last = &rec->first->commands[c - rec->commands];
+  bool is_done = code == VYRE_OK;
+  pthread_mutex_lock(&rec->first->lock);
+  last->uploaded_from = is_done ? rec->slots[c->from.slot].version : 0;
+  last->uploaded_to = is_done ? rec->slots[c->to.slot].version : 0;
+  pthread_mutex_unlock(&rec->first->lock);
+  return code;
+}
+
 static vyre_code copy_bytes(const running_replay *replay,
-                            vyre__recorded_command *c, vyre_status *st) {
+                            const vyre__recorded_command *c, vyre_status *st) {
   vyre_device *device = replay->rec->device;
   size_t size = (size_t)c->size;
   VYRE_TRY(vyre__device_check(device, st));
@@ -152,13 +167,7 @@ static vyre_code copy_bytes(const running_replay *replay,
     return timed_out(replay, st);
   }
   if (c->is_upload) {
-    VYRE_TRY(vyre__buffer_write(device, c->target.buffer, c->target.offset,
-                                c->source.host, size, st));
-    if (!c->is_uploaded) { /* another thread may check is_uploaded now */
-      pthread_mutex_lock(&replay->rec->first->lock);
-      c->is_uploaded = true;
-      pthread_mutex_unlock(&replay->rec->first->lock);
-    }
+    return upload(replay->rec, c, st);
   } else if (c->source.buffer && !c->target.buffer) {
     VYRE_TRY(vyre__buffer_read(device, c->source.buffer, c->source.offset,
                                c->target.host, size, st));
@@ -402,7 +411,10 @@ static vyre_code acquire(running_replay *replay, bool is_queued,
   vyre_recording *first = replay->rec;
   pthread_mutex_lock(&first->lock);
   replay->rec = first->current;
-  bool is_only_user = replay->rec->users++ == 0;
+  bool is_only_user = true;
+  for (const vyre_recording *c = first; c; c = c->next_instance)
+    is_only_user = is_only_user && c->users == 0;
+  replay->rec->users++;
   if (is_queued) replay->rec->pending++;
   vyre_code code = prepare_replay(replay, is_only_user, st);
   pthread_mutex_unlock(&first->lock);

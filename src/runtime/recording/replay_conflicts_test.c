@@ -309,6 +309,63 @@ TEST(queued_replays_keep_the_memory_they_were_submitted_with) {
   bench_close(&b);
 }
 
+static vyre_fence *queue(vyre_recording *rec, const vyre_replay_options *o) {
+  vyre_status st = {0};
+  vyre_fence *fence;
+  CHECK_OK(vyre_recording_replay(rec, o, &fence, &st), st);
+  return fence;
+}
+
+static void finish(vyre_fence *fence) {
+  vyre_status st = {0};
+  CHECK_OK(vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &st), st);
+  vyre_fence_release(fence);
+}
+
+/* Uploads of a pending replay count for the replays behind it, also if those
+ * have other bindings; those that another upload overwrites do not. */
+TEST(a_queued_replay_may_skip_the_uploads_of_the_one_before) {
+  bench b = bench_open(heap);
+  vyre_status st = {0};
+  held h = {0};
+  vyre_buffer n = create_buffer(b.device, 4);
+  vyre_recording *stopper = record(&b, (vyre_writer){hold_up, &h});
+  bind_buffer(stopper, 0, n);
+  chain c = chain_make(&b, false);
+  chain_data d;
+  chain_data_make(&b, &d);
+  uint32_t others[ELEMENTS] = {50}, seven = 7;
+  vyre_replay_result r = {0}, again = {0};
+  const vyre_replay_options keep = {.skip_uploads = true, .result = &r},
+                            keep_again = {.skip_uploads = true,
+                                          .result = &again};
+  for (int round = 0; round < 3; round++) { /* later: idle instances, too */
+    atomic_store(&h.may_end, false);
+    chain_bind(&c, &d);
+    vyre_fence *fences[6] = {queue(stopper, NULL), queue(c.rec, NULL)};
+    bind_buffer(c.rec, c.y, d.sum); /* another instance */
+    bind_bytes(c.rec, c.a, &seven, 4);
+    fences[2] = queue(c.rec, &keep);
+    fences[3] = queue(c.rec, &keep_again); /* the same instance */
+    bind_bytes(c.rec, c.host, others, BYTES);
+    fences[4] = queue(c.rec, NULL);
+    bind_bytes(c.rec, c.host, d.host, BYTES); /* x has `others` by then */
+    fences[5] = queue(c.rec, &keep);
+    atomic_store(&h.may_end, true);
+    for (int i = 0; i < 5; i++) finish(fences[i]);
+    CHECK_U64(again.skipped_uploads, 1);
+    CHECK_U64(d.back[0], 350); /* 7 * 50, by replay 4 */
+    CHECK_FAILS(vyre_fence_wait(fences[5], VYRE_WAIT_FOREVER, &st), st,
+                VYRE_INVALID_ARGUMENT, VYRE_KIND_UNSAFE_REPLAY);
+    CHECK_HAS(st.message, "was not uploaded");
+    st = (vyre_status){0};
+    vyre_fence_release(fences[5]);
+  }
+  vyre_recording_release(c.rec);
+  vyre_recording_release(stopper);
+  bench_close(&b);
+}
+
 /* Binding the same memory again takes no further instance. */
 TEST(binding_the_same_memory_again_needs_no_instance) {
   enum { TIMES = 12 };
@@ -430,6 +487,7 @@ TEST_MAIN(TEST_ENTRY(a_replay_that_shares_written_memory_is_refused_by_name),
           TEST_ENTRY(a_replay_with_a_fence_is_never_refused_and_runs_later),
           TEST_ENTRY(one_recording_runs_twice_at_once_with_other_memory),
           TEST_ENTRY(queued_replays_keep_the_memory_they_were_submitted_with),
+          TEST_ENTRY(a_queued_replay_may_skip_the_uploads_of_the_one_before),
           TEST_ENTRY(binding_the_same_memory_again_needs_no_instance),
           TEST_ENTRY(a_bind_without_memory_changes_nothing),
           TEST_ENTRY(a_fixed_slot_is_never_bound),

@@ -10,6 +10,7 @@
 #include "runtime/core/device.h"
 #include "runtime/dispatch/prepared.h"
 #include "runtime/dispatch/prepared_match.h"
+#include "runtime/recording/range_map.h"
 #include "runtime/recording/recording.h"
 
 /* --- slot ranges -------------------------------------------------------- */
@@ -186,47 +187,57 @@ static void build_dispatch_tables(vyre__recorded_command *c,
 
 /* --- barriers ----------------------------------------------------------- */
 
-typedef struct range_access {
-  const vyre__recorded_command *earlier;
-  const vyre_slot_range *range; /* of the later command */
-  bool is_written;
-} range_access;
+/* Trees of the range map: marks are numbers of commands + 1. */
+enum { ACCESSED, WRITTEN };
 
-static bool is_apart(void *self, const vyre_slot_range *range,
-                     bool is_written) {
-  const range_access *access = self;
-  return !(is_written || access->is_written) ||
-         !vyre__slot_ranges_overlap(range, access->range);
+/* Access of the command that place_barriers looks at. */
+typedef struct barrier_search {
+  const vyre__range_map *map;
+  uint32_t first; /* first command since the last barrier */
+  uint32_t mark;  /* of the command itself */
+  uint32_t slot;  /* slot of the range that needs a barrier */
+} barrier_search;
+
+static bool needs_no_barrier(void *self, const vyre_slot_range *range,
+                             bool is_written) {
+  barrier_search *search = self;
+  search->slot = range->slot;
+  return vyre__range_map_max(search->map, is_written ? ACCESSED : WRITTEN,
+                             range) <= search->first;
 }
 
-static bool is_apart_from(void *self, const vyre_slot_range *range,
-                          bool is_written) {
-  range_access *access = self;
-  access->range = range;
-  access->is_written = is_written;
-  return vyre__command_slot_ranges(access->earlier, is_apart, access);
+static bool mark_access(void *self, const vyre_slot_range *range,
+                        bool is_written) {
+  const barrier_search *search = self;
+  vyre__range_map_mark(search->map, ACCESSED, range, search->mark);
+  if (is_written)
+    vyre__range_map_mark(search->map, WRITTEN, range, search->mark);
+  return true;
 }
 
 /* Places a barrier before each command that accesses a range written by an
- * earlier command, or writes a range accessed by one. */
-static void place_barriers(vyre_recording *rec) {
-  size_t first = 0;
-  for (size_t i = 0; i < rec->command_count; i++) {
+ * earlier command, or writes a range accessed by one. Returns false if memory
+ * is exhausted. */
+static bool place_barriers(vyre_recording *rec) {
+  vyre__range_map map;
+  barrier_search search = {.map = &map};
+  if (!vyre__range_map_build(rec, &rec->building, &map)) return false;
+  for (uint32_t i = 0; i < rec->command_count; i++) {
     vyre__recorded_command *c = &rec->commands[i];
     if (c->kind != VYRE__RECORDED_DISPATCH && c->kind != VYRE__RECORDED_COPY) {
       /* an explicit barrier; both ends of a loop act as barriers */
-      first = i + 1;
+      search.first = i + 1;
       continue;
     }
-    for (size_t k = first; k < i; k++) {
-      range_access access = {.earlier = &rec->commands[k]};
-      if (vyre__command_slot_ranges(c, is_apart_from, &access)) continue;
+    if (!vyre__command_slot_ranges(c, needs_no_barrier, &search)) {
       c->needs_barrier = true;
-      c->barrier_slot = access.range->slot;
-      first = i;
-      break;
+      c->barrier_slot = search.slot;
+      search.first = i;
     }
+    search.mark = i + 1;
+    (void)vyre__command_slot_ranges(c, mark_access, &search);
   }
+  return true;
 }
 
 static bool mark_used(void *self, const vyre_slot_range *range,
@@ -303,8 +314,12 @@ vyre_code vyre__recording_build_tables(vyre_recording *rec,
     return vyre__no_memory(st, function, "bytes of tables",
                            fits ? size : SIZE_MAX);
   }
-  vyre_code code = create_prepared(rec, st);
+  vyre_code code =
+      vyre__slot_spans_create(rec)
+          ? create_prepared(rec, st)
+          : vyre__no_memory(st, function, "slots", rec->slot_count);
   if (code != VYRE_OK) {
+    vyre__slot_spans_free(rec);
     vyre__resize(rec->device->allocator, tables, size, 0);
     return code;
   }
@@ -330,10 +345,20 @@ vyre_code vyre_recording_seal(vyre_recording *rec, vyre_status *st) {
   }
   VYRE_TRY(vyre__device_check(rec->device, st));
   VYRE_TRY(check_all(rec, st));
-  VYRE_TRY(vyre__recording_build_tables(rec, __func__, st));
+  vyre__arena_mark mark = vyre__arena_here(&rec->building);
+  bool is_placed = place_barriers(rec);
+  vyre__arena_rewind(&rec->building, mark);
+  if (!is_placed || !vyre__slot_uses_build(rec)) {
+    vyre__slot_uses_free(rec);
+    return vyre__no_memory(st, __func__, "commands", rec->command_count);
+  }
+  vyre_code code = vyre__recording_build_tables(rec, __func__, st);
+  if (code != VYRE_OK) {
+    vyre__slot_uses_free(rec);
+    return code;
+  }
   vyre_arena_deinit(&rec->building);
   sum_plans(rec);
-  place_barriers(rec);
   rec->is_sealed = rec->is_dirty = true;
   return VYRE_OK;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Binds memory to slots, acquires the bound buffers, and prepares dispatches
  * and copies for them. */
+#include <assert.h>
 #include <string.h>
 
+#include "base/attributes.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "hal/launch.h"
@@ -10,6 +12,7 @@
 #include "runtime/dispatch/prepared.h"
 #include "runtime/dispatch/prepared_match.h"
 #include "runtime/memory/device_buffer.h"
+#include "runtime/recording/range_map.h"
 #include "runtime/recording/recording.h"
 
 /* --- binding ------------------------------------------------------------ */
@@ -126,17 +129,12 @@ vyre_code vyre__slot_resolve(vyre_recording *rec, uint32_t slot,
   return VYRE_OK;
 }
 
-static bool uses_other_slot(void *self, const vyre_slot_range *range,
-                            bool is_written) {
-  (void)is_written;
-  return range->slot != *(const uint32_t *)self;
-}
-
 void vyre__recording_invalidate(vyre_recording *rec, uint32_t slot) {
-  for (size_t i = 0; i < rec->command_count; i++) {
-    vyre__recorded_command *c = &rec->commands[i];
-    if (vyre__command_slot_ranges(c, uses_other_slot, &slot)) continue;
-    c->is_ready = c->is_uploaded = false;
+  const vyre__slot_uses *uses = &rec->first->slot_uses;
+  if (rec->is_sealed) { /* before, no command is ready */
+    uint32_t at = slot > 0 ? uses->ends[slot - 1] : 0;
+    for (; at < uses->ends[slot]; at++)
+      rec->commands[uses->commands[at]].is_ready = false;
   }
   rec->is_dirty = true;
   rec->is_skip_checked = false;
@@ -164,8 +162,10 @@ static vyre_code check_rebindable(const vyre_recording *rec, uint32_t slot,
                         vyre__slot_name(rec, slot, text));
 }
 
+/* @p is_other: the slot had another binding so far, maybe in another
+ * instance. */
 static vyre_code rebind(vyre_recording *rec, uint32_t slot,
-                        const vyre_slot_binding *binding,
+                        const vyre_slot_binding *binding, bool is_other,
                         vyre__device_buffer **held, vyre_status *st) {
   vyre__slot *target = &rec->slots[slot];
   if (!binding) {
@@ -178,9 +178,10 @@ static vyre_code rebind(vyre_recording *rec, uint32_t slot,
   bool was_bound = target->is_bound && !binding->host_buffer;
   vyre_slot_binding before = target->binding;
   VYRE_TRY(vyre__slot_resolve(rec, slot, binding, held, st));
-  if (!was_bound || !vyre__slot_binding_equal(&before, &target->binding)) {
-    vyre__recording_invalidate(rec, slot);
-  }
+  bool is_new =
+      !was_bound || !vyre__slot_binding_equal(&before, &target->binding);
+  if (is_new) vyre__recording_invalidate(rec, slot);
+  if (is_new || is_other) target->version = ++rec->first->version_count;
   return VYRE_OK;
 }
 
@@ -190,7 +191,8 @@ static vyre_code bind_current(vyre_recording *first, uint32_t slot,
                               const vyre_slot_binding *binding,
                               vyre__device_buffer **held, vyre_status *st) {
   VYRE_TRY(check_rebindable(first, slot, st));
-  if (first->current->users > 0) {
+  bool is_switched = first->current->users > 0;
+  if (is_switched) {
     const vyre__slot *target = &first->current->slots[slot];
     if (binding && target->is_bound && !binding->host_buffer &&
         vyre__slot_binding_equal(binding, &target->binding)) {
@@ -203,7 +205,7 @@ static vyre_code bind_current(vyre_recording *first, uint32_t slot,
     }
     VYRE_TRY(vyre__recording_switch_instance(first, slot, binding, st));
   }
-  return rebind(first->current, slot, binding, held, st);
+  return rebind(first->current, slot, binding, is_switched, held, st);
 }
 
 vyre_code vyre__slot_check(const vyre_recording *rec, uint32_t slot,
@@ -296,7 +298,9 @@ void vyre__recording_release_buffers(vyre_recording *rec, size_t held) {
 
 /* --- preparing commands ------------------------------------------------- */
 
-bool vyre__slots_overlap(const vyre__slot *a, const vyre__slot *b) {
+bool vyre__slots_conflict(const vyre__slot *a, const vyre__slot *b) {
+  bool is_written = vyre__slot_is_written(a) || vyre__slot_is_written(b);
+  if (!is_written || !a->is_used || !b->is_used) return false;
   if (a->bytes == 0 || b->bytes == 0) return false;
   uint64_t first, second;
   if (a->memory.host && b->memory.host) {
@@ -329,10 +333,30 @@ static void mark_updated(vyre_recording *rec) {
   }
 }
 
+/* Names the first two slots that share bytes, one of them written. */
+VYRE__RARE
+static vyre_code slots_overlap(const vyre_recording *rec, vyre_status *st) {
+  char text[VYRE__SLOT_NAME], other[VYRE__SLOT_NAME];
+  uint32_t i = 1, k = 0;
+  while (!vyre__slots_conflict(&rec->slots[i], &rec->slots[k])) {
+    if (++k < i) continue;
+    i++;
+    k = 0;
+    assert(i < rec->slot_count);
+  }
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
+      VYRE_NUMBERS({"slot", i}, {"other_slot", k}),
+      "bind separate memory to the slot that is written, or use one slot "
+      "for both",
+      "slots '%s' and '%s' overlap, and a command writes one of them",
+      vyre__slot_name(rec, i, text), vyre__slot_name(rec, k, other));
+}
+
 /* Checks the bound memory of all slots. Barriers were placed by slot, so that
  * two slots must not share bytes that a command writes. */
 static vyre_code check_slots(const vyre_recording *rec, vyre_status *st) {
-  char text[VYRE__SLOT_NAME], other[VYRE__SLOT_NAME];
+  char text[VYRE__SLOT_NAME];
   for (uint32_t i = 0; i < rec->slot_count; i++) {
     const vyre__slot *a = &rec->slots[i];
     if (!a->is_used) continue;
@@ -349,22 +373,8 @@ static vyre_code check_slots(const vyre_recording *rec, vyre_status *st) {
           "slot '%s' is written by a command, but was bound as read-only",
           vyre__slot_name(rec, i, text));
     }
-    for (uint32_t k = 0; k < i; k++) {
-      const vyre__slot *b = &rec->slots[k];
-      if (!b->is_used ||
-          !(vyre__slot_is_written(a) || vyre__slot_is_written(b)))
-        continue;
-      if (!vyre__slots_overlap(a, b)) continue;
-      return VYRE_FAIL_WITH(
-          st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
-          VYRE_NUMBERS({"slot", i}, {"other_slot", k}),
-          "bind separate memory to the slot that is written, or use one slot "
-          "for both",
-          "slots '%s' and '%s' overlap, and a command writes one of them",
-          vyre__slot_name(rec, i, text), vyre__slot_name(rec, k, other));
-    }
   }
-  return VYRE_OK;
+  return vyre__slot_spans_overlap(rec) ? slots_overlap(rec, st) : VYRE_OK;
 }
 
 static vyre_code range_too_large(const vyre_recording *rec,
@@ -569,6 +579,7 @@ vyre_code vyre__recording_prepare(vyre_recording *rec, uint64_t *rebuilt,
   if (!rec->is_dirty) return VYRE_OK;
   rec->version++;
   mark_updated(rec);
+  vyre__slot_spans_sort(rec);
   VYRE_TRY(check_slots(rec, st));
   for (size_t i = 0; i < rec->command_count; i++) {
     vyre__recorded_command *c = &rec->commands[i];
@@ -625,8 +636,11 @@ static vyre_code source_written(const vyre_recording *rec, size_t upload,
       vyre__slot_name(rec, slot, text), upload, writer);
 }
 
-static vyre_code check_upload(const vyre_recording *rec, size_t upload,
-                              vyre_status *st) {
+/* Names the first command that writes the source or the target of an
+ * upload. */
+VYRE__RARE
+static vyre_code upload_conflicts(const vyre_recording *rec, size_t upload,
+                                  vyre_status *st) {
   char text[VYRE__SLOT_NAME];
   vyre_slot_range to = rec->commands[upload].to,
                   from = rec->commands[upload].from;
@@ -649,18 +663,61 @@ static vyre_code check_upload(const vyre_recording *rec, size_t upload,
   return VYRE_OK;
 }
 
+/* Trees of the range map. NEWEST has the number + 1 of the last command that
+ * writes a range; OLDEST has the number of commands minus that of the first. */
+enum { NEWEST, OLDEST };
+
+typedef struct writer_marks {
+  const vyre__range_map *map;
+  uint32_t newest, oldest;
+} writer_marks;
+
+static bool mark_writer(void *self, const vyre_slot_range *range,
+                        bool is_written) {
+  const writer_marks *marks = self;
+  if (!is_written) return true;
+  vyre__range_map_mark(marks->map, NEWEST, range, marks->newest);
+  vyre__range_map_mark(marks->map, OLDEST, range, marks->oldest);
+  return true;
+}
+
+/* Checks that only the upload itself writes its target, and that no command
+ * writes its source. */
+static vyre_code check_uploads(const vyre_recording *rec, vyre_arena *arena,
+                               vyre_status *st) {
+  vyre__range_map map;
+  uint32_t count = (uint32_t)rec->command_count;
+  if (!vyre__range_map_build(rec, arena, &map))
+    return vyre__no_memory(st, "vyre_recording_replay", "commands", count);
+  for (uint32_t i = 0; i < count; i++) {
+    writer_marks marks = {&map, i + 1, count - i};
+    (void)vyre__command_slot_ranges(&rec->commands[i], mark_writer, &marks);
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    const vyre__recorded_command *c = &rec->commands[i];
+    if (c->kind != VYRE__RECORDED_COPY || !c->is_upload) continue;
+    bool is_only_writer =
+        vyre__range_map_max(&map, NEWEST, &c->to) == i + 1 &&
+        vyre__range_map_max(&map, OLDEST, &c->to) == count - i;
+    if (!is_only_writer || vyre__range_map_max(&map, NEWEST, &c->from) > 0)
+      return upload_conflicts(rec, i, st);
+  }
+  return VYRE_OK;
+}
+
 static vyre_code check_skip_safe(const vyre_recording *rec, vyre_status *st) {
+  vyre_arena arena;
   for (size_t i = 0; i < rec->command_count; i++) {
     const vyre__recorded_command *c = &rec->commands[i];
     if (c->kind == VYRE__RECORDED_DISPATCH &&
         !c->plan.resident_input_replay_safe) {
       return unsafe_dispatch(c, i, st);
     }
-    if (c->kind == VYRE__RECORDED_COPY && c->is_upload) {
-      VYRE_TRY(check_upload(rec, i, st));
-    }
   }
-  return VYRE_OK;
+  vyre_arena_init(&arena, rec->device->allocator);
+  vyre_code code = check_uploads(rec, &arena, st);
+  vyre_arena_deinit(&arena);
+  return code;
 }
 
 vyre_code vyre__recording_may_skip_uploads(vyre_recording *rec,
@@ -668,7 +725,7 @@ vyre_code vyre__recording_may_skip_uploads(vyre_recording *rec,
   if (!rec->is_skip_checked) {
     rec->skip_refusal = (vyre_status){0};
     rec->is_skip_safe = check_skip_safe(rec, &rec->skip_refusal) == VYRE_OK;
-    rec->is_skip_checked = true;
+    rec->is_skip_checked = rec->skip_refusal.code != VYRE_OUT_OF_MEMORY;
   }
   if (!rec->is_skip_safe) {
     if (st && st->code == VYRE_OK) *st = rec->skip_refusal;
@@ -681,7 +738,11 @@ vyre_code vyre__recording_check_uploaded(const vyre_recording *rec,
                                          vyre_status *st) {
   for (size_t i = 0; i < rec->command_count; i++) {
     const vyre__recorded_command *c = &rec->commands[i];
-    if (!c->is_upload || c->is_uploaded) continue;
+    const vyre__recorded_command *last = &rec->first->commands[i];
+    if (!c->is_upload ||
+        (last->uploaded_from == rec->slots[c->from.slot].version &&
+         last->uploaded_to == rec->slots[c->to.slot].version))
+      continue;
     char text[VYRE__SLOT_NAME];
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_UNSAFE_REPLAY, NULL,
