@@ -87,6 +87,20 @@ static void grid_sum(uint32_t *want, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) want[i] = sum - i;
 }
 
+static void grid_return(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) want[i] = i + 700;
+}
+
+static void grid_break(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) want[i] = 3 * i + 700 * 2;
+}
+
+/* Each iteration of the outer loop, except the odd ones, has three of the inner
+ * one. */
+static void grid_nested(uint32_t *want, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) want[i] = i + 150 * 3 + 300;
+}
+
 static const small_case cases[] = {
     {"reverse_in_shared_memory",
      "kernel k workgroup(16) over(r)\nbuffer r : write u32[] @0;\n"
@@ -175,6 +189,41 @@ static const small_case cases[] = {
      {0},
      wide_grid_loops,
      .needs_u64 = true},
+    /* The loops end with their last invocation: to run all iterations would
+     * take hours. */
+    {"a_grid_loop_that_all_return_from",
+     "kernel k workgroup(16) over(r)\nbuffer r : read_write u32[] @0 output;\n"
+     "{\n    let i = global_id.x;\n    r[i] = i;\n"
+     "    for (let turn = 0u; turn < 4000000000u; turn++) {\n"
+     "        if (turn == 700) return;\n"
+     "        r[i] += 1;\n        grid_barrier();\n    }\n    r[i] = 7;\n}\n",
+     80,
+     {0},
+     grid_return},
+    {"a_grid_loop_that_all_break",
+     "kernel k workgroup(16) over(r)\nbuffer r : read_write u32[] @0 output;\n"
+     "{\n    let i = global_id.x;\n    r[i] = i;\n"
+     "    for (let turn = 4000000000u; turn > 0; turn--) {\n"
+     "        if (turn == 4000000000u - 700) break;\n"
+     "        grid_barrier();\n        r[i] += 2;\n    }\n"
+     "    r[i] += i * 2;\n}\n",
+     80,
+     {0},
+     grid_break},
+    {"grid_loops_in_a_loop_that_all_leave",
+     "kernel k workgroup(16) over(r)\nbuffer r : read_write u32[] @0 output;\n"
+     "{\n    let i = global_id.x;\n    r[i] = i;\n"
+     "    for (let a = 0u; a < 3000000000u; a++) {\n"
+     "        if (a == 300) return;\n"
+     "        r[i] += 1;\n"
+     "        if (a % 2 == 1) continue;\n"
+     "        for (let b = 0u; b < 3000000000u; b++) {\n"
+     "            if (b == 3) break;\n"
+     "            grid_barrier();\n            r[i] += 1;\n        }\n"
+     "    }\n    r[i] = 7;\n}\n",
+     80,
+     {0},
+     grid_nested},
     {"shared_memory_is_zero_after_a_grid_barrier",
      "kernel k workgroup(16) over(r)\nbuffer r : write u32[] @0;\n"
      "shared s : u32[16];\n"

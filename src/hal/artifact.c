@@ -115,9 +115,6 @@ static vyre_code check_numbers(const vyre__host_plan *p, vyre_status *st) {
     }
   }
   if (p->phase_count == 0) return vyre__artifact_bad(st, "number of phases", 0);
-  if (p->reserved != 0) {
-    return vyre__artifact_bad(st, "reserved number", p->reserved);
-  }
   if (p->has_fuel > 1) return vyre__artifact_bad(st, "fuel flag", p->has_fuel);
   return VYRE_OK;
 }

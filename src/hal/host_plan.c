@@ -73,6 +73,7 @@ static void copy_steps(const vyre__lir_kernel *k, vyre__plan_step *to) {
     to[i].type = s->type;
     to[i].first = s->first - k->host.begin;
     to[i].bound = s->bound - k->host.begin;
+    to[i].left_flag = s->left_flag;
     to[i].by = s->step;
   }
 }
@@ -120,6 +121,7 @@ vyre_code vyre__host_plan_build(const vyre__lir_kernel *k,
                            .loop_count = k->grid_loop_count,
                            .spill_buffer = k->spill_buffer,
                            .spill_words = k->spill_words,
+                           .alive_flag = k->alive_flag,
                            .buffers = buffers,
                            .steps = steps,
                            .host = host};
@@ -136,6 +138,12 @@ static bool is_power(unsigned bytes) {
   return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
 }
 
+/* Checks the number of a spill word + 1, or 0. */
+static bool is_flag(const vyre__host_plan *p, uint32_t flag) {
+  return flag == 0 ||
+         (p->spill_buffer != VYRE_NO_INDEX && flag <= p->spill_words);
+}
+
 static vyre_code check_buffers(const vyre__host_plan *p, vyre_status *st) {
   for (uint32_t i = 0; i < p->buffer_count; i++) {
     const vyre__plan_buffer *b = &p->buffers[i];
@@ -148,6 +156,8 @@ static vyre_code check_buffers(const vyre__host_plan *p, vyre_status *st) {
   if (p->spill_buffer != VYRE_NO_INDEX && p->spill_buffer >= p->buffer_count) {
     return vyre__artifact_bad(st, "index of the spill buffer", p->spill_buffer);
   }
+  if (!is_flag(p, p->alive_flag))
+    return vyre__artifact_bad(st, "flag of live invocations", p->alive_flag);
   return VYRE_OK;
 }
 
@@ -168,8 +178,9 @@ static bool is_valid_step(const vyre__host_plan *p, uint32_t at) {
   if (s->kind == VYRE__STEP_RUN) {
     return s->phase < p->phase_count && s->loop == 0 && s->mate == at;
   }
-  if (s->kind > VYRE__STEP_END_FOR || s->phase != 0 ||
-      s->loop >= p->loop_count || s->mate >= p->step_count) {
+  if (s->kind > VYRE__STEP_END_FOR || !is_flag(p, s->left_flag) ||
+      (!is_for && s->left_flag != 0) || s->loop >= p->loop_count ||
+      s->mate >= p->step_count) {
     return false;
   }
   return !is_for ||
@@ -372,6 +383,84 @@ vyre__host_schedule vyre__host_schedule_begin(const vyre__host_plan *plan,
                                .host = values + 2 * (size_t)plan->loop_count};
 }
 
+/* --- loops without invocations ------------------------------------------- */
+
+/* Returns the FOR step of the innermost loop around step @p at, or
+ * VYRE_NO_INDEX. */
+static uint32_t loop_around(const vyre__host_plan *p, uint32_t at) {
+  while (at-- > 0) {
+    if (p->steps[at].kind == VYRE__STEP_FOR) return at;
+    if (p->steps[at].kind == VYRE__STEP_END_FOR) at = p->steps[at].mate;
+  }
+  return VYRE_NO_INDEX;
+}
+
+/* Flags that say whether an invocation is in a loop. */
+typedef struct loop_flags {
+  const uint32_t *alive, *left; /* NULL: none */
+  const uint32_t *outer[8];     /* left_flag of enclosing loops */
+  uint32_t outer_count;
+} loop_flags;
+
+static const uint32_t *words_of(const vyre__host_schedule *w, uint32_t flag) {
+  return flag == 0 ? NULL : w->spill + (flag - 1) * w->invocations;
+}
+
+/* Flags of loops further out do not matter: without them, more invocations seem
+ * to be in the loop. */
+static loop_flags flags_of(const vyre__host_schedule *w, uint32_t loop) {
+  const vyre__host_plan *p = w->plan;
+  loop_flags f = {.alive = words_of(w, p->alive_flag),
+                  .left = words_of(w, p->steps[loop].left_flag)};
+  for (loop = loop_around(p, loop); loop != VYRE_NO_INDEX && f.outer_count < 8;
+       loop = loop_around(p, loop)) {
+    const uint32_t *left = words_of(w, p->steps[loop].left_flag);
+    if (left) f.outer[f.outer_count++] = left;
+  }
+  return f;
+}
+
+static bool is_inside(const loop_flags *f, uint64_t invocation) {
+  if (f->alive && f->alive[invocation] == 0) return false;
+  if (f->left && f->left[invocation] == VYRE__LOOP_LEFT) return false;
+  for (uint32_t i = 0; i < f->outer_count; i++) {
+    if (f->outer[i][invocation] != VYRE__LOOP_RUNS) return false;
+  }
+  return true;
+}
+
+/* Returns true if an invocation has another iteration of a loop to run. Looks
+ * first at the invocation that it found the last time. */
+static bool has_invocation(vyre__host_schedule *w, uint32_t loop) {
+  loop_flags f = flags_of(w, loop);
+  if (!f.alive && !f.left && f.outer_count == 0) return true;
+  for (uint64_t n = 0; n < w->invocations; n++) {
+    if (is_inside(&f, w->inside)) return true;
+    if (++w->inside == w->invocations) w->inside = 0;
+  }
+  return false;
+}
+
+bool vyre__host_schedule_leave(vyre__host_schedule *w) {
+  bool has_left = false;
+  uint32_t loop = loop_around(w->plan, w->at);
+  for (; loop != VYRE_NO_INDEX; loop = loop_around(w->plan, loop)) {
+    if (has_invocation(w, loop)) break;
+    w->at = w->plan->steps[loop].mate + 1;
+    has_left = true;
+  }
+  return has_left;
+}
+
+bool vyre__host_plan_is_flag(const vyre__host_plan *p, uint32_t word) {
+  bool found = p->alive_flag == word + 1;
+  for (uint32_t i = 0; i < p->step_count; i++) {
+    const vyre__plan_step *s = &p->steps[i];
+    found |= s->kind == VYRE__STEP_FOR && s->left_flag == word + 1;
+  }
+  return found;
+}
+
 vyre__host_step vyre__host_schedule_step(vyre__host_schedule *w,
                                          uint32_t *phase) {
   const vyre__host_plan *plan = w->plan;
@@ -390,7 +479,8 @@ vyre__host_step vyre__host_schedule_step(vyre__host_schedule *w,
     w->bounds[s->loop] = w->host[head->bound];
   }
   bool more = (begins || advance(head, &w->values[s->loop])) &&
-              continues(head, w->values[s->loop], w->bounds[s->loop]);
+              continues(head, w->values[s->loop], w->bounds[s->loop]) &&
+              (begins || !w->spill || has_invocation(w, s->mate));
   /* Continue after this end of the loop, or after the other end. */
   w->at = begins == more ? w->at + 1 : s->mate + 1;
   return VYRE__HOST_STEP_LOOP;

@@ -22,7 +22,11 @@ typedef struct vyre__plan_buffer {
 /* A vyre__lir_step whose values are indices into the plan's `host`. */
 typedef struct vyre__plan_step {
   uint8_t kind, loop_kind, type, reserved;
-  uint32_t phase, loop;
+  union {
+    uint32_t phase;     /* RUN */
+    uint32_t left_flag; /* FOR */
+  };
+  uint32_t loop;
   uint32_t first, bound;
   uint32_t mate; /* FOR: its END_FOR; END_FOR: its FOR; RUN: itself */
   uint64_t by;
@@ -37,7 +41,7 @@ typedef struct vyre__plan_step {
   uint32_t has_fuel;                                                      \
   uint32_t phase_count, buffer_count, step_count, host_count, loop_count; \
   uint32_t spill_buffer;                                                  \
-  uint32_t spill_words, reserved;                                         \
+  uint32_t spill_words, alive_flag;                                       \
   const vyre__plan_buffer *buffers;                                       \
   const vyre__plan_step *steps;                                           \
   const vyre__lir_inst *host;                                             \
@@ -87,6 +91,12 @@ typedef struct vyre__host_schedule {
   uint64_t *values, *bounds; /* one per loop */
   uint64_t *host;            /* results of plan->host */
   uint32_t at;
+  /* Set by a backend that can read the spill buffer between phases: its words,
+   * and the number of invocations. The schedule then ends loops that no
+   * invocation is in. */
+  const uint32_t *spill;
+  uint64_t invocations;
+  uint64_t inside; /* an invocation that was in a loop when last looked at */
 } vyre__host_schedule;
 
 typedef enum vyre__host_step {
@@ -112,6 +122,12 @@ vyre__host_step vyre__host_schedule_step(vyre__host_schedule *schedule,
                                          uint32_t *phase);
 /* Takes steps until a phase must be launched. Returns false at the end. */
 bool vyre__host_schedule_next(vyre__host_schedule *schedule, uint32_t *phase);
+
+/* Leaves the loops around the phase that is next if no invocation is in them
+ * any more. Returns true if it left one: then another phase is next. */
+bool vyre__host_schedule_leave(vyre__host_schedule *schedule);
+/* Returns true if the schedule reads spill word @p word of all invocations. */
+bool vyre__host_plan_is_flag(const vyre__host_plan *plan, uint32_t word);
 
 /* Report that a launch of compiled code exceeded max_loop_iterations, or its
  * timeout. */

@@ -146,6 +146,14 @@ void vyre__launch_assert(const vyre__launch *launch);
  * thread. */
 void vyre__progress_begin(const vyre__launch *launch, uint64_t groups);
 
+/* Reports that a launch of @p groups workgroups has ended, also if it left some
+ * of them out. */
+static inline void vyre__progress_end(const vyre__launch *launch,
+                                      uint64_t groups) {
+  if (!launch->progress) return;
+  __atomic_store_n(&launch->progress->completed,
+                   groups * (launch->launch_index + 1), __ATOMIC_RELAXED);
+}
 /* Reports that @p groups more workgroups have finished. Any thread. */
 static inline void vyre__progress_add(const vyre__launch *launch,
                                       uint64_t groups) {

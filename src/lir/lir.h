@@ -139,9 +139,17 @@ typedef struct vyre__lir_step {
   uint8_t type;           /* FOR: vyre_type in the program, may be signed */
   uint32_t phase;         /* RUN: index of the phase */
   uint32_t loop;          /* FOR, END_FOR: index of the grid loop */
+  uint32_t left_flag;     /* FOR: see vyre__lir_kernel.alive_flag */
   vyre__val first, bound; /* FOR: values defined in the host range */
   uint64_t step;
 } vyre__lir_step;
+
+/* What an invocation does in the current iteration of a grid loop. */
+typedef enum vyre__loop_state {
+  VYRE__LOOP_RUNS,
+  VYRE__LOOP_CONTINUED, /* it waits for the next iteration */
+  VYRE__LOOP_LEFT,
+} vyre__loop_state;
 
 typedef struct vyre__lir_kernel {
   const char *name;
@@ -170,6 +178,10 @@ typedef struct vyre__lir_kernel {
   uint32_t spill_buffer; /* buffer for values that live across grid barriers, or
                           * VYRE_NO_INDEX */
   uint32_t spill_words;  /* u32 words of it per invocation */
+  /* Number of a spill word + 1 that is 0 once the invocation has returned; 0:
+   * there is none. The left_flag of a grid loop is the same for a word with a
+   * vyre__loop_state. */
+  uint32_t alive_flag;
   bool has_barrier, has_fuel;
   uint32_t access_count, proven_count; /* accesses in the program, and those
                                         * whose index is proven */

@@ -325,6 +325,7 @@ static const char *check_for(verifier *v, uint32_t at, uint32_t outer) {
     return "its variable is not an integer";
   }
   if (s->step == 0) return "its step is 0";
+  if (s->left_flag > v->k->spill_words) return "its flag is no spill word";
   unsigned type = vyre__lir_type((vyre_type)s->type);
   *loop = (grid_loop){at + 1, 0, outer, (uint8_t)type};
   const char *what = check_bound(v, s->first, type);
@@ -444,6 +445,10 @@ static vyre_code check_tables(const verifier *v) {
       k->buffers[k->spill_buffer].kind != VYRE_MEMORY_GLOBAL) {
     return fail_table(v, "buffer", k->spill_buffer,
                       "cannot be the spill buffer");
+  }
+  if (k->alive_flag > k->spill_words) {
+    return fail_table(v, "spill word", k->alive_flag,
+                      "cannot be the flag of live invocations");
   }
   return VYRE_OK;
 }

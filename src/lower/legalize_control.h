@@ -22,7 +22,7 @@ typedef struct vyre__split {
   vyre__lir_step *steps;
   size_t step_count, step_capacity;
   uint32_t loop_count;
-  uint32_t spill_buffer, spill_words;
+  uint32_t spill_buffer, spill_words, alive_flag;
 } vyre__split;
 
 /* Splits @p from at its grid barriers into @p lir. Returns false if there are

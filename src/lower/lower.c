@@ -42,6 +42,7 @@ static vyre__lir_kernel *finish(const vyre__lir_writer *lir,
       .grid_loop_count = split->loop_count,
       .spill_buffer = split->spill_buffer,
       .spill_words = split->spill_words,
+      .alive_flag = split->alive_flag,
       .access_count = lir->access_count,
       .proven_count = lir->proven_count};
   memcpy(k->workgroup, lir->workgroup, sizeof k->workgroup);

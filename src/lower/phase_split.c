@@ -22,8 +22,6 @@
  * once. CHEAP also bounds the recursion depth of copy_value. */
 enum { CHEAP = 64, COSTLY = 254, NEVER = 255 };
 
-enum { CONTINUES, TO_NEXT_ITERATION, LEFT };
-
 /* --- finding the segments ------------------------------------------------- */
 
 static void *grow(splitter *s, void *array, size_t *capacity, size_t count,
@@ -110,6 +108,7 @@ static void find_loop(splitter *s, uint32_t at, uint32_t outer) {
                                .loop_kind = loop->kind,
                                .type = (uint8_t)type,
                                .loop = number,
+                               .left_flag = s->loops[number].skip_word + 1,
                                .step = loop->step});
   uint32_t step = at + 1, end = s->match[at];
   size_t nested = 0;
@@ -426,12 +425,12 @@ static void test_flags(splitter *s, const segment *p) {
     if (p->is_first && k == p->loop) {
       vyre__val flag = load_word(s, spill_word);
       vyre__val again = split_op2(s, VYRE__LIR_EQ, VYRE_TYPE_BOOL, flag,
-                                  split_u32(s, TO_NEXT_ITERATION));
+                                  split_u32(s, VYRE__LOOP_CONTINUED));
       flag = vyre__lir_simplify(
-          s->lir,
-          &(vyre__lir_inst){.op = VYRE__LIR_SELECT,
-                            .type = VYRE_TYPE_U32,
-                            .v = {again, split_u32(s, CONTINUES), flag, 0}});
+          s->lir, &(vyre__lir_inst){
+                      .op = VYRE__LIR_SELECT,
+                      .type = VYRE_TYPE_U32,
+                      .v = {again, split_u32(s, VYRE__LOOP_RUNS), flag, 0}});
       store_word(s, spill_word, flag);
     }
     exit_if(s, spill_word, false);
@@ -499,7 +498,8 @@ static void leave(splitter *s, const segment *p, const vyre__lir_inst *inst) {
     store_variables(s);
     store_word(
         s, s->loops[p->loop].skip_word,
-        split_u32(s, inst->op == VYRE__LIR_BREAK ? LEFT : TO_NEXT_ITERATION));
+        split_u32(s, inst->op == VYRE__LIR_BREAK ? VYRE__LOOP_LEFT
+                                                 : VYRE__LOOP_CONTINUED));
   }
   vyre__lir_plain(s->lir, VYRE__LIR_EXIT);
 }
@@ -568,7 +568,7 @@ static void write_segment(splitter *s, uint32_t number) {
   if (p->clears) {
     split_clear(s);
   } else if (p->resets) {
-    store_word(s, s->loops[p->loop].skip_word, split_u32(s, CONTINUES));
+    store_word(s, s->loops[p->loop].skip_word, split_u32(s, VYRE__LOOP_RUNS));
   } else {
     split_restore(s);
     fetch_values(s, p);
@@ -754,6 +754,7 @@ bool vyre__split_phases(vyre__lir_writer *lir, const vyre__lir_writer *from,
                                  .is_written = true});
   }
   out->spill_words = s.words;
+  out->alive_flag = s.alive_word + 1; /* NO_PHASE becomes 0 */
   out->loop_count = (uint32_t)s.loop_count;
   if (!lir->no_memory) write_host(&s);
   for (uint32_t i = 0;

@@ -353,7 +353,12 @@ static vyre_code run_host_schedule(cpu_launch *l,
                                    vyre_status *st) {
   vyre__host_schedule schedule =
       vyre__host_schedule_begin(&l->pipeline->plan.base, with_copies, values);
-  uint32_t phase;
+  uint32_t phase, spill = l->pipeline->plan.spill_buffer;
+  if (!runs && spill != VYRE_NO_INDEX) {
+    const uint32_t *group = l->pipeline->plan.workgroup;
+    schedule.spill = (const uint32_t *)l->block->views[spill].data;
+    schedule.invocations = l->groups * group[0] * group[1] * group[2];
+  }
   for (;;) {
     vyre__host_step step = vyre__host_schedule_step(&schedule, &phase);
     if (step == VYRE__HOST_STEP_END) return VYRE_OK;
@@ -394,14 +399,17 @@ static vyre_code run_steps(cpu_launch *l, vyre_status *st) {
   l->block->loop_values = values;
   vyre__launch with_copies;
   VYRE_TRY(with_copied_uniforms(l, &with_copies, st));
+  uint64_t runs = 0;
   if (l->launch->progress) {
-    uint64_t runs = 0;
     VYRE_TRY(run_host_schedule(l, &with_copies, values, &runs, st));
     bool is_known =
         runs <= MAX_COUNTED && (runs == 0 || l->groups <= UINT64_MAX / runs);
-    vyre__progress_begin(l->launch, is_known ? l->groups * runs : 0);
+    if (!is_known) runs = 0;
+    vyre__progress_begin(l->launch, l->groups * runs);
   }
-  return run_host_schedule(l, &with_copies, values, NULL, st);
+  VYRE_TRY(run_host_schedule(l, &with_copies, values, NULL, st));
+  vyre__progress_end(l->launch, l->groups * runs);
+  return VYRE_OK;
 }
 
 /* Allocates the spill buffer: values that live across grid barriers. */

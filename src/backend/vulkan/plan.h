@@ -14,7 +14,7 @@
 
 /* Version of artifacts. Increase it when their format or the emitted SPIR-V
  * changes. */
-enum { VK_ARTIFACT = 13 };
+enum { VK_ARTIFACT = 14 };
 
 enum { VK_MAX_PUSH_BYTES = 256 }; /* limit on push constants that kernels use */
 

@@ -118,9 +118,9 @@ typedef struct vyre__recorded_command {
   uint64_t list_version;
 } vyre__recorded_command;
 
-/* Commands that use each slot, in ascending order. Those of slot i begin at
- * ends[i - 1] and end before ends[i]. A command that uses a slot twice is there
- * twice. */
+/* Commands that use each slot, in ascending order. The list of slot i begins at
+ * ends[i - 1] and ends before ends[i]. It names a command twice if the command
+ * uses the slot twice. */
 typedef struct vyre__slot_uses {
   uint32_t *ends; /* one per slot, and one more */
   uint32_t *commands;

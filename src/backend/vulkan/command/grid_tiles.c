@@ -84,3 +84,12 @@ void vk_tile_walk_advance(vk_tile_walk *walk) {
   if (step(walk)) return;
   walk->is_done = !vyre__host_schedule_next(&walk->schedule, &walk->phase);
 }
+
+bool vk_tile_walk_is_between_phases(const vk_tile_walk *walk) {
+  return (walk->next[0] | walk->next[1] | walk->next[2]) == 0;
+}
+
+void vk_tile_walk_leave_loops(vk_tile_walk *walk) {
+  if (vyre__host_schedule_leave(&walk->schedule))
+    walk->is_done = !vyre__host_schedule_next(&walk->schedule, &walk->phase);
+}

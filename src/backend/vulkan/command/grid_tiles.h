@@ -39,6 +39,10 @@ vk_tile_walk vk_tile_walk_begin(const vk_pipeline *pipeline,
  * tile until vk_tile_walk_advance. */
 void vk_tile_walk_next(vk_tile_walk *walk, uint64_t groups, vk_tile *out);
 void vk_tile_walk_advance(vk_tile_walk *walk);
+/* Returns true if the last tile was the last one of its phase. */
+bool vk_tile_walk_is_between_phases(const vk_tile_walk *walk);
+/* Leaves loops that no invocation is in (vyre__host_schedule_leave). */
+void vk_tile_walk_leave_loops(vk_tile_walk *walk);
 /* Returns the number of tiles of one phase over @p grid. */
 uint64_t vk_tile_count(const uint32_t grid[3], const uint32_t limit[3]);
 

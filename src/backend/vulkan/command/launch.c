@@ -230,6 +230,8 @@ typedef struct windowed_run {
   vyre__launch *launch;
   vk_dispatch *dispatch;
   vk_tile_walk walk;
+  uint32_t *spill; /* copy of the flags in the spill buffer; NULL: not read */
+  uint64_t invocations;
 } windowed_run;
 
 static vyre_code run_window(windowed_run *w, uint64_t ns, vyre_status *st) {
@@ -255,6 +257,39 @@ static vyre_code run_window(windowed_run *w, uint64_t ns, vyre_status *st) {
   return VYRE_OK;
 }
 
+/* Allocates memory for the flags that end grid loops early, if there are any.
+ * Without memory they run to their end. */
+static void allocate_flags(windowed_run *w) {
+  const vyre__host_plan *plan = &w->pipeline->plan.base;
+  const uint32_t *group = plan->workgroup;
+  bool has_flags = false;
+  for (uint32_t word = 0; word < plan->spill_words; word++)
+    has_flags |= vyre__host_plan_is_flag(plan, word);
+  if (!has_flags || plan->loop_count == 0) return;
+  w->invocations = grid_groups(w->launch) * group[0] * group[1] * group[2];
+  w->spill = vyre__arena_array(w->launch->scratch, plan->spill_words,
+                               (size_t)w->invocations * sizeof *w->spill);
+}
+
+/* Ends grid loops that all invocations have left. */
+static vyre_code leave_loops(windowed_run *w, vyre_status *st) {
+  const vyre__host_plan *plan = &w->pipeline->plan.base;
+  uint64_t size = w->invocations * sizeof *w->spill;
+  if (!w->spill || w->walk.is_done || !vk_tile_walk_is_between_phases(&w->walk))
+    return VYRE_OK;
+  for (uint32_t word = 0; word < plan->spill_words; word++) {
+    if (!vyre__host_plan_is_flag(plan, word)) continue;
+    VYRE_TRY(vk_dispatch_download(w->dispatch,
+                                  w->dispatch->spill_at + word * size,
+                                  w->spill + word * w->invocations, size, st));
+  }
+  w->walk.schedule.spill = w->spill;
+  w->walk.schedule.invocations = w->invocations;
+  vk_tile_walk_leave_loops(&w->walk);
+  w->walk.schedule.spill = NULL; /* the flags will change */
+  return VYRE_OK;
+}
+
 static vyre_code run_all_windows(windowed_run *w, vyre_status *st) {
   const vk_device *device = (const vk_device *)w->pipeline->base.device;
   vyre__launch *launch = w->launch;
@@ -262,14 +297,18 @@ static vyre_code run_all_windows(windowed_run *w, vyre_status *st) {
   bool is_polled = launch->deadline_ns != 0 || launch->progress;
   if (is_polled && ns > POLL_NS) ns = POLL_NS;
   launch->device_ns = 0;
-  do { /* a launch without phases still clears its outputs */
+  /* The window in which the walk ends returns the outputs: the first one
+   * without phases, and one without tiles after loops that end early. */
+  for (bool is_last = false; !is_last;) {
     VYRE_TRY(run_window(w, ns, st));
+    is_last = w->walk.is_done;
     if (vk_dispatch_end_status(w->dispatch) != VYRE__SPIRV_ENDED) break;
     if (launch->deadline_ns != 0 && vyre__clock_ns() > launch->deadline_ns) {
       launch->is_complete = w->walk.is_done;
       return vyre__timed_out(&w->pipeline->base, launch, st);
     }
-  } while (!w->walk.is_done);
+    VYRE_TRY(leave_loops(w, st));
+  }
   return VYRE_OK;
 }
 
@@ -287,6 +326,7 @@ static vyre_code run_windowed(vk_pipeline *p, vyre__launch *launch,
   VYRE_TRY(vk_dispatch_acquire(p, launch, flags, &w.dispatch, st));
   vyre_code code = vk_dispatch_write_inputs(w.dispatch, launch, st);
   w.walk = vk_tile_walk_begin(p, launch, values);
+  allocate_flags(&w);
   if (launch->progress) {
     vyre__progress_begin(launch,
                          p->plan.step_count == 1 ? grid_groups(launch) : 0);
