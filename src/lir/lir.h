@@ -144,7 +144,7 @@ typedef struct vyre__lir_step {
   uint64_t step;
 } vyre__lir_step;
 
-/* What an invocation does in the current iteration of a grid loop. */
+/* State of an invocation in the current iteration of a grid loop. */
 typedef enum vyre__loop_state {
   VYRE__LOOP_RUNS,
   VYRE__LOOP_CONTINUED, /* it waits for the next iteration */
@@ -178,9 +178,9 @@ typedef struct vyre__lir_kernel {
   uint32_t spill_buffer; /* buffer for values that live across grid barriers, or
                           * VYRE_NO_INDEX */
   uint32_t spill_words;  /* u32 words of it per invocation */
-  /* Number of a spill word + 1 that is 0 once the invocation has returned; 0:
-   * there is none. The left_flag of a grid loop is the same for a word with a
-   * vyre__loop_state. */
+  /* Number + 1 of the spill word that becomes 0 when the invocation returns, or
+   * 0 without such a word. The left_flag of a grid loop is the number + 1 of a
+   * word with a vyre__loop_state. */
   uint32_t alive_flag;
   bool has_barrier, has_fuel;
   uint32_t access_count, proven_count; /* accesses in the program, and those

@@ -325,7 +325,8 @@ static const char *check_for(verifier *v, uint32_t at, uint32_t outer) {
     return "its variable is not an integer";
   }
   if (s->step == 0) return "its step is 0";
-  if (s->left_flag > v->k->spill_words) return "its flag is no spill word";
+  if (s->left_flag > v->k->spill_words)
+    return "its flag is outside the spill words";
   unsigned type = vyre__lir_type((vyre_type)s->type);
   *loop = (grid_loop){at + 1, 0, outer, (uint8_t)type};
   const char *what = check_bound(v, s->first, type);
