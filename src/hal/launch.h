@@ -56,6 +56,8 @@ typedef struct vyre__buffer {
   unsigned char *host; /* address for the host, or NULL */
   bool is_imported;    /* the memory at `host` belongs to the caller */
   bool is_read_only;   /* the runtime refuses writes to it */
+  uint64_t alignment;  /* preferred by the binding that it is created for, a
+                        * power of two; 0: none */
   /* Private to the runtime: called when the memory is no longer used; or
    * NULL. */
   void (*release)(void *self);

@@ -20,6 +20,20 @@ static vyre_binding_entry slot_of(const vyre_binding *binding) {
                               binding->element_size};
 }
 
+/* Returns the order of @p count bindings by their number, in @p arena; those of
+ * one number keep the order of the plan. Returns NULL if memory is exhausted. A
+ * plan that vyre made is in this order already. */
+static vyre__sort_item *order_of(const vyre_binding_plan *plan,
+                                 vyre_arena *arena) {
+  size_t count = plan->binding_count;
+  vyre__sort_item *order = vyre__arena_array(arena, count, sizeof *order);
+  if (!order) return NULL;
+  for (size_t i = 0; i < count; i++)
+    order[i] = (vyre__sort_item){plan->bindings[i].binding, i};
+  vyre__sort(order, count);
+  return order;
+}
+
 vyre_code vyre_binding_fingerprint_build(const vyre_binding_plan *plan,
                                          vyre_arena *arena,
                                          vyre_binding_fingerprint *out,
@@ -27,17 +41,24 @@ vyre_code vyre_binding_fingerprint_build(const vyre_binding_plan *plan,
   VYRE_BEGIN_OUT(st, out);
   VYRE_REQUIRE_BOTH(st, plan, arena);
   size_t count = plan->binding_count;
+  vyre__arena_mark start = vyre__arena_here(arena);
   vyre_binding_entry *slots = vyre__arena_array(arena, count, sizeof *slots);
-  if (!slots) return vyre__no_memory(st, __func__, "binding slots", count);
+  vyre__arena_mark results_end = vyre__arena_here(arena);
+  vyre__sort_item *order = order_of(plan, arena);
+  if (!slots || !order) {
+    vyre__arena_rewind(arena, start);
+    return vyre__no_memory(st, __func__, "binding slots", count);
+  }
   vyre__hasher hasher;
   vyre__hash_begin(&hasher, "vyre.binding_set.1");
   vyre__hash_u64(&hasher, count);
   for (size_t i = 0; i < count; i++) {
-    slots[i] = slot_of(&plan->bindings[i]); /* a plan is sorted by binding */
+    slots[i] = slot_of(&plan->bindings[order[i].tie]);
     vyre__hash_u32(&hasher, slots[i].binding);
     vyre__hash_u8(&hasher, (uint8_t)slots[i].role);
     vyre__hash_u32(&hasher, slots[i].element_size);
   }
+  vyre__arena_rewind(arena, results_end);
   *out = (vyre_binding_fingerprint){slots, count, vyre__hash_end(&hasher)};
   return VYRE_OK;
 }
@@ -51,13 +72,31 @@ bool vyre_binding_fingerprint_equal(const vyre_binding_fingerprint *a,
   return true;
 }
 
+/* Returns the binding of @p plan with the number of binding @p at of @p like,
+ * and as many bindings of that number before it; or NULL. */
+static const vyre_binding *counterpart(const vyre_binding_plan *plan,
+                                       const vyre_binding_plan *like,
+                                       size_t at) {
+  uint32_t number = like->bindings[at].binding;
+  size_t earlier = 0;
+  for (size_t i = 0; i < at; i++)
+    earlier += like->bindings[i].binding == number;
+  for (size_t i = 0; i < plan->binding_count; i++) {
+    const vyre_binding *b = &plan->bindings[i];
+    if (b->binding == number && earlier-- == 0) return b;
+  }
+  return NULL;
+}
+
 bool vyre_binding_plans_share_layout(const vyre_binding_plan *a,
                                      const vyre_binding_plan *b) {
   if (!a || !b || a->binding_count != b->binding_count) return false;
+  bool is_in_order = true; /* plans made by hand may be in any order */
   for (size_t i = 0; i < a->binding_count; i++) {
-    if (!same_slot(slot_of(&a->bindings[i]), slot_of(&b->bindings[i]))) {
-      return false;
-    }
+    const vyre_binding *mine = &a->bindings[i], *other = &b->bindings[i];
+    is_in_order = is_in_order && mine->binding == other->binding;
+    if (!is_in_order) other = counterpart(b, a, i);
+    if (!other || !same_slot(slot_of(mine), slot_of(other))) return false;
   }
   return true;
 }
@@ -110,13 +149,15 @@ vyre_code vyre_layout_fingerprint_from_plan(const vyre_binding_plan *plan,
                                             vyre_status *st) {
   VYRE_BEGIN_OUT(st, out);
   VYRE_REQUIRE_BOTH(st, plan, arena);
-  size_t count = plan->binding_count;
+  size_t count = plan->binding_count, used = 0;
   vyre_layout_entry *slots = vyre__arena_array(arena, count, sizeof *slots);
   if (!slots) return vyre__no_memory(st, __func__, "layout slots", count);
-  size_t used = 0;
+  bool is_sorted = true;
   for (size_t i = 0; i < count; i++) {
     const vyre_binding *binding = &plan->bindings[i];
     if (binding->role == VYRE_ROLE_SHARED) continue; /* not bound */
+    is_sorted =
+        is_sorted && (used == 0 || slots[used - 1].binding <= binding->binding);
     slots[used++] =
         (vyre_layout_entry){.group = 0,
                             .binding = binding->binding,
@@ -127,7 +168,8 @@ vyre_code vyre_layout_fingerprint_from_plan(const vyre_binding_plan *plan,
                             .element_size = binding->element_size};
   }
   vyre__arena_trim(arena, slots, count, used, sizeof *slots);
-  /* One group, in the order of the plan, which is sorted. */
+  if (!is_sorted)
+    return vyre_layout_fingerprint_build(slots, used, arena, out, st);
   *out = (vyre_layout_fingerprint){slots, used, layout_hash(slots, used)};
   return VYRE_OK;
 }

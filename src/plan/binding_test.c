@@ -368,6 +368,66 @@ TEST(layouts_are_shared_whatever_the_counts_and_names) {
   end(&fb);
 }
 
+/* A plan made by hand may have its bindings in any order. */
+TEST(the_order_of_the_bindings_does_not_matter) {
+  vyre_buffer_decl decls[5];
+  size_t count = add_one(decls, 16);
+  decls[count++] = buffer("c", 7, VYRE_ACCESS_UNIFORM, 1);
+  decls[count++] = buffer("d", 5, VYRE_ACCESS_READ_WRITE, 4);
+  fixture f = planned(decls, count);
+  size_t n = f.plan.binding_count;
+  vyre_binding mixed[8];
+  vyre_binding_fingerprint want, got;
+  vyre_layout_fingerprint want_layout, got_layout;
+  CHECK_OK(vyre_binding_fingerprint_build(&f.plan, &f.arena, &want, &f.st),
+           f.st);
+  CHECK_OK(
+      vyre_layout_fingerprint_from_plan(&f.plan, &f.arena, &want_layout, &f.st),
+      f.st);
+  for (size_t turn = 1; turn < n; turn++) {
+    vyre_binding_plan plan = f.plan;
+    for (size_t i = 0; i < n; i++) mixed[i] = f.plan.bindings[(i + turn) % n];
+    plan.bindings = mixed;
+    CHECK_OK(vyre_binding_fingerprint_build(&plan, &f.arena, &got, &f.st),
+             f.st);
+    CHECK(vyre_binding_fingerprint_equal(&got, &want));
+    CHECK(same_hash(got.hash, want.hash));
+    CHECK(vyre_binding_plans_share_layout(&plan, &f.plan));
+    CHECK(vyre_binding_plans_share_layout(&f.plan, &plan));
+    CHECK_OK(
+        vyre_layout_fingerprint_from_plan(&plan, &f.arena, &got_layout, &f.st),
+        f.st);
+    CHECK(vyre_layout_fingerprint_equal(&got_layout, &want_layout));
+    CHECK(same_hash(got_layout.hash, want_layout.hash));
+    mixed[0].element_size++;
+    CHECK(!vyre_binding_plans_share_layout(&plan, &f.plan));
+  }
+  end(&f);
+}
+
+/* Bindings of one number keep their order, as a stable sort keeps it. */
+TEST(bindings_of_one_number_are_compared_in_order) {
+  vyre_buffer_decl decls[5];
+  fixture f = planned(decls, add_one(decls, 16));
+  vyre_binding first[] = {f.plan.bindings[0], f.plan.bindings[1],
+                          f.plan.bindings[1]};
+  first[2].element_size++;
+  vyre_binding second[] = {first[2], first[0], first[1]},
+               third[] = {first[1], first[2], first[0]};
+  vyre_binding_plan a = {.bindings = first, .binding_count = 3}, b = a, c = a;
+  b.bindings = second;
+  c.bindings = third;
+  vyre_binding_fingerprint pa, pb, pc;
+  CHECK_OK(vyre_binding_fingerprint_build(&a, &f.arena, &pa, &f.st), f.st);
+  CHECK_OK(vyre_binding_fingerprint_build(&b, &f.arena, &pb, &f.st), f.st);
+  CHECK_OK(vyre_binding_fingerprint_build(&c, &f.arena, &pc, &f.st), f.st);
+  CHECK(!vyre_binding_fingerprint_equal(&pa, &pb));
+  CHECK(!vyre_binding_plans_share_layout(&a, &b));
+  CHECK(vyre_binding_fingerprint_equal(&pa, &pc));
+  CHECK(vyre_binding_plans_share_layout(&a, &c));
+  end(&f);
+}
+
 /* Changing any field of an entry changes entries and hash; nothing else does.
  */
 TEST(layouts_differ_in_every_part_of_a_slot) {
@@ -621,6 +681,8 @@ TEST_MAIN(
     TEST_ENTRY(a_plan_made_by_hand_is_not_trusted_with_indices),
     TEST_ENTRY(input_errors_are_reported_in_binding_order),
     TEST_ENTRY(layouts_are_shared_whatever_the_counts_and_names),
+    TEST_ENTRY(the_order_of_the_bindings_does_not_matter),
+    TEST_ENTRY(bindings_of_one_number_are_compared_in_order),
     TEST_ENTRY(layouts_differ_in_every_part_of_a_slot),
     TEST_ENTRY(hashes_are_the_same_on_every_machine),
     TEST_ENTRY(device_layout_has_a_slot_for_everything_bound),

@@ -247,7 +247,7 @@ vyre_code vk_pipeline_load(vyre_pipeline *pipeline,
   if (!own->phases) return vyre__no_memory(st, "vulkan", "phases", count);
   memset(own->phases, 0, count * sizeof *own->phases);
   VYRE_TRY(vk_dummy_range_create(device, st));
-  VYRE_TRY(vk_layout_acquire(device, &own->plan, &own->layout, st));
+  VYRE_TRY(vk_layout_acquire(device, own, &own->layout, st));
   pthread_mutex_init(&own->lock, NULL);
   pthread_mutex_init(&own->counted_phase_lock, NULL);
   add_to_device(device, own);

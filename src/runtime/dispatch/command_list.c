@@ -13,8 +13,8 @@
 
 /* Returns true if binding an output to @p buffer would not change it. */
 static bool needs_no_change(const vyre__prepared *prepared,
-                            const vyre_host_buffer *buffer, uint64_t size) {
-  size_t alignment = vyre__host_alignment(prepared->pipeline->device);
+                            const vyre_host_buffer *buffer, uint64_t size,
+                            size_t alignment) {
   return buffer->data && buffer->size == size && buffer->capacity >= size &&
          (uintptr_t)buffer->data % alignment == 0 &&
          !prepared->desc->has_fresh_outputs;
@@ -32,8 +32,10 @@ bool vyre__prepared_is_ready(const vyre__prepared *prepared) {
     const vyre__bound_buffer *bound = &prepared->bound[info->index];
     const vyre_output *output = &prepared->outputs[i];
     if (output->new_buffer) return false;
-    if (output->host_buffer &&
-        !needs_no_change(prepared, output->host_buffer, bound->out_size)) {
+    size_t alignment =
+        vyre__binding_alignment(prepared->pipeline->device, info->binding);
+    if (output->host_buffer && !needs_no_change(prepared, output->host_buffer,
+                                                bound->out_size, alignment)) {
       return false;
     }
     if (bound->out_size == 0 || vyre__in_place(bound)) continue;

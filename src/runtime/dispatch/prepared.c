@@ -406,8 +406,9 @@ void vyre__prepared_copy_desc(vyre__prepared *prepared) {
 }
 
 /* Allocates staging memory that the device can use directly. */
-static void *stage_alloc(vyre__prepared *prepared, size_t size) {
-  size_t alignment = vyre__host_alignment(prepared->pipeline->device);
+static void *stage_alloc(vyre__prepared *prepared, const vyre_binding *b,
+                         size_t size) {
+  size_t alignment = vyre__binding_alignment(prepared->pipeline->device, b);
   if (alignment < 64) alignment = 64;
   if (size > SIZE_MAX - alignment) return NULL;
   unsigned char *block =
@@ -446,7 +447,7 @@ vyre_code vyre__prepared_stage(vyre__prepared *prepared, vyre_status *st) {
           "input '%.100s' would be copied, because is_borrowed is false",
           b->name);
     }
-    void *copy = stage_alloc(prepared, (size_t)bound->in_size);
+    void *copy = stage_alloc(prepared, b, (size_t)bound->in_size);
     if (!copy) {
       return vyre__no_memory(st, "vyre_submit", "bytes of inputs",
                              bound->in_size);
@@ -484,8 +485,9 @@ static vyre_code allocate_host_buffer(vyre__prepared *prepared,
   bool has_fresh_outputs = prepared->desc->has_fresh_outputs;
   if (has_fresh_outputs)
     *output->host_buffer = (vyre_host_buffer){.allocator = old.allocator};
-  bool fits = vyre__host_buffer_fit(output->host_buffer,
-                                    (size_t)bound->out_size, device, stats);
+  bool fits =
+      vyre__host_buffer_fit(output->host_buffer, (size_t)bound->out_size,
+                            vyre__binding_alignment(device, b), device, stats);
   if (has_fresh_outputs)
     /* after the allocation, so that the new memory differs from the old */
     vyre_host_buffer_deinit(&old);
@@ -514,8 +516,9 @@ static vyre_code allocate_output(vyre__prepared *prepared,
   }
   if (output->new_buffer) {
     vyre_buffer *new_buffer = &prepared->new_buffers[b->output_index];
-    VYRE_TRY(vyre_buffer_create(device, bound->out_size, new_buffer,
-                                vyre__status_open(st)));
+    VYRE_TRY(vyre__device_buffer_create(device, bound->out_size,
+                                        vyre__binding_alignment(device, b),
+                                        new_buffer, vyre__status_open(st)));
     prepared->holds_buffers = true;
     VYRE_TRY(vyre__device_buffer_acquire(device, *new_buffer,
                                          &bound->out_buffer, st));

@@ -30,15 +30,18 @@ enum { HOST_ALIGNMENT = 64 };
 
 /* --- memory ------------------------------------------------------------- */
 
-static size_t alignment_of(const vyre_device *device) {
-  uint64_t required = device->caps.host_alignment;
-  return required > HOST_ALIGNMENT ? (size_t)required : HOST_ALIGNMENT;
+static size_t alignment_of(const vyre_device *device, uint64_t preferred) {
+  uint64_t alignment = device->caps.host_alignment;
+  if (alignment < HOST_ALIGNMENT) alignment = HOST_ALIGNMENT;
+  return (size_t)(alignment > preferred ? alignment : preferred);
 }
 
 /* Allocates zeroed host memory, aligned for the device. The distance to the
  * start of the allocation is stored before the memory. */
-static unsigned char *host_allocate(const vyre_device *device, size_t size) {
-  size_t alignment = alignment_of(device), extra = alignment + sizeof(size_t);
+static unsigned char *host_allocate(const vyre_device *device, size_t size,
+                                    uint64_t preferred) {
+  size_t alignment = alignment_of(device, preferred),
+         extra = alignment + sizeof(size_t);
   if (size > SIZE_MAX - extra) return NULL;
   unsigned char *raw = vyre__resize(device->allocator, NULL, 0, size + extra);
   if (!raw) return NULL;
@@ -49,9 +52,9 @@ static unsigned char *host_allocate(const vyre_device *device, size_t size) {
 }
 
 static void host_release(const vyre_device *device, unsigned char *memory,
-                         size_t size) {
+                         size_t size, uint64_t preferred) {
   if (!memory) return;
-  size_t gap, extra = alignment_of(device) + sizeof(size_t);
+  size_t gap, extra = alignment_of(device, preferred) + sizeof(size_t);
   memcpy(&gap, memory - sizeof gap, sizeof gap);
   vyre__resize(device->allocator, memory - gap, size + extra, 0);
 }
@@ -90,7 +93,8 @@ static vyre_code buffer_init(vyre_device *device, vyre__buffer *buffer,
   }
   if (buffer->host) return VYRE_OK;
   if (buffer->size <= SIZE_MAX) {
-    buffer->host = host_allocate(device, (size_t)buffer->size);
+    buffer->host =
+        host_allocate(device, (size_t)buffer->size, buffer->alignment);
   }
   return buffer->host ? VYRE_OK : no_device_memory(device, buffer->size, st);
 }
@@ -103,7 +107,7 @@ static void buffer_free(vyre_device *device, vyre__buffer *buffer) {
   if (device->backend->buffer_deinit) {
     device->backend->buffer_deinit(device, buffer);
   } else if (!buffer->is_imported) {
-    host_release(device, buffer->host, (size_t)buffer->size);
+    host_release(device, buffer->host, (size_t)buffer->size, buffer->alignment);
   }
   vyre__resize(device->allocator, buffer, buffer_object_size(device), 0);
   if (release) release(release_user_data);
@@ -328,7 +332,7 @@ void vyre__device_buffers_deinit(vyre_device *device) {
 /* --- public functions --------------------------------------------------- */
 
 static vyre_code create(vyre_device *device, void *memory, uint64_t size,
-                        vyre_buffer *out, vyre_status *st) {
+                        uint64_t alignment, vyre_buffer *out, vyre_status *st) {
   VYRE_TRY(vyre__device_check(device, st));
   if (size > device->caps.max_buffer_bytes) {
     return VYRE_FAIL_WITH(
@@ -344,8 +348,10 @@ static vyre_code create(vyre_device *device, void *memory, uint64_t size,
   vyre__buffer *buffer =
       vyre__alloc_zeroed(device->allocator, buffer_object_size(device));
   if (!buffer) return vyre__no_memory(st, "vyre_buffer_create", "buffers", 1);
-  *buffer = (vyre__buffer){
-      .size = size, .host = memory, .is_imported = memory != NULL};
+  *buffer = (vyre__buffer){.size = size,
+                           .alignment = alignment,
+                           .host = memory,
+                           .is_imported = memory != NULL};
   vyre_code code = buffer_init(device, buffer, st);
   if (code != VYRE_OK) {
     vyre__resize(device->allocator, buffer, buffer_object_size(device), 0);
@@ -376,7 +382,14 @@ vyre_code vyre_buffer_create(vyre_device *device, uint64_t size,
                              vyre_buffer *out, vyre_status *st) {
   VYRE_BEGIN_OUT(st, out);
   VYRE_REQUIRE(st, device);
-  return create(device, NULL, size, out, st);
+  return create(device, NULL, size, 0, out, st);
+}
+
+vyre_code vyre__device_buffer_create(vyre_device *device, uint64_t size,
+                                     uint64_t alignment, vyre_buffer *out,
+                                     vyre_status *st) {
+  *out = (vyre_buffer){0};
+  return create(device, NULL, size, alignment, out, st);
 }
 
 vyre_code vyre_buffer_import(vyre_device *device, void *memory, uint64_t size,
@@ -399,7 +412,7 @@ vyre_code vyre_buffer_import(vyre_device *device, void *memory, uint64_t size,
         (unsigned long long)alignment, vyre_device_name(device));
   }
   /* an empty range cannot be mapped */
-  return create(device, size > 0 ? memory : NULL, size, out, st);
+  return create(device, size > 0 ? memory : NULL, size, 0, out, st);
 }
 
 vyre_code vyre__device_buffer_import(vyre_device *device,
@@ -554,10 +567,10 @@ vyre_code vyre_host_alloc(vyre_device *device, size_t size, void **out,
                           vyre_status *st) {
   VYRE_BEGIN_OUT(st, out);
   VYRE_REQUIRE(st, device);
-  *out = host_allocate(device, size);
+  *out = host_allocate(device, size, 0);
   return *out ? VYRE_OK : vyre__no_memory(st, __func__, "bytes", size);
 }
 
 void vyre_host_free(vyre_device *device, void *memory, size_t size) {
-  if (device) host_release(device, memory, size);
+  if (device) host_release(device, memory, size, 0);
 }

@@ -36,6 +36,11 @@ void vyre__device_buffer_release(vyre_device *device,
                                  vyre__device_buffer *buffer);
 void vyre__device_buffers_deinit(vyre_device *device);
 
+/* Creates a buffer at an address that is a multiple of @p alignment. */
+vyre_code vyre__device_buffer_create(vyre_device *device, uint64_t size,
+                                     uint64_t alignment, vyre_buffer *out,
+                                     vyre_status *st);
+
 /* Memory of another owner that becomes a device buffer. The buffer calls
  * `release`, on any thread, when it no longer uses the memory. */
 typedef struct vyre__imported_memory {

@@ -26,9 +26,8 @@ static void free_memory(vyre_host_buffer *buffer) {
 
 /* Replaces the memory of @p buffer. The old contents are not copied: a
  * dispatch overwrites them. */
-static bool reallocate(vyre_host_buffer *buffer, size_t size,
+static bool reallocate(vyre_host_buffer *buffer, size_t size, size_t alignment,
                        const vyre_device *device) {
-  size_t alignment = vyre__host_alignment(device);
   /* Every allocator provides this alignment. */
   size_t padding = alignment > _Alignof(max_align_t) ? alignment - 1 : 0;
   if (size > SIZE_MAX - padding) return false;
@@ -44,13 +43,13 @@ static bool reallocate(vyre_host_buffer *buffer, size_t size,
 }
 
 bool vyre__host_buffer_fit(vyre_host_buffer *buffer, size_t size,
-                           const vyre_device *device,
+                           size_t alignment, const vyre_device *device,
                            vyre_output_stats *stats) {
-  bool is_aligned = (uintptr_t)buffer->data % vyre__host_alignment(device) == 0;
+  bool is_aligned = (uintptr_t)buffer->data % alignment == 0;
   bool fits =
       size == 0 || (size <= buffer->capacity && buffer->data && is_aligned);
   bool was_empty = !buffer->data;
-  if (!fits && !reallocate(buffer, size, device)) return false;
+  if (!fits && !reallocate(buffer, size, alignment, device)) return false;
   buffer->size = size;
   stats->filled = add_saturated(stats->filled, 1);
   stats->incoming_bytes = add_saturated(stats->incoming_bytes, size);

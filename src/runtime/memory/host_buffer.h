@@ -3,6 +3,7 @@
 #ifndef VYRE_RUNTIME_MEMORY_HOST_BUFFER_H
 #define VYRE_RUNTIME_MEMORY_HOST_BUFFER_H
 
+#include "vyre/binding.h"
 #include "vyre/dispatch.h"
 
 #include "hal/device.h"
@@ -15,10 +16,25 @@ static inline size_t vyre__host_alignment(const vyre_device *device) {
                                                            : 1;
 }
 
-/* Sets the size of the host buffer to @p size bytes, aligned for @p device.
- * Grows it if necessary; its old contents are then lost. Adds to @p stats and
+/* A larger preferred alignment of a binding counts as this one: the memory in
+ * front of an allocation is lost. */
+enum { VYRE__MAX_PREFERRED_ALIGNMENT = 2 << 20 };
+
+/* Returns the alignment of memory that is allocated for a binding. */
+static inline size_t vyre__binding_alignment(const vyre_device *device,
+                                             const vyre_binding *binding) {
+  size_t required = vyre__host_alignment(device);
+  uint64_t preferred = binding->preferred_alignment;
+  if (preferred > VYRE__MAX_PREFERRED_ALIGNMENT)
+    preferred = VYRE__MAX_PREFERRED_ALIGNMENT;
+  return preferred > required ? (size_t)preferred : required;
+}
+
+/* Sets the size of the host buffer to @p size bytes at an address that is a
+ * multiple of @p alignment. Grows it if necessary; its old contents are then lost. Adds to @p stats and
  * to the counters of the device. Returns false without memory. */
 bool vyre__host_buffer_fit(vyre_host_buffer *buffer, size_t size,
-                           const vyre_device *device, vyre_output_stats *stats);
+                           size_t alignment, const vyre_device *device,
+                           vyre_output_stats *stats);
 
 #endif

@@ -12,21 +12,50 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-static bool matches(const vk_layout *layout, const vk_plan *plan) {
-  if (layout->count != plan->descriptor_count ||
-      layout->push_bytes != plan->push_bytes) {
-    return false;
+/* Describes a descriptor: a buffer as the binding plan does, the others as
+ * words of the driver. */
+static vyre_layout_entry entry_of(const vk_pipeline *p,
+                                  const vyre__spirv_descriptor *d) {
+  vyre_layout_entry entry = {
+      .binding = d->binding,
+      .memory_class = d->is_uniform ? VYRE_LAYOUT_UNIFORM : VYRE_LAYOUT_STORAGE,
+      .read_only = d->what == VYRE__SPIRV_BLOCK,
+      .element_size = 4};
+  const vyre_binding_plan *plan = &p->base.plan;
+  for (size_t i = 0; d->what == VYRE__SPIRV_BUFFER && i < plan->binding_count;
+       i++) {
+    if (plan->bindings[i].buffer_index != d->buffer) continue;
+    entry.read_only = plan->bindings[i].read_only;
+    entry.element_size = plan->bindings[i].element_size;
   }
-  for (uint32_t i = 0; i < layout->count; i++) {
-    const vyre__spirv_descriptor *a = &layout->descriptors[i],
-                                 *b = &plan->descriptors[i];
-    bool is_block = a->what == VYRE__SPIRV_BLOCK;
-    if (a->binding != b->binding || a->is_uniform != b->is_uniform ||
-        is_block != (b->what == VYRE__SPIRV_BLOCK)) {
-      return false;
-    }
+  return entry;
+}
+
+/* Computes the key of the layout of @p p. */
+static vyre_code make_key(const vk_pipeline *p, vk_layout *out,
+                          vyre_status *st) {
+  const vk_plan *plan = &p->plan;
+  vyre_layout_entry *entries =
+      vyre__arena_array(&out->arena, plan->descriptor_count, sizeof *entries);
+  if (!entries)
+    return vyre__no_memory(st, "vulkan", "descriptors", plan->descriptor_count);
+  out->push_bytes = plan->push_bytes;
+  out->block_binding = VYRE_NO_INDEX;
+  for (uint32_t i = 0; i < plan->descriptor_count; i++) {
+    entries[i] = entry_of(p, &plan->descriptors[i]);
+    if (plan->descriptors[i].what == VYRE__SPIRV_BLOCK)
+      out->block_binding = entries[i].binding;
   }
-  return true;
+  return vyre_layout_fingerprint_build(entries, plan->descriptor_count,
+                                       &out->arena, &out->fingerprint,
+                                       vyre__status_open(st));
+}
+
+static bool matches(const vk_layout *a, const vk_layout *b) {
+  return a->push_bytes == b->push_bytes &&
+         a->block_binding == b->block_binding &&
+         a->fingerprint.hash.low == b->fingerprint.hash.low &&
+         vyre_layout_fingerprint_equal(&a->fingerprint, &b->fingerprint);
 }
 
 VkDescriptorType vk_descriptor_type(const vyre__spirv_descriptor *d) {
@@ -40,10 +69,11 @@ VkDescriptorType vk_descriptor_type(const vyre__spirv_descriptor *d) {
                   : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
 }
 
-static VkResult create_set_layout(vk_device *device, vk_layout *layout,
+static VkResult create_set_layout(vk_device *device, const vk_plan *plan,
+                                  vk_layout *layout,
                                   VkDescriptorSetLayoutBinding *bindings) {
-  for (uint32_t i = 0; i < layout->count; i++) {
-    const vyre__spirv_descriptor *d = &layout->descriptors[i];
+  for (uint32_t i = 0; i < plan->descriptor_count; i++) {
+    const vyre__spirv_descriptor *d = &plan->descriptors[i];
     bindings[i] = (VkDescriptorSetLayoutBinding){
         .binding = d->binding,
         .descriptorType = vk_descriptor_type(d),
@@ -52,7 +82,7 @@ static VkResult create_set_layout(vk_device *device, vk_layout *layout,
   }
   const VkDescriptorSetLayoutCreateInfo info = {
       .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
-      .bindingCount = layout->count,
+      .bindingCount = plan->descriptor_count,
       .pBindings = bindings};
   VkResult result = device->api.CreateDescriptorSetLayout(device->handle, &info,
                                                           NULL, &layout->set);
@@ -75,64 +105,64 @@ static VkResult create_pipeline_layout(vk_device *device, vk_layout *layout) {
   return result;
 }
 
-static size_t layout_bytes(uint32_t count) {
-  return sizeof(vk_layout) + count * sizeof(vyre__spirv_descriptor);
-}
-
 static void free_layout(vk_device *device, vk_layout *layout) {
-  device->api.DestroyPipelineLayout(device->handle, layout->pipeline, NULL);
-  device->api.DestroyDescriptorSetLayout(device->handle, layout->set, NULL);
-  vyre__resize(device->base.allocator, layout, layout_bytes(layout->count), 0);
+  if (layout->pipeline)
+    device->api.DestroyPipelineLayout(device->handle, layout->pipeline, NULL);
+  if (layout->set)
+    device->api.DestroyDescriptorSetLayout(device->handle, layout->set, NULL);
+  vyre_arena_deinit(&layout->arena);
+  vyre__resize(device->base.allocator, layout, sizeof *layout, 0);
 }
 
-static vyre_code create_layout(vk_device *device, const vk_plan *plan,
-                               vk_layout **out, vyre_status *st) {
-  vyre_allocator allocator = device->base.allocator;
-  uint32_t count = plan->descriptor_count;
-  size_t bytes = (count + (size_t)1) * sizeof(VkDescriptorSetLayoutBinding);
-  vk_layout *layout = vyre__resize(allocator, NULL, 0, layout_bytes(count));
-  VkDescriptorSetLayoutBinding *bindings =
-      layout ? vyre__resize(allocator, NULL, 0, bytes) : NULL;
-  if (!bindings) {
-    vyre__resize(allocator, layout, layout_bytes(count), 0);
-    return vyre__no_memory(st, "vulkan", "descriptors", count);
-  }
-  *layout = (vk_layout){
-      .references = 1, .push_bytes = plan->push_bytes, .count = count};
-  if (count > 0) {
-    memcpy(layout->descriptors, plan->descriptors,
-           count * sizeof *plan->descriptors);
-  }
-  VkResult result = create_set_layout(device, layout, bindings);
+/* Creates the Vulkan objects of a layout that has its key. */
+static vyre_code create_objects(vk_device *device, const vk_plan *plan,
+                                vk_layout *layout, vyre_status *st) {
+  VkDescriptorSetLayoutBinding *bindings = vyre__arena_array(
+      &layout->arena, plan->descriptor_count, sizeof *bindings);
+  if (!bindings)
+    return vyre__no_memory(st, "vulkan", "descriptors", plan->descriptor_count);
+  VkResult result = create_set_layout(device, plan, layout, bindings);
   if (result == VK_SUCCESS) result = create_pipeline_layout(device, layout);
-  vyre__resize(allocator, bindings, bytes, 0);
-  if (result != VK_SUCCESS) {
-    free_layout(device, layout);
-    return vk_failed(device, result, "layout creation", st);
+  return result == VK_SUCCESS
+             ? VYRE_OK
+             : vk_failed(device, result, "layout creation", st);
+}
+
+/* Puts the layout into the list of the device, or returns an equal one that is
+ * there. */
+static vyre_code find_or_add(vk_device *device, const vk_plan *plan,
+                             vk_layout *layout, vk_layout **out,
+                             vyre_status *st) {
+  *out = device->layouts;
+  while (*out && !matches(*out, layout)) *out = (*out)->next;
+  if (*out) {
+    (*out)->references++;
+    atomic_fetch_add(&device->counters.layouts_shared, 1);
+    return VYRE_OK;
   }
-  *out = layout;
+  VYRE_TRY(create_objects(device, plan, layout, st));
+  layout->next = device->layouts;
+  *out = device->layouts = layout;
+  atomic_fetch_add(&device->counters.layouts_made, 1);
   return VYRE_OK;
 }
 
-vyre_code vk_layout_acquire(vk_device *device, const vk_plan *plan,
+vyre_code vk_layout_acquire(vk_device *device, const vk_pipeline *pipeline,
                             vk_layout **out, vyre_status *st) {
-  vyre_code code = VYRE_OK;
-  pthread_mutex_lock(&device->layout_lock);
-  vk_layout *found = device->layouts;
-  while (found && !matches(found, plan)) found = found->next;
-  if (found) {
-    found->references++;
-    atomic_fetch_add(&device->counters.layouts_shared, 1);
-  } else {
-    code = create_layout(device, plan, &found, st);
-    if (code == VYRE_OK && found) {
-      found->next = device->layouts;
-      device->layouts = found;
-      atomic_fetch_add(&device->counters.layouts_made, 1);
-    }
+  vk_layout *made = vyre__alloc_zeroed(device->base.allocator, sizeof *made);
+  *out = NULL;
+  if (!made) return vyre__no_memory(st, "vulkan", "layouts", 1);
+  made->references = 1;
+  made->count = pipeline->plan.descriptor_count;
+  vyre_arena_init(&made->arena, device->base.allocator);
+  vyre_code code = make_key(pipeline, made, st);
+  if (code == VYRE_OK) {
+    pthread_mutex_lock(&device->layout_lock);
+    code = find_or_add(device, &pipeline->plan, made, out, st);
+    pthread_mutex_unlock(&device->layout_lock);
   }
-  pthread_mutex_unlock(&device->layout_lock);
-  *out = code == VYRE_OK ? found : NULL;
+  if (code != VYRE_OK) *out = NULL;
+  if (*out != made) free_layout(device, made);
   return code;
 }
 

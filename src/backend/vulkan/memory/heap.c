@@ -580,16 +580,38 @@ static vyre_code import(vk_device *device, vk_buffer *buffer, vyre_status *st) {
   return code;
 }
 
+/* Allocates the range of a buffer at its preferred alignment. */
+static vyre_code alloc_aligned(vk_device *device, vk_buffer *to,
+                               vyre_status *st) {
+  uint64_t alignment = to->base.alignment, size = to->base.size;
+  bool is_larger = alignment > device->heap.alignment;
+  uint64_t extra = is_larger ? alignment : 0;
+  VYRE_TRY(vk_range_alloc(device, VK_MEMORY_KIND_DEVICE, size + extra,
+                          &to->range, st));
+  if (!is_larger) return VYRE_OK;
+  uint64_t at = to->range.host ? (uintptr_t)to->range.host : to->range.offset;
+  to->lead = -at & (alignment - 1);
+  to->range.offset += to->lead;
+  to->range.size -= to->lead;
+  if (to->range.host) to->range.host += to->lead;
+  return VYRE_OK;
+}
+
+static void free_aligned(vk_device *device, vk_buffer *buffer) {
+  buffer->range.offset -= buffer->lead;
+  buffer->range.size += buffer->lead;
+  vk_range_free(device, &buffer->range);
+}
+
 vyre_code vk_buffer_init(vyre_device *device, vyre__buffer *buffer,
                          vyre_status *st) {
   vk_device *own = (vk_device *)device;
   vk_buffer *to = (vk_buffer *)buffer;
   if (buffer->is_imported) return import(own, to, st);
-  VYRE_TRY(
-      vk_range_alloc(own, VK_MEMORY_KIND_DEVICE, buffer->size, &to->range, st));
+  VYRE_TRY(alloc_aligned(own, to, st));
   vyre_code code = clear(own, &to->range, st);
   if (code != VYRE_OK) {
-    vk_range_free(own, &to->range);
+    free_aligned(own, to);
     return code;
   }
   buffer->host = to->range.host;
@@ -597,7 +619,7 @@ vyre_code vk_buffer_init(vyre_device *device, vyre__buffer *buffer,
 }
 
 void vk_buffer_deinit(vyre_device *device, vyre__buffer *buffer) {
-  vk_range_free((vk_device *)device, &((vk_buffer *)buffer)->range);
+  free_aligned((vk_device *)device, (vk_buffer *)buffer);
 }
 
 vyre_code vk_buffer_write(vyre_device *device, vyre__buffer *buffer,

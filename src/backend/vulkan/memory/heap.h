@@ -70,6 +70,7 @@ bool vk_can_import(const vk_device *device);
 typedef struct vk_buffer {
   vyre__buffer base;
   vk_range range;
+  uint64_t lead; /* bytes allocated before the range, to align it */
 } vk_buffer;
 
 /* Buffer entries of the backend table. */
