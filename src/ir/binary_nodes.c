@@ -178,7 +178,8 @@ static vyre__id make_value(vyre__reader *r, uint32_t id,
 static vyre__id value(vyre__reader *r, uint32_t id) {
   vyre__node node;
   if (!enter(r, id, &node)) return 0;
-  if (node.op >= VYRE__OP_BLOCK && !vyre__op_is_math(node.op)) {
+  if (node.op >= VYRE__OP_BLOCK && !vyre__op_is_math(node.op) &&
+      node.op != VYRE__OP_COND) {
     /* a statement where a value is needed */
     r->is_corrupt = true;
     return 0;

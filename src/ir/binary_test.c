@@ -66,6 +66,15 @@ TEST(random_programs_survive) {
   }
 }
 
+TEST(choices_survive) {
+  vyre_module *module = parse_module(
+      "kernel k workgroup(1)\n"
+      "buffer y : read_write i32[] @0;\n"
+      "{ if (len(y) > 1) y[0] = y[1] > 2 ? y[1] : select(y[0] == 0, 1, 2); }");
+  round_trip(vyre_module_kernel(module, 0));
+  vyre_module_release(module);
+}
+
 TEST(a_list_of_buffers_survives) {
   vyre_buffer_decl buffers[] = {
       {.name = "a b", .binding = 3, .access = VYRE_ACCESS_WORKGROUP},
@@ -332,7 +341,7 @@ TEST(the_binary_form_shows_in_its_first_bytes) {
 }
 
 TEST_MAIN(TEST_ENTRY(the_binary_form_shows_in_its_first_bytes),
-          TEST_ENTRY(random_programs_survive),
+          TEST_ENTRY(random_programs_survive), TEST_ENTRY(choices_survive),
           TEST_ENTRY(a_list_of_buffers_survives),
           TEST_ENTRY(names_and_places_survive),
           TEST_ENTRY(large_source_locations_survive),
