@@ -2,85 +2,15 @@
 /* Schedule passes: the dump of small kernels before and after each. */
 #include "spmd/schedule.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "vyre/module.h"
-
+#include "spmd/schedule_fixture.h"
 #include "spmd/schedule_testing.h"
 #include "support/check.h"
-
-enum { TEXT = 1 << 16 };
-
-typedef struct text {
-  char bytes[TEXT];
-  size_t length;
-} text;
-
-static bool put(void *self, const char *bytes, size_t length) {
-  text *to = self;
-  if (to->length + length >= TEXT) return false;
-  memcpy(to->bytes + to->length, bytes, length);
-  to->length += length;
-  to->bytes[to->length] = '\0';
-  return true;
-}
-
-/* A kernel with its schedule. */
-typedef struct fixture {
-  vyre_module *module;
-  vyre_arena arena;
-  vyre__schedule s;
-  text dump;
-} fixture;
-
-/* Builds the schedule of the only kernel of @p source up to @p last. */
-static fixture *make_for(const char *source, uint32_t width, uint32_t lanes,
-                         vyre__schedule_pass last, bool changes_lir) {
-  fixture *f = calloc(1, sizeof *f);
-  vyre_status st = {0};
-  const vyre__target target = {.math = VYRE__MATH_F64};
-  const vyre__lir_kernel *kernel = NULL;
-  vyre_program *inlined = NULL;
-  CHECK(f != NULL);
-  vyre_arena_init(&f->arena, (vyre_allocator){0});
-  CHECK_OK(vyre_module_parse(source, strlen(source), "t.vyre",
-                             (vyre_allocator){0}, &f->module, NULL, &st),
-           st);
-  CHECK_OK(vyre__lower(vyre_module_kernel(f->module, 0), &target,
-                       VYRE__PASS_LEGALIZE_CONTROL, &f->arena, &kernel,
-                       &inlined, &st),
-           st);
-  if (changes_lir) {
-    CHECK_OK(vyre__unwrap_neighbours(kernel, &f->arena, &kernel, &st), st);
-    CHECK_OK(vyre__interchange_stride_loops(kernel, &f->arena, &kernel, &st),
-             st);
-    CHECK_OK(vyre__version_uniforms(kernel, width, &f->arena, &kernel, &st),
-             st);
-    CHECK_OK(
-        vyre__lir_verify(kernel, VYRE__STAGE_CONTROL, (vyre_allocator){0}, &st),
-        st);
-  }
-  CHECK_OK(vyre__interchange_loops(kernel, &f->arena, &kernel, &st), st);
-  const vyre__schedule_options with = {.width = width, .lanes = lanes};
-  CHECK_OK(vyre__schedule_make(kernel, 0, &with, last, &f->arena, &f->s, &st),
-           st);
-  CHECK_OK(vyre__schedule_verify(&f->s), st);
-  CHECK(vyre__schedule_print(&f->s,
-                             (vyre_writer){.write = put, .self = &f->dump}));
-  return f;
-}
 
 static fixture *make(const char *source, uint32_t width,
                      vyre__schedule_pass last) {
   return make_for(source, width, 8, last, false);
-}
-
-static void drop(fixture *f) {
-  vyre_arena_deinit(&f->arena);
-  vyre_module_release(f->module);
-  free(f);
 }
 
 /* Checks the dump after @p last, without its first line. */
@@ -614,166 +544,6 @@ TEST(privatize_atomics_leaves_old_values_that_are_used) {
   drop(f);
 }
 
-/* --- stride loops ---------------------------------------------------------*/
-
-TEST(stride_loops_become_loops_of_the_workgroup) {
-  fixture *f = make_for(strided, 8, 8, VYRE__SCHEDULE_RANGE_SPLIT, true);
-  CHECK(strstr(f->dump.bytes, "  group-loop ") != NULL);
-  CHECK(strstr(f->dump.bytes, "(else nothing to do)") != NULL);
-  CHECK(!strstr(f->dump.bytes, "masked jump"));
-  drop(f);
-}
-
-/* The body jumps, the loop has another loop in it, or an old value is used. */
-TEST(stride_loops_leave_other_loops) {
-  static const char *const bodies[] = {
-      "if (x[k] == 7) break; s = s + x[k];",
-      "for (let j = 0u; j < x[k]; j++) s = s + j;",
-      "s = s + atomic_add(y[k & 63], x[k]);",
-      "s = s + x[s & 4095];",
-  };
-  for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
-    char source[512];
-    snprintf(source, sizeof source,
-             "kernel k workgroup(64)\n"
-             "buffer x : read u32[4096] @0;\n"
-             "buffer y : read_write u32[64] @1;\n"
-             "uniform n : u32 @2;\n"
-             "{ var s = 0u; let last = min(n, 4096);\n"
-             "  for (let k = local_id.x; k < last; k += 64u) { %s }\n"
-             "  y[local_id.x] = s; }\n",
-             bodies[i]);
-    fixture *f = make_for(source, 8, 8, VYRE__SCHEDULE_BUILD, true);
-    if (strstr(f->dump.bytes, "group-loop")) printf("    %s\n", bodies[i]);
-    CHECK(!strstr(f->dump.bytes, "group-loop"));
-    drop(f);
-  }
-}
-
-/* --- uniform versions -----------------------------------------------------*/
-
-/* A network at @p distance, in a loop that halves d. */
-static fixture *make_network(const char *distance) {
-  char source[512];
-  snprintf(source, sizeof source,
-           "kernel k workgroup(64)\n"
-           "buffer y : write u32[64] @0;\n"
-           "shared s : u32[128];\n"
-           "{ let t = local_id.x; var d = 32u;\n"
-           "  while (d > 0) {\n"
-           "    barrier(); let a = (%s) & 127;\n"
-           "    s[a] = s[a] + 1; d /= 2; }\n"
-           "  barrier(); y[t] = s[t]; }\n",
-           distance);
-  return make_for(source, 8, 8, VYRE__SCHEDULE_BUILD, true);
-}
-
-TEST(uniform_versions_have_contiguous_lanes) {
-  static const char *const distances[] = {"2 * t - (t & (d - 1))", "t ^ d",
-                                          "t / d * 2 * d + t % d"};
-  for (size_t i = 0; i < sizeof distances / sizeof distances[0]; i++) {
-    fixture *f = make_network(distances[i]);
-    unsigned versions = 0;
-    for (const char *at = f->dump.bytes; (at = strstr(at, "rows ")); at++) {
-      versions++;
-    }
-    /* 1, 2, 4, multiples of 8, others; the last row. */
-    CHECK(versions >= 6);
-    CHECK(strstr(f->dump.bytes, "1 contiguous load, 1 contiguous store"));
-    drop(f);
-  }
-}
-
-TEST(uniform_versions_need_a_number_in_an_index) {
-  fixture *f = make_network("t + d");
-  CHECK(!strstr(f->dump.bytes, "else"));
-  drop(f);
-}
-
-static unsigned count_text(const char *in, const char *what) {
-  unsigned count = 0;
-  for (const char *at = in; (at = strstr(at, what)); at++) count++;
-  return count;
-}
-
-TEST(indices_move_behind_the_barrier) {
-  fixture *f = make_for(
-      "kernel k workgroup(64)\n"
-      "buffer y : write u32[64] @0;\n"
-      "shared s : u32[256];\n"
-      "{ let t = local_id.x; var d = 32u;\n"
-      "  while (d > 0) {\n"
-      "    let low = t & (d - 1);\n"
-      "    let a = (t - low) * 4 + low;\n"
-      "    barrier();\n"
-      "    s[a] = s[a + d] + 1; d /= 2; }\n"
-      "  barrier(); y[t] = s[t]; }\n",
-      8, 8, VYRE__SCHEDULE_BUILD, true);
-  CHECK(count_text(f->dump.bytes, "group-if") >= 5);
-  CHECK(strstr(f->dump.bytes, "1 contiguous load, 1 contiguous store"));
-  drop(f);
-}
-
-TEST(versions_without_a_loop) {
-  static const struct {
-    const char *index;
-    unsigned versions;                       /* apart from the last */
-  } cases[] = {{"t * 2 - (t & (n - 1))", 4}, /* 1, 2, 4, multiples of 8 */
-               {"t / n * 77 + t % n", 1},    /* multiples of 8 */
-               {"t * n", 0},
-               {"t + n", 0}};
-  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    char source[512];
-    snprintf(source, sizeof source,
-             "kernel k workgroup(64)\n"
-             "buffer x : read u32[] @0;\nbuffer y : read_write u32[] @1;\n"
-             "uniform n : u32 @2;\n"
-             "{ let t = global_id.x; let a = %s; y[a] = x[a] + 1; }\n",
-             cases[i].index);
-    fixture *f = make_for(source, 8, 8, VYRE__SCHEDULE_BUILD, true);
-    bool has = strstr(f->dump.bytes, "1 contiguous load, 1 contiguous store");
-    CHECK_U64(count_text(f->dump.bytes, "group-if"), cases[i].versions);
-    CHECK(has == (cases[i].versions > 0 || i == 3));
-    drop(f);
-  }
-}
-
-/* --- periodic neighbours --------------------------------------------------*/
-
-static fixture *make_periodic(const char *neighbour, const char *guard) {
-  char source[512];
-  snprintf(source, sizeof source,
-           "kernel k workgroup(64)\n"
-           "buffer x : read u32[] @0;\nbuffer y : write u32[] @1;\n"
-           "uniform w : u32 @2;\n"
-           "{ let i = global_id.x; if (%s) y[i] = x[%s]; }\n",
-           guard, neighbour);
-  return make_for(source, 8, 8, VYRE__SCHEDULE_RANGE_SPLIT, true);
-}
-
-TEST(periodic_neighbours_limit_the_row) {
-  static const char *const neighbours[] = {
-      "(i + 1) % w", "(i + w - 1) % w", "(i - 1 + w) % w", "(i + (w - 2)) % w"};
-  for (size_t i = 0; i < sizeof neighbours / sizeof neighbours[0]; i++) {
-    fixture *f = make_periodic(neighbours[i], "i < w");
-    CHECK(count_text(f->dump.bytes, " and %") >= 3);
-    drop(f);
-  }
-}
-
-/* Without `i < w`, i may be the number of an element of several rows. */
-TEST(other_remainders_stay) {
-  static const char *const cases[][2] = {{"(i + 1) % w", "i < len(y)"},
-                                         {"(i + 1) % w", "i <= w"},
-                                         {"(2 * w - i) % w", "i < w"},
-                                         {"(i + 100) % w", "i < w"}};
-  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    fixture *f = make_periodic(cases[i][0], cases[i][1]);
-    CHECK(count_text(f->dump.bytes, " and %") <= 1);
-    drop(f);
-  }
-}
-
 /* --- loop-peel ------------------------------------------------------------*/
 
 TEST(loop_peel_runs_steady_iterations_without_masks) {
@@ -1014,14 +784,6 @@ TEST_MAIN(TEST_ENTRY(builds_fused_rows),
           TEST_ENTRY(privatize_atomics_uses_memory_of_the_thread),
           TEST_ENTRY(privatize_atomics_replicates_shared_memory),
           TEST_ENTRY(privatize_atomics_leaves_old_values_that_are_used),
-          TEST_ENTRY(stride_loops_become_loops_of_the_workgroup),
-          TEST_ENTRY(stride_loops_leave_other_loops),
-          TEST_ENTRY(uniform_versions_have_contiguous_lanes),
-          TEST_ENTRY(periodic_neighbours_limit_the_row),
-          TEST_ENTRY(other_remainders_stay),
-          TEST_ENTRY(indices_move_behind_the_barrier),
-          TEST_ENTRY(versions_without_a_loop),
-          TEST_ENTRY(uniform_versions_need_a_number_in_an_index),
           TEST_ENTRY(loop_peel_runs_steady_iterations_without_masks),
           TEST_ENTRY(loop_peel_leaves_other_loops),
           TEST_ENTRY(prefetch_looks_ahead_of_contended_atomics),
