@@ -3,7 +3,7 @@
  * periodic neighbours. */
 #include <stdio.h>
 
-#include "spmd/schedule_fixture.h"
+#include "spmd/schedule_dump_testing.h"
 #include "spmd/schedule_testing.h"
 
 /* --- stride loops ---------------------------------------------------------*/

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "spmd/schedule_fixture.h"
+#include "spmd/schedule_dump_testing.h"
 #include "spmd/schedule_testing.h"
 #include "support/check.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* For tests: a kernel with its schedule, printed. */
-#ifndef VYRE_SPMD_SCHEDULE_FIXTURE_H
-#define VYRE_SPMD_SCHEDULE_FIXTURE_H
+#ifndef VYRE_SPMD_SCHEDULE_DUMP_TESTING_H
+#define VYRE_SPMD_SCHEDULE_DUMP_TESTING_H
 
 #include <stdlib.h>
 #include <string.h>
