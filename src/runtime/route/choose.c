@@ -18,8 +18,8 @@
  * Trials, and what measured dispatches take longer than the best candidate
  * would, are counted. They stop at 5 % of the time of the dispatches so far,
  * rounded up to whole thousands, and go on later. A candidate that is hopeless
- * or clearly slower is tried again after many dispatches, in case the machine
- * was busy. */
+ * or clearly slower is tried again after AGAIN dispatches, and then after four
+ * times as many each, in case the machine was busy. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +32,8 @@ enum {
   CLOSE_PERCENT = 200, /* of the best time */
   INTERVAL = 64,
   RETRY = 32,
-  AGAIN = 16384, /* dispatches until a slow candidate is tried again */
+  AGAIN = 64, /* dispatches until a slow candidate is tried again */
+  MAX_RETRIES = 5,
   MIN_TRIAL_NS = 20000,
   LATENCY_RUNS = 5,
   WARM_SAMPLES = 3, /* of the first candidate: a first dispatch is slow */
@@ -81,15 +82,32 @@ static uint64_t best_time(const vyre_route *route, const route_class *of) {
   return best;
 }
 
+/* Puts off the next trial of a candidate that is not close: each time four
+ * times as long as before. */
+static void try_later(const route_class *of, route_estimate *e) {
+  e->retry_at = of->seen + ((uint64_t)AGAIN << 2 * e->retries);
+  if (e->retries < MAX_RETRIES) e->retries++;
+}
+
+/* Returns the lowest of the last times. The median of a few may be that of
+ * dispatches that were interrupted. */
+static uint64_t lowest_time(const route_estimate *e) {
+  uint32_t count = e->samples < ROUTE_SAMPLES ? e->samples : ROUTE_SAMPLES;
+  uint64_t lowest = UINT64_MAX;
+  for (uint32_t i = 0; i < count; i++) {
+    if (e->recent[i] < lowest) lowest = e->recent[i];
+  }
+  return lowest;
+}
+
 /* Separates candidates that may be the fastest from the others. */
 static void classify(const vyre_route *route, route_class *of) {
   uint64_t best = best_time(route, of);
   for (uint32_t i = 0; i < route->router->device_count; i++) {
     route_estimate *e = &of->estimates[i];
-    uint64_t ns = atomic_load(&e->time_ns);
-    if (ns == 0) continue;
-    bool is_close = ns * 100 <= best * CLOSE_PERCENT;
-    if (!is_close && e->state != ROUTE_SLOWER) e->retry_at = of->seen + AGAIN;
+    if (atomic_load(&e->time_ns) == 0) continue;
+    bool is_close = lowest_time(e) * 100 <= best * CLOSE_PERCENT;
+    if (!is_close && e->state != ROUTE_SLOWER) try_later(of, e);
     e->state = is_close ? ROUTE_CLOSE : ROUTE_SLOWER;
   }
 }
@@ -104,7 +122,7 @@ static void read_stored(vyre_route *route, route_class *of) {
     if (!time) continue;
     route_estimate *e = &of->estimates[i];
     e->state = time->samples == 0 ? ROUTE_HOPELESS : ROUTE_CLOSE;
-    e->retry_at = AGAIN;
+    e->retry_at = 1000;
     e->samples = time->samples;
     atomic_init(&e->time_ns, time->time_ns);
     for (int k = 0; k < ROUTE_SAMPLES; k++) e->recent[k] = time->time_ns;
@@ -211,10 +229,9 @@ void vyre__route_spent(const vyre_route *route, route_class *of, uint64_t ns) {
   of->spent_ns += ns > best ? ns - best : 0;
 }
 
-static void give_up(route_class *of, route_estimate *e) {
-  uint32_t doublings = e->failed_trials < 16 ? e->failed_trials : 16;
+static void give_up(const route_class *of, route_estimate *e) {
   e->state = ROUTE_HOPELESS;
-  e->retry_at = of->seen + ((uint64_t)AGAIN << doublings);
+  try_later(of, e);
 }
 
 /* Runs a candidate twice: the first run includes work that later ones do not
@@ -251,6 +268,7 @@ static void try_candidate(vyre_route *route, route_class *of, uint32_t index,
   vyre_code code = run_twice(route, index, desc, max, &ns);
   of->spent_ns += vyre__clock_ns() - start;
   if (code == VYRE_OK) {
+    if (e->state != ROUTE_UNTRIED) e->samples = 0; /* of a busy machine */
     e->state = ROUTE_CLOSE;
     vyre__route_measured(route, of, index, ns);
     return;
@@ -267,7 +285,7 @@ static void try_all(vyre_route *route, route_class *of,
                     of->seen >= e->retry_at;
     if ((e->state == ROUTE_UNTRIED || is_again) &&
         atomic_load(&route->candidates[i].pipeline)) {
-      if (is_again) e->retry_at = of->seen + AGAIN;
+      if (is_again) try_later(of, e);
       try_candidate(route, of, i, desc, best);
     }
   }

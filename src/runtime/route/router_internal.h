@@ -91,7 +91,7 @@ typedef enum route_state {
 
 typedef struct route_estimate {
   _Atomic uint8_t state; /* route_state */
-  uint8_t failed_trials;
+  uint8_t failed_trials, retries;
   uint64_t retry_at; /* `seen` at which one that is not close is tried again */
   atomic_uint samples;
   uint64_t recent[ROUTE_SAMPLES]; /* the last times, in a ring */
