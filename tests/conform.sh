@@ -60,6 +60,10 @@ part=(--programs 50)
 suite "the backend of the guide conforms" "$build_dir/vyre_example" conform --backend example \
   "${part[@]}" --expectations "$source_dir/tests/example_backend/expectations.txt"
 
+# A backend in a shared object, which takes programs in their binary form.
+VYRE_BACKEND_PATH=$build_dir/tests/plugins/proxy.so suite "a backend of a shared object conforms" \
+  "$build_dir/vyre" conform --backend proxy "${part[@]}" --expectations "$source_dir/tests/plugins/proxy.txt"
+
 # A line too few and a line too many turn it red.
 list() { "$build_dir/vyre" conform --backend null --list | sed -n 's/  fails: /  fails  /p'; }
 list >"$work/all"
@@ -85,12 +89,12 @@ red "an entry for an unknown case is a failure" errors.handles "$work/unknown" "
 # The code in the guide is code that is built and runs here.
 guide=$(awk '/^```c$/ { inside = 1; n++; next } /^```$/ { inside = 0; next }
   inside { gsub(/[ \t]+/, " "); print n "\t" $0 }' "$source_dir/docs/how-to/write-a-backend.md")
-files=$(cat "$source_dir"/src/{backend/null/null,testing/example_backend}.c "$source_dir"/src/hal/{backend,launch,command_list,device}.h | tr -s ' \t\n' ' ')
+files=$(cat "$source_dir"/examples/backend/cc_backend.c "$source_dir"/src/{backend/null/null,testing/example_backend}.c "$source_dir"/src/hal/{backend,launch,command_list,device}.h | tr -s ' \t\n' ' ')
 missing=
 for block in $(cut -f1 <<<"$guide" | sort -un); do
   code=$(awk -F'\t' -v n="$block" '$1 == n { print $2 }' <<<"$guide" | tr -s ' \t\n' ' ' | sed 's/^ //; s/ $//')
   case $files in *"$code"*) ;; *) missing+="block $block: $code"$'\n' ;; esac
 done
-expect_nothing "the code of the guide is that of null and example" "$missing"
+expect_nothing "the code of the guide is that of the examples" "$missing"
 [ -n "$guide" ] || fail "the guide has code"
 finish

@@ -30,6 +30,7 @@ src/runtime/compile = src/base src/diag src/ir src/validate src/plan src/lir src
 src/runtime/tune    = src/base src/diag src/ir src/validate src/plan src/lir src/hal src/runtime src/analyze/workgroup_size.h
 src/backend/cpu     = src/base src/ir src/plan src/lir src/hal src/spmd src/codegen src/lang/builtins.h
 src/backend/null    = src/base src/ir src/plan src/lir src/hal
+src/backend/plugin  = src/base src/ir src/plan src/lir src/hal src/spmd src/codegen
 src/backend/ref     = src/base src/ir src/plan src/lir src/hal src/lang/builtins.h
 src/backend/vulkan  = src/base src/ir src/plan src/lir src/hal src/spmd src/codegen src/lang/builtins.h
 src/flow            = src/base src/ir src/plan src/hal src/runtime

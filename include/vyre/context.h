@@ -41,7 +41,15 @@ typedef struct vyre_context_options {
    * unknown or its value is invalid, with `field` "backend_options" or
    * "VYRE_OPTIONS". */
   const char *backend_options;
-  uint64_t reserved[5]; /* must be zero */
+  /* Shared objects with backends (vyre/backend.h), files or folders separated
+   * by colons. In a folder, all files *.so are loaded. NULL:
+   * $VYRE_BACKEND_PATH; "": none. A file that is refused does not fail
+   * vyre_context_create: vyre_backend_info_at has the reason. */
+  const char *backend_path;
+  /* Tables to register (vyre_backend_register), up to a NULL; NULL: none. With
+   * these, backend_options can name their options. */
+  const struct vyre_backend *const *backends;
+  uint64_t reserved[3]; /* must be zero */
 } vyre_context_options;
 
 /** Operations that fault injection can make fail: X(enumerator, name). */
@@ -80,7 +88,8 @@ VYRE_BEGIN
  *  Threads:   safe.
  *  Blocks:    on the allocator and on files.
  *  Errors:    VYRE_INVALID_ARGUMENT for invalid faults or options, or a trace
- *             file that cannot be written; VYRE_OUT_OF_MEMORY. */
+ *             file that cannot be written; those of vyre_backend_register;
+ *             VYRE_OUT_OF_MEMORY. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_context_create(
     const vyre_context_options *options, vyre_context **out, vyre_status *st);
 

@@ -219,16 +219,37 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_device_probe(vyre_device *device,
                                                     size_t *count,
                                                     vyre_status *st);
 
-/** Fills *out with entry @p index of the device list: available devices, best
- *  first, then backends without a device. Returns false after the last entry.
+/** Fills *out with entry @p index of the device list of @p context: available
+ *  devices in the order in which "auto" prefers them, then backends without a
+ *  device. Returns false after the last entry. @p context may be NULL for the
+ *  default context.
+ *  Ownership: fills *out. Texts live as long as the context.
+ *  Threads:   safe.
+ *  Blocks:    on drivers, in the first call.
+ *  Errors:    none. */
+VYRE_API bool vyre_context_device_info_at(vyre_context *context, size_t index,
+                                          vyre_device_info *out);
+
+/** Fills *out with option @p index of @p backend ("cpu") in @p context, which
+ *  may be NULL for the default context. Returns false after the last option and
+ *  for an unknown backend.
+ *  Ownership: fills *out. Texts live as long as the context.
+ *  Threads:   safe.
+ *  Blocks:    on files, if it creates the default context.
+ *  Errors:    none. */
+VYRE_API bool vyre_context_device_option_at(vyre_context *context,
+                                            const char *backend, size_t index,
+                                            vyre_device_option *out);
+
+/** As vyre_context_device_info_at, for the backends of the library only: needs
+ *  no context.
  *  Ownership: fills *out.
  *  Threads:   safe.
  *  Blocks:    on drivers, in the first call.
  *  Errors:    none. */
 VYRE_API bool vyre_device_info_at(size_t index, vyre_device_info *out);
 
-/** Fills *out with option @p index of @p backend ("cpu"). Returns false after
- *  the last option and for an unknown backend.
+/** As vyre_context_device_option_at, for the backends of the library only.
  *  Ownership: fills *out.
  *  Threads:   safe.
  *  Blocks:    never.

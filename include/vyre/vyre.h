@@ -29,6 +29,7 @@
 #ifndef VYRE_VYRE_H
 #define VYRE_VYRE_H
 
+#include "vyre/backend.h"
 #include "vyre/barrier.h"
 #include "vyre/binary.h"
 #include "vyre/binding.h"

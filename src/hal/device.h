@@ -28,6 +28,11 @@ struct vyre_device {
 uint64_t vyre__device_option(const vyre_device *device, const char *key,
                              uint64_t otherwise);
 
+/* Returns the text of that option, which has no terminator, and its size.
+ * Returns NULL if the option is missing or "auto". */
+const char *vyre__device_option_text(const vyre_device *device, const char *key,
+                                     size_t *size);
+
 /* Returns the path of the LLVM library that @p context was created with, or
  * NULL: the backend searches for it. Lives as long as the context. */
 const char *vyre__context_llvm(const vyre_context *context);

@@ -81,6 +81,73 @@ expect "examples/embed: builds" make -s -C "$source_dir/examples/embed" "OUT=$wo
   "VYRE=$prefix/bin/vyre"
 expect_same "examples/embed: runs" "$("$work/heat/heat" 2>&1)" "$(cat "$source_dir/tests/embed/heat.txt")"
 
+# The backend in examples/, by the installed headers alone, and through the plugin path.
+mkdir "$work/backend"
+expect "examples/backend: builds" make -s -C "$source_dir/examples/backend" "OUT=$work/backend"
+expect_nothing "examples/backend: needs no library of vyre" \
+  "$(readelf -d "$work/backend/cc_backend.so" | grep NEEDED | grep vyre || true)"
+export VYRE_BACKEND_PATH=$work/backend/cc_backend.so
+expect_same "examples/backend: is listed" \
+  "$("$prefix/bin/vyre" devices | grep -A2 '^cc: ' | grep -c "from: $work/backend/cc_backend.so")" 1
+for area in forms resident barriers memory shapes options fences threads recordings; do
+  expect "examples/backend: conforms in $area" "$prefix/bin/vyre" conform --backend cc \
+    --option cc.level=0 --filter "$area."
+done
+expect "examples/backend: runs random programs" "$prefix/bin/vyre" conform --backend cc \
+  --option cc.level=0 --filter programs. --programs 10
+expect "examples/backend: reports a compiler that fails" grep -q "'false' failed with status 1" \
+  <("$prefix/bin/vyre" run "$source_dir/examples/saxpy.vyre" --backend cc --option cc.command=false \
+    --set a=2 --set x=iota:4 --set y=zeros:4 2>&1)
+
+# A backend in C++ that throws: the exception becomes a status.
+cat >"$work/throws.cpp" <<'END'
+#include <stdexcept>
+#include <vyre/backend.h>
+static bool describe(const vyre_backend *, uint32_t index, vyre_device_info *) { return index == 0; }
+static vyre_code open_device(const vyre_backend *, uint32_t, const vyre_backend_option_value *,
+                             vyre_backend_device *out, vyre_status *) {
+  for (uint32_t &n : out->caps.max_workgroup) n = 1024;
+  out->caps.max_workgroup_invocations = 1024;
+  out->caps.max_buffer_bytes = 1 << 20;
+  out->caps.borrows_host_memory = out->caps.has_f64 = out->caps.has_u64 = out->caps.has_atomics64 = true;
+  return VYRE_OK;
+}
+static vyre_code load(void *, const vyre_backend_kernel *, void **, vyre_status *st) {
+  return vyre_backend_guard(st, VYRE_KERNEL_COMPILE_FAILED,
+                            []() -> vyre_code { throw std::runtime_error("no registers left"); });
+}
+static vyre_code launch(void *, void *, vyre_backend_launch *, vyre_status *) { return VYRE_OK; }
+static vyre_backend make() {
+  vyre_backend t = {};
+  t.abi = VYRE_BACKEND_ABI;
+  t.struct_size = sizeof t;
+  t.name = "throws";
+  t.form = VYRE_BACKEND_FORM_C;
+  t.is_exact = true;
+  t.describe = describe;
+  t.device_open = open_device;
+  t.kernel_load = load;
+  t.launch = launch;
+  return t;
+}
+static const vyre_backend table = make();
+VYRE_BACKEND_PLUGIN(table)
+END
+if command -v g++ >/dev/null 2>&1; then
+  # shellcheck disable=SC2046 # the flags are words
+  expect "a backend in C++: builds" g++ -std=c++17 -Wall -Wextra -Werror -fPIC -shared "$work/throws.cpp" \
+    -o "$work/backend/throws.so" $(pkg-config --cflags vyre)
+  chmod go-w "$work/backend/throws.so"
+  VYRE_BACKEND_PATH=$work/backend
+  expect "a backend in C++: an exception is a status" \
+    grep -q "backend 'throws': the backend threw an exception: no registers left" \
+    <("$prefix/bin/vyre" run "$source_dir/examples/saxpy.vyre" --backend throws \
+      --set a=2 --set x=iota:4 --set y=zeros:4 2>&1)
+  expect "a backend in C++: the others work" "$prefix/bin/vyre" run "$source_dir/examples/saxpy.vyre" \
+    --backend cc --set a=2 --set x=iota:4 --set y=zeros:4
+fi
+unset VYRE_BACKEND_PATH
+
 # The installed files.
 library=$libdir/libvyre.so
 expect_same "soname" "$(readelf -d "$library" | sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')" \

@@ -84,7 +84,7 @@ static bool find_device(conform_flags *f, vyre_device_info *out,
   if (vyre_device_open(NULL, f->backend, &device, &st) != VYRE_OK) {
     return problem_from_status(wrong, &st);
   }
-  for (size_t i = 0; vyre_device_info_at(i, out); i++) {
+  for (size_t i = 0; vyre_context_device_info_at(NULL, i, out); i++) {
     if (out->is_available && strcmp(out->name, vyre_device_name(device)) == 0) {
       break;
     }

@@ -4,9 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/text.h"
+
 bool device_entry_open(vyre_context *context, size_t index, device_entry *out) {
   memset(out, 0, sizeof *out);
-  if (!vyre_device_info_at(index, &out->info)) return false;
+  out->context = context;
+  if (!(context ? vyre_context_device_info_at(context, index, &out->info)
+                : vyre_device_info_at(index, &out->info))) {
+    return false;
+  }
   if (out->info.is_available &&
       vyre_device_open(context, out->info.name, &out->device, &out->st) !=
           VYRE_OK) {
@@ -26,18 +32,73 @@ void put_device_title(const vyre_device_info *info, sink *out) {
               info->driver);
 }
 
-void put_device_among(const vyre_device *device, sink *out) {
+void put_device_among(vyre_context *context, const vyre_device *device,
+                      sink *out) {
   vyre_device_info info;
   const char *first =
       strstr(vyre_device_selection_reason(device), "the first of ");
   if (!first) return; /* Listing devices must not load drivers. */
-  for (size_t i = 0; vyre_device_info_at(i, &info); i++) {
+  for (size_t i = 0; vyre_context_device_info_at(context, i, &info); i++) {
     if (!info.is_available ||
         strcmp(info.name, vyre_device_name(device)) != 0) {
       continue;
     }
     sink_format(out, " (%.200s, %s)", info.description, first);
   }
+}
+
+/* --- backends --------------------------------------------------------------*/
+
+/* Returns the file of a backend that is not built in, or NULL. */
+static const char *origin_of(vyre_context *context, const char *backend) {
+  vyre_backend_info info;
+  for (size_t i = 0; context && vyre_backend_info_at(context, i, &info); i++) {
+    if (!info.is_loaded || strcmp(info.name, backend) != 0) continue;
+    return strcmp(info.origin, "built in") == 0 ? NULL : info.origin;
+  }
+  return NULL;
+}
+
+void put_device_origin(const device_entry *entry, const char *indent,
+                       sink *out) {
+  const char *origin = origin_of(entry->context, entry->info.backend);
+  if (!origin) return;
+  sink_format(out, "%sfrom: ", indent);
+  show_bytes(out, origin, strlen(origin));
+  sink_text(out, "\n");
+}
+
+void put_refused_backends(vyre_context *context, const char *indent,
+                          sink *out) {
+  vyre_backend_info info;
+  for (size_t i = 0; context && vyre_backend_info_at(context, i, &info); i++) {
+    if (info.is_loaded) continue;
+    sink_format(out, "%srefused: ", indent);
+    show_bytes(out, info.origin, strlen(info.origin));
+    sink_format(out, "\n%s  %s\n%s  Fix: %s\n", indent, info.message, indent,
+                info.fix);
+  }
+}
+
+void json_backends(json_out *json, vyre_context *context) {
+  vyre_backend_info info;
+  json_open(json, "backends", '[');
+  for (size_t i = 0; context && vyre_backend_info_at(context, i, &info); i++) {
+    json_open(json, NULL, '{');
+    json_text(json, "name", info.name);
+    json_text(json, "origin", info.origin);
+    json_bool(json, "loaded", info.is_loaded);
+    if (info.is_loaded) {
+      json_u64(json, "precedence", info.precedence);
+    } else {
+      json_text(json, "code", vyre_code_name(info.code));
+      json_text(json, "kind", vyre_kind_name(info.kind));
+      json_text(json, "error", info.message);
+      json_text(json, "fix", info.fix);
+    }
+    json_close(json, '}');
+  }
+  json_close(json, ']');
 }
 
 void put_device_fix(const vyre_device_info *info, sink *out) {
@@ -117,10 +178,17 @@ static const char *const option_types[] = {
 #undef VYRE_X
 };
 
-static void json_options(json_out *json, const char *backend) {
+static bool option_at(vyre_context *context, const char *backend, size_t index,
+                      vyre_device_option *out) {
+  return context ? vyre_context_device_option_at(context, backend, index, out)
+                 : vyre_device_option_at(backend, index, out);
+}
+
+static void json_options(json_out *json, vyre_context *context,
+                         const char *backend) {
   vyre_device_option o;
   json_open(json, "options", '[');
-  for (size_t i = 0; vyre_device_option_at(backend, i, &o); i++) {
+  for (size_t i = 0; option_at(context, backend, i, &o); i++) {
     json_open(json, NULL, '{');
     json_text(json, "name", o.name);
     json_text(json, "type", option_types[o.type]);
@@ -150,7 +218,7 @@ void json_device(json_out *json, const char *key, const device_entry *entry) {
     const vyre_device_caps *caps = vyre_device_get_caps(entry->device);
     json_capabilities(json, caps);
     json_numbers(json, "float_ops", caps->float_ops, caps->float_op_count);
-    json_options(json, entry->info.backend);
+    json_options(json, entry->context, entry->info.backend);
   } else if (entry->info.is_available) {
     json_text(json, "error", entry->st.message);
     json_text(json, "fix", entry->st.fix);

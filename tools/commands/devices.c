@@ -34,9 +34,10 @@ static void put_values(const char *values, char separator, sink *out) {
   }
 }
 
-static void put_options(const char *backend, sink *out) {
+static void put_options(vyre_context *context, const char *backend, sink *out) {
   vyre_device_option o;
-  for (size_t i = 0; vyre_device_option_at(backend, i, &o); i++) {
+  for (size_t i = 0; vyre_context_device_option_at(context, backend, i, &o);
+       i++) {
     sink_format(out, "  option     %s.%s=", backend, o.name);
     if (o.type == VYRE_OPTION_NUMBER && !o.values) {
       sink_format(out, "%llu..%llu", (unsigned long long)o.min,
@@ -95,10 +96,11 @@ static void put_device(const device_entry *entry, sink *out) {
   }
   sink_text(out, "\n");
   if (info->note[0]) sink_format(out, "  %.500s\n", info->note);
+  put_device_origin(entry, "  ", out);
   put_device_fix(info, out);
   if (entry->device) {
     put_capabilities(vyre_device_get_caps(entry->device), out);
-    put_options(info->backend, out);
+    put_options(entry->context, info->backend, out);
   } else if (info->is_available) {
     sink_format(out, "  does not open: %s\n  Fix: %s\n", entry->st.message,
                 entry->st.fix);
@@ -119,7 +121,9 @@ int cmd_devices(int count, char **words, bool json) {
   }
   device_entry entry;
   bool opens = false;
-  for (size_t i = 0; device_entry_open(NULL, i, &entry); i++) {
+  vyre_context *context;
+  (void)!vyre_context_create(NULL, &context, NULL); /* NULL: devices say why */
+  for (size_t i = 0; device_entry_open(context, i, &entry); i++) {
     opens = opens || entry.device;
     if (json) {
       json_device(&answer, NULL, &entry);
@@ -130,9 +134,13 @@ int cmd_devices(int count, char **words, bool json) {
   }
   if (json) {
     json_close(&answer, ']');
+    json_backends(&answer, context);
     json_bool(&answer, "ok", opens);
     json_end(&answer);
+  } else {
+    put_refused_backends(context, "", &out);
   }
+  vyre_context_release(context);
   int code = publish(&out, NULL, NULL, json);
   return code == EXIT_FINE && !opens ? EXIT_DEVICE : code;
 }

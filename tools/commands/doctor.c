@@ -130,6 +130,7 @@ static void put_finding(const finding *f, sink *out) {
     sink_text(out, device_trial_is_good(&f->trial) ? "works: " : "opens: ");
     put_device_title(info, out);
     sink_text(out, "\n");
+    put_device_origin(&f->entry, "    ", out);
     put_device_fix(info, out);
     put_trial(&f->trial, out);
     put_numbers(f, out);
@@ -183,6 +184,7 @@ static void put_cache(const report *r, sink *out) {
 static void put_report(const report *r, sink *out) {
   sink_format(out, "vyre %s\ndevices\n", vyre_version_string());
   for (size_t i = 0; i < r->count; i++) put_finding(&r->found[i], out);
+  put_refused_backends(r->context, "  ", out);
   if (r->chosen) {
     const char *reason = vyre_device_selection_reason(r->chosen);
     if (strncmp(reason, "auto: ", 6) == 0) reason += 6;
@@ -239,6 +241,7 @@ static void put_report_json(const report *r, sink *out) {
     json_close(&json, '}');
   }
   json_close(&json, ']');
+  json_backends(&json, r->context);
   if (r->chosen) {
     json_text(&json, "auto", vyre_device_name(r->chosen));
     json_text(&json, "reason", vyre_device_selection_reason(r->chosen));

@@ -68,6 +68,9 @@ static void put_command(const command_doc *command, sink *out) {
 static void put_environment(sink *out) {
   static const char *const rows[][2] = {
       {"VYRE_OPTIONS", "Backend options, such as cpu.threads=2,cpu.width=8."},
+      {"VYRE_BACKEND_PATH",
+       "Shared objects with backends: files, or folders whose files *.so are "
+       "loaded, separated by colons."},
       {"VYRE_LLVM", "File to load LLVM 19 from; none disables LLVM."},
       {"VYRE_VULKAN",
        "File of the Vulkan loader; none disables device vulkan."},

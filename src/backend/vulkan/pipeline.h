@@ -56,9 +56,6 @@ vyre_code vk_pipeline_print(const vyre_pipeline *pipeline,
 
 /* The targets of packages. */
 extern const vyre__portable vk_portable;
-/* Returns the probe results that choose the mode of a float operation of LIR, as
- * a mask; 0 if none does. */
-uint64_t vk_float_ops_of(vyre__lir_op op);
 
 /* Fills pipeline->uniform_uses from the plan. Errors: VYRE_OUT_OF_MEMORY. */
 vyre_code vk_find_uniforms(vk_pipeline *pipeline, vyre_status *st);

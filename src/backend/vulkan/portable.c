@@ -15,6 +15,7 @@
 #include "backend/vulkan/pipeline.h"
 #include "backend/vulkan/plan.h"
 #include "hal/float_ops.h"
+#include "hal/float_target.h"
 
 /* --- float modes ---------------------------------------------------------- */
 
@@ -152,7 +153,7 @@ static uint16_t features_of_device(const vk_features *has) {
  * of 64-bit floats relies on those that decide if the device has them. */
 static uint64_t float_ops_of(const vyre__lir_inst *inst,
                              const vyre__spirv_target *target) {
-  uint64_t all = vk_float_ops_of((vyre__lir_op)inst->op);
+  uint64_t all = vyre__float_ops_of((vyre__lir_op)inst->op);
   if (inst->type != VYRE_TYPE_F64) return all;
   for (int i = VYRE__FLOAT_OP_F64_ADD; i <= VYRE__FLOAT_OP_F32_TO_F64; i++) {
     if (i == VYRE__FLOAT_OP_F64_FMA || i == VYRE__FLOAT_OP_F64_RINT) continue;

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "hal/device.h"
+#include "runtime/core/backend_list.h"
 #include "runtime/core/fault_injection.h"
 #include "runtime/core/options.h"
 #include "runtime/core/trace.h"
@@ -45,6 +46,7 @@ static void destroy(vyre_context *context) {
   vyre__trace_close(context);
   vyre__tunings_free(context);
   vyre__cache_deinit(&context->cache, context->allocator);
+  vyre__backend_list_deinit(context);
   vyre__resize(context->base_allocator, context, sizeof *context, 0);
 }
 
@@ -61,10 +63,21 @@ vyre_code vyre_context_create(const vyre_context_options *options,
   context->base_allocator = given.allocator;
   context->allocator = (vyre_allocator){resize, context};
   atomic_init(&context->references, 1);
+  vyre__backend_list_init(context);
   const char *faults = option_or_environment(given.faults, "VYRE_FAULTS");
   vyre_code code = VYRE_OK;
   if (faults)
     code = vyre_context_inject_faults(context, faults, vyre__status_open(st));
+  /* Options name backends, so these come first. */
+  for (size_t i = 0; code == VYRE_OK && given.backends && given.backends[i];
+       i++) {
+    code = vyre__backend_list_add(context, given.backends[i], NULL, st);
+  }
+  if (code == VYRE_OK) {
+    vyre__plugin_files_load(
+        context,
+        option_or_environment(given.backend_path, "VYRE_BACKEND_PATH"));
+  }
   /* Options of the program come last, so they override the environment. */
   const char *wanted = given.backend_options;
   if (code == VYRE_OK && (!wanted || wanted[0])) {

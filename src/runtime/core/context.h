@@ -4,6 +4,7 @@
 #ifndef VYRE_RUNTIME_CORE_CONTEXT_H
 #define VYRE_RUNTIME_CORE_CONTEXT_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "vyre/context.h"
@@ -11,6 +12,12 @@
 #include "runtime/cache/cache.h"
 
 enum { VYRE__PATH_BYTES = 256 }; /* of a path in an option, with its NUL */
+
+/* Backends besides those of the build (backend_list.h). */
+typedef struct vyre__registered_backends {
+  pthread_mutex_t lock; /* guards adding */
+  _Atomic(struct vyre__backend_entry *) first;
+} vyre__registered_backends;
 
 struct vyre_context {
   vyre_allocator base_allocator; /* the caller's */
@@ -26,6 +33,7 @@ struct vyre_context {
     _Atomic uint64_t left; /* operations until the fault hits; 0: not armed */
     atomic_bool repeats;   /* every later operation fails too */
   } faults[VYRE_FAULT_COUNT];
+  vyre__registered_backends backends;
   vyre__cache cache;           /* directory of compiled pipelines */
   char options[512];           /* backend options (options.c) */
   char llvm[VYRE__PATH_BYTES]; /* library of "cpu"; "": search for it */

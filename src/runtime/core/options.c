@@ -330,17 +330,43 @@ const char *vyre__context_llvm_source(const vyre_context *context) {
   return context->is_llvm_option ? "the option cpu.llvm" : "VYRE_LLVM";
 }
 
-bool vyre_device_option_at(const char *backend, size_t index,
-                           vyre_device_option *out) {
-  if (!backend || !out) return false;
-  const vyre__backend *found =
-      vyre__backend_find(vyre__built_in_backends(), backend, strlen(backend));
+static bool option_at(vyre__backends of, const char *backend, size_t index,
+                      vyre_device_option *out) {
+  const vyre__backend *found = vyre__backend_find(of, backend, strlen(backend));
   const vyre__option *o = found ? found->options : NULL;
   for (size_t i = 0; o && o->name && i < index; i++) o++;
   if (!o || !o->name) return false;
   *out = (vyre_device_option){o->name, o->min,  o->max,
                               o->help, o->type, o->values};
   return true;
+}
+
+bool vyre_device_option_at(const char *backend, size_t index,
+                           vyre_device_option *out) {
+  return backend && out &&
+         option_at(vyre__built_in_backends(), backend, index, out);
+}
+
+bool vyre_context_device_option_at(vyre_context *context, const char *backend,
+                                   size_t index, vyre_device_option *out) {
+  vyre__backend_list storage;
+  if (!backend || !out || vyre__context_acquire(&context, NULL) != VYRE_OK) {
+    return false;
+  }
+  bool exists =
+      option_at(vyre__context_backends(context, &storage), backend, index, out);
+  vyre_context_release(context);
+  return exists;
+}
+
+const char *vyre__device_option_text(const vyre_device *device, const char *key,
+                                     size_t *size) {
+  option_text o;
+  if (!find_option(device->context, device->backend->name, key, &o)) {
+    return NULL;
+  }
+  *size = o.value_size;
+  return o.value;
 }
 
 vyre_code vyre__options_check(const vyre_device *device, vyre_status *st) {

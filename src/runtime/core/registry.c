@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "base/utf8.h"
+#include "runtime/core/backend_list.h"
 #include "runtime/core/options.h"
 
 #define BACKEND(name) extern const vyre__backend vyre__backend_##name;
@@ -30,9 +31,12 @@ vyre__backends vyre__built_in_backends(void) {
 
 vyre__backends vyre__context_backends(const vyre_context *context,
                                       vyre__backend_list *storage) {
-  (void)context;
   storage->count = BACKEND_COUNT;
   memcpy(storage->items, backends, sizeof backends);
+  const vyre__backend_entry *entry = atomic_load(&context->backends.first);
+  for (; entry; entry = atomic_load(&entry->next)) {
+    if (entry->backend) storage->items[storage->count++] = entry->backend;
+  }
   return (vyre__backends){storage->items, storage->count};
 }
 
@@ -51,7 +55,7 @@ const vyre__backend *vyre__backend_find(vyre__backends of, const char *name,
  * precedence stay in the order of registration. */
 static vyre__backend_list sorted(vyre__backends of) {
   vyre__backend_list out = {.count = 0};
-  for (size_t i = 0; i < of.count && i < VYRE__MAX_BACKENDS; i++) {
+  for (size_t i = 0; i < of.count && i < VYRE_MAX_BACKENDS; i++) {
     size_t at = out.count++;
     for (; at > 0 && out.items[at - 1]->precedence < of.list[i]->precedence;
          at--) {
@@ -102,6 +106,16 @@ bool vyre__device_list_of(vyre__backends of, size_t index,
 
 bool vyre_device_info_at(size_t index, vyre_device_info *out) {
   return out && vyre__device_list_of(vyre__built_in_backends(), index, out);
+}
+
+bool vyre_context_device_info_at(vyre_context *context, size_t index,
+                                 vyre_device_info *out) {
+  vyre__backend_list storage;
+  if (!out || vyre__context_acquire(&context, NULL) != VYRE_OK) return false;
+  bool exists = vyre__device_list_of(vyre__context_backends(context, &storage),
+                                     index, out);
+  vyre_context_release(context);
+  return exists;
 }
 
 /* --- selection by name ---------------------------------------------------- */

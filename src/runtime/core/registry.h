@@ -3,12 +3,14 @@
 #ifndef VYRE_RUNTIME_CORE_REGISTRY_H
 #define VYRE_RUNTIME_CORE_REGISTRY_H
 
+#include "vyre/backend.h"
+
 #include "hal/backend.h"
 #include "runtime/core/context.h"
 
-enum { VYRE__DEVICE_REASON = 160, VYRE__MAX_BACKENDS = 64 };
+enum { VYRE__DEVICE_REASON = 160 };
 
-/* A registry: up to VYRE__MAX_BACKENDS backends in any order. Tests pass their
+/* A registry: up to VYRE_MAX_BACKENDS backends in any order. Tests pass their
  * own. */
 typedef struct vyre__backends {
   const vyre__backend *const *list;
@@ -17,7 +19,7 @@ typedef struct vyre__backends {
 
 /* Memory for a list of backends. */
 typedef struct vyre__backend_list {
-  const vyre__backend *items[VYRE__MAX_BACKENDS];
+  const vyre__backend *items[VYRE_MAX_BACKENDS];
   size_t count;
 } vyre__backend_list;
 
@@ -31,7 +33,7 @@ vyre__backends vyre__context_backends(const vyre_context *context,
 const vyre__backend *vyre__backend_find(vyre__backends of, const char *name,
                                         size_t size);
 
-/* Implements vyre_device_info_at over the registry @p of. */
+/* Implements vyre_context_device_info_at over the registry @p of. */
 bool vyre__device_list_of(vyre__backends of, size_t index,
                           vyre_device_info *out);
 

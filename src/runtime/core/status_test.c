@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "plugins/proxy.h"
 #include "runtime/route/router_internal.h"
 #include "support/check.h"
 #include "support/driver.h"
@@ -194,6 +195,14 @@ OK(vyre_context_create) {
       .cache_directory = "", .trace_file = "", .faults = ""};
   vyre_code code = vyre_context_create(&options, &out, st);
   vyre_context_release(out);
+  return code;
+}
+OK(vyre_backend_register) {
+  static const vyre_backend proxy = PROXY_TABLE("proxy", 10);
+  vyre_context *context;
+  vyre_code code = vyre_context_create(NULL, &context, st);
+  if (code == VYRE_OK) code = vyre_backend_register(context, &proxy, st);
+  vyre_context_release(context);
   return code;
 }
 OK(vyre_context_inject_faults) {
@@ -743,6 +752,7 @@ OK(vyre_program_validate) {
   CALL(vyre_cache_list, NULL, NULL, NULL, st)                                \
   CALL(vyre_cache_prune, NULL, NULL, NULL, st)                               \
   CALL(vyre_capture_plan_build, NULL, NULL, st)                              \
+  CALL(vyre_backend_register, NULL, NULL, st)                                \
   CALL(vyre_context_create, NULL, NULL, st)                                  \
   CALL(vyre_context_inject_faults, w.r.context, "nonsense", st)              \
   CALL(vyre_device_open, NULL, "ref", NULL, st)                              \

@@ -44,7 +44,8 @@ static vyre_code too_many(vyre_status *st) {
 static vyre_code open_all(vyre_router *router, vyre_status *st) {
   vyre_device_info info;
   vyre_status first = {0}, one;
-  for (size_t i = 0; vyre_device_info_at(i, &info); i++) {
+  for (size_t i = 0; vyre_context_device_info_at(router->context, i, &info);
+       i++) {
     vyre_device *device;
     one = (vyre_status){0};
     if (!info.is_available) continue;

@@ -58,7 +58,7 @@ void run_tell(const run_state *s, sink *out) {
   const char *device = vyre_device_name(s->device);
   if (has_run(s)) {
     sink_format(out, "ran %.255s on %s", kernel, device);
-    put_device_among(s->device, out);
+    put_device_among(s->context, s->device, out);
     sink_text(out, ": grid ");
   } else {
     sink_format(out, "%s is a stub: %.255s was bound but not run: grid ",
