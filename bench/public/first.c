@@ -33,8 +33,8 @@ static const double CLOSE = 1.05;
 /* Milliseconds of one cold run. */
 typedef struct figures {
   double ready;  /* until the first kernel can be dispatched: mean of all */
-  double behind; /* from then until its optimised code is there */
-  double total;  /* until the result is there */
+  double behind; /* from then until its optimised code is ready */
+  double total;  /* until the result is available */
 } figures;
 
 typedef struct totals {
