@@ -24,6 +24,8 @@ enum {
 #define FULL_GROUP_SHARE 0.95 /* workgroups in which all guards hold */
 #define RARE             0.02
 #define DATA             0.5  /* a lane takes an IF that depends on data */
+#define SMALL_VERSION    0.1  /* code for one small power of two */
+#define WIDE_VERSION     0.9  /* code for multiples of the width, of the rest */
 #define GUARD            0.95 /* the same of ids and sizes */
 
 /* Growth of the longest of several trip counts, per doubling of lanes. */
@@ -386,6 +388,29 @@ static bool only_leaves(const estimate *e, uint32_t at) {
          is_op(e->s, at + 1, VYRE__LIR_OUT_OF_FUEL);
 }
 
+static bool is_version(const estimate *e, const vyre__sched_node *node) {
+  return (node->kind == VYRE__SCHED_IF || node->kind == VYRE__SCHED_GROUP_IF) &&
+         inst_at(e->s, node->begin)->hints & VYRE__HINT_VERSION;
+}
+
+/* Returns true if a list contains an IF between versions. */
+static bool has_version(const estimate *e, const vyre__sched_node *first) {
+  for (const vyre__sched_node *node = first; node; node = node->next) {
+    if (is_version(e, node) || has_version(e, node->body) ||
+        has_version(e, node->other)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Returns the probability that the first version runs: for one small power of
+ * two, or, before the last one, for multiples of the width. */
+static double probability_of_version(const estimate *e,
+                                     const vyre__sched_node *node) {
+  return has_version(e, node->other) ? SMALL_VERSION : WIDE_VERSION;
+}
+
 /* Returns the probability that a lane takes IF @p at. */
 static double probability(const estimate *e, uint32_t at) {
   const vyre__lir_inst *inst = inst_at(e->s, at);
@@ -410,7 +435,8 @@ static double any_of(const estimate *e, double p) {
 }
 
 static void visit_if(estimate *e, const vyre__sched_node *node) {
-  double p = probability(e, node->begin);
+  double p = is_version(e, node) ? probability_of_version(e, node)
+                                 : probability(e, node->begin);
   bool masked = e->is_masked;
   e->size += 3;
   if (node->mode == VYRE__MODE_UNIFORM) {
@@ -514,9 +540,8 @@ static void visit_group_loop(estimate *e, const vyre__sched_node *node) {
 
 /* The workgroup chooses one of several versions in each round. */
 static void visit_group_if(estimate *e, const vyre__sched_node *node) {
-  double p = inst_at(e->s, node->begin)->hints & VYRE__HINT_VERSION
-                 ? DATA
-                 : probability(e, node->begin);
+  double p = is_version(e, node) ? probability_of_version(e, node)
+                                 : probability(e, node->begin);
   spend(e, VYRE__COST_OVERHEAD, 1);
   visit_share(e, node->body, p);
   visit_share(e, node->other, 1 - p);
