@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Costs of operations by processor. Those of znver5 were measured with loops of
- * independent operations and fitted to the public benchmark kernels at all
- * widths. Those of other processors are derived: published throughput, with the
+/* Costs of operations by processor. Those of znver5 were fitted to the times of
+ * the public benchmark kernels at all widths. Those of other processors are derived: published throughput, with the
  * same ratio between isolated and mixed code as on znver5. */
 #include "spmd/cost_machine.h"
 
