@@ -61,7 +61,7 @@ typedef struct vyre_tune_variant {
   uint32_t samples;     /* measured dispatches */
   uint64_t time_ns;     /* their median; 0: none */
   vyre_hash128 outputs; /* hash of all outputs */
-  const char *why;      /* of a failure; "": none; owned by the tuning */
+  const char *why; /* why it failed; "" if it did not; owned by the tuning */
   uint64_t reserved[4]; /* zero; for future fields */
 } vyre_tune_variant;
 

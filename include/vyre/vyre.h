@@ -5,15 +5,16 @@
  *
  *  Conventions of all headers, unless noted otherwise:
  *  - Threads: *safe* means that any number of threads can call at the same
- *    time. *Compatible* means one thread at a time per object. Functions are
- *    safe; arenas, scratch, builders and statuses are compatible.
+ *    time. *Compatible*: different threads may use different objects; one
+ *    object is used by one thread at a time. Functions are safe; arenas,
+ *    scratch, builders and statuses are compatible.
  *  - Blocks: a call waits for nothing but the allocator.
  *  - Lifetime: arguments are borrowed for the call.
  *  - NULL: a status may be NULL, and so may an array of no elements. Where a
  *    function returns a code, any other NULL is VYRE_INVALID_ARGUMENT.
  *    Release, destroy, deinit and reset functions accept NULL and do nothing.
- *    Printers and comparisons return false. Accessors return NULL, 0, false or
- *    "".
+ *    Printers and comparisons return false for NULL; accessors return NULL, 0,
+ *    false or "".
  *  - Zero: {0} initialises every struct; zero is the default of every field.
  *  - Growth: a struct that may gain fields ends with `reserved` words. They must
  *    be zero; functions reject descriptors with other values
@@ -23,7 +24,7 @@
  *    open/release), create/destroy for handles, init/deinit for storage of the
  *    caller, alloc/free for memory.
  *  - Status: every call resets its status (vyre/status.h).
- *  - Failure: *out is zeroed or NULL, and the arena is unchanged.
+ *  - Failure: *out is zeroed or NULL, and an arena argument is unchanged.
  *
  *  docs/reference/api.md shows how the objects work together. */
 #ifndef VYRE_VYRE_H

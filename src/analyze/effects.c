@@ -56,7 +56,7 @@ static inline void note_rare(survey *s, vyre__function_effects *now,
 }
 
 /* Returns the depth of the statements of an inlined call in the operands of a
- * node; calls after && or || are deeper. */
+ * node; calls after && or ||, and in the arms of ?:, are deeper. */
 static uint16_t block_of(const vyre__node *node, depths at) {
   if (node->op == VYRE__OP_BLOCK) return at.nodes;
   if (node->op == VYRE__OP_WHILE) return (uint16_t)(at.nodes + 1);

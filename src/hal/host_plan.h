@@ -110,7 +110,8 @@ static inline size_t vyre__host_schedule_size(const vyre__host_plan *plan) {
   return 2 * (size_t)plan->loop_count + plan->host_count;
 }
 
-/* Starts a schedule. @p values has space for vyre__host_schedule_size numbers.
+/* Returns a schedule that is about to run the first step of @p plan for @p
+ * launch. @p values has space for vyre__host_schedule_size numbers.
  * The host code reads uniforms at launch->views[i].data; a view without data
  * reads as zero. */
 vyre__host_schedule vyre__host_schedule_begin(const vyre__host_plan *plan,

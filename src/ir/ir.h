@@ -220,7 +220,8 @@ static inline uint64_t vyre__literal(const vyre__node *node) {
   return (uint64_t)node->b << 32 | node->a;
 }
 
-/* Returns true for memory of a workgroup, declared by kind or by access. */
+/* Returns true for shared memory. A declaration says so by its kind (SHARED) or
+ * by its access (WORKGROUP). */
 static inline bool vyre__is_shared(const vyre_buffer_decl *buffer) {
   return buffer->kind == VYRE_MEMORY_SHARED ||
          buffer->access == VYRE_ACCESS_WORKGROUP;

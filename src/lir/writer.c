@@ -461,10 +461,9 @@ size_t vyre__lir_loop_begin(vyre__lir_writer *lir, uint32_t loop) {
   return lir->log_count;
 }
 
-/* CONTINUE also jumps to STEP, so a value that the body gave to a variable may
- * not be current there. Nothing has to be invalidated: STEP reads no variable
- * that the body sets, since it counts from the value at the start of the
- * iteration. */
+/* CONTINUE also jumps to STEP, so lir->current may be wrong there for a
+ * variable that the body sets. It is kept all the same: STEP reads no such
+ * variable, it counts from the value at the start of the iteration. */
 void vyre__lir_to_step(vyre__lir_writer *lir) {
   vyre__lir_plain(lir, VYRE__LIR_STEP);
   close_block(lir);

@@ -160,7 +160,8 @@ static cost cost_of_loop(finder *f, vyre__id id) {
     return (cost){body.max, body.exact, jumps};
   }
   bool is_left = (body.jumps & (BREAKS | RETURNS)) != 0;
-  /* A test at the top of the body runs once more than the body. */
+  /* If the test of a while is code at the top of its body, loops in the test
+   * run once more than loops in the rest, so the inner iterations vary. */
   bool tests_inside = !is_for && node->aux == VYRE__WHILE_TESTS_INSIDE;
   f->loops[id].inside = tests_inside ? VYRE__TRIP_COUNT_VARIES : body.exact;
   f->loops[id].exits_early = is_left;

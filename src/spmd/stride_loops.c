@@ -40,7 +40,8 @@ typedef struct turn {
   const vyre__regions *r;
   stride_loop loop;
   vyre__lir_edit e;
-  vyre__val base; /* GET of the new variable, in a round */
+  vyre__val base; /* value of the new variable `base` in the current
+                   iteration of the workgroup's loop */
   bool failed;
 } turn;
 

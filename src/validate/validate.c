@@ -286,7 +286,9 @@ static void check_accesses(vyre__validation *v) {
 
 static bool walk_ends(vyre__validation *v, vyre__id id);
 
-/* A switch, a do loop and a geometric for loop are blocks. */
+/* Returns the name of a statement in a message. The program holds a switch, a
+ * do loop and a geometric for loop as blocks, so the message calls them
+ * "statement". */
 static const char *stop_name(const vyre_program *program, vyre__id id) {
   const unsigned op = program->nodes[id].op;
   return op == VYRE__OP_BLOCK ? "statement" : vyre__ops[op].text;

@@ -90,7 +90,8 @@ typedef struct cpu_coverage {
 /* Finds the elements that a kernel overwrites. */
 void cpu_find_full_writes(const vyre__lir_kernel *kernel,
                           cpu_full_write *full_writes);
-/* Unmarks the buffers that the kernel also reads. */
+/* Resets is_full and is_partial of buffers that the kernel also reads or
+ * applies atomics to: their memory must be cleared before a launch. */
 void cpu_unmark_read_buffers(const vyre__lir_kernel *kernel,
                              cpu_full_write *full_writes);
 /* Finds elements of @p buffer that @p launch overwrites when it succeeds.

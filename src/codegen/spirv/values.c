@@ -194,9 +194,11 @@ static uint32_t exactly(spv_emitter *e, uint32_t op, uint32_t type, uint32_t a,
   return id;
 }
 
-/* Rounds an f64 to an integer. An f64 of magnitude 2^52 or more is an integer,
- * so adding 2^52 rounds like any sum. Zeros, infinities and NaNs stay
- * unchanged. Also rounds towards zero, which Mesa 22.3 gets wrong as well. */
+/* Rounds an f64 to an integer, for drivers that get this wrong. |x| + 2^52 has
+ * no fraction bits, so the addition rounds to nearest even and the subtraction
+ * gives the integer. Zeros, infinities, NaNs and magnitudes of 2^52 or more
+ * stay unchanged. Also rounds towards zero, which Mesa 22.3 gets wrong as
+ * well. */
 static uint32_t round_to_integer64(spv_emitter *e, uint32_t x,
                                    bool towards_zero) {
   uint32_t f64 = spv_type_of(e, VYRE_TYPE_F64), of_bool = spv_bool(e);

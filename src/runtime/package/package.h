@@ -143,8 +143,9 @@ typedef enum vyre__package_choice {
   VYRE__TARGET_OPTIONAL, /* left out for a kernel that it does not support */
   VYRE__TARGET_NAMED
 } vyre__package_choice;
-/* Returns if @p list, names of targets and backends separated by commas (NULL:
- * all), selects the target. */
+/* Returns how @p list selects @p target: NAMED if the list has the target's own
+ * name, OPTIONAL if it has the name of its backend or is NULL, else UNUSED. The
+ * list has names separated by commas. */
 vyre__package_choice vyre__package_selects(const char *list,
                                            const vyre__package_target *target);
 /* Checks that every name of @p list is a target or a backend.
