@@ -142,7 +142,7 @@ static void bind_side(side *s, uint32_t count, bool is_recorded) {
     s->desc.grid[1] = (count / STENCIL_WIDTH + 3) / 4;
   }
   s->recording = NULL;
-  if (is_recorded && !s->peer) record(s);
+  if (is_recorded && s->pipeline) record(s);
 }
 
 static void unbind_side(side *s) {
