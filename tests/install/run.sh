@@ -59,6 +59,8 @@ project(embed LANGUAGES C)
 find_package(vyre ${version%.*} REQUIRED)
 add_executable(heat $source_dir/examples/embed/main.c)
 vyre_embed(heat $source_dir/examples/embed/kernels.vyre PREFIX heat)
+add_executable(waves $source_dir/examples/aot/main.c)
+vyre_embed(waves $source_dir/examples/aot/kernels.vyre PREFIX waves AOT TARGETS cpu)
 END
 sed 's/ PREFIX heat/ HEADER heat/' "$work/embed/CMakeLists.txt" >"$work/wrong.txt"
 mkdir "$work/wrong" && mv "$work/wrong.txt" "$work/wrong/CMakeLists.txt"
@@ -67,6 +69,8 @@ expect "vyre_embed: refuses unknown arguments" grep -q "unknown argument 'HEADER
 expect "vyre_embed: configures" cmake -G Ninja -S "$work/embed" -B "$work/embed/build" "-DCMAKE_PREFIX_PATH=$prefix"
 expect "vyre_embed: builds" cmake --build "$work/embed/build"
 expect_same "vyre_embed: runs" "$("$work/embed/build/heat" 2>&1)" "$(cat "$source_dir/tests/embed/heat.txt")"
+expect_same "vyre_embed AOT: runs without LLVM" "$(VYRE_LLVM=none VYRE_CACHE='' "$work/embed/build/waves" cpu 2>&1)" \
+  "$("$work/embed/build/waves" ref 2>&1)"
 sed -i 's/find_package(vyre [0-9.]*/find_package(vyre 99.0/' "$work/user/CMakeLists.txt"
 if cmake -G Ninja -S "$work/user" -B "$work/user/later" "-DCMAKE_PREFIX_PATH=$prefix" \
   >/dev/null 2>&1; then
