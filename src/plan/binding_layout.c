@@ -169,7 +169,8 @@ vyre_code vyre_layout_fingerprint_from_plan(const vyre_binding_plan *plan,
   }
   vyre__arena_trim(arena, slots, count, used, sizeof *slots);
   if (!is_sorted)
-    return vyre_layout_fingerprint_build(slots, used, arena, out, st);
+    return vyre_layout_fingerprint_build(slots, used, arena, out,
+                                         vyre__status_open(st));
   *out = (vyre_layout_fingerprint){slots, used, layout_hash(slots, used)};
   return VYRE_OK;
 }

@@ -415,21 +415,8 @@ static vyre_code run_steps(cpu_launch *l, vyre_status *st) {
 /* Allocates the spill buffer: values that live across grid barriers. */
 static vyre_code bind_spill_buffer(cpu_launch *l, vyre_status *st) {
   const cpu_plan *plan = &l->pipeline->plan;
-  uint64_t invocations = (uint64_t)plan->workgroup[0] * plan->workgroup[1] *
-                         plan->workgroup[2],
-           max =
-               plan->spill_words ? UINT32_MAX / plan->spill_words : UINT64_MAX;
-  if (l->groups > max / invocations) {
-    return VYRE_FAIL_WITH(
-        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_GRID_TOO_LARGE, NULL,
-        VYRE_NUMBERS({"workgroups", l->groups}, {"max_invocations", max}),
-        "use a smaller grid, or keep fewer values across grid_barrier()",
-        "kernel '%.60s': %llu workgroups of %llu invocations keep %u words "
-        "each across grid barriers, which is more than 32 bits can index",
-        l->pipeline->base.program->name, (unsigned long long)l->groups,
-        (unsigned long long)invocations, plan->spill_words);
-  }
-  uint32_t words = (uint32_t)(l->groups * invocations * plan->spill_words);
+  uint32_t words;
+  VYRE_TRY(vyre__spill_size(l->launch, plan->workgroup, l->groups, &words, st));
   unsigned char *memory =
       vyre_arena_alloc(l->launch->scratch, (size_t)words * 4, 64);
   if (!memory) {

@@ -341,8 +341,8 @@ static const char *const interiors[] = {
     "if (x >= w || y >= h) return; if (y < 2) return; z[y * w + x] = 5;",
     "if (x < w - 2 && y < h - 2) z[(y + 1) * w + x + 1] = 5;",
     "if (x < w - 3 && y < h) z[y * w + x + 3] = 5;",
-    "if (x < w - 2 && y < h) for (let j = 0u; j < 2; j++) z[(y * 2 + j) * w + "
-    "x + 1] = 5;",
+    ("if (x < w - 2 && y < h) for (let j = 0u; j < 2; j++) "
+     "z[(y * 2 + j) * w + x + 1] = 5;"),
     "if (x >= 4 && x < w && y >= 1 && y <= 6) z[y * w + x] = 5;",
 };
 

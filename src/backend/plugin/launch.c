@@ -142,21 +142,9 @@ static vyre_code bind_buffer(plugin_launch *l, uint32_t at,
 /* Allocates the spill buffer: values that live across grid barriers. */
 static vyre_code bind_spill(plugin_launch *l, uint32_t at) {
   const vyre__host_plan *plan = &l->pipeline->plan;
-  uint64_t size =
-      (uint64_t)plan->workgroup[0] * plan->workgroup[1] * plan->workgroup[2];
-  uint64_t max =
-      plan->spill_words ? UINT32_MAX / plan->spill_words : UINT64_MAX;
-  if (l->groups > max / size) {
-    return VYRE_FAIL_WITH(
-        l->st, VYRE_INVALID_ARGUMENT, VYRE_KIND_GRID_TOO_LARGE, NULL,
-        VYRE_NUMBERS({"workgroups", l->groups}, {"max_invocations", max}),
-        "use a smaller grid, or keep fewer values across grid_barrier()",
-        "kernel '%.60s': %llu workgroups of %llu invocations keep %u words "
-        "each across grid barriers, which is more than 32 bits can index",
-        l->pipeline->base.program->name, (unsigned long long)l->groups,
-        (unsigned long long)size, plan->spill_words);
-  }
-  uint32_t words = (uint32_t)(l->groups * size * plan->spill_words);
+  uint32_t words;
+  VYRE_TRY(
+      vyre__spill_size(l->launch, plan->workgroup, l->groups, &words, l->st));
   vyre_backend_memory *to = &l->memory[at];
   to->length = words;
   to->bytes = (uint64_t)words * 4;
@@ -434,6 +422,17 @@ static vyre_code run_phase(plugin_launch *l, uint32_t phase) {
   return l->table->form == VYRE_BACKEND_FORM_C ? run_c(l) : run_spirv(l);
 }
 
+/* Makes the schedule end loops that no invocation is in. Memory that the host
+ * cannot read is left out: such loops run to their bounds. */
+static void watch_spill(const plugin_launch *l, vyre__host_schedule *schedule) {
+  const uint32_t *size = l->pipeline->plan.workgroup;
+  for (uint32_t i = 0; i < l->pipeline->binding_count; i++) {
+    if (l->pipeline->bindings[i].role != PLUGIN_SPILL || l->blocks[i]) continue;
+    schedule->spill = (const uint32_t *)l->memory[i].host;
+    schedule->invocations = l->groups * size[0] * size[1] * size[2];
+  }
+}
+
 /* Runs the phases of a kernel and the loops around them. */
 static vyre_code run_phases(plugin_launch *l) {
   const vyre__host_plan *plan = &l->pipeline->plan;
@@ -441,6 +440,7 @@ static vyre_code run_phases(plugin_launch *l) {
   with_copies.views = l->views;
   vyre__host_schedule schedule =
       vyre__host_schedule_begin(plan, &with_copies, l->loops);
+  watch_spill(l, &schedule);
   bool is_single = plan->step_count == 1;
   vyre__progress_begin(l->launch, is_single ? l->groups : 0);
   for (;;) {

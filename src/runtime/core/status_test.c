@@ -593,92 +593,7 @@ OK(vyre_recording_bind_slot) {
   vyre_slot_binding resource = {.data = w.x, .size = sizeof w.x};
   return vyre_recording_bind_slot(w.finished, w.slots[0], &resource, st);
 }
-/* --- routers --- */
-
-/* Opens a router of "ref" for the call of a test. */
-static vyre_router *router_open(void) {
-  vyre_router *router = NULL;
-  vyre_router_options options = {.devices = "ref"};
-  CHECK(vyre_router_open(w.r.context, &options, &router, NULL) == VYRE_OK);
-  return router;
-}
-static vyre_route *route_open(vyre_router *router) {
-  vyre_route *route = NULL;
-  CHECK(vyre_router_compile(router, w.r.program, NULL, &route, NULL, NULL) ==
-        VYRE_OK);
-  return route;
-}
-OK(vyre_router_open) {
-  vyre_router *router;
-  vyre_router_options options = {.devices = "ref"};
-  vyre_code code = vyre_router_open(w.r.context, &options, &router, st);
-  vyre_router_release(router);
-  return code;
-}
-OK(vyre_router_save) {
-  vyre_router *router = router_open();
-  vyre_code code = vyre_router_save(router, st);
-  vyre_router_release(router);
-  return code;
-}
-OK(vyre_router_compile) {
-  vyre_router *router = router_open();
-  vyre_route *route;
-  vyre_code code =
-      vyre_router_compile(router, w.r.program, NULL, &route, NULL, st);
-  vyre_route_release(route);
-  vyre_router_release(router);
-  return code;
-}
-OK(vyre_route_dispatch) {
-  vyre_router *router = router_open();
-  vyre_route *route = route_open(router);
-  vyre_code code = vyre_route_dispatch(route, &w.desc, NULL, st);
-  vyre_route_release(route);
-  vyre_router_release(router);
-  return code;
-}
-OK(vyre_shadow_replay) {
-  vyre_router *router = router_open();
-  vyre_route *route = route_open(router);
-  vyre__bytes bytes = {0};
-  bool is_same;
-  CHECK(vyre__shadow_write(route, &w.desc, &bytes));
-  vyre_code code = vyre_shadow_replay(router, bytes.data, bytes.size,
-                                      (vyre_writer){0}, &is_same, st);
-  vyre__bytes_deinit(&bytes);
-  vyre_route_release(route);
-  vyre_router_release(router);
-  return code;
-}
-/* Runs one of the functions of router buffers. */
-static vyre_code use_router_buffer(int which, vyre_status *st) {
-  vyre_router *router = router_open();
-  vyre_buffer buffer;
-  vyre_code code =
-      vyre_router_buffer_create(router, 16, &buffer, which == 0 ? st : NULL);
-  if (which == 1) code = vyre_router_buffer_destroy(router, buffer, st);
-  if (which == 2) {
-    code = vyre_router_buffer_upload(router, buffer, 0, w.x, 16, st);
-  }
-  if (which == 3) {
-    code = vyre_router_buffer_download(router, buffer, 0, w.x, 16, st);
-  }
-  vyre_router_release(router);
-  return code;
-}
-OK(vyre_router_buffer_create) {
-  return use_router_buffer(0, st);
-}
-OK(vyre_router_buffer_destroy) {
-  return use_router_buffer(1, st);
-}
-OK(vyre_router_buffer_upload) {
-  return use_router_buffer(2, st);
-}
-OK(vyre_router_buffer_download) {
-  return use_router_buffer(3, st);
-}
+#include "runtime/core/status_router_testing.h"
 OK(vyre_recording_replay) {
   return vyre_recording_replay(w.finished, NULL, NULL, st);
 }
@@ -839,6 +754,8 @@ OK(vyre_program_validate) {
   CALL(vyre_buffer_download_many, NULL, NULL, 0, st)                         \
   CALL(vyre_host_alloc, NULL, 0, NULL, st)                                   \
   CALL(vyre_program_validate, NULL, NULL, st)                                \
+  CALL(vyre_tune, NULL, NULL, NULL, NULL, NULL, st)                          \
+  CALL(vyre_tune_forget, NULL, NULL, NULL, st)                               \
   FAIL(vyre_device_open_external_vulkan, NULL, NULL, NULL, st)
 
 #define FAILING(name, ...)                         \
