@@ -45,7 +45,7 @@ static bool change_step(optimise_work *work, unsigned from, unsigned to) {
   return atomic_compare_exchange_strong(&work->step, &from, to);
 }
 
-/* Cancels work whose compile has not begun. Returns true if its thread never
+/* Cancels work before its compile begins. Returns true if its thread never
  * uses the pipeline. */
 static bool cancel(optimise_work *work) {
   if (change_step(work, QUEUED, CANCELLED) ||
