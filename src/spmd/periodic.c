@@ -13,7 +13,8 @@
 
 enum {
   MAX_DEPTH = 8,
-  MAX_OFFSET = 64, /* of a neighbour */
+  MAX_OFFSET = 64,     /* of a neighbour */
+  MAX_STEPS = 1 << 26, /* instructions that are compared, for all remainders */
 };
 
 /* A dividend: base + offset + times * divisor. The base is the value that the
@@ -44,9 +45,12 @@ static vyre__val divisor_of(const vyre__lir_kernel *k, vyre__val v) {
   return is_guard ? inst->c : v;
 }
 
-/* Returns true if the kernel compares @p base with @p limit. */
+/* Returns true if the kernel compares @p base with @p limit. Takes one of *steps
+ * for each instruction of the kernel; without enough of them, returns false. */
 static bool is_limited(const vyre__lir_kernel *k, vyre__val base,
-                       vyre__val limit) {
+                       vyre__val limit, uint32_t *steps) {
+  if (*steps < k->count) return false;
+  *steps -= k->count;
   for (uint32_t at = 1; at < k->count; at++) {
     const vyre__lir_inst *inst = at_of(k, at);
     bool is_less = inst->op == VYRE__LIR_LT_U || inst->op == VYRE__LIR_LT_S;
@@ -61,14 +65,15 @@ static bool is_limited(const vyre__lir_kernel *k, vyre__val base,
 
 /* Adds @p v, or subtracts it. Returns false if the sum has another form. */
 static bool add_terms(const vyre__lir_kernel *k, vyre__val v, int sign,
-                      vyre__val divisor, unsigned depth, dividend *to) {
+                      vyre__val divisor, unsigned depth, uint32_t *steps,
+                      dividend *to) {
   const vyre__lir_inst *inst = at_of(k, v);
   if (depth == MAX_DEPTH || inst->type != VYRE_TYPE_U32) return false;
   if (v == divisor) {
     to->times += sign;
     return true;
   }
-  if (is_limited(k, v, divisor)) {
+  if (is_limited(k, v, divisor, steps)) {
     if (to->base || sign < 0) return false;
     to->base = v;
     return true;
@@ -79,9 +84,9 @@ static bool add_terms(const vyre__lir_kernel *k, vyre__val v, int sign,
       return true;
     case VYRE__LIR_ADD:
     case VYRE__LIR_SUB:
-      return add_terms(k, inst->a, sign, divisor, depth + 1, to) &&
+      return add_terms(k, inst->a, sign, divisor, depth + 1, steps, to) &&
              add_terms(k, inst->b, inst->op == VYRE__LIR_SUB ? -sign : sign,
-                       divisor, depth + 1, to);
+                       divisor, depth + 1, steps, to);
     default:
       return false;
   }
@@ -101,13 +106,13 @@ static bool has_x(const vyre__lir_kernel *k, vyre__val v, unsigned depth) {
 
 /* Returns true if @p at is the remainder of a neighbour. */
 static bool is_neighbour(const vyre__lir_kernel *k, uint32_t at,
-                         dividend *out) {
+                         uint32_t *steps, dividend *out) {
   const vyre__lir_inst *inst = at_of(k, at);
   if (inst->op != VYRE__LIR_REM_U || inst->type != VYRE_TYPE_U32) return false;
   vyre__val divisor = divisor_of(k, inst->b);
   *out = (dividend){0};
   if (at_of(k, divisor)->op == VYRE__LIR_CONST ||
-      !add_terms(k, inst->a, 1, divisor, 0, out)) {
+      !add_terms(k, inst->a, 1, divisor, 0, steps, out)) {
     return false;
   }
   bool is_near = out->offset >= -MAX_OFFSET && out->offset <= MAX_OFFSET &&
@@ -147,14 +152,17 @@ vyre_code vyre__unwrap_neighbours(const vyre__lir_kernel *kernel,
                                   const vyre__lir_kernel **out,
                                   vyre_status *st) {
   dividend d;
-  uint32_t first = 1;
+  uint32_t first = 1, steps = MAX_STEPS;
   *out = kernel;
-  while (first < kernel->count && !is_neighbour(kernel, first, &d)) first++;
+  while (first < kernel->count && !is_neighbour(kernel, first, &steps, &d)) {
+    first++;
+  }
   if (first == kernel->count) return VYRE_OK;
   vyre__lir_edit e;
   vyre__edit_begin(&e, kernel, 0, arena);
+  steps = MAX_STEPS;
   for (uint32_t at = 1; at < kernel->count; at++) {
-    if (is_neighbour(kernel, at, &d)) {
+    if (is_neighbour(kernel, at, &steps, &d)) {
       write_choice(&e, at, &d);
       vyre__edit_reach(&e, at + 1);
     } else {
