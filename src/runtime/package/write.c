@@ -116,6 +116,10 @@ static vyre_code compile(writer *w, uint32_t first,
   }
   if (code == VYRE_OK) {
     put_code(w, first, pipeline, target, &artifact, &needs);
+    if (w->codes.failed) { /* later codes would look for this one */
+      code =
+          vyre__no_memory(w->st, "vyre_package_write", "codes", w->code_count);
+    }
   }
   vyre__bytes_deinit(&artifact);
   vyre__bytes_deinit(&needs);
@@ -278,16 +282,19 @@ static void put_head(const writer *w, uint64_t data_at, vyre__bytes *to) {
 
 static vyre_code check_sizes(const writer *w) {
   if (w->texts.size <= VYRE__PACKAGE_MAX_TEXT &&
+      w->kernel_count <= VYRE__PACKAGE_MAX_KERNELS &&
       w->code_count <= VYRE__PACKAGE_MAX_CODES) {
     return VYRE_OK;
   }
   return VYRE_FAIL_WITH(
       w->st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, "count",
-      VYRE_NUMBERS({"codes", w->code_count},
+      VYRE_NUMBERS({"kernels", w->kernel_count},
+                   {"max_kernels", VYRE__PACKAGE_MAX_KERNELS},
+                   {"codes", w->code_count},
                    {"max_codes", VYRE__PACKAGE_MAX_CODES}),
       "write several packages",
-      "vyre_package_write: %u codes do not fit in one package",
-      (unsigned)w->code_count);
+      "vyre_package_write: %u kernels with %u codes do not fit in one package",
+      (unsigned)w->kernel_count, (unsigned)w->code_count);
 }
 
 static vyre_code put_file(writer *w, vyre__bytes *file, vyre_writer to) {
