@@ -258,7 +258,8 @@ vyre_code vyre_package_open_file(const char *path, vyre_allocator allocator,
   VYRE_REQUIRE(st, path);
   unsigned char *bytes;
   size_t size;
-  int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  /* Without O_NONBLOCK, opening a FIFO would wait for a writer. */
+  int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
   if (file < 0) return cannot_read(path, errno, st);
   vyre_code code = read_file(path, file, allocator, &bytes, &size, st);
   close(file);
