@@ -404,7 +404,8 @@ typedef struct vyre__switch {
   vyre_type type;       /* of the value; VOID: it had an error */
   uint32_t local;       /* holds the value */
   uint32_t first_label; /* of the current arm, on the stack */
-  uint32_t arm_count;   /* without the default */
+  uint32_t arm_count;
+  uint32_t label_count; /* of all arms */
   bool is_default;      /* of the current arm */
   bool has_default;
   vyre__id default_body;

@@ -361,17 +361,16 @@ static bool is_label(const vyre__ir_builder *m, vyre__id label, uint64_t bits) {
   return vyre__literal(&m->nodes[label]) == bits;
 }
 
-/* Returns an earlier label with these bits, or 0. Counts the labels. */
+/* Returns an earlier label with these bits, or 0. */
 static vyre__id find_label(const vyre__ir_builder *m, const vyre__switch *s,
-                           uint64_t bits, uint32_t *count) {
-  *count = 0;
+                           uint64_t bits) {
   for (uint32_t i = 0; i < s->arm_count; i++) {
     const uint32_t *labels = m->lists + arm(m, s, i, ARM_LABELS);
-    for (uint32_t k = 0; k < arm(m, s, i, ARM_COUNT); k++, ++*count) {
+    for (uint32_t k = 0; k < arm(m, s, i, ARM_COUNT); k++) {
       if (is_label(m, labels[k], bits)) return labels[k];
     }
   }
-  for (size_t i = s->first_label; i < m->stack_count; i++, ++*count) {
+  for (size_t i = s->first_label; i < m->stack_count; i++) {
     if (is_label(m, m->stack[i], bits)) return m->stack[i];
   }
   return 0;
@@ -379,12 +378,12 @@ static vyre__id find_label(const vyre__ir_builder *m, const vyre__switch *s,
 
 void vyre__switch_label(vyre__ir_builder *m, vyre__switch *s, vyre__id label) {
   uint64_t bits;
-  uint32_t count;
   if (!label || s->type == VYRE_TYPE_VOID) return;
   label = vyre__expect(m, label, s->type, "V092", "a label of the switch");
   if (!label || !vyre__const_eval(m, label, &bits)) return;
   vyre__source_span span = m->spans[label];
-  vyre__id other = find_label(m, s, bits, &count);
+  bool is_full = s->label_count >= MAX_LABELS;
+  vyre__id other = is_full ? 0 : find_label(m, s, bits);
   if (other) {
     vyre__diagnose_span(
         m, span, "V093", m->spans[other], "the first one", "remove one of them",
@@ -392,7 +391,7 @@ void vyre__switch_label(vyre__ir_builder *m, vyre__switch *s, vyre__id label) {
         s->type == VYRE_TYPE_I32 ? (long long)(int32_t)bits : (long long)bits);
     return;
   }
-  if (count >= MAX_LABELS) {
+  if (is_full) {
     vyre__diagnose_span(m, span, "V093", span, NULL,
                         "use a table in a buffer, or several switches",
                         "a switch has at most %u labels", (unsigned)MAX_LABELS);
@@ -402,6 +401,7 @@ void vyre__switch_label(vyre__ir_builder *m, vyre__switch *s, vyre__id label) {
   if (!made) return;
   m->spans[made] = span;
   vyre__push(m, made);
+  s->label_count++;
 }
 
 void vyre__switch_default(vyre__ir_builder *m, vyre__switch *s) {
@@ -421,12 +421,21 @@ static bool sets_left(const vyre__ir_builder *m, vyre__id id) {
   return node->op == VYRE__OP_ASSIGN && node->a == m->switch_.left;
 }
 
-/* Returns true if control never reaches the end of a statement. */
+/* Returns true if an `if` without else only tests that `left` is not set. */
+static bool is_skip(const vyre__ir_builder *m, const vyre__node *node) {
+  const vyre__node *test = &m->nodes[node->a];
+  return !node->c && test->op == VYRE__OP_NOT &&
+         m->nodes[test->a].op == VYRE__OP_LOCAL &&
+         m->nodes[test->a].a == m->switch_.left;
+}
+
+/* Returns true if control never reaches the end of a statement. The statements
+ * after a `break` are inside an if: it is skipped only after a `break`. */
 static bool leaves(const vyre__ir_builder *m, vyre__id id) {
   if (!id) return false;
   const vyre__node *node = &m->nodes[id];
   if (node->op == VYRE__OP_IF) {
-    return leaves(m, node->b) && leaves(m, node->c);
+    return leaves(m, node->b) && (is_skip(m, node) || leaves(m, node->c));
   }
   if (node->op == VYRE__OP_BLOCK) {
     return node->b > 0 && leaves(m, m->lists[node->a + node->b - 1]);

@@ -151,6 +151,15 @@ TEST(statements) {
       {"let p = a * -2.0 + -a; let q = !true || ~1 == 2;", ""},
       {"let p = -2147483648; let q = 4294967295u; let r = 1 << 31;", ""},
       {"let p = u32(a) + as_u32(a); let q = inf; let r = nan_f64;", ""},
+      {"switch (global_id.x) { case 1: { if (a > 1.0) break; x[0] = a; break; "
+       "} default: }",
+       ""},
+      {"switch (global_id.x) { case 1: { if (a > 1.0) break; return; } "
+       "default: }",
+       ""},
+      {"switch (global_id.x) { case 1: { if (a > 1.0) break; x[0] = a; } "
+       "default: }",
+       "V091@7:66"},
       {"let s = 1\nlet t = 2;", "V014@7:10"},
       {"let s = 1 let t = 2;", "V014@7:10"},
       {"x[0] = 1.0\nbarrier();", "V014@7:11"},
