@@ -18,6 +18,7 @@
 #include "base/memory.h"
 #include "base/sort.h"
 #include "base/status.h"
+#include "runtime/cache/cache.h"
 #include "runtime/core/backend_list.h"
 
 static const char symbol[] = "vyre_backend_plugin";
@@ -25,10 +26,12 @@ static const char symbol[] = "vyre_backend_plugin";
 /* --- permissions -----------------------------------------------------------*/
 
 static vyre_code not_readable(const char *path, int error, vyre_status *st) {
-  vyre_code code = VYRE_FAIL(
-      st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE,
-      "name a file or folder that exists and can be read",
-      "the backend file '%.200s' cannot be read: %s", path, strerror(error));
+  char text[VYRE__ERROR_TEXT];
+  vyre_code code =
+      VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_DEVICE_UNAVAILABLE,
+                "name a file or folder that exists and can be read",
+                "the backend file '%.200s' cannot be read: %s", path,
+                vyre__error_text(error, text));
   if (st) st->native_code = error;
   return code;
 }
@@ -121,7 +124,8 @@ static vyre_code load_failed(const char *path, const char *why,
 
 /* Loads the file of a descriptor, with loaded_lock held. The loader compares
  * names before it opens a file, and descriptors are reused: each file gets
- * another number of slashes, and so a name that no loaded file has. */
+ * another number of slashes, and so a name that no loaded file has. A file that
+ * is loaded already keeps its old name too, and so uses up a number. */
 static vyre_code load_new(int fd, const char *path, void **out,
                           vyre_status *st) {
   char name[MAX_FILES + 64];
@@ -153,12 +157,9 @@ static vyre_code load_fd(int fd, const struct stat *s, const char *path,
       *out = loaded[i].handle;
     }
   }
-  vyre_code code = *out ? VYRE_OK : load_new(fd, path, out, st);
-  bool is_new = code == VYRE_OK;
-  for (unsigned i = 0; i < loaded_count && is_new; i++) {
-    is_new = loaded[i].handle != *out;
-  }
-  if (is_new) {
+  bool is_known = *out != NULL;
+  vyre_code code = is_known ? VYRE_OK : load_new(fd, path, out, st);
+  if (code == VYRE_OK && !is_known) {
     loaded[loaded_count].device = s->st_dev;
     loaded[loaded_count].file = s->st_ino;
     loaded[loaded_count].size = s->st_size;
