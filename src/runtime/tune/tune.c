@@ -432,11 +432,13 @@ vyre_code vyre_tune(vyre_device *device, vyre_program *program,
   if (!tuning) return vyre__no_memory(st, __func__, "tunings", 1);
   tuning->allocator = allocator;
   uint64_t max_ns = options && options->max_ns ? options->max_ns : default_ns;
+  uint64_t start_ns = vyre__clock_ns();
+  if (max_ns > UINT64_MAX - start_ns) max_ns = UINT64_MAX - start_ns;
   search s = {.device = device,
               .program = program,
               .wanted = desc,
               .bytes = {.allocator = allocator},
-              .end_ns = vyre__clock_ns() + max_ns,
+              .end_ns = start_ns + max_ns,
               .tuning = tuning};
   vyre_code code = find_best(&s, st);
   if (code == VYRE_OK && !(options && options->is_trial)) code = store(&s, st);
