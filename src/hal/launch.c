@@ -36,17 +36,18 @@ vyre_code vyre__launch_check(const vyre__launch *launch, vyre_status *st) {
 }
 
 vyre_code vyre__spill_size(const vyre__launch *launch, const uint32_t group[3],
-                           uint64_t groups, uint32_t *words, vyre_status *st) {
+                           uint64_t groups, uint32_t max_words, uint32_t *words,
+                           vyre_status *st) {
   const uint32_t each = launch->pipeline->host_plan->spill_words;
   uint64_t invocations = (uint64_t)group[0] * group[1] * group[2];
-  uint64_t max = each ? UINT32_MAX / each : UINT64_MAX;
+  uint64_t max = each ? max_words / each : UINT64_MAX;
   if (groups > max / invocations) {
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_GRID_TOO_LARGE, NULL,
         VYRE_NUMBERS({"workgroups", groups}, {"max_invocations", max}),
         "use a smaller grid, or keep fewer values across grid_barrier()",
         "kernel '%.60s': %llu workgroups of %llu invocations keep %u words "
-        "each across grid barriers, which is more than 32 bits can index",
+        "each across grid barriers, which is more than the device can index",
         launch->pipeline->program->name, (unsigned long long)groups,
         (unsigned long long)invocations, (unsigned)each);
   }

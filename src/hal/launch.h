@@ -149,9 +149,10 @@ void vyre__launch_assert(const vyre__launch *launch);
 void vyre__progress_begin(const vyre__launch *launch, uint64_t groups);
 
 /* Computes the words of the spill buffer of @p groups workgroups. Fails if they
- * are too many for 32-bit indices. */
+ * are more than @p max_words. */
 vyre_code vyre__spill_size(const vyre__launch *launch, const uint32_t group[3],
-                           uint64_t groups, uint32_t *words, vyre_status *st);
+                           uint64_t groups, uint32_t max_words, uint32_t *words,
+                           vyre_status *st);
 
 /* Reports that a launch of @p groups workgroups has ended, also if it left some
  * of them out. */

@@ -416,7 +416,8 @@ static vyre_code run_steps(cpu_launch *l, vyre_status *st) {
 static vyre_code bind_spill_buffer(cpu_launch *l, vyre_status *st) {
   const cpu_plan *plan = &l->pipeline->plan;
   uint32_t words;
-  VYRE_TRY(vyre__spill_size(l->launch, plan->workgroup, l->groups, &words, st));
+  VYRE_TRY(vyre__spill_size(l->launch, plan->workgroup, l->groups, UINT32_MAX,
+                            &words, st));
   unsigned char *memory =
       vyre_arena_alloc(l->launch->scratch, (size_t)words * 4, 64);
   if (!memory) {

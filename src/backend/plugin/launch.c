@@ -32,8 +32,11 @@ static vyre_code no_memory(const plugin_launch *l, const char *what,
 
 /* --- memory ----------------------------------------------------------------*/
 
+/* Returns memory for a copy. SPIR-V accesses full words, and a descriptor
+ * covers at least eight bytes. */
 static void *copy_of(const plugin_launch *l, size_t size) {
-  return vyre_arena_alloc(l->launch->scratch, size, 64);
+  if (size > SIZE_MAX - 16) return NULL;
+  return vyre_arena_alloc(l->launch->scratch, (size + 15) / 16 * 16, 64);
 }
 
 /* Puts bytes where the backend can use them: in an aligned copy, or in a block
@@ -71,6 +74,10 @@ static bool is_usable(const plugin_launch *l, const plugin_binding *b,
             ((uintptr_t)buffer->host + view->offset) % b->width == 0);
   }
   if (alignment < b->width) alignment = b->width;
+  uint64_t size = (uint64_t)view->length * b->unit;
+  if (l->table->form == VYRE_BACKEND_FORM_SPIRV && (size < 8 || size % 4 > 0)) {
+    return false; /* a descriptor would cover bytes behind the view */
+  }
   return d->caps.borrows_host_memory && (uintptr_t)view->data % alignment == 0;
 }
 
@@ -142,9 +149,14 @@ static vyre_code bind_buffer(plugin_launch *l, uint32_t at,
 /* Allocates the spill buffer: values that live across grid barriers. */
 static vyre_code bind_spill(plugin_launch *l, uint32_t at) {
   const vyre__host_plan *plan = &l->pipeline->plan;
+  /* OpAccessChain reads an index as a signed number. */
+  uint64_t max =
+      l->table->form == VYRE_BACKEND_FORM_SPIRV ? INT32_MAX : UINT32_MAX;
+  uint64_t bytes = l->device->base.caps.max_buffer_bytes;
+  if (max > bytes / 4) max = bytes / 4;
   uint32_t words;
-  VYRE_TRY(
-      vyre__spill_size(l->launch, plan->workgroup, l->groups, &words, l->st));
+  VYRE_TRY(vyre__spill_size(l->launch, plan->workgroup, l->groups,
+                            (uint32_t)max, &words, l->st));
   vyre_backend_memory *to = &l->memory[at];
   to->length = words;
   to->bytes = (uint64_t)words * 4;
