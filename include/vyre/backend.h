@@ -279,11 +279,11 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_backend_register(
 
 /** Fills *out with entry @p index of the backends of @p context: those of the
  *  library, then registered ones and files in the order of loading, with those
- *  that were refused. Returns false after the last entry. @p context may be NULL
- *  for the default context.
+ *  that were refused. Returns false after the last entry. Without a context
+ *  (NULL), the entries are those of the library.
  *  Ownership: fills *out. Texts live as long as the context.
  *  Threads:   safe.
- *  Blocks:    on files, if it creates the default context.
+ *  Blocks:    never.
  *  Errors:    none. */
 VYRE_API bool vyre_backend_info_at(vyre_context *context, size_t index,
                                    vyre_backend_info *out);
