@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "runtime/compile/device_limits.h"
 #include "runtime/compile/pipeline.h"
 #include "runtime/core/device.h"
 #include "runtime/package/package.h"
@@ -146,6 +147,7 @@ vyre_code vyre__package_load(vyre_package *package, uint32_t kernel,
     VYRE_TRY(load_code(package, record, wanted, out, st));
   } else {
     VYRE_TRY(vyre__check_program(wanted->device, wanted->program, NULL, st));
+    VYRE_TRY(vyre__program_check_caps(wanted->device, wanted->program, st));
     VYRE_TRY(vyre__pipeline_create(wanted, false, out, st));
   }
   struct vyre__pipeline_state *state = (*out)->state;
