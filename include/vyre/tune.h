@@ -96,7 +96,7 @@ VYRE_API const char *vyre_tune_outcome_name(vyre_tune_outcome outcome);
  *  Blocks:    while it compiles and measures; on files.
  *  Errors:    VYRE_INVALID_ARGUMENT if @p desc binds device buffers or
  *             resources, or selects a variant, checks or output buffers;
- *             VYRE_DISPATCH_FAILED (wrong_result) if two variants give
+ *             VYRE_DISPATCH_FAILED if two variants give
  *             different results: the kernel depends on the order of its
  *             invocations, and nothing is stored; VYRE_UNKNOWN if the choice
  *             cannot be stored; those of vyre_pipeline_compile and

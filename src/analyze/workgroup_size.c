@@ -13,6 +13,11 @@
 #include "base/memory.h"
 #include "base/status.h"
 
+enum {
+  MAX_STEPS = 1 << 22, /* values that are looked at, for the program */
+  MAX_DEPTH = 200,     /* of a condition, with the locals in it */
+};
+
 /* The only statement that sets a local. */
 typedef struct setter {
   vyre__id value; /* of the `let`; 0: another statement */
@@ -24,6 +29,8 @@ typedef struct walker {
   const vyre__effects *effects;
   setter *locals; /* of the kernel */
   bool has_loops; /* a function has one */
+  uint32_t *left; /* steps. Locals can be shared, so that a short kernel has
+                   * very many paths through them. */
 } walker;
 
 static const vyre__node *node_of(const walker *w, vyre__id id) {
@@ -32,11 +39,18 @@ static const vyre__node *node_of(const walker *w, vyre__id id) {
 
 /* --- values ----------------------------------------------------------------*/
 
+/* Takes a step. Returns false if none is left. */
+static bool step(const walker *w) {
+  if (*w->left == 0) return false;
+  --*w->left;
+  return true;
+}
+
 /* Follows locals that have one value only. */
 static const vyre__node *resolve(const walker *w, vyre__id id) {
   const vyre__node *node = node_of(w, id);
   while (node->op == VYRE__OP_LOCAL && w->locals[node->a].count == 1 &&
-         w->locals[node->a].value) {
+         w->locals[node->a].value && step(w)) {
     node = node_of(w, w->locals[node->a].value);
   }
   return node;
@@ -48,37 +62,43 @@ static bool is_id(const walker *w, vyre__id id) {
 }
 
 /* Returns true if the value is at most the length of the over(...) buffer. */
-static bool is_limit(const walker *w, vyre__id id) {
+static bool is_limit(const walker *w, vyre__id id, unsigned depth) {
+  if (depth == MAX_DEPTH || !step(w)) return false;
   const vyre__node *node = resolve(w, id);
   if (node->op == VYRE__OP_MIN && node->type == VYRE_TYPE_U32) {
-    return is_limit(w, node->a) || is_limit(w, node->b);
+    return is_limit(w, node->a, depth + 1) || is_limit(w, node->b, depth + 1);
   }
   return node->op == VYRE__OP_LEN && node->a == w->program->over;
 }
 
 /* Returns true if global_id.x is below the length of the over(...) buffer
  * whenever the condition has the value @p holds. */
-static bool implies(const walker *w, vyre__id id, bool holds) {
+static bool implies(const walker *w, vyre__id id, bool holds, unsigned depth) {
+  if (depth == MAX_DEPTH || !step(w)) return false;
   const vyre__node *node = resolve(w, id);
   switch ((vyre__op)node->op) {
     case VYRE__OP_NOT:
-      return implies(w, node->a, !holds);
+      return implies(w, node->a, !holds, depth + 1);
     case VYRE__OP_LAND:
     case VYRE__OP_AND:
-      return holds ? implies(w, node->a, true) || implies(w, node->b, true)
-                   : implies(w, node->a, false) && implies(w, node->b, false);
+      return holds ? implies(w, node->a, true, depth + 1) ||
+                         implies(w, node->b, true, depth + 1)
+                   : implies(w, node->a, false, depth + 1) &&
+                         implies(w, node->b, false, depth + 1);
     case VYRE__OP_LOR:
     case VYRE__OP_OR:
-      return holds ? implies(w, node->a, true) && implies(w, node->b, true)
-                   : implies(w, node->a, false) || implies(w, node->b, false);
+      return holds ? implies(w, node->a, true, depth + 1) &&
+                         implies(w, node->b, true, depth + 1)
+                   : implies(w, node->a, false, depth + 1) ||
+                         implies(w, node->b, false, depth + 1);
     case VYRE__OP_LT:
-      return holds && is_id(w, node->a) && is_limit(w, node->b);
+      return holds && is_id(w, node->a) && is_limit(w, node->b, depth + 1);
     case VYRE__OP_GT:
-      return holds && is_limit(w, node->a) && is_id(w, node->b);
+      return holds && is_limit(w, node->a, depth + 1) && is_id(w, node->b);
     case VYRE__OP_GE:
-      return !holds && is_id(w, node->a) && is_limit(w, node->b);
+      return !holds && is_id(w, node->a) && is_limit(w, node->b, depth + 1);
     case VYRE__OP_LE:
-      return !holds && is_limit(w, node->a) && is_id(w, node->b);
+      return !holds && is_limit(w, node->a, depth + 1) && is_id(w, node->b);
     default:
       return false;
   }
@@ -115,10 +135,10 @@ static outcome walk(const walker *w, vyre__id id);
 
 static outcome walk_if(const walker *w, const vyre__node *node) {
   if (!is_pure(w, node->a)) return ACTS;
-  outcome then = implies(w, node->a, true) ? ENDS : walk(w, node->b);
-  outcome other = implies(w, node->a, false) ? ENDS
-                  : node->c                  ? walk(w, node->c)
-                                             : GOES_ON;
+  outcome then = implies(w, node->a, true, 0) ? ENDS : walk(w, node->b);
+  outcome other = implies(w, node->a, false, 0) ? ENDS
+                  : node->c                     ? walk(w, node->c)
+                                                : GOES_ON;
   if (then == ACTS || other == ACTS) return ACTS;
   return then == ENDS && other == ENDS ? ENDS : GOES_ON;
 }
@@ -216,7 +236,8 @@ static void find_setters(walker *w) {
 vyre_code vyre__workgroup_size_matters(const vyre_program *program,
                                        vyre_arena *arena, const char **why,
                                        vyre_status *st) {
-  walker w = {.program = program};
+  uint32_t left = MAX_STEPS;
+  walker w = {.program = program, .left = &left};
   *why = find_property(&w);
   if (*why) return VYRE_OK;
   vyre__effects effects;
