@@ -12,6 +12,8 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/utf8.h"
+#include "ir/keywords.h"
 #include "runtime/cache/cache.h"
 #include "runtime/package/package.h"
 
@@ -118,8 +120,19 @@ static vyre_code read_tables(vyre_package *p, vyre_status *st) {
   return VYRE_OK;
 }
 
+/* Returns true for a name with a NUL. The length is limited, or many records
+ * with one long text would take hours. */
 static bool is_text(const vyre_package *p, uint32_t at) {
-  return at < p->text_size && memchr(p->texts + at, 0, p->text_size - at);
+  if (at >= p->text_size) return false;
+  size_t left = p->text_size - at;
+  size_t max = left < VYRE__MAX_NAME + 1 ? left : VYRE__MAX_NAME + 1;
+  return memchr(p->texts + at, 0, max) != NULL;
+}
+
+/* Returns true for a text that messages and tools may show as it is. */
+static bool is_label(const vyre_package *p, uint32_t at) {
+  return is_text(p, at) &&
+         vyre__utf8_printable(p->texts + at, strlen(p->texts + at));
 }
 
 /* Returns true if data of a record lies behind the index. */
@@ -143,8 +156,8 @@ static bool is_valid_kernel(const vyre_package *p, const unsigned char *record,
 
 static bool is_valid_code(const vyre_package *p, const unsigned char *record) {
   uint32_t needs = vyre__get_u32(record + VYRE__CODE_NEEDS);
-  return is_text(p, vyre__get_u32(record + VYRE__CODE_BACKEND)) &&
-         is_text(p, vyre__get_u32(record + VYRE__CODE_TARGET)) &&
+  return is_label(p, vyre__get_u32(record + VYRE__CODE_BACKEND)) &&
+         is_label(p, vyre__get_u32(record + VYRE__CODE_TARGET)) &&
          vyre__get_u32(record + VYRE__CODE_ULP) <= UINT8_MAX &&
          vyre__get_u32(record + VYRE__CODE_COUNTS) <= 1 &&
          needs <= p->text_size &&
@@ -358,12 +371,14 @@ vyre_code vyre__package_find(const vyre_package *p, const char *name,
         "the package has %u kernels, and none is named",
         (unsigned)p->kernel_count);
   }
+  char shown[VYRE__NAME_TEXT], first[VYRE__NAME_TEXT];
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, "name",
       VYRE_NUMBERS({"kernels", p->kernel_count}),
       "pass the name of a kernel; `vyre inspect` lists them",
-      "the package has no kernel '%.100s'; the first of %u is '%.60s'", name,
-      (unsigned)p->kernel_count, p->kernel_count > 0 ? name_of(p, 0) : "");
+      "the package has no kernel '%s'; the first of %u is '%s'",
+      vyre__name(name, shown), (unsigned)p->kernel_count,
+      vyre__name(p->kernel_count > 0 ? name_of(p, 0) : "", first));
 }
 
 /* Checks the data of a record, and returns it. */
