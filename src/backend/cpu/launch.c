@@ -145,7 +145,9 @@ static void estimate_rest(cpu_launch *l, uint64_t chunk) {
   uint64_t spent = vyre__clock_ns() - l->phase_ns;
   if (spent < MIN_NS) return;
   double rest = (double)spent * (double)(l->groups - done) / (double)done;
-  atomic_store_explicit(&l->pipeline->baseline_rest_ns, (uint64_t)rest,
+  const double most = 1e18; /* a larger one may not fit */
+  atomic_store_explicit(&l->pipeline->baseline_rest_ns,
+                        (uint64_t)(rest < most ? rest : most),
                         memory_order_relaxed);
 }
 
