@@ -109,6 +109,22 @@ TEST(properties_of_the_program_count_too) {
       "shared memory");
 }
 
+/* Each local doubles the paths through those before it. */
+TEST(shared_locals_do_not_multiply_the_paths) {
+  enum { LOCALS = 60 };
+  char text[8192];
+  size_t at = (size_t)snprintf(text, sizeof text, "%slet b0 = i > n;\n", head);
+  for (int k = 1; k <= LOCALS; k++) {
+    at += (size_t)snprintf(text + at, sizeof text - at,
+                           "let b%d = b%d && (i > %d && b%d);\n", k, k - 1, k,
+                           k - 1);
+    CHECK(at < sizeof text);
+  }
+  (void)snprintf(text + at, sizeof text - at, "if (b%d) y[0] = 1;\n}\n",
+                 (int)LOCALS);
+  CHECK_HAS(reason_of(text), GUARD);
+}
+
 /* Functions are followed: one may loop, or have an effect. */
 TEST(functions_are_followed) {
   CHECK(reason_of("fn twice(v: u32) -> u32 { return v * 2; }\n"
@@ -127,4 +143,5 @@ TEST(functions_are_followed) {
 
 TEST_MAIN(TEST_ENTRY(only_kernels_that_do_not_depend_on_the_size_are_accepted),
           TEST_ENTRY(properties_of_the_program_count_too),
+          TEST_ENTRY(shared_locals_do_not_multiply_the_paths),
           TEST_ENTRY(functions_are_followed))
