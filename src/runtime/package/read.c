@@ -129,7 +129,7 @@ static bool is_text(const vyre_package *p, uint32_t at) {
   return memchr(p->texts + at, 0, max) != NULL;
 }
 
-/* Returns true for a text that messages and tools may show as it is. */
+/* Returns true for a name without control characters: tools print it. */
 static bool is_label(const vyre_package *p, uint32_t at) {
   return is_text(p, at) &&
          vyre__utf8_printable(p->texts + at, strlen(p->texts + at));
