@@ -3,7 +3,7 @@
  * fastest device against the best fixed one, and a dispatch on resident memory
  * with a copy of the result to the host. */
 /* NOLINTNEXTLINE(bugprone-reserved-identifier): mkdtemp */
-#define _DEFAULT_SOURCE
+#define _DEFAULT_SOURCE /* NOLINT(bugprone-reserved-identifier) */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -157,7 +157,7 @@ static void loops_run(cts *c, size_t index) {
   for (unsigned which = 0; which < FACTORS; which++) {
     unsigned step = step_of(l, which);
     /* A constant bound is another kernel, so that few are tried. */
-    const uint64_t *bound = &values[(index * 7 + which * 5) % edges];
+    const uint64_t *bound = &values[(index * 7 + (size_t)which * 5) % edges];
     run(c, l, index, step, l.has_constant_bound ? bound : NULL);
   }
 }

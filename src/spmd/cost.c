@@ -177,10 +177,11 @@ static void spend_atomic(estimate *e, uint32_t at) {
   }
   spend(e, VYRE__COST_ATOMIC, one * width);
   if (width == 1) return;
-  double lane = m->lane + (e->is_masked ? 1 : 0);
+  double lane = m->lane + (e->is_masked ? 1.0F : 0.0F);
   spend(e, VYRE__COST_ATOMIC, lane * width);
   /* The results go back into a vector. */
-  if (info_at(e->s, at)->uses) spend(e, VYRE__COST_ATOMIC, m->lane * width);
+  if (info_at(e->s, at)->uses)
+    spend(e, VYRE__COST_ATOMIC, m->lane * (float)width);
 }
 
 /* --- arithmetic -------------------------------------------------------------*/
@@ -324,7 +325,8 @@ static void spend_op(estimate *e, uint32_t at) {
   }
   if (class == VYRE__CLASS_DIVIDE_WIDE) {
     spend(e, kind,
-          (e->machine->scalar[class] + 2 * e->machine->lane) * e->s->width);
+          (e->machine->scalar[class] + 2 * e->machine->lane) *
+              (float)e->s->width);
     e->size += 4 * e->s->width;
     return;
   }
@@ -598,7 +600,8 @@ static bool has_border(const vyre__sched_node *rows) {
 static void visit_ranges(estimate *e, const vyre__sched_node *first,
                          double length, double share) {
   uint32_t width = e->s->width;
-  double full = (double)((uint64_t)length / width), part = 0;
+  uint64_t vectors = (uint64_t)length / width;
+  double full = (double)vectors, part = 0;
   if (e->rows && is_tree(e, e->rows->split)) {
     full *= TREE_SHARE;
     if (width > 1) part = 0.5;
@@ -638,8 +641,8 @@ static void visit_rows(estimate *e, const vyre__sched_node *node) {
     e->jam = first->jam;
     e->jammed_rows = rows > e->jammed_rows ? rows : e->jammed_rows;
     e->times /= rows;
-    visit_range(e, first->body,
-                share * (double)((uint64_t)length / e->s->width));
+    uint64_t vectors = (uint64_t)length / e->s->width;
+    visit_range(e, first->body, share * (double)vectors);
     e->jam = NULL;
     /* Other rows run one by one. */
     e->times = all;

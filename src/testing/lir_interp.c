@@ -174,8 +174,9 @@ static const char *agree(interpreter *m, const invocation *i, uint32_t at,
                          uint64_t own, uint64_t *out) {
   *out = own;
   if (i != m->invocations) {
+    if (m->agreed_next >= m->agreed_count) return NULL;
     const agreement *next = &m->agreed[m->agreed_next];
-    if (m->agreed_next >= m->agreed_count || next->at != at) return NULL;
+    if (next->at != at) return NULL;
     *out = next->value;
     m->agreed_next++;
     return NULL;

@@ -225,14 +225,14 @@ TEST(a_compile_in_the_background_waits_for_short_launches) {
   atomic_store(&device->baseline_running, 1);
   int steps = steps_until_due(&r); /* at last, 9 times the baseline compile */
   CHECK(steps > 440 && steps < 460);
-  atomic_store(&own->baseline_rest_ns, 4 * COMPILE_NS);
+  atomic_store(&own->baseline_rest_ns, UINT64_C(4) * COMPILE_NS);
   CHECK(steps_until_due(&r) == steps);
-  atomic_store(&own->baseline_rest_ns, 6 * COMPILE_NS);
+  atomic_store(&own->baseline_rest_ns, UINT64_C(6) * COMPILE_NS);
   CHECK_U64((unsigned)steps_until_due(&r), 0);
   atomic_store(&own->baseline_rest_ns, 0);
   atomic_store(&own->baseline_ns, COMPILE_NS);
   CHECK(steps_until_due(&r) == steps);
-  atomic_store(&own->baseline_ns, 3 * COMPILE_NS);
+  atomic_store(&own->baseline_ns, UINT64_C(3) * COMPILE_NS);
   CHECK_U64((unsigned)steps_until_due(&r), 0);
   atomic_store(&device->baseline_running, 0);
   rig_close(&r);

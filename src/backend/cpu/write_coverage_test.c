@@ -264,8 +264,8 @@ static const char *const stores[] = {
     "for (let j = 1u; j < w - 1; j++) z[y * w + j] = 5;",
     "for (let j = 0u; j < w - 1; j++) z[y * w + j + 1] = 5;",
     "for (let j = 2u; j < 7; j++) z[y * w + j] = 5;",
-    "if (x > 1 && x < w - 1) { z[y * w + x] = 5; } else { if (x < w) z[y * w + "
-    "x] = 5; }",
+    ("if (x > 1 && x < w - 1) { z[y * w + x] = 5; } "
+     "else { if (x < w) z[y * w + x] = 5; }"),
     "if (x == 0) { z[y * w] = 5; } else { z[y * w + x] = 5; }",
 };
 enum {

@@ -377,7 +377,7 @@ static vyre_code run_c(plugin_launch *l) {
     if (!is_cut) continue;
     uint64_t time = vyre__clock_ns() - start;
     if (time < PIECE_NS && size < max) size *= 2;
-    if (time > 2 * PIECE_NS && size > 1) size /= 2;
+    if (time > UINT64_C(2) * PIECE_NS && size > 1) size /= 2;
   }
   return VYRE_OK;
 }

@@ -11,6 +11,14 @@
 #include "codegen/spirv/spirv_vulkan_testing.h"
 #include "support/check.h"
 
+/* Memory that drivers hold until the process ends is not a leak of vyre. */
+/* The name is the sanitizer's. NOLINTBEGIN(bugprone-reserved-identifier) */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void) {
+  /* NOLINTEND(bugprone-reserved-identifier) */
+  return "leak:libvulkan\nleak:libLLVM\nleak:<unknown module>\n";
+}
+
 static vk_runner runner;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 

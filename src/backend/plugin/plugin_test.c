@@ -543,13 +543,13 @@ TEST(threads_register_list_and_open_at_the_same_time) {
   vyre_status st = {0};
   shared_context = make_context();
   CHECK_OK(vyre_backend_register(shared_context, &proxy, &st), st);
-  for (size_t i = 0; i < 2 * THREADS; i++) {
+  for (size_t i = 0; i < (size_t)2 * THREADS; i++) {
     CHECK(pthread_create(&threads[i], NULL,
                          i % 2 ? register_some : list_and_open,
                          (void *)(uintptr_t)(i / 2 + (i % 2 ? 0 : 1))) == 0);
   }
   bool is_good = true;
-  for (size_t i = 0; i < 2 * THREADS; i++) {
+  for (size_t i = 0; i < (size_t)2 * THREADS; i++) {
     void *result;
     CHECK(pthread_join(threads[i], &result) == 0);
     is_good = is_good && (result || i == 1);
@@ -560,7 +560,7 @@ TEST(threads_register_list_and_open_at_the_same_time) {
   while (vyre_backend_info_at(shared_context, count, &info)) count++;
   size_t built_in = 0;
   while (vyre_backend_info_at(NULL, built_in, &info)) built_in++;
-  CHECK_U64(count, built_in + 1 + THREADS * TABLES);
+  CHECK_U64(count, built_in + 1 + (size_t)THREADS * TABLES);
   vyre_context_release(shared_context);
 }
 

@@ -2,7 +2,7 @@
 /* Loads backends from shared objects. What is checked is what is loaded: a file
  * is opened once, and the loader gets its descriptor. A path could name another
  * file between the two. */
-#define _XOPEN_SOURCE 700 /* realpath */
+#define _XOPEN_SOURCE 700 /* realpath; NOLINT(bugprone-reserved-identifier) */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <elf.h>

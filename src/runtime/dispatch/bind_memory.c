@@ -69,7 +69,7 @@ static const char *copy_reason_text(vyre_copy_reason reason) {
   }
 }
 
-#define COPY_NEEDED(copies, fix)                                         \
+#define COPY_NEEDED(fix)                                                 \
   VYRE_FAIL_WITH(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_COPY_NEEDED, NULL, \
                  VYRE_NUMBERS({"copied_bytes", copies->copied_bytes},    \
                               {"copies", copies->copies}),               \
@@ -82,20 +82,20 @@ static const char *copy_reason_text(vyre_copy_reason reason) {
 VYRE__RARE
 static vyre_code copy_needed(const vyre_copy_report *copies, vyre_status *st) {
   if (copies->first_reason == VYRE_COPY_DEVICE_MEMORY) {
-    return COPY_NEEDED(copies,
-                       "bind device buffers (vyre_buffer_create or "
-                       "vyre_buffer_import), or set require_zero_copy to "
-                       "false");
+    return COPY_NEEDED(
+        "bind device buffers (vyre_buffer_create or "
+        "vyre_buffer_import), or set require_zero_copy to "
+        "false");
   }
   if (copies->first_reason == VYRE_COPY_READBACK) {
-    return COPY_NEEDED(copies,
-                       "set data and host_buffer of the output to NULL, or "
-                       "set require_zero_copy to false");
+    return COPY_NEEDED(
+        "set data and host_buffer of the output to NULL, or "
+        "set require_zero_copy to false");
   }
-  return COPY_NEEDED(copies,
-                     "use the same memory for input and output, bind device "
-                     "buffers or memory of vyre_host_alloc, or set "
-                     "require_zero_copy to false");
+  return COPY_NEEDED(
+      "use the same memory for input and output, bind device "
+      "buffers or memory of vyre_host_alloc, or set "
+      "require_zero_copy to false");
 }
 
 vyre_code vyre__prepared_check_copies(const vyre__prepared *prepared,

@@ -209,7 +209,7 @@ static vyre_code compile_all(writer *w, uint32_t first, vyre_program *program) {
     vyre__package_choice choice =
         vyre__package_selects(w->options->targets, &target);
     if (choice == VYRE__TARGET_UNUSED) continue;
-    if (target.backend != p.backend) {
+    if (!p.backend || target.backend != p.backend) {
       VYRE_TRY(finish_backend(w, &p));
       p = (progress){.backend = target.backend};
     }

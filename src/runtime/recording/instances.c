@@ -3,6 +3,7 @@
  * and prepared dispatches. Binding a slot during a replay switches to another
  * instance, so that the replay keeps the memory it started with. Replays of
  * two instances may run at the same time. */
+#include <stddef.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -17,13 +18,26 @@ static void *clone(vyre_allocator allocator, const void *from, size_t size) {
   return copy;
 }
 
+/* Copies commands without their lists, which an active replay may write. */
+static vyre__recorded_command *clone_commands(vyre_allocator allocator,
+                                              const vyre_recording *original) {
+  size_t count = original->command_count;
+  vyre__recorded_command *copies =
+      count > 0 ? vyre__resize(allocator, NULL, 0, count * sizeof *copies)
+                : NULL;
+  if (copies) memset(copies, 0, count * sizeof *copies);
+  for (size_t i = 0; copies && i < count; i++) {
+    memcpy(&copies[i], &original->commands[i],
+           offsetof(vyre__recorded_command, list));
+  }
+  return copies;
+}
+
 /* Resets cloned commands: none is ready or has a prepared dispatch. */
 static void reset_commands(vyre_recording *instance) {
   for (size_t i = 0; i < instance->command_count; i++) {
     vyre__recorded_command *c = &instance->commands[i];
     c->is_ready = false;
-    c->list = NULL;
-    c->list_version = 0;
     if (c->kind == VYRE__RECORDED_DISPATCH) vyre_pipeline_retain(c->pipeline);
     c->prepared = NULL;
   }
@@ -44,9 +58,7 @@ static vyre_code create(vyre_recording *first, vyre_recording **out,
   vyre_arena_init(&instance->building, allocator);
   instance->slots = clone(allocator, original->slots,
                           original->slot_count * sizeof *instance->slots);
-  instance->commands =
-      clone(allocator, original->commands,
-            original->command_count * sizeof *instance->commands);
+  instance->commands = clone_commands(allocator, original);
   if (instance->slots)
     instance->slot_capacity = instance->slot_count = original->slot_count;
   if (instance->commands) {

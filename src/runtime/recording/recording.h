@@ -103,19 +103,22 @@ typedef struct vyre__recorded_command {
   uint64_t size; /* bytes, once the slots are bound */
   vyre__memory source, target;
   bool is_upload;
-  /* Versions of the bindings of `from` and `to` in the last upload, or 0. Those
-   * of the first instance stand for all instances. */
-  uint64_t uploaded_from, uploaded_to;
 
   /* Loops. */
   uint64_t max_iterations;
   uint32_t check_interval;
   uint64_t body_dispatches;
 
-  /* Command list that begins here, if list_version is the version of the
+  /* The replaying thread writes the fields from here on, so they come last: an
+   * instance copies the fields before them only.
+   *
+   * Command list that begins here, if list_version is the version of the
    * recording. NULL: none can begin here. */
   struct vyre__recorded_list *list;
   uint64_t list_version;
+  /* Copies: versions of the bindings of `from` and `to` in the last upload, or
+   * 0. Those of the first instance stand for all instances. */
+  uint64_t uploaded_from, uploaded_to;
 } vyre__recorded_command;
 
 /* Commands that use each slot, in ascending order. The list of slot i begins at
@@ -322,8 +325,10 @@ void vyre__prepared_unbind(vyre__prepared *prepared, bool is_held);
 static inline const vyre_slot_range *vyre__command_in(
     const vyre__recorded_command *c, const vyre__binding_info *info) {
   uint32_t index = c->desc.resource_count > 0 ? info->resource : info->input;
-  if (index == VYRE_NO_INDEX || c->tables.in[index].slot == VYRE_NO_SLOT)
+  if (index == VYRE_NO_INDEX || !c->tables.in ||
+      c->tables.in[index].slot == VYRE_NO_SLOT) {
     return NULL;
+  }
   return &c->tables.in[index];
 }
 

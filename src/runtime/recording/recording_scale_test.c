@@ -161,7 +161,7 @@ static vyre_slot_binding slot_memory(uint32_t slot, vyre_buffer buffer) {
   words[group][0] = group;
   if (kind == 1)
     return (vyre_slot_binding){
-        .buffer = buffer, .offset = 4 * group, .size = 4};
+        .buffer = buffer, .offset = (uint64_t)4 * group, .size = 4};
   return (vyre_slot_binding){.data = &words[group][kind], .size = 4};
 }
 
@@ -176,7 +176,8 @@ static void record_groups(const bench *b, vyre_recording *rec) {
       (void)snprintf(name, sizeof name, "group %u, %d", i, k);
       range[k] = vyre_slot_range_all(add_slot(rec, name, 0));
     }
-    vyre_slot_range in[] = {range[1], {.slot = 0, .offset = 4 * i, .size = 4}};
+    vyre_slot_range in[] = {range[1],
+                            {.slot = 0, .offset = (uint64_t)4 * i, .size = 4}};
     CHECK_OK(vyre_recording_add_copy(rec, range[0], range[1], &st), st);
     CHECK_OK(add_dispatch(rec, b->pipelines[SCALE], in, 2, &range[2], 1, &st),
              st);
@@ -187,7 +188,7 @@ static void record_groups(const bench *b, vyre_recording *rec) {
 static void check_groups(void) {
   for (uint32_t i = 0; i < GROUPS; i++) {
     const uint32_t *got = slot_memory(4 * i + 4, (vyre_buffer){0}).data;
-    CHECK_U64(*got, 3 * i);
+    CHECK_U64(*got, (uint64_t)3 * i);
   }
 }
 
@@ -197,7 +198,7 @@ TEST(forty_thousand_slots_take_linear_time) {
   bench b = bench_open(heap);
   vyre_status st = {0};
   vyre_recording *rec;
-  vyre_buffer buffer = create_buffer(b.device, 4 * GROUPS);
+  vyre_buffer buffer = create_buffer(b.device, (size_t)4 * GROUPS);
   double start = cpu_seconds();
   CHECK_OK(vyre_recording_create(b.device, &rec, &st), st);
   record_groups(&b, rec);

@@ -138,7 +138,7 @@ static uint32_t newest_device(const route_buffer *buffer) {
 static vyre_code read_newest(vyre_router *router, route_buffer *buffer,
                              void *to, const char *name, vyre_status *st) {
   if (buffer->current & ROUTE_HOST) {
-    memcpy(to, buffer->host, (size_t)buffer->size);
+    if (to) memcpy(to, buffer->host, (size_t)buffer->size); /* or size 0 */
     return VYRE_OK;
   }
   uint32_t from;

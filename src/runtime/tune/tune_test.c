@@ -2,7 +2,7 @@
 /* Checks that settings never change a result, and that choices are stored,
  * found and left alone where they do not apply. */
 /* NOLINTNEXTLINE(bugprone-reserved-identifier): mkdtemp */
-#define _DEFAULT_SOURCE
+#define _DEFAULT_SOURCE /* NOLINT(bugprone-reserved-identifier) */
 #include "vyre/tune.h"
 
 #include <pthread.h>
