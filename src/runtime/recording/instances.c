@@ -35,6 +35,7 @@ static vyre__recorded_command *clone_commands(vyre_allocator allocator,
 
 /* Resets cloned commands: none is ready or has a prepared dispatch. */
 static void reset_commands(vyre_recording *instance) {
+  if (!instance->commands) return;
   for (size_t i = 0; i < instance->command_count; i++) {
     vyre__recorded_command *c = &instance->commands[i];
     c->is_ready = false;
