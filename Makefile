@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 60
 export FUZZ_SECONDS
 
 .PHONY: build run check bench asan tsan fuzz lint lint-deep fmt fmt-check install \
-        uninstall dist deb clean help check-long verify-math verify-ops
+        uninstall dist deb wheel clean help check-long verify-math verify-ops
 
 build: ## install what is missing and build into build/
 	@scripts/deps.sh build
@@ -68,6 +68,10 @@ dist: ## write the source tarball build/vyre-VERSION.tar.gz
 deb: ## build a Debian package in build/ and check it with lintian
 	@scripts/deps.sh deb
 	@scripts/deb.sh
+
+wheel: ## build a wheel of the Python package in build/wheels, check it, and test it in an empty environment
+	@scripts/deps.sh build wheel
+	@scripts/wheel.sh
 
 clean: ## remove build/
 	@rm -rf build

@@ -8,13 +8,15 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$1
 case ${VYRE_BENCH_SUITE:-cpu} in
-  cpu* | public*)
+  cpu* | flow* | public*)
     scripts/deps.sh bench || echo 'bench: continues without missing peers'
     bench/cpu/peers.sh "$build" ;;
 esac
 case ${VYRE_BENCH_SUITE:-vulkan} in
-  vulkan*)
+  vulkan* | runtime*)
     scripts/deps.sh bench-vulkan || echo 'bench: continues without missing peers'
     bench/vulkan/peers.sh "$build" ;;
 esac
-exec "$build/vyre-bench" "$build/bench.json"
+case ${VYRE_BENCH_SUITE:-} in python) exec bench/python/run.sh "$build" "$build/bench.json" ;; esac
+"$build/vyre-bench" "$build/bench.json"
+if [ -z "${VYRE_BENCH_SUITE:-}" ]; then bench/python/run.sh "$build" "$build/bench.json"; fi

@@ -11,7 +11,9 @@
 #   PROGRAMS=10000   how many         FIRST=0   the first seed
 #   RESUME=1         leave out pieces that were good in the last run; starts over if the
 #                    built code is not that of the last run
-#   WAYS="cpu"       only some of: lowered c cpu vulkan conform flow
+#   WAYS="cpu"       only some of: lowered c cpu vulkan conform flow python
+# python is the package: 10,000 cases of arguments, and a Dask cluster of 8 workers with 1,000
+# graphs and 20 kills; also with a free-threaded interpreter, where there is one.
 # conform is the whole conformance suite on cpu, at each of these widths, and on vulkan
 # under the validation layer, also as on a GPU, and with floats corrected and soft.
 # flow is control flow (docs/how-to/build-and-test.md): all small shapes and FLOW_PROGRAMS random
@@ -23,13 +25,13 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 tests=$(cd "$1/tests" && pwd) logs=$1/long
 programs=${PROGRAMS:-10000} first=${FIRST:-0} piece=100
-ways=${WAYS:-lowered c cpu vulkan conform flow}
+ways=${WAYS:-lowered c cpu vulkan conform flow python}
 flow=$tests/control_flow flow_programs=${FLOW_PROGRAMS:-100000} flow_piece=1000
-usage() { sed -n '3,22s/^# \{0,1\}//p' "$0" >&2 && exit 2; }
+usage() { sed -n '3,24s/^# \{0,1\}//p' "$0" >&2 && exit 2; }
 case $programs$first$flow_programs${FLOW_SHAPES:-0} in *[!0-9]*) usage ;; esac
 programs=$((10#$programs)) first=$((10#$first)) # 08 is eight
 [ "$programs" -gt 0 ] || usage
-for way in $ways; do case $way in lowered | c | cpu | vulkan | conform | flow) ;; *) usage ;; esac done
+for way in $ways; do case $way in lowered | c | cpu | vulkan | conform | flow | python) ;; *) usage ;; esac done
 declare -A test_of=([lowered]=lower_test [c]=c_test [cpu]=cpu_random_programs_test [vulkan]=vulkan_random_programs_test)
 
 # Prints a hash of the library, the command and the tests of all ways, those that are built.
@@ -75,7 +77,7 @@ pieces() { # of a way: turn, seed and count
     done
   done
 }
-random=" $ways " random=${random/ conform / } random=${random/ flow / }
+random=" $ways " random=${random/ conform / } random=${random/ flow / } random=${random/ python / }
 for way in $random; do
   pieces "$way" | sed "s/^/$way ${test_of[$way]} /"
 done | xargs -r -L 1 -P "$(nproc)" bash -c 'one "$@"' one
@@ -111,6 +113,26 @@ if [[ $ways == *conform* ]]; then
     echo "conformance $name: $(tail -n 1 "$log")"
     good=$((good + passed)) all=$((all + passed + failed))
   done
+fi
+if [[ " $ways " == *" python "* ]]; then
+  python=$(sed -n 's/^VYRE_PYTHON_EXECUTABLE:[A-Z]*=//p' "$1/CMakeCache.txt")
+  log=$logs/python status=0
+  VYRE_TEST_CASES=10000 VYRE_TEST_LONG=1 tests/python.sh "$PWD" "$(cd "$1" && pwd)" "${python:-python3}" "" >"$log" 2>&1 || status=$?
+  if [ "$status" -eq 77 ]; then
+    echo "python: $(tail -n 1 "$log")"
+  else
+    read -r passed failed < <(sed -n 's/^cases: \([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$log") || { passed=0 failed=1; }
+    echo "python: $passed passed, $failed failed"
+    if [ "$failed" -gt 0 ]; then tail -n 60 "$log"; fi
+    good=$((good + passed)) all=$((all + passed + failed))
+  fi
+  log=$logs/python_free_threaded status=0
+  tests/python_free_threaded.sh "$PWD" "$logs/free-threaded" >"$log" 2>&1 || status=$?
+  echo "python, free-threaded: $(tail -n 1 "$log")"
+  if [ "$status" -ne 77 ]; then
+    all=$((all + 1))
+    if [ "$status" -eq 0 ]; then good=$((good + 1)); else tail -n 60 "$log"; fi
+  fi
 fi
 # --- control flow -------------------------------------------------------------------
 # A target is a name and a file: a width of cpu and "-", or a Vulkan driver and its ICD file.

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Installs missing packages:  scripts/deps.sh LEVEL...
-# Levels: build check bench bench-vulkan deb lint fmt sanitize fuzz verify. Prints nothing if
+# Levels: build check bench bench-vulkan deb wheel lint fmt sanitize fuzz verify. Prints nothing if
 # no package is missing. Without the right to install, it uses sudo on a terminal; elsewhere
 # it prints the command that installs everything, and fails.
 set -euo pipefail
 
 usage() {
-  echo "usage: scripts/deps.sh build|check|bench|bench-vulkan|deb|lint|fmt|sanitize|fuzz|verify ..." >&2
+  echo "usage: scripts/deps.sh build|check|bench|bench-vulkan|deb|wheel|lint|fmt|sanitize|fuzz|verify ..." >&2
   exit 2
 }
 
@@ -22,12 +22,15 @@ level_packages() {
         libllvm19: ;;
     check) level_packages build && echo g++:g++ spirv-tools:spirv-val \
       "spirv-headers:<spirv/unified1/spirv.h>" \
-      mesa-vulkan-drivers: vulkan-validationlayers: ;;
+      mesa-vulkan-drivers: vulkan-validationlayers: \
+      python3-dev: python3-numpy: python3-pytest: python3-hypothesis: \
+      python3-distributed: python3-ipython: python3-mpi4py: openmpi-bin: mypy: ;;
     bench) level_packages build && echo clang-19:clang-19 libomp-19-dev: \
       pocl-opencl-icd: ocl-icd-libopencl1: ;;
     bench-vulkan) level_packages build && echo mesa-vulkan-drivers: \
       glslang-tools:glslangValidator ;;
     verify) level_packages build && echo "libmpfr-dev:<mpfr.h>" ;;
+    wheel) echo python3-dev: python3-venv: ;;
     deb) level_packages build && echo dpkg-dev:dpkg-shlibdeps lintian:lintian ;;
     fmt) echo clang-format-19:clang-format-19 ;;
     lint) level_packages build && level_packages fmt &&

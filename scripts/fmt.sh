@@ -8,5 +8,5 @@ case $1 in
   fmt-check) mode=(--dry-run --Werror) ;;
   *) exit 2 ;;
 esac
-find include src tools cts tests bench examples \( -name '*.c' -o -name '*.h' \) -print0 |
+find include src tools cts tests bench examples python \( -name '*.c' -o -name '*.h' \) -print0 |
   sort -z | xargs -0 -r clang-format-19 "${mode[@]}"

@@ -65,8 +65,8 @@ for file in "${c_files[@]}"; do
 done | complain "a file has at most 1000 lines"
 
 lines=$(pick '(CMakeLists\.txt|\.cmake(\.in)?)$' | xargs -r cat | wc -l)
-if [ "$lines" -gt 600 ]; then echo "$lines lines"; fi |
-  complain "all CMake files together have at most 600 lines"
+if [ "$lines" -gt 900 ]; then echo "$lines lines"; fi |
+  complain "all CMake files together have at most 900 lines"
 
 # Formatted sources open a function in the first column and close it there.
 awk 'FNR == 1 { start = 0 }

@@ -17,7 +17,7 @@ frozen="vyre_allocator vyre_backend_memory vyre_backend_option_value vyre_bindin
 vyre_build_function_ref vyre_frontier_wave vyre_hash128 vyre_input vyre_input_extent
 vyre_interval vyre_layout_entry vyre_memory_hints vyre_output vyre_parameter vyre_print_part
 vyre_slot_range vyre_status_number vyre_transfer vyre_value vyre_variable
-vyre_wave_dependency vyre_writer"
+vyre_wave_binding vyre_wave_dependency vyre_wave_external vyre_wave_input vyre_wave_output vyre_wave_share vyre_writer"
 # Not frozen yet: dispatch forms.
 open="vyre_buffer_row vyre_check_options vyre_dispatch_desc"
 
@@ -57,7 +57,7 @@ if [ "${3:-}" = --update ]; then
   exit
 fi
 expect "all structs are found" test "$(grep -vc '\.' "$work/abi.txt")" -eq \
-  "$(cat "$source_dir"/include/vyre/*.h | grep -c '^typedef struct vyre_[a-z0-9_]* {')"
+  "$(cat "$source_dir"/include/vyre/*.h | grep -cE '^(typedef )?struct vyre_[a-z0-9_]+ \{')"
 if changes=$(diff "$source_dir/tests/abi.txt" "$work/abi.txt"); then
   ok "layouts are as in tests/abi.txt"
 else

@@ -46,8 +46,11 @@ else
   suite "ref conforms" "$build_dir/vyre" conform --backend ref --programs 200
   # All of it once, and at each width what has a width (make check-long: all of it).
   cpu "cpu conforms" 8:7 --programs 15 --seed 8
+  # Width 4 has the vector code of width 8, so that single operations are left out there.
   for at in 1:2 4:1 16:2; do
-    for area in ops casts atomics elements control barriers memory shapes; do
+    areas=(atomics control barriers memory shapes)
+    [ "$at" = 4:1 ] || areas+=(ops casts elements)
+    for area in "${areas[@]}"; do
       cpu "cpu conforms in $area" "$at" --filter "$area."
     done
     cpu "random programs conform" "$at" --filter programs. --programs 15 --seed "${at%:*}"
@@ -56,7 +59,7 @@ fi
 suite "null does what its list says" "$build_dir/vyre" conform --backend null --programs 3
 # It shares its driver with the others: its own code is what a sanitizer has to see.
 part=(--programs 50)
-[ "${#areas[@]}" -eq 0 ] || part=(--filter forms.)
+! sanitized || part=(--filter forms.)
 suite "the backend of the guide conforms" "$build_dir/vyre_example" conform --backend example \
   "${part[@]}" --expectations "$source_dir/tests/example_backend/expectations.txt"
 

@@ -15,7 +15,7 @@ src/base            =
 src/diag            = src/base
 src/ir              = src/base
 src/lang            = src/base src/diag src/ir
-src/analyze         = src/base src/ir
+src/analyze         = src/base src/ir src/lang/builtins.h
 src/validate        = src/base src/diag src/ir src/analyze
 src/plan            = src/base src/ir
 src/lir             = src/base src/ir
@@ -31,16 +31,16 @@ src/runtime/tune    = src/base src/diag src/ir src/validate src/plan src/lir src
 src/backend/cpu     = src/base src/ir src/plan src/lir src/hal src/spmd src/codegen src/lang/builtins.h
 src/backend/null    = src/base src/ir src/plan src/lir src/hal
 src/backend/plugin  = src/base src/ir src/plan src/lir src/hal src/spmd src/codegen
-src/backend/ref     = src/base src/ir src/plan src/lir src/hal src/lang/builtins.h
+src/backend/ref     = src/base src/ir src/plan src/lir src/hal src/lang/builtins.h src/analyze/inline.h
 src/backend/vulkan  = src/base src/ir src/plan src/lir src/hal src/spmd src/codegen src/lang/builtins.h
-src/flow            = src/base src/ir src/plan src/hal src/runtime
+src/flow            = src/base src/ir src/plan src/hal src/runtime src/analyze/queue.h src/analyze/queue_kernel.h
 src/generate        = src/base src/ir
 src/testing         = src tests
 include/vyre        =
 tools               = cts/harness
 cts                 =
 tests               =
-bench               =
+bench               = tools/graph
 examples            =
 python              ='
 
@@ -84,6 +84,7 @@ violations() {
       else if (exists(here name)) target = here name
       else if (exists(root "/" name)) target = root "/" name
       else if (name ~ /^cts\// && exists(name)) target = name
+      else if (root == "bench" && exists("tools/" name)) target = "tools/" name
       else if (is_test && (exists("tests/" name) || exists("bench/" name))) next
       else if (root == "examples" && name == "kernels.h") next # made by vyre embed
       else if (name == "runtime/backends.def") next # made of vyre_backend() in CMakeLists.txt

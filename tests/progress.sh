@@ -130,6 +130,11 @@ expect_nothing "Ctrl-C removes the file that is being written" "$(ls "$work/big"
 # A busy machine may be late with the line, which is due after 15 s.
 "$build_dir/vyre" conform --backend ref --jobs 1 --programs 1000000 --filter programs. >"$work/out" 2>&1 &
 line='conform: [0-9]+ of 1000000 cases, [0-9]+ s'
+# Stopped for most of that time, it uses no processor.
+sleep 1
+kill -STOP $!
+sleep 14
+kill -CONT $!
 for _ in {1..240}; do
   if grep -qxE "$line" "$work/out"; then break; fi
   sleep 0.5

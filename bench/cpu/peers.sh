@@ -19,7 +19,7 @@ compile() { # NAME COMPILER SOURCES FLAGS...
   fi
   local newest source objects=()
   # shellcheck disable=SC2086 # a list of names without spaces
-  newest=$(cd "$source_dir" && stat -Lc %Y $sources peer.h ../public/*.h "$script" \
+  newest=$(cd "$source_dir" && stat -Lc %Y $sources peer.h ../public/*.h ../flow/*.h "$script" \
     "$(command -v "$compiler")" | sort -n | tail -n 1)
   if [ -f "$out/$name.so" ] && [ "$(stat -c %Y "$out/$name.so")" -gt "$newest" ]; then
     return
@@ -41,6 +41,7 @@ compile() { # NAME COMPILER SOURCES FLAGS...
 cpu=peer_openmp.c
 public='../public/twins.c ../public/twins_grid.c ../public/twins_linear.c ../public/twins_words.c'
 held='../public/held/twins.c'
+flow='../flow/twins.c ../flow/twins_bfs.c'
 held2='../public/held2/twins.c ../public/held2/twins_grids.c ../public/held2/twins_physics.c
   ../public/held2/twins_series.c ../public/held2/twins_words.c'
 
@@ -54,3 +55,5 @@ compile held_gcc gcc "$held"
 compile held_clang clang-19 "$held"
 compile held2_gcc gcc "$held2"
 compile held2_clang clang-19 "$held2"
+compile flow_gcc gcc "$flow"
+compile flow_clang clang-19 "$flow"

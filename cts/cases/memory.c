@@ -102,6 +102,47 @@ static void shared_outside(cts *c) {
             NULL, 0, want, 16, 1, 1, 1);
 }
 
+/* Every invocation owns element i and reads the constant in the last one, with
+ * and without a result, outside the buffer, and in shared memory. */
+static void atomic_load_and_store(cts *c) {
+  vyre_pipeline *pipeline =
+      cts_kernel(c,
+                 "kernel k workgroup(16) over(x)\n"
+                 "buffer x : read_write u32[] @0;\n"
+                 "shared s : i32[16];\n"
+                 "{\n"
+                 "    let i = global_id.x;\n"
+                 "    let l = local_id.x;\n"
+                 "    if (i + 1 < len(x)) {\n"
+                 "        if (i % 3 != 0) atomic_store(x[i], i * 5);\n"
+                 "        atomic_store(x[i + 1000000], 7);\n"
+                 "        let y = atomic_load(x[i]);\n"
+                 "        atomic_store(x[i], y + atomic_load(x[len(x) - 1]) +\n"
+                 "                           atomic_load(x[len(x) + i]));\n"
+                 "    }\n"
+                 "    atomic_store(s[l], i32(l) - 8);\n"
+                 "    barrier();\n"
+                 "    if (i + 1 < len(x)) {\n"
+                 "        atomic_add(x[i], u32(atomic_load(s[15 - l])));\n"
+                 "    }\n"
+                 "}\n");
+  enum { N = 77 };
+  uint32_t x[N], want[N];
+  for (uint32_t i = 0; i < N; i++) {
+    x[i] = want[i] = i * i + 100;
+    if (i + 1 == N) break;
+    if (i % 3 != 0) want[i] = i * 5;
+    want[i] += (N - 1) * (N - 1) + 100 + (7 - i % 16);
+  }
+  vyre_input in[] = {vyre_input_bytes(x, sizeof x)};
+  vyre_output out[] = {vyre_output_bytes(x, sizeof x)};
+  vyre_dispatch_desc desc = {
+      .inputs = in, .input_count = 1, .outputs = out, .output_count = 1};
+  CTS_OK(c, vyre_dispatch(pipeline, &desc, &c->st));
+  CTS_LAUNCHED(c, 1);
+  CTS_SAME(c, "x", x, want, sizeof x);
+}
+
 /* --- Buffers
  * ------------------------------------------------------------------ */
 
@@ -264,6 +305,7 @@ static const cts_entry entries[] = {
     {"stores_outside", stores_outside},
     {"atomics_outside", atomics_outside},
     {"shared_outside", shared_outside},
+    {"atomic_load_and_store", atomic_load_and_store},
     {"binding_order", binding_order},
     {"no_elements", no_elements},
     {"inputs_stay", inputs_stay},

@@ -22,6 +22,7 @@ enum { BINARY = VYRE_OP_ADD, TERNARY = VYRE_OP_FMA, OPS = VYRE_OP_ATOMIC_ADD };
 
 static unsigned operands(vyre_op op) {
   unsigned number = (unsigned)op;
+  if (op == CTS_INSERT) return 3;
   return number < BINARY ? 1 : number < TERNARY ? 2 : 3;
 }
 
@@ -49,7 +50,7 @@ typedef struct cast_case {
 
 /* Lists every operation with each type that it accepts; built once. */
 static size_t list_ops(const op_case **out) {
-  static op_case list[OPS * VYRE_TYPE_COUNT];
+  static op_case list[(OPS + 1) * VYRE_TYPE_COUNT];
   static size_t count;
   *out = list;
   if (count > 0) return count;
@@ -58,6 +59,9 @@ static size_t list_ops(const op_case **out) {
       if (!vyre_op_accepts((vyre_op)o, (vyre_type)t)) continue;
       list[count++] = (op_case){(vyre_op)o, (vyre_type)t};
     }
+  }
+  for (unsigned t = VYRE_TYPE_U32; t <= VYRE_TYPE_I64; t++) {
+    list[count++] = (op_case){CTS_INSERT, (vyre_type)t};
   }
   return count;
 }
@@ -70,8 +74,10 @@ static size_t ops_count(void) {
 static void ops_label(size_t index, char *out, size_t size) {
   const op_case *list;
   (void)list_ops(&list);
-  (void)snprintf(out, size, "%s.%s", op_names[list[index].op],
-                 vyre_type_name(list[index].type));
+  (void)snprintf(
+      out, size, "%s.%s",
+      list[index].op == CTS_INSERT ? "insert" : op_names[list[index].op],
+      vyre_type_name(list[index].type));
   for (; *out; out++) *out = (char)tolower((unsigned char)*out);
 }
 
@@ -117,14 +123,25 @@ static bool is_comparison(vyre_op op) {
 
 static subject subject_of_op(vyre_op op, vyre_type type) {
   subject s = {.count = operands(op), .types = {type, type, type}, .op = op};
-  const char *text = vyre_op_text(op);
+  const char *text = op == CTS_INSERT ? "insert" : vyre_op_text(op);
   bool is_word = isalpha((unsigned char)text[0]);
   s.result = is_comparison(op) ? VYRE_TYPE_BOOL : type;
-  if (op == VYRE_OP_SHL || op == VYRE_OP_SHR) s.types[1] = VYRE_TYPE_U32;
+  if (op == VYRE_OP_SHL || op == VYRE_OP_SHR || op == VYRE_OP_ROTATE ||
+      op == VYRE_OP_EXTRACT) {
+    s.types[1] = VYRE_TYPE_U32;
+  }
+  if (op == VYRE_OP_EXTRACT || op == CTS_INSERT) s.types[2] = VYRE_TYPE_U32;
+  if (op == VYRE_OP_DOT4_I8) s.result = VYRE_TYPE_I32;
   bool chooses = op == VYRE_OP_SELECT || op == VYRE_OP_COND;
   if (chooses) s.types[0] = VYRE_TYPE_BOOL;
   if (op == VYRE_OP_COND) {
     (void)snprintf(s.value, sizeof s.value, "a[i] ? b[i] : c[i]");
+  } else if (op == VYRE_OP_EXTRACT) { /* ranges inside and outside the type */
+    (void)snprintf(s.value, sizeof s.value,
+                   "extract(a[i], b[i] %% 67, c[i] %% 67)");
+  } else if (op == CTS_INSERT) {
+    (void)snprintf(s.value, sizeof s.value,
+                   "insert(a[i], b[i], c[i] %% 67, c[i] / 67 %% 67)");
   } else if (s.count == 3) {
     (void)snprintf(s.value, sizeof s.value, "%s(a[i], b[i], c[i])", text);
   } else if (s.count == 2) {
@@ -252,6 +269,8 @@ static void run_subject(cts *c, const subject *s) {
     in[i] = vyre_input_bytes(columns[i], rows * cts_type_size(s->types[i]));
     needs |= cts_needs_of(s->types[i]);
   }
+  if (!s->is_cast && s->op >= VYRE_OP_REDUCE_ADD && (needs & CTS_NEEDS_U64))
+    needs |= CTS_NEEDS_ATOMICS64;
   write_kernel(s, text);
   vyre_program *program = cts_program(c, text);
   void *got = cts_memory(c, bytes), *want = cts_memory(c, bytes);

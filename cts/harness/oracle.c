@@ -73,6 +73,144 @@ static bool less(uint64_t a, uint64_t b, unsigned width, bool is_signed) {
   return is_signed ? as_signed(a, width) < as_signed(b, width) : a < b;
 }
 
+/* Returns @p to with the bits of the range replaced, one bit at a time. */
+static uint64_t put_bits(uint64_t to, uint64_t bits, unsigned width,
+                         unsigned from, unsigned count) {
+  for (unsigned i = 0; i < count && from + i < width; i++) {
+    uint64_t bit = UINT64_C(1) << (from + i);
+    to = bits >> i & 1 ? to | bit : to & ~bit;
+  }
+  return to;
+}
+
+static uint64_t get_bits(uint64_t a, unsigned width, bool is_signed,
+                         unsigned from, unsigned count) {
+  uint64_t out = 0;
+  unsigned i = 0;
+  for (; i < count && from + i < width; i++) out |= (a >> (from + i) & 1) << i;
+  if (is_signed && i > 0 && i < 64 && (out >> (i - 1) & 1)) {
+    out |= UINT64_MAX << i;
+  }
+  return out;
+}
+
+/* Multiplies digits of 16 bits, as on paper. */
+static uint64_t upper_half(uint64_t a, uint64_t b, unsigned width,
+                           bool is_signed) {
+  uint64_t digits[8] = {0};
+  int x = (int)width / 16;
+  bool minus =
+      is_signed && (as_signed(a, width) < 0) != (as_signed(b, width) < 0);
+  if (is_signed && as_signed(a, width) < 0)
+    a = 0 - (uint64_t)as_signed(a, width);
+  if (is_signed && as_signed(b, width) < 0)
+    b = 0 - (uint64_t)as_signed(b, width);
+  for (int i = 0; i < x; i++) {
+    uint64_t carry = 0;
+    for (int k = 0; k < x; k++) {
+      carry += digits[i + k] + (a >> 16 * i & 65535) * (b >> 16 * k & 65535);
+      digits[i + k] = carry & 65535;
+      carry >>= 16;
+    }
+    digits[i + x] = carry;
+  }
+  uint64_t carry = minus;
+  for (int i = 0; minus && i < 2 * x; i++) {
+    carry += digits[i] ^ 65535;
+    digits[i] = carry & 65535;
+    carry >>= 16;
+  }
+  uint64_t out = 0;
+  for (int i = 0; i < x; i++) out |= digits[x + i] << 16 * i;
+  return out;
+}
+
+/* Returns a + b, or a - b, moved to the nearest value of the type. */
+static uint64_t saturated(uint64_t a, uint64_t b, unsigned width,
+                          bool is_signed, bool minus) {
+  if (!is_signed) {
+    uint64_t last = width == 32 ? UINT32_MAX : UINT64_MAX;
+    if (minus) return a > b ? a - b : 0;
+    return b > last - a ? last : a + b;
+  }
+  int64_t x = as_signed(a, width), y = as_signed(b, width);
+  int64_t first = width == 32 ? INT32_MIN : INT64_MIN, last = -(first + 1);
+  if (minus) {
+    if (y > 0 && x < first + y) return (uint64_t)first;
+    if (y < 0 && x > last + y) return (uint64_t)last;
+    return (uint64_t)(x - y);
+  }
+  if (y > 0 && x > last - y) return (uint64_t)last;
+  if (y < 0 && x < first - y) return (uint64_t)first;
+  return (uint64_t)(x + y);
+}
+
+static uint64_t dot_of_bytes(uint32_t a, uint32_t b, bool is_signed) {
+  int32_t sum = 0;
+  for (int i = 0; i < 4; i++) {
+    int32_t x = (int32_t)(a & 255), y = (int32_t)(b & 255);
+    if (is_signed && x > 127) x -= 256;
+    if (is_signed && y > 127) y -= 256;
+    sum += x * y;
+    a >>= 8;
+    b >>= 8;
+  }
+  return (uint32_t)sum;
+}
+
+static bool is_less(uint64_t a, uint64_t b, unsigned width, bool is_signed) {
+  return is_signed ? as_signed(a, width) < as_signed(b, width) : a < b;
+}
+
+/* Functions of integers. */
+static bool bit_function(vyre_op op, vyre_type type, const uint64_t v[3],
+                         uint64_t *out) {
+  unsigned width = cts_is_wide(type) ? 64 : 32;
+  bool is_signed = type == VYRE_TYPE_I32 || type == VYRE_TYPE_I64;
+  uint64_t a = v[0], b = v[1];
+  unsigned c = (unsigned)v[2];
+  if (op == CTS_INSERT) {
+    *out = put_bits(a, b, width, c % 67, c / 67 % 67);
+    return true;
+  }
+  switch (op) {
+    case VYRE_OP_REVERSE:
+      *out = 0;
+      for (unsigned i = 0; i < width; i++)
+        *out |= (a >> i & 1) << (width - 1 - i);
+      break;
+    case VYRE_OP_ROTATE:
+      *out = a;
+      for (unsigned i = 0; i < b % width; i++) {
+        *out = *out << 1 | (*out >> (width - 1) & 1);
+        if (width == 32) *out = (uint32_t)*out;
+      }
+      break;
+    case VYRE_OP_EXTRACT:
+      *out = get_bits(a, width, is_signed, (unsigned)(b % 67), c % 67);
+      break;
+    case VYRE_OP_MUL_HIGH:
+      *out = upper_half(a, b, width, is_signed);
+      break;
+    case VYRE_OP_ADD_SAT:
+    case VYRE_OP_SUB_SAT:
+      *out = saturated(a, b, width, is_signed, op == VYRE_OP_SUB_SAT);
+      break;
+    case VYRE_OP_DOT4_U8:
+    case VYRE_OP_DOT4_I8:
+      *out = dot_of_bytes((uint32_t)a, (uint32_t)b, op == VYRE_OP_DOT4_I8);
+      break;
+    case VYRE_OP_CLAMP:
+      *out = is_less(a, b, width, is_signed) ? b : a;
+      if (is_less(v[2], *out, width, is_signed)) *out = v[2];
+      break;
+    default:
+      return false;
+  }
+  if (width == 32) *out = (uint32_t)*out;
+  return true;
+}
+
 static bool integer_op(vyre_op op, vyre_type type, const uint64_t v[3],
                        uint64_t *out) {
   unsigned width = cts_is_wide(type) ? 64 : 32;
@@ -236,6 +374,29 @@ static bool bits_op(vyre_op op, const uint64_t v[3], uint64_t *out) {
       case VYRE_OP_FMA:                                              \
         r = fma##SUFFIX(a, b, OF(v[2]));                             \
         break;                                                       \
+      case VYRE_OP_SATURATE:                                         \
+        r = isnan(a) || a <= 0 ? (TYPE)0 : a > 1 ? (TYPE)1 : a;      \
+        break;                                                       \
+      case VYRE_OP_FRACT:                                            \
+        r = a - floor##SUFFIX(a);                                    \
+        break;                                                       \
+      case VYRE_OP_STEP:                                             \
+        r = b < a ? (TYPE)0 : (TYPE)1;                               \
+        break;                                                       \
+      case VYRE_OP_CLAMP:                                            \
+        r = -NAME##_smaller(-a, -b);                                 \
+        r = NAME##_smaller(r, OF(v[2]));                             \
+        break;                                                       \
+      case VYRE_OP_MIX:                                              \
+        r = fma##SUFFIX(-OF(v[2]), a, a);                            \
+        r = fma##SUFFIX(OF(v[2]), b, r);                             \
+        break;                                                       \
+      case VYRE_OP_SMOOTHSTEP: {                                     \
+        TYPE t = (OF(v[2]) - a) / (b - a);                           \
+        t = isnan(t) || t <= 0 ? (TYPE)0 : t > 1 ? (TYPE)1 : t;      \
+        r = t * t * (3 - 2 * t);                                     \
+        break;                                                       \
+      }                                                              \
       case VYRE_OP_EQ:                                               \
         *out = a == b;                                               \
         return true;                                                 \
@@ -281,6 +442,7 @@ bool cts_expect_op(vyre_op op, vyre_type type, const uint64_t args[3],
     *out = (args[0] == args[1]) == (op == VYRE_OP_EQ);
     return true;
   }
+  if (type != VYRE_TYPE_BOOL && bit_function(op, type, args, out)) return true;
   return bits_op(op, args, out) ||
          (type != VYRE_TYPE_BOOL && integer_op(op, type, args, out));
 }

@@ -38,6 +38,10 @@ static inline unsigned cts_needs_of(vyre_type type) {
  * NaN. */
 uint64_t cts_seen(vyre_type type, uint64_t bits);
 
+/* Stands for insert(a, b, c % 67, c / 67 % 67), which has four operands. The
+ * operands of extract() are a, b % 67 and c % 67. */
+#define CTS_INSERT VYRE_OP_COUNT
+
 /* Compute the expected result. Return false if only the reference device can
  * compute it: mathematical functions. */
 bool cts_expect_op(vyre_op op, vyre_type type, const uint64_t args[3],

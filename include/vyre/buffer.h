@@ -35,7 +35,9 @@ typedef struct vyre_transfer {
 
 VYRE_BEGIN
 
-/** Creates a device buffer of @p size zero bytes. The size may be 0.
+/** Creates a device buffer of @p size zero bytes. The size may be 0. Its address
+ *  is a multiple of 64, and of the largest align(N), up to 4096, of the kernels
+ *  that were compiled for the device before.
  *  Ownership: the caller owns *out (vyre_buffer_destroy; closing the device
  *             frees it too). On failure *out is zeroed.
  *  Threads:   safe.
@@ -47,6 +49,15 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_buffer_create(vyre_device *device,
                                                      uint64_t size,
                                                      vyre_buffer *out,
                                                      vyre_status *st);
+
+/** Creates a device buffer like vyre_buffer_create, at an address that is a
+ *  multiple of @p alignment, such as vyre_binding.preferred_alignment.
+ *  Ownership, threads, blocks: as vyre_buffer_create.
+ *  Errors:    VYRE_INVALID_ARGUMENT if @p alignment is not a power of two up to
+ *             2 MiB; those of vyre_buffer_create. */
+VYRE_API VYRE_NODISCARD vyre_code vyre_buffer_create_aligned(
+    vyre_device *device, uint64_t size, uint64_t alignment, vyre_buffer *out,
+    vyre_status *st);
 
 /** Creates a device buffer that uses host memory of the caller, without a
  *  copy. Between dispatches, the host and kernels see each other's writes. The
@@ -82,6 +93,19 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_buffer_size(vyre_device *device,
                                                    vyre_buffer buffer,
                                                    uint64_t *out,
                                                    vyre_status *st);
+
+/** Stores the host address of the first byte of a device buffer in *out. The
+ *  host can read and write the memory there while no dispatch uses the buffer.
+ *  A buffer of 0 bytes may have the address NULL.
+ *  Lifetime:  the address is valid until vyre_buffer_destroy.
+ *  Threads:   safe.
+ *  Blocks:    never.
+ *  Errors:    VYRE_INVALID_ARGUMENT (stale_handle, foreign_handle);
+ *             VYRE_UNSUPPORTED_FEATURE (not_supported) if the memory is
+ *             visible to the device only. */
+VYRE_API VYRE_NODISCARD vyre_code vyre_buffer_map(vyre_device *device,
+                                                  vyre_buffer buffer,
+                                                  void **out, vyre_status *st);
 
 /** Copies @p size bytes of host memory into a device buffer, starting at @p
  *  offset.

@@ -127,6 +127,10 @@ VYRE_API void vyre_builder_over(vyre_builder *builder,
 
 /** Declares a queue kernel with items of type @p item. */
 VYRE_API void vyre_builder_queue(vyre_builder *builder, vyre_type item);
+/** Declares a queue kernel with all clauses. Call it before the first
+ *  statement, and after the buffer that bounds the keys was declared. */
+VYRE_API void vyre_builder_queue_clauses(vyre_builder *builder,
+                                         const vyre_queue_clauses *clauses);
 
 /** Declares a buffer with all its properties. */
 VYRE_API vyre_build_buffer_ref vyre_build_declare(vyre_builder *builder,
@@ -191,6 +195,13 @@ VYRE_API vyre_value vyre_build_id(vyre_builder *builder, vyre_op op,
 
 /** Returns the item that an invocation of a queue kernel processes. */
 VYRE_API vyre_value vyre_build_item(vyre_builder *builder);
+/** Returns a field of the item; 0 is the first. */
+VYRE_API vyre_value vyre_build_item_field(vyre_builder *builder,
+                                          uint32_t field);
+/** Return the number of the window, and the position of the item in it, as
+ *  u32. Queues of kind `any` have neither. */
+VYRE_API vyre_value vyre_build_window(vyre_builder *builder);
+VYRE_API vyre_value vyre_build_item_index(vyre_builder *builder);
 
 /** Return the result of an operation from VYRE_OP_UNARY_MAP,
  *  VYRE_OP_BINARY_MAP or VYRE_OP_TERNARY_MAP. */
@@ -201,6 +212,12 @@ VYRE_API vyre_value vyre_build_binary(vyre_builder *builder, vyre_op op,
 VYRE_API vyre_value vyre_build_ternary(vyre_builder *builder, vyre_op op,
                                        vyre_value a, vyre_value b,
                                        vyre_value c);
+
+/** Returns @p to with @p count bits from bit @p from on replaced by the low
+ *  bits of @p bits: insert(to, bits, from, count). */
+VYRE_API vyre_value vyre_build_insert(vyre_builder *builder, vyre_value to,
+                                      vyre_value bits, vyre_value from,
+                                      vyre_value count);
 
 /** Converts a value to another type. */
 VYRE_API vyre_value vyre_build_cast(vyre_builder *builder, vyre_type type,
@@ -216,7 +233,9 @@ VYRE_API vyre_value vyre_build_call(vyre_builder *builder,
                                     const vyre_value *values, size_t count);
 
 /** Applies an operation from VYRE_OP_ATOMIC_MAP to an element and returns its
- *  old value. */
+ *  old value. VYRE_OP_ATOMIC_OR with a literal 0 is an atomic load;
+ *  VYRE_OP_ATOMIC_EXCHANGE whose value is only evaluated (vyre_build_eval) is
+ *  an atomic store. */
 VYRE_API vyre_value vyre_build_atomic(vyre_builder *builder, vyre_op op,
                                       vyre_build_buffer_ref buffer,
                                       vyre_value index, vyre_value value);
@@ -232,6 +251,10 @@ VYRE_API vyre_value vyre_build_compare_exchange(vyre_builder *builder,
 /** Appends an item to the queue of a queue kernel. Returns a bool: true when
  *  the queue had space for it. */
 VYRE_API vyre_value vyre_build_push(vyre_builder *builder, vyre_value value);
+/** Like vyre_build_push, for an item with several fields. */
+VYRE_API vyre_value vyre_build_push_fields(vyre_builder *builder,
+                                           const vyre_value *values,
+                                           size_t count);
 
 /** Returns the type of a value; VYRE_TYPE_VOID for an empty handle. */
 VYRE_API vyre_type vyre_build_type(const vyre_builder *builder,

@@ -147,6 +147,18 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_device_open(vyre_context *context,
                                                    vyre_device **out,
                                                    vyre_status *st);
 
+/** Stores the name of the device that vyre_device_open would open for @p name
+ *  in @p out, without opening it. For "auto", the choice is the same as that of
+ *  vyre_device_open. @p context may be NULL for the default context.
+ *  Ownership: fills @p out; "" on failure.
+ *  Threads:   safe.
+ *  Blocks:    on drivers, in the first call.
+ *  Errors:    those of vyre_device_open for a device that does not exist. */
+VYRE_API VYRE_NODISCARD vyre_code vyre_device_choose(vyre_context *context,
+                                                     const char *name,
+                                                     char out[VYRE_DEVICE_NAME],
+                                                     vyre_status *st);
+
 /** Loads the libraries that device @p name needs, without opening it: LLVM for
  *  "cpu". Starts no thread, so a process can call it before fork() and share
  *  the loaded libraries with its children. They stay loaded until the process

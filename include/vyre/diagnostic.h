@@ -13,6 +13,14 @@
 #include "vyre/memory.h"
 #include "vyre/writer.h"
 
+/** Change of the source text: bytes of one line that another text replaces. */
+typedef struct vyre_edit {
+  uint32_t line, column; /* start of the replaced bytes, from 1 */
+  uint32_t length;       /* replaced bytes; 0: the text is inserted */
+  const char *text;      /* replacement; "" deletes the bytes */
+  uint64_t reserved[2];  /* zero; for future fields */
+} vyre_edit;
+
 /** One error in a kernel. Lines and columns start at 1; 0 means that the
  *  program has no source text. Columns count bytes. */
 typedef struct vyre_diagnostic {
@@ -24,7 +32,9 @@ typedef struct vyre_diagnostic {
   /* Description of a second position ("declared here"), or NULL. */
   const char *note;
   uint32_t note_line, note_column; /* second position */
-  uint64_t reserved[2];            /* zero; for future fields */
+  /* Change that follows `fix`, or NULL if the fix needs a decision. */
+  const vyre_edit *edit;
+  uint64_t reserved[1]; /* zero; for future fields */
 } vyre_diagnostic;
 
 /** Diagnostics of one file, sorted by position. After 20 diagnostics the rest

@@ -430,6 +430,16 @@ VYRE_API const char *vyre_copy_reason_name(vyre_copy_reason reason);
  *  Threads: compatible.  Blocks: never.  Errors: none. */
 VYRE_API void vyre_check_report_deinit(vyre_check_report *report);
 
+/** Prints the findings with file:line:column, the source line and a caret, the
+ *  fix and the kind, like vyre_diagnostics_print. @p source may be NULL.
+ *  Returns false if @p writer fails or @p report is NULL.
+ *  Threads:   as the report.
+ *  Blocks:    on the writer.
+ *  Errors:    none. */
+VYRE_API bool vyre_check_report_print(const vyre_check_report *report,
+                                      const char *file, const char *source,
+                                      size_t source_length, vyre_writer writer);
+
 /** Returns the name of a kind of finding ("race"), or "?" for an unknown
  *  value. Static storage.
  *  Threads: safe.  Blocks: never.  Errors: none. */

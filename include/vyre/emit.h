@@ -103,6 +103,28 @@ typedef struct vyre_access_info {
   uint64_t reserved[2]; /* zero; for future fields */
 } vyre_access_info;
 
+/** Levels of a value: X(enumerator, name). */
+#define VYRE_VALUE_LEVEL_MAP(X)                  \
+  X(VYRE_VALUE_DISPATCH, "same in the dispatch") \
+  X(VYRE_VALUE_WORKGROUP, "same in a workgroup") \
+  X(VYRE_VALUE_VARYING, "varies between invocations")
+
+/** Invocations that are proven to have the same value. */
+typedef enum vyre_value_level {
+#define VYRE_X2(name, text) name,
+  VYRE_VALUE_LEVEL_MAP(VYRE_X2) VYRE_VALUE_LEVEL_COUNT
+#undef VYRE_X2
+} vyre_value_level;
+
+/** Proven facts about the values of a name at one place of the text. */
+typedef struct vyre_value_info {
+  uint32_t line, column;  /* source position of the name, from 1 */
+  vyre_value_level level; /* invocations with the same value */
+  /* Range of an integer: "[0, 63]"; NULL for other types. */
+  const char *range;
+  uint64_t reserved[2]; /* zero; for future fields */
+} vyre_value_info;
+
 VYRE_BEGIN
 
 /** Lowers @p program, which must be valid, and prints it. @p report may be
@@ -134,6 +156,24 @@ VYRE_API bool vyre_emit_is_valid_width(uint32_t width);
 VYRE_API VYRE_NODISCARD vyre_code vyre_program_accesses(
     const vyre_program *program, vyre_arena *arena,
     const vyre_access_info **out, size_t *count, vyre_status *st);
+
+/** Lists what is proven about the values of names, ids and loads in @p program,
+ *  for its declared workgroup size: one entry for each place, sorted by
+ *  position. A function that is called several times has the values of all
+ *  calls. Programs without source positions have no entries.
+ *  Ownership: *out lives in @p arena. On failure *out is NULL and *count is 0.
+ *  Threads:   safe; the arena is compatible.
+ *  Blocks:    on the allocator only.
+ *  Errors:    VYRE_INVALID_PROGRAM if it does not validate or has no body;
+ *             VYRE_INVALID_ARGUMENT for a NULL argument; VYRE_OUT_OF_MEMORY. */
+VYRE_API VYRE_NODISCARD vyre_code vyre_program_values(
+    const vyre_program *program, vyre_arena *arena, const vyre_value_info **out,
+    size_t *count, vyre_status *st);
+
+/** Returns a description of a level ("same in a workgroup"), or "?" for an
+ *  unknown value. Static storage.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
+VYRE_API const char *vyre_value_level_name(vyre_value_level level);
 
 /** Returns the name of pass @p index, in execution order, or NULL after the
  *  last. Static storage.

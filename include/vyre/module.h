@@ -5,6 +5,7 @@
 #define VYRE_MODULE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "vyre/diagnostic.h"
 #include "vyre/export.h"
@@ -14,6 +15,20 @@
 
 /** Kernels of one source file. Immutable. Threads: safe. */
 typedef struct vyre_module vyre_module;
+
+/** Value for one `override` of a module. */
+typedef struct vyre_define {
+  const char *name;     /* of the override */
+  const char *value;    /* literal, as in the text form; for a type its name */
+  uint64_t reserved[2]; /* must be zero */
+} vyre_define;
+
+/** Options of vyre_module_parse_with. Zeroed: the defaults. */
+typedef struct vyre_module_options {
+  const vyre_define *defines; /* values of overrides; each name at most once */
+  size_t define_count;        /* entries of `defines` */
+  uint64_t reserved[6];       /* must be zero */
+} vyre_module_options;
 
 VYRE_BEGIN
 
@@ -29,6 +44,21 @@ VYRE_BEGIN
  *             errors, the status the first one; VYRE_OUT_OF_MEMORY. */
 VYRE_API VYRE_NODISCARD vyre_code vyre_module_parse(
     const char *text, size_t length, const char *file, vyre_allocator allocator,
+    vyre_module **out, vyre_diagnostics *diagnostics, vyre_status *st);
+
+/** Parses a source file as vyre_module_parse, with values for its overrides. A
+ *  kernel is the same program as if the values were in the text.
+ *  Ownership: on VYRE_OK the caller owns *out (vyre_module_release). On
+ *             failure *out is NULL.
+ *  Lifetime:  @p text, @p file and @p options are borrowed for the call. @p
+ *             options may be NULL.
+ *  Threads:   safe.
+ *  Blocks:    on the allocator only.
+ *  Errors:    as vyre_module_parse; VYRE_INVALID_ARGUMENT if the file has no
+ *             override of a name, or a name is given twice. */
+VYRE_API VYRE_NODISCARD vyre_code vyre_module_parse_with(
+    const char *text, size_t length, const char *file,
+    const vyre_module_options *options, vyre_allocator allocator,
     vyre_module **out, vyre_diagnostics *diagnostics, vyre_status *st);
 
 /** Frees a module. Programs that were retained stay valid. Accepts NULL.

@@ -63,7 +63,18 @@ typedef enum vyre_type {
   X(COSH)                    \
   X(TANH)                    \
   X(RSQRT)                   \
-  X(CBRT)
+  X(CBRT)                    \
+  X(SATURATE)                \
+  X(REVERSE)                 \
+  X(FRACT)                   \
+  X(REDUCE_ADD)              \
+  X(REDUCE_MIN)              \
+  X(REDUCE_MAX)              \
+  X(REDUCE_AND)              \
+  X(REDUCE_OR)               \
+  X(REDUCE_XOR)              \
+  X(SCAN_ADD)                \
+  X(SCAN_ADD_BEFORE)
 
 /** Binary operations: X(name). */
 #define VYRE_OP_BINARY_MAP(X) \
@@ -89,13 +100,25 @@ typedef enum vyre_type {
   X(MAX)                      \
   X(POW)                      \
   X(ATAN2)                    \
-  X(HYPOT)
+  X(HYPOT)                    \
+  X(STEP)                     \
+  X(ROTATE)                   \
+  X(MUL_HIGH)                 \
+  X(ADD_SAT)                  \
+  X(SUB_SAT)                  \
+  X(DOT4_U8)                  \
+  X(DOT4_I8)
 
-/** Ternary operations: X(name). */
+/** Ternary operations: X(name). The second and third operand of EXTRACT are
+ *  u32. */
 #define VYRE_OP_TERNARY_MAP(X) \
   X(FMA)                       \
   X(SELECT)                    \
-  X(COND)
+  X(COND)                      \
+  X(CLAMP)                     \
+  X(EXTRACT)                   \
+  X(MIX)                       \
+  X(SMOOTHSTEP)
 
 /** Atomic operations: X(name). All return the old value. Compare-exchange is
  *  vyre_build_compare_exchange. */

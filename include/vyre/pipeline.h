@@ -52,7 +52,12 @@ typedef struct vyre_compile_options {
   bool ignores_tuning;
   /* Not a variant: pipelines of all tiers are the same. */
   vyre_tier tier;
-  uint64_t reserved[4]; /* must be zero */
+  /* Longest time of the compile; 0: no limit. After it, the call fails with the
+   * kind VYRE_KIND_TIMED_OUT. The compile goes on in the background, and a
+   * later call finds its pipeline. Until then it uses the device and the
+   * allocators of the context and the program. Not a variant. */
+  uint64_t timeout_ns;
+  uint64_t reserved[3]; /* must be zero */
 } vyre_compile_options;
 
 /** Resources of a pipeline. Values that the device does not report are absent,
@@ -99,7 +104,9 @@ VYRE_BEGIN
  *             not NULL, receives all errors) or has no body;
  *             VYRE_INVALID_ARGUMENT for a workgroup of more than 1024
  *             invocations; VYRE_UNSUPPORTED_FEATURE for queue kernels and
- *             nesting that is too deep for the device; VYRE_OUT_OF_MEMORY. */
+ *             nesting that is too deep for the device;
+ *             VYRE_KERNEL_COMPILE_FAILED (timed_out) after timeout_ns;
+ *             VYRE_OUT_OF_MEMORY. */
 VYRE_API VYRE_NODISCARD vyre_code
 vyre_pipeline_compile(vyre_device *device, vyre_program *program,
                       const vyre_compile_options *options, vyre_pipeline **out,

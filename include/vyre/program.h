@@ -14,26 +14,30 @@
 #include "vyre/export.h"
 #include "vyre/hash.h"
 #include "vyre/memory.h"
+#include "vyre/ops.h"
 #include "vyre/status.h"
 #include "vyre/writer.h"
 
 /** Element types: X(enumerator, name, bytes). `bytes` has no element size;
- *  kernels access it as u8. */
-#define VYRE_ELEMENT_MAP(X)       \
-  X(VYRE_ELEMENT_BOOL, "bool", 1) \
-  X(VYRE_ELEMENT_U8, "u8", 1)     \
-  X(VYRE_ELEMENT_I8, "i8", 1)     \
-  X(VYRE_ELEMENT_U16, "u16", 2)   \
-  X(VYRE_ELEMENT_I16, "i16", 2)   \
-  X(VYRE_ELEMENT_U32, "u32", 4)   \
-  X(VYRE_ELEMENT_I32, "i32", 4)   \
-  X(VYRE_ELEMENT_U64, "u64", 8)   \
-  X(VYRE_ELEMENT_I64, "i64", 8)   \
-  X(VYRE_ELEMENT_F16, "f16", 2)   \
-  X(VYRE_ELEMENT_BF16, "bf16", 2) \
-  X(VYRE_ELEMENT_F32, "f32", 4)   \
-  X(VYRE_ELEMENT_F64, "f64", 8)   \
-  X(VYRE_ELEMENT_BYTES, "bytes", 0)
+ *  kernels access it as u8. `sum_f32` and `sum_f64` are exact sums
+ *  (vyre/sum.h). */
+#define VYRE_ELEMENT_MAP(X)              \
+  X(VYRE_ELEMENT_BOOL, "bool", 1)        \
+  X(VYRE_ELEMENT_U8, "u8", 1)            \
+  X(VYRE_ELEMENT_I8, "i8", 1)            \
+  X(VYRE_ELEMENT_U16, "u16", 2)          \
+  X(VYRE_ELEMENT_I16, "i16", 2)          \
+  X(VYRE_ELEMENT_U32, "u32", 4)          \
+  X(VYRE_ELEMENT_I32, "i32", 4)          \
+  X(VYRE_ELEMENT_U64, "u64", 8)          \
+  X(VYRE_ELEMENT_I64, "i64", 8)          \
+  X(VYRE_ELEMENT_F16, "f16", 2)          \
+  X(VYRE_ELEMENT_BF16, "bf16", 2)        \
+  X(VYRE_ELEMENT_F32, "f32", 4)          \
+  X(VYRE_ELEMENT_F64, "f64", 8)          \
+  X(VYRE_ELEMENT_BYTES, "bytes", 0)      \
+  X(VYRE_ELEMENT_SUM_F32, "sum_f32", 96) \
+  X(VYRE_ELEMENT_SUM_F64, "sum_f64", 576)
 
 /** Memory kinds of a buffer: X(enumerator, name). */
 #define VYRE_MEMORY_MAP(X)          \
@@ -94,6 +98,33 @@ typedef struct vyre_memory_hints {
   vyre_locality cache_locality; /* access pattern */
 } vyre_memory_hints;
 
+/** Struct: a type with named fields. Its layout is that of C. */
+typedef struct vyre_struct vyre_struct;
+
+/** Field of a struct. */
+typedef struct vyre_struct_field {
+  const char *name;
+  vyre_element element; /* type of its scalars; of a struct, one of them */
+  /* 0: one `element`; otherwise the number of a vector type or of a struct */
+  uint16_t type;
+  const vyre_struct *structure; /* NULL unless it is a struct */
+  uint32_t offset;              /* bytes from the start of the struct */
+  uint64_t reserved[2];         /* zero */
+} vyre_struct_field;
+
+/** Struct of a program. The program owns it. */
+struct vyre_struct {
+  const char *name;
+  uint32_t size;                   /* bytes, a multiple of the alignment */
+  uint32_t alignment;              /* bytes: the size of its largest scalar */
+  const vyre_struct_field *fields; /* in declaration order */
+  size_t field_count;
+  uint64_t reserved[2]; /* zero */
+};
+
+/** Most dimensions of a buffer. */
+#define VYRE_MAX_DIMENSIONS 4
+
 /** Declaration of one buffer. */
 typedef struct vyre_buffer_decl {
   const char *name;     /* 1 to 255 bytes of UTF-8 without control characters */
@@ -105,7 +136,19 @@ typedef struct vyre_buffer_decl {
   bool is_output; /* read back after a dispatch */
   bool pipeline_live_out;  /* read by a later stage of the pipeline */
   vyre_memory_hints hints; /* hints */
-  uint64_t reserved[4];    /* must be zero */
+  /* 0: each element is one `element`. Otherwise the number of a vector type
+   * with components of type `element`, or of a struct. */
+  uint16_t type;
+  uint8_t dimension_count; /* 0: without dimensions; at most 4 */
+  /* Bit k: dimensions[k] is the index of a uniform of type u32, which has one
+   * element. Otherwise it is a constant. */
+  uint8_t dimension_uniforms;
+  /* Sizes, the slowest first. 0 in dimensions[0]: as many as the bound memory
+   * has. `count` is the product if all are constant, else 0. */
+  uint32_t dimensions[VYRE_MAX_DIMENSIONS];
+  /* Struct of an element, or NULL. vyre_build_declare sets it. */
+  const vyre_struct *structure;
+  uint64_t reserved[1]; /* must be zero */
 } vyre_buffer_decl;
 
 /** Buffers and workgroup size of a program without a body. Borrowed for the
@@ -116,6 +159,54 @@ typedef struct vyre_program_desc {
   uint32_t workgroup[3]; /* invocations in x, y and z; each at least 1 */
   uint64_t reserved[4];  /* must be zero */
 } vyre_program_desc;
+
+/** Kinds of device work queues: X(enumerator, name). */
+#define VYRE_QUEUE_KIND_MAP(X)          \
+  X(VYRE_QUEUE_KIND_ORDERED, "ordered") \
+  X(VYRE_QUEUE_KIND_SET, "set")         \
+  X(VYRE_QUEUE_KIND_ONCE, "once")       \
+  X(VYRE_QUEUE_KIND_ANY, "any")
+
+/** Bounds of the keys of a set: X(enumerator, name). */
+#define VYRE_KEY_BOUND_MAP(X)            \
+  X(VYRE_KEY_BOUND_NONE, "none")         \
+  X(VYRE_KEY_BOUND_CONSTANT, "constant") \
+  X(VYRE_KEY_BOUND_UNIFORM, "uniform")   \
+  X(VYRE_KEY_BOUND_LEN, "len")
+
+#define VYRE_X2(name, text) name,
+/** Order of the items of a queue: `queue(T)`, set(N), once(N) or any. */
+typedef enum vyre_queue_kind {
+  VYRE_QUEUE_KIND_MAP(VYRE_X2) VYRE_QUEUE_KIND_COUNT
+} vyre_queue_kind;
+
+/** Source of the number of keys of set(N) and once(N). */
+typedef enum vyre_key_bound {
+  VYRE_KEY_BOUND_MAP(VYRE_X2) VYRE_KEY_BOUND_COUNT
+} vyre_key_bound;
+#undef VYRE_X2
+
+/** Field of the item of a queue kernel. */
+typedef struct vyre_queue_field {
+  const char *name;     /* "" or NULL if the item has one field without name */
+  vyre_type type;       /* every type but bool */
+  uint64_t reserved[1]; /* must be zero */
+} vyre_queue_field;
+
+/** Clauses of a queue kernel. In memory, an item has its fields in order, 4 or
+ *  8 bytes each, little endian, without padding. */
+typedef struct vyre_queue_clauses {
+  vyre_queue_kind kind;           /* order of the items */
+  const vyre_queue_field *fields; /* fields of an item */
+  size_t field_count;             /* 1 to 32; sets have one field of type u32 */
+  vyre_key_bound key_bound;       /* NONE unless the kind is SET or ONCE */
+  uint32_t keys; /* CONSTANT: number of keys; UNIFORM, LEN: index of a buffer */
+  uint32_t pushes; /* P of pushes(P); 0 without one */
+  bool has_by;     /* has priorities: set(N) by(e); ignored by the builder */
+  bool has_pull;   /* has a `pull` body; ignored by the builder */
+  uint32_t item_bytes;  /* bytes of an item; ignored by the builder */
+  uint64_t reserved[4]; /* must be zero */
+} vyre_queue_clauses;
 
 /** Program. Immutable and reference counted. Threads: safe. */
 typedef struct vyre_program vyre_program;
@@ -149,6 +240,11 @@ VYRE_API void vyre_program_release(vyre_program *program);
 /** Returns the name of the kernel; "" for a program without a body.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API const char *vyre_program_name(const vyre_program *program);
+
+/** Returns the name of the source file that the parser was given; "" without
+ *  one.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
+VYRE_API const char *vyre_program_file(const vyre_program *program);
 
 /** Returns true when the program has a body and can be compiled.
  *  Threads: safe.  Blocks: never.  Errors: none. */
@@ -184,6 +280,19 @@ VYRE_API const vyre_buffer_decl *vyre_program_buffers(
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API uint32_t vyre_program_grid_buffer(const vyre_program *program);
 
+/** Returns true if @p program is a queue kernel, and stores its clauses in
+ *  *out, which is zeroed otherwise. The fields are valid as long as @p storage,
+ *  which has space for 32 fields; their names are owned by the program.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
+VYRE_API bool vyre_program_queue(const vyre_program *program,
+                                 vyre_queue_clauses *out,
+                                 vyre_queue_field *storage);
+
+/** Returns the name of a queue kind ("once"), or "?" for an unknown value.
+ *  Static storage.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
+VYRE_API const char *vyre_queue_kind_name(vyre_queue_kind kind);
+
 /** Returns the declared workgroup size in x, y and z. Owned by the program.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API const uint32_t *vyre_program_workgroup(const vyre_program *program);
@@ -191,6 +300,10 @@ VYRE_API const uint32_t *vyre_program_workgroup(const vyre_program *program);
 /** Returns the bytes of one element; 0 for `bytes` and for an unknown value.
  *  Threads: safe.  Blocks: never.  Errors: none. */
 VYRE_API uint32_t vyre_element_size(vyre_element element);
+
+/** Returns the bytes from one element of @p buffer to the next; 1 for `bytes`.
+ *  Threads: safe.  Blocks: never.  Errors: none. */
+VYRE_API uint32_t vyre_buffer_stride(const vyre_buffer_decl *buffer);
 
 /** Return the name ("u32", "global", "read_write", "streaming") as used in
  *  JSON and in the text form, or "?" for an unknown value. Static storage.

@@ -88,7 +88,11 @@
   X(VYRE_KIND_MAX_ITERATIONS_REACHED, 98, "max_iterations_reached")           \
   X(VYRE_KIND_TENSOR_REFUSED, 99, "tensor_refused")                           \
   X(VYRE_KIND_RESOURCE_BUSY, 100, "resource_busy")                            \
-  X(VYRE_KIND_GRID_REQUIRED, 101, "grid_required")
+  X(VYRE_KIND_GRID_REQUIRED, 101, "grid_required")                            \
+  X(VYRE_KIND_QUEUE_FULL, 102, "queue_full")                                  \
+  X(VYRE_KIND_PUSHES_EXCEEDED, 103, "pushes_exceeded")                        \
+  X(VYRE_KIND_QUEUE_LOST, 104, "queue_lost")                                  \
+  X(VYRE_KIND_CANCELLED, 105, "cancelled")
 
 /** Class of a failure. */
 typedef enum vyre_code {

@@ -61,11 +61,15 @@
 #include "vyre/random_program.h"
 #include "vyre/recording.h"
 #include "vyre/router.h"
+#include "vyre/source.h"
 #include "vyre/status.h"
+#include "vyre/sum.h"
 #include "vyre/tune.h"
 #include "vyre/validate.h"
 #include "vyre/version.h"
 #include "vyre/vulkan.h"
+#include "vyre/wave_graph.h"
+#include "vyre/work_queue.h"
 #include "vyre/writer.h"
 
 #endif

@@ -42,6 +42,7 @@ static inline void note_rare(survey *s, vyre__function_effects *now,
     case VYRE__OP_LOCAL_ID:
     case VYRE__OP_GLOBAL_ID:
     case VYRE__OP_ITEM:
+    case VYRE__OP_ITEM_INDEX:
       now->has_id = true;
       break;
     case VYRE__OP_WORKGROUP_ID:

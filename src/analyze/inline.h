@@ -8,7 +8,10 @@
  * whose condition contains calls tests it at the top of its body. Both loops
  * are marked (ir/ir.h), so that iterations are counted as in the source.
  * `ref` ignores the marks and counts one more iteration for each. Nodes keep
- * their source locations. */
+ * their source locations.
+ *
+ * Arrays and tables become hidden buffers at the end of the list of buffers
+ * (ir/ir.h). Memory parameters become what the call passes. */
 #ifndef VYRE_ANALYZE_INLINE_H
 #define VYRE_ANALYZE_INLINE_H
 
@@ -34,5 +37,22 @@ vyre__inline_shape vyre__inline_shape_of(const vyre_program *program,
 VYRE_NODISCARD vyre_code vyre__inline(const vyre_program *program,
                                       vyre_allocator allocator,
                                       vyre_program **out, vyre_status *st);
+
+/* Does the same for code generation. An array whose indices are all known
+ * becomes variables; for that, loops over arrays with at most 64 iterations are
+ * unrolled. With @p settles, statements at the end settle the exact sums that
+ * the kernel changes (ir/sum.h), after a grid barrier. */
+VYRE_NODISCARD vyre_code vyre__inline_for_code(const vyre_program *program,
+                                               bool settles,
+                                               vyre_allocator allocator,
+                                               vyre_program **out,
+                                               vyre_status *st);
+
+/* Returns a program that analyses and backends accept: @p program itself, or if
+ * it has values that are not scalars (is_rich), the inlined program. *out is a
+ * reference of the caller. Errors: as vyre__inline. */
+VYRE_NODISCARD vyre_code vyre__plain(const vyre_program *program,
+                                     vyre_allocator allocator,
+                                     vyre_program **out, vyre_status *st);
 
 #endif

@@ -207,6 +207,31 @@ static interval compared(vyre__op op, interval a, interval b) {
   }
 }
 
+static interval saturated(vyre_type type, interval a) {
+  interval full = vyre__interval_full(type);
+  return (interval){max(full.lo, min(a.lo, full.hi)),
+                    min(full.hi, max(a.hi, full.lo))};
+}
+
+/* The products fit into 127 bits, except those of two large u64. */
+static interval high_product(vyre_type type, interval a, interval b) {
+  if (a.lo < 0 || b.lo < 0 || bits_of(a.hi) + bits_of(b.hi) > 126) {
+    return vyre__interval_full(type);
+  }
+  int width = (int)width_of(type);
+  return (interval){a.lo * b.lo >> width, a.hi * b.hi >> width};
+}
+
+interval vyre__interval_extract(vyre_type type, interval a, interval count) {
+  if (type == VYRE_TYPE_I32 || type == VYRE_TYPE_I64) {
+    int bits = (int)min(count.hi, width_of(type));
+    wide half = bits ? (wide)1 << (bits - 1) : 0;
+    return (interval){-half, bits ? half - 1 : 0};
+  }
+  int bits = (int)min(count.hi, width_of(type));
+  return (interval){0, min(a.hi, ((wide)1 << bits) - 1)};
+}
+
 interval vyre__interval_binary(vyre__op op, vyre_type from, vyre_type type,
                                interval a, interval b) {
   if (!vyre__has_interval(from) || !vyre__has_interval(type)) {
@@ -241,6 +266,17 @@ interval vyre__interval_binary(vyre__op op, vyre_type from, vyre_type type,
       return (interval){min(a.lo, b.lo), min(a.hi, b.hi)};
     case VYRE__OP_MAX:
       return (interval){max(a.lo, b.lo), max(a.hi, b.hi)};
+    case VYRE__OP_ADD_SAT:
+      return saturated(type, (interval){a.lo + b.lo, a.hi + b.hi});
+    case VYRE__OP_SUB_SAT:
+      return saturated(type, (interval){a.lo - b.hi, a.hi - b.lo});
+    case VYRE__OP_MUL_HIGH:
+      return high_product(type, a, b);
+    case VYRE__OP_DOT4_U8:
+      return (interval){0, 4 * (vyre__wide)(255 * 255)};
+    case VYRE__OP_DOT4_I8:
+      return (interval){-4 * (vyre__wide)(128 * 127),
+                        4 * (vyre__wide)(128 * 128)};
     case VYRE__OP_EQ:
     case VYRE__OP_NE:
     case VYRE__OP_LT:

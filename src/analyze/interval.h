@@ -48,4 +48,8 @@ vyre__interval vyre__interval_binary(vyre__op op, vyre_type from,
                                      vyre_type type, vyre__interval a,
                                      vyre__interval b);
 
+/* Returns the range of extract(): @p count is that of its third operand. */
+vyre__interval vyre__interval_extract(vyre_type type, vyre__interval a,
+                                      vyre__interval count);
+
 #endif

@@ -92,9 +92,9 @@ static uint64_t buffer_bit(uint32_t buffer) {
   return buffer < 64 ? (uint64_t)1 << buffer : 0;
 }
 
-static fact element_fact(const vyre_buffer_decl *buffer) {
-  fact f = anything(vyre__element_type(buffer->element));
-  switch (buffer->element) {
+static fact element_fact(vyre_element element) {
+  fact f = anything(vyre__element_type(element));
+  switch (element) {
     case VYRE_ELEMENT_U8:
     case VYRE_ELEMENT_BYTES:
       f.range = (vyre__interval){0, UINT8_MAX};
@@ -229,6 +229,12 @@ static void check_access(walker *w, vyre__id id, uint32_t buffer, fact index) {
   uint32_t count = w->program->buffers[buffer].count;
   if (w->quiet) return;
   w->flags[id] = 0;
+  const vyre__id at = w->program->nodes[id].b;
+  if (w->program->nodes[at].op == VYRE__OP_AT) {
+    w->flags[id] = w->flags[at] & VYRE__RANGE_INSIDE;
+    if (!w->flags[id]) w->has_doubts = true;
+    return;
+  }
   fact length = w->env.locals[buffer_subject(w, buffer, true)];
   bool below =
       index.range.hi < length.range.lo || (index.below & buffer_bit(buffer));
@@ -322,6 +328,27 @@ static fact walk_atomic(walker *w, vyre__id id) {
   return anything(node->type);
 }
 
+/* Walks the index of an access with dimensions, and records whether each index
+ * is below its extent. */
+static fact walk_at(walker *w, const vyre__node *node, vyre__id id) {
+  const uint32_t *list = w->program->lists + node->a;
+  bool inside = true;
+  for (uint32_t i = 0; i + 1 < node->b; i += VYRE__AT_STEP) {
+    const fact index = walk_value(w, list[i]);
+    const fact extent = walk_value(w, list[i + 1]);
+    const vyre__node *length = &w->program->nodes[list[i + 1]];
+    (void)walk_value(w, list[i + 2]);
+    bool below = index.range.hi < extent.range.lo;
+    if (length->op == VYRE__OP_LEN) {
+      below |= (index.below & buffer_bit(length->a)) != 0;
+    }
+    inside = inside && below && index.range.lo >= 0;
+  }
+  (void)walk_value(w, list[node->b - 1]);
+  if (!w->quiet) w->flags[id] = inside ? VYRE__RANGE_INSIDE : 0;
+  return anything(node->type);
+}
+
 static fact walk_other(walker *w, vyre__id id) {
   const vyre__node *node = &w->program->nodes[id];
   vyre__id storage[3];
@@ -333,11 +360,16 @@ static fact walk_other(walker *w, vyre__id id) {
     if (i < 3) f[i] = operand;
   }
   uint8_t form = vyre__ops[node->op].form;
-  if (form == VYRE__FORM_UNARY && node->op != VYRE__OP_PUSH) {
+  if (form == VYRE__FORM_UNARY && node->op != VYRE__OP_PUSH &&
+      node->op != VYRE__OP_IN_WINDOW) {
     return unary_fact(node, w->program->nodes[node->a].type, f[0]);
   }
   if (form == VYRE__FORM_BINARY) {
     return binary_fact(node, w->program->nodes[node->a].type, f[0], f[1]);
+  }
+  if (node->op == VYRE__OP_EXTRACT) {
+    return (fact){.range = vyre__interval_extract((vyre_type)node->type,
+                                                  f[0].range, f[2].range)};
   }
   return anything(node->type);
 }
@@ -353,8 +385,8 @@ static fact value_of(walker *w, vyre__id id) {
       fact index = walk_value(w, node->b);
       check_access(w, id, node->a, index);
       uint32_t subject = subject_of(w, id);
-      return subject == NO_SUBJECT ? element_fact(&w->program->buffers[node->a])
-                                   : w->env.locals[subject];
+      if (subject != NO_SUBJECT) return w->env.locals[subject];
+      return element_fact(vyre__accessed_element(w->program, node));
     }
     case VYRE__OP_LOCAL:
     case VYRE__OP_LEN:
@@ -365,6 +397,8 @@ static fact value_of(walker *w, vyre__id id) {
     case VYRE__OP_WORKGROUP_SIZE:
     case VYRE__OP_GRID_SIZE:
       return axis_fact(w, node->op, node->aux);
+    case VYRE__OP_AT:
+      return walk_at(w, node, id);
     case VYRE__OP_SELECT:
       return walk_select(w, node);
     case VYRE__OP_COND:
@@ -793,7 +827,8 @@ static void init_subjects(walker *w) {
   }
   for (uint32_t i = 0; i < p->buffer_count; i++) {
     w->env.locals[buffer_subject(w, i, true)] = length_fact(w, i);
-    w->env.locals[buffer_subject(w, i, false)] = element_fact(&p->buffers[i]);
+    w->env.locals[buffer_subject(w, i, false)] =
+        element_fact(p->buffers[i].element);
   }
 }
 

@@ -43,6 +43,11 @@ static vyre__term length_term(walker *w, uint32_t buffer) {
 static void check_access(walker *w, vyre__id id, uint32_t buffer,
                          vyre__term index) {
   if (w->quiet || (w->flags[id] & VYRE__RANGE_INSIDE) || index == 0) return;
+  const vyre__id at = w->program->nodes[id].b;
+  if (w->program->nodes[at].op == VYRE__OP_AT) {
+    w->flags[id] |= w->flags[at] & VYRE__RANGE_INSIDE;
+    return;
+  }
   vyre__term length = length_term(w, buffer);
   if (w->terms.no_memory) return;
   if ((vyre__terms_natural(&w->terms, index) &&
@@ -161,6 +166,26 @@ static vyre__term walk_operation(walker *w, vyre__id id) {
   return vyre__terms_make(&w->terms, node->op, (vyre_type)node->type, operands);
 }
 
+/* Walks the index of an access with dimensions: each index must be below its
+ * extent. */
+static vyre__term walk_at(walker *w, vyre__id id) {
+  const vyre__node *node = &w->program->nodes[id];
+  const uint32_t *list = w->program->lists + node->a;
+  bool inside = !w->terms.no_memory;
+  for (uint32_t i = 0; i + 1 < node->b; i += VYRE__AT_STEP) {
+    const vyre__term index = walk_value(w, list[i]);
+    const vyre__term extent = walk_value(w, list[i + 1]);
+    (void)walk_value(w, list[i + 2]);
+    inside = inside && index && extent &&
+             vyre__terms_natural(&w->terms, index) &&
+             (vyre__terms_less(&w->terms, index, extent) ||
+              vyre__terms_sum_inside(&w->terms, index, extent));
+  }
+  (void)walk_value(w, list[node->b - 1]);
+  if (inside && !w->quiet) w->flags[id] |= VYRE__RANGE_INSIDE;
+  return vyre__terms_fresh(&w->terms, (vyre_type)node->type);
+}
+
 static vyre__term walk_atomic(walker *w, vyre__id id) {
   const vyre__node *node = &w->program->nodes[id];
   vyre__id storage[3];
@@ -186,12 +211,13 @@ static vyre__term term_of(walker *w, vyre__id id) {
     case VYRE__OP_WORKGROUP_ID:
     case VYRE__OP_WORKGROUP_SIZE:
     case VYRE__OP_GRID_SIZE:
-      operands[0] = node->aux;
-      /* fall through */
     case VYRE__OP_ITEM:
+      operands[0] = node->aux;
       if (!vyre__has_interval(node->type)) return 0;
       return vyre__terms_make(&w->terms, node->op, (vyre_type)node->type,
                               operands);
+    case VYRE__OP_AT:
+      return walk_at(w, id);
     case VYRE__OP_LOAD:
       return walk_load(w, id);
     case VYRE__OP_LAND:

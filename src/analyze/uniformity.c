@@ -121,7 +121,10 @@ static uint8_t level_of(walker *w, vyre__id id, uint8_t operands) {
     case VYRE__OP_LOCAL_ID:
     case VYRE__OP_GLOBAL_ID:
     case VYRE__OP_ITEM:
+    case VYRE__OP_ITEM_INDEX:
+    case VYRE__OP_IN_WINDOW:
     case VYRE__OP_PUSH:
+    case VYRE__OP_PUSH_FIELDS:
       return VYRE__LEVEL_VARYING;
     case VYRE__OP_WORKGROUP_ID:
       return VYRE__LEVEL_GROUP;

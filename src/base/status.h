@@ -32,8 +32,9 @@ typedef struct vyre__failure {
   int line;
 } vyre__failure;
 
-/* Up to four numbers. The remaining entries are zero, which ends the list. */
-enum { VYRE__CAUSE_NUMBERS = 4 };
+/* Up to VYRE_STATUS_MAX_NUMBERS numbers. The remaining entries are zero, which
+ * ends the list. */
+enum { VYRE__CAUSE_NUMBERS = VYRE_STATUS_MAX_NUMBERS };
 #define VYRE_NUMBERS(...) \
   ((const vyre_status_number[VYRE__CAUSE_NUMBERS + 1]){__VA_ARGS__})
 

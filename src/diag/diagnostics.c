@@ -36,6 +36,16 @@ static bool copy_texts(vyre_arena *arena, vyre_diagnostic *item) {
   return item->message && item->fix && (item->note || !other);
 }
 
+static bool copy_edit(vyre_arena *arena, vyre_diagnostic *item) {
+  if (!item->edit) return true;
+  vyre_edit *edit = vyre_arena_alloc(arena, sizeof *edit, 0);
+  if (!edit) return false;
+  *edit = *item->edit;
+  edit->text = copy(arena, edit->text);
+  item->edit = edit;
+  return edit->text != NULL;
+}
+
 static bool reserve(vyre_diagnostics *diagnostics) {
   if (diagnostics->capacity > 0) return true;
   diagnostics->items = vyre__arena_array(
@@ -63,7 +73,10 @@ bool vyre__diagnostics_add(vyre_diagnostics *diagnostics,
   }
   vyre_diagnostic item = *finding;
   if (item.length == 0) item.length = 1;
-  if (!copy_texts(&diagnostics->arena, &item)) return false;
+  if (!copy_texts(&diagnostics->arena, &item) ||
+      !copy_edit(&diagnostics->arena, &item)) {
+    return false;
+  }
   if (diagnostics->count == VYRE__MAX_FINDINGS) {
     diagnostics->count--;
     diagnostics->dropped++;
@@ -198,7 +211,10 @@ static void print_item(vyre__printer *out, const vyre_diagnostic *item,
                        const char *file, const char *source, size_t length) {
   source_line none = {NULL, 0};
   print_location(out, file, item->line, item->column);
-  vyre__print(out, " error: %s [%s]\n", item->message, item->rule);
+  /* the only rule that no program has to keep */
+  const bool is_note = strcmp(item->rule, "order_unproven") == 0;
+  vyre__print(out, " %s: %s [%s]\n", is_note ? "note" : "error", item->message,
+              item->rule);
   source_line line =
       source && item->line ? find_line(source, length, item->line) : none;
   if (line.text) {

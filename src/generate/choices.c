@@ -30,6 +30,7 @@ static vyre_type result_type(vyre__op op, vyre_type type) {
   vyre__rule rule = (vyre__rule)vyre__ops[op].rule;
   bool compares =
       rule == VYRE__RULE_COMPARE_ANY || rule == VYRE__RULE_COMPARE_NUMBER;
+  if (op == VYRE__OP_DOT4_I8) return VYRE_TYPE_I32;
   return compares ? VYRE_TYPE_BOOL : type;
 }
 
@@ -37,6 +38,7 @@ void gen_list_choices(gen *g) {
   for (int i = 0; i < ROWS; i++) {
     vyre__op op = (vyre__op)rows[i].internal_op;
     if (op == VYRE__OP_UNIFORM && g->options.no_barriers) continue;
+    if (vyre__op_is_workgroup(op)) continue;
     for (uint32_t t = 0; t < g->type_count; t++) {
       vyre_type type = g->types[t], result = result_type(op, type);
       uint32_t *count = &g->choice_count[result];

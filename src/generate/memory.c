@@ -17,7 +17,7 @@ static bool may_hold(const gen *g, vyre_element element) {
 
 static vyre_element pick_element(gen *g, bool may_be_bytes) {
   for (;;) {
-    vyre_element element = (vyre_element)gen_below(g, VYRE_ELEMENT_COUNT);
+    vyre_element element = (vyre_element)gen_below(g, VYRE_ELEMENT_SUM_F32);
     if (element == VYRE_ELEMENT_BYTES && !may_be_bytes) continue;
     if (may_hold(g, element)) return element;
   }

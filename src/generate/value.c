@@ -142,6 +142,22 @@ static vyre_value lazy_side(gen *g, vyre_type type, int depth,
   return value;
 }
 
+/* Builds extract, or as often insert: it also takes a range of bits. */
+static vyre_value bits(gen *g, vyre_type type, vyre_value a, vyre_value from,
+                       int depth, gen_level level) {
+  vyre_value count = gen_value(g, VYRE_TYPE_U32, depth, level);
+  if (gen_chance(g, 50)) { /* mostly ranges inside the type */
+    from = vyre_build_binary(g->b, VYRE_OP_REM, from, vyre_build_u32(g->b, 34));
+    count =
+        vyre_build_binary(g->b, VYRE_OP_REM, count, vyre_build_u32(g->b, 34));
+  }
+  if (gen_chance(g, 50)) {
+    return vyre_build_ternary(g->b, VYRE_OP_EXTRACT, a, from, count);
+  }
+  vyre_value with = gen_value(g, type, depth, level);
+  return vyre_build_insert(g->b, a, with, from, count);
+}
+
 static vyre_value operation(gen *g, vyre_type type, int depth,
                             gen_level level) {
   gen_choice c;
@@ -157,9 +173,13 @@ static vyre_value operation(gen *g, vyre_type type, int depth,
     d = lazy_side(g, c.operand, depth, level);
     return vyre_build_ternary(g->b, c.op, a, b, d);
   }
-  bool is_shift = c.op == VYRE_OP_SHL || c.op == VYRE_OP_SHR;
-  b = gen_value(g, is_shift ? VYRE_TYPE_U32 : c.operand, depth, level);
+  bool is_bits = c.op == VYRE_OP_EXTRACT;
+  bool is_shift =
+      c.op == VYRE_OP_SHL || c.op == VYRE_OP_SHR || c.op == VYRE_OP_ROTATE;
+  b = gen_value(g, is_shift || is_bits ? VYRE_TYPE_U32 : c.operand, depth,
+                level);
   if (c.arity == 2) return vyre_build_binary(g->b, c.op, a, b);
+  if (is_bits) return bits(g, type, a, b, depth, level);
   d = gen_value(g, c.operand, depth, level);
   return vyre_build_ternary(g->b, c.op, a, b, d);
 }

@@ -15,6 +15,7 @@
 #include "hal/device.h"
 #include "hal/launch.h"
 #include "hal/portable.h"
+#include "hal/queue.h"
 #include "lir/lir.h"
 
 /* An option of a backend; the fields are those of vyre_device_option. Every
@@ -195,9 +196,26 @@ struct vyre__backend {
    * past the last. NULL: the backend has none. */
   bool (*tunable_at)(const vyre_device *device, uint32_t index,
                      vyre__tunable *out);
+  /* Returns the number of threads that vyre__wave_part numbers. The backend
+   * then executes loops in lists with groups, and wave_release frees
+   * list->encoded of such lists. NULL: the backend needs no parts. */
+  uint32_t (*wave_threads)(const vyre_device *device);
+  void (*wave_release)(vyre__command_list *list);
   /* Targets of code that is generated without a device. NULL: packages hold no
    * code of this backend. */
   const vyre__portable *portable;
+
+  /* Work queues (hal/queue.h). queue_plan chooses what @p info leaves open: the
+   * mode if it is AUTO, items_per_chunk if it is 0, and its fields from
+   * first_batch to work_bytes. queue_drain runs windows until the queue is empty
+   * or must stop. After a failure, the queue is lost. Both NULL: the backend
+   * runs no queues. */
+  void (*queue_plan)(const vyre_device *device, vyre__queue_info *info);
+  vyre_code (*queue_drain)(vyre__drain *drain, vyre_status *st);
+  bool needs_queue_steps;    /* drain->steps has the kernels of
+                                hal/queue_steps.h */
+  bool takes_queue_programs; /* pipelines of a queue have queue kernels, not the
+                                kernels of analyze/queue_kernel.h */
 };
 
 #endif

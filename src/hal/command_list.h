@@ -87,6 +87,30 @@ typedef struct vyre__command {
   };
 } vyre__command;
 
+/* Part of a command that one thread runs: workgroups of a launch. */
+typedef struct vyre__wave_part {
+  uint32_t command; /* index in the list */
+  uint32_t thread;
+  uint64_t first, count;
+} vyre__wave_part;
+
+/* Groups of a wave graph. The launches of a group are independent of each
+ * other: a backend may run them at the same time, and needs a barrier between
+ * groups only. Group g has the commands ends[g - 1] to ends[g] - 1 of the list,
+ * not counting a loop in front of them, and the parts part_ends[g - 1] to
+ * part_ends[g] - 1, in order of their threads. A wave graph that fails leaves
+ * its memory in any state, so later launches may write after a failure. */
+typedef struct vyre__wave_groups {
+  uint32_t count;
+  const uint32_t *ends;
+  uint32_t threads; /* of the parts; 0: parts are not given */
+  const uint32_t *part_ends;
+  const vyre__wave_part *parts;
+  uint64_t deadline_ns, timeout_ns; /* of the run; 0: none */
+  /* Added by the backend. */
+  uint64_t submissions, waits, barriers, inline_groups, steals, groups_run;
+} vyre__wave_groups;
+
 /* Lists do not nest: a loop is the first command of its list. Host memory that
  * one command binds does not change while the list executes, unless an earlier
  * command writes it. One thread at a time uses a list. */
@@ -103,6 +127,7 @@ typedef struct vyre__command_list {
   bool is_reusable;    /* set by the backend: executing this version again reads
                           no launch; only the bytes in bound memory change */
   void *encoded;       /* the backend's; list_release frees it */
+  vyre__wave_groups *groups; /* of a wave graph; NULL: an ordered list */
 } vyre__command_list;
 
 /* Implements `execute` for a backend that runs one launch after the other. */

@@ -147,8 +147,9 @@ static bool is_flag(const vyre__host_plan *p, uint32_t flag) {
 static vyre_code check_buffers(const vyre__host_plan *p, vyre_status *st) {
   for (uint32_t i = 0; i < p->buffer_count; i++) {
     const vyre__plan_buffer *b = &p->buffers[i];
-    if (!is_power(b->unit) || !is_power(b->width) || b->is_bound > 1 ||
-        (b->aligned != 1 && b->aligned != b->width) ||
+    if (!is_power(b->width) || b->unit == 0 ||
+        (b->unit % b->width != 0 && b->width % b->unit != 0) ||
+        b->is_bound > 1 || (b->aligned != 1 && b->aligned != b->width) ||
         (b->is_bound && p->spill_buffer == i) || b->min > b->max) {
       return vyre__artifact_bad(st, "buffer", i);
     }
@@ -259,10 +260,9 @@ vyre_code vyre__host_plan_check(vyre__host_plan *p, vyre_arena *arena,
 /* Compares everything that decides which bytes of the caller are accessed. */
 static bool matches_decl(const vyre__plan_buffer *b,
                          const vyre_buffer_decl *decl) {
-  uint32_t size = vyre_element_size(decl->element);
   vyre__lir_buffer lir = {.unit = b->unit, .width = b->width};
   return b->is_bound == !vyre__is_shared(decl) && b->kind == decl->kind &&
-         b->unit == (size ? size : 1) && b->min == decl->count &&
+         b->unit == vyre_buffer_stride(decl) && b->min == decl->count &&
          b->max <= vyre__lir_max_elements(&lir);
 }
 

@@ -11,12 +11,11 @@
 
 typedef struct vyre__plan_buffer {
   uint32_t min, max; /* elements that may be bound */
+  uint32_t unit;     /* bytes of an element in bound memory */
   uint8_t kind;      /* vyre_memory */
-  uint8_t unit;      /* bytes of an element in bound memory */
   uint8_t width;     /* bytes of one access */
   uint8_t is_bound;  /* 1: bound by the caller; 0: allocated by the backend */
   uint8_t aligned;   /* required alignment: the width for atomics, else 1 */
-  uint8_t reserved[3];
 } vyre__plan_buffer;
 
 /* A vyre__lir_step whose values are indices into the plan's `host`. */

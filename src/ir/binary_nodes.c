@@ -7,6 +7,7 @@
 
 #include "base/utf8.h"
 #include "ir/binary_reader.h"
+#include "ir/queue.h"
 
 /* --- values ----------------------------------------------------------------*/
 
@@ -85,9 +86,61 @@ static vyre__id make_call(vyre__reader *r, uint32_t id,
   }
   if (stopped(r)) return 0;
   at_place(r, id);
-  /* The IR builder has the kernel as its last function, the file as its
-   * first. */
-  return vyre__ir_build_call(&r->m, node->a - 1, mark);
+  /* The IR builder has the kernel and its further bodies as its last
+   * functions, the file as its first. */
+  return vyre__ir_build_call(&r->m, node->a - 1 - r->part_count, mark);
+}
+
+static vyre__id make_array(vyre__reader *r, uint32_t id,
+                           const vyre__node *node) {
+  uint32_t mark = vyre__stack_mark(&r->m);
+  if (!list_in(r, node->a, node->b)) return 0;
+  for (uint32_t i = 0; i < node->b && !stopped(r); i++) {
+    vyre__push(&r->m, value(r, item(r, node->a, i)));
+  }
+  if (stopped(r)) return 0;
+  at_place(r, id);
+  return vyre__ir_build_array_value(&r->m, mark);
+}
+
+static vyre__id make_list(vyre__reader *r, uint32_t id,
+                          const vyre__node *node) {
+  uint32_t mark = vyre__stack_mark(&r->m);
+  const bool is_index = node->op == VYRE__OP_INDEX;
+  const bool is_struct = vyre__struct_at(&r->m, node->type) != NULL;
+  if (!list_in(r, node->a, node->b) ||
+      (!is_index && (node->op != VYRE__OP_MAKE ||
+                     (!vyre__is_vector(node->type) && !is_struct)))) {
+    r->is_corrupt = true;
+    return 0;
+  }
+  for (uint32_t i = 0; i < node->b && !stopped(r); i++) {
+    vyre__push(&r->m, value(r, item(r, node->a, i)));
+  }
+  if (stopped(r)) return 0;
+  at_place(r, id);
+  if (is_index) return vyre__ir_build_indices(&r->m, mark);
+  return is_struct ? vyre__ir_build_struct(&r->m, node->type, mark)
+                   : vyre__ir_build_make(&r->m, node->type, mark);
+}
+
+static vyre__id make_part(vyre__reader *r, uint32_t id, const vyre__node *node,
+                          vyre__id a) {
+  uint8_t components[VYRE__MAX_COMPONENTS];
+  if (stopped(r)) return 0;
+  for (unsigned i = 0; i < VYRE__MAX_COMPONENTS; i++) {
+    components[i] = (uint8_t)(node->aux >> 2 * i & 3);
+  }
+  at_place(r, id);
+  return vyre__ir_build_part(&r->m, a, components,
+                             vyre__vector_length(node->type) & 7);
+}
+
+static vyre__id make_field(vyre__reader *r, uint32_t id, const vyre__node *node,
+                           vyre__id a) {
+  if (stopped(r)) return 0;
+  at_place(r, id);
+  return vyre__ir_build_field(&r->m, a, node->aux);
 }
 
 static vyre__id make_atomic(vyre__reader *r, uint32_t id,
@@ -107,8 +160,33 @@ static vyre__id make_atomic(vyre__reader *r, uint32_t id,
   return vyre__ir_build_atomic_cas(&r->m, node->a, index, expected, desired);
 }
 
+static vyre__id make_push(vyre__reader *r, vyre__id value) {
+  if (r->m.in_by) return vyre__ir_build_priority(&r->m, value);
+  uint32_t mark = vyre__stack_mark(&r->m);
+  vyre__push(&r->m, value);
+  return vyre__ir_build_push(&r->m, mark);
+}
+
+static vyre__id make_push_fields(vyre__reader *r, uint32_t id,
+                                 const vyre__node *node) {
+  uint32_t mark = vyre__stack_mark(&r->m);
+  if (!list_in(r, node->a, node->b)) return 0;
+  for (uint32_t i = 0; i < node->b && !stopped(r); i++) {
+    vyre__push(&r->m, value(r, item(r, node->a, i)));
+  }
+  if (stopped(r)) return 0;
+  at_place(r, id);
+  return vyre__ir_build_push(&r->m, mark);
+}
+
 static vyre__id make_unary(vyre__reader *r, uint32_t id,
                            const vyre__node *node) {
+  if (node->op == VYRE__OP_PART) {
+    return make_part(r, id, node, value(r, node->a));
+  }
+  if (node->op == VYRE__OP_FIELD) {
+    return make_field(r, id, node, value(r, node->a));
+  }
   vyre__id a = value(r, node->a);
   if (stopped(r)) return 0;
   at_place(r, id);
@@ -116,9 +194,12 @@ static vyre__id make_unary(vyre__reader *r, uint32_t id,
     case VYRE__OP_CAST:
       return vyre__ir_build_cast(&r->m, (vyre_type)node->type, a);
     case VYRE__OP_BITCAST:
-      return vyre__ir_build_bitcast(&r->m, (vyre_type)node->type, a);
+      return vyre__ir_build_bitcast(
+          &r->m, (vyre_type)vyre__component_type(node->type), a);
     case VYRE__OP_PUSH:
-      return vyre__ir_build_push(&r->m, a);
+      return make_push(r, a);
+    case VYRE__OP_IN_WINDOW:
+      return vyre__ir_build_in_window(&r->m, a);
     default:
       return vyre__ir_build_unary(&r->m, (vyre__op)node->op, a);
   }
@@ -131,6 +212,9 @@ static vyre__id make_operation(vyre__reader *r, uint32_t id,
   vyre__id b = value(r, node->b);
   if (vyre__ops[op].form == VYRE__FORM_BINARY) {
     at_place(r, id);
+    if (op == VYRE__OP_COMPONENT) {
+      return stopped(r) ? 0 : vyre__ir_build_component(&r->m, a, b);
+    }
     return stopped(r) ? 0 : vyre__ir_build_binary(&r->m, op, a, b);
   }
   vyre__id c = value(r, node->c);
@@ -150,17 +234,28 @@ static vyre__id make_value(vyre__reader *r, uint32_t id,
     case VYRE__FORM_LOCAL:
       return vyre__ir_build_local(m, node->a);
     case VYRE__FORM_BUFFER:
-      return vyre__ir_build_len(m, node->a);
+      return node->op == VYRE__OP_LEN ? vyre__ir_build_len(m, node->a)
+                                      : vyre__ir_build_memory(m, node->a);
     case VYRE__FORM_AXIS:
       return vyre__ir_build_axis(m, (vyre__op)node->op, node->aux);
     case VYRE__FORM_NULLARY:
-      return vyre__ir_build_item(m);
+      if (node->op == VYRE__OP_RESULT) {
+        return vyre__ir_build_result(m, node->aux);
+      }
+      return node->op == VYRE__OP_ITEM
+                 ? vyre__ir_build_item(m, node->aux)
+                 : vyre__ir_build_position(m, (vyre__op)node->op);
     case VYRE__FORM_CALL:
       return make_call(r, id, node);
+    case VYRE__FORM_LIST:
+      return make_push_fields(r, id, node);
     case VYRE__FORM_LOAD:
       index = value(r, node->b);
       at_place(r, id);
       return vyre__ir_build_load(m, node->a, index);
+    case VYRE__FORM_MAKE:
+      return node->op == VYRE__OP_ARRAY ? make_array(r, id, node)
+                                        : make_list(r, id, node);
     case VYRE__FORM_UNARY:
       return make_unary(r, id, node);
     case VYRE__FORM_BINARY:
@@ -178,8 +273,7 @@ static vyre__id make_value(vyre__reader *r, uint32_t id,
 static vyre__id value(vyre__reader *r, uint32_t id) {
   vyre__node node;
   if (!enter(r, id, &node)) return 0;
-  if (node.op >= VYRE__OP_BLOCK && !vyre__op_is_math(node.op) &&
-      node.op != VYRE__OP_COND) {
+  if (node.op >= VYRE__OP_BLOCK && !vyre__op_is_late_value(node.op)) {
     /* a statement where a value is needed */
     r->is_corrupt = true;
     return 0;
@@ -195,6 +289,7 @@ typedef struct file_local {
   uint32_t length;
   uint8_t type;
   bool is_mutable;
+  vyre__local memory; /* what MEMORY says */
 } file_local;
 
 static file_local next_local(vyre__reader *r) {
@@ -209,8 +304,59 @@ static file_local next_local(vyre__reader *r) {
       !vyre__utf8_printable(local.name, local.length)) {
     r->is_corrupt = true;
   }
+  if (r->local_memory && !r->is_corrupt) {
+    const uint8_t *from =
+        r->local_memory + (size_t)r->next_local * VYRE__BINARY_LOCAL_MEMORY;
+    local.memory = (vyre__local){.type = local.type,
+                                 .is_mutable = local.is_mutable,
+                                 .is_memory = from[0] == 1,
+                                 .access = from[1],
+                                 .element = from[2],
+                                 .length = vyre__load_u32(from + 3)};
+    if (from[0] > 1 || from[1] > VYRE_ACCESS_READ_WRITE ||
+        from[2] >= VYRE_ELEMENT_COUNT) {
+      r->is_corrupt = true;
+    }
+  }
   r->next_local++;
   return local;
+}
+
+/* Reads a place: a part of a local or of an element, which need not be
+ * readable. */
+static vyre__id place(vyre__reader *r, uint32_t id) {
+  vyre__node node;
+  vyre__id made = 0;
+  if (!enter(r, id, &node)) return 0;
+  if (node.op == VYRE__OP_PART) {
+    made = make_part(r, id, &node, place(r, node.a));
+  } else if (node.op == VYRE__OP_FIELD) {
+    made = make_field(r, id, &node, place(r, node.a));
+  } else if (node.op == VYRE__OP_COMPONENT) {
+    const vyre__id inner = place(r, node.a);
+    const vyre__id index = value(r, node.b);
+    at_place(r, id);
+    if (!stopped(r)) made = vyre__ir_build_component(&r->m, inner, index);
+  } else if (node.op == VYRE__OP_LOAD) {
+    const vyre__id index = value(r, node.b);
+    at_place(r, id);
+    if (!stopped(r)) made = vyre__ir_build_element(&r->m, node.a, index);
+  } else if (node.op == VYRE__OP_LOCAL) {
+    at_place(r, id);
+    made = vyre__ir_build_local(&r->m, node.a);
+  } else {
+    r->is_corrupt = true;
+  }
+  return leave(r, id, made);
+}
+
+static vyre__id make_set_place(vyre__reader *r, uint32_t id,
+                               const vyre__node *node) {
+  const vyre__id to = place(r, node->a);
+  const vyre__id stored = value(r, node->b);
+  if (stopped(r)) return 0;
+  at_place(r, id);
+  return vyre__ir_build_set_place(&r->m, to, stored);
 }
 
 static vyre__id statement(vyre__reader *r, uint32_t id);
@@ -224,18 +370,30 @@ static vyre__id block(vyre__reader *r, uint32_t id) {
   }
   vyre__mark mark = vyre__block_begin(&r->m);
   for (uint32_t i = 0; i < node.b && !stopped(r); i++) {
-    vyre__statement(&r->m, statement(r, item(r, node.a, i)));
+    r->is_added = false;
+    const vyre__id made = statement(r, item(r, node.a, i));
+    if (!r->is_added) vyre__statement(&r->m, made);
+    r->is_added = false;
   }
   at_place(r, id);
   return leave(r, id, vyre__block_end(&r->m, mark));
 }
 
 static vyre__id make_let(vyre__reader *r, uint32_t id, const vyre__node *node) {
-  vyre__id stored = value(r, node->b);
+  vyre__id stored = node->b ? value(r, node->b) : 0;
   file_local local = next_local(r);
   uint32_t index;
   if (stopped(r)) return 0;
   at_place(r, id);
+  if (local.memory.is_memory) {
+    return vyre__ir_build_array(&r->m, local.name, local.length,
+                                (vyre_type)local.type, local.memory.length,
+                                local.is_mutable, stored, &index);
+  }
+  if (!stored) {
+    r->is_corrupt = true;
+    return 0;
+  }
   return vyre__ir_build_let(&r->m, local.name, local.length,
                             (vyre_type)local.type, local.is_mutable, stored,
                             &index);
@@ -305,6 +463,26 @@ static vyre__id make_print(vyre__reader *r, uint32_t id,
   return vyre__ir_build_print(&r->m, mark);
 }
 
+static vyre__id make_return_results(vyre__reader *r, uint32_t id,
+                                    const vyre__node *node) {
+  uint32_t mark = vyre__stack_mark(&r->m);
+  if (!list_in(r, node->a, node->b)) return 0;
+  for (uint32_t i = 0; i < node->b && !stopped(r); i++) {
+    vyre__push(&r->m, value(r, item(r, node->a, i)));
+  }
+  if (stopped(r)) return 0;
+  at_place(r, id);
+  return vyre__ir_build_return_results(&r->m, mark);
+}
+
+/* Builds an EVAL. A call with several results adds its statement itself; *is_done
+ * is true then. */
+static vyre__id make_eval(vyre__reader *r, vyre__id a, bool *is_done) {
+  vyre__ir_builder *m = &r->m;
+  *is_done = vyre__type_of(m, a) == VYRE__TYPE_RESULTS;
+  return *is_done ? vyre__ir_build_results(m, a) : vyre__ir_build_eval(m, a);
+}
+
 static vyre__id make_plain(vyre__reader *r, uint32_t id,
                            const vyre__node *node) {
   vyre__ir_builder *m = &r->m;
@@ -326,7 +504,7 @@ static vyre__id make_plain(vyre__reader *r, uint32_t id,
     case VYRE__OP_EVAL:
       a = value(r, node->a);
       at_place(r, id);
-      return stopped(r) ? 0 : vyre__ir_build_eval(m, a);
+      return stopped(r) ? 0 : make_eval(r, a, &r->is_added);
     default:
       at_place(r, id);
       return vyre__ir_build_simple(m, (vyre__op)node->op);
@@ -356,6 +534,12 @@ static vyre__id statement(vyre__reader *r, uint32_t id) {
     case VYRE__OP_PRINT:
       made = make_print(r, id, &node);
       break;
+    case VYRE__OP_SET_PLACE:
+      made = make_set_place(r, id, &node);
+      break;
+    case VYRE__OP_RETURN_RESULTS:
+      made = make_return_results(r, id, &node);
+      break;
     default:
       if (node.op > VYRE__OP_BLOCK && node.op < VYRE__OP_TEXT) {
         made = make_plain(r, id, &node);
@@ -370,37 +554,83 @@ static vyre__id statement(vyre__reader *r, uint32_t id) {
 
 static void open_locals(vyre__reader *r, const vyre__file_function *f) {
   r->locals = (vyre__byte_reader){f->locals, f->local_bytes, false};
+  r->local_memory = f->memory;
   r->next_local = 0;
   r->depth = 0;
 }
 
-static bool is_type(unsigned type) {
-  return type > VYRE_TYPE_VOID && type < VYRE_TYPE_COUNT;
+static bool is_type(const vyre__reader *r, unsigned type) {
+  if (vyre__struct_at(&r->m, type)) return true;
+  const unsigned scalar =
+      vyre__is_vector(type) ? vyre__component_type(type) : type;
+  return scalar > VYRE_TYPE_VOID && scalar < VYRE_TYPE_COUNT;
+}
+
+/* Returns true for a parameter that text could declare. */
+static bool is_parameter(const vyre__reader *r, const file_local *local) {
+  const vyre__local *memory = &local->memory;
+  if (!is_type(r, local->type)) return false;
+  if (!memory->is_memory) return !local->is_mutable;
+  if (memory->length > 0) {
+    return !vyre__is_vector(local->type) && memory->access == 0 &&
+           memory->element == 0;
+  }
+  return !local->is_mutable &&
+         vyre__component_type(local->type) ==
+             (unsigned)vyre__element_type((vyre_element)memory->element);
+}
+
+/* Returns true for a further body of a queue kernel. */
+static bool is_part(const vyre__reader *r, uint32_t index) {
+  return index != 0 && (index == r->queue.by || index == r->queue.pull);
 }
 
 static void declare_functions(vyre__reader *r) {
   for (uint32_t i = 1; i < r->function_count && !stopped(r); i++) {
     const vyre__file_function *f = &r->functions[i];
     open_locals(r, f);
-    if (!is_type(f->result)) r->is_corrupt = true;
+    if (is_part(r, i)) {
+      /* further bodies follow the kernel */
+      if (i != ++r->part_count || f->result != VYRE_TYPE_VOID ||
+          f->name_length != 0 || f->parameter_count != 0) {
+        r->is_corrupt = true;
+      }
+      continue;
+    }
+    if (!is_type(r, f->result) &&
+        (f->result != VYRE_TYPE_VOID || !r->has_memory)) {
+      r->is_corrupt = true;
+    }
+    for (uint32_t j = 0; j < f->result_count; j++) {
+      if (!is_type(r, f->results[j]) || f->result) r->is_corrupt = true;
+    }
     uint32_t function = vyre__function_declare(&r->m, f->name, f->name_length,
                                                (vyre_type)f->result);
     for (uint32_t j = 0; j < f->parameter_count && !stopped(r); j++) {
       file_local local = next_local(r);
-      if (!is_type(local.type) || local.is_mutable) r->is_corrupt = true;
-      vyre__function_parameter(&r->m, function, local.name, local.length,
-                               (vyre_type)local.type);
+      if (!is_parameter(r, &local)) r->is_corrupt = true;
+      if (local.memory.is_memory) {
+        vyre__function_memory(&r->m, function, local.name, local.length,
+                              &local.memory);
+      } else {
+        vyre__function_parameter(&r->m, function, local.name, local.length,
+                                 (vyre_type)local.type);
+      }
     }
+    vyre__function_results(&r->m, function, f->results, f->result_count);
   }
 }
 
 static uint32_t make_function(vyre__reader *r, uint32_t index) {
   const vyre__file_function *f = &r->functions[index];
-  uint32_t function = index - 1;
+  uint32_t function = index - 1 - r->part_count;
   open_locals(r, f);
   if (index == 0) {
     function = vyre__kernel_begin(&r->m, &r->kernel);
     if (f->parameter_count != 0) r->is_corrupt = true;
+  } else if (is_part(r, index)) {
+    function =
+        vyre__kernel_part_begin(&r->m, &r->kernel, index == r->queue.pull);
   } else {
     vyre__function_begin(&r->m, function);
   }
@@ -437,11 +667,25 @@ static bool same_nodes(const vyre__reader *r, const vyre_program *p) {
 
 /* Compares the rebuilt program with the bytes. */
 static bool same_program(vyre__reader *r, const vyre_program *p) {
-  if (p->function_count != r->function_count || !same_nodes(r, p)) return false;
+  if (p->function_count != r->function_count || !same_nodes(r, p) ||
+      p->table_count != r->table_count || p->struct_count != r->struct_count ||
+      vyre__program_has_memory(p) != r->has_memory) {
+    return false;
+  }
+  for (uint32_t i = 0; i < p->table_count; i++) {
+    if (p->tables[i].type != r->tables[i].type ||
+        p->tables[i].length != r->tables[i].length ||
+        memcmp(p->tables[i].values, r->tables[i].values,
+               p->tables[i].length * sizeof(uint64_t)) != 0) {
+      return false;
+    }
+  }
   for (uint32_t i = 0; i < p->function_count; i++) {
     const vyre__file_function *f = &r->functions[i];
     const vyre__function *g = &p->functions[i];
     if (f->result != g->result || f->body != g->body ||
+        f->result_count != g->result_count ||
+        memcmp(f->results, g->results, f->result_count) != 0 ||
         f->parameter_count != g->parameter_count ||
         f->local_count != g->local_count || (i == 0 && f->name_length != 0)) {
       return false;
@@ -449,7 +693,11 @@ static bool same_program(vyre__reader *r, const vyre_program *p) {
     open_locals(r, f);
     for (uint32_t j = 0; j < f->local_count; j++) {
       file_local local = next_local(r);
-      if (local.type != g->locals[j].type ||
+      if (local.memory.is_memory != g->locals[j].is_memory ||
+          local.memory.access != g->locals[j].access ||
+          local.memory.element != g->locals[j].element ||
+          local.memory.length != g->locals[j].length ||
+          local.type != g->locals[j].type ||
           local.is_mutable != g->locals[j].is_mutable) {
         return false;
       }
@@ -458,16 +706,57 @@ static bool same_program(vyre__reader *r, const vyre_program *p) {
   return true;
 }
 
+/* Adds the structs, and sets those of buffers. */
+static void make_structs(vyre__reader *r) {
+  for (uint32_t i = 0; i < r->struct_count && !r->is_corrupt; i++) {
+    const vyre__file_struct *from = &r->structs[i];
+    bool good = vyre__name_is_identifier(from->name, strlen(from->name));
+    for (uint32_t k = 0; k < from->count; k++) {
+      const char *name = from->fields[k].name;
+      good = good && vyre__name_is_identifier(name, strlen(name));
+    }
+    for (uint32_t k = 0; k < i; k++) {
+      good = good && strcmp(r->structs[k].name, from->name) != 0;
+    }
+    good = good && vyre__struct_add(&r->m, from->name, from->fields,
+                                    from->count) != VYRE_TYPE_VOID;
+    const vyre__struct *made =
+        good ? r->m.structs[r->m.struct_count - 1] : NULL;
+    for (uint32_t k = 0; k < from->count && made; k++) {
+      good = good && made->self.fields[k].element == from->fields[k].element;
+    }
+    if (!good) r->is_corrupt = true;
+  }
+  for (uint32_t i = 0; i < r->kernel.buffer_count; i++) {
+    const vyre__struct *s = vyre__struct_at(&r->m, r->buffers[i].type);
+    if (!s) continue;
+    r->buffers[i].structure = &s->self;
+    if ((uint8_t)r->buffers[i].element != s->main_element) r->is_corrupt = true;
+  }
+}
+
 static vyre_code make_program(vyre__reader *r, vyre_allocator allocator,
                               vyre_program **out) {
+  make_structs(r);
+  if (r->is_corrupt) return VYRE__CORRUPT(r->st, "invalid structs");
   VYRE_TRY(vyre__kernel_check(&r->kernel, r->st));
   declare_functions(r);
+  for (uint32_t i = 0; i < r->table_count; i++) {
+    const vyre__table *table = &r->tables[i];
+    (void)vyre__table_add(&r->m, table->name, strlen(table->name),
+                          (vyre_type)table->type, table->values, table->length);
+  }
   r->next = 1; /* node 0 is unused */
-  uint32_t kernel = 0;
+  uint32_t kernel = 0, by = 0, pull = 0;
+  const vyre__queue_clauses stored = r->queue;
   for (uint32_t i = 0; i < r->function_count && !stopped(r); i++) {
     uint32_t function = make_function(r, i);
     if (i == 0) kernel = function;
+    if (i != 0 && i == stored.by) by = function;
+    if (i != 0 && i == stored.pull) pull = function;
   }
+  r->queue.by = by;
+  r->queue.pull = pull;
   if (r->m.out_of_memory) {
     return vyre__no_memory(r->st, VYRE__READ_BINARY, "nodes", r->node_count);
   }
@@ -479,7 +768,12 @@ static vyre_code make_program(vyre__reader *r, vyre_allocator allocator,
     return VYRE__CORRUPT(r->st, "the nodes do not form a program");
   VYRE_TRY(
       vyre__canonicalize(&r->m, kernel, &r->kernel, allocator, out, r->st));
-  if (same_program(r, *out)) return VYRE_OK;
+  r->queue.by = stored.by;
+  r->queue.pull = stored.pull;
+  if (same_program(r, *out) &&
+      (!r->kernel.queue || vyre__queue_equal(&r->queue, (*out)->queue))) {
+    return VYRE_OK;
+  }
   vyre_program_release(*out);
   *out = NULL;
   return VYRE__CORRUPT(

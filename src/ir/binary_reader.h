@@ -68,18 +68,39 @@ typedef struct vyre__file_function {
   const uint8_t *locals; /* start of the locals in the file */
   size_t local_bytes;
   uint32_t body;
+  uint8_t result_count;
+  uint8_t results[VYRE__MAX_RESULTS];
+  const uint8_t *memory; /* per local: what MEMORY says; NULL without it */
 } vyre__file_function;
+
+enum { VYRE__BINARY_LOCAL_MEMORY = 7 }; /* bytes per local in MEMORY */
+typedef struct vyre__file_struct {
+  const char *name;
+  uint32_t count;
+  vyre_struct_field *fields;
+} vyre__file_struct;
 
 typedef struct vyre__reader {
   vyre__byte_reader c;
   vyre_status *st;
+  uint32_t version;
   vyre_arena arena; /* lives while reading */
   bool out_of_memory;
   bool is_corrupt; /* input is invalid; already reported or not */
   vyre__ir_builder m;
   vyre_status failure; /* first report of the IR builder */
   vyre__kernel kernel;
+  vyre__file_struct *structs;
+  uint32_t struct_count;
+  uint8_t item_type;   /* as stored in KERNEL */
+  bool has_queue;      /* a section QUEUE was read */
+  uint32_t part_count; /* further bodies of the kernel */
+  vyre__queue_clauses queue;
+  vyre__queue_field *fields;
   vyre_buffer_decl *buffers;
+  bool has_memory; /* a section MEMORY was read */
+  vyre__table *tables;
+  uint32_t table_count;
   vyre__file_function *functions;
   uint32_t function_count;
   const uint8_t *nodes, *places, *lists, *texts;
@@ -89,6 +110,8 @@ typedef struct vyre__reader {
   uint32_t next; /* id that the next completed node must have */
   uint32_t next_local;
   vyre__byte_reader locals;
+  const uint8_t *local_memory; /* what MEMORY says about its locals */
+  bool is_added; /* the last statement added itself to its block */
   unsigned depth;
 } vyre__reader;
 

@@ -117,7 +117,47 @@ void vyre_builder_queue(vyre_builder *b, vyre_type item) {
                        "unknown item type %u", (unsigned)item);
     return;
   }
-  b->kernel.item_type = item;
+  const vyre_queue_field field = {.type = item};
+  vyre_builder_queue_clauses(
+      b, &(vyre_queue_clauses){.fields = &field, .field_count = 1});
+}
+
+void vyre_builder_queue_clauses(vyre_builder *b,
+                                const vyre_queue_clauses *clauses) {
+  if (!is_usable(b)) return;
+  if (!clauses || !clauses->fields || clauses->field_count == 0 ||
+      clauses->field_count > VYRE__MAX_QUEUE_FIELDS) {
+    vyre__builder_fail(b, "pass clauses with 1 to 32 fields",
+                       "the clauses are NULL, or have %zu fields",
+                       clauses ? clauses->field_count : 0);
+    return;
+  }
+  if ((unsigned)clauses->kind >= VYRE_QUEUE_KIND_COUNT ||
+      (unsigned)clauses->key_bound >= VYRE_KEY_BOUND_COUNT) {
+    vyre__builder_fail(b, "use the enumerators of vyre/program.h",
+                       "unknown queue kind %u or bound %u",
+                       (unsigned)clauses->kind, (unsigned)clauses->key_bound);
+    return;
+  }
+  for (size_t i = 0; i < clauses->field_count; i++) {
+    const vyre_queue_field *field = &clauses->fields[i];
+    const char *name = field->name ? field->name : "";
+    b->fields[i] = (vyre__queue_field){vyre__arena_text(&b->ir.names, name),
+                                       (uint8_t)field->type};
+    if ((unsigned)field->type >= VYRE_TYPE_COUNT) b->fields[i].type = 0;
+    if (!b->fields[i].name) {
+      b->fields[i].name = "";
+      b->ir.out_of_memory = true;
+    }
+  }
+  b->queue =
+      (vyre__queue_clauses){.kind = (uint8_t)clauses->kind,
+                            .bound_kind = (uint8_t)clauses->key_bound,
+                            .bound = clauses->keys,
+                            .pushes = clauses->pushes,
+                            .field_count = (uint32_t)clauses->field_count,
+                            .fields = b->fields};
+  b->kernel.queue = &b->queue;
 }
 
 vyre_build_buffer_ref vyre_build_declare(vyre_builder *b,

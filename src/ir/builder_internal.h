@@ -42,6 +42,8 @@ struct vyre_builder {
   vyre_status failure; /* the first error */
   vyre__ir_builder ir;
   vyre__kernel kernel;
+  vyre__queue_clauses queue; /* kernel.queue, if it is a queue kernel */
+  vyre__queue_field fields[VYRE__MAX_QUEUE_FIELDS];
   /* index of the kernel; VYRE_NO_INDEX before its first statement */
   uint32_t function;
   vyre_buffer_decl *buffers;

@@ -463,7 +463,7 @@ TEST(the_first_mistake_is_reported_with_a_fix) {
       {late_function, "inside another body", false},
       {open_function, "still open", true},
       {function_without_return, "on every path", false},
-      {buffer_in_function, "cannot be used in a fn", false},
+      {buffer_in_function, "cannot be named in a fn", false},
       {recursion, "calls itself", true},
       {foreign_variable, "another builder or function", false},
       {too_deep, "200 levels", false},

@@ -20,7 +20,7 @@ static bool is_leaf(const vyre__node *node) {
     case VYRE__FORM_AXIS:
       return true;
     default:
-      return node->op == VYRE__OP_ITEM;
+      return vyre__ops[node->op].form == VYRE__FORM_NULLARY;
   }
 }
 
@@ -96,6 +96,8 @@ static bool locals_open(const vyre__ir_builder *m, vyre__id id) {
       return list_open(m, node->b, node->c);
     case VYRE__FORM_LOAD:
       return locals_open(m, node->b);
+    case VYRE__FORM_MAKE:
+      return list_open(m, node->a, node->b);
     case VYRE__FORM_ATOMIC:
       return locals_open(m, node->b) && locals_open(m, node->c);
     case VYRE__FORM_ATOMIC2:
@@ -240,7 +242,22 @@ vyre_value vyre_build_id(vyre_builder *b, vyre_op op, unsigned axis) {
 
 vyre_value vyre_build_item(vyre_builder *b) {
   if (!vyre__builder_ready(b)) return (vyre_value){0};
-  return handle(b, vyre__ir_build_item(&b->ir));
+  return handle(b, vyre__ir_build_item(&b->ir, 0));
+}
+
+vyre_value vyre_build_item_field(vyre_builder *b, uint32_t field) {
+  if (!vyre__builder_ready(b)) return (vyre_value){0};
+  return handle(b, vyre__ir_build_item(&b->ir, field));
+}
+
+vyre_value vyre_build_window(vyre_builder *b) {
+  if (!vyre__builder_ready(b)) return (vyre_value){0};
+  return handle(b, vyre__ir_build_position(&b->ir, VYRE__OP_WINDOW));
+}
+
+vyre_value vyre_build_item_index(vyre_builder *b) {
+  if (!vyre__builder_ready(b)) return (vyre_value){0};
+  return handle(b, vyre__ir_build_position(&b->ir, VYRE__OP_ITEM_INDEX));
 }
 
 vyre_value vyre_build_unary(vyre_builder *b, vyre_op op, vyre_value a) {
@@ -264,6 +281,16 @@ vyre_value vyre_build_ternary(vyre_builder *b, vyre_op op, vyre_value a,
   vyre__id y = vyre__builder_use(b, c);
   vyre__id z = vyre__builder_use(b, d);
   return handle(b, vyre__ir_build_ternary(&b->ir, inside(b, op), x, y, z));
+}
+
+vyre_value vyre_build_insert(vyre_builder *b, vyre_value to, vyre_value bits,
+                             vyre_value from, vyre_value count) {
+  if (!vyre__builder_ready(b)) return (vyre_value){0};
+  vyre__id x = vyre__builder_use(b, to);
+  vyre__id y = vyre__builder_use(b, bits);
+  vyre__id at = vyre__builder_use(b, from);
+  vyre__id n = vyre__builder_use(b, count);
+  return handle(b, vyre__ir_build_insert(&b->ir, x, y, at, n));
 }
 
 vyre_value vyre_build_cast(vyre_builder *b, vyre_type type, vyre_value a) {
@@ -325,6 +352,23 @@ vyre_value vyre_build_compare_exchange(vyre_builder *b,
 }
 
 vyre_value vyre_build_push(vyre_builder *b, vyre_value value) {
+  return vyre_build_push_fields(b, &value, 1);
+}
+
+vyre_value vyre_build_push_fields(vyre_builder *b, const vyre_value *values,
+                                  size_t count) {
   if (!vyre__builder_ready(b)) return (vyre_value){0};
-  return handle(b, vyre__ir_build_push(&b->ir, vyre__builder_use(b, value)));
+  if (!values && count > 0) {
+    vyre__builder_fail(b, "pass an array of values", "the array is NULL");
+    return (vyre_value){0};
+  }
+  const uint32_t mark = vyre__stack_mark(&b->ir);
+  for (size_t i = 0; i < count; i++) {
+    vyre__push(&b->ir, vyre__builder_use(b, values[i]));
+  }
+  if (b->failure.code != VYRE_OK) {
+    vyre__stack_drop(&b->ir, mark);
+    return (vyre_value){0};
+  }
+  return handle(b, vyre__ir_build_push(&b->ir, mark));
 }

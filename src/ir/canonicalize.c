@@ -14,6 +14,7 @@
 #include "ir/ir_builder.h"
 #include "ir/ir_builder_internal.h"
 #include "ir/program.h"
+#include "ir/queue.h"
 
 /* --- checks of the kernel's header -----------------------------------------*/
 
@@ -121,6 +122,7 @@ vyre_code vyre__kernel_check(const vyre__kernel *kernel, vyre_status *st) {
   VYRE_TRY(vyre__program_check(&desc, st));
   for (uint32_t i = 0; i < kernel->buffer_count; i++) {
     VYRE_TRY(check_buffer(&kernel->buffers[i], kernel->has_good_names, st));
+    if (i >= kernel->buffer_count - kernel->hidden_count) continue;
     for (uint32_t j = 0; j < i; j++) {
       VYRE_TRY(check_pair(&kernel->buffers[j], &kernel->buffers[i], st));
     }
@@ -131,12 +133,7 @@ vyre_code vyre__kernel_check(const vyre__kernel *kernel, vyre_status *st) {
         "the grid of kernel '%.100s' covers buffer %u, but it has %u buffers",
         kernel->name, kernel->over, kernel->buffer_count);
   }
-  if ((unsigned)kernel->item_type >= VYRE_TYPE_COUNT) {
-    return REFUSE(st, "use a vyre_type of vyre/ops.h",
-                  "kernel '%.100s' has unknown item type %u", kernel->name,
-                  (unsigned)kernel->item_type);
-  }
-  return VYRE_OK;
+  return kernel->queue ? vyre__queue_check(kernel, st) : VYRE_OK;
 }
 
 /* --- canonical order -------------------------------------------------------*/
@@ -168,7 +165,10 @@ typedef struct vyre__canonicalizer {
   size_t local_count, local_capacity;
   placed_function *functions;
   size_t function_count, function_capacity;
-  uint32_t writing;  /* function whose nodes are being written */
+  uint32_t writing;        /* function whose nodes are being written */
+  vyre__ir_table **tables; /* in the order of their first use */
+  size_t table_count, table_capacity;
+  bool is_rich, has_structs;
   bool calls_nested; /* a function other than the kernel contains a call */
 } canonicalizer;
 
@@ -201,9 +201,10 @@ static canonicalizer *canonicalizer_of(vyre__ir_builder *m) {
   canonicalizer *s = m->canonicalizer;
   s->m = m; /* an IR builder may have moved */
   s->epoch = ++m->program_count;
-  s->out_of_memory = s->lost_local = s->calls_nested = false;
+  s->out_of_memory = s->lost_local = s->calls_nested = s->is_rich = false;
+  s->has_structs = false;
   s->node_count = s->list_count = s->stack_count = s->text_count = 0;
-  s->local_count = s->function_count = 0;
+  s->local_count = s->function_count = s->table_count = 0;
   return s;
 }
 
@@ -218,6 +219,7 @@ void vyre__canonicalizer_free(vyre__ir_builder *m) {
   FREE_ARRAY(s, texts, text_capacity);
   FREE_ARRAY(s, locals, local_capacity);
   FREE_ARRAY(s, functions, function_capacity);
+  FREE_ARRAY(s, tables, table_capacity);
   vyre__resize(m->allocator, s, sizeof *s, 0);
   m->canonicalizer = NULL;
 }
@@ -228,6 +230,8 @@ static vyre__id put_node(canonicalizer *s, vyre__node node,
       !ROOM(s, places, place_capacity, node_count, 1)) {
     return 0;
   }
+  s->is_rich |= vyre__is_aggregate(node.type) || node.op >= VYRE__OP_MAKE;
+  s->has_structs |= vyre__is_struct(node.type);
   node.reserved = 0;
   vyre__put_node(&s->nodes[s->node_count], node);
   s->places[s->node_count] = place;
@@ -243,8 +247,16 @@ static vyre__ir_local *made_local(canonicalizer *s, uint32_t local) {
 static uint32_t declare_local(canonicalizer *s, uint32_t local) {
   vyre__ir_local *made = made_local(s, local);
   if (!ROOM(s, locals, local_capacity, local_count, 1)) return 0;
-  s->locals[s->local_count++] =
-      (vyre__local){made->name, made->type, made->is_mutable};
+  s->is_rich |= made->is_memory;
+  s->locals[s->local_count++] = (vyre__local){.name = made->name,
+                                              .type = made->type,
+                                              .is_mutable = made->is_mutable,
+                                              .is_memory = made->is_memory,
+                                              .access = made->access,
+                                              .element = made->element,
+                                              .length = made->length};
+  s->has_structs |= vyre__is_struct(made->type);
+  s->is_rich |= vyre__is_aggregate(made->type);
   made->program_number = s->epoch;
   made->program_index = s->functions[s->writing].local_count++;
   return made->program_index;
@@ -254,6 +266,32 @@ static uint32_t use_local(canonicalizer *s, uint32_t local) {
   const vyre__ir_local *made = made_local(s, local);
   if (made->program_number != s->epoch) s->lost_local = true;
   return made->program_index;
+}
+
+static uint32_t use_table(canonicalizer *s, uint32_t number) {
+  vyre__ir_table *made = &s->m->tables[number];
+  if (made->program_number == s->epoch) return made->program_index;
+  void *tables = (void *)s->tables;
+  if (!grow(s, &tables, &s->table_capacity, s->table_count + 1,
+            sizeof *s->tables)) {
+    return 0;
+  }
+  s->tables = (vyre__ir_table **)tables;
+  made->program_number = s->epoch;
+  made->program_index = (uint32_t)s->table_count;
+  s->tables[s->table_count++] = made;
+  return made->program_index;
+}
+
+/* Returns the number of memory in the program. */
+static uint32_t use_memory(canonicalizer *s, uint32_t memory) {
+  const uint32_t index = memory & VYRE__MEMORY_INDEX;
+  if (memory < VYRE__MEMORY_TABLE) return memory;
+  s->is_rich = true;
+  if (memory & VYRE__MEMORY_TABLE) {
+    return VYRE__MEMORY_TABLE | use_table(s, index);
+  }
+  return VYRE__MEMORY_LOCAL | use_local(s, index);
 }
 
 static uint32_t use_function(canonicalizer *s, uint32_t function) {
@@ -324,10 +362,15 @@ static void emit_children(canonicalizer *s, vyre__node *node) {
       node->b = emit_list(s, node->b, node->c);
       node->a = use_function(s, node->a);
       break;
+    case VYRE__FORM_BUFFER:
+      node->a = use_memory(s, node->a);
+      break;
     case VYRE__FORM_ATOMIC2:
+      node->a = use_memory(s, node->a);
       node->b = emit(s, node->b);
       node->c = emit_list(s, node->c, 2);
       break;
+    case VYRE__FORM_MAKE:
     case VYRE__FORM_LIST:
       node->a = emit_list(s, node->a, node->b);
       break;
@@ -341,10 +384,12 @@ static void emit_children(canonicalizer *s, vyre__node *node) {
       emit_text(s, node);
       break;
     case VYRE__FORM_LOAD:
+      node->a = use_memory(s, node->a);
       node->b = emit(s, node->b);
       break;
     case VYRE__FORM_ATOMIC:
     case VYRE__FORM_STORE:
+      node->a = use_memory(s, node->a);
       node->b = emit(s, node->b);
       node->c = emit(s, node->c);
       break;
@@ -459,8 +504,14 @@ static size_t name_bytes(const canonicalizer *s, const vyre__kernel *kernel) {
   for (uint32_t i = 0; i < kernel->buffer_count; i++) {
     bytes += strlen(kernel->buffers[i].name) + 1;
   }
+  for (uint32_t i = 0; kernel->queue && i < kernel->queue->field_count; i++) {
+    bytes += strlen(kernel->queue->fields[i].name) + 1;
+  }
   for (size_t i = 0; i < s->local_count; i++) {
     bytes += strlen(s->locals[i].name) + 1;
+  }
+  for (size_t i = 0; i < s->table_count; i++) {
+    bytes += strlen(s->tables[i]->name) + 1;
   }
   for (size_t i = 0; i < s->function_count; i++) {
     bytes += strlen(s->m->functions[s->functions[i].made].name) + 1;
@@ -501,7 +552,11 @@ static bool copy_places(const canonicalizer *s, const vyre__kernel *kernel,
 static size_t program_bytes(const canonicalizer *s, const vyre__kernel *kernel,
                             bool small_places) {
   const size_t place = small_places ? sizeof(uint32_t) : sizeof *s->places;
-  return sizeof(vyre_program) +
+  const size_t queue =
+      kernel->queue ? sizeof *kernel->queue + kernel->queue->field_count *
+                                                  sizeof *kernel->queue->fields
+                    : 0;
+  return sizeof(vyre_program) + queue +
          kernel->buffer_count *
              (sizeof *kernel->buffers + sizeof *kernel->buffer_places) +
          s->node_count * (sizeof *s->nodes + place) +
@@ -517,15 +572,31 @@ static_assert(sizeof(vyre_program) % _Alignof(vyre_buffer_decl) == 0 &&
                   _Alignof(vyre__node) == _Alignof(vyre__id) &&
                   _Alignof(vyre__source_loc) == _Alignof(vyre__id),
               "nothing between arrays");
+static_assert(_Alignof(vyre_buffer_decl) >= _Alignof(vyre__queue_clauses) &&
+                  sizeof(vyre__queue_clauses) % _Alignof(vyre__queue_field) ==
+                      0 &&
+                  sizeof(vyre__queue_field) % _Alignof(vyre__local) == 0,
+              "nothing between the queue and arrays");
+
+/* Arrays of a program that hold names. */
+typedef struct named_arrays {
+  vyre_buffer_decl *buffers;
+  vyre__queue_field *fields;
+  vyre__local *locals;
+  vyre__function *functions;
+  vyre__table *tables;
+} named_arrays;
 
 static void put_names(const canonicalizer *s, const vyre__kernel *kernel,
-                      char *at, vyre_program *program,
-                      vyre_buffer_decl *buffers, vyre__local *locals,
-                      vyre__function *functions) {
+                      char *at, vyre_program *program, named_arrays to) {
+  vyre__local *locals = to.locals;
   program->name = put_name(&at, kernel->name);
   program->file = put_name(&at, kernel->file ? kernel->file : "");
   for (uint32_t i = 0; i < kernel->buffer_count; i++) {
-    buffers[i].name = put_name(&at, kernel->buffers[i].name);
+    to.buffers[i].name = put_name(&at, kernel->buffers[i].name);
+  }
+  for (uint32_t i = 0; kernel->queue && i < kernel->queue->field_count; i++) {
+    to.fields[i].name = put_name(&at, kernel->queue->fields[i].name);
   }
   for (size_t i = 0; i < s->local_count; i++) {
     locals[i].name = put_name(&at, s->locals[i].name);
@@ -533,13 +604,106 @@ static void put_names(const canonicalizer *s, const vyre__kernel *kernel,
   for (size_t i = 0; i < s->function_count; i++) {
     const placed_function *from = &s->functions[i];
     const vyre__ir_function *made = &s->m->functions[from->made];
-    functions[i] = (vyre__function){.name = put_name(&at, made->name),
-                                    .result = made->result,
-                                    .parameter_count = made->parameter_count,
-                                    .locals = locals + from->first_local,
-                                    .local_count = from->local_count,
-                                    .body = from->body};
+    to.functions[i] = (vyre__function){.name = put_name(&at, made->name),
+                                       .result = made->result,
+                                       .result_count = made->result_count,
+                                       .parameter_count = made->parameter_count,
+                                       .locals = locals + from->first_local,
+                                       .local_count = from->local_count,
+                                       .body = from->body};
+    memcpy(to.functions[i].results, made->results, sizeof made->results);
   }
+  for (size_t i = 0; i < s->table_count; i++) {
+    to.tables[i].name = put_name(&at, s->tables[i]->name);
+  }
+}
+
+/* Copies the clauses of a queue kernel. Function indices become those of the
+ * program. */
+static bool copy_queue(const canonicalizer *s, const vyre__kernel *kernel,
+                       vyre_arena *arena, vyre_program *program,
+                       vyre__queue_field **fields) {
+  *fields = NULL;
+  if (!kernel->queue) return true;
+  const vyre__queue_clauses *from = kernel->queue;
+  vyre__queue_clauses *queue =
+      vyre_arena_alloc(arena, sizeof *queue, _Alignof(vyre__queue_clauses));
+  *fields = copy_array(arena, from->fields, from->field_count, sizeof **fields,
+                       _Alignof(vyre__queue_field));
+  if (!queue || !*fields) return false;
+  *queue = *from;
+  queue->fields = *fields;
+  if (from->by) queue->by = s->m->functions[from->by].program_index;
+  if (from->pull) queue->pull = s->m->functions[from->pull].program_index;
+  program->queue = queue;
+  program->item_type = from->fields[0].type;
+  return true;
+}
+
+/* Replaces the tables of hidden buffers by copies, so that an inlined program
+ * does not need the one it was made from. */
+static bool copy_hidden_tables(vyre_arena *arena, uint32_t count,
+                               vyre__hidden *hidden) {
+  for (uint32_t i = 0; i < count; i++) {
+    const vyre__table *from = hidden[i].table;
+    if (!from) continue;
+    vyre__table *to = vyre_arena_alloc(arena, sizeof *to, 0);
+    uint64_t *values = copy_array(arena, from->values, from->length,
+                                  sizeof *values, _Alignof(uint64_t));
+    if (!to || !values) return false;
+    *to = *from;
+    to->name = "";
+    to->values = values;
+    hidden[i].table = to;
+  }
+  return true;
+}
+
+/* Copies the structs if one is used. */
+static bool copy_structs(const canonicalizer *s, vyre_arena *arena,
+                         vyre_program *program, vyre_buffer_decl *buffers) {
+  if (!s->has_structs) return true;
+  program->structs = vyre__structs_copy(s->m, arena);
+  program->struct_count = (uint32_t)s->m->struct_count;
+  if (!program->structs) return false;
+  for (size_t i = 0; i < program->buffer_count; i++) {
+    const vyre__struct *own = vyre__program_struct(program, buffers[i].type);
+    if (own) buffers[i].structure = &own->self;
+  }
+  return true;
+}
+
+/* Copies the tables with their values, and what a kernel says about its hidden
+ * buffers. */
+static bool copy_tables(const canonicalizer *s, const vyre__kernel *kernel,
+                        vyre_arena *arena, vyre_program *program,
+                        vyre__table **tables) {
+  *tables = NULL;
+  program->table_count = (uint32_t)s->table_count;
+  program->hidden_count = kernel->hidden_count;
+  if (kernel->hidden_count > 0) {
+    program->hidden =
+        copy_array(arena, kernel->hidden, kernel->hidden_count,
+                   sizeof *kernel->hidden, _Alignof(vyre__hidden));
+    if (!program->hidden ||
+        !copy_hidden_tables(arena, program->hidden_count,
+                            (vyre__hidden *)program->hidden)) {
+      return false;
+    }
+  }
+  if (s->table_count == 0) return true;
+  *tables = vyre__arena_array(arena, s->table_count, sizeof **tables);
+  program->tables = *tables;
+  for (size_t i = 0; *tables && i < s->table_count; i++) {
+    const vyre__ir_table *from = s->tables[i];
+    uint64_t *values =
+        copy_array(arena, s->m->table_values + from->first, from->length,
+                   sizeof *values, _Alignof(uint64_t));
+    if (!values) return false;
+    (*tables)[i] = (vyre__table){
+        .type = from->type, .length = from->length, .values = values};
+  }
+  return *tables != NULL;
 }
 
 static vyre_program *copy_program(canonicalizer *s, const vyre__kernel *kernel,
@@ -554,12 +718,24 @@ static vyre_program *copy_program(canonicalizer *s, const vyre__kernel *kernel,
   vyre_buffer_decl *buffers;
   vyre_program *program = vyre__program_new(arena, &desc, &buffers);
   if (!program) return NULL;
+  vyre__queue_field *fields;
+  if (!copy_queue(s, kernel, arena, program, &fields)) return NULL;
   vyre__local *locals = copy_array(arena, s->locals, s->local_count,
                                    sizeof *locals, _Alignof(vyre__local));
   vyre__function *functions = vyre_arena_alloc(
       arena, s->function_count * sizeof *functions, _Alignof(vyre__function));
+  vyre__table *tables;
+  if (!copy_tables(s, kernel, arena, program, &tables)) return NULL;
   program->over = kernel->over;
-  program->item_type = (uint8_t)kernel->item_type;
+  program->is_rich = s->is_rich;
+  for (uint32_t i = 0; i < kernel->buffer_count; i++) {
+    program->is_rich |= vyre__is_sum(kernel->buffers[i].element);
+    if (kernel->buffers[i].dimension_count) program->is_rich = true;
+    if (vyre__is_struct(kernel->buffers[i].type)) {
+      program->is_rich = s->has_structs = true;
+    }
+  }
+  if (!copy_structs(s, arena, program, buffers)) return NULL;
   program->functions = functions;
   program->function_count = (uint32_t)s->function_count;
   program->nodes = COPY(arena, s->nodes, s->node_count);
@@ -574,15 +750,19 @@ static vyre_program *copy_program(canonicalizer *s, const vyre__kernel *kernel,
       !program->texts || !names) {
     return NULL;
   }
-  put_names(s, kernel, names, program, buffers, locals, functions);
+  put_names(s, kernel, names, program,
+            (named_arrays){buffers, fields, locals, functions, tables});
   return program;
 }
 
 static vyre_code write_nodes(canonicalizer *s, uint32_t function,
+                             const vyre__queue_clauses *queue,
                              vyre_status *st) {
   (void)put_node(s, (vyre__node){0}, (vyre__source_loc){0});
   s->writing = 0;
   (void)use_function(s, function);
+  if (queue && queue->by) (void)use_function(s, queue->by);
+  if (queue && queue->pull) (void)use_function(s, queue->pull);
   for (uint32_t i = 0; i < s->function_count && !s->out_of_memory; i++) {
     emit_function(s, i);
     if (s->functions[i].body == 0 && !s->out_of_memory) {
@@ -611,7 +791,9 @@ static vyre_code check_made(const vyre__ir_builder *m, uint32_t function,
     return REFUSE(st, "correct the errors that were reported",
                   "kernel '%.100s' has no valid body", kernel->name);
   }
-  return vyre__kernel_check(kernel, st);
+  VYRE_TRY(vyre__kernel_check(kernel, st));
+  return vyre__dimension_uniforms_check(kernel->buffers, kernel->buffer_count,
+                                        st);
 }
 
 vyre_code vyre__canonicalize(vyre__ir_builder *m, uint32_t function,
@@ -624,7 +806,7 @@ vyre_code vyre__canonicalize(vyre__ir_builder *m, uint32_t function,
   if (!s) return vyre__no_memory(st, __func__, "nodes", m->node_count);
   vyre_arena arena;
   vyre_arena_init(&arena, allocator);
-  vyre_code code = write_nodes(s, function, st);
+  vyre_code code = write_nodes(s, function, kernel->queue, st);
   if (code == VYRE_OK) {
     *out = copy_program(s, kernel, &arena);
     if (!*out) {

@@ -33,7 +33,10 @@ void vyre__ir_builder_build(vyre__ir_builder *m) {
   FREE_ARRAY(m, functions, function_capacity);
   FREE_ARRAY(m, parameters, parameter_capacity);
   FREE_ARRAY(m, locals, local_capacity);
+  FREE_ARRAY(m, structs, struct_capacity);
   FREE_ARRAY(m, stack, stack_capacity);
+  FREE_ARRAY(m, tables, table_capacity);
+  FREE_ARRAY(m, table_values, table_value_capacity);
   vyre__canonicalizer_free(m);
   vyre_arena_deinit(&m->names);
 }
@@ -228,9 +231,50 @@ void vyre__function_parameter(vyre__ir_builder *m, uint32_t function,
   m->functions[function].parameter_count++;
 }
 
+void vyre__function_memory(vyre__ir_builder *m, uint32_t function,
+                           const char *name, size_t length,
+                           const vyre__local *spec) {
+  const size_t count = m->parameter_count;
+  vyre__function_parameter(m, function, name, length, (vyre_type)spec->type);
+  if (m->parameter_count == count) return;
+  vyre__ir_parameter *it = &m->parameters[count];
+  it->is_memory = true;
+  it->is_mutable = spec->is_mutable;
+  it->access = spec->access;
+  it->element = spec->element;
+  it->length = spec->length;
+}
+
+void vyre__function_results(vyre__ir_builder *m, uint32_t function,
+                            const uint8_t *types, uint32_t count) {
+  if (function >= m->function_count || count > VYRE__MAX_RESULTS) return;
+  m->functions[function].result_count = (uint8_t)count;
+  memcpy(m->functions[function].results, types, count);
+}
+
+uint32_t vyre__table_add(vyre__ir_builder *m, const char *name, size_t length,
+                         vyre_type type, const uint64_t *values,
+                         uint32_t count) {
+  if (!GROW(m, tables, table_capacity, table_count, 1) ||
+      !GROW(m, table_values, table_value_capacity, table_value_count, count)) {
+    return VYRE_NO_INDEX;
+  }
+  memcpy(m->table_values + m->table_value_count, values,
+         count * sizeof *values);
+  m->tables[m->table_count] =
+      (vyre__ir_table){.name = copy_name(m, name, length),
+                       .type = (uint8_t)type,
+                       .length = count,
+                       .first = m->table_value_count};
+  m->table_value_count += count;
+  return (uint32_t)m->table_count++;
+}
+
 void vyre__function_begin(vyre__ir_builder *m, uint32_t function) {
   m->function = function;
+  m->results_left = m->results_open = 0;
   m->kernel = NULL;
+  m->in_pull = m->in_by = false;
   m->loop_depth = 0;
   m->switch_ = (vyre__break_target){.is_open = false};
   m->errors_before = m->error_count;
@@ -246,6 +290,11 @@ void vyre__function_begin(vyre__ir_builder *m, uint32_t function) {
     m->locals[m->local_count++] = (vyre__ir_local){.name = it->name,
                                                    .span = it->span,
                                                    .type = it->type,
+                                                   .is_mutable = it->is_mutable,
+                                                   .is_memory = it->is_memory,
+                                                   .access = it->access,
+                                                   .element = it->element,
+                                                   .length = it->length,
                                                    .is_parameter = true,
                                                    .is_open = true};
     f->local_count++;
@@ -257,6 +306,17 @@ uint32_t vyre__kernel_begin(vyre__ir_builder *m, const vyre__kernel *kernel) {
                                           VYRE_TYPE_VOID);
   vyre__function_begin(m, index);
   m->kernel = kernel;
+  if (index != VYRE_NO_INDEX) m->functions[index].is_kernel = true;
+  return index;
+}
+
+uint32_t vyre__kernel_part_begin(vyre__ir_builder *m,
+                                 const vyre__kernel *kernel, bool is_pull) {
+  uint32_t index = vyre__function_declare(m, "", 0, VYRE_TYPE_VOID);
+  vyre__function_begin(m, index);
+  m->kernel = kernel;
+  m->in_pull = is_pull;
+  m->in_by = !is_pull;
   if (index != VYRE_NO_INDEX) m->functions[index].is_kernel = true;
   return index;
 }
@@ -285,7 +345,9 @@ void vyre__ir_builder_drop(vyre__ir_builder *m, uint32_t function,
 /* Returns true if control never reaches the end of a statement. */
 static bool always_returns(const vyre__ir_builder *m, vyre__id id) {
   const vyre__node *node = &m->nodes[id];
-  if (node->op == VYRE__OP_RETURN) return true;
+  if (node->op == VYRE__OP_RETURN || node->op == VYRE__OP_RETURN_RESULTS) {
+    return true;
+  }
   if (node->op == VYRE__OP_IF) {
     return node->c && always_returns(m, node->b) && always_returns(m, node->c);
   }
@@ -308,11 +370,14 @@ void vyre__function_end(vyre__ir_builder *m, vyre__id body) {
   }
   if (!body || m->error_count != m->errors_before) return;
   f->body = body;
-  if (f->is_kernel || always_returns(m, body)) return;
+  const bool has_result = f->result != VYRE_TYPE_VOID || f->result_count > 0;
+  if (f->is_kernel || !has_result || always_returns(m, body)) return;
+  const bool is_list = f->result_count > 0;
   vyre__diagnose_span(m, f->span, "V077", (vyre__source_span){0}, NULL,
-                      "end every path with return value;",
+                      is_list ? "end every path with return (x, y);"
+                              : "end every path with return value;",
                       "fn '%.100s' must return %s on every path", f->name,
-                      vyre__type_name(f->result));
+                      is_list ? "its results" : vyre__type_name(f->result));
 }
 
 uint32_t vyre__local_add(vyre__ir_builder *m, const char *name, size_t length,

@@ -95,7 +95,10 @@ typedef struct vyre__ir_local {
   bool is_mutable : 1;
   bool is_parameter : 1;
   bool is_loop : 1;
-  bool is_open : 1; /* its block is still open */
+  bool is_open : 1;   /* its block is still open */
+  bool is_memory : 1; /* as in vyre__local, like the next three */
+  uint8_t access, element;
+  uint32_t length;
   uint32_t program_number,
       program_index; /* canonicalisation: number of the program, index in it */
 } vyre__ir_local;
@@ -104,12 +107,26 @@ typedef struct vyre__ir_parameter {
   const char *name; /* as above */
   vyre__source_span span;
   uint8_t type;
+  bool is_mutable; /* as in vyre__local, like the rest */
+  bool is_memory;
+  uint8_t access, element;
+  uint32_t length;
 } vyre__ir_parameter;
+
+typedef struct vyre__ir_table {
+  const char *name; /* as above */
+  uint8_t type;
+  uint32_t length;
+  size_t first;                           /* of its values */
+  uint32_t program_number, program_index; /* canonicalisation, as above */
+} vyre__ir_table;
 
 typedef struct vyre__ir_function {
   const char *name; /* in the builder's arena */
   vyre__source_span span;
   uint8_t result;
+  uint8_t result_count; /* of several results */
+  uint8_t results[VYRE__MAX_RESULTS];
   bool is_kernel;
   uint32_t first_parameter, parameter_count; /* range of `parameters` */
   uint32_t first_local, local_count;         /* range of `locals` */
@@ -128,9 +145,14 @@ typedef struct vyre__kernel {
   const vyre__source_loc *buffer_places; /* per buffer; NULL without a source */
   uint32_t buffer_count;
   uint32_t workgroup[3];
-  uint32_t over;       /* VYRE_NO_INDEX if absent */
-  vyre_type item_type; /* VYRE_TYPE_VOID unless it is a queue kernel */
+  uint32_t over; /* VYRE_NO_INDEX if absent */
+  const vyre__queue_clauses
+      *queue;          /* NULL unless it is a queue kernel; by and pull
+                               are functions of the IR builder */
   bool has_good_names; /* names were tokens and need no check */
+  /* the last buffers are hidden (ir.h); only in an inlined program */
+  const vyre__hidden *hidden;
+  uint32_t hidden_count;
 } vyre__kernel;
 
 /* Innermost open switch. A `break` at its loop depth leaves it: it sets the
@@ -167,13 +189,24 @@ typedef struct vyre__ir_builder {
   size_t parameter_count, parameter_capacity;
   vyre__ir_local *locals; /* of all functions, one range each */
   size_t local_count, local_capacity;
+  vyre__ir_table *tables;
+  size_t table_count, table_capacity;
+  uint64_t *table_values; /* of all tables */
+  size_t table_value_count, table_value_capacity;
+  vyre__struct **structs; /* by type number */
+  size_t struct_count, struct_capacity;
   vyre__id *stack; /* lists under construction */
   size_t stack_count, stack_capacity;
   vyre_arena names;
 
   uint32_t function;          /* function whose body is being built */
   const vyre__kernel *kernel; /* NULL unless that function is a kernel */
+  bool in_pull, in_by;        /* that function is a further body of a kernel */
   uint32_t loop_depth;
+  /* Results of the last call with several results that no statement has used
+   * yet, and uses of results that no statement has checked. */
+  uint32_t results_of, results_used, results_left, results_open;
+  vyre_buffer_decl memory; /* last local or table that vyre__buffer_at gave */
   vyre__break_target switch_; /* innermost open switch */
   size_t errors_before;       /* error_count at the start of the function */
   uint32_t program_count;     /* number of canonicalised programs */
@@ -215,10 +248,22 @@ uint32_t vyre__function_declare(vyre__ir_builder *m, const char *name,
 void vyre__function_parameter(vyre__ir_builder *m, uint32_t function,
                               const char *name, size_t length, vyre_type type);
 
+/* Adds a parameter that is an array or memory; the name of @p spec is ignored.
+ */
+void vyre__function_memory(vyre__ir_builder *m, uint32_t function,
+                           const char *name, size_t length,
+                           const vyre__local *spec);
+/* Sets the types of several results. */
+void vyre__function_results(vyre__ir_builder *m, uint32_t function,
+                            const uint8_t *types, uint32_t count);
 /* Begins a body. Parameters are locals 0, 1 and so on. */
 void vyre__function_begin(vyre__ir_builder *m, uint32_t function);
 /* Declares and begins a kernel. @p kernel must live until function_end. */
 uint32_t vyre__kernel_begin(vyre__ir_builder *m, const vyre__kernel *kernel);
+/* Begins a further body of a queue kernel: its `by` or its `pull`. Returns its
+ * index, which the caller stores in kernel->queue. */
+uint32_t vyre__kernel_part_begin(vyre__ir_builder *m,
+                                 const vyre__kernel *kernel, bool is_pull);
 /* Ends the current body and checks that all paths return (V077). */
 void vyre__function_end(vyre__ir_builder *m, vyre__id body);
 
@@ -264,10 +309,18 @@ vyre__id vyre__ir_build_call(vyre__ir_builder *m, uint32_t function,
                              uint32_t mark);
 vyre__id vyre__ir_build_load(vyre__ir_builder *m, uint32_t buffer,
                              vyre__id index);
+/* An element as the place of an assignment: it need not be readable. */
+vyre__id vyre__ir_build_element(vyre__ir_builder *m, uint32_t buffer,
+                                vyre__id index);
 vyre__id vyre__ir_build_len(vyre__ir_builder *m, uint32_t buffer);
 /* GLOBAL_ID LOCAL_ID WORKGROUP_ID WORKGROUP_SIZE GRID_SIZE; axis 0, 1, 2. */
 vyre__id vyre__ir_build_axis(vyre__ir_builder *m, vyre__op op, unsigned axis);
-vyre__id vyre__ir_build_item(vyre__ir_builder *m);
+/* Builds a field of the item of a queue kernel. */
+vyre__id vyre__ir_build_item(vyre__ir_builder *m, uint32_t field);
+/* WINDOW, ITEM_INDEX */
+vyre__id vyre__ir_build_position(vyre__ir_builder *m, vyre__op op);
+/* Builds the test whether a key is in the window; only in `pull`. */
+vyre__id vyre__ir_build_in_window(vyre__ir_builder *m, vyre__id key);
 
 /* NEG .. POPCOUNT and UNIFORM. The minus of a literal becomes part of it. */
 vyre__id vyre__ir_build_unary(vyre__ir_builder *m, vyre__op op, vyre__id a);
@@ -280,13 +333,76 @@ vyre__id vyre__ir_build_binary(vyre__ir_builder *m, vyre__op op, vyre__id a,
 /* FMA, SELECT and COND (condition, then, else) */
 vyre__id vyre__ir_build_ternary(vyre__ir_builder *m, vyre__op op, vyre__id a,
                                 vyre__id b, vyre__id c);
+/* Builds insert(x, y, from, count). */
+vyre__id vyre__ir_build_insert(vyre__ir_builder *m, vyre__id x, vyre__id y,
+                               vyre__id from, vyre__id count);
+/* Atomics on one scalar of an element, in an inlined program. @p desired is 0
+ * unless it is a compare-exchange. */
+vyre__id vyre__ir_build_scalar_atomic(vyre__ir_builder *m, vyre__op op,
+                                      uint32_t buffer, vyre__id at,
+                                      vyre_element element, vyre__id value,
+                                      vyre__id desired);
+/* Builds a vector of type @p type. Its components are the values pushed since
+ * @p mark: one scalar for all, one vector to convert, or scalars and vectors
+ * with as many components together. */
+vyre__id vyre__ir_build_make(vyre__ir_builder *m, unsigned type, uint32_t mark);
+/* Builds v.x (a scalar) or v.zyx from the numbers of 1 to 4 components. */
+vyre__id vyre__ir_build_part(vyre__ir_builder *m, vyre__id a,
+                             const uint8_t *components, unsigned count);
+/* v[index] */
+vyre__id vyre__ir_build_component(vyre__ir_builder *m, vyre__id a,
+                                  vyre__id index);
+/* Assigns a part of a var or of an element: a LOCAL or LOAD under PART and
+ * COMPONENT. */
+vyre__id vyre__ir_build_set_place(vyre__ir_builder *m, vyre__id place,
+                                  vyre__id value);
+/* atomic_merge(s[i], t[j]); @p from is the load t[j]. */
+vyre__id vyre__ir_build_merge(vyre__ir_builder *m, uint32_t buffer,
+                              vyre__id index, vyre__id from);
+/* --- structs (ir_builder_struct.c) */
+
+/* Adds a struct and lays it out. Only names, elements and types of @p fields
+ * are read. Returns its type number, or VOID after a report. Call it before
+ * bodies use it. */
+unsigned vyre__struct_add(vyre__ir_builder *m, const char *name,
+                          const vyre_struct_field *fields, size_t count);
+/* Adds the structs of a program with the same numbers. */
+bool vyre__structs_adopt(vyre__ir_builder *m,
+                         const vyre__struct *const *structs, size_t count);
+/* Returns the struct with a type number, or NULL. */
+const vyre__struct *vyre__struct_at(const vyre__ir_builder *m, unsigned type);
+/* Builds a value of a struct from the values of its fields since @p mark. */
+vyre__id vyre__ir_build_struct(vyre__ir_builder *m, unsigned type,
+                               uint32_t mark);
+vyre__id vyre__ir_build_field(vyre__ir_builder *m, vyre__id a, uint32_t field);
+
+/* Builds the indices of an element of a buffer with dimensions from the values
+ * since @p mark. It is the index of an access. */
+vyre__id vyre__ir_build_indices(vyre__ir_builder *m, uint32_t mark);
+/* Builds len(buffer, dimension). */
+vyre__id vyre__ir_build_dimension(vyre__ir_builder *m, uint32_t buffer,
+                                  unsigned dimension);
+/* Index of an access in an inlined program (AT in ir/ops.def); its operands are
+ * the values pushed since @p mark. */
+vyre__id vyre__ir_build_at(vyre__ir_builder *m, uint32_t mark);
+/* Accesses to one scalar of an aggregate element, in an inlined program: the
+ * index is an AT, and @p element the scalar in memory, with its byte in the
+ * access unit (VYRE__AUX_BYTE_SHIFT in ir.h). */
+vyre__id vyre__ir_build_scalar_load(vyre__ir_builder *m, uint32_t buffer,
+                                    vyre__id at, unsigned element);
+vyre__id vyre__ir_build_scalar_store(vyre__ir_builder *m, uint32_t buffer,
+                                     vyre__id at, unsigned element,
+                                     vyre__id value);
 /* ATOMIC_ADD .. ATOMIC_EXCHANGE */
 vyre__id vyre__ir_build_atomic(vyre__ir_builder *m, vyre__op op,
                                uint32_t buffer, vyre__id index, vyre__id value);
 vyre__id vyre__ir_build_atomic_cas(vyre__ir_builder *m, uint32_t buffer,
                                    vyre__id index, vyre__id expected,
                                    vyre__id desired);
-vyre__id vyre__ir_build_push(vyre__ir_builder *m, vyre__id value);
+/* Builds a push of the values since @p mark, one for each field of the item. */
+vyre__id vyre__ir_build_push(vyre__ir_builder *m, uint32_t mark);
+/* Builds a push of a u32, the value of a `by` body. */
+vyre__id vyre__ir_build_priority(vyre__ir_builder *m, vyre__id value);
 
 /* Gives untyped literals a type: @p type, or with VYRE_TYPE_VOID the default
  * (i32, f32). Typed values stay unchanged. Returns id, or 0 after an error
@@ -434,6 +550,34 @@ vyre__id vyre__ir_build_eval(vyre__ir_builder *m, vyre__id value);
 vyre__id vyre__ir_build_text(vyre__ir_builder *m, const char *text,
                              size_t length);
 vyre__id vyre__ir_build_print(vyre__ir_builder *m, uint32_t mark);
+
+/* --- memory (ir_builder_memory.c) ------------------------------------------*/
+
+/* Returns a buffer of the kernel, or an array, memory parameter or table
+ * (VYRE__MEMORY_* in ir.h); NULL after a report. The declaration of the last
+ * three is valid until the next call. */
+const vyre_buffer_decl *vyre__buffer_at(vyre__ir_builder *m, uint32_t buffer);
+/* Adds a table and returns its number, or VYRE_NO_INDEX if memory is
+ * exhausted. */
+uint32_t vyre__table_add(vyre__ir_builder *m, const char *name, size_t length,
+                         vyre_type type, const uint64_t *values,
+                         uint32_t count);
+/* Builds the elements of an array from the values since @p mark. */
+vyre__id vyre__ir_build_array_value(vyre__ir_builder *m, uint32_t mark);
+/* Builds whole memory: the right side of an assignment, or an argument. */
+vyre__id vyre__ir_build_memory(vyre__ir_builder *m, uint32_t memory);
+/* Declares an array. @p value is an ARRAY, a MEMORY, or 0: zeros. A length of 0
+ * is that of the value. */
+vyre__id vyre__ir_build_array(vyre__ir_builder *m, const char *name,
+                              size_t name_length, vyre_type type,
+                              uint32_t length, bool is_mutable, vyre__id value,
+                              uint32_t *local);
+/* Calls a function with several results. Exactly one statement for each result
+ * follows, which stores it (vyre__ir_build_result), or one return of all. */
+vyre__id vyre__ir_build_results(vyre__ir_builder *m, vyre__id call);
+vyre__id vyre__ir_build_result(vyre__ir_builder *m, uint32_t index);
+/* Returns the values since @p mark. */
+vyre__id vyre__ir_build_return_results(vyre__ir_builder *m, uint32_t mark);
 
 /* --- names -----------------------------------------------------------------*/
 

@@ -70,6 +70,8 @@ const char *vyre__rule_wants(vyre__rule rule);
 
 /* Reports that @p op does not accept the type of operand @p id: V061, V062 or
  * V063. */
+/* Reports an atomic without a result that is used as a value. */
+vyre__id vyre__no_value(vyre__ir_builder *m, vyre__id id);
 vyre__id vyre__diagnose_operand(vyre__ir_builder *m, vyre__op op, vyre__id id,
                                 unsigned type);
 
@@ -88,17 +90,64 @@ const char *vyre__float_fix(const vyre__ir_builder *m, vyre__id id,
 /* Reports V086 and returns false unless the current function is a kernel. @p
  * what is "a buffer" or the like. */
 bool vyre__need_kernel(vyre__ir_builder *m, const char *subject);
+/* The same unless it is a kernel or a function without a result. */
+bool vyre__need_procedure(vyre__ir_builder *m, const char *subject);
+
+/* Pops the values pushed since @p mark into a list. Returns false if one has
+ * an error. */
+bool vyre__take_list(vyre__ir_builder *m, uint32_t mark, uint32_t *offset,
+                     uint32_t *count, unsigned *height);
 
 /* Declares a local of the current function. Returns VYRE_NO_INDEX if memory
  * is exhausted. */
 uint32_t vyre__local_add(vyre__ir_builder *m, const char *name, size_t length,
                          vyre__ir_local local);
 
-/* Returns a buffer by index, or NULL after a report. Requires a kernel. */
-const vyre_buffer_decl *vyre__buffer_at(vyre__ir_builder *m, uint32_t buffer);
+/* Returns the declaration of a local or table (VYRE__MEMORY_* in ir.h), or NULL
+ * after a report. */
+const vyre_buffer_decl *vyre__memory_at(vyre__ir_builder *m, uint32_t memory);
+/* Builds `array = value`. */
+vyre__id vyre__assign_array(vyre__ir_builder *m, uint32_t local,
+                            vyre__id value);
+/* Checks the argument for a parameter that is memory, or returns false after a
+ * report. */
+bool vyre__check_memory_argument(vyre__ir_builder *m,
+                                 const vyre__ir_function *f,
+                                 const vyre__ir_parameter *parameter,
+                                 vyre__id id);
+/* Checks that no memory is passed twice if the function modifies it. */
+bool vyre__check_aliases(vyre__ir_builder *m, const vyre__ir_function *f,
+                         uint32_t mark);
+/* Reports a whole array or the call of a function without one result, where a
+ * value is needed. Returns false for a value. */
+bool vyre__is_no_operand(vyre__ir_builder *m, vyre__id id);
+/* Checks that a statement uses the results that are left in order. */
+bool vyre__use_results(vyre__ir_builder *m, vyre__id statement);
 /* Resolves the type of an index and checks that it is an integer (V068). */
 vyre__id vyre__ir_build_index(vyre__ir_builder *m,
                               const vyre_buffer_decl *buffer, vyre__id index);
+
+/* Checks that an access has as many indices as the buffer has dimensions, or
+ * returns false after a report. */
+bool vyre__check_indices(vyre__ir_builder *m, const vyre_buffer_decl *buffer,
+                         vyre__id index);
+
+/* Copies all structs to the arena of a program; NULL without memory. */
+const vyre__struct *const *vyre__structs_copy(const vyre__ir_builder *m,
+                                              vyre_arena *arena);
+
+/* Operations with an operand that is a vector. */
+vyre__id vyre__vector_unary(vyre__ir_builder *m, vyre__op op, vyre__id a);
+vyre__id vyre__vector_binary(vyre__ir_builder *m, vyre__op op, vyre__id a,
+                             vyre__id b);
+vyre__id vyre__vector_ternary(vyre__ir_builder *m, vyre__op op, vyre__id a,
+                              vyre__id b, vyre__id c);
+/* CAST or BITCAST of each component to a scalar type. */
+vyre__id vyre__vector_cast(vyre__ir_builder *m, vyre__op op, unsigned type,
+                           vyre__id a);
+/* Returns true if the local or the element that node @p root names can be
+ * assigned; false after a report (V066, V071). */
+bool vyre__can_assign(vyre__ir_builder *m, vyre__id root);
 
 /* Builds a block of the statements from entry @p first of the stack on. */
 vyre__id vyre__block_of_stack(vyre__ir_builder *m, uint32_t first);

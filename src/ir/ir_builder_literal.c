@@ -14,7 +14,24 @@ static const struct {
              [VYRE__TYPE_FLOAT] = {"a float literal", 0}};
 #undef VYRE_X3
 
+/* Names of vectors, by component type. */
+#define VECTORS(scalar) {scalar "x2", scalar "x3", scalar "x4"}
+
+static const char *const vectors[VYRE_TYPE_COUNT][3] = {
+    [VYRE_TYPE_VOID] = VECTORS("?"),  [VYRE_TYPE_BOOL] = VECTORS("bool"),
+    [VYRE_TYPE_U32] = VECTORS("u32"), [VYRE_TYPE_I32] = VECTORS("i32"),
+    [VYRE_TYPE_U64] = VECTORS("u64"), [VYRE_TYPE_I64] = VECTORS("i64"),
+    [VYRE_TYPE_F32] = VECTORS("f32"), [VYRE_TYPE_F64] = VECTORS("f64"),
+};
+
 const char *vyre__type_name(unsigned type) {
+  const unsigned component = vyre__component_type(type);
+  const unsigned row = vyre__vector_length(type) - 2;
+  if (vyre__is_vector(type) && component < VYRE_TYPE_COUNT && row < 3) {
+    return vectors[component][row];
+  }
+  if (vyre__is_struct(type)) return "a struct";
+  if (type == VYRE__TYPE_INDEX) return "several indices";
   return type <= VYRE__TYPE_FLOAT ? types[type].name : "?";
 }
 
@@ -127,7 +144,14 @@ static bool resolve_operands(vyre__ir_builder *m, vyre__id id, vyre_type type) {
       good = vyre__resolve_type(m, node.a, type) != 0;
       if (vyre__ops[node.op].rule == VYRE__RULE_SHIFT) return good;
       return vyre__resolve_type(m, node.b, type) && good;
-    default: /* FMA, SELECT, COND */
+    default:
+      if (vyre__ops[node.op].rule == VYRE__RULE_EXTRACT) {
+        return vyre__resolve_type(m, node.a, type) != 0;
+      }
+      if (vyre__ops[node.op].rule == VYRE__RULE_INSERT) {
+        good = vyre__resolve_type(m, node.a, type) != 0;
+        return vyre__resolve_type(m, node.b, type) && good;
+      }
       if (vyre__ops[node.op].rule != VYRE__RULE_SELECT) {
         good = vyre__resolve_type(m, node.a, type) != 0;
       }
@@ -193,12 +217,21 @@ vyre__id vyre__resolve_literal_type(vyre__ir_builder *m, vyre__id id,
   return id;
 }
 
+vyre__id vyre__no_value(vyre__ir_builder *m, vyre__id id) {
+  return vyre__diagnose_at(m, id, "V057",
+                           "make it a statement of its own; read the sum after "
+                           "a barrier or in the next kernel",
+                           "%s() on a sum has no value",
+                           vyre__ops[m->nodes[id].op].text);
+}
+
 vyre__id vyre__expect(vyre__ir_builder *m, vyre__id id, vyre_type type,
                       const char *rule, const char *subject) {
   id = vyre__resolve_type(m, id, type);
   if (!id) return 0;
   unsigned got = vyre__type_of(m, id);
   if (got == (unsigned)type) return id;
+  if (got == VYRE_TYPE_VOID) return vyre__no_value(m, id);
   char fix[64];
   const vyre__node *node = &m->nodes[id];
   if (type == VYRE_TYPE_BOOL && node->op == VYRE__OP_LITERAL) {

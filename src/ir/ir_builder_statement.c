@@ -14,7 +14,11 @@ vyre__mark vyre__block_begin(vyre__ir_builder *m) {
 }
 
 void vyre__statement(vyre__ir_builder *m, vyre__id statement) {
-  if (statement) vyre__push(m, statement);
+  if (!statement) return;
+  if ((m->results_left | m->results_open) && !vyre__use_results(m, statement)) {
+    return;
+  }
+  vyre__push(m, statement);
 }
 
 static void close_locals(vyre__ir_builder *m, uint32_t from) {
@@ -40,6 +44,11 @@ vyre__id vyre__block_of_stack(vyre__ir_builder *m, uint32_t first) {
 }
 
 vyre__id vyre__block_end(vyre__ir_builder *m, vyre__mark mark) {
+  if (m->results_left > 0) {
+    m->results_left = 0;
+    vyre__diagnose(m, "", "store every result of the call",
+                   "the results of a call are not used");
+  }
   close_locals(m, mark.local);
   if (m->switch_.break_count > 0) vyre__skip_after_breaks(m, mark.stack);
   return vyre__block_of_stack(m, mark.stack);
@@ -58,9 +67,11 @@ static vyre__id as_block(vyre__ir_builder *m, vyre__id body) {
 vyre__id vyre__ir_build_let(vyre__ir_builder *m, const char *name,
                             size_t length, vyre_type type, bool is_mutable,
                             vyre__id value, uint32_t *local) {
+  if (vyre__is_no_operand(m, value)) value = 0;
   if (type == VYRE_TYPE_VOID) {
     value = vyre__resolve_type(m, value, VYRE_TYPE_VOID);
     type = vyre__type_of(m, value);
+    if (value && type == VYRE_TYPE_VOID) value = vyre__no_value(m, value);
   }
   *local = vyre__local_add(
       m, name, length,
@@ -77,7 +88,10 @@ vyre__id vyre__ir_build_let(vyre__ir_builder *m, const char *name,
 static vyre__id not_mutable(vyre__ir_builder *m, const vyre__ir_local *it) {
   const char *fix = "declare it with var instead of let";
   const char *kind = "declared by let";
-  if (it->is_parameter) {
+  if (it->is_memory && it->is_parameter) {
+    fix = "declare the parameter with var: the caller's array changes then";
+    kind = "a parameter without var";
+  } else if (it->is_parameter) {
     fix = "copy the parameter to a var first";
     kind = "a parameter";
   } else if (it->is_loop) {
@@ -92,9 +106,14 @@ static vyre__id not_mutable(vyre__ir_builder *m, const vyre__ir_local *it) {
 
 vyre__id vyre__ir_build_assign(vyre__ir_builder *m, uint32_t local,
                                vyre__id value) {
+  if (m->function < m->function_count &&
+      local < m->functions[m->function].local_count &&
+      m->locals[m->functions[m->function].first_local + local].is_memory) {
+    return vyre__assign_array(m, local, value);
+  }
   /* does all checks of a use */
   vyre__id target = vyre__ir_build_local(m, local);
-  if (!target) return 0;
+  if (!target || vyre__is_no_operand(m, value)) return 0;
   const vyre__ir_local *it =
       &m->locals[m->functions[m->function].first_local + local];
   if (!it->is_mutable) return not_mutable(m, it);
@@ -107,21 +126,55 @@ vyre__id vyre__ir_build_assign(vyre__ir_builder *m, uint32_t local,
       vyre__height(m, value));
 }
 
+static bool can_store(vyre__ir_builder *m, uint32_t buffer,
+                      const vyre_buffer_decl *decl) {
+  if (decl->access != VYRE_ACCESS_READ && decl->access != VYRE_ACCESS_UNIFORM) {
+    return true;
+  }
+  if (buffer & VYRE__MEMORY_TABLE) {
+    vyre__diagnose(m, "V066", "copy the table to an array: var a : f32[4] = T;",
+                   "'%.100s' is a const and cannot be assigned", decl->name);
+    return false;
+  }
+  if (buffer & VYRE__MEMORY_LOCAL) {
+    const vyre__ir_local *it =
+        &m->locals[m->functions[m->function].first_local +
+                   (buffer & VYRE__MEMORY_INDEX)];
+    if (it->length > 0) {
+      (void)not_mutable(m, it);
+      return false;
+    }
+  }
+  vyre__diagnose(m, "V071",
+                 decl->access == VYRE_ACCESS_READ
+                     ? "declare it read_write"
+                     : "store to a buffer that is declared write or read_write",
+                 "'%.100s' is declared %s and cannot be written", decl->name,
+                 vyre_access_name(decl->access));
+  return false;
+}
+
+bool vyre__can_assign(vyre__ir_builder *m, vyre__id root) {
+  const vyre__node *node = &m->nodes[root];
+  if (node->op == VYRE__OP_LOAD) {
+    const uint32_t buffer = node->a;
+    const vyre_buffer_decl *decl = vyre__buffer_at(m, buffer);
+    return decl && can_store(m, buffer, decl);
+  }
+  const vyre__ir_local *it =
+      &m->locals[m->functions[m->function].first_local + node->a];
+  if (it->is_mutable) return true;
+  (void)not_mutable(m, it);
+  return false;
+}
+
 vyre__id vyre__ir_build_store(vyre__ir_builder *m, uint32_t buffer,
                               vyre__id index, vyre__id value) {
   const vyre_buffer_decl *decl = vyre__buffer_at(m, buffer);
   if (decl) index = vyre__ir_build_index(m, decl, index);
-  if (!decl || !index || !value) return 0;
-  if (decl->access == VYRE_ACCESS_READ || decl->access == VYRE_ACCESS_UNIFORM) {
-    return vyre__diagnose(
-        m, "V071",
-        decl->access == VYRE_ACCESS_READ
-            ? "declare it read_write"
-            : "store to a buffer that is declared write or read_write",
-        "'%.100s' is declared %s and cannot be written", decl->name,
-        vyre_access_name(decl->access));
-  }
-  value = vyre__expect_named(m, value, vyre__element_type(decl->element),
+  if (!decl || !index || !value || vyre__is_no_operand(m, value)) return 0;
+  if (!can_store(m, buffer, decl)) return 0;
+  value = vyre__expect_named(m, value, (vyre_type)vyre__buffer_type(decl),
                              "V069", "an element of", decl->name);
   if (!value) return 0;
   return vyre__append(
@@ -254,7 +307,7 @@ vyre__id vyre__ir_build_simple(vyre__ir_builder *m, vyre__op op) {
                             "'%s' outside a loop", vyre__ops[op].text);
     case VYRE__OP_BARRIER:
     case VYRE__OP_GRID_BARRIER:
-      if (vyre__need_kernel(m, "a barrier")) break;
+      if (vyre__need_procedure(m, "a barrier")) break;
       return 0;
     default:
       return vyre__diagnose(m, "", "use break, continue or a barrier",
@@ -273,7 +326,18 @@ vyre__id vyre__ir_build_return(vyre__ir_builder *m, bool has_value,
                              "store the value to a buffer, then write return;",
                              "a kernel cannot return a value");
   }
-  if (!f->is_kernel && !has_value) {
+  if (f->result_count > 0) {
+    return vyre__diagnose(m, "V076", "write return (x, y);",
+                          "fn '%.100s' must return %u values", f->name,
+                          f->result_count);
+  }
+  if (!f->is_kernel && has_value && f->result == VYRE_TYPE_VOID) {
+    return vyre__diagnose_at(m, value, "V076",
+                             "write return;, or declare the type of the "
+                             "result: fn name(...) -> f32",
+                             "fn '%.100s' has no result", f->name);
+  }
+  if (!f->is_kernel && !has_value && f->result != VYRE_TYPE_VOID) {
     return vyre__diagnose(m, "V076", "write return value;",
                           "fn '%.100s' must return %s", f->name,
                           vyre__type_name(f->result));
@@ -289,7 +353,13 @@ vyre__id vyre__ir_build_return(vyre__ir_builder *m, bool has_value,
 vyre__id vyre__ir_build_eval(vyre__ir_builder *m, vyre__id value) {
   if (!value) return 0;
   const vyre__op_info *info = &vyre__ops[m->nodes[value].op];
-  if (!(info->flags & (VYRE__OPF_ATOMICS | VYRE__OPF_PUSHES))) {
+  const bool is_procedure = vyre__type_of(m, value) == VYRE__TYPE_NOTHING;
+  if (!is_procedure && vyre__type_of(m, value) == VYRE__TYPE_RESULTS) {
+    return vyre__diagnose_at(m, value, "V099", "write let (a, b) = f(x);",
+                             "the results of this call are not used");
+  }
+  if (!is_procedure &&
+      !(info->flags & (VYRE__OPF_ATOMICS | VYRE__OPF_PUSHES))) {
     return vyre__diagnose_at(m, value, "V087",
                              "use the value: let x = ...; or remove it",
                              "this value is not used");
@@ -299,12 +369,13 @@ vyre__id vyre__ir_build_eval(vyre__ir_builder *m, vyre__id value) {
 }
 
 vyre__id vyre__ir_build_print(vyre__ir_builder *m, uint32_t mark) {
-  bool good = !m->out_of_memory && vyre__need_kernel(m, "print()");
+  bool good = !m->out_of_memory && vyre__need_procedure(m, "print()");
   uint32_t count = (uint32_t)m->stack_count - mark;
   unsigned height = 0;
   for (uint32_t i = 0; i < count && good; i++) {
     vyre__id id = m->stack[mark + i];
-    good = vyre__resolve_type(m, id, VYRE_TYPE_VOID) != 0;
+    good = vyre__resolve_type(m, id, VYRE_TYPE_VOID) != 0 &&
+           !vyre__is_no_operand(m, id);
     unsigned own = vyre__height(m, id);
     if (own > height) height = own;
   }

@@ -32,13 +32,15 @@ static void keep(void *self, const char *rule, vyre__source_loc place,
 static const vyre_buffer_decl buffers[] = {{.name = "y",
                                             .access = VYRE_ACCESS_READ_WRITE,
                                             .element = VYRE_ELEMENT_U32}};
+static const vyre__queue_field field = {"", VYRE_TYPE_I64};
+static const vyre__queue_clauses queue = {.field_count = 1, .fields = &field};
 static const vyre__kernel kernel = {.name = "k",
                                     .file = "",
                                     .buffers = buffers,
                                     .buffer_count = 1,
                                     .workgroup = {1, 1, 1},
                                     .over = VYRE_NO_INDEX,
-                                    .item_type = VYRE_TYPE_I64};
+                                    .queue = &queue};
 
 static void begin(fixture *f) {
   *f = (fixture){.reports = 0};
@@ -76,6 +78,12 @@ static const struct {
     {VYRE__OP_GE, "uUiIfF"},       {VYRE__OP_LAND, "b"},
     {VYRE__OP_LOR, "b"},           {VYRE__OP_MIN, "uUiIfF"},
     {VYRE__OP_MAX, "uUiIfF"},      {VYRE__OP_FMA, "fF"},
+    {VYRE__OP_CLAMP, "uUiIfF"},    {VYRE__OP_SATURATE, "fF"},
+    {VYRE__OP_STEP, "fF"},         {VYRE__OP_REVERSE, "uUiI"},
+    {VYRE__OP_MUL_HIGH, "uUiI"},   {VYRE__OP_ADD_SAT, "uUiI"},
+    {VYRE__OP_SUB_SAT, "uUiI"},    {VYRE__OP_DOT4_U8, "u"},
+    {VYRE__OP_MIX, "fF"},          {VYRE__OP_SMOOTHSTEP, "fF"},
+    {VYRE__OP_FRACT, "fF"},
 };
 
 static char letter(vyre_type type) {

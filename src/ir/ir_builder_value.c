@@ -117,10 +117,15 @@ static const uint16_t taken[] = {
     [VYRE__RULE_SELECT] = EVERYTHING,
     [VYRE__RULE_ATOMIC] = INTEGERS,
     [VYRE__RULE_PUSH] = EVERYTHING,
+    [VYRE__RULE_EXTRACT] = INTEGERS,
+    [VYRE__RULE_INSERT] = INTEGERS,
+    [VYRE__RULE_U32] = 1 << VYRE_TYPE_U32 | 1 << VYRE__TYPE_INT,
+    [VYRE__RULE_QUEUE_KEY] = INTEGERS,
+    [VYRE__RULE_VECTOR] = 0, /* vectors have types above 15 */
 };
 
 bool vyre__rule_takes(vyre__rule rule, unsigned type) {
-  return (taken[rule] >> type & 1) != 0;
+  return type < 16 && (taken[rule] >> type & 1) != 0;
 }
 
 const char *vyre__rule_wants(vyre__rule rule) {
@@ -130,6 +135,8 @@ const char *vyre__rule_wants(vyre__rule rule) {
     case VYRE__RULE_INTEGER_SAME:
     case VYRE__RULE_SHIFT:
     case VYRE__RULE_ATOMIC:
+    case VYRE__RULE_EXTRACT:
+    case VYRE__RULE_INSERT:
       return "an integer (u32, i32, u64, i64)";
     case VYRE__RULE_BITS_SAME:
       return "an integer or bool";
@@ -137,6 +144,8 @@ const char *vyre__rule_wants(vyre__rule rule) {
       return "a float (f32, f64)";
     case VYRE__RULE_F32_SAME:
       return "f32";
+    case VYRE__RULE_U32:
+      return "u32";
     case VYRE__RULE_SIGNED_SAME:
       return "a signed number (i32, i64, f32, f64)";
     case VYRE__RULE_NUMBER_SAME:
@@ -153,6 +162,9 @@ static const char *operand_fix(vyre__rule rule, vyre__op op, unsigned type) {
     return "use ! to negate a bool";
   }
   if (rule == VYRE__RULE_BOOL_SAME) return "compare it: x != 0";
+  if (op == VYRE__OP_REM && (type == VYRE_TYPE_F32 || type == VYRE_TYPE_F64)) {
+    return "write x - trunc(x / y) * y";
+  }
   if (rule == VYRE__RULE_SIGNED_SAME && type != VYRE_TYPE_BOOL) {
     return "cast it to a signed type first: i32(x)";
   }
@@ -168,6 +180,7 @@ static const char *operand_fix(vyre__rule rule, vyre__op op, unsigned type) {
 vyre__id vyre__diagnose_operand(vyre__ir_builder *m, vyre__op op, vyre__id id,
                                 unsigned type) {
   const vyre__op_info *info = &vyre__ops[op];
+  if (type == VYRE_TYPE_VOID) return vyre__no_value(m, id);
   if (type == VYRE__TYPE_INT && (info->rule == VYRE__RULE_FLOAT_SAME ||
                                  info->rule == VYRE__RULE_F32_SAME)) {
     char fix[VYRE__FLOAT_FIX];
@@ -177,7 +190,8 @@ vyre__id vyre__diagnose_operand(vyre__ir_builder *m, vyre__op op, vyre__id id,
   }
   if (type == VYRE__TYPE_FLOAT &&
       (info->rule == VYRE__RULE_INTEGER_SAME ||
-       info->rule == VYRE__RULE_SHIFT || info->rule == VYRE__RULE_BITS_SAME)) {
+       info->rule == VYRE__RULE_SHIFT || info->rule == VYRE__RULE_BITS_SAME ||
+       info->rule >= VYRE__RULE_EXTRACT)) {
     return vyre__diagnose_at(m, id, "V063",
                              "write an integer, or cast the float: u32(x)",
                              "'%s' needs %s, not a float literal", info->text,
@@ -237,6 +251,18 @@ bool vyre__need_kernel(vyre__ir_builder *m, const char *subject) {
   return false;
 }
 
+bool vyre__need_procedure(vyre__ir_builder *m, const char *subject) {
+  if (m->kernel) return true;
+  if (m->function < m->function_count &&
+      m->functions[m->function].result == VYRE_TYPE_VOID &&
+      m->functions[m->function].result_count == 0) {
+    return true;
+  }
+  vyre__diagnose(m, "V086", "use it in the kernel, or in a fn without a result",
+                 "%s cannot be used in a fn with a result", subject);
+  return false;
+}
+
 vyre__id vyre__ir_build_local(vyre__ir_builder *m, uint32_t local) {
   uint32_t count = m->function < m->function_count
                        ? m->functions[m->function].local_count
@@ -254,14 +280,16 @@ vyre__id vyre__ir_build_local(vyre__ir_builder *m, uint32_t local) {
                           it->name);
   }
   if (it->type == VYRE_TYPE_VOID) return 0; /* reported at its declaration */
+  if (it->is_memory) {
+    return vyre__diagnose(m, "V098", "write the element: name[i]",
+                          "'%.100s' is an array, not a value", it->name);
+  }
   return vyre__append(
       m, (vyre__node){.op = VYRE__OP_LOCAL, .type = it->type, .a = local}, 0);
 }
 
-/* Pops the values pushed since @p mark into a list. Returns false if one has
- * an error. */
-static bool take_list(vyre__ir_builder *m, uint32_t mark, uint32_t *offset,
-                      uint32_t *count, unsigned *height) {
+bool vyre__take_list(vyre__ir_builder *m, uint32_t mark, uint32_t *offset,
+                     uint32_t *count, unsigned *height) {
   *count = (uint32_t)m->stack_count - mark;
   *height = 0;
   bool good = !m->out_of_memory;
@@ -292,11 +320,16 @@ static bool check_arguments(vyre__ir_builder *m, const vyre__ir_function *f,
     const vyre__ir_parameter *parameter =
         &m->parameters[f->first_parameter + i];
     vyre__id id = m->stack[mark + i];
-    good = vyre__expect_named(m, id, parameter->type, "V075", "parameter",
+    if (parameter->is_memory) {
+      good = vyre__check_memory_argument(m, f, parameter, id) && good;
+      continue;
+    }
+    good = !vyre__is_no_operand(m, id) &&
+           vyre__expect_named(m, id, parameter->type, "V075", "parameter",
                               parameter->name) &&
            good;
   }
-  return good;
+  return good && vyre__check_aliases(m, f, mark);
 }
 
 vyre__id vyre__ir_build_call(vyre__ir_builder *m, uint32_t function,
@@ -314,11 +347,14 @@ vyre__id vyre__ir_build_call(vyre__ir_builder *m, uint32_t function,
     vyre__stack_drop(m, mark);
     return 0;
   }
-  if (!take_list(m, mark, &offset, &count, &height)) return 0;
+  if (!vyre__take_list(m, mark, &offset, &count, &height)) return 0;
   if (!m->kernel) m->has_nested_calls = true;
+  const unsigned type = f->result_count > 0           ? VYRE__TYPE_RESULTS
+                        : f->result == VYRE_TYPE_VOID ? VYRE__TYPE_NOTHING
+                                                      : f->result;
   return vyre__append(m,
                       (vyre__node){.op = VYRE__OP_CALL,
-                                   .type = f->result,
+                                   .type = (uint8_t)type,
                                    .a = function,
                                    .b = offset,
                                    .c = count},
@@ -326,7 +362,12 @@ vyre__id vyre__ir_build_call(vyre__ir_builder *m, uint32_t function,
 }
 
 const vyre_buffer_decl *vyre__buffer_at(vyre__ir_builder *m, uint32_t buffer) {
-  if (!vyre__need_kernel(m, "a buffer")) return NULL;
+  if (buffer >= VYRE__MEMORY_TABLE) return vyre__memory_at(m, buffer);
+  if (!m->kernel) {
+    vyre__diagnose(m, "V086", "pass it as a parameter: x: read f32[]",
+                   "a buffer of a kernel cannot be named in a fn");
+    return NULL;
+  }
   if (buffer < m->kernel->buffer_count) return &m->kernel->buffers[buffer];
   vyre__diagnose(m, "", "use a buffer of this kernel",
                  "buffer %u, but the kernel has only %u", buffer,
@@ -337,6 +378,9 @@ const vyre_buffer_decl *vyre__buffer_at(vyre__ir_builder *m, uint32_t buffer) {
 vyre__id vyre__ir_build_index(vyre__ir_builder *m,
                               const vyre_buffer_decl *buffer, vyre__id index) {
   if (!index) return 0;
+  if (m->nodes[index].op == VYRE__OP_AT) return index; /* an inlined program */
+  if (!vyre__check_indices(m, buffer, index)) return 0;
+  if (m->nodes[index].op == VYRE__OP_INDEX) return index;
   if (vyre__type_of(m, index) == VYRE__TYPE_INT) {
     return vyre__resolve_index_type(m, index);
   }
@@ -350,24 +394,101 @@ vyre__id vyre__ir_build_index(vyre__ir_builder *m,
 vyre__id vyre__ir_build_load(vyre__ir_builder *m, uint32_t buffer,
                              vyre__id index) {
   const vyre_buffer_decl *decl = vyre__buffer_at(m, buffer);
+  if (decl && index && decl->access == VYRE_ACCESS_WRITE) {
+    return vyre__diagnose(m, "V070", "declare it read_write",
+                          "%s '%.100s' is declared write and cannot be read",
+                          buffer >= VYRE__MEMORY_TABLE ? "parameter" : "buffer",
+                          decl->name);
+  }
+  return decl ? vyre__ir_build_element(m, buffer, index) : 0;
+}
+
+vyre__id vyre__ir_build_element(vyre__ir_builder *m, uint32_t buffer,
+                                vyre__id index) {
+  const vyre_buffer_decl *decl = vyre__buffer_at(m, buffer);
   if (decl) index = vyre__ir_build_index(m, decl, index);
   if (!decl || !index) return 0;
-  if (decl->access == VYRE_ACCESS_WRITE) {
-    return vyre__diagnose(
-        m, "V070", "declare it read_write",
-        "buffer '%.100s' is declared write and cannot be read", decl->name);
+  return vyre__append(m,
+                      (vyre__node){.op = VYRE__OP_LOAD,
+                                   .type = (uint8_t)vyre__buffer_type(decl),
+                                   .a = buffer,
+                                   .b = index},
+                      vyre__height(m, index));
+}
+
+/* Checks the access of a buffer that an atomic reads and writes. */
+static bool can_change(vyre__ir_builder *m, vyre__op op,
+                       const vyre_buffer_decl *decl) {
+  if (decl->access == VYRE_ACCESS_READ_WRITE ||
+      decl->access == VYRE_ACCESS_WORKGROUP) {
+    return true;
   }
+  vyre__diagnose(m, "V073", "declare it read_write",
+                 "'%s' reads and writes, but buffer '%.100s' is declared %s",
+                 vyre__ops[op].text, decl->name,
+                 vyre_access_name(decl->access));
+  return false;
+}
+
+vyre__id vyre__ir_build_scalar_load(vyre__ir_builder *m, uint32_t buffer,
+                                    vyre__id at, unsigned element) {
+  if (!at) return 0;
   return vyre__append(
       m,
       (vyre__node){.op = VYRE__OP_LOAD,
-                   .type = (uint8_t)vyre__element_type(decl->element),
+                   .type = (uint8_t)vyre__element_type(
+                       (vyre_element)(element & VYRE__AUX_ELEMENT)),
+                   .aux = (uint8_t)(element + 1),
                    .a = buffer,
-                   .b = index},
-      vyre__height(m, index));
+                   .b = at},
+      vyre__height(m, at));
+}
+
+vyre__id vyre__ir_build_scalar_store(vyre__ir_builder *m, uint32_t buffer,
+                                     vyre__id at, unsigned element,
+                                     vyre__id value) {
+  if (!at || !value) return 0;
+  return vyre__append(m,
+                      (vyre__node){.op = VYRE__OP_STORE,
+                                   .aux = (uint8_t)(element + 1),
+                                   .a = buffer,
+                                   .b = at,
+                                   .c = value},
+                      vyre__height2(m, at, value));
+}
+
+/* Builds the addition of sum t[j] to sum s[i]; @p from is the load t[j]. */
+vyre__id vyre__ir_build_merge(vyre__ir_builder *m, uint32_t buffer,
+                              vyre__id index, vyre__id from) {
+  const vyre_buffer_decl *decl = vyre__buffer_at(m, buffer);
+  if (decl) index = vyre__ir_build_index(m, decl, index);
+  if (!decl || !index || !from) return 0;
+  const vyre_buffer_decl *other = m->nodes[from].op == VYRE__OP_LOAD
+                                      ? &m->kernel->buffers[m->nodes[from].a]
+                                      : NULL;
+  if (!vyre__is_sum(decl->element) || !other ||
+      other->element != decl->element) {
+    return vyre__diagnose(
+        m, "V072", "declare both buffers sum_f32, or both sum_f64",
+        "'atomic_merge' needs elements of two buffers of sum_f32, or of "
+        "sum_f64, but '%.100s' has %s and the second argument is %s",
+        decl->name, vyre_element_name(decl->element),
+        other ? vyre_element_name(other->element) : "no element of a buffer");
+  }
+  if (!can_change(m, VYRE__OP_ATOMIC_MERGE, decl)) return 0;
+  return vyre__append(
+      m,
+      (vyre__node){
+          .op = VYRE__OP_ATOMIC_MERGE, .a = buffer, .b = index, .c = from},
+      vyre__height2(m, index, from));
 }
 
 vyre__id vyre__ir_build_len(vyre__ir_builder *m, uint32_t buffer) {
-  if (!vyre__buffer_at(m, buffer)) return 0;
+  const vyre_buffer_decl *decl = vyre__buffer_at(m, buffer);
+  if (!decl) return 0;
+  if (buffer >= VYRE__MEMORY_TABLE && decl->count > 0) {
+    return vyre__ir_build_literal(m, VYRE_TYPE_U32, decl->count);
+  }
   return vyre__append(
       m, (vyre__node){.op = VYRE__OP_LEN, .type = VYRE_TYPE_U32, .a = buffer},
       0);
@@ -387,23 +508,6 @@ vyre__id vyre__ir_build_axis(vyre__ir_builder *m, vyre__op op, unsigned axis) {
       0);
 }
 
-static bool need_queue(vyre__ir_builder *m, const char *subject) {
-  if (!vyre__need_kernel(m, subject)) return false;
-  if (m->kernel->item_type != VYRE_TYPE_VOID) return true;
-  vyre__diagnose(m, "V083",
-                 "add queue(u32), or another item type, to the kernel",
-                 "%s is only valid in a queue kernel", subject);
-  return false;
-}
-
-vyre__id vyre__ir_build_item(vyre__ir_builder *m) {
-  if (!need_queue(m, "'item'")) return 0;
-  return vyre__append(
-      m,
-      (vyre__node){.op = VYRE__OP_ITEM, .type = (uint8_t)m->kernel->item_type},
-      0);
-}
-
 /* --- operations ------------------------------------------------------------*/
 
 static bool is_form(vyre__ir_builder *m, vyre__op op, vyre__form form) {
@@ -415,16 +519,103 @@ static bool is_form(vyre__ir_builder *m, vyre__op op, vyre__form form) {
   return false;
 }
 
+/* --- functions of other operations. They use each operand once. ---------- */
+
+static vyre__id float_literal(vyre__ir_builder *m, vyre__id like, float value) {
+  unsigned type = vyre__type_of(m, like);
+  vyre_type fixed = type == VYRE__TYPE_FLOAT ? VYRE_TYPE_VOID : (vyre_type)type;
+  return vyre__ir_build_float(m, value, value, fixed);
+}
+
+/* Builds min(max(x, low), high). */
+static vyre__id make_clamp(vyre__ir_builder *m, vyre__id x, vyre__id low,
+                           vyre__id high) {
+  x = vyre__ir_build_binary(m, VYRE__OP_MAX, x, low);
+  return vyre__ir_build_binary(m, VYRE__OP_MIN, x, high);
+}
+
+static vyre__id make_saturate(vyre__ir_builder *m, vyre__id x) {
+  vyre__id zero = float_literal(m, x, 0), one = float_literal(m, x, 1);
+  return make_clamp(m, x, zero, one);
+}
+
+/* Builds select(edge > x, 0, 1). */
+static vyre__id make_step(vyre__ir_builder *m, vyre__id edge, vyre__id x) {
+  vyre__id below = vyre__ir_build_binary(m, VYRE__OP_GT, edge, x);
+  if (!below) return 0;
+  vyre__id zero = float_literal(m, x, 0), one = float_literal(m, x, 1);
+  return vyre__ir_build_ternary(m, VYRE__OP_SELECT, below, zero, one);
+}
+
+/* Checks that a value is u32, or makes it one. */
+static bool need_u32(vyre__ir_builder *m, vyre__op op, vyre__id id) {
+  unsigned type = vyre__type_of(m, id);
+  if (type == VYRE__TYPE_INT) return vyre__resolve_type(m, id, VYRE_TYPE_U32);
+  if (type == VYRE_TYPE_U32) return true;
+  vyre__diagnose_at(m, id, "V078", "cast it: u32(n)", "'%s' needs u32, not %s",
+                    vyre__ops[op].text, vyre__type_name(type));
+  return false;
+}
+
+static vyre__id make_u32(vyre__ir_builder *m, vyre__op op, vyre__id a,
+                         vyre__id b) {
+  if (!need_u32(m, op, a) || !need_u32(m, op, b)) return 0;
+  uint8_t type = op == VYRE__OP_DOT4_I8 ? VYRE_TYPE_I32 : VYRE_TYPE_U32;
+  return vyre__append(
+      m, (vyre__node){.op = (uint8_t)op, .type = type, .a = a, .b = b},
+      vyre__height2(m, a, b));
+}
+
+/* Builds extract(x, from, count), or insert(x, y, range). */
+static vyre__id make_bits(vyre__ir_builder *m, vyre__op op, vyre__id a,
+                          vyre__id b, vyre__id c) {
+  bool is_insert = op == VYRE__OP_INSERT;
+  if (!takes(m, op, a)) return 0;
+  if (is_insert) {
+    if (m->nodes[c].op != VYRE__OP_BIT_RANGE) {
+      return vyre__diagnose(m, "", "use vyre_build_insert",
+                            "'insert' needs the range of its bits");
+    }
+    if (!takes(m, op, b) || !agree(m, op, a, b)) return 0;
+  } else if (!need_u32(m, op, b) || !need_u32(m, op, c)) {
+    return 0;
+  }
+  unsigned height = vyre__height2(m, a, b), more = vyre__height(m, c);
+  return vyre__append(
+      m,
+      (vyre__node){
+          .op = (uint8_t)op, .type = m->nodes[a].type, .a = a, .b = b, .c = c},
+      height > more ? height : more);
+}
+
+vyre__id vyre__ir_build_insert(vyre__ir_builder *m, vyre__id x, vyre__id y,
+                               vyre__id from, vyre__id count) {
+  if (!x || !y || !from || !count) return 0;
+  vyre__id range = make_u32(m, VYRE__OP_BIT_RANGE, from, count);
+  return range ? make_bits(m, VYRE__OP_INSERT, x, y, range) : 0;
+}
+
 vyre__id vyre__ir_build_unary(vyre__ir_builder *m, vyre__op op, vyre__id a) {
   if (!a || !is_form(m, op, VYRE__FORM_UNARY)) return 0;
   vyre__rule rule = vyre__ops[op].rule;
   if (rule == VYRE__RULE_NONE || rule == VYRE__RULE_CAST ||
-      rule == VYRE__RULE_BITCAST || rule == VYRE__RULE_PUSH) {
+      rule == VYRE__RULE_BITCAST || rule == VYRE__RULE_PUSH ||
+      rule == VYRE__RULE_QUEUE_KEY) {
     return vyre__diagnose(m, "", "use the builder function for it",
                           "'%s' is not a pure operation", vyre__ops[op].text);
   }
-  if (op == VYRE__OP_UNIFORM && !vyre__need_kernel(m, "uniform()")) return 0;
+  if (op == VYRE__OP_UNIFORM && !vyre__need_procedure(m, "uniform()")) return 0;
+  if (vyre__is_aggregate(vyre__type_of(m, a)) || rule == VYRE__RULE_VECTOR) {
+    if (vyre__is_no_operand(m, a)) return 0;
+    return vyre__vector_unary(m, op, a);
+  }
+  if (vyre__op_is_workgroup(op)) {
+    if (!vyre__need_kernel(m, vyre__ops[op].text)) return 0;
+    a = vyre__resolve_type(m, a, VYRE_TYPE_VOID);
+    if (!a) return 0;
+  }
   if (!takes(m, op, a)) return 0;
+  if (op == VYRE__OP_SATURATE) return make_saturate(m, a);
   if (rule == VYRE__RULE_F32_SAME) {
     a = vyre__resolve_type(m, a, VYRE_TYPE_F32);
     if (!a) return 0;
@@ -454,7 +645,12 @@ static vyre__id append_cast(vyre__ir_builder *m, vyre__op op, vyre_type type,
 /* An untyped literal gets the type that it is cast to, so that u64(1 << 40)
  * is what it looks like. */
 vyre__id vyre__ir_build_cast(vyre__ir_builder *m, vyre_type type, vyre__id a) {
-  if (!a || !is_value_type(m, type)) return 0;
+  if (!a) return 0;
+  if (vyre__is_aggregate(vyre__type_of(m, a))) {
+    if (vyre__is_no_operand(m, a)) return 0;
+    return vyre__vector_cast(m, VYRE__OP_CAST, type, a);
+  }
+  if (!is_value_type(m, type)) return 0;
   unsigned from = vyre__type_of(m, a);
   if ((from == VYRE__TYPE_INT && vyre__type_is_integer(type)) ||
       (from == VYRE__TYPE_FLOAT && vyre__type_is_float(type))) {
@@ -484,13 +680,19 @@ vyre__id vyre__ir_build_bitcast(vyre__ir_builder *m, vyre_type type,
     a = vyre__resolve_type(m, a, bits_type(m, a, type));
     if (!a) return 0;
   }
+  if (vyre__is_no_operand(m, a)) return 0;
   unsigned from = vyre__type_of(m, a);
-  if (from == VYRE_TYPE_BOOL || type == VYRE_TYPE_BOOL ||
-      vyre__type_bits(from) != vyre__type_bits(type)) {
+  const unsigned scalar =
+      vyre__is_vector(from) ? vyre__component_type(from) : from;
+  if (scalar == VYRE_TYPE_BOOL || type == VYRE_TYPE_BOOL ||
+      vyre__type_bits(scalar) != vyre__type_bits(type)) {
     return vyre__diagnose(
         m, "V079", "use a type of the same width, or convert the value: u64(x)",
         "the bits of %s cannot be reinterpreted as %s", vyre__type_name(from),
         vyre__type_name(type));
+  }
+  if (vyre__is_vector(from)) {
+    return vyre__vector_cast(m, VYRE__OP_BITCAST, type, a);
   }
   return append_cast(m, VYRE__OP_BITCAST, type, a);
 }
@@ -516,13 +718,20 @@ vyre__id vyre__ir_build_binary(vyre__ir_builder *m, vyre__op op, vyre__id a,
                                vyre__id b) {
   if (!a || !b || !is_form(m, op, VYRE__FORM_BINARY)) return 0;
   vyre__rule rule = vyre__ops[op].rule;
+  if (rule == VYRE__RULE_VECTOR || vyre__is_aggregate(vyre__type_of(m, a)) ||
+      vyre__is_aggregate(vyre__type_of(m, b))) {
+    if (vyre__is_no_operand(m, a) || vyre__is_no_operand(m, b)) return 0;
+    return vyre__vector_binary(m, op, a, b);
+  }
   if (rule == VYRE__RULE_SHIFT) return make_shift(m, op, a, b);
+  if (rule == VYRE__RULE_U32) return make_u32(m, op, a, b);
   if (!takes(m, op, a) || !takes(m, op, b) || !agree(m, op, a, b)) return 0;
   if (rule == VYRE__RULE_F32_SAME) {
     a = vyre__resolve_type(m, a, VYRE_TYPE_F32);
     b = vyre__resolve_type(m, b, VYRE_TYPE_F32);
     if (!a || !b) return 0;
   }
+  if (op == VYRE__OP_STEP) return make_step(m, a, b);
   unsigned type = vyre__type_of(m, a);
   if (rule == VYRE__RULE_COMPARE_ANY || rule == VYRE__RULE_COMPARE_NUMBER) {
     /* The result is bool, so nothing else resolves the operands. */
@@ -538,7 +747,28 @@ vyre__id vyre__ir_build_binary(vyre__ir_builder *m, vyre__op op, vyre__id a,
 vyre__id vyre__ir_build_ternary(vyre__ir_builder *m, vyre__op op, vyre__id a,
                                 vyre__id b, vyre__id c) {
   if (!a || !b || !c || !is_form(m, op, VYRE__FORM_TERNARY)) return 0;
+  if (vyre__is_aggregate(vyre__type_of(m, a)) ||
+      vyre__is_aggregate(vyre__type_of(m, b)) ||
+      vyre__is_aggregate(vyre__type_of(m, c))) {
+    if (vyre__is_no_operand(m, a) || vyre__is_no_operand(m, b) ||
+        vyre__is_no_operand(m, c)) {
+      return 0;
+    }
+    return vyre__vector_ternary(m, op, a, b, c);
+  }
+  if (vyre__ops[op].rule == VYRE__RULE_EXTRACT ||
+      vyre__ops[op].rule == VYRE__RULE_INSERT) {
+    return make_bits(m, op, a, b, c);
+  }
   if (vyre__ops[op].rule == VYRE__RULE_SELECT) {
+    if (op == VYRE__OP_SELECT && vyre__type_of(m, a) != VYRE_TYPE_BOOL &&
+        vyre__type_of(m, c) == VYRE_TYPE_BOOL) {
+      return vyre__diagnose_at(m, a, "V067",
+                               "write the condition first: select(c, x, y) is "
+                               "x if c is true, otherwise y",
+                               "the condition of select must be bool, not %s",
+                               vyre__type_name(vyre__type_of(m, a)));
+    }
     if (!vyre__expect(m, a, VYRE_TYPE_BOOL, "V067",
                       op == VYRE__OP_SELECT ? "the condition of select"
                                             : "the condition of ?:") ||
@@ -551,6 +781,7 @@ vyre__id vyre__ir_build_ternary(vyre__ir_builder *m, vyre__op op, vyre__id a,
     if (!agree(m, op, a, b) || !agree(m, op, b, c) || !agree(m, op, a, b)) {
       return 0;
     }
+    if (op == VYRE__OP_CLAMP) return make_clamp(m, a, b, c);
   }
   unsigned height = vyre__height2(m, a, b), more = vyre__height(m, c);
   return vyre__append(
@@ -562,6 +793,30 @@ vyre__id vyre__ir_build_ternary(vyre__ir_builder *m, vyre__op op, vyre__id a,
 
 /* --- atomics and push ------------------------------------------------------*/
 
+/* Reports an element type that an atomic does not support. */
+static void diagnose_atomic(vyre__ir_builder *m, vyre__op op,
+                            const vyre_buffer_decl *decl) {
+  char fix[160] = "declare the buffer u32, i32, u64 or i64";
+  const bool is_float = decl->type == 0 && (decl->element == VYRE_ELEMENT_F32 ||
+                                            decl->element == VYRE_ELEMENT_F64);
+  if (op == VYRE__OP_ATOMIC_ADD && is_float) {
+    snprintf(fix, sizeof fix,
+             decl->kind == VYRE_MEMORY_SHARED
+                 ? "declare an exact sum: shared %.60s : sum_%s[%u];"
+                 : "declare an exact sum: buffer %.60s : read_write sum_%s[]",
+             decl->name, vyre_element_name(decl->element), decl->count);
+  }
+  if (vyre__is_sum(decl->element)) {
+    snprintf(fix, sizeof fix, "use atomic_add or atomic_merge on sums");
+  }
+  vyre__diagnose(
+      m, "V072", fix,
+      "'%s' needs elements of u32, i32, u64 or i64, but '%.100s' has %s",
+      vyre__ops[op].text, decl->name,
+      decl->type ? vyre__type_name(decl->type)
+                 : vyre_element_name(decl->element));
+}
+
 /* Checks the buffer and resolves index and value. Returns false after a
  * report. */
 static bool atomic_operands(vyre__ir_builder *m, vyre__op op, uint32_t buffer,
@@ -570,21 +825,15 @@ static bool atomic_operands(vyre__ir_builder *m, vyre__op op, uint32_t buffer,
   if (!decl || !*value) return false;
   *index = vyre__ir_build_index(m, decl, *index);
   if (!*index) return false;
-  if (decl->element < VYRE_ELEMENT_U32 || decl->element > VYRE_ELEMENT_I64) {
-    vyre__diagnose(
-        m, "V072", "declare the buffer u32, i32, u64 or i64",
-        "'%s' needs elements of u32, i32, u64 or i64, but '%.100s' has %s",
-        vyre__ops[op].text, decl->name, vyre_element_name(decl->element));
+  const bool is_sum = op == VYRE__OP_ATOMIC_ADD && vyre__is_sum(decl->element);
+  if (!is_sum && (decl->type || decl->element < VYRE_ELEMENT_U32 ||
+                  decl->element > VYRE_ELEMENT_I64)) {
+    diagnose_atomic(m, op, decl);
     return false;
   }
-  if (decl->access != VYRE_ACCESS_READ_WRITE &&
-      decl->access != VYRE_ACCESS_WORKGROUP) {
-    vyre__diagnose(m, "V073", "declare it read_write",
-                   "'%s' reads and writes, but buffer '%.100s' is declared %s",
-                   vyre__ops[op].text, decl->name,
-                   vyre_access_name(decl->access));
-    return false;
-  }
+  if (!can_change(m, op, decl)) return false;
+  if (!vyre__need_procedure(m, "an atomic")) return false;
+  if (vyre__is_no_operand(m, *value)) return false;
   *value = vyre__expect(m, *value, vyre__element_type(decl->element), "V069",
                         "the value of an atomic");
   return *value != 0;
@@ -592,10 +841,14 @@ static bool atomic_operands(vyre__ir_builder *m, vyre__op op, uint32_t buffer,
 
 static vyre__id append_atomic(vyre__ir_builder *m, vyre__op op, uint32_t buffer,
                               vyre__id index, uint32_t c, unsigned height) {
-  vyre_element element = m->kernel->buffers[buffer].element;
+  const vyre_buffer_decl *decl = vyre__buffer_at(m, buffer);
+  if (!decl) return 0;
+  const vyre_type type = vyre__is_sum(decl->element)
+                             ? VYRE_TYPE_VOID
+                             : vyre__element_type(decl->element);
   return vyre__append(m,
                       (vyre__node){.op = (uint8_t)op,
-                                   .type = (uint8_t)vyre__element_type(element),
+                                   .type = (uint8_t)type,
                                    .a = buffer,
                                    .b = index,
                                    .c = c},
@@ -605,6 +858,9 @@ static vyre__id append_atomic(vyre__ir_builder *m, vyre__op op, uint32_t buffer,
 vyre__id vyre__ir_build_atomic(vyre__ir_builder *m, vyre__op op,
                                uint32_t buffer, vyre__id index,
                                vyre__id value) {
+  if (op == VYRE__OP_ATOMIC_MERGE) {
+    return vyre__ir_build_merge(m, buffer, index, value);
+  }
   if (!is_form(m, op, VYRE__FORM_ATOMIC) ||
       !atomic_operands(m, op, buffer, &index, &value)) {
     return 0;
@@ -618,7 +874,9 @@ vyre__id vyre__ir_build_atomic_cas(vyre__ir_builder *m, uint32_t buffer,
                                    vyre__id desired) {
   const vyre__op op = VYRE__OP_ATOMIC_CAS;
   if (!desired || !atomic_operands(m, op, buffer, &index, &expected)) return 0;
-  vyre_type type = vyre__element_type(m->kernel->buffers[buffer].element);
+  const vyre_buffer_decl *decl = vyre__buffer_at(m, buffer);
+  if (!decl || vyre__is_no_operand(m, desired)) return 0;
+  vyre_type type = vyre__element_type(decl->element);
   desired = vyre__expect(m, desired, type, "V069", "the value of an atomic");
   if (!desired) return 0;
   uint32_t list =
@@ -628,14 +886,4 @@ vyre__id vyre__ir_build_atomic_cas(vyre__ir_builder *m, uint32_t buffer,
   unsigned more = vyre__height(m, index);
   return append_atomic(m, op, buffer, index, list,
                        height > more ? height : more);
-}
-
-vyre__id vyre__ir_build_push(vyre__ir_builder *m, vyre__id value) {
-  if (!value || !need_queue(m, "push()")) return 0;
-  value =
-      vyre__expect(m, value, m->kernel->item_type, "V085", "the pushed value");
-  if (!value) return 0;
-  return vyre__append(
-      m, (vyre__node){.op = VYRE__OP_PUSH, .type = VYRE_TYPE_BOOL, .a = value},
-      vyre__height(m, value));
 }

@@ -29,9 +29,11 @@ typedef enum vyre__word {
   VYRE__WORD_BITCAST, /* as_u32 and the like; value: vyre_type */
   VYRE__WORD_OP,      /* a built-in function or id; value: vyre__op */
   VYRE__WORD_FLOAT,   /* inf, nan and the like; value: see below */
+  VYRE__WORD_ATOMIC,  /* atomic_load or atomic_store; value: see below */
 } vyre__word;
 
 enum { VYRE__INF, VYRE__NAN, VYRE__INF_F64, VYRE__NAN_F64 };
+enum { VYRE__ATOMIC_LOAD, VYRE__ATOMIC_STORE };
 
 typedef struct vyre__reserved_word {
   const char *text;
@@ -50,5 +52,9 @@ bool vyre__is_word(const vyre__reserved_word *row);
 /* Returns true if a name is a word of the language, which no declaration may
  * use. */
 bool vyre__is_reserved(const char *name, size_t length);
+
+/* Returns true for a word with a meaning in queue kernels only: window,
+ * item_index, in_window. */
+bool vyre__is_queue_word(const char *name);
 
 #endif

@@ -27,6 +27,8 @@ vyre_type vyre__element_type(vyre_element element) {
       [VYRE_ELEMENT_F32] = VYRE_TYPE_F32,
       [VYRE_ELEMENT_F64] = VYRE_TYPE_F64,
       [VYRE_ELEMENT_BYTES] = VYRE_TYPE_U32,
+      [VYRE_ELEMENT_SUM_F32] = VYRE_TYPE_F32,
+      [VYRE_ELEMENT_SUM_F64] = VYRE_TYPE_F64,
   };
   return (unsigned)element < VYRE_ELEMENT_COUNT ? (vyre_type)types[element]
                                                 : VYRE_TYPE_VOID;

@@ -12,6 +12,10 @@
 VYRE_NODISCARD vyre_code vyre__program_check(const vyre_program_desc *desc,
                                              vyre_status *st);
 
+/* Checks that the uniforms of dimensions exist and are u32. */
+VYRE_NODISCARD vyre_code vyre__dimension_uniforms_check(
+    const vyre_buffer_decl *buffers, size_t count, vyre_status *st);
+
 /* Creates a program without a body and fingerprint as the first allocation of
  * @p arena. At the end, the caller moves the arena into it. The *buffers
  * share the names of @p desc; the caller copies those. Returns NULL if memory

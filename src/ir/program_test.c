@@ -62,7 +62,7 @@ TEST(bad_declarations_are_refused_by_name) {
       {{.name = "\xE2\x80\xAE"}, "not printable"},
       {{.name = "x", .kind = (vyre_memory)9}, "unknown memory kind: 9"},
       {{.name = "x", .access = (vyre_access)5}, "unknown access: 5"},
-      {{.name = "x", .element = (vyre_element)14}, "unknown element type: 14"},
+      {{.name = "x", .element = VYRE_ELEMENT_COUNT}, "unknown element type"},
       {{.name = "x", .hints.cache_locality = (vyre_locality)3},
        "unknown cache locality: 3"},
       {{.name = "x", .hints = {.has_coalesce_axis = true, .coalesce_axis = 3}},
@@ -145,14 +145,22 @@ TEST(elements_have_names_and_sizes) {
     vyre_element element;
     const char *name;
     uint32_t size;
-  } cases[] = {
-      {VYRE_ELEMENT_BOOL, "bool", 1}, {VYRE_ELEMENT_U8, "u8", 1},
-      {VYRE_ELEMENT_I8, "i8", 1},     {VYRE_ELEMENT_U16, "u16", 2},
-      {VYRE_ELEMENT_I16, "i16", 2},   {VYRE_ELEMENT_U32, "u32", 4},
-      {VYRE_ELEMENT_I32, "i32", 4},   {VYRE_ELEMENT_U64, "u64", 8},
-      {VYRE_ELEMENT_I64, "i64", 8},   {VYRE_ELEMENT_F16, "f16", 2},
-      {VYRE_ELEMENT_BF16, "bf16", 2}, {VYRE_ELEMENT_F32, "f32", 4},
-      {VYRE_ELEMENT_F64, "f64", 8},   {VYRE_ELEMENT_BYTES, "bytes", 0}};
+  } cases[] = {{VYRE_ELEMENT_BOOL, "bool", 1},
+               {VYRE_ELEMENT_U8, "u8", 1},
+               {VYRE_ELEMENT_I8, "i8", 1},
+               {VYRE_ELEMENT_U16, "u16", 2},
+               {VYRE_ELEMENT_I16, "i16", 2},
+               {VYRE_ELEMENT_U32, "u32", 4},
+               {VYRE_ELEMENT_I32, "i32", 4},
+               {VYRE_ELEMENT_U64, "u64", 8},
+               {VYRE_ELEMENT_I64, "i64", 8},
+               {VYRE_ELEMENT_F16, "f16", 2},
+               {VYRE_ELEMENT_BF16, "bf16", 2},
+               {VYRE_ELEMENT_F32, "f32", 4},
+               {VYRE_ELEMENT_F64, "f64", 8},
+               {VYRE_ELEMENT_BYTES, "bytes", 0},
+               {VYRE_ELEMENT_SUM_F32, "sum_f32", 96},
+               {VYRE_ELEMENT_SUM_F64, "sum_f64", 576}};
   CHECK_U64(sizeof cases / sizeof cases[0], VYRE_ELEMENT_COUNT);
   for (size_t i = 0; i < VYRE_ELEMENT_COUNT; i++) {
     CHECK_TEXT(vyre_element_name(cases[i].element), cases[i].name);

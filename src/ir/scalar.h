@@ -104,50 +104,123 @@ static inline uint64_t vyre__of_i64(int64_t value) {
 /* One set per width: U unsigned, I signed. Signed sums and products use
  * unsigned arithmetic, which wraps. >> of a signed value is arithmetic in
  * both supported compilers. */
-#define VYRE__INTEGERS(U, I, u, i, width)              \
-  static inline U vyre__div_##u(U a, U b) {            \
-    return b == 0 ? (U) ~(U)0 : a / b;                 \
-  }                                                    \
-  static inline U vyre__rem_##u(U a, U b) {            \
-    return b == 0 ? 0 : a % b;                         \
-  }                                                    \
-  static inline I vyre__div_##i(I a, I b) {            \
-    if (b == 0) return -1;                             \
-    if (b == -1) return (I)(0 - (U)a);                 \
-    return a / b;                                      \
-  }                                                    \
-  static inline I vyre__rem_##i(I a, I b) {            \
-    return b == 0 || b == -1 ? 0 : a % b;              \
-  }                                                    \
-  static inline U vyre__shl_##u(U a, uint32_t count) { \
-    return a << (count % (width));                     \
-  }                                                    \
-  static inline U vyre__shr_##u(U a, uint32_t count) { \
-    return a >> (count % (width));                     \
-  }                                                    \
-  static inline I vyre__shr_##i(I a, uint32_t count) { \
-    return a >> (count % (width));                     \
-  }                                                    \
-  static inline I vyre__abs_##i(I a) {                 \
-    return a < 0 ? (I)(0 - (U)a) : a;                  \
-  }                                                    \
-  static inline I vyre__sign_##i(I a) {                \
-    return (I)((a > 0) - (a < 0));                     \
-  }                                                    \
-  static inline U vyre__clz_##u(U a) {                 \
-    if (a == 0) return (width);                        \
-    return (U)(__builtin_clzll(a) - (64 - (width)));   \
-  }                                                    \
-  static inline U vyre__ctz_##u(U a) {                 \
-    return a == 0 ? (width) : (U)__builtin_ctzll(a);   \
-  }                                                    \
-  static inline U vyre__popcount_##u(U a) {            \
-    return (U)__builtin_popcountll(a);                 \
+#define VYRE__INTEGERS(U, I, u, i, width)                       \
+  static inline U vyre__div_##u(U a, U b) {                     \
+    return b == 0 ? (U) ~(U)0 : a / b;                          \
+  }                                                             \
+  static inline U vyre__rem_##u(U a, U b) {                     \
+    return b == 0 ? 0 : a % b;                                  \
+  }                                                             \
+  static inline I vyre__div_##i(I a, I b) {                     \
+    if (b == 0) return -1;                                      \
+    if (b == -1) return (I)(0 - (U)a);                          \
+    return a / b;                                               \
+  }                                                             \
+  static inline I vyre__rem_##i(I a, I b) {                     \
+    return b == 0 || b == -1 ? 0 : a % b;                       \
+  }                                                             \
+  static inline U vyre__shl_##u(U a, uint32_t count) {          \
+    return a << (count % (width));                              \
+  }                                                             \
+  static inline U vyre__shr_##u(U a, uint32_t count) {          \
+    return a >> (count % (width));                              \
+  }                                                             \
+  static inline I vyre__shr_##i(I a, uint32_t count) {          \
+    return a >> (count % (width));                              \
+  }                                                             \
+  static inline I vyre__abs_##i(I a) {                          \
+    return a < 0 ? (I)(0 - (U)a) : a;                           \
+  }                                                             \
+  static inline I vyre__sign_##i(I a) {                         \
+    return (I)((a > 0) - (a < 0));                              \
+  }                                                             \
+  static inline U vyre__clz_##u(U a) {                          \
+    if (a == 0) return (width);                                 \
+    return (U)(__builtin_clzll(a) - (64 - (width)));            \
+  }                                                             \
+  static inline U vyre__ctz_##u(U a) {                          \
+    return a == 0 ? (width) : (U)__builtin_ctzll(a);            \
+  }                                                             \
+  static inline U vyre__popcount_##u(U a) {                     \
+    return (U)__builtin_popcountll(a);                          \
+  }                                                             \
+  static inline U vyre__reverse_##u(U a) {                      \
+    U out = 0;                                                  \
+    for (int bit = 0; bit < (width); bit++) {                   \
+      out = (U)(out << 1 | (a >> bit & 1));                     \
+    }                                                           \
+    return out;                                                 \
+  }                                                             \
+  static inline U vyre__rotate_##u(U a, U count) {              \
+    unsigned n = (unsigned)(count % (width));                   \
+    return n ? (U)(a << n | a >> ((width) - n)) : a;            \
+  }                                                             \
+  /* Bits of a range that the width has. */                     \
+  static inline unsigned vyre__bits_in_##u(U from, U count) {   \
+    if (from >= (width)) return 0;                              \
+    return count < (width) - from ? (unsigned)count             \
+                                  : (unsigned)((width) - from); \
+  }                                                             \
+  static inline U vyre__extract_##u(U a, U from, U count) {     \
+    unsigned n = vyre__bits_in_##u(from, count);                \
+    if (n == 0) return 0;                                       \
+    return (U)(a << ((width) - n - from)) >> ((width) - n);     \
+  }                                                             \
+  static inline I vyre__extract_##i(I a, U from, U count) {     \
+    unsigned n = vyre__bits_in_##u(from, count);                \
+    if (n == 0) return 0;                                       \
+    return (I)((U)a << ((width) - n - from)) >> ((width) - n);  \
+  }                                                             \
+  static inline U vyre__insert_##u(U a, U b, U range) {         \
+    U from = range & 255;                                       \
+    unsigned n = vyre__bits_in_##u(from, range >> 8 & 255);     \
+    if (n == 0) return a;                                       \
+    U mask = (U)((U) ~(U)0 >> ((width) - n) << from);           \
+    return (a & ~mask) | (b << from & mask);                    \
+  }                                                             \
+  static inline U vyre__mul_high_##u(U a, U b) {                \
+    return (U)((unsigned __int128)a * b >> (width));            \
+  }                                                             \
+  static inline I vyre__mul_high_##i(I a, I b) {                \
+    return (I)((__int128)a * b >> (width));                     \
+  }                                                             \
+  static inline U vyre__add_sat_##u(U a, U b) {                 \
+    return (U)(a + b) < a ? (U) ~(U)0 : (U)(a + b);             \
+  }                                                             \
+  static inline U vyre__sub_sat_##u(U a, U b) {                 \
+    return a < b ? 0 : (U)(a - b);                              \
+  }                                                             \
+  static inline I vyre__add_sat_##i(I a, I b) {                 \
+    I out;                                                      \
+    if (!__builtin_add_overflow(a, b, &out)) return out;        \
+    return (I)((U) ~(U)0 >> 1) ^ (I) - (I)(a < 0);              \
+  }                                                             \
+  static inline I vyre__sub_sat_##i(I a, I b) {                 \
+    I out;                                                      \
+    if (!__builtin_sub_overflow(a, b, &out)) return out;        \
+    return (I)((U) ~(U)0 >> 1) ^ (I) - (I)(a < 0);              \
   }
 
 VYRE__INTEGERS(uint32_t, int32_t, u32, i32, 32)
 VYRE__INTEGERS(uint64_t, int64_t, u64, i64, 64)
 #undef VYRE__INTEGERS
+
+/* First bit and number of bits of a range, for vyre__insert_. */
+static inline uint32_t vyre__bit_range(uint32_t from, uint32_t count) {
+  return (from < 64 ? from : 64) | (count < 64 ? count : 64) << 8;
+}
+
+static inline uint32_t vyre__dot4_u8(uint32_t a, uint32_t b) {
+  uint32_t sum = 0;
+  for (int i = 0; i < 32; i += 8) sum += (a >> i & 255) * (b >> i & 255);
+  return sum;
+}
+
+static inline int32_t vyre__dot4_i8(uint32_t a, uint32_t b) {
+  int32_t sum = 0;
+  for (int i = 0; i < 32; i += 8) sum += (int8_t)(a >> i) * (int8_t)(b >> i);
+  return sum;
+}
 
 /* --- floats ----------------------------------------------------------------*/
 
@@ -213,6 +286,16 @@ static inline uint64_t vyre__canonical(vyre_type type, uint64_t value) {
    * lacks the instruction. */  \
   static inline F vyre__fma_##f(F a, F b, F c) {                        \
     return fma##suffix(a, b, c);                                        \
+  }                                                                     \
+  static inline F vyre__mix_##f(F a, F b, F t) {                        \
+    return vyre__fma_##f(t, b, vyre__fma_##f(-t, a, a));                \
+  }                                                                     \
+  static inline F vyre__smoothstep_##f(F e, F g, F x) {                 \
+    F t = vyre__min_##f(vyre__max_##f((x - e) / (g - e), 0), 1);        \
+    F u = 2 * t;                                                        \
+    F v = 3 - u;                                                        \
+    F w = t * t;                                                        \
+    return w * v;                                                       \
   }                                                                     \
   /* Truncates and saturates; NaN becomes 0. The bounds are powers of \
    * two and therefore exact; values below fit after truncation. */ \

@@ -86,6 +86,29 @@ static uint64_t int_bits(vyre__op op, vyre_type type, uint64_t x) {
   return (uint64_t)count;
 }
 
+static uint64_t int_function(vyre__op op, vyre_type type, wide a, wide b) {
+  int bits = bits_of(type);
+  wide last = ((wide)1 << (bits - is_signed(type))) - 1;
+  wide first = is_signed(type) ? -last - 1 : 0, sum;
+  uint64_t out = 0, x = wrap(type, a);
+  switch (op) {
+    case VYRE__OP_REVERSE:
+      for (; bits > 0; x /= 2) out |= x % 2 << --bits;
+      return out;
+    case VYRE__OP_ROTATE:
+      for (uint32_t n = (uint32_t)b % (unsigned)bits; n > 0; n--) {
+        x = wrap(type, (wide)x * 2) + (x >> (bits - 1));
+      }
+      return x;
+    case VYRE__OP_MUL_HIGH:
+      if (!is_signed(type)) return (uint64_t)((uwide)a * (uwide)b >> bits);
+      return wrap(type, floor_shift(a * b, bits));
+    default:
+      sum = op == VYRE__OP_ADD_SAT ? a + b : a - b;
+      return wrap(type, sum < first ? first : sum > last ? last : sum);
+  }
+}
+
 static uint64_t int_oracle(vyre__op op, vyre_type type, uint64_t x,
                            uint64_t y) {
   wide a = number(type, x), b = number(type, y);
@@ -136,8 +159,10 @@ static uint64_t int_oracle(vyre__op op, vyre_type type, uint64_t x,
       return a >= b;
     case VYRE__OP_MIN:
       return wrap(type, a < b ? a : b);
-    default:
+    case VYRE__OP_MAX:
       return wrap(type, a > b ? a : b);
+    default:
+      return int_function(op, type, a, b);
   }
 }
 
@@ -146,13 +171,14 @@ static bool compares(vyre__op op) {
 }
 
 static const vyre__op int_ops[] = {
-    VYRE__OP_BIT_NOT, VYRE__OP_CLZ, VYRE__OP_CTZ, VYRE__OP_POPCOUNT,
-    VYRE__OP_ADD,     VYRE__OP_SUB, VYRE__OP_MUL, VYRE__OP_DIV,
-    VYRE__OP_REM,     VYRE__OP_AND, VYRE__OP_OR,  VYRE__OP_XOR,
-    VYRE__OP_SHL,     VYRE__OP_SHR, VYRE__OP_EQ,  VYRE__OP_NE,
-    VYRE__OP_LT,      VYRE__OP_LE,  VYRE__OP_GT,  VYRE__OP_GE,
-    VYRE__OP_MIN,     VYRE__OP_MAX, VYRE__OP_NEG, VYRE__OP_ABS,
-    VYRE__OP_SIGN};
+    VYRE__OP_BIT_NOT,  VYRE__OP_CLZ,     VYRE__OP_CTZ,     VYRE__OP_POPCOUNT,
+    VYRE__OP_ADD,      VYRE__OP_SUB,     VYRE__OP_MUL,     VYRE__OP_DIV,
+    VYRE__OP_REM,      VYRE__OP_AND,     VYRE__OP_OR,      VYRE__OP_XOR,
+    VYRE__OP_SHL,      VYRE__OP_SHR,     VYRE__OP_EQ,      VYRE__OP_NE,
+    VYRE__OP_LT,       VYRE__OP_LE,      VYRE__OP_GT,      VYRE__OP_GE,
+    VYRE__OP_MIN,      VYRE__OP_MAX,     VYRE__OP_REVERSE, VYRE__OP_ROTATE,
+    VYRE__OP_MUL_HIGH, VYRE__OP_ADD_SAT, VYRE__OP_SUB_SAT, VYRE__OP_NEG,
+    VYRE__OP_ABS,      VYRE__OP_SIGN};
 enum { INT_OPS = sizeof int_ops / sizeof int_ops[0], SIGNED_INT_OPS = 3 };
 
 static void check_integers(vyre_type type, uint64_t x, uint64_t y) {
@@ -162,7 +188,8 @@ static void check_integers(vyre_type type, uint64_t x, uint64_t y) {
     vyre__op op = int_ops[i];
     vyre_type to = compares(op) ? VYRE_TYPE_BOOL : type;
     uint64_t shifted[3] = {args[0], (uint32_t)args[1], 0};
-    bool shift = op == VYRE__OP_SHL || op == VYRE__OP_SHR;
+    bool shift =
+        op == VYRE__OP_SHL || op == VYRE__OP_SHR || op == VYRE__OP_ROTATE;
     expect(op, type, to, shift ? shifted : args,
            int_oracle(op, type, args[0], shift ? shifted[1] : args[1]));
   }
@@ -777,18 +804,118 @@ TEST(elements_widen_and_narrow) {
   CHECK_U64(vyre__element_load(VYRE_ELEMENT_BOOL, &seven), 1);
 }
 
+/* --- functions of several operations ---------------------------------------*/
+
+/* Picks the bits one at a time. */
+static void check_ranges(vyre_type type, uint64_t x, uint64_t y, uint32_t from,
+                         uint32_t count) {
+  uint64_t taken = 0, put = x, last = 0;
+  uint32_t bits = (uint32_t)bits_of(type), n = 0;
+  for (; n < count && from < bits && from + n < bits; n++) {
+    last = x >> (from + n) & 1;
+    taken += last << n;
+    put -= (x >> (from + n) & 1) << (from + n);
+    put += (y >> n & 1) << (from + n);
+  }
+  if (is_signed(type) && last && n < bits) {
+    taken = wrap(type, (wide)taken - ((wide)1 << n));
+  }
+  const uint64_t take[3] = {x, from, count}, range[3] = {from, count, 0};
+  expect(VYRE__OP_EXTRACT, type, type, take, taken);
+  uint64_t packed = (from < 64 ? from : 64) + 256 * (count < 64 ? count : 64);
+  expect(VYRE__OP_BIT_RANGE, VYRE_TYPE_U32, VYRE_TYPE_U32, range, packed);
+  const uint64_t into[3] = {x, y, packed};
+  expect(VYRE__OP_INSERT, type, type, into, put);
+}
+
+TEST(ranges_of_bits) {
+  uint64_t seed = 9;
+  for (int t = 0; t < 4; t++) {
+    vyre_type type = (vyre_type)(VYRE_TYPE_U32 + t);
+    for (int i = 0; i < RANDOM_VECTORS; i++) {
+      uint64_t x = wrap(type, (wide)random_next(&seed));
+      uint64_t y = wrap(type, (wide)random_next(&seed));
+      uint32_t from = (uint32_t)random_below(&seed, 68);
+      uint32_t count = (uint32_t)random_below(&seed, 68);
+      if (i % 16 == 0) from = (uint32_t)random_next(&seed);
+      if (i % 16 == 1) count = (uint32_t)random_next(&seed);
+      check_ranges(type, x, y, from, count);
+    }
+  }
+}
+
+TEST(products_of_bytes) {
+  uint64_t seed = 10;
+  for (int i = 0; i < RANDOM_VECTORS; i++) {
+    const uint64_t args[3] = {(uint32_t)random_next(&seed),
+                              (uint32_t)random_next(&seed), 0};
+    int64_t plain = 0, with_sign = 0;
+    for (int k = 0; k < 4; k++) {
+      int64_t x = (int64_t)(args[0] >> 8 * k) % 256;
+      int64_t y = (int64_t)(args[1] >> 8 * k) % 256;
+      plain += x * y;
+      with_sign += (x < 128 ? x : x - 256) * (y < 128 ? y : y - 256);
+    }
+    expect(VYRE__OP_DOT4_U8, VYRE_TYPE_U32, VYRE_TYPE_U32, args,
+           (uint64_t)plain);
+    expect(VYRE__OP_DOT4_I8, VYRE_TYPE_U32, VYRE_TYPE_I32, args,
+           wrap(VYRE_TYPE_I32, with_sign));
+  }
+}
+
+/* The parts were compared with exact arithmetic before. */
+static void check_functions(vyre_type t, uint64_t x, uint64_t y, uint64_t z) {
+#define DO(op, a, b, c) eval(VYRE__OP_##op, t, t, (a), (b), (c))
+  uint64_t one = t == VYRE_TYPE_F32 ? 0x3F800000 : 0x3FF0000000000000;
+  uint64_t two = t == VYRE_TYPE_F32 ? 0x40000000 : 0x4000000000000000;
+  uint64_t three = t == VYRE_TYPE_F32 ? 0x40400000 : 0x4008000000000000;
+  const uint64_t args[3] = {x, y, z};
+  uint64_t minus = DO(NEG, z, 0, 0);
+  expect(VYRE__OP_MIX, t, t, args, DO(FMA, z, y, DO(FMA, minus, x, x)));
+  expect(VYRE__OP_FRACT, t, t, args, DO(SUB, x, DO(FLOOR, x, 0, 0), 0));
+  uint64_t s = DO(DIV, DO(SUB, z, x, 0), DO(SUB, y, x, 0), 0);
+  s = DO(MIN, DO(MAX, s, 0, 0), one, 0);
+  uint64_t rest = DO(SUB, three, DO(MUL, two, s, 0), 0);
+  expect(VYRE__OP_SMOOTHSTEP, t, t, args, DO(MUL, DO(MUL, s, s, 0), rest, 0));
+#undef DO
+}
+
+TEST(functions_of_floats) {
+  uint64_t seed = 11;
+  for (int t = VYRE_TYPE_F32; t <= VYRE_TYPE_F64; t++) {
+    const format *f = format_of((vyre_type)t);
+    for (int i = 0; i < RANDOM_VECTORS; i++) {
+      uint64_t v[3];
+      for (int k = 0; k < 3; k++) {
+        v[k] = i % 3 == k ? edge(f, i % EDGES) : random_float(f, &seed);
+      }
+      check_functions((vyre_type)t, v[0], v[1], v[2]);
+    }
+  }
+}
+
 /* --- coverage --------------------------------------------------------------*/
 
 static bool takes(vyre__op op, vyre_type from, vyre_type to) {
   bool is_bool = from == VYRE_TYPE_BOOL, is_float = format_of(from) != NULL;
   bool integer = !is_bool && !is_float, same = from == to;
+  /* made of other operations by the builder */
+  if (op == VYRE__OP_CLAMP || op == VYRE__OP_SATURATE || op == VYRE__OP_STEP) {
+    return false;
+  }
+  if (vyre__op_is_workgroup(op)) return false; /* of many invocations */
   switch (vyre__ops[op].rule) {
+    case VYRE__RULE_U32:
+      return from == VYRE_TYPE_U32 &&
+             to == (op == VYRE__OP_DOT4_I8 ? VYRE_TYPE_I32 : VYRE_TYPE_U32);
     case VYRE__RULE_ANY_SAME:
       return same;
     case VYRE__RULE_BOOL_SAME:
       return is_bool && same;
     case VYRE__RULE_INTEGER_SAME:
     case VYRE__RULE_SHIFT:
+    case VYRE__RULE_EXTRACT:
+    case VYRE__RULE_INSERT:
       return integer && same;
     case VYRE__RULE_BITS_SAME:
       return !is_float && same;
@@ -832,7 +959,7 @@ TEST(every_operation_and_type_was_compared) {
       }
     }
   }
-  CHECK_U64(count, 234);
+  CHECK_U64(count, 271);
 }
 
 TEST(refuses_unknown_operations) {
@@ -866,6 +993,8 @@ TEST_MAIN(TEST_ENTRY(integers_against_wide_numbers), TEST_ENTRY(bool_tables),
           TEST_ENTRY(fma_is_rounded_once), TEST_ENTRY(casts_at_their_edges),
           TEST_ENTRY(casts_round_once), TEST_ENTRY(all_f16_both_ways),
           TEST_ENTRY(all_bf16_both_ways), TEST_ENTRY(elements_widen_and_narrow),
+          TEST_ENTRY(ranges_of_bits), TEST_ENTRY(products_of_bytes),
+          TEST_ENTRY(functions_of_floats),
           TEST_ENTRY(every_operation_and_type_was_compared),
           TEST_ENTRY(refuses_unknown_operations),
           TEST_ENTRY(the_callers_environment_does_not_matter))

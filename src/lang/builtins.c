@@ -18,6 +18,7 @@
 static struct {
   pthread_mutex_t lock;
   vyre_program *programs[VYRE__BUILTINS_COUNT];
+  vyre_module *sums[2]; /* of f32 and of f64 */
 } cache = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Appends a kernel that calls every function once, because a program contains
@@ -104,6 +105,42 @@ const vyre__function *vyre__builtins_find(const vyre_program *library,
     }
   }
   return NULL;
+}
+
+/* --- sums ------------------------------------------------------------------*/
+
+static vyre_code parse_sums(vyre_element element, vyre_module **out,
+                            vyre_status *st) {
+  static const char f32[] =
+      "const LAST = 10u; const PRECISION = 24u;\n"
+      "const INF = 0x7f800000ul; const SIGN = 0x80000000ul;\n";
+  static const char f64[] =
+      "const LAST = 70u; const PRECISION = 53u;\n"
+      "const INF = 0x7ff0000000000000ul; const SIGN = 0x8000000000000000ul;\n";
+  vyre__bytes t = {0};
+  const char *head = element == VYRE_ELEMENT_SUM_F64 ? f64 : f32;
+  vyre__bytes_put(&t, head, strlen(head));
+  vyre__bytes_put(&t, vyre__sumlib_text, vyre__sumlib_text_length);
+  vyre_code code = t.failed ? vyre__no_memory(st, __func__, "bytes of text",
+                                              vyre__sumlib_text_length)
+                            : vyre_module_parse((const char *)t.data, t.size,
+                                                "vyre's library of sums",
+                                                (vyre_allocator){0}, out, NULL,
+                                                vyre__status_open(st));
+  vyre__bytes_deinit(&t);
+  return code;
+}
+
+vyre_code vyre__builtins_sum(vyre_element element, vyre__sum_kernel which,
+                             const vyre_program **out, vyre_status *st) {
+  vyre_code code = VYRE_OK;
+  vyre_module **module = &cache.sums[element == VYRE_ELEMENT_SUM_F64];
+  *out = NULL;
+  pthread_mutex_lock(&cache.lock);
+  if (!*module) code = parse_sums(element, module, st);
+  if (code == VYRE_OK) *out = vyre_module_kernel(*module, which);
+  pthread_mutex_unlock(&cache.lock);
+  return code;
 }
 
 /* --- linking ---------------------------------------------------------------*/
@@ -243,6 +280,11 @@ vyre_code vyre__link_math(vyre_program *program, vyre_allocator allocator,
                             .buffer_count = program->buffer_count,
                             .over = program->over,
                             .item_type = program->item_type,
+                            .queue = program->queue,
+                            .tables = program->tables,
+                            .table_count = program->table_count,
+                            .hidden = program->hidden,
+                            .hidden_count = program->hidden_count,
                             .texts = program->texts,
                             .text_count = program->text_count,
                             .fingerprint = program->fingerprint};

@@ -27,6 +27,8 @@ typedef struct formatter {
   char *out;
   size_t length, capacity;
   bool out_of_memory;
+  unsigned before; /* kind of the token before `previous` */
+  unsigned braces; /* open braces of struct values */
 } formatter;
 
 /* --- output ----------------------------------------------------------------*/
@@ -127,6 +129,12 @@ static bool has_call_form(unsigned kind) {
          kind == VYRE__T_UNIFORM;
 }
 
+/* Returns true if the next colon follows the name of a field in braces. */
+static bool is_field_colon(const formatter *f) {
+  return f->braces > 0 && f->previous.kind == VYRE__T_NAME &&
+         (f->before == VYRE__T_LBRACE || f->before == VYRE__T_COMMA);
+}
+
 /* Returns the gap before the next token inside a statement. */
 static gap gap_between(const formatter *f) {
   unsigned before = f->previous.kind, next = f->token.kind;
@@ -138,6 +146,7 @@ static gap gap_between(const formatter *f) {
   switch (before) {
     case VYRE__T_LPAREN:
     case VYRE__T_LBRACKET:
+    case VYRE__T_LBRACE:
     case VYRE__T_DOT:
     case VYRE__T_AT:
       return GAP_NONE;
@@ -147,6 +156,7 @@ static gap gap_between(const formatter *f) {
   switch (next) {
     case VYRE__T_RPAREN:
     case VYRE__T_RBRACKET:
+    case VYRE__T_RBRACE:
     case VYRE__T_COMMA:
     case VYRE__T_SEMICOLON:
     case VYRE__T_DOT:
@@ -157,7 +167,10 @@ static gap gap_between(const formatter *f) {
     case VYRE__T_LPAREN:
       return has_call_form(before) ? GAP_NONE : GAP_SPACE;
     case VYRE__T_COLON:
-      return f->in_parameters || f->in_label ? GAP_NONE : GAP_SPACE;
+      return f->in_parameters || f->in_label || is_field_colon(f) ? GAP_NONE
+                                                                  : GAP_SPACE;
+    case VYRE__T_LBRACE:
+      return before == VYRE__T_NAME ? GAP_NONE : GAP_SPACE;
     default:
       return GAP_SPACE;
   }
@@ -192,6 +205,7 @@ static void put_token(formatter *f, gap wanted, unsigned level,
   if (kind == VYRE__T_LPAREN || kind == VYRE__T_LBRACKET) f->brackets++;
   if (kind == VYRE__T_RPAREN || kind == VYRE__T_RBRACKET) f->brackets--;
   put(f, f->text + f->token.start, f->token.length);
+  f->before = f->previous.kind;
   f->previous = f->token;
   read_token(f);
 }
@@ -199,6 +213,8 @@ static void put_token(formatter *f, gap wanted, unsigned level,
 /* Writes a token in the middle of a statement and keeps a line break before
  * it. */
 static void put_inside(formatter *f) {
+  if (f->token.kind == VYRE__T_LBRACE) f->braces++;
+  if (f->token.kind == VYRE__T_RBRACE && f->braces > 0) f->braces--;
   gap wanted = gap_between(f);
   unsigned kind = f->token.kind;
   bool may_break = kind != VYRE__T_SEMICOLON && kind != VYRE__T_COMMA;
@@ -393,6 +409,12 @@ static void put_statement(formatter *f, gap before) {
 
 /* --- items -----------------------------------------------------------------*/
 
+static bool is_word(const formatter *f, const char *word) {
+  const vyre__token *token = &f->token;
+  return token->kind == VYRE__T_NAME && token->length == strlen(word) &&
+         memcmp(f->text + token->start, word, token->length) == 0;
+}
+
 static void put_kernel(formatter *f) {
   put_token(f, GAP_LINE, 0, 0);
   while (f->token.kind != VYRE__T_LBRACE && !at_end(f)) {
@@ -403,10 +425,18 @@ static void put_kernel(formatter *f) {
       put_token(f, GAP_LINE, 0, 0);
       put_rest(f);
     } else {
+      /* the fields of an item are written like parameters */
+      if (is_word(f, "queue") && f->brackets == 0) f->in_parameters = true;
       put_inside(f);
+      if (f->previous.kind == VYRE__T_RPAREN) f->in_parameters = false;
     }
   }
+  f->in_parameters = false;
   put_block(f, GAP_LINE);
+  if (is_word(f, "pull")) {
+    put_token(f, GAP_LINE, 0, 0);
+    put_block(f, GAP_SPACE);
+  }
 }
 
 static void put_fn(formatter *f) {
@@ -417,15 +447,31 @@ static void put_fn(formatter *f) {
   put_block(f, GAP_SPACE);
 }
 
+static void put_struct(formatter *f) {
+  put_token(f, GAP_LINE, 0, 0);
+  while (f->token.kind != VYRE__T_LBRACE && !at_end(f)) put_inside(f);
+  if (at_end(f)) return;
+  put_token(f, GAP_SPACE, 0, 1);
+  f->level = 1;
+  while (f->token.kind != VYRE__T_RBRACE && !at_end(f)) {
+    put_token(f, GAP_LINE, 1, 1);
+    if (f->previous.kind != VYRE__T_SEMICOLON) put_rest(f);
+  }
+  f->level = 0;
+  if (!at_end(f)) put_token(f, GAP_LINE, 0, 1);
+}
+
 static void put_file(formatter *f) {
   read_token(f);
   while (!at_end(f)) {
-    bool is_const = f->token.kind == VYRE__T_CONST;
+    bool is_const = f->token.kind == VYRE__T_CONST || is_word(f, "override");
     if (!is_const && f->length > 0) f->blank_wanted = true;
     if (f->token.kind == VYRE__T_KERNEL) {
       put_kernel(f);
     } else if (f->token.kind == VYRE__T_FN) {
       put_fn(f);
+    } else if (f->token.kind == VYRE__T_STRUCT) {
+      put_struct(f);
     } else {
       put_token(f, GAP_LINE, 0, 0);
       put_rest(f);

@@ -106,6 +106,27 @@ TEST(comments_stay_where_they_are) {
   vyre_arena_deinit(&arena);
 }
 
+TEST(queue_kernels_are_laid_out) {
+  static const char text[] =
+      "kernel k queue(a:u32,b :f32)any pushes( 2 )\n{ push( a,b ) ; }\n"
+      "kernel l queue(u32) set(9)by(item>4?item:0)\n{push(item);}\n"
+      "kernel m queue(u32)once(9)\n{push(item);push(1);}pull{\n"
+      "if(in_window(item)) push(item);push(item);}\n";
+  static const char want[] =
+      "kernel k queue(a: u32, b: f32) any pushes(2)\n"
+      "{\n    push(a, b);\n}\n\n"
+      "kernel l queue(u32) set(9) by(item > 4 ? item : 0)\n"
+      "{\n    push(item);\n}\n\n"
+      "kernel m queue(u32) once(9)\n"
+      "{\n    push(item);\n    push(1);\n}\n"
+      "pull {\n    if (in_window(item)) push(item);\n    push(item);\n}\n";
+  vyre_arena arena = {0};
+  const char *once = formatted(text, &arena);
+  CHECK_TEXT(once, want);
+  CHECK_TEXT(formatted(once, &arena), once);
+  vyre_arena_deinit(&arena);
+}
+
 TEST(switches_and_do_loops_are_laid_out) {
   static const char text[] =
       "kernel k\nbuffer y:read_write u32[] @0;\n{\n"
@@ -175,6 +196,7 @@ TEST(missing_memory_is_reported) {
 
 TEST_MAIN(TEST_ENTRY(the_formatter_decides_the_layout),
           TEST_ENTRY(comments_stay_where_they_are),
+          TEST_ENTRY(queue_kernels_are_laid_out),
           TEST_ENTRY(switches_and_do_loops_are_laid_out),
           TEST_ENTRY(invalid_text_is_refused),
           TEST_ENTRY(missing_memory_is_reported))

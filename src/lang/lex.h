@@ -54,11 +54,11 @@ typedef struct vyre__symbol {
   const char *text; /* not terminated */
   uint32_t length;
   uint32_t hash;
-  uint64_t tail; /* vyre__name_tail of its last bytes: all of a short name */
-  uint8_t kind;  /* of its token: T_NAME or a keyword */
-  uint8_t word;  /* vyre__word */
-  uint16_t value;
-  uint32_t item; /* declaration at file level: index + 1; 0 if absent */
+  uint64_t tail;  /* vyre__name_tail of its last bytes: all of a short name */
+  uint8_t kind;   /* of its token: T_NAME or a keyword */
+  uint8_t word;   /* vyre__word */
+  uint16_t value; /* PLAIN: a built-in function with this name, or 0 */
+  uint32_t item;  /* declaration at file level: index + 1; 0 if absent */
   /* declaration in the kernel or function: index + 1; 0 if absent */
   uint32_t local;
 } vyre__symbol;

@@ -43,6 +43,26 @@ vyre_code vyre__source_accept(const char *text, size_t length,
 
 /* --- parsing ---------------------------------------------------------------*/
 
+/* Finds the edit for the diagnostics of the IR builder that replace a literal:
+ * "write 2.0 instead of 2" and "write true". */
+static bool edit_of_fix(vyre__parser *p, const vyre_diagnostic *finding,
+                        vyre_edit *edit) {
+  static const char start[] = "write ", middle[] = " instead of ";
+  const char *text = finding->fix + strlen(start);
+  if (strncmp(finding->fix, start, strlen(start)) != 0) return false;
+  const char *end = strstr(text, middle);
+  const bool is_bool = strcmp(text, "true") == 0 || strcmp(text, "false") == 0;
+  if (is_bool) end = text + strlen(text);
+  if (!end || (size_t)(end - text) >= sizeof p->edit) return false;
+  if (!is_bool && strlen(end + strlen(middle)) != finding->length) return false;
+  memcpy(p->edit, text, (size_t)(end - text));
+  p->edit[end - text] = '\0';
+  *edit = (vyre_edit){.line = finding->line,
+                      .column = finding->column,
+                      .length = finding->length};
+  return true;
+}
+
 static void collect(void *self, const char *rule, vyre__source_loc place,
                     uint32_t length, const char *message, const char *fix,
                     vyre__source_loc other, const char *other_text) {
@@ -57,6 +77,17 @@ static void collect(void *self, const char *rule, vyre__source_loc place,
                              .note = other_text,
                              .note_line = other.line,
                              .note_column = other.column};
+  vyre_edit edit = {.line = p->edit_span.place.line,
+                    .column = p->edit_span.place.column,
+                    .length = p->edit_span.length,
+                    .text = p->edit};
+  if (p->has_edit) {
+    finding.edit = &edit;
+  } else if (edit_of_fix(p, &finding, &edit)) {
+    edit.text = p->edit;
+    finding.edit = &edit;
+  }
+  p->has_edit = false;
   if (!vyre__diagnostics_add(p->diagnostics, &finding)) p->out_of_memory = true;
 }
 
@@ -80,7 +111,7 @@ static bool is_full(const vyre__parser *p) {
   return p->out_of_memory || p->ir.out_of_memory || p->symbols.failed;
 }
 
-static vyre_code read_file(vyre__parser *p, vyre_status *st) {
+vyre_code vyre__p_read(vyre__parser *p, vyre_status *st) {
   if (!vyre__symbols_init(&p->symbols, p->allocator)) return no_memory(st);
   vyre__ir_builder_init(&p->ir, p->allocator, (vyre__reporter){collect, p});
   if (is_full(p)) return no_memory(st);
@@ -126,7 +157,7 @@ static vyre_code canonicalize_kernels(vyre__parser *p, vyre_module *module,
   return VYRE_OK;
 }
 
-static void deinit_parser(vyre__parser *p) {
+void vyre__p_deinit(vyre__parser *p) {
   for (size_t i = 0; i < p->kernel_count; i++) {
     vyre_program_release(p->kernels[i].program); /* the file has errors */
   }
@@ -136,6 +167,7 @@ static void deinit_parser(vyre__parser *p) {
   FREE_ARRAY(bindings, binding_capacity);
   FREE_ARRAY(parameters, parameter_capacity);
   FREE_ARRAY(buffers, buffer_capacity);
+  FREE_ARRAY(dimensions, dimension_capacity);
   FREE_ARRAY(kernels, kernel_capacity);
 #undef FREE_ARRAY
   vyre__ir_builder_build(&p->ir);
@@ -143,9 +175,41 @@ static void deinit_parser(vyre__parser *p) {
   vyre_arena_deinit(&p->arena);
 }
 
+/* Reports a value for an override that the file does not have. */
+static vyre_code check_defines(const vyre__parser *p, vyre_status *st) {
+  for (size_t i = 0; i < p->options.define_count; i++) {
+    if (p->used_defines[i]) continue;
+    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                     "declare it in the file: override NAME = value; or remove "
+                     "the definition",
+                     "%.100s has no override called '%.60s'",
+                     *p->file ? p->file : "the module",
+                     p->options.defines[i].name);
+  }
+  return VYRE_OK;
+}
+
+static vyre_code check_options(const vyre_module_options *options,
+                               vyre_status *st) {
+  VYRE_REQUIRE_ARRAY(st, options->defines, options->define_count);
+  for (size_t i = 0; i < options->define_count; i++) {
+    const vyre_define *each = &options->defines[i];
+    VYRE_CHECK_RESERVED(st, "vyre_module_parse_with", each);
+    VYRE_REQUIRE(st, each->name);
+    VYRE_REQUIRE(st, each->value);
+    for (size_t k = 0; k < i; k++) {
+      if (strcmp(each->name, options->defines[k].name) != 0) continue;
+      return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                       "define each name once", "'%.60s' is defined twice",
+                       each->name);
+    }
+  }
+  return VYRE_OK;
+}
+
 static vyre_code parse(const char *text, size_t length, const char *file,
-                       vyre_module *module, vyre_diagnostics *diagnostics,
-                       vyre_status *st) {
+                       const vyre_module_options *options, vyre_module *module,
+                       vyre_diagnostics *diagnostics, vyre_status *st) {
   vyre_code code = vyre__source_accept(text, length, diagnostics);
   if (code == VYRE_OUT_OF_MEMORY) return no_memory(st);
   if (code != VYRE_OK) return vyre__diagnostics_fail(diagnostics, file, st);
@@ -155,22 +219,25 @@ static vyre_code parse(const char *text, size_t length, const char *file,
                     .diagnostics = diagnostics,
                     .allocator = module->allocator};
   vyre_arena_init(&p.arena, module->allocator);
-  code = read_file(&p, st);
+  if (options) p.options = *options;
+  p.used_defines = vyre__arena_filled(&p.arena, p.options.define_count + 1,
+                                      sizeof *p.used_defines, 0);
+  code = p.used_defines ? vyre__p_read(&p, st) : no_memory(st);
+  if (code == VYRE_OK) code = check_defines(&p, st);
   if (code == VYRE_OK) code = canonicalize_kernels(&p, module, st);
-  deinit_parser(&p);
+  vyre__p_deinit(&p);
   return code;
 }
 
-vyre_code vyre_module_parse(const char *text, size_t length, const char *file,
-                            vyre_allocator allocator, vyre_module **out,
-                            vyre_diagnostics *diagnostics, vyre_status *st) {
-  VYRE_BEGIN_OUT(st, out);
-  VYRE_REQUIRE(st, text);
+static vyre_code parse_module(const char *text, size_t length, const char *file,
+                              const vyre_module_options *options,
+                              vyre_allocator allocator, vyre_module **out,
+                              vyre_diagnostics *diagnostics, vyre_status *st) {
   vyre_diagnostics own = {.arena.allocator = allocator};
   vyre_module *module = vyre__resize(allocator, NULL, 0, sizeof *module);
   if (!module) return no_memory(st);
   *module = (vyre_module){.allocator = allocator};
-  vyre_code code = parse(text, length, file ? file : "", module,
+  vyre_code code = parse(text, length, file ? file : "", options, module,
                          diagnostics ? diagnostics : &own, st);
   vyre_diagnostics_deinit(&own);
   if (code != VYRE_OK) {
@@ -181,7 +248,30 @@ vyre_code vyre_module_parse(const char *text, size_t length, const char *file,
   return VYRE_OK;
 }
 
-/* --- the module ------------------------------------------------------------*/
+vyre_code vyre_module_parse(const char *text, size_t length, const char *file,
+                            vyre_allocator allocator, vyre_module **out,
+                            vyre_diagnostics *diagnostics, vyre_status *st) {
+  VYRE_BEGIN_OUT(st, out);
+  VYRE_REQUIRE(st, text);
+  return parse_module(text, length, file, NULL, allocator, out, diagnostics,
+                      st);
+}
+
+vyre_code vyre_module_parse_with(const char *text, size_t length,
+                                 const char *file,
+                                 const vyre_module_options *options,
+                                 vyre_allocator allocator, vyre_module **out,
+                                 vyre_diagnostics *diagnostics,
+                                 vyre_status *st) {
+  VYRE_BEGIN_OUT(st, out);
+  VYRE_REQUIRE(st, text);
+  if (options) {
+    VYRE_CHECK_RESERVED(st, __func__, options);
+    VYRE_TRY(check_options(options, st));
+  }
+  return parse_module(text, length, file, options, allocator, out, diagnostics,
+                      st);
+}
 
 void vyre_module_release(vyre_module *module) {
   if (!module) return;

@@ -17,12 +17,25 @@ static void stop(vyre__parser *p) {
   p->now.token.kind = VYRE__T_END;
 }
 
+void vyre__p_edit(vyre__parser *p, vyre__source_span span, const char *format,
+                  ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  int length = vsnprintf(p->edit, sizeof p->edit, format, arguments);
+  va_end(arguments);
+  p->edit_span = span;
+  p->has_edit = length >= 0 && (size_t)length < sizeof p->edit;
+}
+
 static vyre__id add_error(vyre__parser *p, vyre__source_span span,
                           const char *rule, vyre__source_span other,
                           const char *other_text, const char *fix,
                           const char *format, va_list arguments) {
   char message[MESSAGE];
-  if (p->stopped) return 0;
+  if (p->stopped) {
+    p->has_edit = false;
+    return 0;
+  }
   vsnprintf(message, sizeof message, format, arguments);
   vyre__diagnose_span(&p->ir, span, rule, other, other_text, fix, "%s",
                       message);
@@ -55,7 +68,10 @@ vyre__id vyre__p_error2(vyre__parser *p, vyre__source_span span,
 vyre__id vyre__p_syntax(vyre__parser *p, vyre__source_span span,
                         const char *rule, const char *fix, const char *format,
                         ...) {
-  if (p->now.panic) return 0;
+  if (p->now.panic) {
+    p->has_edit = false;
+    return 0;
+  }
   p->now.panic = true;
   va_list arguments;
   va_start(arguments, format);
@@ -110,6 +126,73 @@ static void report_bad_character(vyre__parser *p, const vyre__token *token) {
                 found);
 }
 
+/* Reports 'a'. */
+static void report_quote(vyre__parser *p, const vyre__token *token) {
+  const char *text = p->text + token->start;
+  char fix[VYRE__FIX_TEXT];
+  snprintf(fix, sizeof fix,
+           "write the character code (65 for A), or a string in double quotes "
+           "for print");
+  if (token->length == 3 && (unsigned char)text[1] < 0x80 && text[1] != '\\') {
+    snprintf(fix, sizeof fix, "write %d", text[1]);
+    vyre__p_edit(p, vyre__p_span(token), "%d", text[1]);
+  }
+  vyre__p_error(p, vyre__p_span(token), "V008", fix,
+                "the language has no character literals in single quotes");
+}
+
+/* Returns the length of the word that begins at @p text. */
+static uint32_t word_at(const char *text, uint32_t length) {
+  uint32_t count = 0;
+  while (count < length &&
+         (text[count] == '_' || (text[count] >= '0' && text[count] <= '9') ||
+          (text[count] >= 'a' && text[count] <= 'z') ||
+          (text[count] >= 'A' && text[count] <= 'Z'))) {
+    count++;
+  }
+  return count;
+}
+
+static uint32_t spaces_at(const char *text, uint32_t length) {
+  uint32_t count = 0;
+  while (count < length && (text[count] == ' ' || text[count] == '\t')) count++;
+  return count;
+}
+
+/* Reports a line of the C preprocessor. */
+static void report_directive(vyre__parser *p, const vyre__token *token) {
+  const char *at = p->text + token->start + 1;
+  uint32_t left = token->length - 1;
+  char fix[VYRE__FIX_TEXT];
+  uint32_t skip = spaces_at(at, left);
+  at += skip;
+  left -= skip;
+  const uint32_t word = word_at(at, left);
+  const bool is_define = word == 6 && memcmp(at, "define", 6) == 0;
+  skip = word + spaces_at(at + word, left - word);
+  at += skip;
+  left -= skip;
+  const uint32_t name = word_at(at, left);
+  const uint32_t blank = spaces_at(at + name, left - name);
+  const char *value = at + name + blank;
+  const uint32_t length = left - name - blank;
+  const char *message = "the language has no preprocessor";
+  vyre__source_span span = vyre__p_span(token);
+  if (!is_define) {
+    vyre__p_edit(p, span, "%s", "");
+    vyre__p_error(p, span, "V009", "remove the line", "%s", message);
+  } else if (name > 0 && blank > 0 && length > 0 && length < 100 && name < 60) {
+    snprintf(fix, sizeof fix, "write const %.*s = %.*s;", (int)name, at,
+             (int)length, value);
+    vyre__p_edit(p, span, "%s", fix + strlen("write "));
+    vyre__p_error(p, span, "V009", fix, "%s", message);
+  } else {
+    vyre__p_error(p, span, "V009",
+                  "write a fn, or const NAME = value; for a constant", "%s",
+                  message);
+  }
+}
+
 /* Reports a T_BAD token. */
 static void report_bad_token(vyre__parser *p, const vyre__token *token) {
   vyre__source_span span = vyre__p_span(token);
@@ -125,16 +208,10 @@ static void report_bad_token(vyre__parser *p, const vyre__token *token) {
           "this string is not closed on its line");
       break;
     case VYRE__LEX_QUOTE:
-      vyre__p_error(p, span, "V008",
-                    "write the character code (65 for A), or a string in "
-                    "double quotes for print",
-                    "the language has no character literals in single quotes");
+      report_quote(p, token);
       break;
     case VYRE__LEX_HASH:
-      vyre__p_error(p, span, "V009",
-                    "write const NAME = value; instead of #define, and remove "
-                    "other directives",
-                    "the language has no preprocessor");
+      report_directive(p, token);
       break;
     case VYRE__LEX_LONG:
       vyre__p_error(p, span, "V010", "shorten it",
@@ -221,6 +298,8 @@ VYRE__RARE bool vyre__p_report_open(vyre__parser *p, unsigned kind,
   char found[VYRE__FOUND_TEXT], fix[VYRE__FIX_TEXT];
   bool at_end =
       vyre__p_is(p, VYRE__T_END) || p->now.token.line != p->now.previous.line;
+  const vyre__foreign *word =
+      vyre__foreign_find(p->text + p->now.token.start, p->now.token.length);
   snprintf(fix, sizeof fix,
            "write '%s' here, or remove an opening bracket before it",
            vyre__token_text(kind));
@@ -229,6 +308,12 @@ VYRE__RARE bool vyre__p_report_open(vyre__parser *p, unsigned kind,
         p, vyre__p_span(&p->now.token), "V020",
         "write == to compare; put the assignment in a separate statement",
         "'=' assigns, and an assignment has no value");
+  } else if (word && word->edit && word->edit[0] && !word->kind &&
+             word->edit[0] < 'A') { /* and, or, not */
+    vyre__p_edit(p, vyre__p_span(&p->now.token), "%s", word->edit);
+    vyre__p_error(p, vyre__p_span(&p->now.token), "V015", word->fix,
+                  "expected '%s', found %s", vyre__token_text(kind),
+                  vyre__p_found(p, &p->now.token, found));
   } else {
     vyre__p_error2(p, at_end ? vyre__p_behind(p) : vyre__p_span(&p->now.token),
                    "V015", vyre__p_span(open), "opened here", fix,
@@ -274,8 +359,11 @@ VYRE__RARE void vyre__p_report_semicolon(vyre__parser *p, const char *subject) {
   bool forgotten =
       begins_statement(token->kind) || token->line != p->now.previous.line;
   if (forgotten) { /* continue as if it were present */
-    vyre__p_error(p, vyre__p_behind(p), "V014", "write ';' here",
-                  "expected ';' after %s", subject);
+    vyre__source_span behind = vyre__p_behind(p);
+    vyre__source_span nothing = {behind.place, 0};
+    vyre__p_edit(p, nothing, ";");
+    vyre__p_error(p, behind, "V014", "write ';' here", "expected ';' after %s",
+                  subject);
     return;
   }
   if (token->kind == VYRE__T_PLUS_PLUS || token->kind == VYRE__T_MINUS_MINUS) {
@@ -293,6 +381,20 @@ VYRE__RARE void vyre__p_report_semicolon(vyre__parser *p, const char *subject) {
     return;
   }
   char found[VYRE__FOUND_TEXT];
+  if (token->kind == VYRE__T_NAME && token->length == 2 &&
+      memcmp(p->text + token->start, "as", 2) == 0) { /* x as f32 */
+    const vyre__token type = vyre__p_peek(p);
+    const char *text = p->text + type.start;
+    const char *foreign = vyre__foreign_type(text, type.length);
+    char fix[VYRE__FIX_TEXT];
+    snprintf(fix, sizeof fix, "write %.*s(x)",
+             foreign ? (int)strlen(foreign)
+                     : (int)(type.length > 20 ? 20 : type.length),
+             foreign ? foreign : text);
+    vyre__p_syntax(p, vyre__p_span(token), "V024", fix,
+                   "a cast has the form of a call");
+    return;
+  }
   vyre__p_syntax(
       p, vyre__p_span(token), "V014",
       "write ';' before it, or an operator if it is part of the value",
@@ -318,7 +420,8 @@ bool vyre__p_too_deep(vyre__parser *p) {
 }
 
 bool vyre__p_is_item(unsigned kind) {
-  return kind == VYRE__T_CONST || kind == VYRE__T_FN || kind == VYRE__T_KERNEL;
+  return kind == VYRE__T_CONST || kind == VYRE__T_FN ||
+         kind == VYRE__T_KERNEL || kind == VYRE__T_STRUCT;
 }
 
 void vyre__p_skip_group(vyre__parser *p) {
@@ -348,6 +451,15 @@ void vyre__p_skip_group(vyre__parser *p) {
     }
     vyre__p_advance(p);
   } while (level > 0);
+}
+
+void vyre__p_skip_to_semicolon(vyre__parser *p) {
+  uint32_t before;
+  do {
+    if (vyre__p_is(p, VYRE__T_SEMICOLON)) return;
+    before = p->now.token.start;
+    vyre__p_skip_group(p);
+  } while (p->now.token.start != before);
 }
 
 void vyre__p_recover(vyre__parser *p, uint32_t start) {
@@ -392,8 +504,10 @@ static vyre_type report_bad_type(vyre__parser *p, const vyre__token *token) {
                   "%s is only valid as an element type of buffers", found);
     return VYRE_TYPE_VOID;
   }
-  if (other) {
-    snprintf(fix, sizeof fix, "write %s", other);
+  if (vyre__p_foreign_array(p, token, fix)) {
+    /* has its fix */
+  } else if (vyre__p_foreign_value(p, token, vyre__p_kind(p), fix)) {
+    if (other) snprintf(fix, sizeof fix, "write %s", other);
   } else {
     vyre__guess guess = vyre__guess_begin(text, token->length);
     vyre__guess_try_all(&guess, types, sizeof types / sizeof types[0]);
@@ -401,6 +515,7 @@ static vyre_type report_bad_type(vyre__parser *p, const vyre__token *token) {
                          fix);
   }
   vyre__p_error(p, vyre__p_span(token), "V034", fix, "%s is not a type", found);
+  vyre__p_skip_foreign(p, true);
   return VYRE_TYPE_VOID;
 }
 
@@ -413,6 +528,9 @@ vyre_type vyre__p_type(vyre__parser *p) {
   vyre__p_advance(p);
   const vyre__symbol *symbol = vyre__p_symbol(p, &token);
   if (symbol->word == VYRE__WORD_TYPE) return (vyre_type)symbol->value;
+  if (symbol->item && p->items[symbol->item - 1].kind == VYRE__T_STRUCT) {
+    return (vyre_type)vyre__p_struct_type(p, &token);
+  }
   return report_bad_type(p, &token);
 }
 

@@ -12,25 +12,35 @@
 #ifndef VYRE_LANG_PARSE_H
 #define VYRE_LANG_PARSE_H
 
+#include <string.h>
+
+#include "vyre/module.h"
+
 #include "base/attributes.h"
 #include "diag/diagnostics.h"
 #include "ir/ir_builder.h"
+#include "lang/foreign.h"
 #include "lang/lex.h"
 #include "lang/literal.h"
 #include "lang/suggest.h"
 
-/* Meaning of a name inside a kernel or fn. */
+enum { VYRE__FOUND_TEXT = 64, VYRE__FIX_TEXT = 256 };
+
+/* Meaning of a name inside a kernel or fn. The index of a BUFFER may be that of
+ * an array, a memory parameter or a table (VYRE__MEMORY_* in ir/ir.h). */
 typedef enum vyre__binding_kind {
   VYRE__BIND_LOCAL,
   VYRE__BIND_BUFFER,
+  VYRE__BIND_FIELD, /* of the item of a queue kernel */
   VYRE__BIND_WRONG, /* reported before; uses are silent */
 } vyre__binding_kind;
 
 typedef struct vyre__binding {
   uint8_t kind;
   uint32_t symbol;
-  uint32_t index;         /* of the local or buffer */
+  uint32_t index;         /* of the local, buffer or field */
   uint32_t previous;      /* earlier binding of the symbol */
+  uint32_t number;        /* in the index of names, if there is one */
   vyre__source_span span; /* of the declaration */
 } vyre__binding;
 
@@ -46,21 +56,32 @@ typedef struct vyre__position {
   uint32_t at, line, line_start;
 } vyre__position;
 
+/* Dimension of a buffer that is the name of a uniform, declared before or
+ * after. */
+typedef struct vyre__dimension_name {
+  uint32_t buffer, dimension;
+  vyre__token name;
+} vyre__dimension_name;
+
 /* A const, fn or kernel of the file. */
 typedef struct vyre__item {
-  uint8_t kind;  /* T_CONST, T_FN, T_KERNEL */
-  uint8_t state; /* vyre__item_state */
-  uint8_t type;  /* of a const */
-  bool nested;   /* looks like part of a body */
+  uint8_t kind;     /* T_CONST, T_FN, T_KERNEL */
+  uint8_t state;    /* vyre__item_state */
+  uint8_t type;     /* of a const */
+  bool nested;      /* looks like part of a body */
+  bool is_override; /* a const whose value options may replace */
+  bool is_table;    /* a const with elements */
   uint32_t symbol;
   union {
     struct {
       uint32_t function; /* index of a fn in the IR builder */
       uint32_t first_parameter;
     };
-    uint64_t bits; /* value of a const */
+    uint64_t bits; /* value of a const; number of a table */
   };
   uint32_t parameter_count;
+  uint8_t result_count; /* of several results */
+  uint8_t results[VYRE__MAX_RESULTS];
   vyre__source_span span;
   vyre__position start; /* of its keyword */
   vyre__position end;   /* after a const, or after the header of a fn */
@@ -68,13 +89,15 @@ typedef struct vyre__item {
 
 typedef struct vyre__parameter {
   uint32_t symbol;
-  uint8_t type;
+  uint32_t start;   /* offset of the name */
+  vyre__local spec; /* its name is not used */
   vyre__source_span span;
 } vyre__parameter;
 
 /* Parsed kernel that is not canonicalised yet. */
 typedef struct vyre__parsed_kernel {
   vyre__kernel head;
+  vyre__queue_clauses queue; /* head.queue, if it is a queue kernel */
   uint32_t function;
 } vyre__parsed_kernel;
 
@@ -105,6 +128,8 @@ typedef struct vyre__parser {
   vyre_diagnostics *diagnostics;
   vyre_arena arena; /* headers of kernels */
   vyre_allocator allocator;
+  vyre_module_options options;
+  bool *used_defines; /* per define: the file has such an override */
   bool out_of_memory;
   bool stopped; /* too many diagnostics: the rest is not read */
   bool lost;    /* in panic mode until the next const, fn or kernel */
@@ -112,6 +137,10 @@ typedef struct vyre__parser {
   unsigned else_depth; /* number of else-if links among them */
   unsigned const_depth;
   unsigned wrong_calls; /* calls with errors around the current position */
+  uint32_t statement;   /* offset of the statement that is being read */
+  bool has_edit;        /* the next diagnostic has this edit */
+  vyre__source_span edit_span;
+  char edit[VYRE__FIX_TEXT];
 
   vyre__item *items; /* in file order */
   size_t item_count, item_capacity;
@@ -122,9 +151,19 @@ typedef struct vyre__parser {
   size_t parameter_count, parameter_capacity;
   vyre_buffer_decl *buffers; /* of the current kernel */
   size_t buffer_count, buffer_capacity;
-  vyre__read_kernel *kernels; /* in file order */
+  vyre__dimension_name *dimensions; /* of the current kernel */
+  size_t dimension_count, dimension_capacity;
+  struct vyre__name_index *index; /* collects names for editors, or NULL */
+  vyre__read_kernel *kernels;     /* in file order */
   size_t kernel_count, kernel_capacity;
 } vyre__parser;
+
+/* --- module.c --------------------------------------------------------------*/
+
+/* Reads the file; the text, its length, the allocator and the diagnostics are
+ * set. Errors: VYRE_INVALID_PROGRAM, VYRE_OUT_OF_MEMORY. */
+vyre_code vyre__p_read(vyre__parser *p, vyre_status *st);
+void vyre__p_deinit(vyre__parser *p);
 
 /* --- parse.c ---------------------------------------------------------------*/
 
@@ -165,6 +204,13 @@ static inline vyre__source_span vyre__p_since(const vyre__parser *p,
   return (vyre__source_span){{first->line, first->column}, length};
 }
 
+/* Returns the span from @p first to @p last, which are on one line. */
+static inline vyre__source_span vyre__p_between(const vyre__token *first,
+                                                const vyre__token *last) {
+  return (vyre__source_span){{first->line, first->column},
+                             last->start + last->length - first->start};
+}
+
 /* Sets the location of the next node: from @p first to the last token
  * consumed. */
 static inline void vyre__p_mark(vyre__parser *p, const vyre__token *first) {
@@ -175,6 +221,11 @@ static inline void vyre__p_mark(vyre__parser *p, const vyre__token *first) {
 
 /* Returns an empty span directly after the last token consumed. */
 vyre__source_span vyre__p_behind(const vyre__parser *p);
+
+/* Gives the next diagnostic an edit: @p format replaces the text of @p span.
+ * No edit if the text is too long. */
+void vyre__p_edit(vyre__parser *p, vyre__source_span span, const char *format,
+                  ...) VYRE__PRINTF(3, 4);
 
 /* Adds a diagnostic. Returns 0, the id of a value with an error. */
 vyre__id vyre__p_error(vyre__parser *p, vyre__source_span span,
@@ -192,7 +243,6 @@ vyre__id vyre__p_syntax(vyre__parser *p, vyre__source_span span,
 vyre__id vyre__p_expected(vyre__parser *p, const char *subject,
                           const char *fix);
 
-enum { VYRE__FOUND_TEXT = 64, VYRE__FIX_TEXT = 192 };
 /* Returns the name of a token for a message: 'x', or "the end of the file". */
 const char *vyre__p_found(const vyre__parser *p, const vyre__token *token,
                           char buffer[VYRE__FOUND_TEXT]);
@@ -230,8 +280,11 @@ static inline bool vyre__p_enter(vyre__parser *p) {
 /* Skips to the end of the statement with an error that began at offset @p
  * start. */
 void vyre__p_recover(vyre__parser *p, uint32_t start);
-/* Skips a bracketed group if a bracket is next, otherwise one token. */
+/* Skips a bracketed group if a bracket is next, otherwise one token. Stays at
+ * the end of a block or file, and at const, fn and kernel. */
 void vyre__p_skip_group(vyre__parser *p);
+/* Skips to the next semicolon, or to where vyre__p_skip_group stays. */
+void vyre__p_skip_to_semicolon(vyre__parser *p);
 bool vyre__p_is_item(unsigned kind);
 
 /* Reads a type of values; returns VOID after a report. */
@@ -267,8 +320,97 @@ void vyre__p_index(vyre__parser *p);
 void vyre__p_file(vyre__parser *p);
 /* Evaluates a const or reads the header of a fn, if not done yet. */
 void vyre__p_need(vyre__parser *p, vyre__item *item);
+/* Reads the name of a declaration. Returns true if it is the first of that
+ * name. */
+bool vyre__p_item_name(vyre__parser *p, vyre__item *item, vyre__token *name);
+
+/* --- parse_override.c ------------------------------------------------------*/
+
+/* Returns true if the next token begins an override. */
+bool vyre__p_is_override(vyre__parser *p);
+/* Declares the type of `override type NAME = TYPE;`, which begins at @p at, so
+ * that it can be used everywhere. Returns false for any other line. */
+bool vyre__p_declare_type(vyre__parser *p, const vyre__lexer *at);
+/* Reads that line, and reports its errors. Returns false for another
+ * override. */
+bool vyre__p_override_type(vyre__parser *p);
+/* Replaces the value of an override by that of the options. Returns false after
+ * a report. */
+bool vyre__p_apply_define(vyre__parser *p, vyre__item *item);
+
+/* --- parse_queue.c ---------------------------------------------------------*/
+
+/* Clauses of a queue kernel, as read. */
+typedef struct vyre__queue_head {
+  bool has_queue, has_kind, has_pushes, has_by;
+  vyre__queue_clauses queue;
+  vyre__token word;                          /* of the clause queue(...) */
+  vyre__token names[VYRE__MAX_QUEUE_FIELDS]; /* of the fields; T_END: none */
+  vyre__queue_field fields[VYRE__MAX_QUEUE_FIELDS];
+  vyre__token bound; /* name of the bound; T_END: a constant, or none */
+  vyre__position by; /* of the bracket after `by` */
+} vyre__queue_head;
+
+/* Reads a clause of a queue kernel if the next word begins one. Returns false
+ * otherwise. */
+bool vyre__p_queue_clause(vyre__parser *p, vyre__queue_head *head);
+/* Completes the clauses when the buffers are known. Copies them to *out, or
+ * returns false after a report. Binds the names of the fields. */
+bool vyre__p_queue_finish(vyre__parser *p, vyre__queue_head *head,
+                          vyre__queue_clauses *out);
+/* Reads the further bodies: `pull { ... }`, which is next, and by(...). */
+void vyre__p_queue_parts(vyre__parser *p, const vyre__queue_head *head,
+                         const vyre__kernel *kernel,
+                         vyre__queue_clauses *queue);
+/* Reads a call of push, or a name with a meaning in queue kernels only.
+ * Returns false if the name is none of them. */
+vyre__id vyre__p_push(vyre__parser *p, const vyre__token *name);
+bool vyre__p_queue_word(vyre__parser *p, const vyre__token *name, vyre__id *id);
 
 /* --- parse_kernel.c --------------------------------------------------------*/
+
+/* Returns true if a token is the word @p text. Inline, so that strlen of a
+ * constant text is a constant. */
+static inline bool vyre__p_text_is(const vyre__parser *p,
+                                   const vyre__token *token, const char *text) {
+  return token->kind == VYRE__T_NAME && token->length == strlen(text) &&
+         memcmp(p->text + token->start, text, token->length) == 0;
+}
+
+/* --- parse_struct.c --------------------------------------------------------*/
+
+/* Reads struct NAME { ... }, item @p index. */
+void vyre__p_struct(vyre__parser *p, uint32_t index);
+/* Reports a statement that begins with struct. */
+vyre__id vyre__p_struct_statement(vyre__parser *p);
+/* Returns the type number of the struct that a token names; VOID if it had an
+ * error. */
+unsigned vyre__p_struct_type(vyre__parser *p, const vyre__token *name);
+/* Reads {field: value, ...} after the name of a struct. */
+vyre__id vyre__p_struct_value(vyre__parser *p, const vyre__token *name);
+/* Reads .field after a struct. */
+vyre__id vyre__p_field(vyre__parser *p, const vyre__token *first, vyre__id id);
+
+/* --- parse_dimension.c -----------------------------------------------------*/
+
+/* Reads [ count ], [ height, width ], or [] for a size that is known when a
+ * buffer is bound. */
+bool vyre__p_dimensions(vyre__parser *p, vyre_buffer_decl *buffer);
+/* Finds the uniforms of dimensions, when all buffers are known. */
+void vyre__p_dimensions_finish(vyre__parser *p);
+/* Reads a closing bracket, or a number of indices and it. */
+vyre__id vyre__p_indices(vyre__parser *p, const vyre__token *open,
+                         vyre__id first);
+
+/* Reads the type of an element. Returns false after a report. */
+bool vyre__p_element(vyre__parser *p, vyre_buffer_decl *buffer);
+/* Copies a name to the arena of the parser. */
+const char *vyre__p_copy_name(vyre__parser *p, const vyre__token *name);
+/* Reports a clause or attribute that appears twice (V047). */
+bool vyre__p_repeated(vyre__parser *p, const vyre__token *word, bool *seen);
+
+/* Reads the element type of a buffer. */
+bool vyre__p_element(vyre__parser *p, vyre_buffer_decl *buffer);
 
 void vyre__p_kernel(vyre__parser *p, vyre__item *item);
 
@@ -284,6 +426,40 @@ vyre__id vyre__p_condition(vyre__parser *p, const char *word);
 /* Skips from a header with an error to the body. */
 void vyre__p_skip_head(vyre__parser *p);
 
+/* --- parse_foreign.c -------------------------------------------------------*/
+
+/* Report a declaration in C, CUDA, OpenCL, WGSL or HLSL at the current token.
+ * The fix shows the same declaration in the kernel language. Return false if
+ * the token begins no such declaration. */
+/* At the level of the file. */
+bool vyre__p_foreign_item(vyre__parser *p);
+/* After the keyword const: int N. Reports it and moves to the name. */
+void vyre__p_foreign_const(vyre__parser *p);
+/* After the keyword kernel: void name(...). */
+bool vyre__p_foreign_kernel(vyre__parser *p);
+/* In the header of a kernel: shared float t[64]. */
+bool vyre__p_foreign_memory(vyre__parser *p);
+
+typedef enum vyre__foreign_local {
+  VYRE__LOCAL_NONE,  /* not a declaration */
+  VYRE__LOCAL_NAMED, /* reported; its value is next */
+  VYRE__LOCAL_WRONG, /* reported; nothing of it is usable */
+} vyre__foreign_local;
+
+/* Reports a declaration of a local in the syntax of C, and reads it up to its
+ * name. @p word is "let" or "var". */
+vyre__foreign_local vyre__p_foreign_declaration(vyre__parser *p,
+                                                const char *word,
+                                                vyre__token *name);
+/* Returns the fix for an undeclared name of another language, or NULL. Sets
+ * the edit of the next diagnostic. @p next is the kind of the token after
+ * it. */
+const char *vyre__p_foreign_value(vyre__parser *p, const vyre__token *name,
+                                  unsigned next, char buffer[VYRE__FIX_TEXT]);
+/* Skips ::name or <type> after an undeclared name; @p in_type is true if '<'
+ * cannot be an operator. */
+void vyre__p_skip_foreign(vyre__parser *p, bool in_type);
+
 /* --- parse_switch.c --------------------------------------------------------*/
 
 vyre__id vyre__p_switch(vyre__parser *p);
@@ -298,8 +474,54 @@ unsigned vyre__p_assigned_op(unsigned kind);
 vyre__id vyre__p_assigned(vyre__parser *p, unsigned *op);
 vyre__id vyre__p_assign_local(vyre__parser *p, uint32_t local);
 vyre__id vyre__p_assign_element(vyre__parser *p, uint32_t buffer);
+/* Assigns a part of a local: v.x = value; v[k] = value; */
+vyre__id vyre__p_assign_part(vyre__parser *p, uint32_t local);
 /* Reports an assignment to something that cannot be assigned. */
 vyre__id vyre__p_report_assignment(vyre__parser *p);
+
+/* --- parse_array.c ---------------------------------------------------------*/
+
+/* Returns the declaration of a bound buffer, array or memory parameter; NULL if
+ * it had an error. */
+const vyre_buffer_decl *vyre__p_buffer(vyre__parser *p, uint32_t memory);
+/* Returns "a buffer", "an array" or "a table". */
+const char *vyre__p_kind_of_memory(uint32_t memory);
+/* Returns true and sets *memory if a token names memory. */
+bool vyre__p_names_memory(vyre__parser *p, const vyre__token *name,
+                          uint32_t *memory);
+/* Reads [ length ] after a type; *length is 0 for []. */
+bool vyre__p_length(vyre__parser *p, uint32_t *length);
+/* Reads the elements of an array: { x, y }. */
+vyre__id vyre__p_elements(vyre__parser *p);
+/* Reads the rest of let NAME : type [ or of a declaration whose value is a whole
+ * array. */
+vyre__id vyre__p_array(vyre__parser *p, const vyre__token *name, vyre_type type,
+                       bool is_mutable);
+/* Returns true before the name of an array as the whole value of a statement. */
+bool vyre__p_is_whole_array(vyre__parser *p);
+vyre__id vyre__p_whole_array(vyre__parser *p);
+/* Reads name = {..}; and name = other; */
+vyre__id vyre__p_assign_array(vyre__parser *p, uint32_t memory);
+/* Reads let (a, b) = call; after let or var. */
+vyre__id vyre__p_let_results(vyre__parser *p, bool is_mutable);
+/* Returns true before (a, b[i]) = call; */
+bool vyre__p_is_result_list(vyre__parser *p);
+vyre__id vyre__p_assign_results(vyre__parser *p);
+/* Reads what follows return in a fn with several results. */
+vyre__id vyre__p_return_results(vyre__parser *p, const vyre__token *first);
+/* Reads the rest of const NAME : type [ .. ] = { .. } */
+bool vyre__p_table(vyre__parser *p, const vyre__token *name, vyre_type type,
+                   vyre__item *item);
+/* Reads the type of a parameter, after the colon. */
+bool vyre__p_parameter_type(vyre__parser *p, bool is_mutable,
+                            vyre__local *spec);
+/* Reads the types of several results. */
+bool vyre__p_result_types(vyre__parser *p, vyre__item *item);
+
+/* Makes the fix for array<f32, 8>, which begins with token @p name. Returns
+ * false for other types. */
+bool vyre__p_foreign_array(vyre__parser *p, const vyre__token *name,
+                           char fix[VYRE__FIX_TEXT]);
 
 /* --- parse_value.c, parse_call.c -------------------------------------------*/
 
@@ -311,6 +533,11 @@ vyre__id vyre__p_value(vyre__parser *p);
 vyre__id vyre__p_operators(vyre__parser *p, int precedence);
 /* Reads a name and what belongs to it: call, index, axis. */
 vyre__id vyre__p_name(vyre__parser *p);
+/* Reads .x, .zyx or [i] after a value that has parts. */
+vyre__id vyre__p_part(vyre__parser *p, const vyre__token *first, vyre__id id);
+/* Reads an element of a buffer, array or table, after its name. */
+vyre__id vyre__p_load(vyre__parser *p, const vyre__token *name,
+                      uint32_t buffer);
 /* Reads the index after the name of a buffer: [i] */
 vyre__id vyre__p_index_of(vyre__parser *p);
 /* Reads a constant integer expression from @p min to @p max. Returns false
@@ -320,6 +547,8 @@ bool vyre__p_constant(vyre__parser *p, const char *rule, const char *subject,
 /* Reads ( a, b, ...) into a list on the IR builder's stack. Returns false
  * after an error. */
 bool vyre__p_arguments(vyre__parser *p, uint32_t *count);
+/* Reads the arguments of a call that has an error. Returns 0. */
+vyre__id vyre__p_skip_arguments(vyre__parser *p);
 /* Reads print(...). */
 vyre__id vyre__p_print(vyre__parser *p);
 

@@ -68,6 +68,42 @@ static vyre__id repeat_node(vyre__ir_builder *m, vyre__id id) {
   }
 }
 
+/* Stores an index in a `let` unless it can be repeated. Returns the node for its
+ * first use. */
+static vyre__id keep_index(vyre__parser *p, vyre__id index) {
+  vyre__ir_builder *m = &p->ir;
+  index = vyre__type_of(m, index) == VYRE__TYPE_INT
+              ? vyre__resolve_index_type(m, index)
+              : vyre__resolve_type(m, index, VYRE_TYPE_VOID);
+  if (!index || repeat_node(m, index)) return index;
+  uint32_t local = VYRE_NO_INDEX;
+  vyre__statement(
+      m, vyre__ir_build_let(m, "", 0, VYRE_TYPE_VOID, false, index, &local));
+  return local == VYRE_NO_INDEX ? 0 : vyre__ir_build_local(m, local);
+}
+
+/* Makes an index repeatable, and builds it again. */
+static vyre__id repeat_index(vyre__parser *p, vyre__id *index) {
+  vyre__ir_builder *m = &p->ir;
+  if (!*index) return 0;
+  const vyre__node node = m->nodes[*index];
+  if (node.op != VYRE__OP_INDEX) {
+    *index = keep_index(p, *index);
+    return *index ? repeat_node(m, *index) : 0;
+  }
+  vyre__id ids[VYRE_MAX_DIMENSIONS] = {0};
+  for (uint32_t i = 0; i < node.b && i < VYRE_MAX_DIMENSIONS; i++) {
+    ids[i] = keep_index(p, m->lists[node.a + i]);
+    if (!ids[i]) return 0;
+    m->lists[node.a + i] = ids[i];
+  }
+  const uint32_t mark = vyre__stack_mark(m); /* after the statements */
+  for (uint32_t i = 0; i < node.b && i < VYRE_MAX_DIMENSIONS; i++) {
+    vyre__push(m, repeat_node(m, ids[i]));
+  }
+  return vyre__ir_build_indices(m, mark);
+}
+
 /* Builds buffer[index] op= value. The index is computed once, in an unnamed
  * local unless it is trivial. */
 static vyre__id update_element(vyre__parser *p, const vyre__token *name,
@@ -75,18 +111,7 @@ static vyre__id update_element(vyre__parser *p, const vyre__token *name,
   vyre__ir_builder *m = &p->ir;
   unsigned op;
   vyre__p_mark(p, name);
-  index = vyre__type_of(m, index) == VYRE__TYPE_INT
-              ? vyre__resolve_index_type(m, index)
-              : vyre__resolve_type(m, index, VYRE_TYPE_VOID);
-  vyre__id again = index ? repeat_node(m, index) : 0;
-  if (index && !again) {
-    uint32_t local = VYRE_NO_INDEX;
-    vyre__statement(
-        m, vyre__ir_build_let(m, "", 0, VYRE_TYPE_VOID, false, index, &local));
-    if (local == VYRE_NO_INDEX) return 0;
-    index = vyre__ir_build_local(m, local);
-    again = vyre__ir_build_local(m, local);
-  }
+  vyre__id again = repeat_index(p, &index);
   vyre__id old = vyre__ir_build_load(m, buffer, again);
   vyre__id value = vyre__p_assigned(p, &op);
   if (p->now.panic) return 0;
@@ -94,6 +119,9 @@ static vyre__id update_element(vyre__parser *p, const vyre__token *name,
   value = vyre__ir_build_binary(m, (vyre__op)op, old, value);
   return vyre__ir_build_store(m, buffer, index, value);
 }
+
+static vyre__id assign_place(vyre__parser *p, const vyre__token *first,
+                             vyre__id place);
 
 vyre__id vyre__p_assign_element(vyre__parser *p, uint32_t buffer) {
   vyre__ir_builder *m = &p->ir;
@@ -107,6 +135,12 @@ vyre__id vyre__p_assign_element(vyre__parser *p, uint32_t buffer) {
     index = vyre__ir_build_literal(m, VYRE_TYPE_U32, 0);
   }
   if (p->now.panic) return 0;
+  const vyre_buffer_decl *decl = vyre__p_buffer(p, buffer);
+  if (decl && vyre__is_aggregate(decl->type) &&
+      (vyre__p_is(p, VYRE__T_DOT) || vyre__p_is(p, VYRE__T_LBRACKET))) {
+    vyre__p_mark(p, &name);
+    return assign_place(p, &name, vyre__ir_build_element(m, buffer, index));
+  }
   unsigned op = vyre__p_assigned_op(vyre__p_kind(p));
   if (op == VYRE__OP_COUNT) {
     return vyre__p_syntax(p, vyre__p_since(p, &name), "V027",
@@ -124,6 +158,74 @@ vyre__id vyre__p_assign_element(vyre__parser *p, uint32_t buffer) {
   }
   vyre__p_semicolon(p, "an assignment");
   return id;
+}
+
+/* --- parts -----------------------------------------------------------------*/
+
+/* Builds the value of a place again; its indices become repeatable. */
+static vyre__id read_place(vyre__parser *p, vyre__id place) {
+  vyre__ir_builder *m = &p->ir;
+  const vyre__node node = m->nodes[place];
+  if (node.op == VYRE__OP_LOCAL) return vyre__ir_build_local(m, node.a);
+  if (node.op == VYRE__OP_PART) {
+    const uint8_t component = node.aux & 3;
+    return vyre__ir_build_part(m, read_place(p, node.a), &component, 1);
+  }
+  if (node.op == VYRE__OP_FIELD) {
+    return vyre__ir_build_field(m, read_place(p, node.a), node.aux);
+  }
+  if (node.op != VYRE__OP_COMPONENT && node.op != VYRE__OP_LOAD) return 0;
+  vyre__id inner = 0;
+  if (node.op == VYRE__OP_COMPONENT) {
+    inner = read_place(p, node.a);
+    if (!inner) return 0;
+  }
+  vyre__id index = node.b;
+  const vyre__id again = repeat_index(p, &index);
+  if (!again) return 0;
+  m->nodes[place].b = index;
+  return inner ? vyre__ir_build_component(m, inner, again)
+               : vyre__ir_build_load(m, node.a, again);
+}
+
+/* Reads the rest of an assignment to @p place, which may have further parts. */
+static vyre__id assign_place(vyre__parser *p, const vyre__token *first,
+                             vyre__id place) {
+  vyre__ir_builder *m = &p->ir;
+  while ((vyre__p_is(p, VYRE__T_DOT) || vyre__p_is(p, VYRE__T_LBRACKET)) &&
+         !p->now.panic) {
+    if (place && !vyre__is_aggregate(vyre__type_of(m, place))) {
+      return vyre__p_syntax(p, vyre__p_span(&p->now.token), "V036",
+                            "assign the value itself", "%s has no parts",
+                            vyre__type_name(vyre__type_of(m, place)));
+    }
+    place = vyre__p_part(p, first, place);
+  }
+  if (p->now.panic) return 0;
+  unsigned op = vyre__p_assigned_op(vyre__p_kind(p));
+  if (op == VYRE__OP_COUNT) {
+    return vyre__p_syntax(p, vyre__p_since(p, first), "V027",
+                          "assign to it with = value, or use it: let x = ...;",
+                          "this value is not used");
+  }
+  vyre__p_mark(p, first);
+  const vyre__id old = op == VYRE__OP_NONE || !place ? 0 : read_place(p, place);
+  vyre__id value = vyre__p_assigned(p, &op);
+  if (p->now.panic) return 0;
+  vyre__p_mark(p, first);
+  if (op != VYRE__OP_NONE) {
+    value = vyre__ir_build_binary(m, (vyre__op)op, old, value);
+  }
+  const vyre__id id = vyre__ir_build_set_place(m, place, value);
+  vyre__p_semicolon(p, "an assignment");
+  return id;
+}
+
+vyre__id vyre__p_assign_part(vyre__parser *p, uint32_t local) {
+  vyre__token name = p->now.token;
+  vyre__p_advance(p);
+  vyre__p_mark(p, &name);
+  return assign_place(p, &name, vyre__ir_build_local(&p->ir, local));
 }
 
 vyre__id vyre__p_report_assignment(vyre__parser *p) {

@@ -8,20 +8,48 @@
 
 /* --- arguments -------------------------------------------------------------*/
 
-bool vyre__p_arguments(vyre__parser *p, uint32_t *count) {
+/* Reads an argument: whole memory for a parameter that is memory. */
+static vyre__id read_argument(vyre__parser *p, const vyre__item *item,
+                              uint32_t index) {
+  vyre__token name = p->now.token;
+  uint32_t memory;
+  const bool is_memory =
+      item && item->state == VYRE__ITEM_DONE && index < item->parameter_count &&
+      p->parameters[item->first_parameter + index].spec.is_memory;
+  if (!is_memory) return vyre__p_value(p);
+  if (vyre__p_is(p, VYRE__T_AMP)) {
+    vyre__p_error(p, vyre__p_span(&p->now.token), "V025",
+                  "remove '&': pass the name of the array or buffer",
+                  "the language has no pointers");
+    vyre__p_advance(p);
+    name = p->now.token;
+  }
+  if (!vyre__p_names_memory(p, &name, &memory)) return vyre__p_value(p);
+  const unsigned next = vyre__p_peek(p).kind;
+  if (next != VYRE__T_COMMA && next != VYRE__T_RPAREN) return vyre__p_value(p);
+  vyre__p_advance(p);
+  vyre__p_mark(p, &name);
+  return vyre__ir_build_memory(&p->ir, memory);
+}
+
+static bool read_all_arguments(vyre__parser *p, const vyre__item *item,
+                               uint32_t *count) {
   vyre__token open = p->now.token;
   *count = 0;
   if (!vyre__p_accept(p, VYRE__T_LPAREN)) return false;
   while (!vyre__p_is(p, VYRE__T_RPAREN) && !p->now.panic) {
-    vyre__push(&p->ir, vyre__p_value(p));
+    vyre__push(&p->ir, read_argument(p, item, *count));
     ++*count;
     if (!vyre__p_accept(p, VYRE__T_COMMA)) break;
   }
   return vyre__p_close(p, VYRE__T_RPAREN, &open);
 }
 
-/* Reads the arguments of a call that has an error. */
-static vyre__id skip_arguments(vyre__parser *p) {
+bool vyre__p_arguments(vyre__parser *p, uint32_t *count) {
+  return read_all_arguments(p, NULL, count);
+}
+
+vyre__id vyre__p_skip_arguments(vyre__parser *p) {
   uint32_t count, mark = vyre__stack_mark(&p->ir);
   p->wrong_calls++;
   if (vyre__p_is(p, VYRE__T_LPAREN)) (void)vyre__p_arguments(p, &count);
@@ -64,21 +92,18 @@ static bool read_arguments(vyre__parser *p, const vyre__token *name,
 vyre__id vyre__p_index_of(vyre__parser *p) {
   vyre__token open = p->now.token;
   if (!vyre__p_accept(p, VYRE__T_LBRACKET)) return 0;
-  vyre__id id = vyre__p_value(p);
-  if (vyre__p_is(p, VYRE__T_COMMA) && !p->now.panic) {
-    return vyre__p_syntax(p, vyre__p_span(&p->now.token), "V013",
-                          "compute the index: [y * width + x]",
-                          "expected ']': a buffer has one index");
-  }
-  if (!vyre__p_close(p, VYRE__T_RBRACKET, &open)) return 0;
-  return id;
+  return vyre__p_indices(p, &open, vyre__p_value(p));
 }
 
-static vyre__id read_load(vyre__parser *p, const vyre__token *name,
-                          uint32_t buffer) {
+vyre__id vyre__p_load(vyre__parser *p, const vyre__token *name,
+                      uint32_t buffer) {
   vyre__ir_builder *m = &p->ir;
-  const vyre_buffer_decl *decl = &p->buffers[buffer];
+  const vyre_buffer_decl *decl = vyre__p_buffer(p, buffer);
   vyre__id index;
+  if (!decl) {
+    if (vyre__p_is(p, VYRE__T_LBRACKET)) (void)vyre__p_index_of(p);
+    return 0;
+  }
   if (vyre__p_is(p, VYRE__T_LBRACKET)) {
     index = vyre__p_index_of(p);
   } else if (decl->kind == VYRE_MEMORY_UNIFORM && decl->count == 1) {
@@ -91,7 +116,8 @@ static vyre__id read_load(vyre__parser *p, const vyre__token *name,
     snprintf(fix, sizeof fix, "write %.100s[i], or len(%.60s)", decl->name,
              decl->name);
     return vyre__p_error(p, vyre__p_span(name), "V035", fix,
-                         "'%.100s' is a buffer and needs an index", decl->name);
+                         "'%.100s' is %s and needs an index", decl->name,
+                         vyre__p_kind_of_memory(buffer));
   }
   vyre__p_mark(p, name);
   return index ? vyre__ir_build_load(m, buffer, index) : 0;
@@ -107,10 +133,7 @@ static bool find_buffer(vyre__parser *p, const vyre__token *name,
     binding = &p->bindings[symbol->local - 1];
   }
   if (binding && binding->kind == VYRE__BIND_WRONG) return false;
-  if (binding && binding->kind == VYRE__BIND_BUFFER) {
-    *buffer = binding->index;
-    return true;
-  }
+  if (vyre__p_names_memory(p, name, buffer)) return true;
   vyre__guess guess = {.best = NULL};
   if (name->kind == VYRE__T_NAME) {
     guess = vyre__guess_begin(symbol->text, symbol->length);
@@ -130,6 +153,13 @@ static vyre__id read_len(vyre__parser *p, const vyre__token *first) {
   vyre__token open = p->now.token, name;
   uint32_t buffer = 0;
   if (!vyre__p_expect(p, VYRE__T_LPAREN, "and a buffer after len")) return 0;
+  if (vyre__p_is(p, VYRE__T_AMP)) {
+    vyre__p_edit(p, vyre__p_span(&p->now.token), "%s", "");
+    vyre__p_error(p, vyre__p_span(&p->now.token), "V025",
+                  "remove '&': len takes a buffer",
+                  "the language has no pointers");
+    vyre__p_advance(p);
+  }
   name = p->now.token;
   if (name.kind != VYRE__T_NAME) {
     return vyre__p_expected(p, "the name of a buffer",
@@ -144,9 +174,17 @@ static vyre__id read_len(vyre__parser *p, const vyre__token *first) {
     (void)vyre__p_index_of(p);
     good = false;
   }
+  uint32_t dimension = 0;
+  const bool has_dimension = vyre__p_accept(p, VYRE__T_COMMA);
+  if (has_dimension) {
+    good = vyre__p_constant(p, "V068", "the number of a dimension", 0,
+                            VYRE_MAX_DIMENSIONS - 1, &dimension) &&
+           good;
+  }
   if (!vyre__p_close(p, VYRE__T_RPAREN, &open) || !good) return 0;
   vyre__p_mark(p, first);
-  return vyre__ir_build_len(&p->ir, buffer);
+  return has_dimension ? vyre__ir_build_dimension(&p->ir, buffer, dimension)
+                       : vyre__ir_build_len(&p->ir, buffer);
 }
 
 /* --- atomics ---------------------------------------------------------------*/
@@ -154,6 +192,7 @@ static vyre__id read_len(vyre__parser *p, const vyre__token *first) {
 /* Reads the start of ( buffer[i] , values ), up to the index. */
 static bool read_element(vyre__parser *p, uint32_t *buffer, vyre__id *index) {
   if (vyre__p_is(p, VYRE__T_AMP)) {
+    vyre__p_edit(p, vyre__p_span(&p->now.token), "%s", "");
     vyre__p_error(p, vyre__p_span(&p->now.token), "V025",
                   "remove '&': atomics take buffer[i]",
                   "the language has no pointers");
@@ -180,35 +219,87 @@ static bool read_element(vyre__parser *p, uint32_t *buffer, vyre__id *index) {
   return good && !p->now.panic;
 }
 
-static vyre__id read_atomic(vyre__parser *p, const vyre__token *name,
-                            vyre__op op) {
-  vyre__ir_builder *m = &p->ir;
+/* Arguments of an atomic: an element and up to two values. */
+typedef struct atomic_arguments {
+  uint32_t buffer, count;
+  vyre__id index, values[2];
+} atomic_arguments;
+
+/* Reads the arguments and checks the number of values; @p fix shows a correct
+ * call. Returns false after an error. */
+static bool read_atomic_arguments(vyre__parser *p, const vyre__token *name,
+                                  uint32_t wanted, const char *fix,
+                                  atomic_arguments *out) {
   vyre__token open = p->now.token;
-  uint32_t wanted = op == VYRE__OP_ATOMIC_CAS ? 2 : 1, count = 0, buffer = 0;
-  vyre__id index = 0, values[2] = {0, 0};
   char found[VYRE__FOUND_TEXT];
-  if (!vyre__p_expect(p, VYRE__T_LPAREN, "and a buffer's element")) return 0;
-  bool good = read_element(p, &buffer, &index);
+  *out = (atomic_arguments){0};
+  if (!vyre__p_expect(p, VYRE__T_LPAREN, "and a buffer's element")) {
+    return false;
+  }
+  bool good = read_element(p, &out->buffer, &out->index);
   while (!p->now.panic && vyre__p_accept(p, VYRE__T_COMMA)) {
     vyre__id value = vyre__p_value(p);
-    if (count < 2) values[count] = value;
-    count++;
+    if (out->count < 2) out->values[out->count] = value;
+    out->count++;
   }
-  if (!vyre__p_close(p, VYRE__T_RPAREN, &open) || !good) return 0;
+  if (!vyre__p_close(p, VYRE__T_RPAREN, &open) || !good) return false;
   vyre__p_mark(p, name);
-  if (count != wanted) {
-    return vyre__p_error(
-        p, vyre__p_since(p, name), "V051",
-        wanted == 1 ? "write atomic_add(buffer[i], value)"
-                    : "write atomic_compare_exchange(buffer[i], expected, "
-                      "desired)",
-        "%s takes an element and %u value%s, not %u values",
-        vyre__p_found(p, name, found), wanted, wanted == 1 ? "" : "s", count);
+  if (out->count == wanted) return true;
+  vyre__p_error(p, vyre__p_since(p, name), "V051", fix,
+                "%s takes an element and %u value%s, not %u values",
+                vyre__p_found(p, name, found), wanted, wanted == 1 ? "" : "s",
+                out->count);
+  return false;
+}
+
+static vyre__id read_atomic(vyre__parser *p, const vyre__token *name,
+                            vyre__op op) {
+  atomic_arguments a;
+  if (op == VYRE__OP_ATOMIC_CAS) {
+    if (!read_atomic_arguments(
+            p, name, 2,
+            "write atomic_compare_exchange(buffer[i], expected, desired)",
+            &a)) {
+      return 0;
+    }
+    return vyre__ir_build_atomic_cas(&p->ir, a.buffer, a.index, a.values[0],
+                                     a.values[1]);
   }
-  if (wanted == 1) {
-    return vyre__ir_build_atomic(m, op, buffer, index, values[0]);
+  if (!read_atomic_arguments(p, name, 1, "write atomic_add(buffer[i], value)",
+                             &a)) {
+    return 0;
   }
-  return vyre__ir_build_atomic_cas(m, buffer, index, values[0], values[1]);
+  return vyre__ir_build_atomic(&p->ir, op, a.buffer, a.index, a.values[0]);
+}
+
+/* Reads atomic_load(b[i]) as an atomic_or with 0, which code generators turn
+ * into a load. */
+static vyre__id read_atomic_load(vyre__parser *p, const vyre__token *name) {
+  vyre__ir_builder *m = &p->ir;
+  atomic_arguments a;
+  if (!read_atomic_arguments(p, name, 0, "write atomic_load(buffer[i])", &a)) {
+    return 0;
+  }
+  return vyre__ir_build_atomic(
+      m, VYRE__OP_ATOMIC_OR, a.buffer, a.index,
+      vyre__ir_build_integer(m, 0, false, VYRE_TYPE_VOID));
+}
+
+/* Reads atomic_store(b[i], v) as an atomic_exchange whose result is unused. */
+static vyre__id read_atomic_store(vyre__parser *p, const vyre__token *name) {
+  atomic_arguments a;
+  if (!read_atomic_arguments(p, name, 1,
+                             "write atomic_store(buffer[i], value);", &a)) {
+    return 0;
+  }
+  if (name->start != p->statement || !vyre__p_is(p, VYRE__T_SEMICOLON)) {
+    return vyre__p_error(p, vyre__p_since(p, name), "V057",
+                         "make it a statement of its own, or use "
+                         "atomic_exchange(), which returns the old value",
+                         "atomic_store() has no value");
+  }
+  return vyre__ir_build_atomic(&p->ir, VYRE__OP_ATOMIC_EXCHANGE, a.buffer,
+                               a.index, a.values[0]);
 }
 
 /* --- everything built in ---------------------------------------------------*/
@@ -242,25 +333,41 @@ static vyre__id read_axis(vyre__parser *p, const vyre__token *name,
   return vyre__ir_build_axis(&p->ir, op, (unsigned)(c - 'x'));
 }
 
+/* Builds `item`, which an item of one field has. */
+static vyre__id read_item_word(vyre__parser *p) {
+  const vyre__kernel *kernel = p->ir.kernel;
+  if (kernel && kernel->queue && kernel->queue->field_count > 1) {
+    return vyre__diagnose(&p->ir, "V095", "use the names of its fields",
+                          "the item has %u fields, so 'item' is not a value",
+                          kernel->queue->field_count);
+  }
+  return vyre__ir_build_item(&p->ir, 0);
+}
+
 static vyre__id read_op(vyre__parser *p, const vyre__token *name, vyre__op op) {
   vyre__ir_builder *m = &p->ir;
-  vyre__id ids[3] = {0, 0, 0};
+  vyre__id ids[4] = {0, 0, 0, 0};
+  if (op == VYRE__OP_INSERT) {
+    if (!read_arguments(p, name, 4, ids)) return 0;
+    vyre__p_mark(p, name);
+    return vyre__ir_build_insert(m, ids[0], ids[1], ids[2], ids[3]);
+  }
   switch (vyre__ops[op].form) {
     case VYRE__FORM_AXIS:
       return read_axis(p, name, op);
     case VYRE__FORM_NULLARY:
       vyre__p_mark(p, name);
-      return vyre__ir_build_item(m);
+      return read_item_word(p);
     case VYRE__FORM_BUFFER:
       return read_len(p, name);
     case VYRE__FORM_ATOMIC:
     case VYRE__FORM_ATOMIC2:
       return read_atomic(p, name, op);
     case VYRE__FORM_UNARY:
+      if (op == VYRE__OP_PUSH) return vyre__p_push(p, name);
       if (!read_arguments(p, name, 1, ids)) return 0;
       vyre__p_mark(p, name);
-      return op == VYRE__OP_PUSH ? vyre__ir_build_push(m, ids[0])
-                                 : vyre__ir_build_unary(m, op, ids[0]);
+      return vyre__ir_build_unary(m, op, ids[0]);
     case VYRE__FORM_BINARY:
       if (!read_arguments(p, name, 2, ids)) return 0;
       vyre__p_mark(p, name);
@@ -272,10 +379,32 @@ static vyre__id read_op(vyre__parser *p, const vyre__token *name, vyre__op op) {
   }
 }
 
+/* Reads f32x3(...). */
+static vyre__id read_vector(vyre__parser *p, const vyre__token *name,
+                            unsigned type) {
+  vyre__ir_builder *m = &p->ir;
+  uint32_t count;
+  const uint32_t mark = vyre__stack_mark(m);
+  if (!vyre__p_is(p, VYRE__T_LPAREN)) {
+    char fix[VYRE__FIX_TEXT];
+    snprintf(fix, sizeof fix, "write %s(x, ...), or let v : %s = value;",
+             vyre__type_name(type), vyre__type_name(type));
+    return vyre__p_syntax(p, vyre__p_span(name), "V035", fix,
+                          "'%s' is a type, not a value", vyre__type_name(type));
+  }
+  if (!vyre__p_arguments(p, &count)) {
+    vyre__stack_drop(m, mark);
+    return 0;
+  }
+  vyre__p_mark(p, name);
+  return vyre__ir_build_make(m, type, mark);
+}
+
 /* Reads u32(x) or as_f32(x). */
 static vyre__id read_cast(vyre__parser *p, const vyre__token *name,
                           vyre_type type, bool bits) {
   vyre__id id = 0;
+  if (vyre__is_vector(type)) return read_vector(p, name, type);
   if (!vyre__p_is(p, VYRE__T_LPAREN) && !bits) {
     char fix[VYRE__FIX_TEXT];
     snprintf(fix, sizeof fix, "write %s(x) to cast, or let x : %s = value;",
@@ -312,7 +441,7 @@ static vyre__id report_element(vyre__parser *p, const vyre__token *name,
   vyre__p_error(p, vyre__p_span(name), "V034", fix,
                 "'%s' is only valid as an element type of buffers",
                 vyre_element_name(element));
-  return skip_arguments(p);
+  return vyre__p_skip_arguments(p);
 }
 
 static vyre__id read_word(vyre__parser *p, const vyre__token *name,
@@ -326,6 +455,9 @@ static vyre__id read_word(vyre__parser *p, const vyre__token *name,
       return read_op(p, name, (vyre__op)symbol.value);
     case VYRE__WORD_FLOAT:
       return read_float_word(p, name, symbol.value);
+    case VYRE__WORD_ATOMIC:
+      return symbol.value == VYRE__ATOMIC_LOAD ? read_atomic_load(p, name)
+                                               : read_atomic_store(p, name);
     case VYRE__WORD_ELEMENT:
     default:
       return report_element(p, name, (vyre_element)symbol.value);
@@ -344,8 +476,8 @@ static vyre__id read_call(vyre__parser *p, const vyre__token *name,
         "'%.*s' is a function: call it", (int)symbol->length, symbol->text);
   }
   uint32_t count, mark = vyre__stack_mark(m), function = item->function;
-  bool good = vyre__p_arguments(p, &count) && item->state == VYRE__ITEM_DONE &&
-              function != VYRE_NO_INDEX;
+  bool good = read_all_arguments(p, item, &count) &&
+              item->state == VYRE__ITEM_DONE && function != VYRE_NO_INDEX;
   vyre__p_mark(p, name);
   if (good) return vyre__ir_build_call(m, function, mark);
   vyre__stack_drop(m, mark);
@@ -360,18 +492,23 @@ static vyre__id read_item_name(vyre__parser *p, const vyre__token *name,
                   "move the shared code to a fn, and call that",
                   "'%.*s' is a kernel, and kernels cannot be called",
                   (int)symbol->length, symbol->text);
-    return skip_arguments(p);
+    return vyre__p_skip_arguments(p);
   }
+  if (item->kind == VYRE__T_STRUCT) return vyre__p_struct_value(p, name);
   if (!item->nested) vyre__p_need(p, item);
   if (item->kind == VYRE__T_FN) return read_call(p, name, item);
   if (item->state != VYRE__ITEM_DONE) return 0;
+  if (item->is_table) {
+    return vyre__p_load(p, name, VYRE__MEMORY_TABLE | (uint32_t)item->bits);
+  }
   vyre__p_mark(p, name);
   return vyre__ir_build_literal(&p->ir, (vyre_type)item->type, item->bits);
 }
 
 /* Skips what follows an undeclared name, which was reported. */
 static vyre__id skip_wrong(vyre__parser *p) {
-  if (vyre__p_is(p, VYRE__T_LPAREN)) return skip_arguments(p);
+  vyre__p_skip_foreign(p, false);
+  if (vyre__p_is(p, VYRE__T_LPAREN)) return vyre__p_skip_arguments(p);
   if (vyre__p_is(p, VYRE__T_LBRACKET)) (void)vyre__p_index_of(p);
   if (vyre__p_accept(p, VYRE__T_DOT)) (void)vyre__p_accept(p, VYRE__T_NAME);
   return 0;
@@ -384,6 +521,10 @@ vyre__id vyre__p_name(vyre__parser *p) {
   if (symbol->word != VYRE__WORD_PLAIN) {
     return symbol->local ? skip_wrong(p) : read_word(p, &name, *symbol);
   }
+  if (symbol->value && vyre__p_is(p, VYRE__T_LPAREN) &&
+      !(symbol->item && p->items[symbol->item - 1].kind == VYRE__T_FN)) {
+    return read_op(p, &name, (vyre__op)symbol->value);
+  }
   if (symbol->local) {
     const vyre__binding *binding = &p->bindings[symbol->local - 1];
     switch (binding->kind) {
@@ -391,11 +532,18 @@ vyre__id vyre__p_name(vyre__parser *p) {
         vyre__p_mark(p, &name);
         return vyre__ir_build_local(&p->ir, binding->index);
       case VYRE__BIND_BUFFER:
-        return read_load(p, &name, binding->index);
+        return vyre__p_load(p, &name, binding->index);
+      case VYRE__BIND_FIELD:
+        vyre__p_mark(p, &name);
+        return vyre__ir_build_item(&p->ir, binding->index);
       default:
         return skip_wrong(p);
     }
   }
+  vyre__id id;
+  const bool is_fixed =
+      symbol->item && p->items[symbol->item - 1].kind != VYRE__T_KERNEL;
+  if (!is_fixed && vyre__p_queue_word(p, &name, &id)) return id;
   if (symbol->item) {
     return read_item_name(p, &name, &p->items[symbol->item - 1]);
   }

@@ -52,14 +52,28 @@ static unsigned item_word(const char *text, uint32_t at, uint32_t length) {
     uint8_t length, kind;
   } rows[] = {{"fn", 2, VYRE__T_FN},
               {"const", 5, VYRE__T_CONST},
-              {"kernel", 6, VYRE__T_KERNEL}};
-  const unsigned which = text[at] == 'f' ? 0 : text[at] == 'c' ? 1 : 2;
+              {"kernel", 6, VYRE__T_KERNEL},
+              {"struct", 6, VYRE__T_STRUCT},
+              {"override", 8, VYRE__T_CONST}};
+  const unsigned which = text[at] == 'f'   ? 0
+                         : text[at] == 'c' ? 1
+                         : text[at] == 'k' ? 2
+                         : text[at] == 's' ? 3
+                                           : 4;
   const uint32_t end = at + rows[which].length;
   if (at > 0 && is_word_byte((unsigned char)text[at - 1])) return 0;
   if (end > length || memcmp(text + at, rows[which].word, end - at) != 0) {
     return 0;
   }
   if (end < length && is_word_byte((unsigned char)text[end])) return 0;
+  if (which == 4) { /* a word only before a name */
+    uint32_t name = end;
+    while (name < length && (text[name] == ' ' || text[name] == '\t')) name++;
+    if (name == end || name == length ||
+        !is_word_byte((unsigned char)text[name])) {
+      return 0;
+    }
+  }
   return rows[which].kind;
 }
 
@@ -75,7 +89,7 @@ typedef struct scanner {
 } scanner;
 
 /* Marks line ends, braces, starts of comments, strings and preprocessor
- * lines, and letters that may begin const, fn or kernel. Few bytes are
+ * lines, and letters that may begin an item. Few bytes are
  * marked. The loop has no branches and works on bytes, so that the compiler
  * vectorises it. */
 static void mark_bytes(const unsigned char *restrict text, uint32_t count,
@@ -87,7 +101,8 @@ static void mark_bytes(const unsigned char *restrict text, uint32_t count,
                   ((uint8_t)(c | 1) == '#') | ((uint8_t)(c | 8) == '/'));
     const uint8_t word =
         (uint8_t)(((c == 'f') & (next == 'n')) | ((c == 'c') & (next == 'o')) |
-                  ((c == 'k') & (next == 'e')));
+                  ((c == 'k') & (next == 'e')) | ((c == 'o') & (next == 'v')) |
+                  ((c == 's') & (next == 't')));
     marks[i] = plain | word;
   }
 }
@@ -139,12 +154,36 @@ static void scan_opaque(scanner *s) {
   if (s->at.at <= before) s->at.at = before + 1; /* a division */
 }
 
+/* Returns true for the const of a parameter or after static, in the syntax of
+ * C. */
+static bool is_inside(const scanner *s) {
+  const char *text = s->at.text;
+  uint32_t at = s->at.at;
+  while (at > s->at.line_start && (text[at - 1] == ' ' || text[at - 1] == '\t'))
+    at--;
+  if (at > s->at.line_start) {
+    const unsigned char c = (unsigned char)text[at - 1];
+    return is_word_byte(c) || c == '(' || c == ',' || c == '*';
+  }
+  while (at > 0 && (text[at - 1] == ' ' || text[at - 1] == '\t' ||
+                    text[at - 1] == '\n' || text[at - 1] == '\r')) {
+    at--;
+  }
+  return at > 0 && (text[at - 1] == '(' || text[at - 1] == ',');
+}
+
 static void scan_word(vyre__parser *p, scanner *s) {
   unsigned kind = item_word(s->at.text, s->at.at, s->at.length);
   if (kind == 0) return;
+  if ((kind == VYRE__T_CONST || kind == VYRE__T_STRUCT) && is_inside(s)) return;
+  if (kind == VYRE__T_STRUCT && s->braces > 0) return;
+  const bool is_override = s->at.text[s->at.at] == 'o';
+  if (is_override && vyre__p_declare_type(p, &s->at)) return;
   /* At the start of a line it is not part of a body: a brace is missing. */
   if (s->at.at == s->at.line_start) s->braces = 0;
+  const size_t count = p->item_count;
   add_item(p, &s->at, kind, s->braces > 0);
+  if (p->item_count > count) p->items[count].is_override = is_override;
 }
 
 void vyre__p_index(vyre__parser *p) {
@@ -165,6 +204,8 @@ void vyre__p_index(vyre__parser *p) {
       case 'f':
       case 'c':
       case 'k':
+      case 'o':
+      case 's':
         scan_word(p, &s);
         break;
       case '/':
@@ -182,10 +223,10 @@ void vyre__p_index(vyre__parser *p) {
 
 /* --- consts ----------------------------------------------------------------*/
 
-/* Reads the name of a declaration. Returns true if it is the first of that
- * name. */
-static bool item_name(vyre__parser *p, vyre__item *item, vyre__token *name) {
-  const char *subject = item->kind == VYRE__T_FN ? "a fn" : "a const";
+bool vyre__p_item_name(vyre__parser *p, vyre__item *item, vyre__token *name) {
+  const char *subject = item->kind == VYRE__T_FN       ? "a fn"
+                        : item->kind == VYRE__T_STRUCT ? "a struct"
+                                                       : "a const";
   if (!vyre__p_new_name(p, subject, name)) return false;
   const vyre__symbol *symbol = vyre__p_symbol(p, name);
   const vyre__item *first = symbol->item ? &p->items[symbol->item - 1] : item;
@@ -203,16 +244,25 @@ static bool read_const(vyre__parser *p, vyre__item *item) {
   vyre__p_advance(p);
   if (vyre__p_is(p, VYRE__T_NAME) &&
       vyre__p_peek(p).kind == VYRE__T_NAME) { /* const int X = 3 */
-    vyre__p_error(p, vyre__p_span(&p->now.token), "V018",
-                  "write const NAME : u32 = value;, or omit the type",
-                  "the type of a const comes after its name");
-    vyre__p_advance(p);
+    vyre__p_foreign_const(p);
   }
-  if (!item_name(p, item, &name)) return false;
+  if (!vyre__p_item_name(p, item, &name)) return false;
   vyre_type type = VYRE_TYPE_VOID;
   if (vyre__p_accept(p, VYRE__T_COLON)) {
     type = vyre__p_type(p);
-    if (type == VYRE_TYPE_VOID) return false;
+    if (type == VYRE_TYPE_VOID) {
+      p->now.panic = true;
+      return false;
+    }
+    if (vyre__p_is(p, VYRE__T_LBRACKET) && item->is_override) {
+      vyre__p_syntax(p, vyre__p_span(&p->now.token), "V098",
+                     "declare a const, whose values may use overrides",
+                     "an override is one value, not a table");
+      return false;
+    }
+    if (vyre__p_is(p, VYRE__T_LBRACKET)) {
+      return vyre__p_table(p, &name, type, item);
+    }
   }
   if (!vyre__p_expect(p, VYRE__T_SET, "and a value after the name of a const"))
     return false;
@@ -226,7 +276,7 @@ static bool read_const(vyre__parser *p, vyre__item *item) {
   if (!value || p->now.panic) return false;
   if (!vyre__const_eval(&p->ir, value, &item->bits)) return false;
   item->type = (uint8_t)vyre__type_of(&p->ir, value);
-  return true;
+  return !item->is_override || vyre__p_apply_define(p, item);
 }
 
 static void need_const(vyre__parser *p, uint32_t index) {
@@ -246,7 +296,7 @@ static void need_const(vyre__parser *p, uint32_t index) {
 /* --- fns -------------------------------------------------------------------*/
 
 static void add_parameter(vyre__parser *p, vyre__item *item,
-                          const vyre__token *name, vyre_type type) {
+                          const vyre__token *name, vyre__local spec) {
   void *parameters = p->parameters;
   if (!vyre__reserve(p->allocator, &parameters, &p->parameter_capacity,
                      p->parameter_count + 1, sizeof *p->parameters, false)) {
@@ -255,12 +305,16 @@ static void add_parameter(vyre__parser *p, vyre__item *item,
   }
   p->parameters = parameters;
   p->parameters[p->parameter_count++] =
-      (vyre__parameter){name->symbol, (uint8_t)type, vyre__p_span(name)};
+      (vyre__parameter){.symbol = name->symbol,
+                        .start = name->start,
+                        .spec = spec,
+                        .span = vyre__p_span(name)};
   item->parameter_count++;
 }
 
-/* Reads NAME : type. */
+/* Reads [var] NAME : type. */
 static bool read_parameter(vyre__parser *p, vyre__item *item) {
+  const bool is_mutable = vyre__p_accept(p, VYRE__T_VAR);
   vyre__token name = p->now.token;
   if (name.kind == VYRE__T_NAME && vyre__p_peek(p).kind == VYRE__T_NAME) {
     vyre__p_syntax(p, vyre__p_span(&name), "V018",
@@ -272,23 +326,17 @@ static bool read_parameter(vyre__parser *p, vyre__item *item) {
   if (!vyre__p_expect(p, VYRE__T_COLON, "and a type after a parameter")) {
     return false;
   }
-  if (vyre__p_is(p, VYRE__T_STAR) || vyre__p_is(p, VYRE__T_AMP)) {
-    vyre__p_syntax(p, vyre__p_span(&p->now.token), "V025",
-                   "use the buffer in the kernel, and pass its element",
-                   "the language has no pointers");
-    return false;
-  }
-  vyre_type type = vyre__p_type(p);
-  if (type == VYRE_TYPE_VOID) return false;
-  add_parameter(p, item, &name, type);
+  vyre__local spec = {0};
+  if (!vyre__p_parameter_type(p, is_mutable, &spec)) return false;
+  add_parameter(p, item, &name, spec);
   return true;
 }
 
-/* Reads fn NAME ( parameters ) -> type. */
+/* Reads fn NAME ( parameters ) [-> type or types]. */
 static bool read_head(vyre__parser *p, vyre__item *item, vyre_type *result) {
   vyre__token name;
   vyre__p_advance(p);
-  if (!item_name(p, item, &name)) return false;
+  if (!vyre__p_item_name(p, item, &name)) return false;
   vyre__token open = p->now.token;
   if (!vyre__p_expect(p, VYRE__T_LPAREN, "after the name of a fn")) {
     return false;
@@ -299,13 +347,10 @@ static bool read_head(vyre__parser *p, vyre__item *item, vyre_type *result) {
     if (!vyre__p_accept(p, VYRE__T_COMMA)) break;
   }
   if (!vyre__p_close(p, VYRE__T_RPAREN, &open)) return false;
-  if (!vyre__p_is(p, VYRE__T_ARROW)) {
-    vyre__p_syntax(p, vyre__p_behind(p), "V013",
-                   "write -> and the type of the result, as in -> f32",
-                   "expected '->': a fn returns a value");
-    return false;
+  if (!vyre__p_accept(p, VYRE__T_ARROW)) return good;
+  if (vyre__p_is(p, VYRE__T_LPAREN)) {
+    return vyre__p_result_types(p, item) && good;
   }
-  vyre__p_advance(p);
   *result = vyre__p_type(p);
   return good && *result != VYRE_TYPE_VOID;
 }
@@ -333,9 +378,14 @@ static void need_head(vyre__parser *p, uint32_t index) {
     const vyre__symbol *own = &p->symbols.items[it->symbol];
     m->place = it->span.place;
     m->length = it->span.length;
-    vyre__function_parameter(m, function, own->text, own->length,
-                             (vyre_type)it->type);
+    if (it->spec.is_memory) {
+      vyre__function_memory(m, function, own->text, own->length, &it->spec);
+    } else {
+      vyre__function_parameter(m, function, own->text, own->length,
+                               (vyre_type)it->spec.type);
+    }
   }
+  vyre__function_results(m, function, item.results, item.result_count);
 }
 
 static void read_fn_body(vyre__parser *p, const vyre__item *item) {
@@ -345,11 +395,16 @@ static void read_fn_body(vyre__parser *p, const vyre__item *item) {
     const vyre__parameter *it = &p->parameters[item->first_parameter + i];
     vyre__token name = {.kind = VYRE__T_NAME,
                         .symbol = it->symbol,
+                        .start = it->start,
                         .line = it->span.place.line,
                         .column = it->span.place.column,
                         .length = it->span.length};
     vyre__p_check_free(p, &name);
-    vyre__p_bind(p, &name, VYRE__BIND_LOCAL, i);
+    if (it->spec.is_memory) {
+      vyre__p_bind(p, &name, VYRE__BIND_BUFFER, VYRE__MEMORY_LOCAL | i);
+    } else {
+      vyre__p_bind(p, &name, VYRE__BIND_LOCAL, i);
+    }
   }
   if (vyre__p_is(p, VYRE__T_SEMICOLON)) {
     vyre__p_syntax(p, vyre__p_span(&p->now.token), "V013",
@@ -365,7 +420,9 @@ void vyre__p_need(vyre__parser *p, vyre__item *item) {
   if (item->state == VYRE__ITEM_BUSY) {
     vyre__p_error(p, item->span, "V044",
                   "give one of them a value that does not depend on the others",
-                  "this const depends on itself");
+                  item->kind == VYRE__T_STRUCT
+                      ? "this struct contains itself"
+                      : "this const depends on itself");
     item->state = VYRE__ITEM_WRONG;
     return;
   }
@@ -385,6 +442,10 @@ void vyre__p_need(vyre__parser *p, vyre__item *item) {
   p->depth = 0;
   if (item->kind == VYRE__T_CONST) {
     need_const(p, index);
+  } else if (item->kind == VYRE__T_STRUCT) {
+    p->const_depth++;
+    vyre__p_struct(p, index);
+    p->const_depth--;
   } else {
     need_head(p, index);
   }
@@ -409,30 +470,47 @@ static vyre__item *item_here(vyre__parser *p) {
 /* Skips to the next declaration. */
 static void skip_to_item(vyre__parser *p) {
   while (!vyre__p_is(p, VYRE__T_END) && !vyre__p_is_item(vyre__p_kind(p))) {
-    vyre__p_advance(p);
+    if (vyre__p_is(p, VYRE__T_LBRACE)) { /* a body in another syntax */
+      vyre__p_skip_group(p);
+    } else {
+      vyre__p_advance(p);
+    }
   }
 }
 
+/* Reports a token that begins no declaration, unless it is known from another
+ * language. */
 static void report_no_item(vyre__parser *p) {
-  static const char *const words[] = {"kernel", "fn", "const"};
+  static const char *const names[] = {"kernel", "fn", "const", "struct"};
   const vyre__token token = p->now.token;
   char fix[VYRE__FIX_TEXT], found[VYRE__FOUND_TEXT];
   const char *text = p->text + token.start;
-  const char *foreign = vyre__foreign_word(text, token.length);
+  const vyre__foreign *foreign = vyre__foreign_find(text, token.length);
   vyre__guess guess = vyre__guess_begin(text, token.length);
-  if (token.kind == VYRE__T_NAME) vyre__guess_try_all(&guess, words, 3);
+  if (token.kind == VYRE__T_NAME && !foreign) {
+    vyre__guess_try_all(&guess, names, 4);
+  }
   vyre__p_did_you_mean(
       &guess,
-      foreign ? foreign : "begin the declaration with const, fn or kernel",
+      foreign ? foreign->fix
+              : "begin the declaration with const, struct, fn or kernel",
       fix);
+  if (foreign && foreign->kind >= VYRE__FOREIGN_QUALIFIER && foreign->edit) {
+    vyre__p_edit(p, vyre__p_span(&token), "%s", foreign->edit);
+  }
   if (token.kind == VYRE__T_RBRACE) {
     snprintf(fix, sizeof fix, "remove it, or add a missing '{' before it");
   }
   vyre__p_error(p, vyre__p_span(&token), "V016", fix,
                 "expected const, fn or kernel, found %s",
                 vyre__p_found(p, &token, found));
+}
+
+static void skip_no_item(vyre__parser *p) {
+  const uint32_t start = p->now.token.start;
+  if (!vyre__p_foreign_item(p)) report_no_item(p);
   p->now.panic = true;
-  vyre__p_advance(p);
+  if (p->now.token.start == start) vyre__p_advance(p);
   skip_to_item(p);
 }
 
@@ -454,7 +532,8 @@ static void read_item(vyre__parser *p) {
   }
   vyre__p_need(p, item);
   bool read = item->end.at > item->start.at; /* up to the error */
-  if (!read || (item->kind == VYRE__T_FN && item->state != VYRE__ITEM_DONE)) {
+  if (!read ||
+      (item->kind != VYRE__T_CONST && item->state != VYRE__ITEM_DONE)) {
     p->now.panic = true; /* reported: suppresses errors of the rest */
     vyre__p_advance(p);
     skip_to_item(p);
@@ -474,10 +553,12 @@ void vyre__p_file(vyre__parser *p) {
          !p->ir.out_of_memory) {
     p->lost = p->now.panic = false;
     p->depth = 0;
-    if (vyre__p_is_item(vyre__p_kind(p))) {
+    if (vyre__p_is_override(p)) {
+      if (!vyre__p_override_type(p)) read_item(p);
+    } else if (vyre__p_is_item(vyre__p_kind(p))) {
       read_item(p);
     } else {
-      report_no_item(p);
+      skip_no_item(p);
     }
   }
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Parser: the header of a kernel, with its size and its buffers. */
 #include <stdio.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "base/sort.h"
@@ -10,17 +9,10 @@
 /* Contents of a kernel header. */
 typedef struct kernel_head {
   uint32_t workgroup[3];
-  vyre_type item_type;
   vyre__token over; /* T_END: absent */
-  bool has_workgroup, has_queue;
+  bool has_workgroup;
+  vyre__queue_head queue;
 } kernel_head;
-
-/* Inline, so that strlen of a constant text is a constant. */
-static inline bool text_is(const vyre__parser *p, const vyre__token *token,
-                           const char *text) {
-  return token->kind == VYRE__T_NAME && token->length == strlen(text) &&
-         memcmp(p->text + token->start, text, token->length) == 0;
-}
 
 /* --- clauses ---------------------------------------------------------------*/
 
@@ -41,7 +33,7 @@ static bool read_workgroup(vyre__parser *p, kernel_head *head) {
   return true;
 }
 
-static bool repeated(vyre__parser *p, const vyre__token *word, bool *seen) {
+bool vyre__p_repeated(vyre__parser *p, const vyre__token *word, bool *seen) {
   if (!*seen) {
     *seen = true;
     return false;
@@ -52,13 +44,16 @@ static bool repeated(vyre__parser *p, const vyre__token *word, bool *seen) {
   return true;
 }
 
-/* Reads workgroup(...), over(...) or queue(...). */
+/* Reads workgroup(...), over(...), or a clause of a queue. */
 static bool read_clause(vyre__parser *p, kernel_head *head) {
   vyre__token word = p->now.token;
-  bool is_workgroup = text_is(p, &word, "workgroup");
-  bool is_over = text_is(p, &word, "over");
-  if (!is_workgroup && !is_over && !text_is(p, &word, "queue")) {
-    static const char *const words[] = {"workgroup", "over",   "queue",
+  bool is_workgroup = vyre__p_text_is(p, &word, "workgroup");
+  bool is_over = vyre__p_text_is(p, &word, "over");
+  if (!is_workgroup && !is_over) {
+    if (vyre__p_foreign_memory(p)) return false;
+    if (vyre__p_queue_clause(p, &head->queue)) return !p->now.panic;
+    static const char *const words[] = {"workgroup", "over",   "queue",  "set",
+                                        "once",      "pushes", "by",     "any",
                                         "buffer",    "shared", "uniform"};
     char fix[VYRE__FIX_TEXT];
     vyre__guess guess = vyre__guess_begin(p->text + word.start, word.length);
@@ -77,11 +72,11 @@ static bool read_clause(vyre__parser *p, kernel_head *head) {
     return false;
   }
   if (is_workgroup) {
-    (void)repeated(p, &word, &head->has_workgroup);
+    (void)vyre__p_repeated(p, &word, &head->has_workgroup);
     if (!read_workgroup(p, head)) return false;
-  } else if (is_over) {
+  } else {
     bool seen = head->over.kind != VYRE__T_END;
-    (void)repeated(p, &word, &seen);
+    (void)vyre__p_repeated(p, &word, &seen);
     head->over = p->now.token;
     if (!vyre__p_accept(p, VYRE__T_NAME)) {
       head->over.kind = VYRE__T_END;
@@ -89,9 +84,6 @@ static bool read_clause(vyre__parser *p, kernel_head *head) {
                        "use the name of a buffer of this kernel");
       return false;
     }
-  } else {
-    (void)repeated(p, &word, &head->has_queue);
-    head->item_type = vyre__p_type(p);
   }
   return vyre__p_close(p, VYRE__T_RPAREN, &open);
 }
@@ -109,9 +101,80 @@ static vyre_element element_of_type(vyre_type type) {
   return (vyre_element)elements[type];
 }
 
-static bool read_element(vyre__parser *p, vyre_element *element) {
+/* Reads f32x4, or f16x2 and the like, which are elements only. Returns false if
+ * the token is not a vector. */
+static bool read_vector_element(vyre__parser *p, const vyre__token *token,
+                                vyre_buffer_decl *buffer) {
+  static const vyre_element narrow[] = {VYRE_ELEMENT_U8,  VYRE_ELEMENT_I8,
+                                        VYRE_ELEMENT_U16, VYRE_ELEMENT_I16,
+                                        VYRE_ELEMENT_F16, VYRE_ELEMENT_BF16};
+  const char *text = p->text + token->start;
+  const vyre__symbol *symbol = vyre__p_symbol(p, token);
+  if (symbol->word == VYRE__WORD_TYPE && vyre__is_vector(symbol->value)) {
+    const unsigned component = vyre__component_type(symbol->value);
+    buffer->type = symbol->value;
+    buffer->element = element_of_type((vyre_type)component);
+    return true;
+  }
+  if (token->length < 4 || text[token->length - 2] != 'x') return false;
+  const int length = text[token->length - 1] - '0';
+  if (length < 2 || length > VYRE__MAX_COMPONENTS) return false;
+  for (unsigned i = 0; i < sizeof narrow / sizeof narrow[0]; i++) {
+    const char *name = vyre_element_name(narrow[i]);
+    if (strlen(name) != token->length - 2u ||
+        memcmp(name, text, strlen(name)) != 0) {
+      continue;
+    }
+    buffer->element = narrow[i];
+    buffer->type =
+        vyre__vector_of(vyre__element_type(narrow[i]), (unsigned)length);
+    return true;
+  }
+  return false;
+}
+
+/* Reads sum_f32 or sum_f64, which are words here only. */
+static bool read_sum_element(const vyre__parser *p, const vyre__token *token,
+                             vyre_buffer_decl *buffer) {
+  for (int e = VYRE_ELEMENT_SUM_F32; e <= VYRE_ELEMENT_SUM_F64; e++) {
+    const char *name = vyre_element_name((vyre_element)e);
+    if (strlen(name) == token->length &&
+        memcmp(name, p->text + token->start, token->length) == 0) {
+      buffer->element = (vyre_element)e;
+      return true;
+    }
+  }
+  return false;
+}
+
+bool vyre__p_element(vyre__parser *p, vyre_buffer_decl *buffer) {
+  vyre_element *element = &buffer->element;
   vyre__token token = p->now.token;
   const vyre__symbol *symbol = vyre__p_symbol(p, &token);
+  if (token.kind == VYRE__T_NAME && read_vector_element(p, &token, buffer)) {
+    vyre__p_advance(p);
+    if (buffer->element != VYRE_ELEMENT_BOOL) return true;
+    vyre__p_error(p, vyre__p_span(&token), "V034",
+                  "use a vector of u8, or one bool for each element",
+                  "a buffer has no vectors of bool");
+    buffer->type = 0;
+    return true;
+  }
+  if (token.kind == VYRE__T_NAME && symbol->item &&
+      p->items[symbol->item - 1].kind == VYRE__T_STRUCT) {
+    vyre__p_advance(p);
+    const unsigned type = vyre__p_struct_type(p, &token);
+    const vyre__struct *s = vyre__struct_at(&p->ir, type);
+    if (!s) return false;
+    buffer->type = (uint16_t)type;
+    buffer->structure = &s->self;
+    buffer->element = (vyre_element)s->main_element;
+    return true;
+  }
+  if (token.kind == VYRE__T_NAME && read_sum_element(p, &token, buffer)) {
+    vyre__p_advance(p);
+    return true;
+  }
   if (token.kind == VYRE__T_NAME &&
       (symbol->word == VYRE__WORD_TYPE || symbol->word == VYRE__WORD_ELEMENT)) {
     *element = symbol->word == VYRE__WORD_ELEMENT
@@ -120,50 +183,28 @@ static bool read_element(vyre__parser *p, vyre_element *element) {
     vyre__p_advance(p);
     return true;
   }
-  static const char *const names[] = {"bool", "u8",  "i8",  "u16",  "i16",
-                                      "u32",  "i32", "u64", "i64",  "f16",
-                                      "bf16", "f32", "f64", "bytes"};
+  static const char *const names[] = {
+      "bool", "u8",  "i8",   "u16", "i16", "u32",   "i32",     "u64",
+      "i64",  "f16", "bf16", "f32", "f64", "bytes", "sum_f32", "sum_f64"};
   char fix[VYRE__FIX_TEXT];
   const char *text = p->text + token.start;
   const char *foreign = token.kind == VYRE__T_NAME
-                            ? vyre__foreign_type(text, token.length)
+                            ? vyre__foreign_element(text, token.length)
                             : NULL;
   vyre__guess guess = vyre__guess_begin(text, token.length);
   if (token.kind == VYRE__T_NAME) {
     vyre__guess_try_all(&guess, names, sizeof names / sizeof names[0]);
   }
   vyre__p_did_you_mean(&guess, "use a type such as u8, u32, i32 or f32", fix);
-  if (foreign) snprintf(fix, sizeof fix, "write %s", foreign);
+  if (foreign) {
+    snprintf(fix, sizeof fix, "write %s", foreign);
+    vyre__p_edit(p, vyre__p_span(&token), "%s", foreign);
+  }
   char found[VYRE__FOUND_TEXT];
   vyre__p_syntax(p, vyre__p_span(&token), "V034", fix,
                  "expected an element type, found %s",
                  vyre__p_found(p, &token, found));
   return false;
-}
-
-/* Reads [ count ], or [] for a size that is known when a buffer is bound. */
-static bool read_count(vyre__parser *p, vyre_buffer_decl *buffer,
-                       bool may_be_open) {
-  vyre__token open = p->now.token;
-  if (!vyre__p_accept(p, VYRE__T_LBRACKET)) return false;
-  buffer->count = 0;
-  if (vyre__p_is(p, VYRE__T_RBRACKET) && may_be_open) {
-    vyre__p_advance(p);
-    return true;
-  }
-  if (vyre__p_is(p, VYRE__T_RBRACKET)) {
-    vyre__p_error(p, vyre__p_span(&open), "V041",
-                  "write the number of elements: [64]",
-                  "the number of elements must be a compile-time constant");
-    vyre__p_advance(p);
-    buffer->count = 1;
-    return true;
-  }
-  if (!vyre__p_constant(p, "V041", "the number of elements", 1, UINT32_MAX,
-                        &buffer->count)) {
-    buffer->count = 1;
-  }
-  return vyre__p_close(p, VYRE__T_RBRACKET, &open);
 }
 
 /* Reads @NUMBER. */
@@ -187,14 +228,14 @@ static bool read_access(vyre__parser *p, vyre_buffer_decl *buffer) {
                                       "persistent"};
   buffer->kind = VYRE_MEMORY_GLOBAL;
   vyre__token word = p->now.token;
-  if (text_is(p, &word, "persistent")) {
+  if (vyre__p_text_is(p, &word, "persistent")) {
     buffer->kind = VYRE_MEMORY_PERSISTENT;
     vyre__p_advance(p);
     word = p->now.token;
   }
   for (unsigned i = VYRE_ACCESS_READ; i <= VYRE_ACCESS_READ_WRITE; i++) {
     buffer->access = (vyre_access)i;
-    if (text_is(p, &word, vyre_access_name(buffer->access))) {
+    if (vyre__p_text_is(p, &word, vyre_access_name(buffer->access))) {
       vyre__p_advance(p);
       return true;
     }
@@ -241,7 +282,7 @@ static unsigned read_choice(vyre__parser *p, const char *const *words,
                             unsigned count, const char *subject) {
   vyre__token word = p->now.token;
   for (unsigned i = 0; i < count; i++) {
-    if (!text_is(p, &word, words[i])) continue;
+    if (!vyre__p_text_is(p, &word, words[i])) continue;
     vyre__p_advance(p);
     return i;
   }
@@ -260,9 +301,9 @@ static bool read_argument(vyre__parser *p, const vyre__token *word,
   if (!vyre__p_expect(p, VYRE__T_LPAREN, "and a value after the attribute")) {
     return false;
   }
-  if (text_is(p, word, "align")) {
+  if (vyre__p_text_is(p, word, "align")) {
     if (!read_align(p, buffer)) return false;
-  } else if (text_is(p, word, "coalesce")) {
+  } else if (vyre__p_text_is(p, word, "coalesce")) {
     unsigned axis = read_choice(p, axes, 3, "x, y or z");
     if (axis == 3) return false;
     buffer->hints.has_coalesce_axis = true;
@@ -290,9 +331,9 @@ static bool read_attribute(vyre__parser *p, vyre_buffer_decl *buffer,
   vyre__guess guess = vyre__guess_begin(p->text + word.start, word.length);
   for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     vyre__guess_try(&guess, rows[i].name, strlen(rows[i].name));
-    if (!text_is(p, &word, rows[i].name)) continue;
+    if (!vyre__p_text_is(p, &word, rows[i].name)) continue;
     vyre__p_advance(p);
-    (void)repeated(p, &word, rows[i].seen);
+    (void)vyre__p_repeated(p, &word, rows[i].seen);
     buffer->is_output = seen->output;
     buffer->pipeline_live_out = seen->live_out;
     return i < 2 || read_argument(p, &word, buffer);
@@ -309,7 +350,7 @@ static bool read_attribute(vyre__parser *p, vyre_buffer_decl *buffer,
 
 /* --- declarations ----------------------------------------------------------*/
 
-static const char *copy_name(vyre__parser *p, const vyre__token *name) {
+const char *vyre__p_copy_name(vyre__parser *p, const vyre__token *name) {
   char *copy = vyre_arena_alloc(&p->arena, name->length + 1, 1);
   if (!copy) {
     p->out_of_memory = true;
@@ -320,23 +361,46 @@ static const char *copy_name(vyre__parser *p, const vyre__token *name) {
   return copy;
 }
 
+/* Reports f32[8][8]. @p type is the token of the element type. */
+static bool report_dimensions(vyre__parser *p, const vyre__token *type) {
+  char fix[VYRE__FIX_TEXT];
+  const vyre__token before = p->now.previous; /* the first ']' */
+  const uint32_t start = type->start + type->length + 1;
+  const int length = before.start > start && before.start - start < 40
+                         ? (int)(before.start - start)
+                         : 0;
+  const vyre__token open = p->now.token;
+  vyre__p_advance(p);
+  const vyre__token size = p->now.token;
+  snprintf(fix, sizeof fix, "write both in one bracket: %.*s[%.*s, %.*s]",
+           (int)type->length, p->text + type->start, length, p->text + start,
+           size.length < 40 ? (int)size.length : 0, p->text + size.start);
+  vyre__p_syntax(p, vyre__p_span(&open), "V041", fix,
+                 "the dimensions of a buffer are in one bracket");
+  return false;
+}
+
 /* Reads the rest after "buffer x :", "uniform x :" or "shared x :". */
 static bool read_rest(vyre__parser *p, unsigned keyword,
                       vyre_buffer_decl *buffer) {
   vyre__token type;
   if (keyword == VYRE__T_BUFFER && !read_access(p, buffer)) return false;
   type = p->now.token;
-  if (!read_element(p, &buffer->element)) return false;
+  if (!vyre__p_element(p, buffer)) return false;
   bool has_count = vyre__p_is(p, VYRE__T_LBRACKET);
-  if (has_count && !read_count(p, buffer, keyword == VYRE__T_BUFFER)) {
-    return false;
+  if (has_count && !vyre__p_dimensions(p, buffer)) return false;
+  if (has_count && vyre__p_is(p, VYRE__T_LBRACKET)) {
+    return report_dimensions(p, &type);
   }
   if (!has_count && keyword == VYRE__T_UNIFORM) buffer->count = 1;
-  if (buffer->element == VYRE_ELEMENT_BYTES && buffer->count > 0) {
+  if (buffer->element == VYRE_ELEMENT_BYTES &&
+      (buffer->count > 0 || buffer->dimension_count > 0)) {
     vyre__p_error(p, vyre__p_since(p, &type), "V048",
                   "use u8 with a number of elements, or bytes[]",
                   "a buffer of bytes has no element count");
     buffer->count = 0;
+    buffer->dimension_count = buffer->dimension_uniforms = 0;
+    memset(buffer->dimensions, 0, sizeof buffer->dimensions);
   }
   if (!has_count && keyword != VYRE__T_UNIFORM) {
     vyre__p_error(p, vyre__p_span(&type), "V041",
@@ -388,10 +452,14 @@ static void read_declaration(vyre__parser *p) {
     buffer.kind = VYRE_MEMORY_SHARED;
     buffer.access = VYRE_ACCESS_WORKGROUP;
   }
+  if (keyword != VYRE__T_BUFFER && vyre__p_foreign_memory(p)) {
+    vyre__p_recover(p, start);
+    return;
+  }
   vyre__p_advance(p);
   if (vyre__p_new_name(p, "a buffer", &name)) {
     vyre__p_check_free(p, &name);
-    buffer.name = copy_name(p, &name);
+    buffer.name = vyre__p_copy_name(p, &name);
     bool good =
         vyre__p_expect(p, VYRE__T_COLON, "after the name of a buffer") &&
         read_rest(p, keyword, &buffer);
@@ -544,13 +612,12 @@ static bool make_kernel(vyre__parser *p, const vyre__token *name,
     memcpy(buffers, p->buffers, p->buffer_count * sizeof *buffers);
   }
   *kernel =
-      (vyre__parsed_kernel){.head = {.name = copy_name(p, name),
+      (vyre__parsed_kernel){.head = {.name = vyre__p_copy_name(p, name),
                                      .file = p->file,
                                      .buffers = buffers,
                                      .buffer_places = places,
                                      .buffer_count = (uint32_t)p->buffer_count,
                                      .over = over,
-                                     .item_type = head->item_type,
                                      .has_good_names = true}};
   memcpy(kernel->head.workgroup, head->workgroup, sizeof head->workgroup);
   return true;
@@ -562,6 +629,7 @@ static void canonicalize_early(vyre__parser *p, vyre__read_kernel *kernel,
                                vyre__arena_mark head,
                                vyre__ir_builder_mark body) {
   vyre__ir_builder *m = &p->ir;
+  if (p->index) return; /* it lists the nodes */
   if (m->error_count > 0 || m->out_of_memory || p->out_of_memory) return;
   const uint32_t function = kernel->parsed->function;
   vyre_code code = vyre__canonicalize(m, function, &kernel->parsed->head,
@@ -583,8 +651,15 @@ void vyre__p_kernel(vyre__parser *p, vyre__item *item) {
     p->out_of_memory = true;
     return;
   }
-  p->buffer_count = 0;
+  p->buffer_count = p->dimension_count = 0;
   vyre__p_advance(p);
+  if (vyre__p_text_is(p, &p->now.token, "void") && vyre__p_foreign_kernel(p)) {
+    while (!vyre__p_is(p, VYRE__T_LBRACE) && !vyre__p_ends_block(p)) {
+      vyre__p_advance(p);
+    }
+    if (vyre__p_is(p, VYRE__T_LBRACE)) vyre__p_skip_group(p);
+    return;
+  }
   if (!vyre__p_new_name(p, "a kernel", &name)) name = p->now.token;
   const vyre__symbol *symbol = &p->symbols.items[item->symbol];
   const vyre__item *first = symbol->item ? &p->items[symbol->item - 1] : item;
@@ -595,14 +670,20 @@ void vyre__p_kernel(vyre__parser *p, vyre__item *item) {
                    symbol->text, vyre__token_text(first->kind));
   }
   read_head(p, &head);
+  vyre__p_dimensions_finish(p);
   check_bindings(p, scope);
   uint32_t over = find_over(p, &head.over);
+  vyre__queue_clauses queue;
+  const bool is_queue = vyre__p_queue_finish(p, &head.queue, &queue);
   if (!make_kernel(p, &name, &head, over, kernel)) return;
+  kernel->queue = queue;
+  if (is_queue) kernel->head.queue = &kernel->queue;
   p->ir.place = item->span.place;
   p->ir.length = item->span.length;
   kernel->function = vyre__kernel_begin(&p->ir, &kernel->head);
   vyre__ir_builder_mark mark = vyre__ir_builder_here(&p->ir);
   vyre__function_end(&p->ir, vyre__p_body(p));
+  vyre__p_queue_parts(p, &head.queue, &kernel->head, &kernel->queue);
   vyre__p_unbind(p, scope);
   vyre__read_kernel *read = add_kernel(p, kernel);
   if (read) canonicalize_early(p, read, before, mark);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/memory.h"
-#include "lang/parse.h"
+#include "lang/source_index.h"
 
 const char *vyre__p_did_you_mean(const vyre__guess *guess,
                                  const char *otherwise,
@@ -27,7 +27,9 @@ void vyre__p_check_free(vyre__parser *p, const vyre__token *name) {
                    "use another name; a name can have only one meaning",
                    "'%.*s' is already the name of %s", (int)symbol->length,
                    symbol->text,
-                   before->kind == VYRE__BIND_BUFFER ? "a buffer" : "a local");
+                   before->kind == VYRE__BIND_BUFFER  ? "a buffer"
+                   : before->kind == VYRE__BIND_FIELD ? "a field of the item"
+                                                      : "a local");
     return;
   }
   if (!symbol->item) return;
@@ -55,11 +57,16 @@ void vyre__p_bind(vyre__parser *p, const vyre__token *name, unsigned kind,
                                                     .previous = symbol->local,
                                                     .span = vyre__p_span(name)};
   symbol->local = (uint32_t)p->binding_count;
+  if (p->index) {
+    vyre__binding *binding = &p->bindings[p->binding_count - 1];
+    binding->number = vyre__index_bind(p, name, binding);
+  }
 }
 
 void vyre__p_unbind(vyre__parser *p, size_t mark) {
   while (p->binding_count > mark) {
     const vyre__binding *binding = &p->bindings[--p->binding_count];
+    if (p->index) vyre__index_unbind(p, binding);
     p->symbols.items[binding->symbol].local = binding->previous;
   }
 }
@@ -76,9 +83,10 @@ static vyre__guess nearest(const vyre__parser *p, const vyre__token *name,
   vyre__guess guess = vyre__guess_begin(own->text, own->length);
   for (size_t i = 1; i < p->symbols.count; i++) {
     const vyre__symbol *symbol = &p->symbols.items[i];
-    bool known = symbol->local || symbol->word == VYRE__WORD_OP ||
-                 symbol->word == VYRE__WORD_FLOAT ||
-                 (is_call && symbol->word != VYRE__WORD_PLAIN);
+    bool known =
+        symbol->local || symbol->word == VYRE__WORD_OP ||
+        symbol->word == VYRE__WORD_FLOAT || symbol->word == VYRE__WORD_ATOMIC ||
+        (is_call && (symbol->word != VYRE__WORD_PLAIN || symbol->value));
     if (symbol->item) {
       known = known || p->items[symbol->item - 1].kind != VYRE__T_KERNEL;
     }
@@ -89,6 +97,16 @@ static vyre__guess nearest(const vyre__parser *p, const vyre__token *name,
   return guess;
 }
 
+/* Returns the fix for an undeclared name that is similar to no other. */
+static const char *undeclared_fix(const vyre__parser *p, unsigned next) {
+  if (next == VYRE__T_LPAREN) return "declare a fn with this name";
+  if (next != VYRE__T_LBRACKET) return "declare it first: let name = value;";
+  return p->ir.kernel ? "declare a buffer in the kernel's header: "
+                        "buffer name : read_write u32[] @0;"
+                      : "give the fn a parameter for the element, and call it "
+                        "with buffer[i]";
+}
+
 vyre__id vyre__p_unknown(vyre__parser *p, const vyre__token *name,
                          unsigned next) {
   const vyre__symbol *symbol = vyre__p_symbol(p, name);
@@ -96,24 +114,18 @@ vyre__id vyre__p_unknown(vyre__parser *p, const vyre__token *name,
   /* Searching for similar names is slow in a file with many names. */
   bool wanted =
       vyre__diagnostics_wants(p->diagnostics, name->line, name->column);
+  const bool is_type = vyre__foreign_type(symbol->text, symbol->length) != NULL;
+  if (is_type && p->wrong_calls > 0) return 0; /* sizeof(float) */
   if (!p->now.panic) {
     char fix[VYRE__FIX_TEXT];
-    const char *foreign = vyre__foreign_word(symbol->text, symbol->length);
-    const char *type = vyre__foreign_type(symbol->text, symbol->length);
-    if (foreign) {
-      snprintf(fix, sizeof fix, "%s", foreign);
-    } else if (type) {
-      snprintf(fix, sizeof fix, "use the type %s; cast with %s(x)", type, type);
-    } else {
+    if (!vyre__p_foreign_value(p, name, next, fix)) {
       vyre__guess guess = {.best = NULL};
       if (wanted) guess = nearest(p, name, is_call);
-      vyre__p_did_you_mean(&guess,
-                           is_call ? "declare a fn with this name"
-                           : next == VYRE__T_LBRACKET
-                               ? "declare a buffer in the kernel's header: "
-                                 "buffer name : read_write u32[] @0;"
-                               : "declare it first: let name = value;",
-                           fix);
+      if (guess.best) {
+        vyre__p_edit(p, vyre__p_span(name), "%.*s", (int)guess.best_length,
+                     guess.best);
+      }
+      vyre__p_did_you_mean(&guess, undeclared_fix(p, next), fix);
     }
     vyre__p_error(
         p, vyre__p_span(name), "V030", fix,

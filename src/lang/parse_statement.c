@@ -13,7 +13,8 @@ bool vyre__p_ends_block(const vyre__parser *p) {
   unsigned kind = vyre__p_kind(p);
   return p->lost || kind == VYRE__T_RBRACE || kind == VYRE__T_END ||
          kind == VYRE__T_FN || kind == VYRE__T_KERNEL ||
-         (kind == VYRE__T_CONST && p->now.token.column == 1);
+         ((kind == VYRE__T_CONST || kind == VYRE__T_STRUCT) &&
+          p->now.token.column == 1);
 }
 
 static vyre__id read_block(vyre__parser *p) {
@@ -71,19 +72,28 @@ static vyre__id read_inner(vyre__parser *p) {
 
 /* --- declarations ----------------------------------------------------------*/
 
+/* Reports let a = 1, b = 2 and consumes the comma. */
+static void report_list(vyre__parser *p, bool is_mutable) {
+  const char *word = is_mutable ? "var" : "let";
+  char fix[VYRE__FIX_TEXT];
+  snprintf(fix, sizeof fix, "write ';' and %s before the next name", word);
+  vyre__p_edit(p, vyre__p_span(&p->now.token), "; %s", word);
+  vyre__p_error(p, vyre__p_span(&p->now.token), "V014", fix,
+                "a declaration has one name");
+  vyre__p_advance(p);
+}
+
 /* Reads the value and the end of a declaration, after its name. */
 static vyre__id finish_declaration(vyre__parser *p, const vyre__token *name,
                                    vyre_type type, bool is_mutable) {
   vyre__ir_builder *m = &p->ir;
   vyre__id value = 0;
   uint32_t local = VYRE_NO_INDEX;
+  if (vyre__p_is(p, VYRE__T_LBRACKET) || vyre__p_is_whole_array(p)) {
+    return vyre__p_array(p, name, type, is_mutable);
+  }
   if (vyre__p_accept(p, VYRE__T_SET)) {
     value = vyre__p_value(p);
-  } else if (vyre__p_is(p, VYRE__T_LBRACKET)) {
-    vyre__p_syntax(
-        p, vyre__p_span(&p->now.token), "V028",
-        "declare shared memory in the kernel's header: shared tile : f32[64];",
-        "a local is one value, not an array");
   } else if (vyre__p_is(p, VYRE__T_SEMICOLON)) {
     vyre__p_error(p, vyre__p_behind(p), "V028", "write = and a value",
                   "a local needs an initial value");
@@ -96,16 +106,57 @@ static vyre__id finish_declaration(vyre__parser *p, const vyre__token *name,
   vyre__id id = vyre__ir_build_let(m, p->text + name->start, name->length, type,
                                    is_mutable, value, &local);
   if (local != VYRE_NO_INDEX) vyre__p_bind(p, name, VYRE__BIND_LOCAL, local);
-  if (!p->now.panic) vyre__p_semicolon(p, "a declaration");
-  return id;
+  if (p->now.panic) return id;
+  if (!vyre__p_is(p, VYRE__T_COMMA)) {
+    vyre__p_semicolon(p, "a declaration");
+    return id;
+  }
+  vyre__statement(m, id);
+  report_list(p, is_mutable);
+  vyre__token next;
+  if (!vyre__p_new_name(p, "a local", &next)) {
+    p->now.panic = true;
+    return 0;
+  }
+  return finish_declaration(p, &next, VYRE_TYPE_VOID, is_mutable);
+}
+
+/* Reads the value of a declaration in the syntax of C, which was reported. */
+static vyre__id finish_foreign(vyre__parser *p, const vyre__token *name) {
+  if (!vyre__p_is(p, VYRE__T_SEMICOLON)) {
+    return finish_declaration(p, name, VYRE_TYPE_VOID, true);
+  }
+  vyre__p_bind(p, name, VYRE__BIND_WRONG, 0);
+  vyre__p_advance(p);
+  return 0;
+}
+
+/* Returns true if two words, or a word and a star, follow each other: the
+ * statement may be a declaration in the syntax of C. */
+static bool is_declaration_start(vyre__parser *p) {
+  const unsigned next = vyre__p_peek(p).kind;
+  return next == VYRE__T_NAME || next == VYRE__T_STAR ||
+         next == VYRE__T_CONST || next == VYRE__T_SHARED ||
+         next == VYRE__T_UNIFORM;
 }
 
 /* Reads let NAME [: type] = value ; or the same with var. */
 static vyre__id read_declaration(vyre__parser *p) {
   bool is_mutable = vyre__p_is(p, VYRE__T_VAR);
+  const vyre__token first = p->now.token;
   vyre__token name;
   vyre__p_advance(p);
-  if (vyre__p_is(p, VYRE__T_NAME) && vyre__p_peek(p).kind == VYRE__T_NAME) {
+  if (vyre__p_is(p, VYRE__T_LPAREN)) return vyre__p_let_results(p, is_mutable);
+  if (vyre__p_is(p, VYRE__T_NAME) && vyre__p_peek(p).kind == VYRE__T_NAME &&
+      vyre__p_text_is(p, &p->now.token, "mut")) {
+    is_mutable = true;
+    vyre__p_edit(p, vyre__p_between(&first, &p->now.token), "var");
+    vyre__p_error(p, vyre__p_span(&p->now.token), "V018",
+                  "write var x = value;",
+                  "a local that changes is declared with var");
+    vyre__p_advance(p);
+  } else if (vyre__p_is(p, VYRE__T_NAME) &&
+             vyre__p_peek(p).kind == VYRE__T_NAME) {
     vyre__p_error(p, vyre__p_span(&p->now.token), "V018",
                   "write the name first: let x : f32 = value;",
                   "the type of a local comes after its name");
@@ -117,57 +168,22 @@ static vyre__id read_declaration(vyre__parser *p) {
     return 0;
   }
   vyre_type type = VYRE_TYPE_VOID;
-  if (vyre__p_accept(p, VYRE__T_COLON)) type = vyre__p_type(p);
+  if (vyre__p_accept(p, VYRE__T_COLON)) {
+    type = vyre__p_type(p);
+    if (type == VYRE_TYPE_VOID && vyre__p_is(p, VYRE__T_SEMICOLON)) {
+      vyre__p_bind(p, &name, VYRE__BIND_WRONG, 0);
+      vyre__p_advance(p);
+      return 0;
+    }
+  }
   return finish_declaration(p, &name, type, is_mutable);
-}
-
-/* Returns true at the start of a C declaration: int i, float *x. */
-static bool is_c_declaration(vyre__parser *p) {
-  const vyre__token *token = &p->now.token;
-  if (token->kind != VYRE__T_NAME) return false;
-  unsigned next = vyre__p_peek(p).kind;
-  const vyre__symbol *symbol = vyre__p_symbol(p, token);
-  bool is_type = symbol->word == VYRE__WORD_TYPE ||
-                 symbol->word == VYRE__WORD_ELEMENT ||
-                 (!symbol->local && !symbol->item &&
-                  vyre__foreign_type(symbol->text, symbol->length));
-  return is_type && (next == VYRE__T_NAME || next == VYRE__T_STAR);
-}
-
-/* Reports a C declaration and skips to the name. Returns false if it has no
- * name. */
-static bool report_c_declaration(vyre__parser *p, const char *word,
-                                 vyre__token *name) {
-  vyre__token first = p->now.token;
-  const vyre__symbol *symbol = vyre__p_symbol(p, &first);
-  const char *type = vyre__foreign_type(symbol->text, symbol->length);
-  char fix[VYRE__FIX_TEXT], type_text[32];
-  snprintf(type_text, sizeof type_text, "%.*s", (int)symbol->length,
-           symbol->text);
-  if (!type) type = type_text;
-  while (vyre__p_is(p, VYRE__T_NAME)) {
-    *name = p->now.token;
-    vyre__p_advance(p);
-  }
-  if (vyre__p_is(p, VYRE__T_STAR)) {
-    vyre__p_syntax(p, vyre__p_span(&p->now.token), "V025",
-                   "use an index into a buffer: buffer[i]",
-                   "the language has no pointers");
-    return false;
-  }
-  snprintf(fix, sizeof fix, "write %s %.*s : %s = value;", word,
-           (int)(name->length > 60 ? 60 : name->length), p->text + name->start,
-           type);
-  vyre__p_error(
-      p, vyre__p_span(&first), "V018", fix,
-      "declare a local with let or var; its type comes after its name");
-  return true;
 }
 
 /* --- statements that begin with a name -------------------------------------*/
 
 static vyre__id read_expression(vyre__parser *p) {
   vyre__token first = p->now.token;
+  p->statement = first.start;
   vyre__id value = vyre__p_value(p);
   if (p->now.panic) return 0;
   vyre__p_mark(p, &first);
@@ -183,19 +199,21 @@ static bool is_word(const vyre__symbol *symbol, const char *word) {
 
 /* Reports statements of C and other languages. */
 static bool report_foreign_statement(vyre__parser *p) {
-  const vyre__token *token = &p->now.token;
+  const vyre__token token = p->now.token;
   unsigned next = vyre__p_peek(p).kind; /* first: it may move the symbols */
-  const vyre__symbol *symbol = vyre__p_symbol(p, token);
+  const vyre__symbol *symbol = vyre__p_symbol(p, &token);
   if (symbol->local || symbol->item || symbol->word != VYRE__WORD_PLAIN) {
     return false;
   }
   if (vyre__p_assigned_op(next) != VYRE__OP_COUNT) return false;
-  const char *fix = vyre__foreign_word(symbol->text, symbol->length);
-  if (!fix || (next == VYRE__T_LPAREN && !is_word(symbol, "elif") &&
-               !is_word(symbol, "elseif"))) {
+  const vyre__foreign *row = vyre__foreign_find(symbol->text, symbol->length);
+  if (!row || next == VYRE__T_DOT || next == VYRE__T_COLON ||
+      (next == VYRE__T_LPAREN && !is_word(symbol, "elif") &&
+       !is_word(symbol, "elseif") && !is_word(symbol, "foreach"))) {
     return false;
   }
-  vyre__p_syntax(p, vyre__p_span(token), "V029", fix,
+  if (row->edit) vyre__p_edit(p, vyre__p_span(&token), "%s", row->edit);
+  vyre__p_syntax(p, vyre__p_span(&token), "V029", row->fix,
                  "the language has no '%.*s'", (int)symbol->length,
                  symbol->text);
   return true;
@@ -213,12 +231,29 @@ static vyre__id read_wrong_store(vyre__parser *p) {
   return 0;
 }
 
-static vyre__id read_named(vyre__parser *p) {
-  if (is_c_declaration(p)) {
-    vyre__token name;
-    if (!report_c_declaration(p, "var", &name)) return 0;
-    return finish_declaration(p, &name, VYRE_TYPE_VOID, true);
+/* Reads a declaration in the syntax of C, after a report. Returns false
+ * for other statements. */
+static bool read_foreign_declaration(vyre__parser *p, vyre__id *id) {
+  vyre__token name;
+  const vyre__symbol *symbol = vyre__p_symbol(p, &p->now.token);
+  *id = 0;
+  if (symbol->local || symbol->item || symbol->word == VYRE__WORD_OP) {
+    return false;
   }
+  switch (vyre__p_foreign_declaration(p, "var", &name)) {
+    case VYRE__LOCAL_NAMED:
+      *id = finish_foreign(p, &name);
+      return true;
+    case VYRE__LOCAL_WRONG:
+      return true;
+    default:
+      return false;
+  }
+}
+
+static vyre__id read_named(vyre__parser *p) {
+  vyre__id id;
+  if (is_declaration_start(p) && read_foreign_declaration(p, &id)) return id;
   if (report_foreign_statement(p)) return 0;
   unsigned next = vyre__p_peek(p).kind;
   bool assigns = vyre__p_assigned_op(next) != VYRE__OP_COUNT;
@@ -228,23 +263,45 @@ static vyre__id read_named(vyre__parser *p) {
     if (binding.kind == VYRE__BIND_LOCAL && assigns) {
       return vyre__p_assign_local(p, binding.index);
     }
+    if (binding.kind == VYRE__BIND_LOCAL &&
+        (next == VYRE__T_DOT || next == VYRE__T_LBRACKET)) {
+      return vyre__p_assign_part(p, binding.index);
+    }
     if (binding.kind == VYRE__BIND_BUFFER) {
-      const vyre_buffer_decl *buffer = &p->buffers[binding.index];
+      const vyre_buffer_decl *buffer = vyre__p_buffer(p, binding.index);
+      if (!buffer) return read_wrong_store(p);
+      if (next == VYRE__T_SET && binding.index >= VYRE__MEMORY_TABLE) {
+        return vyre__p_assign_array(p, binding.index);
+      }
       bool scalar = buffer->kind == VYRE_MEMORY_UNIFORM && buffer->count == 1;
-      if (next == VYRE__T_LBRACKET || (assigns && scalar)) {
+      if (next == VYRE__T_LBRACKET ||
+          ((assigns || next == VYRE__T_DOT) && scalar)) {
         return vyre__p_assign_element(p, binding.index);
       }
       if (assigns) {
-        vyre__p_syntax(p, vyre__p_span(&p->now.token), "V035",
-                       "write buffer[i] = value;",
-                       "'%.100s' is a buffer and needs an index", buffer->name);
+        char fix[VYRE__FIX_TEXT];
+        snprintf(fix, sizeof fix, "write %.100s[i] = value;", buffer->name);
+        vyre__p_syntax(p, vyre__p_span(&p->now.token), "V035", fix,
+                       "'%.100s' is %s and needs an index", buffer->name,
+                       vyre__p_kind_of_memory(binding.index));
         return 0;
       }
+    }
+    if (binding.kind == VYRE__BIND_FIELD && assigns) {
+      vyre__p_syntax(p, vyre__p_span(&p->now.token), "V066",
+                     "copy it to a var, and assign that",
+                     "'%.*s' is a field of the item and cannot be assigned",
+                     (int)symbol->length, symbol->text);
+      return 0;
     }
     if (binding.kind == VYRE__BIND_WRONG &&
         (assigns || next == VYRE__T_LBRACKET)) {
       return read_wrong_store(p);
     }
+  } else if (symbol->item && next == VYRE__T_LBRACKET &&
+             p->items[symbol->item - 1].is_table) {
+    return vyre__p_assign_element(
+        p, VYRE__MEMORY_TABLE | (uint32_t)p->items[symbol->item - 1].bits);
   } else if (assigns) {
     return vyre__p_report_assignment(p);
   } else if (next == VYRE__T_LBRACKET && !symbol->item &&
@@ -375,13 +432,18 @@ static_assert(sizeof shape + (size_t)3 * 40 <= VYRE__FIX_TEXT,
 
 /* Reads let i = first. */
 static bool read_for_name(vyre__parser *p, for_head *head) {
-  if (is_c_declaration(p)) {
-    if (!report_c_declaration(p, "let", &head->name)) return false;
+  if (vyre__p_is(p, VYRE__T_NAME) && is_declaration_start(p)) {
+    if (vyre__p_foreign_declaration(p, "let", &head->name) !=
+        VYRE__LOCAL_NAMED) {
+      return report_for_header(p, head, shape,
+                               "a for loop must begin with let");
+    }
   } else if (vyre__p_is(p, VYRE__T_SEMICOLON)) {
     return report_for_header(p, head, "write while (condition) { ... }",
                              "a for loop declares its own variable");
   } else {
     if (vyre__p_is(p, VYRE__T_VAR)) {
+      vyre__p_edit(p, vyre__p_span(&p->now.token), "let");
       vyre__p_error(p, vyre__p_span(&p->now.token), "V019",
                     "write let, or use while with a var",
                     "the variable of a for loop cannot change in its body");
@@ -449,16 +511,55 @@ static bool is_geometric(unsigned op) {
          op == VYRE__OP_SHR;
 }
 
+/* Reports ++i in the header of a loop. */
+static bool report_prefix_step(vyre__parser *p, const for_head *head) {
+  const vyre__token op = p->now.token;
+  const vyre__token name = vyre__p_peek(p);
+  if (name.kind == VYRE__T_NAME && name.line == op.line) {
+    vyre__source_span span = vyre__p_span(&op);
+    span.length = name.start + name.length - op.start;
+    vyre__p_edit(p, span, "%.*s%s", (int)name.length, p->text + name.start,
+                 vyre__token_text(op.kind));
+  }
+  return report_for_header(
+      p, head, op.kind == VYRE__T_PLUS_PLUS ? "write $++" : "write $--",
+      "the operator must come after the variable");
+}
+
+/* Reports i = i + 1 in the header of a loop. */
+static bool report_assigned_step(vyre__parser *p, const for_head *head) {
+  const vyre__token first = p->now.previous; /* the variable */
+  char pattern[] = "write $ += step";
+  vyre__p_advance(p);
+  vyre__token name = p->now.token;
+  const bool is_own =
+      name.kind == VYRE__T_NAME && name.symbol == head->name.symbol;
+  const vyre__token op = is_own ? vyre__p_peek(p) : name;
+  if (is_own && op.length <= 2 && op.line == first.line &&
+      (op.kind == VYRE__T_PLUS || op.kind == VYRE__T_MINUS ||
+       op.kind == VYRE__T_STAR || op.kind == VYRE__T_SLASH)) {
+    vyre__source_span span = vyre__p_span(&first);
+    span.length = op.start + op.length - first.start;
+    vyre__p_edit(p, span, "%.*s %c=", (int)first.length, p->text + first.start,
+                 p->text[op.start]);
+    pattern[strlen("write $ ")] = p->text[op.start];
+    return report_for_header(p, head, pattern,
+                             "a for loop must step with += -= *= /= <<= >>=");
+  }
+  return report_for_header(p, head, "write $ += step or $ *= factor",
+                           "a for loop must step with += -= *= /= <<= >>=");
+}
+
 /* Reads i += step, i++, i *= step, i <<= step or their opposites. */
 static bool read_for_step(vyre__parser *p, for_head *head) {
   if (vyre__p_is(p, VYRE__T_PLUS_PLUS) || vyre__p_is(p, VYRE__T_MINUS_MINUS)) {
-    return report_for_header(p, head, "write $++ or $--",
-                             "the operator must come after the variable");
+    return report_prefix_step(p, head);
   }
   if (!is_loop_name(p, head)) return false;
   vyre__token token = p->now.token;
   unsigned op = vyre__p_assigned_op(token.kind);
   bool up = head->kind == VYRE__LOOP_LT || head->kind == VYRE__LOOP_LE;
+  if (op == VYRE__OP_NONE) return report_assigned_step(p, head);
   if (op != VYRE__OP_ADD && op != VYRE__OP_SUB && !is_geometric(op)) {
     return report_for_header(p, head, "write $ += step or $ *= factor",
                              "a for loop must step with += -= *= /= <<= >>=");
@@ -546,15 +647,34 @@ static vyre__id read_for(vyre__parser *p) {
 
 /* --- other statements ------------------------------------------------------*/
 
+/* Reports barrier(CLK_LOCAL_MEM_FENCE). */
+static vyre__id report_barrier(vyre__parser *p, const vyre__token *word) {
+  const char *name = vyre__token_text(word->kind);
+  const vyre__token first = p->now.token;
+  char fix[VYRE__FIX_TEXT];
+  while (!vyre__p_is(p, VYRE__T_RPAREN) && !vyre__p_is(p, VYRE__T_SEMICOLON) &&
+         !vyre__p_ends_block(p)) {
+    vyre__p_advance(p);
+  }
+  if (p->now.previous.line == first.line) {
+    vyre__p_edit(p, vyre__p_since(p, &first), "%s", "");
+  }
+  snprintf(fix, sizeof fix,
+           "write %s();, which orders shared memory and buffers", name);
+  return vyre__p_syntax(p, vyre__p_span(&first), "V051", fix,
+                        "%s() takes no arguments", name);
+}
+
 static vyre__id read_simple(vyre__parser *p, vyre__op op, bool is_call) {
   vyre__token first = p->now.token;
   vyre__p_advance(p);
   if (is_call) {
     vyre__token open = p->now.token;
-    if (!vyre__p_expect(p, VYRE__T_LPAREN, "and ')' after a barrier") ||
-        !vyre__p_close(p, VYRE__T_RPAREN, &open)) {
+    if (!vyre__p_expect(p, VYRE__T_LPAREN, "and ')' after a barrier")) {
       return 0;
     }
+    if (!vyre__p_is(p, VYRE__T_RPAREN)) return report_barrier(p, &first);
+    if (!vyre__p_close(p, VYRE__T_RPAREN, &open)) return 0;
   }
   vyre__p_mark(p, &first);
   vyre__id id = vyre__ir_build_simple(&p->ir, op);
@@ -565,6 +685,11 @@ static vyre__id read_simple(vyre__parser *p, vyre__op op, bool is_call) {
 static vyre__id read_return(vyre__parser *p) {
   vyre__token first = p->now.token;
   vyre__p_advance(p);
+  const vyre__ir_builder *m = &p->ir;
+  if (m->function < m->function_count &&
+      (m->functions[m->function].result_count > 0)) {
+    return vyre__p_return_results(p, &first);
+  }
   bool has_value = !vyre__p_is(p, VYRE__T_SEMICOLON) && !vyre__p_ends_block(p);
   vyre__id value = has_value ? vyre__p_value(p) : 0;
   if (p->now.panic) return 0;
@@ -580,12 +705,37 @@ static vyre__id read_printing(vyre__parser *p) {
   return id;
 }
 
+/* Reports ++i; */
+static vyre__id report_increment(vyre__parser *p) {
+  const vyre__token token = p->now.token;
+  const char *op = vyre__token_text(token.kind);
+  char fix[VYRE__FIX_TEXT];
+  vyre__p_advance(p);
+  vyre__token end = p->now.token;
+  uint32_t stop = end.start + end.length;
+  while (!vyre__p_is(p, VYRE__T_SEMICOLON) && !vyre__p_ends_block(p) &&
+         p->now.token.line == token.line) { /* ++n[i]; */
+    stop = p->now.token.start + p->now.token.length;
+    vyre__p_advance(p);
+  }
+  vyre__source_span span = vyre__p_span(&token);
+  span.length = stop - token.start;
+  const int shown = stop - end.start > 60 ? 60 : (int)(stop - end.start);
+  snprintf(fix, sizeof fix, "write %.*s%s;", shown, p->text + end.start, op);
+  vyre__p_edit(p, span, "%.*s%s", (int)(stop - end.start), p->text + end.start,
+               op);
+  return vyre__p_syntax(p, vyre__p_span(&token), "V021", fix,
+                        "'%s' must come after the variable", op);
+}
+
 /* Reports tokens that begin a statement in other languages, but not here. */
 static vyre__id report_statement(vyre__parser *p) {
   vyre__token token = p->now.token;
   vyre__source_span span = vyre__p_span(&token);
+  vyre__id id;
   switch (token.kind) {
     case VYRE__T_SEMICOLON:
+      vyre__p_edit(p, span, "%s", "");
       vyre__p_error(p, span, "V013", "remove it",
                     "expected a statement, found ';'");
       vyre__p_advance(p);
@@ -602,6 +752,8 @@ static vyre__id report_statement(vyre__parser *p) {
                             "move it to the outermost level of a switch",
                             "a label must be directly in a switch");
     case VYRE__T_CONST:
+      if (read_foreign_declaration(p, &id)) return id;
+      vyre__p_edit(p, span, "let");
       vyre__p_syntax(p, span, "V046",
                      "write let x = value;, or move it out of the body",
                      "a const must be outside kernels and fns");
@@ -609,14 +761,15 @@ static vyre__id report_statement(vyre__parser *p) {
       return 0;
     case VYRE__T_BUFFER:
     case VYRE__T_SHARED:
+    case VYRE__T_UNIFORM:
+      if (read_foreign_declaration(p, &id)) return id;
+      if (token.kind == VYRE__T_UNIFORM) return read_expression(p);
       return vyre__p_syntax(
           p, span, "V046", "move it before the '{' of the kernel",
           "buffers must be declared in the header of a kernel");
     case VYRE__T_PLUS_PLUS:
     case VYRE__T_MINUS_MINUS:
-      return vyre__p_syntax(p, span, "V021", "write i++; or i--;",
-                            "'%s' must come after the variable",
-                            vyre__token_text(token.kind));
+      return report_increment(p);
     case VYRE__T_STAR:
       return vyre__p_syntax(p, span, "V025",
                             "use an index into a buffer: buffer[i] = value;",
@@ -645,6 +798,8 @@ static vyre__id read_any(vyre__parser *p) {
       return read_do(p);
     case VYRE__T_SWITCH:
       return vyre__p_switch(p);
+    case VYRE__T_STRUCT:
+      return vyre__p_struct_statement(p);
     case VYRE__T_BREAK:
       return read_simple(p, VYRE__OP_BREAK, false);
     case VYRE__T_CONTINUE:
@@ -657,6 +812,9 @@ static vyre__id read_any(vyre__parser *p) {
       return read_simple(p, VYRE__OP_GRID_BARRIER, true);
     case VYRE__T_PRINT:
       return read_printing(p);
+    case VYRE__T_LPAREN:
+      return vyre__p_is_result_list(p) ? vyre__p_assign_results(p)
+                                       : read_expression(p);
     default:
       return report_statement(p);
   }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Parser: values, that is operators by precedence, literals, parentheses. */
 #include <stdio.h>
+#include <string.h>
 
 #include "lang/parse.h"
 
@@ -80,22 +81,54 @@ static bool is_c_cast(vyre__parser *p) {
   return next == VYRE__T_RPAREN || next == VYRE__T_STAR || next == VYRE__T_NAME;
 }
 
+/* Sets the edit for (float)x and (float4)(x, y, z, w); @p end is the bracket
+ * after the type. */
+static void edit_c_cast(vyre__parser *p, const vyre__token *open,
+                        const vyre__token *end, const char *type) {
+  const vyre__token operand = p->now.token;
+  vyre__source_span span = vyre__p_span(open);
+  if (operand.line != open->line) return;
+  if (operand.kind == VYRE__T_LPAREN) {
+    span.length = end->start + end->length - open->start;
+    vyre__p_edit(p, span, "%s", type);
+    return;
+  }
+  const unsigned next = vyre__p_peek(p).kind;
+  if ((operand.kind != VYRE__T_NAME && operand.kind != VYRE__T_NUMBER) ||
+      next == VYRE__T_LPAREN || next == VYRE__T_LBRACKET ||
+      next == VYRE__T_DOT || next == VYRE__T_ARROW) {
+    return;
+  }
+  span.length = operand.start + operand.length - open->start;
+  vyre__p_edit(p, span, "%s(%.*s)", type, (int)operand.length,
+               p->text + operand.start);
+}
+
 static vyre__id report_c_cast(vyre__parser *p, const vyre__token *open) {
   const vyre__symbol *symbol = vyre__p_symbol(p, &p->now.token);
   const char *foreign = vyre__foreign_type(symbol->text, symbol->length);
-  char fix[VYRE__FIX_TEXT];
-  if (foreign) {
-    snprintf(fix, sizeof fix, "write %s(x)", foreign);
-  } else {
-    snprintf(fix, sizeof fix, "write %.*s(x)", (int)symbol->length,
-             symbol->text);
-  }
+  char fix[VYRE__FIX_TEXT], type[16];
+  snprintf(type, sizeof type, "%.*s", (int)symbol->length, symbol->text);
+  if (foreign) snprintf(type, sizeof type, "%s", foreign);
   while (vyre__p_is(p, VYRE__T_NAME) || vyre__p_is(p, VYRE__T_STAR)) {
     vyre__p_advance(p);
   }
+  const vyre__token end = p->now.token;
+  const bool is_pointer = p->now.previous.kind == VYRE__T_STAR;
   if (!vyre__p_close(p, VYRE__T_RPAREN, open)) return 0;
-  vyre__p_error(p, vyre__p_since(p, open), "V024", fix,
-                "a cast has the form of a call");
+  if (is_pointer) {
+    vyre__p_error(p, vyre__p_since(p, open), "V025",
+                  "use a buffer with elements of this type",
+                  "the language has no pointers");
+  } else {
+    const bool is_vector = strchr(type, 'x') != NULL;
+    snprintf(fix, sizeof fix, is_vector ? "write %s(x, ...)" : "write %s(x)",
+             type);
+    edit_c_cast(p, open, &end, type);
+    vyre__p_error(p, vyre__p_since(p, open), "V024", fix,
+                  "a cast has the form of a call");
+  }
+  if (vyre__p_is(p, VYRE__T_LPAREN)) return vyre__p_skip_arguments(p);
   (void)read_unary(p);
   return 0;
 }
@@ -144,6 +177,10 @@ static vyre__id read_primary(vyre__parser *p) {
     case VYRE__T_UNIFORM:
       return read_uniform(p);
     case VYRE__T_STRING:
+      if (p->wrong_calls > 0) { /* of printf */
+        vyre__p_advance(p);
+        return 0;
+      }
       vyre__p_error(p, vyre__p_span(&p->now.token), "V055",
                     "use numbers; strings are allowed in print(...) only",
                     "a string is not a value");
@@ -161,8 +198,10 @@ static vyre__id report_postfix(vyre__parser *p) {
   vyre__source_span span = vyre__p_span(&token);
   switch (token.kind) {
     case VYRE__T_LBRACKET:
-      vyre__p_error(p, span, "V035", "use the name of a buffer before '['",
-                    "only buffers have elements");
+      vyre__p_error(p, span, "V035",
+                    "write one bracket, as in a[y, x], and declare the buffer "
+                    "with its dimensions: f32[height, width]",
+                    "only buffers and vectors have elements");
       (void)vyre__p_index_of(p);
       return 0;
     case VYRE__T_LPAREN:
@@ -170,9 +209,10 @@ static vyre__id report_postfix(vyre__parser *p) {
                             "write an operator between them, or call a fn",
                             "this is not a function and cannot be called");
     case VYRE__T_DOT:
-      vyre__p_error(p, span, "V036",
-                    "only global_id, local_id and the like have .x .y .z",
-                    "this value has no members");
+      vyre__p_error(
+          p, span, "V036",
+          "only vectors, global_id, local_id and the like have .x .y .z",
+          "this value has no members");
       vyre__p_advance(p);
       (void)vyre__p_accept(p, VYRE__T_NAME);
       return 0;
@@ -194,11 +234,59 @@ static bool is_postfix(unsigned kind) {
          kind == VYRE__T_PLUS_PLUS || kind == VYRE__T_MINUS_MINUS;
 }
 
+/* Reads .x or .zyx. */
+static vyre__id read_components(vyre__parser *p, const vyre__token *first,
+                                vyre__id id) {
+  vyre__p_advance(p);
+  vyre__token name = p->now.token;
+  uint8_t components[VYRE__MAX_COMPONENTS];
+  char found[VYRE__FOUND_TEXT];
+  const bool is_rgba = name.kind == VYRE__T_NAME && name.length >= 1 &&
+                       strchr("rgba", p->text[name.start]) != NULL;
+  if (name.kind != VYRE__T_NAME) {
+    return vyre__p_expected(p, "a component", "write .x, .y, .z or .w");
+  }
+  vyre__p_advance(p);
+  bool good = name.length <= VYRE__MAX_COMPONENTS;
+  for (uint32_t i = 0; good && i < name.length; i++) {
+    const char *at = strchr("xyzw", p->text[name.start + i]);
+    good = at != NULL;
+    if (good) components[i] = (uint8_t)(at - "xyzw");
+  }
+  if (!good) {
+    return vyre__p_error(
+        p, vyre__p_span(&name), "V036",
+        is_rgba ? "use .x for .r, .y for .g, .z for .b and .w for .a"
+                : "use .x, .y, .z or .w, or several of them, as in v.xy",
+        "a vector has no component %s", vyre__p_found(p, &name, found));
+  }
+  vyre__p_mark(p, first);
+  return vyre__ir_build_part(&p->ir, id, components, name.length);
+}
+
+vyre__id vyre__p_part(vyre__parser *p, const vyre__token *first, vyre__id id) {
+  if (vyre__p_is(p, VYRE__T_DOT)) {
+    return vyre__struct_at(&p->ir, vyre__type_of(&p->ir, id))
+               ? vyre__p_field(p, first, id)
+               : read_components(p, first, id);
+  }
+  vyre__id index = vyre__p_index_of(p);
+  vyre__p_mark(p, first);
+  return vyre__ir_build_component(&p->ir, id, index);
+}
+
 static vyre__id read_postfix(vyre__parser *p) {
+  vyre__token first = p->now.token;
   vyre__id id = read_primary(p);
   while (is_postfix(vyre__p_kind(p)) && !p->now.panic) {
     if (p->now.token.line != p->now.previous.line) break; /* a ';' is missing */
-    id = report_postfix(p);
+    const bool is_part =
+        vyre__p_is(p, VYRE__T_DOT) || vyre__p_is(p, VYRE__T_LBRACKET);
+    if (is_part && vyre__is_aggregate(vyre__type_of(&p->ir, id))) {
+      id = vyre__p_part(p, &first, id);
+    } else {
+      id = report_postfix(p);
+    }
   }
   return id;
 }
@@ -209,15 +297,26 @@ static vyre__id report_prefix(vyre__parser *p) {
   vyre__token token = p->now.token;
   vyre__source_span span = vyre__p_span(&token);
   if (token.kind == VYRE__T_PLUS) {
+    vyre__p_edit(p, span, "%s", "");
     vyre__p_error(
         p, span, "V013", "remove it",
         "expected a value, found '+': the language has no unary plus");
   } else if (token.kind == VYRE__T_STAR || token.kind == VYRE__T_AMP) {
+    if (token.kind == VYRE__T_AMP && p->wrong_calls > 0) { /* atomicAdd(&x) */
+      vyre__p_advance(p);
+      return read_unary(p);
+    }
+    if (token.kind == VYRE__T_AMP) vyre__p_edit(p, span, "%s", "");
     vyre__p_error(p, span, "V025",
                   token.kind == VYRE__T_AMP
                       ? "remove '&'; atomics take buffer[i]"
                       : "use an index into a buffer: buffer[i]",
                   "the language has no pointers");
+    vyre__p_advance(p);
+    p->wrong_calls++; /* the operand may be a buffer */
+    (void)read_unary(p);
+    p->wrong_calls--;
+    return 0;
   } else {
     vyre__p_error(p, span, "V021", "write it as a separate statement: i++;",
                   "'%s' is a statement, not a value",

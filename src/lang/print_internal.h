@@ -30,7 +30,7 @@ typedef struct vyre__names {
   uint32_t *slots; /* open addressing: symbol + 1, or 0 */
   uint32_t symbol_count, slot_count;
   vyre__shown kernel;
-  vyre__shown *functions;
+  vyre__shown *functions, *tables;
   vyre__shown *locals; /* of the function being printed */
 } vyre__names;
 

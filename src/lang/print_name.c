@@ -5,6 +5,11 @@
 #include "ir/ir_builder.h"
 #include "lang/print_internal.h"
 
+/* Words that are reserved in queue kernels only. */
+enum { QUEUE_WORDS = 3 };
+static const char *const queue_words[QUEUE_WORDS] = {"window", "item_index",
+                                                     "in_window"};
+
 static uint32_t hash_text(const char *text, size_t length) {
   uint32_t hash = 2166136261u;
   for (size_t i = 0; i < length; i++) {
@@ -34,11 +39,15 @@ static uint32_t intern(vyre__names *names, const char *text) {
   return names->slots[at] - 1;
 }
 
+enum { SOFT_WORDS = VYRE__OP_FRACT - VYRE__OP_CLAMP + 1 };
+
 /* Builds a table of all names of a program, so that generated names are
  * distinct from them. */
 static bool make_table(vyre__names *names, const vyre_program *program) {
   /* functions count twice: a generated name may be added */
-  size_t count = program->buffer_count + 2 * (size_t)program->function_count;
+  size_t count = program->buffer_count + 2 * (size_t)program->function_count +
+                 2 * (size_t)program->table_count + SOFT_WORDS;
+  if (program->queue) count += QUEUE_WORDS + program->queue->field_count;
   for (uint32_t i = 0; i < program->function_count; i++) {
     count += program->functions[i].local_count;
   }
@@ -51,8 +60,15 @@ static bool make_table(vyre__names *names, const vyre_program *program) {
       vyre__arena_array(&names->arena, names->slot_count, sizeof *names->slots);
   names->functions = vyre__arena_array(&names->arena, program->function_count,
                                        sizeof *names->functions);
-  if (!names->symbols || !names->slots || !names->functions) return false;
+  names->tables = vyre__arena_array(&names->arena, program->table_count,
+                                    sizeof *names->tables);
+  if (!names->symbols || !names->slots || !names->functions || !names->tables) {
+    return false;
+  }
   memset(names->slots, 0, names->slot_count * sizeof *names->slots);
+  for (uint32_t i = 0; i < program->table_count; i++) {
+    (void)intern(names, program->tables[i].name);
+  }
   for (uint32_t i = 0; i < program->function_count; i++) {
     const vyre__function *f = &program->functions[i];
     (void)intern(names, f->name);
@@ -124,6 +140,22 @@ void vyre__names_buffers(vyre__names *names, const vyre_program *program,
   for (size_t i = 0; i < program->buffer_count; i++) {
     names->symbols[intern(names, program->buffers[i].name)].open = open;
   }
+  const vyre__queue_clauses *queue = program->queue;
+  for (uint32_t i = 0; queue && i < queue->field_count; i++) {
+    const char *name = queue->fields[i].name;
+    if (name[0]) names->symbols[intern(names, name)].open = open;
+  }
+}
+
+/* Marks the names of built-in functions that the program calls, so that no fn
+ * gets one of them. */
+static void hide_functions(vyre__names *names, const vyre_program *program,
+                           bool open) {
+  for (uint32_t i = 0; i < program->node_count; i++) {
+    const unsigned op = program->nodes[i].op;
+    if (!vyre__op_is_soft(op)) continue;
+    names->symbols[intern(names, vyre__ops[op].text)].open = open;
+  }
 }
 
 bool vyre__names_init(vyre__names *names, const vyre_program *program) {
@@ -131,12 +163,21 @@ bool vyre__names_init(vyre__names *names, const vyre_program *program) {
   vyre_arena_init(&names->arena, program->arena.allocator);
   if (!make_table(names, program)) return false;
   vyre__names_buffers(names, program, true);
+  hide_functions(names, program, true);
   bool good = choose_item(names, program->name, "kernel", 0, &names->kernel);
+  for (unsigned i = 0; program->queue && i < QUEUE_WORDS; i++) {
+    names->symbols[intern(names, queue_words[i])].open = 1;
+  }
   for (uint32_t i = 1; good && i < program->function_count; i++) {
     good = choose_item(names, program->functions[i].name, "f", i,
                        &names->functions[i]);
   }
+  for (uint32_t i = 0; good && i < program->table_count; i++) {
+    good = choose_item(names, program->tables[i].name, "table", i,
+                       &names->tables[i]);
+  }
   vyre__names_buffers(names, program, false);
+  hide_functions(names, program, false);
   return good;
 }
 

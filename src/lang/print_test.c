@@ -74,6 +74,7 @@ static const char example[] =
     "        s = s * 2.0f;\n"
     "    }\n"
     "    atomic_add(tile[i % 32u], 1u);\n"
+    "    atomic_store(tile[3u], atomic_load(tile[i % 32u]));\n"
     "    barrier();\n"
     "    y[i] = lerp(s, f32(tile[0u]), as_f32(1065353216u));\n"
     "}\n";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Suggestions for misspelled names and for words of other languages. */
+/* Suggestions for misspelled names. */
 #ifndef VYRE_LANG_SUGGEST_H
 #define VYRE_LANG_SUGGEST_H
 
@@ -19,10 +19,5 @@ vyre__guess vyre__guess_begin(const char *name, size_t length);
 void vyre__guess_try(vyre__guess *guess, const char *candidate, size_t length);
 void vyre__guess_try_all(vyre__guess *guess, const char *const *candidates,
                          size_t count);
-
-/* Returns a fix for a word of C, OpenCL, CUDA, GLSL or HLSL, or NULL. */
-const char *vyre__foreign_word(const char *name, size_t length);
-/* Returns the name of a foreign type in this language ("u32"), or NULL. */
-const char *vyre__foreign_type(const char *name, size_t length);
 
 #endif

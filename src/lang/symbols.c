@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "ir/ir.h"
 #include "ir/keywords.h"
 #include "lang/lex.h"
 
@@ -67,11 +68,16 @@ bool vyre__symbols_init(vyre__symbols *symbols, vyre_allocator allocator) {
   symbols->items[0] = (vyre__symbol){.text = "", .kind = VYRE__T_NAME};
   for (size_t i = 0; i < vyre__reserved_word_count; i++) {
     const vyre__reserved_word *row = &vyre__reserved_words[i];
-    if (!vyre__is_word(row)) continue;
+    bool is_soft = row->word == VYRE__WORD_OP && vyre__op_is_soft(row->value);
+    if (!is_soft && !vyre__is_word(row)) continue;
     uint32_t length = row->length;
     uint32_t number = vyre__intern(
         symbols, row->text, vyre__name_key_of(row->text, length, length));
     vyre__symbol *symbol = &symbols->items[number];
+    if (is_soft) {
+      symbol->value = row->value;
+      continue;
+    }
     symbol->word = row->word;
     symbol->value = row->value;
     if (row->word == VYRE__WORD_KEYWORD) {

@@ -65,10 +65,11 @@ extern const vyre__lir_info vyre__lir_ops[VYRE__LIR_COUNT];
 
 /* Bits in `hints` of an instruction. They never change its meaning. */
 enum {
-  VYRE__HINT_RARE = 1,    /* IF: hardly ever taken (in a library function) */
-  VYRE__HINT_PROVEN = 2,  /* LOAD, STORE, atomics: the index was proven */
-  VYRE__HINT_TEST = 4,    /* IF: the condition of its loop */
-  VYRE__HINT_VERSION = 8, /* IF: the other arm does the same, more slowly */
+  VYRE__HINT_RARE = 1,     /* IF: hardly ever taken (in a library function) */
+  VYRE__HINT_PROVEN = 2,   /* LOAD, STORE, atomics: the index was proven */
+  VYRE__HINT_TEST = 4,     /* IF: the condition of its loop */
+  VYRE__HINT_VERSION = 8,  /* IF: the other arm does the same, more slowly */
+  VYRE__HINT_NO_WRAP = 16, /* ADD: the sum is below 2^32 */
 };
 
 typedef struct vyre__lir_inst {
@@ -94,13 +95,17 @@ typedef struct vyre__lir_buffer {
   uint32_t source; /* index in the program; VYRE_NO_INDEX: internal */
   uint8_t kind;    /* vyre_memory: global, shared, uniform, persistent */
   uint8_t width;   /* bytes of one LOAD or STORE: 1, 2, 4 or 8 */
-  uint8_t unit;    /* bytes of one element of the program. LEN counts these.
-                    * Differs from width where elements are accessed as
-                    * words. */
   bool is_written; /* the kernel writes it, perhaps only atomically */
   bool is_atomic;  /* at least one access is atomic */
   bool needs_zero; /* shared: the kernel can read the initial zeros */
+  uint32_t unit;   /* bytes of one element of the program. LEN counts these.
+                    * Differs from width where elements are accessed as
+                    * words. */
   uint32_t count;  /* elements (of `unit`) if the program fixes them; else 0 */
+  /* shared: elements of a table, which is never written; NULL otherwise */
+  const unsigned char *table;
+  /* shared: each invocation has its own elements; see target.private_arrays */
+  bool is_private;
 } vyre__lir_buffer;
 
 /* A LOOP. is_counted is true if it comes from a `for` statement. */
@@ -305,9 +310,14 @@ typedef struct vyre__target {
    * both. An atomic_add with an unused result then becomes two 32-bit atomics;
    * every other 64-bit atomic is rejected. */
   bool no_buffer_atomics64, no_shared_atomics64;
-  bool no_narrow;         /* no 8- and 16-bit memory access: loads access words,
+  bool has_sum_strips; /* Has SUM_ADD, and settles changed sums at the end of a
+                           * launch. Otherwise the kernel does both. */
+  bool no_narrow;      /* no 8- and 16-bit memory access: loads access words,
                            * stores use an atomic and plus an atomic or */
-  bool f32_as_bits;       /* f32 values are u32 everywhere; every float mode is
+  bool private_arrays; /* Code has memory of one invocation. Otherwise the
+                           * arrays of all invocations of a workgroup are one
+                           * array in shared memory. */
+  bool f32_as_bits;    /* f32 values are u32 everywhere; every float mode is
                            * SOFT */
   bool counts_iterations; /* Counts every loop iteration, even in kernels with a
                            * proven small trip count (lower/trip_count.h). */

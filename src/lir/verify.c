@@ -402,13 +402,14 @@ static vyre_code check_phases(verifier *v) {
   return VYRE_OK;
 }
 
-/* --- the kernel
- * ---------------------------------------------------------------- */
+/* --- the kernel ----------------------------------------------------------- */
 
 static const char *check_buffer(const vyre__lir_buffer *b) {
   bool width = b->width == 1 || b->width == 2 || b->width == 4 || b->width == 8;
-  bool unit = b->unit == 1 || b->unit == 2 || b->unit == 4 || b->unit == 8;
-  if (!width || !unit) return "its width or unit is not 1, 2, 4 or 8";
+  if (!width) return "its width is not 1, 2, 4 or 8";
+  if (b->unit == 0 || (b->unit % b->width != 0 && b->width % b->unit != 0)) {
+    return "its unit is neither a multiple nor a part of its width";
+  }
   if (!b->name) return "it has no name";
   if (b->kind >= VYRE_MEMORY_COUNT) return "unknown kind";
   if (b->needs_zero && b->kind != VYRE_MEMORY_SHARED) {

@@ -14,13 +14,13 @@
 
 /* Tables shared by all cases. */
 static vyre__lir_buffer buffers[] = {
-    {"x", 0, VYRE_MEMORY_GLOBAL, 4, 4, true, true, false, 0},
-    {"bytes", 1, VYRE_MEMORY_GLOBAL, 1, 1, false, false, false, 0},
-    {"wide", 2, VYRE_MEMORY_GLOBAL, 8, 8, true, true, false, 0},
-    {"tile", 3, VYRE_MEMORY_SHARED, 4, 4, true, false, true, 16},
-    {"n", 4, VYRE_MEMORY_UNIFORM, 4, 4, false, false, false, 1},
-    {"small", 5, VYRE_MEMORY_GLOBAL, 1, 1, true, true, false, 0},
-    {"kept", VYRE_NO_INDEX, VYRE_MEMORY_GLOBAL, 4, 4, true, false, false, 0},
+    {"x", 0, VYRE_MEMORY_GLOBAL, 4, true, true, false, 4, 0},
+    {"bytes", 1, VYRE_MEMORY_GLOBAL, 1, false, false, false, 1, 0},
+    {"wide", 2, VYRE_MEMORY_GLOBAL, 8, true, true, false, 8, 0},
+    {"tile", 3, VYRE_MEMORY_SHARED, 4, true, false, true, 4, 16},
+    {"n", 4, VYRE_MEMORY_UNIFORM, 4, false, false, false, 4, 1},
+    {"small", 5, VYRE_MEMORY_GLOBAL, 1, true, true, false, 1, 0},
+    {"kept", VYRE_NO_INDEX, VYRE_MEMORY_GLOBAL, 4, true, false, false, 4, 0},
 };
 static vyre__lir_var vars[] = {
     {"i", VYRE_TYPE_U32}, {"more", VYRE_TYPE_BOOL}, {"f", VYRE_TYPE_F32}};
@@ -501,10 +501,10 @@ TEST(tables) {
   vyre__lir_var types[3] = {{"i", VYRE_TYPE_I32}};
   memcpy(own, buffers, sizeof own);
   own[1].width = 3;
-  WRONG("width or unit", s.k.buffers = own);
+  WRONG("its width is not", s.k.buffers = own);
   own[1].width = 1;
   own[1].unit = 0;
-  WRONG("width or unit", s.k.buffers = own);
+  WRONG("its unit is neither", s.k.buffers = own);
   own[1].unit = 1;
   own[1].needs_zero = true;
   WRONG("not shared", s.k.buffers = own);

@@ -71,6 +71,7 @@ typedef struct vyre__lir_writer {
   vyre__source_loc here;      /* source location of the next instruction */
   uint32_t uniform_buffer[2]; /* for 4 and 8 bytes; VYRE_NO_INDEX: none yet */
   uint32_t workgroup[3];
+  vyre_arena *tables; /* holds the elements of tables; lives as the kernel */
   uint32_t access_count, proven_count;
   uint32_t call_depth;                /* nesting depth of library functions
                                        * being expanded */

@@ -177,6 +177,7 @@ static vyre__val unary(build *b, vyre__id id) {
   vyre__lir_op op = build_operation((vyre__op)node->op, from);
   if (op != VYRE__LIR_NONE) return vyre__lir_do(lir, op, type, a, 0, 0);
   if (vyre__op_is_math(node->op)) return math(lir, node, type, a, 0);
+  if (vyre__op_is_soft(node->op)) return build_function1(lir, node, a);
   switch ((vyre__op)node->op) {
     case VYRE__OP_NEG:
       return negate(lir, type, a);
@@ -255,6 +256,9 @@ static vyre__val binary(build *b, vyre__id id) {
   vyre_type type = vyre__lir_type((vyre_type)node->type);
   vyre__val a = build_value(b, node->a), c = build_value(b, node->b);
   if (vyre__op_is_math(node->op)) return math(lir, node, type, a, c);
+  if (vyre__op_is_soft(node->op)) {
+    return build_function2(lir, node, (vyre_type)from, a, c);
+  }
   bool swap = rows[node->op].swap;
   return vyre__lir_do(lir, build_operation((vyre__op)node->op, from), type,
                       swap ? c : a, swap ? a : c, 0);
@@ -297,7 +301,16 @@ static vyre__val ternary(build *b, vyre__id id) {
       vyre__lir_is_constant(b->lir, a, &known)) {
     return build_value(b, known ? node->b : node->c);
   }
-  vyre__val second = build_value(b, node->b), third = build_value(b, node->c);
+  vyre__val second = build_value(b, node->b);
+  if (node->op == VYRE__OP_INSERT) {
+    const vyre__node *range = node_of(b, node->c);
+    vyre__val from = build_value(b, range->a), n = build_value(b, range->b);
+    return build_insert(b->lir, type, a, second, from, n);
+  }
+  vyre__val third = build_value(b, node->c);
+  if (node->op >= VYRE__OP_CLAMP && node->op <= VYRE__OP_FRACT) {
+    return build_function3(b->lir, node, a, second, third);
+  }
   return vyre__lir_do(
       b->lir, node->op == VYRE__OP_FMA ? VYRE__LIR_FMA : VYRE__LIR_SELECT, type,
       a, second, third);

@@ -36,6 +36,17 @@ void build_statement(build *b, vyre__id id);
  * it reads racy memory, a value that the workgroup agrees on. */
 vyre__val build_guard(build *b, vyre__id id, vyre__val condition);
 
+/* Functions of several operations (build_function.c), by number of operands.
+ * @p from is the type of the operands. */
+vyre__val build_function1(vyre__lir_writer *lir, const vyre__node *node,
+                          vyre__val a);
+vyre__val build_function2(vyre__lir_writer *lir, const vyre__node *node,
+                          vyre_type from, vyre__val a, vyre__val b);
+vyre__val build_function3(vyre__lir_writer *lir, const vyre__node *node,
+                          vyre__val a, vyre__val b, vyre__val c);
+vyre__val build_insert(vyre__lir_writer *lir, vyre_type type, vyre__val x,
+                       vyre__val y, vyre__val from, vyre__val count);
+
 /* Memory accesses (build_memory.c). */
 vyre__val build_load(build *b, vyre__id id);
 void build_store(build *b, vyre__id id);

@@ -328,7 +328,7 @@ static vyre__val wide_operand(vyre__lir_writer *lir,
  * with atomics that the target lacks. */
 static bool is_word_accessed(const vyre__target *target,
                              const vyre__lir_buffer *buffer) {
-  if (buffer->unit != 8) return false;
+  if (buffer->width != 8) return false;
   if (target->no_u64) return true;
   return buffer->is_atomic &&
          (buffer->kind == VYRE_MEMORY_SHARED ? target->no_shared_atomics64
@@ -365,7 +365,8 @@ static vyre__val join_words(vyre__lir_writer *lir, vyre__val lo, vyre__val hi) {
  * anyway. An atomic access is another such add, which ignores the high word and
  * has no result: check_atomics rejects all others. So no access needs a check
  * here. The rule for a kernel is: all its 64-bit atomics on memory without
- * native ones are atomic_add with unused results. */
+ * native ones are atomic_add with unused results, or set flags of exact sums
+ * (is_flag). */
 static void add_by_words(vyre__lir_writer *lir, const vyre__lir_inst *inst,
                          vyre__val at, vyre__val next) {
   pair value = split_words(lir, inst->b);
@@ -387,6 +388,35 @@ static void add_by_words(vyre__lir_writer *lir, const vyre__lir_inst *inst,
   vyre__lir_push(lir, &word);
 }
 
+/* Returns true for an atomic that sets flags of an exact sum (ir/sum.h). No
+ * other operation changes that word, so its halves may change one after the
+ * other. */
+static bool is_flag(const vyre__lir_buffer *buffer,
+                    const vyre__lir_inst *inst) {
+  return inst->op == VYRE__LIR_ATOMIC_OR && buffer->width == 8 &&
+         (buffer->unit == vyre_element_size(VYRE_ELEMENT_SUM_F32) ||
+          buffer->unit == vyre_element_size(VYRE_ELEMENT_SUM_F64));
+}
+
+/* Emulates a 64-bit atomic_or for which is_flag holds: one atomic for each word.
+ * A word that does not change is skipped. */
+static void set_flags(vyre__lir_writer *lir, const vyre__lir_inst *inst,
+                      vyre__val at, vyre__val next) {
+  const pair value = split_words(lir, inst->b);
+  const vyre__val parts[2] = {value.lo, value.hi}, indices[2] = {at, next};
+  for (int i = 0; i < 2; i++) {
+    vyre__lir_inst word = *inst;
+    const vyre__val changes = test(lir, VYRE__LIR_NE, parts[i], u32(lir, 0));
+    word.type = VYRE_TYPE_U32;
+    word.a = indices[i];
+    word.b = parts[i];
+    word.c = inst->c ? vyre__lir_do(lir, VYRE__LIR_AND, VYRE_TYPE_BOOL, inst->c,
+                                    changes, 0)
+                     : changes;
+    vyre__lir_push(lir, &word);
+  }
+}
+
 /* Accesses an 8-byte element as two words. Twice an index that is in bounds
  * fits 32 bits, because larger buffers are rejected: below if the program fixes
  * the length, else when the buffer is bound (vyre__lir_buffer_fits). If the
@@ -403,6 +433,10 @@ static vyre__val access_wide(vyre__lir_writer *lir,
     vyre__val lo = vyre__lir_push(lir, &word);
     word.a = next;
     return join_words(lir, lo, vyre__lir_push(lir, &word));
+  }
+  if (inst->op == VYRE__LIR_ATOMIC_OR) {
+    set_flags(lir, inst, word.a, next);
+    return 0;
   }
   if (inst->op != VYRE__LIR_STORE) {
     add_by_words(lir, inst, word.a, next);
@@ -486,7 +520,9 @@ static void check_atomics(vyre__lir_writer *lir, const vyre__lir_writer *from,
       lir->no_memory = true;
       return;
     }
-    if (inst->op == VYRE__LIR_ATOMIC_ADD && !is_used[i]) continue;
+    const bool is_fine = inst->op == VYRE__LIR_ATOMIC_ADD ||
+                         is_flag(&from->buffers[inst->aux], inst);
+    if (is_fine && !is_used[i]) continue;
     reject_atomic(lir, inst, from->source_locs[i].line);
     return;
   }
@@ -517,7 +553,7 @@ static vyre__val memory_emit(vyre__lir_writer *lir,
   if (lir->no_memory || lir->code_failed != VYRE_OK) return 0;
   if (info->flags & VYRE__LIRF_HIGH) return vyre__legalize_float_op(lir, &inst);
   if (is_access(inst.op)) {
-    unsigned unit = lir->buffers[inst.aux].unit;
+    unsigned unit = lir->buffers[inst.aux].width;
     if (is_word_accessed(lir->target, &lir->buffers[inst.aux])) {
       return access_wide(lir, &inst);
     }

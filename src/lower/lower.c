@@ -104,6 +104,7 @@ static vyre_code build(lowering *l, vyre__lir_writer *lir) {
       vyre__ranges_build(l->inlined, workgroup, &l->scratch, &ranges, l->st));
   vyre__lir_restart(lir);
   memcpy(lir->workgroup, workgroup, sizeof lir->workgroup);
+  lir->tables = l->arena;
   lir->shares_constants = true;
   if (l->last >= VYRE__PASS_LEGALIZE_FLOATS) vyre__legalize_floats_begin(lir);
   /* Estimate: one instruction per node. Statements need fewer, which makes up
@@ -192,11 +193,32 @@ static vyre_code passes(lowering *l, vyre__lir_writer *a, vyre__lir_writer *b,
   return VYRE_OK;
 }
 
+/* Rejects another workgroup size for a program with scans, whose memory has one
+ * element for each declared invocation. */
+static vyre_code check_scans(const lowering *l) {
+  const uint32_t *size = l->target->workgroup, *own = l->program->workgroup;
+  if (!size[0] || memcmp(size, own, 3 * sizeof *size) == 0) return VYRE_OK;
+  for (vyre__id id = 1; id < l->program->node_count; id++) {
+    const uint8_t op = l->program->nodes[id].op;
+    if (op != VYRE__OP_SCAN_ADD && op != VYRE__OP_SCAN_ADD_BEFORE) continue;
+    return VYRE_FAIL(l->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
+                     "change workgroup(...) in the kernel instead",
+                     "line %u: a kernel with %s() runs with its declared "
+                     "workgroup size only",
+                     (unsigned)vyre__source_loc_of(l->program, id).line,
+                     vyre__ops[op].text);
+  }
+  return VYRE_OK;
+}
+
 /* Inlines calls. A program without calls is used unchanged. */
 static vyre_code inline_calls(lowering *l) {
   for (uint32_t i = 0; i < l->program->node_count; i++) {
-    if (l->program->nodes[i].op != VYRE__OP_CALL) continue;
-    return vyre__inline(l->program, l->allocator, &l->inlined, l->st);
+    if (l->program->nodes[i].op != VYRE__OP_CALL && !l->program->is_rich) {
+      continue;
+    }
+    return vyre__inline_for_code(l->program, !l->target->has_sum_strips,
+                                 l->allocator, &l->inlined, l->st);
   }
   l->inlined = vyre_program_retain((vyre_program *)l->program);
   return VYRE_OK;
@@ -236,6 +258,7 @@ vyre_code vyre__lower(const vyre_program *program, const vyre__target *target,
                 .st = st};
   *out = NULL;
   if (inlined) *inlined = NULL;
+  VYRE_TRY(check_scans(&l));
   VYRE_TRY(inline_calls(&l));
   vyre_code code_f64 = check_f64(&l);
   if (code_f64 != VYRE_OK) {

@@ -7,6 +7,7 @@
 #include "base/sort.h"
 #include "base/status.h"
 #include "base/utf8.h"
+#include "ir/ir.h"
 
 /* The first match decides. */
 static vyre_role role_of(const vyre_buffer_decl *buffer) {
@@ -55,29 +56,12 @@ static vyre_code check_count(const vyre_buffer_decl *buffer, vyre_status *st) {
                    vyre_element_name(buffer->element));
 }
 
-/* Fills all fields but the indices, which depend on the other buffers. */
-static vyre_binding describe(const vyre_buffer_decl *buffer, uint32_t index) {
-  uint32_t size = vyre_element_size(buffer->element);
-  uint32_t alignment = size > 1 ? size : 1;
-  if (buffer->hints.preferred_alignment > alignment) {
-    alignment = buffer->hints.preferred_alignment;
-  }
-  return (vyre_binding){.name = buffer->name,
-                        .binding = buffer->binding,
-                        .buffer_index = index,
-                        .role = role_of(buffer),
-                        .element_size = size,
-                        .preferred_alignment = alignment,
-                        .element_count = buffer->count,
-                        .has_static_byte_len = buffer->count > 0,
-                        .static_byte_len = (uint64_t)buffer->count * size,
-                        .read_only = buffer->access == VYRE_ACCESS_READ ||
-                                     buffer->access == VYRE_ACCESS_UNIFORM,
-                        .input_index = VYRE_NO_INDEX,
-                        .output_index = VYRE_NO_INDEX,
-                        .has_coalesce_axis = buffer->hints.has_coalesce_axis,
-                        .coalesce_axis = buffer->hints.coalesce_axis,
-                        .cache_locality = buffer->hints.cache_locality};
+/* Returns the alignment of a buffer whose elements have @p size bytes, or 0. */
+static uint32_t alignment_of(const vyre_buffer_decl *buffer, uint32_t size) {
+  uint32_t alignment = vyre__is_sum(buffer->element) ? sizeof(uint64_t) : size;
+  if (alignment == 0) alignment = 1;
+  uint32_t hint = buffer->hints.preferred_alignment;
+  return hint > alignment ? hint : alignment;
 }
 
 /* Plan under construction; the arrays have space for every buffer. */
@@ -99,22 +83,46 @@ static bool draft_alloc(draft *d, size_t count, vyre_arena *arena,
   return d->bindings && d->inputs && d->outputs && d->shared && d->order;
 }
 
+/* Computes all values before it writes the binding: a copy of a binding that was
+ * just written would wait for these writes. */
 static void draft_add(draft *d, const vyre_buffer_decl *buffer,
                       uint32_t index) {
-  vyre_binding binding = describe(buffer, index);
   vyre_binding_plan *plan = &d->plan;
-  if (takes_input(binding.role)) {
-    binding.input_index = (uint32_t)plan->input_count;
+  const vyre_role role = role_of(buffer);
+  const vyre_memory_hints hints = buffer->hints;
+  const uint32_t count = buffer->count,
+                 scalar = vyre_element_size(buffer->element),
+                 size = scalar ? vyre_buffer_stride(buffer) : 0,
+                 alignment = alignment_of(buffer, scalar);
+  size_t input = VYRE_NO_INDEX, output = VYRE_NO_INDEX;
+  if (takes_input(role)) {
+    input = plan->input_count;
     d->inputs[plan->input_count++] = index;
   }
-  if (gives_output(binding.role) || buffer->pipeline_live_out) {
-    binding.output_index = (uint32_t)plan->output_count;
+  if (gives_output(role) || buffer->pipeline_live_out) {
+    output = plan->output_count;
     d->outputs[plan->output_count++] = index;
   }
-  if (binding.role == VYRE_ROLE_SHARED) {
-    d->shared[plan->shared_count++] = index;
-  }
-  d->bindings[plan->binding_count++] = binding;
+  if (role == VYRE_ROLE_SHARED) d->shared[plan->shared_count++] = index;
+  const char *name = buffer->name;
+  const uint32_t number = buffer->binding;
+  const vyre_access access = buffer->access;
+  d->bindings[plan->binding_count++] = (vyre_binding){
+      .name = name,
+      .binding = number,
+      .buffer_index = index,
+      .role = role,
+      .element_size = size,
+      .preferred_alignment = alignment,
+      .element_count = count,
+      .has_static_byte_len = count > 0,
+      .static_byte_len = (uint64_t)count * size,
+      .read_only = access == VYRE_ACCESS_READ || access == VYRE_ACCESS_UNIFORM,
+      .input_index = (uint32_t)input,
+      .output_index = (uint32_t)output,
+      .has_coalesce_axis = hints.has_coalesce_axis,
+      .coalesce_axis = hints.coalesce_axis,
+      .cache_locality = hints.cache_locality};
 }
 
 /* Rejects two bound buffers with one number: for the device they would be one

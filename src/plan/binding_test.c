@@ -2,6 +2,7 @@
 #include "vyre/binding.h"
 
 #include "support/check.h"
+#include "support/parse.h"
 #include "support/text.h"
 
 #define NONE VYRE_NO_INDEX
@@ -178,6 +179,39 @@ TEST(alignment_is_the_hint_or_the_element_size) {
   }
 }
 
+/* A vector has the size of all its components, and the alignment of one. The
+ * size of `bytes` is 0: it is indexed as u8. */
+TEST(element_sizes_are_those_of_whole_elements) {
+  static const char text[] =
+      "kernel k workgroup(1)\n"
+      "buffer a : read f32x3[4] @0;\n"
+      "buffer b : read u8x4[] @1;\n"
+      "buffer c : read f64[2] @2;\n"
+      "buffer d : read bytes[] @3;\n"
+      "buffer e : write u16[] @4;\n"
+      "{ e[0] = u32(b[0].x); }\n";
+  static const struct {
+    uint32_t size, alignment;
+    uint64_t bytes;
+  } want[] = {{12, 4, 48}, {4, 1, 0}, {8, 8, 16}, {0, 1, 0}, {2, 2, 0}};
+  vyre_module *module = parse_module(text);
+  vyre_arena arena = {0};
+  vyre_binding_plan plan;
+  vyre_status st = {0};
+  CHECK_OK(vyre_binding_plan_build(vyre_module_kernel(module, 0), &arena, &plan,
+                                   &st),
+           st);
+  CHECK_U64(plan.binding_count, 5);
+  for (size_t i = 0; i < 5; i++) {
+    const vyre_binding *b = &plan.bindings[i];
+    CHECK_U64(b->element_size, want[i].size);
+    CHECK_U64(b->preferred_alignment, want[i].alignment);
+    CHECK_U64(b->static_byte_len, want[i].bytes);
+  }
+  vyre_arena_deinit(&arena);
+  vyre_module_release(module);
+}
+
 TEST(alignment_hints_must_be_powers_of_two) {
   vyre_buffer_decl b = output("out", 0, 16);
   b.hints.preferred_alignment = 48;
@@ -285,6 +319,12 @@ TEST(host_inputs_match_exactly_and_device_inputs_at_least) {
       CHECK_U64(sized.bindings[0].element_count, cases[i].elements);
     } else {
       CHECK_HAS(f.st.message, cases[i].says);
+      uint64_t expected, received;
+      if (vyre_status_number_get(&f.st, "expected_bytes", &expected)) {
+        CHECK(cases[i].count > 0 && expected == UINT64_C(4) * cases[i].count);
+      }
+      if (vyre_status_number_get(&f.st, "received_bytes", &received))
+        CHECK_U64(received, cases[i].input.byte_len);
       CHECK_HAS(f.st.message, "'in'");
       CHECK_TEXT(st.message, f.st.message);
       CHECK(!sized.bindings && st.fix[0]);
@@ -671,6 +711,7 @@ TEST_MAIN(
     TEST_ENTRY(static_byte_lengths_are_counts_times_element_sizes),
     TEST_ENTRY(buffers_sized_at_run_time_have_no_static_length),
     TEST_ENTRY(alignment_is_the_hint_or_the_element_size),
+    TEST_ENTRY(element_sizes_are_those_of_whole_elements),
     TEST_ENTRY(alignment_hints_must_be_powers_of_two),
     TEST_ENTRY(hints_are_carried_over), TEST_ENTRY(a_count_of_bytes_is_refused),
     TEST_ENTRY(a_byte_count_is_reported_before_a_bad_hint),

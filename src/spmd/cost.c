@@ -20,7 +20,7 @@ enum {
 
 /* Shares that no analysis tells. */
 #define FULL_SHARE       0.92 /* vectors of a row in the full range */
-#define TREE_SHARE       0.25 /* invocations that work, over all rounds */
+#define TREE_SHARE       0.25 /* invocations that work, over all iterations */
 #define FULL_GROUP_SHARE 0.95 /* workgroups in which all guards hold */
 #define RARE             0.02
 #define DATA             0.5  /* a lane takes an IF that depends on data */
@@ -158,8 +158,26 @@ static void spend_access(estimate *e, uint32_t at, bool is_store) {
   spend_vector_access(e, at, is_store);
 }
 
+/* Numbers for one sum are stored to a strip, and added from there. */
+static void spend_sum(estimate *e, uint32_t at) {
+  const vyre__lir_inst *inst = inst_at(e->s, at);
+  const vyre__cost_machine *m = e->machine;
+  const uint32_t width = e->s->width;
+  e->size += 16;
+  if (width == 1 || vyre__lane_shape_is_uniform(shape_at(e->s, inst->a))) {
+    const double count = registers(e, e->s->kernel->buffers[inst->aux].width);
+    spend(e, VYRE__COST_ATOMIC, 2 * m->store + count * (m->store + m->load));
+    return;
+  }
+  spend(e, VYRE__COST_ATOMIC, (2 * m->atomic + m->lane) * (float)width);
+}
+
 static void spend_atomic(estimate *e, uint32_t at) {
   const vyre__lir_inst *inst = inst_at(e->s, at);
+  if (inst->op == VYRE__LIR_SUM_ADD) {
+    spend_sum(e, at);
+    return;
+  }
   const vyre__cost_machine *m = e->machine;
   uint32_t width = e->s->width;
   bool is_own = e->s->kernel->buffers[inst->aux].kind == VYRE_MEMORY_SHARED ||

@@ -74,30 +74,30 @@ static void find_small(vyre__schedule *s) {
 /* --- long loops ----------------------------------------------------------------------*/
 
 /* Returns true if LOOP @p at has to poll `stop`. Short loops inside a
- * polling loop need not. *rounds: trip count of the loop times those around
+ * polling loop need not. *trips: trip count of the loop times those around
  * it. */
-static bool is_long(const vyre__schedule *s, uint32_t at, uint64_t *rounds) {
+static bool is_long(const vyre__schedule *s, uint32_t at, uint64_t *trips) {
   bool is_covered = false;
-  *rounds = 1;
+  *trips = 1;
   for (uint32_t open = at; open; open = info_at(s, open)->parent) {
     if (!is_op(s, open, VYRE__LIR_LOOP)) continue;
     const vyre__lir_loop *loop = &s->kernel->loops[inst_at(s, open)->aux];
     uint64_t most = loop->max_trips;
     if (open == at && most > LONG) return true;
-    is_covered |= note_at(s, open)->is_long && *rounds <= COVERED;
-    *rounds = most && *rounds > UINT64_MAX / most ? UINT64_MAX : *rounds * most;
+    is_covered |= note_at(s, open)->is_long && *trips <= COVERED;
+    *trips = most && *trips > UINT64_MAX / most ? UINT64_MAX : *trips * most;
   }
-  if (is_covered) *rounds = 0;
-  return *rounds > LONG;
+  if (is_covered) *trips = 0;
+  return *trips > LONG;
 }
 
 static void find_long(vyre__schedule *s) {
   s->unpolled = 1;
   for (uint32_t at = s->r.begin; at < s->r.end; at++) {
-    uint64_t rounds;
+    uint64_t trips;
     if (!is_op(s, at, VYRE__LIR_LOOP)) continue;
-    note_at(s, at)->is_long = is_long(s, at, &rounds);
-    if (!note_at(s, at)->is_long) s->unpolled += rounds;
+    note_at(s, at)->is_long = is_long(s, at, &trips);
+    if (!note_at(s, at)->is_long) s->unpolled += trips;
   }
 }
 

@@ -88,16 +88,16 @@ static bool slope(const vyre__lir_kernel *kernel, vyre__val v, uint32_t var,
 
 bool vyre__loop_is_contiguous(const vyre__lir_kernel *kernel, uint32_t loop) {
   const vyre__lir_loop *l = &kernel->loops[kernel->code[loop].aux];
-  uint32_t depth = 1, rounds, lanes;
+  uint32_t depth = 1, per_iteration, lanes;
   if (!l->is_counted || l->step != 1) return false;
   for (uint32_t at = loop + 1; depth; at++) {
     const vyre__lir_inst *inst = &kernel->code[at];
     depth += inst->op == VYRE__LIR_IF || inst->op == VYRE__LIR_LOOP;
     depth -= inst->op == VYRE__LIR_END;
     if (inst->op == VYRE__LIR_LOAD &&
-        slope(kernel, inst->a, l->var, 0, &rounds) &&
-        slope(kernel, inst->a, VYRE_NO_INDEX, 0, &lanes) && rounds == 1 &&
-        lanes > 1) {
+        slope(kernel, inst->a, l->var, 0, &per_iteration) &&
+        slope(kernel, inst->a, VYRE_NO_INDEX, 0, &lanes) &&
+        per_iteration == 1 && lanes > 1) {
       return true;
     }
   }

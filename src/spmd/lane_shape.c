@@ -480,20 +480,20 @@ static bool find_vars(finder *f) {
     if (inst->op != VYRE__LIR_GET || !info->is_needed) continue;
     if (!f->is_live[offset_of(f, at)]) continue;
     vyre__lane_shape_var *var = &f->out->vars[inst->aux];
-    vyre__lane_shape s = *value_of(f, at), *steady = &f->now[inst->aux];
+    vyre__lane_shape s = *value_of(f, at), *entry_shape = &f->now[inst->aux];
     bool is_varying = s.kind == VYRE__LANE_SHAPE_VARYING;
     bool is_mixed = false;
     if (!is_varying) {
-      *steady = vyre__lane_shape_join(*steady, s);
-      is_mixed =
-          steady->kind == VYRE__LANE_SHAPE_VARYING || s.kind == SHAPE_UNSEEN;
+      *entry_shape = vyre__lane_shape_join(*entry_shape, s);
+      is_mixed = entry_shape->kind == VYRE__LANE_SHAPE_VARYING ||
+                 s.kind == SHAPE_UNSEEN;
     }
     if (is_mixed && !f->is_forced[inst->aux]) {
       f->is_forced[inst->aux] = is_new = true;
     }
     var->shape = vyre__lane_shape_join(var->shape, s);
     var->is_lockstep = var->shape.kind == VYRE__LANE_SHAPE_VARYING &&
-                       steady->kind != SHAPE_UNSEEN;
+                       entry_shape->kind != SHAPE_UNSEEN;
   }
   return is_new;
 }
@@ -511,6 +511,16 @@ static void publish(finder *f) {
   for (uint32_t i = 0; i < r->kernel->var_count; i++) {
     vyre__lane_shape *s = &f->out->vars[i].shape;
     if (s->kind == SHAPE_UNSEEN) *s = shape_varying();
+  }
+  /* A GET in unreached code may have kept a shape that its variable lacks. */
+  for (uint32_t at = r->begin; at < r->end; at++) {
+    if (inst_at(f, at)->op != VYRE__LIR_GET || f->is_live[offset_of(f, at)]) {
+      continue;
+    }
+    const vyre__lane_shape_var *var = &f->out->vars[inst_at(f, at)->aux];
+    if (var->shape.kind == VYRE__LANE_SHAPE_VARYING && !var->is_lockstep) {
+      *value_of(f, at) = shape_varying();
+    }
   }
 }
 

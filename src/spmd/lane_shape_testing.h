@@ -259,7 +259,7 @@ static const flow_case flow_cases[] = {
      "var a = 0u; for (let k = 0u; k < v; k++) {\n"
      "  for (let m = 0u; m < n; m++) { a += m; y[i] = a; } }",
      "IF LOOP IF IF loop if <group>"},
-    {"rounds that vectors leave apart", "32,4", 16,
+    {"iterations that vectors leave apart", "32,4", 16,
      "var a = 0u; while (a < local_id.y) { a++; y[i] = a; } y[i] = a;",
      "loop if if <group> <vector>"},
     {"vectors that continue", "32,4", 16,
@@ -280,7 +280,7 @@ static const flow_case flow_cases[] = {
     {"values live across a barrier", "64", 16,
      "let a = i * 4; let b = n * 8; y[i] = 1; barrier(); y[i] = a; y[i] = b;",
      "<constant 1> <linear 4 @6> <group @3>"},
-    {"alignment shrinks with the rounds", "64", 16,
+    {"alignment shrinks with the iterations", "64", 16,
      "var a = 1048576u; var b = 64u; for (let k = 0u; k < n; k++) {\n"
      "  a /= 2; b += 24; y[i] = a; y[i] = b; }",
      "if loop if <group> <group @3>"},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Legality checks of the passes that move a loop of the kernel outside the loop
- * over the invocations of a workgroup: interchange.c and stride_loops.c. */
+ * over the invocations of a workgroup: interchange.c,
+ * stride_loops.c and grid_loops.c. */
 #ifndef VYRE_SPMD_LOOP_INTERCHANGE_H
 #define VYRE_SPMD_LOOP_INTERCHANGE_H
 
@@ -22,5 +23,12 @@ bool vyre__leaves_together(const vyre__regions *r, uint32_t loop);
 
 /* Returns the number of values and variables that live across subregions. */
 uint32_t vyre__count_live_across(const vyre__regions *r);
+
+/* Turns one stride loop of @p phase whose first value or distance is no
+ * constant (grid_loops.c). *turned: it found one; then *kernel is a copy in
+ * @p arena. Errors: VYRE_OUT_OF_MEMORY; those of vyre__regions_build. */
+vyre_code vyre__interchange_grid_loop(const vyre__lir_kernel **kernel,
+                                      uint32_t phase, vyre_arena *arena,
+                                      bool *turned, vyre_status *st);
 
 #endif

@@ -42,6 +42,93 @@ TEST(stride_loops_leave_other_loops) {
   }
 }
 
+TEST(stride_loops_over_the_grid_become_loops_of_the_workgroup) {
+  fixture *f = make_for(over_grid, 8, 8, VYRE__SCHEDULE_RANGE_SPLIT, true);
+  const char *loop = strstr(f->dump.bytes, "  group-loop ");
+  CHECK(loop != NULL);
+  CHECK(strstr(loop, " full where ") != NULL);
+  /* The loop stays for numbers that are too large. */
+  CHECK(strstr(loop, "else\n") != NULL);
+  CHECK(strstr(loop, "masked jump") != NULL);
+  drop(f);
+}
+
+/* The counter is used afterwards, moves twice or in an if, starts elsewhere; the
+ * bound differs by invocation or moves; the fuel is used again. */
+TEST(stride_loops_over_the_grid_leave_other_loops) {
+  static const char *const loops[] = {
+      "while (i < n) { s += x[i]; i += 64 * n; } s += i;",
+      "while (i < n) { s += x[i]; i += 64; i += n; }",
+      "while (i < n) { s += x[i]; if (s > 5) i += 64; }",
+      "i = i * 2; while (i < n) { s += x[i]; i += 64; }",
+      "while (i < x[local_id.x]) { s += x[i]; i += 64; }",
+      "while (i < n) { s += x[i]; i += s; }",
+      "while (i < n) { s += x[i]; i += 64; } while (s > 9) s /= n;",
+      "while (i < n) { s += x[i]; if (s == 7) break; i += 64; }",
+  };
+  for (size_t i = 0; i < sizeof loops / sizeof loops[0]; i++) {
+    char source[512];
+    snprintf(source, sizeof source,
+             "kernel k workgroup(64)\n"
+             "buffer x : read u32[4096] @0;\n"
+             "buffer y : write u32[64] @1;\n"
+             "uniform n : u32 @2;\n"
+             "{ var s = 0u; var i = global_id.x; %s\n"
+             "  y[local_id.x] = s; }\n",
+             loops[i]);
+    fixture *f = make_for(source, 8, 8, VYRE__SCHEDULE_BUILD, true);
+    if (strstr(f->dump.bytes, "group-loop")) printf("    %s\n", loops[i]);
+    CHECK(!strstr(f->dump.bytes, "group-loop"));
+    drop(f);
+  }
+}
+
+/* --- loop checks ------------------------------------------------------------*/
+
+static unsigned count_of(const fixture *f, const char *what) {
+  unsigned count = 0;
+  for (const char *at = f->dump.bytes; (at = strstr(at, what)); at++) count++;
+  return count;
+}
+
+/* Two of the three loops have checks that depend on their first value only; the
+ * third one, too. */
+TEST(loop_checks_precede_loops) {
+  fixture *f = make_for(edges, 1, 8, VYRE__SCHEDULE_BUILD, true);
+  /* In the full range and the edge. */
+  CHECK_U64(count_of(f, " loop "), UINT64_C(3) * 4);
+  drop(f);
+  f = make_for(edges, 8, 8, VYRE__SCHEDULE_BUILD, true);
+  CHECK_U64(count_of(f, " loop "), UINT64_C(3) * 2);
+  drop(f);
+}
+
+/* The bounds are the same for all invocations, the loop moves its counter or has
+ * another loop in it, the index is loaded or falls. */
+TEST(loop_checks_leave_other_loops) {
+  static const char *const loops[] = {
+      "for (let e = 0u; e < n; e++) s += x[e];",
+      "for (let e = x[i]; e < x[i + 1]; e++) s += x[x[e] & 1023];",
+      "for (let e = x[i]; e < x[i + 1]; e++) s += x[n - e];",
+      "for (let e = x[i]; e < x[i + 1]; e++) s += x[e * s];",
+  };
+  for (size_t i = 0; i < sizeof loops / sizeof loops[0]; i++) {
+    char source[512];
+    snprintf(source, sizeof source,
+             "kernel k workgroup(64)\n"
+             "buffer x : read u32[] @0;\n"
+             "buffer y : write u32[64] @1;\n"
+             "uniform n : u32 @2;\n"
+             "{ var s = 0u; let i = global_id.x; %s\n"
+             "  y[local_id.x] = s; }\n",
+             loops[i]);
+    fixture *f = make_for(source, 1, 8, VYRE__SCHEDULE_BUILD, true);
+    if (count_of(f, " loop ") > 2) printf("    %s\n", loops[i]);
+    CHECK(count_of(f, " loop ") <= 2 + 2 * (i == 1));
+    drop(f);
+  }
+}
+
 /* --- uniform versions -----------------------------------------------------*/
 
 /* A network at @p distance, in a loop that halves d. */
@@ -168,6 +255,10 @@ TEST(other_remainders_stay) {
 
 TEST_MAIN(TEST_ENTRY(stride_loops_become_loops_of_the_workgroup),
           TEST_ENTRY(stride_loops_leave_other_loops),
+          TEST_ENTRY(stride_loops_over_the_grid_become_loops_of_the_workgroup),
+          TEST_ENTRY(stride_loops_over_the_grid_leave_other_loops),
+          TEST_ENTRY(loop_checks_precede_loops),
+          TEST_ENTRY(loop_checks_leave_other_loops),
           TEST_ENTRY(uniform_versions_have_contiguous_lanes),
           TEST_ENTRY(uniform_versions_need_a_number_in_an_index),
           TEST_ENTRY(indices_move_behind_the_barrier),

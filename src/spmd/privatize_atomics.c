@@ -14,10 +14,10 @@
 enum {
   ELEMENTS = 4096,       /* assumed length of a buffer without a fixed one */
   MAX_BYTES = 48 * 1024, /* private bytes in all */
-  ROUNDS = 8, /* assumed trip count if max_trips is unknown or >= MAX_TRIPS */
-  MAX_TRIPS = 128,    /* bounds from here on are too loose to use */
-  REPLICA_WORTH = 16, /* operations per element that make a replica pay */
-  MAX_REPLICA = 8192, /* bytes */
+  UNKNOWN_TRIPS = 8,     /* assumed if max_trips is unknown or >= MAX_TRIPS */
+  MAX_TRIPS = 128,       /* bounds from here on are too loose to use */
+  REPLICA_WORTH = 16,    /* operations per element that make a replica pay */
+  MAX_REPLICA = 8192,    /* bytes */
 };
 
 bool vyre__atomic_commutes(uint8_t op) {
@@ -48,8 +48,9 @@ static uint64_t times(const vyre__schedule *s, uint32_t at) {
        open = info_at(s, open)->parent) {
     if (inst_at(s, open)->op != VYRE__LIR_LOOP) continue;
     const vyre__lir_loop *loop = &s->kernel->loops[inst_at(s, open)->aux];
-    uint64_t rounds = loop->max_trips < MAX_TRIPS ? loop->max_trips : ROUNDS;
-    count *= rounds ? rounds : 1;
+    uint64_t trips =
+        loop->max_trips < MAX_TRIPS ? loop->max_trips : UNKNOWN_TRIPS;
+    count *= trips ? trips : 1;
     if (count > UINT16_MAX) return UINT16_MAX;
   }
   return count;

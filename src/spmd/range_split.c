@@ -449,7 +449,7 @@ static void find_in_arm(vyre__schedule *s, vyre__row_split *row, uint32_t at,
   const vyre__lir_inst *inst = inst_at(s, at);
   uint32_t middle = info_at(s, at)->mate, close = vyre__end_of(&s->r, at);
   guess most = guess_condition(s, row, inst->a, 0);
-  if (!s->is_fused || note_at(s, at)->is_small || most == GUESS_NONE) return;
+  if (note_at(s, at)->is_small || most == GUESS_NONE) return;
   bool takes_first = most == GUESS_TRUE;
   if ((inst->hints & VYRE__HINT_RARE && takes_first) ||
       4 * weight(s, at, close) < weight(s, begin, end)) {

@@ -16,6 +16,7 @@ static vyre_code (*const passes[])(vyre__schedule *s) = {
     [VYRE__SCHEDULE_PRIVATIZE_ATOMICS] = vyre__schedule_privatize_atomics,
     [VYRE__SCHEDULE_LOOP_PEEL] = vyre__schedule_loop_peel,
     [VYRE__SCHEDULE_ROW_LOADS] = vyre__schedule_row_loads,
+    [VYRE__SCHEDULE_ROW_LIMIT] = vyre__schedule_row_limit,
     [VYRE__SCHEDULE_SPECULATE] = vyre__schedule_speculate,
     [VYRE__SCHEDULE_PREFETCH] = vyre__schedule_prefetch,
     [VYRE__SCHEDULE_FULL_WORKGROUPS] = vyre__schedule_full_workgroups,
@@ -109,9 +110,13 @@ vyre_code vyre__make_versions(const vyre__lir_kernel *kernel,
                               const vyre__schedule_options *options,
                               vyre_arena *arena, const vyre__lir_kernel **out,
                               vyre_status *st) {
-  *out = kernel;
-  if (vyre__pass_is_off(options->off, VYRE__OPTIONAL_UNIFORM_VERSIONS)) {
-    return VYRE_OK;
+  if (!vyre__pass_is_off(options->off, VYRE__OPTIONAL_UNIFORM_VERSIONS)) {
+    VYRE_TRY(
+        vyre__version_uniforms(kernel, options->width, arena, &kernel, st));
   }
-  return vyre__version_uniforms(kernel, options->width, arena, out, st);
+  if (!vyre__pass_is_off(options->off, VYRE__OPTIONAL_LOOP_CHECKS)) {
+    VYRE_TRY(vyre__simplify_checks(kernel, options->width, arena, &kernel, st));
+  }
+  *out = kernel;
+  return VYRE_OK;
 }

@@ -4,7 +4,7 @@
  * LIR describes one invocation. A schedule describes the loops around it: which
  * invocations share a vector, which code runs without masks because a test at
  * the start of a row or workgroup covers it, which rows run together. Passes
- * decide; the code generator spells what the schedule says.
+ * decide; the code generator emits what the schedule says.
  *
  *     LIR ─ interchange (LIR to LIR) ─ regions ─ lane shapes
  *                                                    │
@@ -193,8 +193,11 @@ typedef struct vyre__row_split {
   uint8_t *shapes;       /* per value: how it changes along the row */
   uint8_t *known;        /* per value: vyre__known where all conditions hold */
   bool has_loop_ranges;
-  bool is_jammed; /* the rows have a JAM */
-  bool has_loads; /* its start loads elements: is_row_load */
+  bool is_jammed;      /* the rows have a JAM */
+  bool has_loads;      /* its start loads elements: is_row_load */
+  bool limit_is_point; /* .. equal to `limit` */
+  vyre__val limit;     /* only invocations whose number is below this value do
+                        * something: see row_limit.c; 0: none */
   vyre__row_condition conditions[VYRE__MAX_CONDITIONS];
   uint32_t count;
 } vyre__row_split;
@@ -286,6 +289,7 @@ typedef struct vyre__schedule {
     "iterations that no lane leaves run without masks")                        \
   X(ROW_LOADS, "row-loads",                                                    \
     "elements that all invocations of a row load are loaded once")             \
+  X(ROW_LIMIT, "row-limit", "rows after the last one with work skipped")       \
   X(SPECULATE, "speculate",                                                    \
     "small ifs whose accesses are safe in all lanes run without a branch")     \
   X(PREFETCH, "prefetch", "indirect accesses of later invocations prefetched") \
@@ -306,6 +310,7 @@ typedef enum vyre__schedule_pass {
   X(SHARED_LAYOUT, "shared-layout")       \
   X(INTERCHANGE, "interchange")           \
   X(UNIFORM_VERSIONS, "uniform-versions") \
+  X(LOOP_CHECKS, "loop-checks")           \
   X(NARROW, "narrow")
 
 /* Numbers of the passes that can be disabled. `build` always runs. */
@@ -403,6 +408,11 @@ typedef enum vyre__exit_kind {
  * subregion. */
 vyre__exit_kind vyre__exit_kind_of(const vyre__schedule *s, uint32_t at);
 
+/* Returns the rows of a workgroup that have something to do, if the value of
+ * row->limit is @p limit: from *first to before *end. */
+void vyre__row_limits(const vyre__schedule *s, const vyre__row_split *row,
+                      uint64_t limit, uint32_t *first, uint32_t *end);
+
 /* Returns the initial value of the loop counter that GET @p v reads; 0: not a
  * counter. */
 vyre__val vyre__counter_first(const vyre__schedule *s, vyre__val v);
@@ -471,6 +481,14 @@ vyre_code vyre__version_uniforms(const vyre__lir_kernel *kernel, uint32_t width,
                                  vyre_arena *arena,
                                  const vyre__lir_kernel **out, vyre_status *st);
 
+/* Loop checks: bounds checks of signed indices become one comparison, and, at
+ * @p width 1, those in loops over a part of a buffer become one test before the
+ * loop. Call it last. *out is @p kernel, or a copy in @p arena.
+ * Errors: VYRE_OUT_OF_MEMORY; those of vyre__regions_build. */
+vyre_code vyre__simplify_checks(const vyre__lir_kernel *kernel, uint32_t width,
+                                vyre_arena *arena, const vyre__lir_kernel **out,
+                                vyre_status *st);
+
 /* Returns true if loads in the LOOP at @p loop are contiguous over its
  * iterations, not over invocations. */
 bool vyre__loop_is_contiguous(const vyre__lir_kernel *kernel, uint32_t loop);
@@ -484,7 +502,8 @@ vyre_code vyre__prepare_kernel(const vyre__lir_kernel *kernel, uint32_t off,
                                const vyre__shared_layout **layouts,
                                vyre_status *st);
 
-/* Runs vyre__version_uniforms, if @p options do not disable it. */
+/* Runs the passes that depend on the width: vyre__version_uniforms and
+ * vyre__simplify_checks, if @p options do not disable them. */
 vyre_code vyre__make_versions(const vyre__lir_kernel *kernel,
                               const vyre__schedule_options *options,
                               vyre_arena *arena, const vyre__lir_kernel **out,

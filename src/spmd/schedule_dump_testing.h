@@ -59,6 +59,7 @@ static inline fixture *make_for(const char *source, uint32_t width,
              st);
     CHECK_OK(vyre__version_uniforms(kernel, width, &f->arena, &kernel, &st),
              st);
+    CHECK_OK(vyre__simplify_checks(kernel, width, &f->arena, &kernel, &st), st);
     CHECK_OK(
         vyre__lir_verify(kernel, VYRE__STAGE_CONTROL, (vyre_allocator){0}, &st),
         st);

@@ -71,6 +71,10 @@ static void print_split(printing *p, const vyre__row_split *row) {
     vyre__print(&p->out, "%s%s%%%u%s", i ? " and " : " full where ",
                 c->want ? "" : "not ", c->v, when);
   }
+  if (row->limit) {
+    vyre__print(&p->out, ", rows %s %%%u only",
+                row->limit_is_point ? "with" : "below", row->limit);
+  }
   if (!row->has_loads) return;
   const char *before = ", once: ";
   const vyre__subregion *of = &p->s->r.subregions[row->subregion];

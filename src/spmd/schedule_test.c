@@ -675,6 +675,26 @@ TEST(prefetch_looks_ahead_of_contended_atomics) {
       "        code 9..17  1 contiguous load, 1 atomic, 1 contiguous store\n");
 }
 
+/* --- row-limit ------------------------------------------------------------*/
+
+TEST(row_limit_skips_rows_without_work) {
+  fixture *f = make(tree, 8, VYRE__SCHEDULE_ROW_LOADS);
+  CHECK(!strstr(f->dump.bytes, " only"));
+  drop(f);
+  f = make(tree, 8, VYRE__SCHEDULE_ROW_LIMIT);
+  CHECK(strstr(f->dump.bytes, "(else nothing to do), rows below %"));
+  CHECK(strstr(f->dump.bytes, ", rows with %"));
+  drop(f);
+  f = make(
+      "kernel k workgroup(8, 4)\nbuffer y : read_write u32[] @0;\n"
+      "shared t : u32[64];\n"
+      "{ let i = local_id.y * 9 + local_id.x; t[i] = i; barrier();\n"
+      "  if (i < 12) { y[i] = t[i]; } }\n",
+      8, VYRE__SCHEDULE_ROW_LIMIT);
+  CHECK(!strstr(f->dump.bytes, " only"));
+  drop(f);
+}
+
 /* --- full-workgroups ------------------------------------------------------*/
 
 TEST(full_workgroups_run_code_without_guards) {
@@ -787,6 +807,7 @@ TEST_MAIN(TEST_ENTRY(builds_fused_rows),
           TEST_ENTRY(loop_peel_runs_steady_iterations_without_masks),
           TEST_ENTRY(loop_peel_leaves_other_loops),
           TEST_ENTRY(prefetch_looks_ahead_of_contended_atomics),
+          TEST_ENTRY(row_limit_skips_rows_without_work),
           TEST_ENTRY(full_workgroups_run_code_without_guards),
           TEST_ENTRY(verifier_checks_both_versions),
           TEST_ENTRY(range_split_finds_the_neighbour_of_a_row),

@@ -78,6 +78,51 @@ static const char strided[] =
     "  for (let k = local_id.x; k < last; k += 64u) { s = s + x[k]; }\n"
     "  y[local_id.x] = s; }\n";
 
+static const char over_grid[] =
+    "kernel over_grid workgroup(64)\n"
+    "buffer x : read u32[] @0;\nbuffer y : write u32[] @1;\n"
+    "uniform n : u32 @2;\n"
+    "{ var s = 0u; var i = global_id.x;\n"
+    "  while (i < len(x)) {\n"
+    "    s = s * 3 + x[i];\n"
+    "    if (i + 7 < n) s = s + x[i + 7];\n"
+    "    i += grid_size.x * 64;\n"
+    "  }\n"
+    "  y[global_id.x] = s; }\n";
+
+/* Loops over parts of buffers, from a number of the caller on. */
+static const char edges[] =
+    "kernel edges workgroup(16)\n"
+    "buffer x : read u32[] @0;\nbuffer y : write u32[] @1;\n"
+    "uniform n : u32 @2;\n"
+    "{ let i = global_id.x; var s = 0u;\n"
+    "  let first = n + (x[i] & 15); let last = first + (x[i + 1] & 31);\n"
+    "  for (let e = first; e < last; e++) s = s * 3 + x[e] + x[e + 2];\n"
+    "  for (let e = i32(first); e < i32(last); e++) s = s * 5 + x[e];\n"
+    "  for (let e = 0u; e < x[i] % 9; e += 2) {\n"
+    "    let at = first - n + e * 3; if (x[at] == n) break;\n"
+    "    s = s * 7 + x[at] + x[at + 1] * 2 + x[at + 2] * 3 + x[i]; }\n"
+    "  y[i] = s; }\n";
+
+/* A scan in shared memory: sums up a tree, and down again. */
+static const char up_and_down[] =
+    "kernel up_and_down workgroup(64)\n"
+    "buffer y : read_write u32[] @0;\n"
+    "shared s : u32[128];\n"
+    "{ let t = local_id.x; let at = workgroup_id.x * 128 + t * 2;\n"
+    "  s[t * 2] = y[at]; s[t * 2 + 1] = y[at + 1];\n"
+    "  var by = 1u; var d = 64u;\n"
+    "  while (d > 0) { barrier();\n"
+    "    if (t < d) { let a = by * (2 * t + 1) - 1;\n"
+    "      s[a + by] += s[a]; }\n"
+    "    by *= 2; d /= 2; }\n"
+    "  barrier(); if (t == 0) s[127] = 0; d = 1;\n"
+    "  while (d <= 64) { by /= 2; barrier();\n"
+    "    if (t < d) { let a = by * (2 * t + 1) - 1;\n"
+    "      let old = s[a]; s[a] = s[a + by]; s[a + by] += old; }\n"
+    "    d *= 2; }\n"
+    "  barrier(); y[at] = s[t * 2]; y[at + 1] = s[t * 2 + 1]; }\n";
+
 static const char relax[] =
     "kernel relax workgroup(64)\n"
     "buffer x : read u32[] @0;\nbuffer y : write u32[] @1;\n"
@@ -104,6 +149,20 @@ static const char reduce[] =
     "{ let i = global_id.x; var v = 0u; if (i < len(x)) { v = x[i]; }\n"
     "  t[local_id.x] = v; barrier();\n"
     "  if (local_id.x < 8) { y[i] = t[local_id.x] + t[local_id.x + 8]; } }\n";
+
+/* Invocations of two dimensions add as a tree. Most steps need one row: row-limit
+ * runs no others. */
+static const char tree[] =
+    "kernel tree workgroup(8, 4)\n"
+    "buffer x : read u32[] @0;\nbuffer y : read_write u32[] @1;\n"
+    "shared t : u32[32];\n"
+    "{ let i = local_id.y * 8 + local_id.x;\n"
+    "  t[i] = x[workgroup_id.x * 32 + i]; barrier();\n"
+    "  var active = 16u;\n"
+    "  while (active > 0) {\n"
+    "    if (i < active) { t[i] += t[i + active]; } barrier();\n"
+    "    active /= 2; }\n"
+    "  if (i == 9) { y[workgroup_id.x] = t[0]; } }\n";
 
 /* Adjacent lanes access a shared array nine elements apart. shared-layout
  * transposes the array, so that the accesses become contiguous. */

@@ -22,8 +22,9 @@
 
 enum {
   MAX_INTERCHANGES = 8,
+  MAX_GRID_LOOPS = 2, /* each is copied */
   MAX_DEPTH = 16,
-  MAX_KEPT = 4, /* additional values that live across rounds */
+  MAX_KEPT = 4, /* additional values that live across iterations */
 };
 
 /* A loop that can be turned. */
@@ -35,7 +36,7 @@ typedef struct stride_loop {
   uint32_t offset;          /* constant in `first`: local_id.x + offset */
 } stride_loop;
 
-typedef struct turn {
+typedef struct rewriter {
   const vyre__lir_kernel *kernel;
   const vyre__regions *r;
   stride_loop loop;
@@ -43,24 +44,24 @@ typedef struct turn {
   vyre__val base; /* value of the new variable `base` in the current
                    iteration of the workgroup's loop */
   bool failed;
-} turn;
+} rewriter;
 
-static const vyre__lir_inst *at_of(const turn *t, uint32_t at) {
+static const vyre__lir_inst *at_of(const rewriter *t, uint32_t at) {
   return &t->kernel->code[at];
 }
 
-static bool is_op(const turn *t, uint32_t at, vyre__lir_op op) {
+static bool is_op(const rewriter *t, uint32_t at, vyre__lir_op op) {
   return at_of(t, at)->op == op;
 }
 
-static bool is_counter(const turn *t, uint32_t at) {
+static bool is_counter(const rewriter *t, uint32_t at) {
   return is_op(t, at, VYRE__LIR_GET) && at_of(t, at)->aux == t->loop.of->var;
 }
 
 /* --- which loops ---------------------------------------------------------*/
 
 /* Finds local_id.x in the first value of the counter. */
-static bool find_id(turn *t) {
+static bool find_id(rewriter *t) {
   const vyre__lir_inst *first = at_of(t, t->loop.of->first);
   uint32_t limit = (uint32_t)INT32_MAX - t->kernel->workgroup[0];
   t->loop.id = t->loop.of->first;
@@ -74,7 +75,7 @@ static bool find_id(turn *t) {
 }
 
 /* Finds the end of the tests at the top, `if (..) break;`. */
-static void find_body(turn *t) {
+static void find_body(rewriter *t) {
   uint32_t at = t->loop.at + 1;
   t->loop.body = at;
   for (; at < t->loop.step; at++) {
@@ -91,7 +92,7 @@ static void find_body(turn *t) {
 }
 
 /* Returns true if an index grows with the counter. */
-static bool follows(const turn *t, vyre__val v, unsigned depth) {
+static bool follows(const rewriter *t, vyre__val v, unsigned depth) {
   const vyre__lir_inst *inst = at_of(t, v);
   if (v < t->loop.at || depth == MAX_DEPTH) return false;
   if (is_counter(t, v)) return true;
@@ -101,7 +102,7 @@ static bool follows(const turn *t, vyre__val v, unsigned depth) {
 
 /* Checks the body: straight or with IFs, at least one access that is contiguous
  * over invocations, and no jump. */
-static bool has_simple_body(const turn *t) {
+static bool has_simple_body(const rewriter *t) {
   bool walks = false;
   for (uint32_t at = t->loop.body; at < t->loop.step; at++) {
     const vyre__lir_inst *inst = at_of(t, at);
@@ -119,7 +120,7 @@ static bool has_simple_body(const turn *t) {
 }
 
 /* Returns true if no instruction outside the loop reads its counter. */
-static bool owns_counter(const turn *t) {
+static bool owns_counter(const rewriter *t) {
   for (uint32_t at = t->r->begin; at < t->r->end; at++) {
     bool is_inside = at > t->loop.at && at < t->loop.end;
     if (!is_inside && is_counter(t, at)) return false;
@@ -127,7 +128,7 @@ static bool owns_counter(const turn *t) {
   return true;
 }
 
-static bool is_stride_loop(turn *t, uint32_t at) {
+static bool is_stride_loop(rewriter *t, uint32_t at) {
   if (!is_op(t, at, VYRE__LIR_LOOP)) return false;
   const vyre__lir_loop *of = &t->kernel->loops[at_of(t, at)->aux];
   const vyre__inst_info *role = vyre__inst_info_of(t->r, at);
@@ -148,7 +149,7 @@ static bool is_stride_loop(turn *t, uint32_t at) {
 
 /* --- rewriting -----------------------------------------------------------*/
 
-static vyre__val push(turn *t, vyre__lir_op op, vyre_type type, vyre__val a,
+static vyre__val push(rewriter *t, vyre__lir_op op, vyre_type type, vyre__val a,
                       vyre__val b) {
   return vyre__edit_push(
       &t->e, t->loop.at,
@@ -156,14 +157,14 @@ static vyre__val push(turn *t, vyre__lir_op op, vyre_type type, vyre__val a,
           .op = (uint8_t)op, .type = (uint8_t)type, .v = {a, b, 0, 0}});
 }
 
-static vyre__val base_of_iteration(turn *t, uint32_t var) {
+static vyre__val base_of_iteration(rewriter *t, uint32_t var) {
   return vyre__edit_push(
       &t->e, t->loop.at,
       (vyre__lir_inst){.op = VYRE__LIR_GET, .type = VYRE_TYPE_U32, .aux = var});
 }
 
 /* Copies instructions that the workgroup runs: the counter is the base. */
-static void copy_for_group(turn *t, uint32_t begin, uint32_t end,
+static void copy_for_group(rewriter *t, uint32_t begin, uint32_t end,
                            uint32_t var) {
   for (uint32_t at = begin; at < end; at++) {
     const vyre__lir_inst *inst = at_of(t, at);
@@ -181,7 +182,7 @@ static void copy_for_group(turn *t, uint32_t begin, uint32_t end,
 }
 
 /* Computes a value of the body again, for the step: the body is in an IF now. */
-static void make_for_group(turn *t, vyre__val v, unsigned depth) {
+static void make_for_group(rewriter *t, vyre__val v, unsigned depth) {
   const vyre__lir_inst *inst = at_of(t, v);
   if (v < t->loop.body || v >= t->loop.step) return;
   if (is_counter(t, v)) {
@@ -200,7 +201,7 @@ static void make_for_group(turn *t, vyre__val v, unsigned depth) {
 }
 
 /* Copies the body, with the counter of the invocation. */
-static void copy_body(turn *t, vyre__val counter) {
+static void copy_body(rewriter *t, vyre__val counter) {
   for (uint32_t at = t->loop.at; at < t->loop.body; at++) {
     if (is_counter(t, at)) t->e.map[at] = counter;
   }
@@ -223,7 +224,7 @@ static void copy_body(turn *t, vyre__val counter) {
 
 /* Emits `if (i < n)`. The base is below n, and i wraps only if it is less than
  * the base. */
-static void open_guard(turn *t, vyre__val counter, vyre__val bound) {
+static void open_guard(rewriter *t, vyre__val counter, vyre__val bound) {
   const vyre__lir_loop *of = t->loop.of;
   bool never_wraps = t->loop.offset == 0 && of->step < UINT32_MAX &&
                      (of->step & (of->step - 1)) == 0 &&
@@ -239,7 +240,7 @@ static void open_guard(turn *t, vyre__val counter, vyre__val bound) {
 }
 
 /* Emits the loop of the workgroup. */
-static void turn_loop(turn *t) {
+static void rewrite_loop(rewriter *t) {
   vyre__lir_edit *e = &t->e;
   const stride_loop *l = &t->loop;
   vyre__lir_loop loop = *l->of;
@@ -274,7 +275,7 @@ static void turn_loop(turn *t) {
   vyre__edit_copy(e, l->end, t->kernel->count, false);
 }
 
-/* --- whether it was right ------------------------------------------------*/
+/* --- checks of the result ----------------------------------------------*/
 
 /* Returns the copy of the loop, by its new variable. */
 static uint32_t find_copy(const vyre__lir_kernel *k, vyre__lir_phase phase) {
@@ -295,10 +296,10 @@ static vyre_code interchange_one(const vyre__lir_kernel **kernel,
   VYRE_TRY(vyre__regions_build(*kernel, (*kernel)->phases[phase], false, arena,
                                &before, st));
   for (uint32_t at = before.begin; at < before.end; at++) {
-    turn t = {.kernel = *kernel, .r = &before};
+    rewriter t = {.kernel = *kernel, .r = &before};
     if (!is_stride_loop(&t, at)) continue;
     vyre__edit_begin(&t.e, *kernel, 1, arena);
-    turn_loop(&t);
+    rewrite_loop(&t);
     const vyre__lir_kernel *to = vyre__edit_end(&t.e);
     if (!to) {
       return vyre__no_memory(st, "spmd/stride_loops", "instructions",
@@ -328,6 +329,10 @@ vyre_code vyre__interchange_stride_loops(const vyre__lir_kernel *kernel,
     bool turned = true;
     for (unsigned n = 0; n < MAX_INTERCHANGES && turned; n++) {
       VYRE_TRY(interchange_one(&kernel, i, arena, &turned, st));
+    }
+    turned = true;
+    for (unsigned n = 0; n < MAX_GRID_LOOPS && turned; n++) {
+      VYRE_TRY(vyre__interchange_grid_loop(&kernel, i, arena, &turned, st));
     }
   }
   *out = kernel;

@@ -220,9 +220,9 @@ static vyre__val fold(versions *p, uint32_t at) {
   return vyre__edit_const(&p->e, at, (vyre_type)inst->type, bits);
 }
 
-/* Spells an operation with a multiple of the width so that its lane shape is
+/* Rewrites an operation with a multiple of the width so that its lane shape is
  * found: low bits of the id apart from high ones. Returns 0 for others. */
-static vyre__val spell(versions *p, uint32_t at) {
+static vyre__val split_at_width(versions *p, uint32_t at) {
   const vyre__lir_inst *inst = at_of(p, at);
   bool is_and = inst->op == VYRE__LIR_AND;
   bool is_rem = inst->op == VYRE__LIR_REM_U;
@@ -264,7 +264,7 @@ static void copy_version(versions *p, vyre__val key, bool again) {
   p->e.map[p->key] = key;
   for (uint32_t at = region->begin; at < region->end; at++) {
     vyre__val made = at == p->key ? key : fold(p, at);
-    if (!made && p->is_multiple) made = spell(p, at);
+    if (!made && p->is_multiple) made = split_at_width(p, at);
     if (made) {
       p->e.map[at] = made;
     } else {

@@ -324,6 +324,11 @@ static void begin_group(interpreter *m) {
   const vyre__lir_kernel *k = m->k;
   for (uint32_t i = 0; i < k->buffer_count; i++) {
     if (k->buffers[i].kind != VYRE_MEMORY_SHARED) continue;
+    if (k->buffers[i].table) {
+      memcpy(m->memories[i].bytes, k->buffers[i].table,
+             (size_t)k->buffers[i].count * k->buffers[i].unit);
+      continue;
+    }
     memset(m->memories[i].bytes,
            k->buffers[i].needs_zero ? 0 : m->launch->poison,
            m->memories[i].capacity);

@@ -637,13 +637,32 @@ static vyre_code run_jam(machine *c, const vyre__sched_node *jam, row r) {
   return VYRE_OK;
 }
 
+static lane group_lane(const machine *c) {
+  return (lane){.slot = c->slots, .group_x = c->m->group[0]};
+}
+
+/* Finds the rows of a workgroup that have something to do. */
+static vyre_code limit_rows(machine *c, const vyre__sched_node *node,
+                            uint32_t *first, uint32_t *end) {
+  const vyre__row_split *split = node->split;
+  lane l = group_lane(c);
+  if (!split || !split->limit) return VYRE_OK;
+  VYRE_TRY(compute(c, &l, split->limit, 0));
+  vyre__row_limits(&c->s, split,
+                   values_of(c, l.slot)[split->limit - c->s.r.begin], first,
+                   end);
+  return VYRE_OK;
+}
+
 static vyre_code run_rows(machine *c, const vyre__sched_node *node,
                           uint64_t groups) {
   const uint32_t *size = c->s.kernel->workgroup;
   bool is_jam = node->body->kind == VYRE__SCHED_JAM;
   row r = {.rows = node, .group_x = c->m->group[0], .count = groups * size[0]};
+  uint32_t first = 0, end = size[1];
+  VYRE_TRY(limit_rows(c, node, &first, &end));
   for (r.z = 0; r.z < size[2]; r.z++) {
-    for (r.y = 0; r.y < size[1];) {
+    for (r.y = first; r.y < end;) {
       VYRE_TRY(is_jam ? run_jam(c, node->body, r) : run_row(c, &r));
       r.y += is_jam ? node->body->jam->rows : 1;
     }
@@ -676,10 +695,6 @@ static vyre_code run_vectors(machine *c, const vyre__sched_node *node) {
 }
 
 /* --- the workgroup --------------------------------------------------------*/
-
-static lane group_lane(const machine *c) {
-  return (lane){.slot = c->slots, .group_x = c->m->group[0]};
-}
 
 static vyre_code run_uniform(machine *c, const vyre__sched_node *leaf) {
   lane l = group_lane(c);

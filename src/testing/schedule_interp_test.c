@@ -72,6 +72,7 @@ static unsigned check_schedules(job *j, void *self) {
     for (size_t i = 0; i < WIDTHS; i++) {
       const vyre__lir_kernel *own = NULL;
       CHECK_OK(vyre__version_uniforms(k, widths[i], &arena, &own, &st), st);
+      CHECK_OK(vyre__simplify_checks(own, widths[i], &arena, &own, &st), st);
       CHECK_OK(
           vyre__lir_verify(own, VYRE__STAGE_CONTROL, (vyre_allocator){0}, &st),
           st);
@@ -233,9 +234,10 @@ static const char periodic[] =
 
 TEST(schedules_of_small_kernels_do_the_same) {
   static const char *const kernels[] = {
-      saxpy,     divergent, row_sum, product,   sums,       weighted,
-      histogram, strided,   reduce,  clamps,    empty_loop, columns,
-      wavefront, strides,   network, butterfly, apart,      periodic};
+      saxpy,     divergent, row_sum,     product,   sums,       weighted,
+      histogram, strided,   reduce,      clamps,    empty_loop, columns,
+      wavefront, strides,   network,     butterfly, apart,      periodic,
+      tree,      over_grid, up_and_down, edges};
   static const size_t lengths[] = {190, 1, 64, 97};
   unsigned failed = 0;
   for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {

@@ -7,6 +7,7 @@
 
 #include "vyre/binding.h"
 
+#include "analyze/inline.h"
 #include "analyze/walk.h"
 #include "base/memory.h"
 #include "base/status.h"
@@ -117,8 +118,10 @@ static void check_shared(vyre__validation *v) {
   size_t largest = 0;
   for (size_t i = 0; i < p->buffer_count; i++) {
     const vyre_buffer_decl *b = &p->buffers[i];
-    if (b->kind != VYRE_MEMORY_SHARED) continue;
-    uint64_t own = (uint64_t)b->count * vyre_element_size(b->element);
+    if (b->kind != VYRE_MEMORY_SHARED || vyre__hidden_of(p, (uint32_t)i)) {
+      continue;
+    }
+    uint64_t own = (uint64_t)b->count * vyre_buffer_stride(b);
     bytes += own; /* at most 1024 buffers: no overflow */
     if (own > max) largest = i;
     if (own > max) max = own;
@@ -130,6 +133,23 @@ static void check_shared(vyre__validation *v) {
               "%llu; the maximum is %d per workgroup",
               p->name, (unsigned long long)bytes, p->buffers[largest].name,
               (unsigned long long)max, VYRE_MAX_SHARED_BYTES);
+}
+
+static void check_arrays(vyre__validation *v) {
+  const vyre_program *p = v->program;
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < p->buffer_count; i++) {
+    if (!vyre__is_private(p, i)) continue;
+    bytes += (uint64_t)p->buffers[i].count *
+             vyre_element_size(p->buffers[i].element);
+  }
+  if (bytes <= VYRE__MAX_ARRAY_BYTES) return;
+  vyre__find(v, "V115", (vyre__validation_site){0},
+             "use smaller arrays, or a part of a buffer for each invocation: "
+             "scratch[global_id.x * 64 + k]",
+             "the arrays of an invocation of '%.60s' have %llu bytes; the "
+             "maximum is %d",
+             p->name, (unsigned long long)bytes, VYRE__MAX_ARRAY_BYTES);
 }
 
 static void check_inlined(vyre__validation *v) {
@@ -184,6 +204,7 @@ static void report_outside(vyre__validation *v, vyre__id id) {
   const vyre_buffer_decl *b = &v->program->buffers[node->a];
   vyre__interval index = vyre__range_of(&v->ranges, node->b);
   vyre__validation_site spot = {.node = node->b};
+  const vyre__hidden *hidden = vyre__hidden_of(v->program, node->a);
   char number[24], fix[64];
   if (b->count == 0) {
     vyre__find(v, "V105", spot, "use an index of 0 or more",
@@ -195,9 +216,12 @@ static void report_outside(vyre__validation *v, vyre__id id) {
            (unsigned)b->count - 1);
   vyre__find(v, "V105", spot, fix,
              "the index of '%.100s' is always out of bounds: it is at %s %s, "
-             "but the buffer has %u elements",
+             "but the %s has %u elements",
              b->name, index.hi < 0 ? "most" : "least",
              number_text(index.hi < 0 ? index.hi : index.lo, number),
+             !hidden         ? "buffer"
+             : hidden->table ? "table"
+                             : "array",
              (unsigned)b->count);
 }
 
@@ -423,11 +447,13 @@ static vyre_code analyze(vyre__validation *v, vyre_arena *arena,
 static void check_all(vyre__validation *v) {
   check_workgroup(v);
   check_shared(v);
+  check_arrays(v);
   check_inlined(v);
   check_outputs(v);
   check_accesses(v);
   check_reachable(v);
   vyre__check_barriers(v);
+  vyre__check_queue(v);
 }
 
 /* Passes the diagnostics on; the first becomes the status. */
@@ -484,6 +510,12 @@ vyre_code vyre_program_validate(const vyre_program *program,
   vyre_arena_init(&v.found.arena, program->arena.allocator);
   fetch_nodes(program);
   vyre_code code = check_plan(program, &arena, st);
+  vyre_program *plain = NULL;
+  if (code == VYRE_OK && program->is_rich) {
+    code = vyre__plain(program, program->arena.allocator, &plain,
+                       vyre__status_open(st));
+    if (plain) v.program = plain;
+  }
   if (code == VYRE_OK && program->function_count > 0) {
     code = analyze(&v, &arena, st);
     if (code == VYRE_OK) {
@@ -493,5 +525,6 @@ vyre_code vyre_program_validate(const vyre_program *program,
   }
   vyre_diagnostics_deinit(&v.found);
   vyre_arena_deinit(&arena);
+  vyre_program_release(plain);
   return code;
 }

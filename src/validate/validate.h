@@ -46,4 +46,7 @@ static inline uint32_t vyre__line_of(const vyre__validation *v, vyre__id id) {
 /* Checks V100 to V104: barriers, uniform(), grid barriers. */
 void vyre__check_barriers(vyre__validation *v);
 
+/* Checks V111 to V114: queue kernels. */
+void vyre__check_queue(vyre__validation *v);
+
 #endif

@@ -468,16 +468,16 @@ static bool set_number(options *o, const char *name, const char *value) {
   return false;
 }
 
-/* The sets of `make check`, together 5,000 programs, 500 of them at all widths;
- * 300 under a sanitizer, on two threads each. */
+/* The sets of `make check`, together 2,500 programs, 250 of them at all widths;
+ * 160 under a sanitizer, on two threads each. */
 static void set_check(options *o, const char *what) {
   o->shapes = strcmp(what, "shapes") == 0;
   if (!o->shapes && strcmp(what, "programs") != 0) usage();
   if (SANITIZED) {
-    o->count = 150;
+    o->count = 80;
     o->threads = 2;
   } else {
-    o->count = o->shapes ? 3000 : 2000;
+    o->count = o->shapes ? 1500 : 1000;
     o->all_widths = o->count / 10;
   }
   o->races_every = 10;

@@ -166,7 +166,7 @@ man_page=$(find "$prefix" -name vyre.1)
 rows() { "$prefix/bin/vyre" "$@" | sed -n '/^[a-z]*s:$/,/^$/p' | grep -cE '^  [a-z]+  '; }
 # The groups and help are not commands.
 expect_same "the man page has every command" "$(grep -c '^\.SS vyre ' "$man_page")" \
-  "$(($(rows --help) + $(rows help plan) + $(rows help cache) + $(rows help route) - 4))"
+  "$(($(rows --help) + $(rows help plan) + $(rows help cache) + $(rows help route) + $(rows help graph) + $(rows help flow) - 6))"
 if command -v groff >/dev/null 2>&1; then
   expect_nothing "the man page is sound" "$(groff -man -Tutf8 -ww -z "$man_page" 2>&1)"
 fi

@@ -6,7 +6,10 @@
  *   STUB_OPEN    code that device_open returns
  *   STUB_LOAD    code that kernel_load returns
  *   STUB_HIDDEN  without the symbol of a plugin
- *   STUB_NULL    returns no table */
+ *   STUB_NULL    returns no table
+ *   STUB_CALLS   calls the function whose address is in $VYRE_STUB_CALL */
+#include <stdlib.h>
+
 #include "vyre/backend.h"
 
 #ifndef STUB_NAME
@@ -79,6 +82,20 @@ __attribute__((visibility("default"))) const vyre_backend *vyre_backend_plugin(
     void);
 const vyre_backend *vyre_backend_plugin(void) {
   return NULL;
+}
+#elif defined STUB_CALLS
+__attribute__((visibility("default"))) const vyre_backend *vyre_backend_plugin(
+    void);
+/* The test has its own copy of the library, which this file cannot name. */
+const vyre_backend *vyre_backend_plugin(void) {
+  const char *address = getenv("VYRE_STUB_CALL");
+  void (*call)(void) =
+      address ? (void (*)(void))strtoull(address, NULL, 16) : NULL;
+  if (call) call();
+  return &stub_table;
+}
+__attribute__((constructor)) static void on_load(void) {
+  (void)vyre_backend_plugin();
 }
 #elif !defined STUB_HIDDEN
 VYRE_BACKEND_PLUGIN(stub_table)

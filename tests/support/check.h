@@ -115,15 +115,15 @@ static inline uint64_t status_number(const vyre_status *st, const char *name) {
  * every further call does. left < 0 never fails. */
 typedef struct test_heap {
   long left;
-  bool once; /* only one call fails, those after it succeed again */
-  size_t live_bytes;
-  size_t calls; /* that asked for memory */
+  bool once;         /* only one call fails, those after it succeed again */
+  size_t live_bytes; /* written atomically: a test may poll it */
+  size_t calls;      /* that asked for memory */
 } test_heap;
 
 static inline void *test_heap_resize_alone(test_heap *heap, void *ptr,
                                            size_t old_size, size_t new_size) {
   if (new_size == 0) {
-    if (ptr) heap->live_bytes -= old_size;
+    if (ptr) __atomic_fetch_sub(&heap->live_bytes, old_size, __ATOMIC_RELEASE);
     free(ptr);
     return NULL;
   }
@@ -134,7 +134,10 @@ static inline void *test_heap_resize_alone(test_heap *heap, void *ptr,
   }
   if (heap->left > 0) heap->left--;
   void *grown = realloc(ptr, new_size);
-  if (grown) heap->live_bytes += new_size - (ptr ? old_size : 0);
+  if (grown) {
+    __atomic_fetch_add(&heap->live_bytes, new_size - (ptr ? old_size : 0),
+                       __ATOMIC_RELEASE);
+  }
   return grown;
 }
 

@@ -24,6 +24,9 @@ typedef struct random_program {
   int local_count;
   int loops;
   bool is_queue;
+  vyre_queue_kind queue_kind;
+  vyre_queue_field fields[3];
+  uint32_t field_count;
 } random_program;
 
 /* Elements of the buffers; the first seven give each type once. */
@@ -75,6 +78,47 @@ static inline vyre_value random_literal(random_program *r, vyre_type type) {
 static inline vyre_value random_value(random_program *r, vyre_type type,
                                       int depth);
 
+/* Returns a u32 of the item or of the window. */
+static inline vyre_value random_queue_value(random_program *r) {
+  if (r->queue_kind != VYRE_QUEUE_KIND_ANY && random_pick(r, 3) == 0) {
+    return random_pick(r, 2) ? vyre_build_window(r->b)
+                             : vyre_build_item_index(r->b);
+  }
+  const uint32_t field = random_pick(r, r->field_count);
+  vyre_value value = vyre_build_item_field(r->b, field);
+  return r->fields[field].type == VYRE_TYPE_U32
+             ? value
+             : vyre_build_cast(r->b, VYRE_TYPE_U32, value);
+}
+
+static inline void random_queue(random_program *r) {
+  static const char *const names[] = {"first", "second", "third"};
+  static const vyre_type types[] = {VYRE_TYPE_U32, VYRE_TYPE_I32,
+                                    VYRE_TYPE_U64, VYRE_TYPE_I64,
+                                    VYRE_TYPE_F32, VYRE_TYPE_F64};
+  vyre_queue_clauses clauses = {
+      .kind = (vyre_queue_kind)random_pick(r, VYRE_QUEUE_KIND_COUNT),
+      .fields = r->fields};
+  const bool is_set = clauses.kind == VYRE_QUEUE_KIND_SET ||
+                      clauses.kind == VYRE_QUEUE_KIND_ONCE;
+  r->queue_kind = clauses.kind;
+  r->field_count = is_set ? 1 : 1 + random_pick(r, 3);
+  for (uint32_t i = 0; i < r->field_count; i++) {
+    r->fields[i].name =
+        r->field_count == 1 && random_pick(r, 2) ? "" : names[i];
+    r->fields[i].type = is_set ? VYRE_TYPE_U32 : types[random_pick(r, 6)];
+  }
+  clauses.field_count = r->field_count;
+  if (is_set) {
+    clauses.key_bound =
+        random_pick(r, 2) ? VYRE_KEY_BOUND_CONSTANT : VYRE_KEY_BOUND_LEN;
+    clauses.keys = clauses.key_bound == VYRE_KEY_BOUND_LEN ? 0 : 100;
+  } else if (random_pick(r, 2)) {
+    clauses.pushes = 1 + random_pick(r, 9);
+  }
+  vyre_builder_queue_clauses(r->b, &clauses);
+}
+
 static inline vyre_value random_leaf(random_program *r, vyre_type type) {
   if (random_pick(r, 2)) {
     for (int tries = 0; tries < 4 && r->local_count > 0; tries++) {
@@ -89,7 +133,7 @@ static inline vyre_value random_leaf(random_program *r, vyre_type type) {
                          random_pick(r, 3));
   }
   if (type == VYRE_TYPE_U32 && !r->in_function && random_pick(r, 4) == 0) {
-    if (r->is_queue && random_pick(r, 2)) return vyre_build_item(r->b);
+    if (r->is_queue && random_pick(r, 2)) return random_queue_value(r);
     return vyre_build_len(r->b, r->buffers[random_pick(r, RANDOM_BUFFERS)]);
   }
   return random_literal(r, type);
@@ -309,8 +353,12 @@ static inline void random_effect(random_program *r, int depth) {
       break;
     default:
       if (r->is_queue) {
-        vyre_build_eval(
-            r->b, vyre_build_push(r->b, random_value(r, VYRE_TYPE_U32, depth)));
+        vyre_value values[3];
+        for (uint32_t i = 0; i < r->field_count; i++) {
+          values[i] = random_value(r, r->fields[i].type, depth);
+        }
+        vyre_build_eval(r->b,
+                        vyre_build_push_fields(r->b, values, r->field_count));
       } else {
         vyre_build_eval(
             r->b, vyre_build_atomic(r->b, VYRE_OP_ATOMIC_ADD, r->buffers[1],
@@ -418,7 +466,7 @@ static inline vyre_code random_program_make(uint64_t seed,
   }
   if (random_pick(&r, 2)) vyre_builder_over(r.b, r.buffers[1]);
   r.is_queue = random_pick(&r, 3) == 0;
-  if (r.is_queue) vyre_builder_queue(r.b, VYRE_TYPE_U32);
+  if (r.is_queue) random_queue(&r);
   if (random_pick(&r, 2)) random_function(&r);
   random_body(&r, 1 + (int)random_pick(&r, 6), 3);
   vyre_code code = vyre_builder_build(r.b, out, st);

@@ -13,6 +13,8 @@ static const char *const target_choices[] = {
     "llvm", "asm", "spirv",   "spirv-text", NULL};
 static const char *const float_mode_choices[] = {"native", "corrected", "soft",
                                                  NULL};
+static const char *const queue_mode_choices[] = {
+    "auto", "windows", "newest", NULL}; /* as in vyre_queue_mode */
 static const char *const tier_choices[] = {"auto", "baseline", "optimised",
                                            NULL}; /* as in vyre_tier */
 static const char *const math_choices[] = {"f64", "f64-nofma", "u32", NULL};
@@ -50,106 +52,35 @@ static const flag_doc fmt_flags[] = {
     JSON_FLAG,
 };
 
+static const char *const grammar_choices[] = {"textmate", "vim", NULL};
+
+static const flag_doc grammar_flags[] = {
+    {.name = "--to",
+     .value = "FORM",
+     .help = "textmate (VS Code and others) or vim; default: textmate",
+     .type = FLAG_CHOICE,
+     .choices = grammar_choices},
+    JSON_FLAG,
+};
+
+static const flag_doc lsp_flags[] = {
+    {.name = "--stdio",
+     .help = "use standard input and output, as always",
+     .type = FLAG_SWITCH},
+    JSON_FLAG,
+};
+
 #define SWITCH_FLAG(flag, text) \
   {.name = (flag), .help = (text), .type = FLAG_SWITCH}
+#define DEFINE_FLAG                                         \
+  {.name = "--define",                                      \
+   .value = "NAME=VALUE",                                   \
+   .help = "value of an override of the file, or its type", \
+   .type = FLAG_LIST}
 #define UNTUNED_FLAG \
   SWITCH_FLAG("--untuned", "do not use what 'vyre tune' has chosen")
 
-static const flag_doc run_flags[] = {
-    KERNEL_FLAG,
-    {.name = "--set",
-     .value = "NAME=SPEC",
-     .help = "initial contents of a buffer or uniform",
-     .type = FLAG_LIST},
-    {.name = "--out",
-     .value = "NAME=FILE",
-     .help = "write a buffer after the run: .npy, .png, .ppm, .pgm, or\n"
-             "raw bytes; raw:FILE writes raw bytes whatever the name",
-     .type = FLAG_LIST},
-    {.name = "--grid",
-     .value = "X[,Y[,Z]]",
-     .help = "number of workgroups; by default enough on x to cover the data",
-     .type = FLAG_TEXT},
-    {.name = "--workgroup",
-     .value = "X[,Y[,Z]]",
-     .help = "workgroup size to use instead of the kernel's",
-     .type = FLAG_TEXT},
-    {.name = "--backend",
-     .value = "NAME",
-     .help = "device: auto (default: the best available, ref with --check)\n"
-             "or a name listed by 'vyre devices'",
-     .type = FLAG_DEVICE},
-    {.name = "--check",
-     .help = "find races, order dependence and out-of-bounds accesses",
-     .type = FLAG_SWITCH},
-    {.name = "--schedules",
-     .value = "N",
-     .help = "execution orders that --check tries (default 4);\n"
-             "it stops at the first that changes an output",
-     .type = FLAG_U64},
-    {.name = "--seed",
-     .value = "N",
-     .help = "seed of the orders that --check tries (default 1)",
-     .type = FLAG_U64},
-    {.name = "--max-loop-iterations",
-     .value = "N",
-     .help = "loop iterations allowed per invocation (default 4294967295)",
-     .type = FLAG_U64,
-     .min = 1},
-    {.name = "--values",
-     .help = "print every value of every output",
-     .type = FLAG_SWITCH},
-    {.name = "--trace",
-     .value = "FILE",
-     .help = "write a trace that Perfetto can show",
-     .type = FLAG_TEXT},
-    {.name = "--time",
-     .help = "print the time for compiling and running",
-     .type = FLAG_SWITCH},
-    {.name = "--threads",
-     .value = "N",
-     .help = "threads of device cpu (default: all processors);\n"
-             "other devices ignore this flag and --width",
-     .type = FLAG_U64},
-    {.name = "--width",
-     .value = "W",
-     .help = "vector width of device cpu: 1, 4, 8, 16 or 32\n"
-             "(default: chosen for the kernel)",
-     .type = FLAG_U64},
-    {.name = "--timeout",
-     .value = "SECONDS",
-     .help = "time limit of a dispatch, such as 0.5; compiling does not\n"
-             "count. With --replay it applies to each dispatch and replay.\n"
-             "Some drivers cannot stop a running workgroup",
-     .type = FLAG_TEXT},
-    {.name = "--option",
-     .value = "BACKEND.KEY=VALUE",
-     .help = "option of a backend; separate several by commas,\n"
-             "as in $VYRE_OPTIONS",
-     .type = FLAG_TEXT},
-    {.name = "--ulp-budget",
-     .value = "N",
-     .help = "above 0: the device may fuse and round less often, so that\n"
-             "results differ between devices (0 to 255, default 0)",
-     .type = FLAG_U64,
-     .max = UINT8_MAX},
-    {.name = "--tier",
-     .value = "TIER",
-     .help = "code to run: baseline (compiles in a quarter of the time, runs\n"
-             "slower, is not cached), optimised (default), or auto: baseline\n"
-             "until the optimised code is ready",
-     .type = FLAG_CHOICE,
-     .choices = tier_choices},
-    UNTUNED_FLAG,
-    {.name = "--replay",
-     .value = "N",
-     .help = "after the first run, time N dispatches and N replays of a\n"
-             "recording, and compare (1 to 1000000)",
-     .type = FLAG_U64,
-     .min = 1,
-     .max = 1000000},
-    JSON_FLAG,
-};
+#include "cli/run_flags.h"
 
 static const flag_doc bench_flags[] = {
     KERNEL_FLAG,
@@ -240,8 +171,8 @@ static const flag_doc emit_flags[] = {
              "legalize-memory, cse-dce or legalize-control (the last);\n"
              "schedule after a pass: build, range-split, loop-range,\n"
              "unroll-jam, accumulator-split, privatize-atomics,\n"
-             "loop-peel, row-loads, speculate, prefetch or\n"
-             "full-workgroups (the last)",
+             "loop-peel, row-loads, row-limit, speculate, prefetch\n"
+             "or full-workgroups (the last)",
      .type = FLAG_TEXT},
     {.name = "--float-mode",
      .value = "FORM",
@@ -546,6 +477,9 @@ static const flag_doc route_replay_flags[] = {DEVICES_FLAG, JSON_FLAG};
 
 static const flag_doc cache_flags[] = {JSON_FLAG};
 
+#include "cli/flow_flags.h"
+#include "cli/graph_flags.h"
+
 #define COMPILE_FLAGS                                           \
   KERNEL_FLAG, BACKEND_FLAG,                                    \
       {.name = "--workgroup",                                   \
@@ -595,6 +529,23 @@ const command_doc command_table[] = {
      .body = fmt_body,
      .example = "example:\n"
                 "  vyre fmt -w examples/saxpy.vyre\n"},
+    {.name = "lsp",
+     .summary = "serve editors: diagnostics, hover, rename, completion",
+     .flags = lsp_flags,
+     .flag_count = COUNT(lsp_flags),
+     .body = "Speaks the Language Server Protocol on standard input and "
+             "output. Editors start\n"
+             "it; docs/how-to/set-up-an-editor.md shows how.\n",
+     .example = "in Neovim:\n"
+                "  vim.lsp.start({name = 'vyre', cmd = {'vyre', 'lsp'}})\n"},
+    {.name = "grammar",
+     .summary = "print the syntax of kernels for highlighting in editors",
+     .flags = grammar_flags,
+     .flag_count = COUNT(grammar_flags),
+     .body = "The output comes from the tables of the parser. The folder "
+             "editors/ has it.\n",
+     .example = "example:\n"
+                "  vyre grammar --to vim\n"},
     {.name = "run",
      .summary = "run a kernel on data and print the result",
      .operand_kind = OPERAND_FILE,
@@ -702,6 +653,70 @@ const command_doc command_table[] = {
      .body = conform_body,
      .example = "example: all cases, and 1000 random programs\n"
                 "  vyre conform --backend ref --programs 1000 --seed 1\n"},
+    {.name = "flow plan",
+     .summary = "plan the groups and the memory of a flow file",
+     .operand_kind = OPERAND_FILE,
+     .operand = "FILE|-",
+     .flags = flow_plan_flags,
+     .flag_count = COUNT(flow_plan_flags),
+     .body = flow_body,
+     .example = "example:\n"
+                "  vyre flow plan examples/flow/sharpen.flow --svg plan.svg\n"},
+    {.name = "flow run",
+     .summary = "run a flow file on one device or several",
+     .operand_kind = OPERAND_FILE,
+     .operand = "FILE|-",
+     .flags = flow_run_flags,
+     .flag_count = COUNT(flow_run_flags),
+     .body = flow_body,
+     .example = "example: the same bits on two devices\n"
+                "  vyre flow run examples/flow/sharpen.flow --backend "
+                "cpu,ref\n"},
+    {.name = "graph bfs",
+     .summary = "breadth-first search: the depth of each vertex",
+     .operand_kind = OPERAND_FILE,
+     .operand = "GRAPH|-",
+     .flags = graph_bfs_flags,
+     .flag_count = COUNT(graph_bfs_flags),
+     .body = graph_body,
+     .example = "example: one hash from two devices\n"
+                "  vyre graph bfs rmat:16:16 --backend cpu,ref\n"},
+    {.name = "graph components",
+     .summary = "connected components: the lowest vertex of each",
+     .operand_kind = OPERAND_FILE,
+     .operand = "GRAPH|-",
+     .flags = graph_components_flags,
+     .flag_count = COUNT(graph_components_flags),
+     .body = graph_body,
+     .example = "example:\n"
+                "  vyre graph components rmat:16:16\n"},
+    {.name = "graph pagerank",
+     .summary = "PageRank with equal bits on every device",
+     .operand_kind = OPERAND_FILE,
+     .operand = "GRAPH|-",
+     .flags = graph_pagerank_flags,
+     .flag_count = COUNT(graph_pagerank_flags),
+     .body = graph_body,
+     .example = "example:\n"
+                "  vyre graph pagerank rmat:16:16 --iterations 50\n"},
+    {.name = "graph sssp",
+     .summary = "shortest paths from one vertex, by edge weights",
+     .operand_kind = OPERAND_FILE,
+     .operand = "GRAPH|-",
+     .flags = graph_sssp_flags,
+     .flag_count = COUNT(graph_sssp_flags),
+     .body = graph_body,
+     .example = "example:\n"
+                "  vyre graph sssp rmat:16:16 --source 5 --delta 32\n"},
+    {.name = "graph triangles",
+     .summary = "count triangles",
+     .operand_kind = OPERAND_FILE,
+     .operand = "GRAPH|-",
+     .flags = graph_triangles_flags,
+     .flag_count = COUNT(graph_triangles_flags),
+     .body = graph_body,
+     .example = "example:\n"
+                "  vyre graph triangles rmat:16:16\n"},
     {.name = "plan queue",
      .summary = "plan the memory of a device work queue",
      .flags = queue_flags,
@@ -803,6 +818,24 @@ const command_group command_groups[] = {
      .body = cache_where,
      .example = "example:\n"
                 "  vyre cache explain examples/saxpy.vyre\n"},
+    {.name = "flow",
+     .summary = "plan and run graphs of kernels from a file",
+     .title = "plan and run wave graphs",
+     .noun = "action",
+     .upper = "ACTION",
+     .body = "A flow file names kernels, resources and waves. All waves run in "
+             "one\nsubmission: docs/reference/flow-files.md.\n",
+     .example = "example:\n"
+                "  vyre flow run examples/flow/sharpen.flow --backend "
+                "cpu,ref\n"},
+    {.name = "graph",
+     .summary = "run graph algorithms on files and generated graphs",
+     .title = "run graph algorithms",
+     .noun = "algorithm",
+     .upper = "ALGORITHM",
+     .body = "All work runs in kernels of the language: examples/graph.\n",
+     .example = "example:\n"
+                "  vyre graph components rmat:16:16 --backend cpu,ref\n"},
     {.name = "plan",
      .summary = "plan bindings, queues, waves and memory without a device",
      .title = "plan bindings, queues, waves and memory",

@@ -66,7 +66,12 @@ static const char check_body[] =
     "\n"
     "--accesses lists the buffer accesses of each kernel. An access that is "
     "not\n"
-    "proven in bounds gets a run-time check, which costs one comparison.\n";
+    "proven in bounds gets a run-time check, which costs one comparison.\n"
+    "\n"
+    "For a queue kernel it says whether the kernel is proven deterministic, "
+    "and\n"
+    "otherwise what stands against the proof ('vyre explain "
+    "order_unproven').\n";
 
 static const char fmt_body[] =
     "Changes white space only; comments, names and literals stay. Without a "

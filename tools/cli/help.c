@@ -123,15 +123,27 @@ void put_command_help(const command_doc *command, sink *out) {
   sink_text(out, command->example);
 }
 
+/* Width of the second words of a group, with a space behind the longest. */
+static int member_width(const command_group *group) {
+  int width = 10;
+  for (size_t i = 0; i < command_count; i++) {
+    const command_doc *command = &command_table[i];
+    int length = (int)(strlen(command->name) - strlen(group->name));
+    if (group_of(command) == group && length > width) width = length;
+  }
+  return width;
+}
+
 void put_group_help(const command_group *group, sink *out) {
+  int width = member_width(group);
   sink_format(out, "vyre %s: %s\n\nusage: vyre %s %s ...\n\n%ss:\n",
               group->name, group->title, group->name, group->upper,
               group->noun);
   for (size_t i = 0; i < command_count; i++) {
     const command_doc *command = &command_table[i];
     if (group_of(command) != group) continue;
-    sink_format(out, "  %-10s %s\n", command->name + strlen(group->name) + 1,
-                command->summary);
+    sink_format(out, "  %-*s %s\n", width,
+                command->name + strlen(group->name) + 1, command->summary);
   }
   sink_format(out,
               "\nRun 'vyre %s %s --help' for flags and an example.\n%s\n%s",

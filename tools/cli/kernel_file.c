@@ -64,6 +64,39 @@ static void close_package(kernel_file *file) {
 
 /* --- kernel files --------------------------------------------------------- */
 
+enum { MAX_DEFINES = 64 };
+
+static struct {
+  vyre_define all[MAX_DEFINES];
+  char names[MAX_DEFINES][64];
+  size_t count;
+} defines;
+
+bool kernel_file_define(const char *const *words, size_t count,
+                        problem *wrong) {
+  if (count > MAX_DEFINES) {
+    return problem_set(wrong, KIND_USAGE, "define fewer overrides",
+                       "--define is given %zu times; the maximum is %d", count,
+                       (int)MAX_DEFINES);
+  }
+  for (size_t i = 0; i < count; i++) {
+    const char *equals = strchr(words[i], '=');
+    const size_t length = equals ? (size_t)(equals - words[i]) : 0;
+    if (length == 0 || length >= sizeof defines.names[i] || !equals[1]) {
+      char shown[SHOWN_NAME];
+      show_into(shown, sizeof shown, words[i], strlen(words[i]));
+      return problem_set(wrong, KIND_USAGE, "write it as in --define TILE=32",
+                         "--define '%s' is not NAME=VALUE", shown);
+    }
+    memcpy(defines.names[i], words[i], length);
+    defines.names[i][length] = '\0';
+    defines.all[i] =
+        (vyre_define){.name = defines.names[i], .value = equals + 1};
+  }
+  defines.count = count;
+  return true;
+}
+
 bool kernel_file_read(const char *path, kernel_file *out, problem *wrong) {
   input in = {0};
   if (is_package_file(path)) return open_package(path, out, wrong);
@@ -84,9 +117,11 @@ bool kernel_file_parse(input *in, kernel_file *out, problem *wrong) {
         vyre_program_read_binary((const uint8_t *)out->in.text, out->in.length,
                                  vyre_allocator_heap(), &out->program, &st);
   } else {
-    code = vyre_module_parse(out->in.text, out->in.length, out->in.label,
-                             vyre_allocator_heap(), &out->module,
-                             &out->findings, &st);
+    const vyre_module_options options = {.defines = defines.all,
+                                         .define_count = defines.count};
+    code = vyre_module_parse_with(out->in.text, out->in.length, out->in.label,
+                                  &options, vyre_allocator_heap(), &out->module,
+                                  &out->findings, &st);
   }
   if (code == VYRE_OK) return true;
   if (out->findings.count == 0) {

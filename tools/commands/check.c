@@ -129,6 +129,63 @@ static void put_accesses_json(json_out *json, const kernel_file *file,
   json_close(json, ']');
 }
 
+/* --- order of queue kernels ------------------------------------------------*/
+
+typedef struct order_proof {
+  vyre_order_proof result;
+  vyre_diagnostics findings;
+} order_proof;
+
+static bool prove_orders(const kernel_file *file, vyre_arena *arena,
+                         order_proof **out, problem *wrong) {
+  const size_t count = kernel_file_count(file);
+  order_proof *proofs = vyre_arena_alloc(arena, count * sizeof *proofs + 1, 0);
+  if (!proofs) return problem_no_memory(wrong, "the proofs");
+  memset(proofs, 0, count * sizeof *proofs);
+  *out = proofs;
+  for (size_t i = 0; i < count; i++) {
+    vyre_status st = {0};
+    if (vyre_program_prove_order(kernel_file_at(file, i), &proofs[i].result,
+                                 &proofs[i].findings, &st) != VYRE_OK) {
+      wrong->file = file->in.label;
+      return problem_from_status(wrong, &st);
+    }
+  }
+  return true;
+}
+
+/* Prints a line for each queue kernel, and what stands against a proof. */
+static void put_proofs_text(sink *out, const kernel_file *file,
+                            const order_proof *proofs) {
+  for (size_t i = 0; i < kernel_file_count(file); i++) {
+    if (!proofs[i].result.is_queue) continue;
+    sink_format(out, "  %.200s: deterministic: %s\n",
+                vyre_program_name(kernel_file_at(file, i)),
+                proofs[i].result.is_proven ? "proven" : "not proven");
+    vyre_diagnostics_print(&proofs[i].findings, file->in.label, file->in.text,
+                           file->in.length, sink_writer(out));
+  }
+}
+
+static void put_proofs_json(json_out *json, const kernel_file *file,
+                            const order_proof *proofs) {
+  bool any = false;
+  for (size_t i = 0; i < kernel_file_count(file); i++) {
+    any = any || proofs[i].result.is_queue;
+  }
+  if (!any) return;
+  json_open(json, "orders", '[');
+  for (size_t i = 0; i < kernel_file_count(file); i++) {
+    if (!proofs[i].result.is_queue) continue;
+    json_open(json, NULL, '{');
+    json_text(json, "kernel", vyre_program_name(kernel_file_at(file, i)));
+    json_bool(json, "deterministic", proofs[i].result.is_proven);
+    json_findings(json, &proofs[i].findings);
+    json_close(json, '}');
+  }
+  json_close(json, ']');
+}
+
 static void put_kernels(json_out *json, const kernel_file *file) {
   json_open(json, "kernels", '[');
   for (size_t i = 0; i < kernel_file_count(file); i++) {
@@ -138,13 +195,14 @@ static void put_kernels(json_out *json, const kernel_file *file) {
 }
 
 static void tell_json(check_state *s, const char *path, const kernel_file *file,
-                      const access_list *lists, const problem *wrong,
-                      bool fine) {
+                      const access_list *lists, const order_proof *proofs,
+                      const problem *wrong, bool fine) {
   json_open(&s->json, NULL, '{');
   json_text(&s->json, "file", file->in.label ? file->in.label : path);
   json_bool(&s->json, "ok", fine);
   put_kernels(&s->json, file);
   if (lists && fine) put_accesses_json(&s->json, file, lists);
+  if (fine) put_proofs_json(&s->json, file, proofs);
   json_findings(&s->json, &file->findings);
   if (wrong->kind) {
     json_text(&s->json, "error", wrong->message);
@@ -154,8 +212,8 @@ static void tell_json(check_state *s, const char *path, const kernel_file *file,
 }
 
 static void tell_text(check_state *s, const kernel_file *file,
-                      const access_list *lists, const problem *wrong,
-                      bool fine) {
+                      const access_list *lists, const order_proof *proofs,
+                      const problem *wrong, bool fine) {
   if (wrong->kind) {
     problem_text(wrong, &s->errors);
     return;
@@ -174,6 +232,7 @@ static void tell_text(check_state *s, const kernel_file *file,
   }
   sink_text(&s->out, "\n");
   if (lists && count > 0) put_accesses_text(&s->out, file, lists);
+  put_proofs_text(&s->out, file, proofs);
 }
 
 static void check_file(check_state *s, const char *path) {
@@ -184,11 +243,16 @@ static void check_file(check_state *s, const char *path) {
   bool fine = kernel_file_read(path, &file, &wrong) &&
               kernel_file_has_any(&file, &wrong) && validate(&file, &wrong);
   if (fine && s->accesses) fine = find_accesses(&file, &arena, &lists, &wrong);
+  order_proof *proofs = NULL;
+  fine = fine && prove_orders(&file, &arena, &proofs, &wrong);
   if (!fine) s->fine = false;
   if (s->as_json) {
-    tell_json(s, path, &file, lists, &wrong, fine);
+    tell_json(s, path, &file, lists, proofs, &wrong, fine);
   } else {
-    tell_text(s, &file, lists, &wrong, fine);
+    tell_text(s, &file, lists, proofs, &wrong, fine);
+  }
+  for (size_t i = 0; proofs && i < kernel_file_count(&file); i++) {
+    vyre_diagnostics_deinit(&proofs[i].findings);
   }
   vyre_arena_deinit(&arena);
   kernel_file_deinit(&file);

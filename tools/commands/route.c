@@ -14,7 +14,7 @@
 enum { DEFAULT_SIZE = 1 << 20, DEFAULT_RUNS = 200 };
 
 typedef struct route_run {
-  bench_state bench;
+  bench_state bench; /* first */
   const char *devices, *policy;
   vyre_route_policy by;
   vyre_router *router;
@@ -177,33 +177,30 @@ static void tell_json(const route_run *s, sink *out) {
   json_end(&json);
 }
 
+static bool work(bench_state *bench, problem *wrong) {
+  route_run *s = (route_run *)bench;
+  return run_compile(&bench->run, wrong) && bench_make_up_data(bench, wrong) &&
+         run_bind(&bench->run, wrong) && open_route(s, wrong) &&
+         measure(s, wrong);
+}
+
+static void tell_all(const bench_state *bench, sink *answer, sink *drawing) {
+  (void)drawing;
+  (bench->run.flags.json ? tell_json : tell)((const route_run *)bench, answer);
+}
+
+static void release(bench_state *bench) {
+  vyre_route_release(((route_run *)bench)->route);
+  vyre_router_release(((route_run *)bench)->router);
+}
+
 int route_explain(int count, char **words, bool json) {
   route_run s = {.bench = {.run = {.flags = {.json = json}}}};
-  run_state *r = &s.bench.run;
   problem wrong = {0};
-  int code = EXIT_FINE;
-  r->flags.sets.arena = &r->arena;
-  if (!read_flags(count, words, &s, &wrong)) {
-    code = problem_report(&wrong, json);
-  } else {
-    r->program =
-        kernel_file_open(r->flags.file, r->flags.kernel, &r->file, json, &code);
-  }
-  if (r->program) {
-    if (run_compile(r, &wrong) && bench_make_up_data(&s.bench, &wrong) &&
-        run_bind(r, &wrong) && open_route(&s, &wrong) && measure(&s, &wrong)) {
-      sink answer = {0};
-      (json ? tell_json : tell)(&s, &answer);
-      code = publish(&answer, NULL, NULL, json);
-    } else {
-      code = kernel_file_report(&r->file, &wrong, json);
-    }
-  }
-  vyre_route_release(s.route);
-  vyre_router_release(s.router);
-  sink_deinit(&s.bench.made_up);
-  run_deinit(r);
-  return code;
+  s.bench.run.flags.sets.arena = &s.bench.run.arena;
+  bool has_flags = read_flags(count, words, &s, &wrong);
+  return bench_run(&s.bench, &(const bench_command){work, tell_all, release},
+                   has_flags, &wrong);
 }
 
 /* --- replay ----------------------------------------------------------------*/

@@ -13,7 +13,7 @@
 enum { DEFAULT_SIZE = 1 << 20, DEFAULT_SECONDS = 5 };
 
 typedef struct tune_run {
-  bench_state bench;
+  bench_state bench; /* first */
   vyre_dispatch_desc desc;
   vyre_tuning *tuning;
   uint64_t seconds, forgotten;
@@ -200,37 +200,33 @@ static void tell_forgotten(const tune_run *s, sink *out) {
               (unsigned long long)s->forgotten);
 }
 
-static bool tune(tune_run *s, problem *wrong) {
-  run_state *r = &s->bench.run;
-  if (!run_compile(r, wrong)) return false;
+static bool work(bench_state *bench, problem *wrong) {
+  tune_run *s = (tune_run *)bench;
+  if (!run_compile(&bench->run, wrong)) return false;
   if (s->forgets) return forget(s, wrong);
-  return bench_make_up_data(&s->bench, wrong) && run_bind(r, wrong) &&
+  return bench_make_up_data(bench, wrong) && run_bind(&bench->run, wrong) &&
          measure(s, wrong);
+}
+
+static void tell_all(const bench_state *bench, sink *answer, sink *drawing) {
+  const tune_run *s = (const tune_run *)bench;
+  (void)drawing;
+  if (s->forgets) {
+    tell_forgotten(s, answer);
+  } else {
+    (bench->run.flags.json ? tell_json : tell)(s, answer);
+  }
+}
+
+static void release(bench_state *bench) {
+  vyre_tuning_release(((tune_run *)bench)->tuning);
 }
 
 int cmd_tune(int count, char **words, bool json) {
   tune_run s = {.bench = {.run = {.flags = {.json = json}}}};
-  run_state *r = &s.bench.run;
   problem wrong = {0};
-  int code = EXIT_FINE;
-  r->flags.sets.arena = &r->arena;
-  if (!read_flags(count, words, &s, &wrong)) {
-    code = problem_report(&wrong, json);
-  } else {
-    r->program =
-        kernel_file_open(r->flags.file, r->flags.kernel, &r->file, json, &code);
-  }
-  if (r->program) {
-    if (tune(&s, &wrong)) {
-      sink answer = {0};
-      (s.forgets ? tell_forgotten : json ? tell_json : tell)(&s, &answer);
-      code = publish(&answer, NULL, NULL, json);
-    } else {
-      code = kernel_file_report(&r->file, &wrong, json);
-    }
-  }
-  vyre_tuning_release(s.tuning);
-  sink_deinit(&s.bench.made_up);
-  run_deinit(r);
-  return code;
+  s.bench.run.flags.sets.arena = &s.bench.run.arena;
+  bool has_flags = read_flags(count, words, &s, &wrong);
+  return bench_run(&s.bench, &(const bench_command){work, tell_all, release},
+                   has_flags, &wrong);
 }

@@ -31,9 +31,14 @@ static bool bad_spec(data_spec *s, const char *form, const char *why) {
   return false;
 }
 
+/* Returns the number of scalars of an element. */
+static uint32_t parts_of(const vyre_buffer_decl *buffer) {
+  return vyre_buffer_stride(buffer) / (uint32_t)element_bytes(buffer->element);
+}
+
 /* Allocates @p count elements and checks both limits. */
 static unsigned char *space(data_spec *s, uint64_t count) {
-  size_t size = element_bytes(s->buffer->element);
+  size_t size = vyre_buffer_stride(s->buffer);
   if (count > UINT32_MAX || count > INPUT_LIMIT / size) {
     problem_set(s->wrong, KIND_INPUT, "use fewer elements",
                 "buffer '%s': %llu elements of %zu bytes exceed 2 GiB or "
@@ -78,7 +83,7 @@ static bool make_iota(data_spec *s, const char *rest) {
   unsigned char *bytes = space(s, count);
   if (!bytes) return false;
   size_t size = element_bytes(s->buffer->element);
-  for (uint64_t i = 0; i < count; i++) {
+  for (uint64_t i = 0; i < count * parts_of(s->buffer); i++) {
     element_iota(s->buffer->element, i, bytes + i * size);
   }
   return true;
@@ -100,7 +105,9 @@ static bool make_fill(data_spec *s, const char *rest) {
   unsigned char *bytes = space(s, count);
   if (!bytes) return false;
   size_t size = element_bytes(s->buffer->element);
-  for (uint64_t i = 0; i < count; i++) memcpy(bytes + i * size, value, size);
+  for (uint64_t i = 0; i < count * parts_of(s->buffer); i++) {
+    memcpy(bytes + i * size, value, size);
+  }
   return true;
 }
 
@@ -119,7 +126,7 @@ static bool make_random(data_spec *s, const char *rest) {
   unsigned char *bytes = space(s, count);
   if (!bytes) return false;
   size_t size = element_bytes(s->buffer->element);
-  for (uint64_t i = 0; i < count; i++) {
+  for (uint64_t i = 0; i < count * parts_of(s->buffer); i++) {
     element_random(s->buffer->element, seed, i, bytes + i * size);
   }
   return true;
@@ -128,7 +135,15 @@ static bool make_random(data_spec *s, const char *rest) {
 static bool make_values(data_spec *s, const char *rest) {
   uint64_t count = 1;
   for (const char *c = rest; *c; c++) count += *c == ',';
-  unsigned char *bytes = space(s, count);
+  const uint32_t parts = parts_of(s->buffer);
+  if (count % parts != 0) {
+    char why[80];
+    snprintf(why, sizeof why,
+             "%llu values do not fill elements of %u components",
+             (unsigned long long)count, parts);
+    return bad_spec(s, "values:1,2,3,4,5,6,7,8,9,10,11,12", why);
+  }
+  unsigned char *bytes = space(s, count / parts);
   if (!bytes) return false;
   size_t size = element_bytes(s->buffer->element);
   unsigned char value[LARGEST_ELEMENT];
@@ -167,7 +182,7 @@ static bool ends_with(const char *text, const char *end) {
 
 static bool read_raw(data_spec *s) {
   buffer_data *out = s->out;
-  size_t size = element_bytes(s->buffer->element);
+  size_t size = vyre_buffer_stride(s->buffer);
   out->bytes = (const unsigned char *)out->file.text;
   out->length = out->file.length;
   out->count = out->length / size;
@@ -197,7 +212,8 @@ static bool no_such_value(data_spec *s) {
 }
 
 static bool is_scalar(const vyre_buffer_decl *buffer) {
-  return buffer->access == VYRE_ACCESS_UNIFORM && buffer->count == 1;
+  return buffer->access == VYRE_ACCESS_UNIFORM && buffer->count == 1 &&
+         !buffer->type;
 }
 
 /* 1.5x has a period but is not a file name. */
@@ -225,7 +241,17 @@ static bool read_npy(data_spec *s) {
   if (!npy_read(&out->file, s->buffer, &out->bytes, &out->count, s->wrong)) {
     return false;
   }
+  const uint32_t parts = parts_of(s->buffer);
   out->length = (size_t)out->count * element_bytes(s->buffer->element);
+  if (out->count % parts != 0) {
+    s->wrong->file = out->file.label;
+    problem_set(
+        s->wrong, KIND_INPUT, "save an array of whole elements",
+        "buffer '%s': %llu values do not fill elements of %u components",
+        s->buffer->name, (unsigned long long)out->count, parts);
+    return false;
+  }
+  out->count /= parts;
   return true;
 }
 
@@ -331,7 +357,7 @@ bool data_read(const char *spec, const vyre_buffer_decl *buffer,
   if (!make(&s)) return false;
   if (!buffer->count || buffer->count == out->count) return true;
   wrong->file = out->file.label;
-  if (buffer->access == VYRE_ACCESS_UNIFORM && buffer->count == 1) {
+  if (is_scalar(buffer)) {
     problem_set(wrong, KIND_INPUT, "",
                 "uniform '%s' is one %s, but %llu values are given",
                 buffer->name, vyre_element_name(buffer->element),

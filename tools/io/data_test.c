@@ -346,7 +346,7 @@ TEST(npy_headers_we_write_are_ones_we_read) {
     vyre_element element = (vyre_element)e;
     npy_put_header(element, 3, &out);
     CHECK_U64(out.length % 64, 0);
-    char zeros[24] = {0};
+    char zeros[3 * 576] = {0};
     sink_bytes(&out, zeros, 3 * element_bytes(element));
     input in = {.label = "x", .text = out.data, .length = out.length};
     CHECK(read_npy(&in, element, &count, &wrong));

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vyre/sum.h"
+
 enum { LONGEST_NUMBER = 80 };
 
 /* A float format: bits of the significand with the implicit one, and the
@@ -17,7 +19,15 @@ typedef struct float_format {
 static const float_format f16_format = {11, -14, 2};
 static const float_format bf16_format = {8, -126, 2};
 
+/* Returns the type of the numbers that an element holds: a sum shows as the
+ * number that it rounds to. */
+static vyre_element number_of(vyre_element element) {
+  if (element == VYRE_ELEMENT_SUM_F32) return VYRE_ELEMENT_F32;
+  return element == VYRE_ELEMENT_SUM_F64 ? VYRE_ELEMENT_F64 : element;
+}
+
 static bool is_float(vyre_element element) {
+  element = number_of(element);
   return element == VYRE_ELEMENT_F16 || element == VYRE_ELEMENT_BF16 ||
          element == VYRE_ELEMENT_F32 || element == VYRE_ELEMENT_F64;
 }
@@ -77,6 +87,10 @@ static double widen_float(uint16_t bits, const float_format *format) {
 }
 
 static double get_float(vyre_element element, const unsigned char *bytes) {
+  if (element == VYRE_ELEMENT_SUM_F32) {
+    return (double)vyre_sum_round_f32(bytes);
+  }
+  if (element == VYRE_ELEMENT_SUM_F64) return vyre_sum_round_f64(bytes);
   uint64_t bits = get_bits(bytes, element_bytes(element));
   uint32_t low = (uint32_t)bits;
   float single;
@@ -97,6 +111,15 @@ static double get_float(vyre_element element, const unsigned char *bytes) {
 
 static void put_float(vyre_element element, double value, unsigned char *out) {
   float single = (float)value;
+  memset(out, 0, element_bytes(element));
+  if (element == VYRE_ELEMENT_SUM_F32) {
+    vyre_sum_add_f32(out, &single, 1);
+    return;
+  }
+  if (element == VYRE_ELEMENT_SUM_F64) {
+    vyre_sum_add_f64(out, &value, 1);
+    return;
+  }
   uint32_t low;
   uint64_t bits;
   switch (element) {
@@ -141,8 +164,8 @@ static bool parse_float(vyre_element element, const char *text,
     if (text[strspn(text, "0123456789+-.eExXpPaAbBcCdDfF")]) return false;
     char *end;
     /* Parse f32 directly: rounding twice, by way of f64, can be wrong. */
-    value = element == VYRE_ELEMENT_F32 ? (double)strtof(text, &end)
-                                        : strtod(text, &end);
+    value = number_of(element) == VYRE_ELEMENT_F32 ? (double)strtof(text, &end)
+                                                   : strtod(text, &end);
     if (end == text || *end || isinf(value)) return false;
     put_float(element, value, out);
     return isfinite(get_float(element, out));
@@ -189,7 +212,7 @@ static bool parse_integer(vyre_element element, const char *text,
 }
 
 bool element_parse(vyre_element element, const char *text, size_t length,
-                   unsigned char out[LARGEST_ELEMENT]) {
+                   unsigned char *out) {
   char copy[LONGEST_NUMBER];
   if (length == 0 || length >= sizeof copy || memchr(text, 0, length)) {
     return false;
@@ -235,6 +258,7 @@ static void put_shortest(vyre_element element, double value, sink *out) {
 static void put_float_text(vyre_element element, const unsigned char *bytes,
                            sink *out) {
   double value = get_float(element, bytes);
+  element = number_of(element);
   if (isnan(value)) {
     sink_text(out, "nan");
   } else if (isinf(value)) {
@@ -246,11 +270,13 @@ static void put_float_text(vyre_element element, const unsigned char *bytes,
 
 void element_format(vyre_element element, const unsigned char *bytes,
                     sink *out) {
-  size_t size = element_bytes(element);
-  uint64_t bits = get_bits(bytes, size);
   if (is_float(element)) {
     put_float_text(element, bytes, out);
-  } else if (element == VYRE_ELEMENT_BOOL) {
+    return;
+  }
+  size_t size = element_bytes(element);
+  uint64_t bits = get_bits(bytes, size);
+  if (element == VYRE_ELEMENT_BOOL) {
     sink_text(out, bits ? "true" : "false");
   } else if (is_signed(element) && bits >> (size * 8 - 1)) {
     uint64_t mask = size == 8 ? UINT64_MAX : ((uint64_t)1 << size * 8) - 1;
@@ -270,8 +296,7 @@ void element_json(vyre_element element, const unsigned char *bytes, sink *out) {
 
 /* --- sequences ---------------------------------------------------------------*/
 
-void element_iota(vyre_element element, uint64_t index,
-                  unsigned char out[LARGEST_ELEMENT]) {
+void element_iota(vyre_element element, uint64_t index, unsigned char *out) {
   if (is_float(element)) {
     put_float(element, (double)index, out);
   } else if (element == VYRE_ELEMENT_BOOL) {
@@ -289,13 +314,14 @@ static uint64_t splitmix(uint64_t seed, uint64_t index) {
 }
 
 void element_random(vyre_element element, uint64_t seed, uint64_t index,
-                    unsigned char out[LARGEST_ELEMENT]) {
+                    unsigned char *out) {
   uint64_t bits = splitmix(seed, index);
   size_t bytes = element_bytes(element);
-  int digits = element == VYRE_ELEMENT_F16    ? 11
-               : element == VYRE_ELEMENT_BF16 ? 8
-               : element == VYRE_ELEMENT_F32  ? 24
-                                              : 53;
+  const vyre_element number = number_of(element);
+  int digits = number == VYRE_ELEMENT_F16    ? 11
+               : number == VYRE_ELEMENT_BF16 ? 8
+               : number == VYRE_ELEMENT_F32  ? 24
+                                             : 53;
   if (is_float(element)) {
     put_float(element, ldexp((double)(bits >> (64 - digits)), -digits), out);
   } else if (element == VYRE_ELEMENT_BOOL) {

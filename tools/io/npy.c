@@ -11,13 +11,14 @@ static const char magic[] = {'\x93', 'N', 'U', 'M', 'P', 'Y'};
 
 /* Returns NumPy's name of an element type, without the byte order. */
 static const char *const type_codes[VYRE_ELEMENT_COUNT] = {
-    [VYRE_ELEMENT_BOOL] = "b1", [VYRE_ELEMENT_U8] = "u1",
-    [VYRE_ELEMENT_I8] = "i1",   [VYRE_ELEMENT_U16] = "u2",
-    [VYRE_ELEMENT_I16] = "i2",  [VYRE_ELEMENT_U32] = "u4",
-    [VYRE_ELEMENT_I32] = "i4",  [VYRE_ELEMENT_U64] = "u8",
-    [VYRE_ELEMENT_I64] = "i8",  [VYRE_ELEMENT_F16] = "f2",
-    [VYRE_ELEMENT_BF16] = "V2", [VYRE_ELEMENT_F32] = "f4",
-    [VYRE_ELEMENT_F64] = "f8",  [VYRE_ELEMENT_BYTES] = "u1",
+    [VYRE_ELEMENT_BOOL] = "b1",     [VYRE_ELEMENT_U8] = "u1",
+    [VYRE_ELEMENT_I8] = "i1",       [VYRE_ELEMENT_U16] = "u2",
+    [VYRE_ELEMENT_I16] = "i2",      [VYRE_ELEMENT_U32] = "u4",
+    [VYRE_ELEMENT_I32] = "i4",      [VYRE_ELEMENT_U64] = "u8",
+    [VYRE_ELEMENT_I64] = "i8",      [VYRE_ELEMENT_F16] = "f2",
+    [VYRE_ELEMENT_BF16] = "V2",     [VYRE_ELEMENT_F32] = "f4",
+    [VYRE_ELEMENT_F64] = "f8",      [VYRE_ELEMENT_BYTES] = "u1",
+    [VYRE_ELEMENT_SUM_F32] = "V96", [VYRE_ELEMENT_SUM_F64] = "V576",
 };
 
 /* Contents of the header. */
@@ -203,16 +204,17 @@ static bool check_type(npy_reader *r, const npy_header *h,
                        vyre_element element) {
   char shown[24], wanted[8];
   const char *code = type_codes[element];
-  bool single = code[1] == '1' || element == VYRE_ELEMENT_BF16;
+  const size_t length = strlen(code);
+  bool single = code[1] == '1' || code[0] == 'V';
   snprintf(wanted, sizeof wanted, "%c%s", code[1] == '1' ? '|' : '<', code);
-  if (h->type_length == 3 && memcmp(h->type + 1, code, 2) == 0 &&
+  if (h->type_length == length + 1 && memcmp(h->type + 1, code, length) == 0 &&
       (h->type[0] == '<' || (single && h->type[0] == '|'))) {
     return true;
   }
   show_into(shown, sizeof shown, h->type, h->type_length);
   r->wrong->file = r->in->label;
-  if (h->type_length == 3 && h->type[0] == '>' &&
-      memcmp(h->type + 1, code, 2) == 0) {
+  if (h->type_length == length + 1 && h->type[0] == '>' &&
+      memcmp(h->type + 1, code, length) == 0) {
     problem_set(r->wrong, KIND_INPUT, "",
                 "buffer '%s' is %s, little endian ('%s'); the file is big "
                 "endian ('%s')",
@@ -261,14 +263,21 @@ bool npy_read(const input *in, const vyre_buffer_decl *buffer,
 }
 
 void npy_put_header(vyre_element element, uint64_t count, sink *out) {
+  npy_put_rows(element, count, 1, out);
+}
+
+void npy_put_rows(vyre_element element, uint64_t count, size_t parts,
+                  sink *out) {
   char text[118]; /* padded with the ten bytes before it to a multiple of 64 */
+  char more[24] = "";
   const char *code = type_codes[element];
+  if (parts > 1) snprintf(more, sizeof more, " %zu", parts);
   memset(text, ' ', sizeof text);
-  int length =
-      snprintf(text, sizeof text,
-               "{'descr': '%c%s', 'fortran_order': False, 'shape': "
-               "(%llu,), }",
-               code[1] == '1' ? '|' : '<', code, (unsigned long long)count);
+  int length = snprintf(text, sizeof text,
+                        "{'descr': '%c%s', 'fortran_order': False, 'shape': "
+                        "(%llu,%s), }",
+                        code[1] == '1' ? '|' : '<', code,
+                        (unsigned long long)count, more);
   text[length] = ' '; /* overwrites the terminator */
   text[sizeof text - 1] = '\n';
   sink_bytes(out, magic, sizeof magic);

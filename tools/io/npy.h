@@ -22,4 +22,8 @@ bool npy_read(const input *in, const vyre_buffer_decl *buffer,
  * is written as two opaque bytes, '<V2', as the ml_dtypes package does. */
 void npy_put_header(vyre_element element, uint64_t count, sink *out);
 
+/* The same with @p parts values in a second dimension; 1: without one. */
+void npy_put_rows(vyre_element element, uint64_t count, size_t parts,
+                  sink *out);
+
 #endif

@@ -8,6 +8,7 @@
 #include "backend/cpu/explain.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "ir/sum.h"
 
 /* --- LLVM IR ---------------------------------------------------------------*/
 
@@ -31,7 +32,7 @@ typedef struct codegen {
  * all others are exact on every x86-64 processor. */
 void cpu_target(const vyre_pipeline *pipeline, vyre__target *out) {
   const cpu_device *device = (const cpu_device *)pipeline->device;
-  *out = (vyre__target){.math = VYRE__MATH_F64};
+  *out = (vyre__target){.math = VYRE__MATH_F64, .has_sum_strips = true};
   if (!device->host_cpu->has_fma) {
     out->f32[VYRE__LIR_FMA] = VYRE__FLOAT_MODE_CORRECTED;
     out->math = VYRE__MATH_F64_NOFMA;
@@ -262,6 +263,19 @@ vyre_code cpu_generate(const vyre_pipeline *pipeline,
 
 /* --- loading ---------------------------------------------------------------*/
 
+static vyre_code find_sums(cpu_pipeline *pipeline, vyre_status *st) {
+  const vyre_program *program = pipeline->base.program;
+  const size_t count = program->buffer_count;
+  pipeline->sums =
+      vyre__arena_array(&pipeline->base.arena, count, sizeof *pipeline->sums);
+  if (!pipeline->sums) return vyre__no_memory(st, "cpu", "buffers", count);
+  for (uint32_t i = 0; i < count; i++) {
+    if (!vyre__changes_sums(program, i)) continue;
+    pipeline->sums[pipeline->sum_count++] = i;
+  }
+  return VYRE_OK;
+}
+
 /* Lists the uniforms of the kernel, with the offsets of their copies. */
 static vyre_code find_uniforms(cpu_pipeline *pipeline, vyre_status *st) {
   enum { ALIGNMENT = 8 };
@@ -287,6 +301,7 @@ static vyre_code find_uniforms(cpu_pipeline *pipeline, vyre_status *st) {
 
 static vyre_code init_launch_data(cpu_pipeline *pipeline, vyre_status *st) {
   VYRE_TRY(find_uniforms(pipeline, st));
+  VYRE_TRY(find_sums(pipeline, st));
   uint32_t count = pipeline->plan.phase_count;
   pipeline->costs =
       vyre__arena_array(&pipeline->base.arena, count, sizeof(atomic_uint));

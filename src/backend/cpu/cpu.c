@@ -9,6 +9,7 @@
 #include "vyre/validate.h"
 #include "vyre/version.h"
 
+#include "backend/cpu/launch.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "hal/device.h"
@@ -16,6 +17,9 @@
 #include "spmd/schedule.h"
 
 /* --- devices ---------------------------------------------------------------*/
+
+/* A barrier of two threads takes about as long. */
+enum { WAVE_INLINE_NS = 500 };
 
 static bool describe(const vyre__backend *self, uint32_t index,
                      vyre_device_info *out) {
@@ -90,6 +94,7 @@ static vyre_code make_device(cpu_device *own, vyre_status *st) {
   own->width = (uint32_t)vyre__device_option(&own->base, "width", 0);
   own->passes_off = (uint32_t)vyre__device_option(&own->base, "passes_off", 0)
                     << 1;
+  own->wave_inline_ns = WAVE_INLINE_NS;
   uint64_t threads = vyre__device_option(&own->base, "threads", 0);
   VYRE_TRY(vyre__pool_create(own->base.allocator, (uint32_t)threads, &own->pool,
                              st));
@@ -272,6 +277,10 @@ const vyre__backend vyre__backend_cpu = {
     .precedence = 200,
     .is_exact = true,
     .clears_outputs = true,
+    .wave_threads = cpu_wave_threads,
+    .wave_release = cpu_wave_release,
+    .queue_plan = cpu_queue_plan,
+    .queue_drain = cpu_queue_drain,
     .aligns_atomics = true,
     .device_size = sizeof(cpu_device),
     .pipeline_size = sizeof(cpu_pipeline),

@@ -7,6 +7,8 @@
  *   plan.c                launch data of a kernel, stored with its object file
  *   full_write.c          finds outputs that a kernel overwrites completely
  *   launch.c              one dispatch, or a batch of them
+ *   waves.c               the groups of a wave graph
+ *   queue.c               work queues
  *   portable.c            the x86-64 levels of packages
  *   optimise_wait.c       when optimised code is compiled in the background
  *   jit/llvm_compile.c    LLVM IR to object file
@@ -14,6 +16,7 @@
  *   jit/host_cpu.c        processor detection
  *   jit/portable_cpu.c    processors that packages have code for
  *   threads/pool.c        thread pool
+ *   threads/pool_region.c steps with a barrier between them
  *   threads/deadline.c    timeouts */
 #ifndef VYRE_BACKEND_CPU_CPU_H
 #define VYRE_BACKEND_CPU_CPU_H
@@ -46,7 +49,10 @@ typedef struct cpu_device {
   cpu_thread_scratch *thread_scratch; /* for each thread number */
   void *thread_scratch_block;         /* allocation of that array */
   size_t thread_scratch_bytes;
-  atomic_uint clear_cost; /* cost estimate of clear() for the pool */
+  uint64_t wave_inline_ns; /* groups of a wave graph with at most this work run
+                              on one thread */
+  uint32_t queue_block;    /* items of a call for a work queue; 0: chosen */
+  atomic_uint clear_cost;  /* cost estimate of clear() for the pool */
   /* Launches with baseline code: begun so far, and running. */
   _Atomic uint64_t baseline_launches;
   atomic_uint baseline_running;
@@ -73,6 +79,8 @@ struct cpu_pipeline {
   cpu_plan plan;
   const cpu_uniform *uniforms; /* in the arena */
   uint32_t uniform_count;
+  uint32_t *sums; /* buffers of exact sums that the kernel changes */
+  uint32_t sum_count;
   uint64_t uniform_bytes;         /* size of all copies */
   _Atomic(const cpu_code *) code; /* code in use: &first or &full */
   cpu_code first;

@@ -2,7 +2,7 @@
 /* Random programs give the same bytes on cpu as on ref: at widths 1, 4, 8, 16
  * and 32, on 1, 2 and 7 threads.
  *
- * By default, 300 programs. Each is compiled at one width, which changes after
+ * By default, 150 programs. Each is compiled at one width, which changes after
  * every four programs, and runs on all three numbers of threads: each of the
  * fifteen pairs gets about 60 programs.
  *
@@ -27,7 +27,7 @@
 #include "testing/random_programs.h"
 
 enum {
-  SEEDS = SANITIZED ? 48 : 300,
+  SEEDS = SANITIZED ? 32 : 150,
   PAGE = 4096,
   ROOM = 1 << 20, /* bytes of one buffer */
   PRUNE = 32      /* programs after which the cache is cleared */

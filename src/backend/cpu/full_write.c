@@ -363,8 +363,8 @@ static bool is_below(const search *s, vyre__val v, vyre__val bound,
   return variable != NO_VARIABLE && add_bound(s, bound, &to->of[variable]);
 }
 
-/* Adds the limits of v <= bound, if one of them is a variable and the other one
- * is a constant. */
+/* Adds the limits of v <= bound, if v is a constant and the bound a variable, or
+ * v a variable and the bound the same for all invocations: v < bound + 1. */
 static bool is_at_most(const search *s, vyre__val v, vyre__val bound,
                        limits *to) {
   const vyre__lir_inst *low = inst_of(s, v), *high = inst_of(s, bound);
@@ -377,6 +377,9 @@ static bool is_at_most(const search *s, vyre__val v, vyre__val bound,
              high->c != UINT32_MAX) {
     variable = variable_of(s, v);
     l.constant = high->c + 1;
+  } else if (high->op != VYRE__LIR_CONST) {
+    variable = variable_of(s, v);
+    if (!add_bound(s, bound, &l) || !subtract(&l, UINT32_MAX)) return false;
   }
   return variable != NO_VARIABLE && add_limit(&to->of[variable], l);
 }
@@ -670,6 +673,28 @@ static void walk_loop(search *s, uint32_t at, uint32_t end) {
   s->open_count--;
 }
 
+/* Returns true if the if in [at, end], which has no else, ends with an exit that
+ * is not all of it. */
+static bool exits_at_end(const search *s, uint32_t at, uint32_t end) {
+  return s->depth == 0 && end > at + 2 && else_of(s, at, end) == end &&
+         s->k->code[end - 1].op == VYRE__LIR_EXIT &&
+         s->k->code[end - 2].op != VYRE__LIR_OUT_OF_FUEL;
+}
+
+/* Walks an if that ends with an exit. All that follows in the phase, up to
+ * @p last, is its else. */
+static void walk_early_exit(search *s, uint32_t at, uint32_t end,
+                            uint32_t last) {
+  uint32_t begin = s->count;
+  s->depth++;
+  walk_block(s, at + 1, end - 1);
+  s->depth--;
+  uint32_t middle = s->count;
+  walk_block(s, end + 1, last);
+  end_if(s, s->k->code[at].a, begin, middle);
+  s->is_over = true; /* in other phases */
+}
+
 /* Walks the instructions [at, end) of a block. The second part of a loop
  * contains no stores of the program. */
 static void walk_block(search *s, uint32_t at, uint32_t end) {
@@ -682,6 +707,9 @@ static void walk_block(search *s, uint32_t at, uint32_t end) {
         last = end_of(s, at);
         if (s->depth == DEPTH) {
           s->is_over |= has_exit(s, at, last);
+        } else if (i->op == VYRE__LIR_IF && exits_at_end(s, at, last)) {
+          walk_early_exit(s, at, last, end);
+          return;
         } else if (i->op == VYRE__LIR_IF) {
           walk_if(s, at, last);
         } else {

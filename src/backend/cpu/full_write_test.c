@@ -50,7 +50,28 @@ static const struct {
           " = 5; }",
      N | Z, 0},
     {HEAD "{ for (let j = 0u; j < n; j++) z[j] = 5; }", N | Z, 0},
+    {HEAD "{ " I "if (x[i] == 1) { z[i] = 1; return; } z[i] = 7; }", Z, 0},
+    {HEAD "{ " I "if (x[i] == 1) { if (i < n) z[i] = 1; return; } z[i] = 7; }",
+     N | Z, 0},
+    {HEAD "{ " I "if (x[i] == 1) { z[i] = 1; return; } if (i >= n) return;"
+          " z[i] = 7; }",
+     N | Z, 0},
+    {HEAD "{ " I "if (x[i] == 1) { z[i] = 1; return; } if (x[i] == 2) {"
+          " z[i] = 2; return; } z[i] = 7; }",
+     Z, 0},
     /* not every element, or not by every invocation */
+    {HEAD "{ " I "if (i > n) return; z[i] = 5; }", NO, 0},
+    {HEAD "{ " I "if (i <= n) z[i] = 5; }", NO, 0},
+    {HEAD "{ " I "if (i <= n - 2) z[i] = 5; }", NO, 0},
+    {HEAD "{ " I "if (x[i] == 1) { z[i + 1] = 1; return; } z[i] = 7; }", NO, 0},
+    {HEAD "{ " I "if (x[i] == 1) { if (i == 3) return; z[i] = 1; return; }"
+          " z[i] = 7; }",
+     NO, 0},
+    {HEAD "{ " I "if (x[i] == 1) { z[i] = 1; return; } if (x[i] == 2) return;"
+          " z[i] = 7; }",
+     NO, 0},
+    {HEAD "{ " I "if (x[i] == 1) { z[i] = 1; return; } if (i > 3) z[i] = 7; }",
+     NO, 0},
     {HEAD "{ " I "if (i % 2 == 0) { z[i] = 5; } else { z[i + 1] = 5; } }", NO,
      0},
     {HEAD "{ " I "z[i * 3] = 5; z[i * 3 + 1] = 5; }", Z, 2},

@@ -3,6 +3,8 @@
  * hands the workgroups of each phase to the thread pool. Rare cases are kept
  * out of line, so that a warm dispatch of a small kernel takes well below a
  * microsecond. */
+#include "backend/cpu/launch.h"
+
 #include <string.h>
 #include <xmmintrin.h>
 
@@ -11,6 +13,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "ir/sum.h"
 
 /* --- floating-point state --------------------------------------------------*/
 
@@ -32,26 +35,6 @@ static inline void float_leave(uint32_t saved) {
 }
 
 /* --- launch ----------------------------------------------------------------*/
-
-/* State of one launch. */
-typedef struct cpu_launch {
-  cpu_pipeline *pipeline;
-  cpu_device *device;
-  vyre__launch *launch;
-  vyre__spmd_launch *block;
-  unsigned char *uniforms; /* UNIFORMS_ON_STACK bytes for copies of uniforms */
-  uint64_t groups;
-  const vyre__pool_session *session; /* of a batch, which also has set the
-                                        floating-point state; or NULL */
-  uint32_t upcoming; /* launches after this one in the session */
-  uint32_t phase;
-  bool clears;     /* some output must start as zero */
-  bool has_copies; /* some buffer was copied to aligned memory */
-  /* With baseline code: start of the phase, and workgroups that are done. */
-  uint64_t phase_ns;
-  _Atomic uint64_t groups_done;
-  atomic_uint stop; /* set when the deadline passes; used only with one */
-} cpu_launch;
 
 /* Result of a job in addition to those of vyre__spmd_result. */
 enum { NO_MEMORY = 100 };
@@ -493,12 +476,11 @@ static vyre_code bind(cpu_launch *l, vyre_status *st) {
   return is_unusual ? bind_with_memory(l, st) : VYRE_OK;
 }
 
-enum { VIEWS_ON_STACK = 24, UNIFORMS_ON_STACK = 128 };
-
 typedef struct stack_block {
-  _Alignas(16) unsigned char bytes[sizeof(vyre__spmd_launch) +
-                                   VIEWS_ON_STACK * sizeof(vyre__spmd_view)];
-  _Alignas(16) unsigned char uniforms[UNIFORMS_ON_STACK];
+  _Alignas(
+      16) unsigned char bytes[sizeof(vyre__spmd_launch) +
+                              CPU_VIEWS_ON_STACK * sizeof(vyre__spmd_view)];
+  _Alignas(16) unsigned char uniforms[CPU_UNIFORMS_ON_STACK];
 } stack_block;
 
 /* Copies the uniforms to memory that belongs to this launch. Bounds checks are
@@ -509,7 +491,7 @@ typedef struct stack_block {
 static inline vyre_code copy_uniforms(cpu_launch *l, vyre_status *st) {
   const cpu_pipeline *p = l->pipeline;
   unsigned char *to = l->uniforms;
-  if (p->uniform_bytes > UNIFORMS_ON_STACK) {
+  if (p->uniform_bytes > CPU_UNIFORMS_ON_STACK) {
     to = vyre_arena_alloc(l->launch->scratch, (size_t)p->uniform_bytes, 16);
     if (!to) {
       return vyre__no_memory(st, "cpu", "bytes of uniforms", p->uniform_bytes);
@@ -534,7 +516,7 @@ static vyre_code fill_block(cpu_launch *l, vyre_status *st) {
   const cpu_plan *plan = &l->pipeline->plan;
   const vyre__launch *launch = l->launch;
   const uint32_t *grid = launch->grid;
-  if (plan->buffer_count > VIEWS_ON_STACK) {
+  if (plan->buffer_count > CPU_VIEWS_ON_STACK) {
     l->block = vyre_arena_alloc(
         launch->scratch,
         sizeof *l->block + plan->buffer_count * sizeof(vyre__spmd_view), 16);
@@ -552,6 +534,21 @@ static vyre_code fill_block(cpu_launch *l, vyre_status *st) {
   return l->pipeline->uniform_count > 0 ? copy_uniforms(l, st) : VYRE_OK;
 }
 
+/* Restores the normal form of the exact sums that the kernel changed. */
+VYRE__NOINLINE
+static void settle_sums(const cpu_launch *l) {
+  const cpu_pipeline *p = l->pipeline;
+  for (uint32_t i = 0; i < p->sum_count; i++) {
+    const vyre_buffer_decl *buffer = &p->base.program->buffers[p->sums[i]];
+    const vyre__spmd_view *view = &l->block->views[p->sums[i]];
+    const size_t stride = vyre_element_size(buffer->element);
+    for (size_t k = 0; k < view->length; k++) {
+      vyre__sum_settle(buffer->element,
+                       (unsigned char *)view->data + k * stride);
+    }
+  }
+}
+
 static vyre_code run_any(cpu_launch *l, vyre_status *st) {
   const cpu_plan *plan = &l->pipeline->plan;
   vyre_code code;
@@ -562,6 +559,7 @@ static vyre_code run_any(cpu_launch *l, vyre_status *st) {
   } else {
     code = run_steps(l, st);
   }
+  if (l->pipeline->sum_count > 0) settle_sums(l);
   if (l->has_copies) copy_out(l);
   if (l->launch->readback_count > 0) vyre__launch_read_back(l->launch);
   return code;
@@ -651,8 +649,56 @@ static vyre_code run_several(const vyre__command_list *list, size_t first,
 
 vyre_code cpu_execute(vyre__command_list *list, size_t first, size_t end,
                       size_t *done, vyre_status *st) {
+  if (list->groups) return cpu_execute_groups(list, done, st);
   if (end - first > 1) return run_several(list, first, end, done, st);
   vyre_code code = run_one(list->commands[first].launch, st);
   *done = code == VYRE_OK;
   return code;
+}
+
+/* --- wave graphs ----------------------------------------------------------*/
+
+vyre_code cpu_launch_fill(cpu_launch *l, vyre__launch *launch,
+                          vyre__spmd_launch *block, unsigned char *uniforms,
+                          const atomic_uint *stop, vyre_status *st) {
+  stack_block unused;
+  *l = begin(launch, &unused);
+  l->block = block;
+  l->uniforms = uniforms;
+  VYRE_TRY(fill_block(l, st));
+  l->block->stop = stop;
+  return VYRE_OK;
+}
+
+bool cpu_launch_clears_nothing(const cpu_launch *l) {
+  const cpu_plan *plan = &l->pipeline->plan;
+  for (uint32_t i = 0; i < plan->buffer_count; i++) {
+    cpu_coverage c;
+    if (!plan->buffers[i].is_bound || !l->launch->views[i].begins_zero)
+      continue;
+    uint64_t length = l->block->views[i].length, covered;
+    if (!cpu_find_coverage(plan, i, l->block, &c)) return false;
+    covered = c.run < length - c.base ? c.run : length - c.base;
+    if (covered != length) return false;
+  }
+  return true;
+}
+
+uint32_t cpu_launch_run(cpu_launch *l, uint64_t first, uint64_t count,
+                        uint32_t number) {
+  return run_groups(l, first, count, number);
+}
+
+uint32_t cpu_launch_call(const cpu_launch *l, uint64_t first, uint64_t count,
+                         uint32_t number) {
+  return call_phase(l, code_of(l), first, count, number);
+}
+
+vyre_code cpu_launch_failed(const cpu_launch *l, uint32_t result,
+                            vyre_status *st) {
+  return failed(l, result, st);
+}
+
+vyre_code cpu_launch_execute(vyre__launch *launch, vyre_status *st) {
+  return run_one(launch, st);
 }

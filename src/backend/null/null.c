@@ -120,8 +120,7 @@ static vyre_code buffer_read(vyre_device *device, vyre__buffer *buffer,
 /* --- running ---------------------------------------------------------------*/
 
 static size_t bytes_of(const vyre_buffer_decl *buffer, const vyre__view *view) {
-  uint32_t size = vyre_element_size(buffer->element);
-  return (size_t)view->length * (size ? size : 1);
+  return (size_t)view->length * vyre_buffer_stride(buffer);
 }
 
 static bool is_written(const vyre_buffer_decl *buffer) {

@@ -22,6 +22,7 @@ void plugin_target(const vyre_pipeline *pipeline, vyre__target *out) {
       .no_u64 = !caps->has_u64,
       .no_buffer_atomics64 = is_spirv && !spirv->has_buffer_atomics64,
       .no_shared_atomics64 = is_spirv && !spirv->has_shared_atomics64,
+      .private_arrays = is_spirv,
       .no_narrow = is_spirv && (!spirv->has_storage8 || !spirv->has_storage16)};
   vyre__target_set_floats(pipeline->float_ops, out);
 }
@@ -66,12 +67,13 @@ static bool is_written(const vyre_buffer_decl *buffer) {
 static plugin_binding program_binding(const vyre_program *program,
                                       uint32_t index) {
   const vyre_buffer_decl *b = &program->buffers[index];
-  uint32_t unit = vyre_element_size(b->element);
-  unit = unit ? unit : 1;
+  uint32_t unit = vyre_buffer_stride(b);
   return (plugin_binding){.role = PLUGIN_BUFFER,
                           .buffer = index,
                           .unit = unit,
-                          .width = unit,
+                          .width = vyre_element_size(b->element)
+                                       ? vyre_element_size(b->element)
+                                       : 1,
                           .is_uniform = b->kind == VYRE_MEMORY_UNIFORM,
                           .is_written = is_written(b),
                           .is_shared = vyre__is_shared(b)};

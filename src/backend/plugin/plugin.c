@@ -146,6 +146,17 @@ static vyre_code check_options(const vyre_backend *table, vyre_status *st) {
                           table->name, table->option_count);
   }
   for (size_t i = 0; i < table->option_count; i++) {
+    const char *name = table->options[i].name;
+    for (size_t k = 0; k < i && name; k++) {
+      const char *other = table->options[k].name;
+      if (!other || strcmp(name, other) != 0) continue;
+      return VYRE_FAIL_WITH(
+          st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, "options",
+          VYRE_NUMBERS({"index", i}, {"other_index", k}),
+          "give each option a name of its own",
+          "options %zu and %zu of backend '%s' have the same name", k, i,
+          table->name);
+    }
     if (is_option(&table->options[i])) continue;
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, "options",

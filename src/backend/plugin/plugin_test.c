@@ -164,6 +164,24 @@ TEST(tables_that_do_not_fit_are_refused) {
   vyre_context_release(context);
 }
 
+TEST(an_option_is_named_once) {
+  vyre_status st = {0};
+  vyre_context *context = make_context();
+  const vyre_device_option options[] = {
+      {.name = "speed", .max = 9, .help = ""},
+      {.name = "size", .max = 9, .help = ""},
+      {.name = "speed", .max = 3, .help = "again"}};
+  vyre_backend table = proxy;
+  table.options = options;
+  table.option_count = 3;
+  CHECK_FAILS(vyre_backend_register(context, &table, &st), st,
+              VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
+  CHECK(strstr(st.message, "options 0 and 2 of backend 'proxy'"));
+  table.option_count = 2;
+  CHECK_OK(vyre_backend_register(context, &table, &st), st);
+  vyre_context_release(context);
+}
+
 TEST(a_name_is_registered_once_in_a_context) {
   vyre_context *context = make_context(), *other = make_context();
   vyre_status st = {0};
@@ -566,6 +584,7 @@ TEST(threads_register_list_and_open_at_the_same_time) {
 
 TEST_MAIN(TEST_ENTRY(a_registered_backend_runs_kernels),
           TEST_ENTRY(tables_that_do_not_fit_are_refused),
+          TEST_ENTRY(an_option_is_named_once),
           TEST_ENTRY(a_name_is_registered_once_in_a_context),
           TEST_ENTRY(a_context_has_at_most_64_backends),
           TEST_ENTRY(backends_are_listed_with_their_origin),

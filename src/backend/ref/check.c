@@ -260,12 +260,18 @@ static void record_access(const ref_machine *m, bool shared, const entry *me,
   }
 }
 
+/* Aggregate elements have a cell for each byte, so that different fields do not
+ * race. */
+static uint64_t cells_of(const ref_view *view) {
+  return view->length * (view->stride == view->size ? 1 : view->stride);
+}
+
 /* Returns the cell of an element, or NULL without memory. */
 static cell *find_cell(ref_machine *m, uint32_t buffer, uint64_t index) {
   const ref_check *check = m->check;
   const ref_view *view = &m->views[buffer];
   if (view->is_shared && check->own_shared) {
-    index += m->group_index * view->length;
+    index += m->group_index * cells_of(view);
   }
   page *p = &check->shadows[buffer].pages[index / PAGE];
   if (!p->cells) {
@@ -281,7 +287,10 @@ static cell *find_cell(ref_machine *m, uint32_t buffer, uint64_t index) {
 void ref_check_access(ref_machine *m, vyre__id id, uint32_t lane,
                       uint64_t index, ref_access access) {
   uint32_t buffer = m->nodes[id].a;
-  if (!m->check->races || !m->views[buffer].is_written) return;
+  if (!m->check->races || !m->views[buffer].is_written ||
+      m->views[buffer].lane_bytes > 0) {
+    return; /* an array belongs to one invocation */
+  }
   cell *c = find_cell(m, buffer, index);
   if (!c) return;
   entry me = {.group = (uint32_t)m->group_index,
@@ -325,7 +334,7 @@ vyre_code ref_check_grid(const ref_machine *m) {
 static bool make_shadow(const ref_machine *m, const ref_check *check,
                         size_t buffer) {
   const ref_view *view = &m->views[buffer];
-  uint64_t cells = view->length;
+  uint64_t cells = cells_of(view);
   if (view->is_shared && check->own_shared &&
       !vyre__mul_u64(cells, count_groups(m), &cells)) {
     return false;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "backend/ref/ref.h"
+#include "ir/scalar.h"
 
 static const uint64_t *splat(ref_machine *m, uint64_t value) {
   uint64_t *out = ref_push(m);
@@ -45,7 +46,11 @@ static const uint64_t *eval_place(ref_machine *m, const vyre__node *node) {
       return splat(m, m->group[node->aux]);
     case VYRE__OP_WORKGROUP_SIZE:
       return splat(m, m->pipeline->base.workgroup[node->aux]);
-    default: /* GRID_SIZE; queue kernels do not get here */
+    case VYRE__OP_ITEM:
+    case VYRE__OP_ITEM_INDEX:
+    case VYRE__OP_WINDOW:
+      return splat(m, ref_queue_value(m, node));
+    default: /* GRID_SIZE */
       return splat(m, m->launch->grid[node->aux]);
   }
 }
@@ -184,6 +189,42 @@ static const uint64_t *eval_load(ref_machine *m, vyre__id id,
   return out;
 }
 
+/* The index of an access with dimensions: the sum of index times stride, or a
+ * value above every length if an index is outside. */
+static const uint64_t *eval_at(ref_machine *m, const vyre__node *node,
+                               const ref_mask *mask) {
+  const uint32_t *list = m->program->lists + node->a;
+  const uint32_t base = m->top;
+  uint64_t *out = ref_push(m);
+  for (uint32_t lane = 0; lane < m->lanes; lane++) out[lane] = 0;
+  for (uint32_t i = 0; i + 1 < node->b; i += VYRE__AT_STEP) {
+    const uint64_t *values[VYRE__AT_STEP];
+    const bool is_i32 = m->nodes[list[i]].type == VYRE_TYPE_I32;
+    m->top = base + 1;
+    for (uint32_t k = 0; k < VYRE__AT_STEP; k++) {
+      values[k] = ref_eval(m, list[i + k], mask);
+      m->top = base + 2 + k;
+    }
+    for (uint32_t lane = 0; lane < m->lanes; lane++) {
+      const uint64_t index = is_i32
+                                 ? (uint64_t)(int64_t)vyre__i32(values[0][lane])
+                                 : values[0][lane];
+      if (index >= values[1][lane]) {
+        out[lane] = REF_OUTSIDE;
+      } else if (out[lane] < REF_OUTSIDE) {
+        out[lane] += index * values[2][lane];
+      }
+    }
+  }
+  m->top = base + 1;
+  const uint64_t *offset = ref_eval(m, list[node->b - 1], mask);
+  for (uint32_t lane = 0; lane < m->lanes; lane++) {
+    if (out[lane] < REF_OUTSIDE) out[lane] += offset[lane];
+  }
+  m->top = base + 1;
+  return out;
+}
+
 static const uint64_t *eval_atomic(ref_machine *m, vyre__id id,
                                    const ref_mask *mask) {
   const vyre__node *node = &m->nodes[id];
@@ -206,13 +247,41 @@ static const uint64_t *eval_atomic(ref_machine *m, vyre__id id,
   return kept;
 }
 
+/* push and in_window. An item of a queue is a workgroup of one lane. */
+static const uint64_t *eval_queue(ref_machine *m, vyre__id id,
+                                  const ref_mask *mask) {
+  const vyre__node *node = &m->nodes[id];
+  const uint32_t base = m->top;
+  const bool is_list = node->op == VYRE__OP_PUSH_FIELDS;
+  const uint32_t *ids = is_list ? m->program->lists + node->a : &node->a;
+  const uint32_t count = is_list ? node->b : 1;
+  uint64_t values[VYRE__MAX_QUEUE_FIELDS];
+  for (uint32_t i = 0; i < count; i++) {
+    values[i] = ref_eval(m, ids[i], mask)[0];
+    m->top = base;
+  }
+  uint64_t *out = ref_push(m);
+  assert(m->lanes == 1 && mask->count == 1);
+  out[0] = node->op == VYRE__OP_IN_WINDOW ? ref_queue_in_window(m, values[0])
+                                          : ref_queue_push(m, id, values);
+  return out;
+}
+
+static bool is_of_queue(unsigned op) {
+  return op == VYRE__OP_PUSH || op == VYRE__OP_PUSH_FIELDS ||
+         op == VYRE__OP_IN_WINDOW;
+}
+
 const uint64_t *ref_eval(ref_machine *m, vyre__id id, const ref_mask *mask) {
   const vyre__node *node = &m->nodes[id];
+  if (is_of_queue(node->op)) return eval_queue(m, id, mask);
   switch (vyre__ops[node->op].form) {
     case VYRE__FORM_CALL:
       return eval_call(m, node, mask);
     case VYRE__FORM_LOAD:
       return eval_load(m, id, mask);
+    case VYRE__FORM_MAKE:
+      return eval_at(m, node, mask);
     case VYRE__FORM_ATOMIC:
     case VYRE__FORM_ATOMIC2:
       return eval_atomic(m, id, mask);

@@ -44,6 +44,7 @@ static uint32_t need_statement(const analysis *s, const vyre__node *node) {
       }
       return max;
     case VYRE__OP_PRINT:
+    case VYRE__OP_PUSH_FIELDS:
       return need_of_list(s, list + node->a, node->b);
     case VYRE__OP_IF:
       max = larger(need[node->b], node->c ? need[node->c] : 0);
@@ -75,6 +76,13 @@ static uint32_t need_node(const analysis *s, const vyre__node *node) {
         return larger(need[node->a], 3 + larger(need[node->b], need[node->c]));
       }
       return need_of_list(s, (const uint32_t[]){node->a, node->b, node->c}, 3);
+    case VYRE__FORM_MAKE: { /* the sum and the operands of one dimension */
+      uint32_t most = 0;
+      for (uint32_t i = 0; i < node->b; i++) {
+        most = larger(most, need[s->program->lists[node->a + i]]);
+      }
+      return most + 1 + VYRE__AT_STEP;
+    }
     case VYRE__FORM_ATOMIC:
     case VYRE__FORM_STORE:
       return larger(need_of_list(s, (const uint32_t[]){node->b, node->c}, 2),
@@ -155,17 +163,19 @@ static uint32_t grid_depth(const analysis *s, vyre__id id) {
   return max;
 }
 
-static uint64_t shared_bytes(const vyre_program *program) {
+static uint64_t shared_bytes(const vyre_program *program, uint64_t lanes) {
   uint64_t bytes = 0;
   for (size_t i = 0; i < program->buffer_count; i++) {
     const vyre_buffer_decl *buffer = &program->buffers[i];
     if (!vyre__is_shared(buffer)) continue;
-    bytes += (uint64_t)buffer->count * vyre_element_size(buffer->element);
+    bytes += (uint64_t)buffer->count * vyre_buffer_stride(buffer) *
+             (vyre__is_private(program, (uint32_t)i) ? lanes : 1);
   }
   return bytes;
 }
 
-vyre_code ref_program_info_build(const vyre_program *program, vyre_arena *arena,
+vyre_code ref_program_info_build(const vyre_program *program,
+                                 const uint32_t workgroup[3], vyre_arena *arena,
                                  ref_program_info *out, vyre_status *st) {
   uint32_t nodes = program->node_count;
   uint32_t functions = program->function_count;
@@ -178,7 +188,9 @@ vyre_code ref_program_info_build(const vyre_program *program, vyre_arena *arena,
   if (!out->has_grid || !out->is_ignored || !s.need || !s.function_need) {
     return vyre__no_memory(st, "ref", "nodes", nodes);
   }
-  out->shared_bytes = shared_bytes(program);
+  out->shared_bytes = shared_bytes(
+      program, (uint64_t)workgroup[0] * workgroup[1] * workgroup[2]);
+  out->zeroed_bytes = shared_bytes(program, 0);
   out->can_batch = out->shared_bytes == 0;
   for (vyre__id id = 1; id < nodes; id++) note_inside(&s, id);
   measure(&s);

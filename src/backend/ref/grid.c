@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "ir/scalar.h"
+#include "ir/sum.h"
 
 /* --- frames ----------------------------------------------------------------*/
 
@@ -62,7 +63,7 @@ static void frame_begin(const ref_machine *m, ref_frame *frame) {
 }
 
 static void clear_shared(const ref_machine *m, ref_frame *frame) {
-  size_t bytes = m->pipeline->info.shared_bytes;
+  size_t bytes = m->pipeline->info.zeroed_bytes;
   if (bytes > 0) memset(frame->shared, 0, bytes);
 }
 
@@ -391,12 +392,22 @@ static vyre_code make_ids(ref_machine *m) {
 
 enum { BATCH_LANES = 256 };
 
-vyre_code ref_run(ref_machine *m) {
+void ref_settle_sums(ref_machine *m) {
+  for (uint32_t b = 0; b < m->program->buffer_count; b++) {
+    const ref_view *view = &m->views[b];
+    if (!vyre__changes_sums(m->program, b)) continue;
+    for (uint64_t i = 0; i < view->length; i++) {
+      vyre__sum_settle(view->element, view->data + i * view->stride);
+    }
+  }
+}
+
+vyre_code ref_prepare(ref_machine *m) {
   const uint32_t *size = m->pipeline->base.workgroup;
   const uint32_t *grid = m->launch->grid;
   m->workgroup_lanes = size[0] * size[1] * size[2];
-  bool plain =
-      !m->check && !m->node_hashes; /* checks need one group at a time */
+  /* checks and queues need one group at a time */
+  bool plain = !m->check && !m->node_hashes && !m->chunk;
   bool batches = plain && m->pipeline->info.can_batch;
   m->group_count = (uint64_t)grid[0] * grid[1] * grid[2];
   m->batch = 1;
@@ -410,7 +421,17 @@ vyre_code ref_run(ref_machine *m) {
   m->code = VYRE_OK;
   VYRE_TRY(make_frames(m));
   VYRE_TRY(make_stack(m));
-  VYRE_TRY(make_ids(m));
+  return make_ids(m);
+}
+
+vyre_code ref_run_items(ref_machine *m, uint64_t count) {
+  m->group_count = count;
+  run_groups(m);
+  return m->code;
+}
+
+vyre_code ref_run(ref_machine *m) {
+  VYRE_TRY(ref_prepare(m));
   bool keeps_frames =
       m->pipeline->info.has_grid_barrier || m->schedule.by_statement;
   vyre__progress_begin(m->launch, keeps_frames ? 0 : m->group_count);
@@ -421,5 +442,6 @@ vyre_code ref_run(ref_machine *m) {
   } else {
     run_groups(m);
   }
+  ref_settle_sums(m);
   return m->code;
 }

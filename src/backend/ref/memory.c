@@ -5,6 +5,7 @@
 
 #include "backend/ref/ref.h"
 #include "ir/scalar.h"
+#include "ir/sum.h"
 
 static uint64_t widen(vyre_type type, uint64_t index) {
   return type == VYRE_TYPE_I32 ? (uint64_t)(int64_t)vyre__i32(index) : index;
@@ -23,6 +24,33 @@ static bool inside(ref_machine *m, vyre__id id, uint32_t i, vyre_type type,
   return false;
 }
 
+/* Memory that an access names: elements, or scalars of elements. */
+static ref_view accessed(const ref_machine *m, const vyre__node *node) {
+  ref_view view = m->views[node->a];
+  if (node->aux) {
+    view.element = vyre__accessed_element(m->program, node);
+    view.size = vyre__access_unit(m->program, node);
+    view.length = view.length * view.stride / view.size;
+    if (view.data) view.data += node->aux >> VYRE__AUX_BYTE_SHIFT;
+  }
+  if (view.data) view.data += m->first_lane * view.lane_bytes;
+  return view;
+}
+
+/* Returns the number of an element's cell in the race check. */
+static uint64_t cell_of(const ref_view *view, const vyre__node *node,
+                        uint64_t index) {
+  return view->stride == view->size
+             ? index
+             : index * view->size + (node->aux >> VYRE__AUX_BYTE_SHIFT);
+}
+
+/* Returns true if the index counts elements of this size, without gaps. */
+static bool is_dense(const ref_view *view) {
+  const uint32_t size = vyre_element_size(view->element);
+  return size == view->size || size == 0;
+}
+
 /* --- loads -----------------------------------------------------------------*/
 
 #define LOAD_LANES(C, convert)                                                \
@@ -30,7 +58,8 @@ static bool inside(ref_machine *m, vyre__id id, uint32_t i, vyre_type type,
     uint64_t at = is_i32 ? (uint64_t)(int64_t)vyre__i32(index[i]) : index[i]; \
     C raw = 0;                                                                \
     if (at < view->length && mask->lane[i]) {                                 \
-      memcpy(&raw, view->data + at * sizeof raw, sizeof raw);                 \
+      memcpy(&raw, view->data + i * view->lane_bytes + at * sizeof raw,       \
+             sizeof raw);                                                     \
     }                                                                         \
     out[i] = convert(raw);                                                    \
   }                                                                           \
@@ -72,9 +101,9 @@ static void load_fast(const ref_machine *m, const ref_view *view, bool is_i32,
 void ref_load(ref_machine *m, vyre__id id, const uint64_t *index,
               const ref_mask *mask, uint64_t *out) {
   const vyre__node *node = &m->nodes[id];
-  const ref_view *view = &m->views[node->a];
+  const ref_view own = accessed(m, node), *view = &own;
   vyre_type type = m->nodes[node->b].type;
-  if (!m->check) {
+  if (!m->check && is_dense(view)) {
     load_fast(m, view, type == VYRE_TYPE_I32, index, mask, out);
     return;
   }
@@ -82,8 +111,11 @@ void ref_load(ref_machine *m, vyre__id id, const uint64_t *index,
     uint64_t at = widen(type, index[i]);
     out[i] = 0;
     if (!mask->lane[i] || !inside(m, id, i, type, at, view->length)) continue;
-    ref_check_access(m, id, i, at, REF_READ);
-    out[i] = vyre__element_load(view->element, view->data + at * view->size);
+    if (m->check) {
+      ref_check_access(m, id, i, cell_of(view, node, at), REF_READ);
+    }
+    out[i] = vyre__element_load(
+        view->element, view->data + i * view->lane_bytes + at * view->size);
   }
 }
 
@@ -94,7 +126,8 @@ void ref_load(ref_machine *m, vyre__id id, const uint64_t *index,
     uint64_t at = is_i32 ? (uint64_t)(int64_t)vyre__i32(index[i]) : index[i]; \
     if (at >= view->length || !mask->lane[i]) continue;                       \
     C raw = (C)convert(value[i]);                                             \
-    memcpy(view->data + at * sizeof raw, &raw, sizeof raw);                   \
+    memcpy(view->data + i * view->lane_bytes + at * sizeof raw, &raw,         \
+           sizeof raw);                                                       \
   }                                                                           \
   return
 
@@ -112,7 +145,8 @@ static void store_fast(const ref_machine *m, const ref_view *view, bool is_i32,
         uint64_t at =
             is_i32 ? (uint64_t)(int64_t)vyre__i32(index[i]) : index[i];
         if (at >= view->length || !mask->lane[i]) continue;
-        vyre__element_store(view->element, view->data + at * view->size,
+        vyre__element_store(view->element,
+                            view->data + i * view->lane_bytes + at * view->size,
                             value[i]);
       }
       return;
@@ -122,17 +156,21 @@ static void store_fast(const ref_machine *m, const ref_view *view, bool is_i32,
 void ref_store(ref_machine *m, vyre__id id, const uint64_t *index,
                const uint64_t *value, const ref_mask *mask) {
   const vyre__node *node = &m->nodes[id];
-  const ref_view *view = &m->views[node->a];
+  const ref_view own = accessed(m, node), *view = &own;
   vyre_type type = m->nodes[node->b].type;
-  if (!m->check) {
+  if (!m->check && is_dense(view)) {
     store_fast(m, view, type == VYRE_TYPE_I32, index, value, mask);
     return;
   }
   for (uint32_t i = 0; i < m->lanes; i++) {
     uint64_t at = widen(type, index[i]);
     if (!mask->lane[i] || !inside(m, id, i, type, at, view->length)) continue;
-    ref_check_access(m, id, i, at, REF_WRITE);
-    vyre__element_store(view->element, view->data + at * view->size, value[i]);
+    if (m->check) {
+      ref_check_access(m, id, i, cell_of(view, node, at), REF_WRITE);
+    }
+    vyre__element_store(view->element,
+                        view->data + i * view->lane_bytes + at * view->size,
+                        value[i]);
   }
 }
 
@@ -174,19 +212,42 @@ static void note_result(ref_machine *m, vyre__id id, uint32_t lane,
   m->node_hashes[id] += ref_mix(ref_mix(invocation) ^ value);
 }
 
+/* Adds numbers to exact sums. Additions commute, so the order of lanes is not
+ * permuted. The check sees an atomic change of each word. */
+static void add_to_sums(ref_machine *m, vyre__id id, const uint64_t *index,
+                        const uint64_t *numbers, const ref_mask *mask) {
+  const vyre__node *node = &m->nodes[id];
+  const ref_view *view = &m->views[node->a];
+  const vyre_type type = m->nodes[node->b].type;
+  for (uint32_t i = 0; i < m->lanes; i++) {
+    const uint64_t at = widen(type, index[i]);
+    if (!mask->lane[i] || !inside(m, id, i, type, at, view->length)) continue;
+    for (uint64_t k = 0; m->check && k < view->stride; k += sizeof at) {
+      ref_check_access(m, id, i, at * view->stride + k, REF_ATOMIC);
+    }
+    vyre__sum_add(view->element, view->data + at * view->stride, numbers[i]);
+  }
+}
+
 void ref_atomic(ref_machine *m, vyre__id id, const uint64_t *index,
                 const uint64_t *const values[2], const ref_mask *mask,
                 uint64_t *out) {
   const vyre__node *node = &m->nodes[id];
-  const ref_view *view = &m->views[node->a];
+  const ref_view own = accessed(m, node), *view = &own;
   vyre_type type = m->nodes[node->b].type;
+  if (node->type == VYRE_TYPE_VOID) {
+    memset(out, 0, m->lanes * sizeof *out);
+    add_to_sums(m, id, index, values[0], mask);
+    return;
+  }
   ref_order order = lane_order(m, id);
   for (uint32_t k = 0; k < m->lanes; k++) {
     uint32_t i = (uint32_t)ref_order_at(&order, k);
     uint64_t at = widen(type, index[i]);
     out[i] = 0;
     if (!mask->lane[i] || !inside(m, id, i, type, at, view->length)) continue;
-    if (m->check) ref_check_access(m, id, i, at, REF_ATOMIC);
+    if (m->check)
+      ref_check_access(m, id, i, cell_of(view, node, at), REF_ATOMIC);
     unsigned char *memory = view->data + at * view->size;
     uint64_t old = vyre__element_load(view->element, memory);
     vyre__element_store(view->element, memory,

@@ -7,6 +7,7 @@
 #include "vyre/validate.h"
 #include "vyre/version.h"
 
+#include "analyze/inline.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "ir/scalar.h"
@@ -46,10 +47,15 @@ static vyre_code load(vyre_pipeline *pipeline, const vyre__code_source *source,
                       vyre_status *st) {
   (void)source; /* it interprets the program */
   ref_pipeline *ref = (ref_pipeline *)pipeline;
-  VYRE_TRY(vyre__link_math(pipeline->program, pipeline->device->allocator,
-                           &ref->linked, st));
+  vyre_program *plain;
+  VYRE_TRY(
+      vyre__plain(pipeline->program, pipeline->device->allocator, &plain, st));
   vyre_code code =
-      ref_program_info_build(ref->linked, &pipeline->arena, &ref->info, st);
+      vyre__link_math(plain, pipeline->device->allocator, &ref->linked, st);
+  vyre_program_release(plain);
+  VYRE_TRY(code);
+  code = ref_program_info_build(ref->linked, pipeline->workgroup,
+                                &pipeline->arena, &ref->info, st);
   if (code != VYRE_OK) vyre_program_release(ref->linked);
   return code;
 }
@@ -61,11 +67,29 @@ static void pipeline_deinit(vyre_pipeline *pipeline) {
 /* Copies a uniform, so that all loads of a dispatch see the same value even if
  * the caller changes its memory. */
 static vyre_code copy_uniform(ref_machine *m, ref_view *view) {
-  size_t bytes = (size_t)view->length * view->size;
+  size_t bytes = (size_t)view->length * view->stride;
   unsigned char *copy = vyre_arena_alloc(m->arena, bytes, 0);
   if (!copy) return vyre__no_memory(m->st, "ref", "bytes of uniforms", bytes);
   memcpy(copy, view->data, bytes);
   view->data = copy;
+  return VYRE_OK;
+}
+
+/* Stores the values of a table as elements. */
+static vyre_code fill_table(ref_machine *m, const vyre__table *table,
+                            ref_view *view) {
+  unsigned char *bytes =
+      vyre_arena_alloc(m->arena, (size_t)table->length * view->size, 8);
+  if (!bytes) {
+    return vyre__no_memory(m->st, "ref", "values of tables", table->length);
+  }
+  for (uint32_t i = 0; i < table->length; i++) {
+    vyre__element_store(view->element, bytes + (size_t)i * view->size,
+                        table->values[i]);
+  }
+  view->data = bytes;
+  view->length = table->length;
+  view->is_written = false;
   return VYRE_OK;
 }
 
@@ -79,19 +103,34 @@ static vyre_code make_views(ref_machine *m) {
   uint64_t offset = 0;
   for (size_t i = 0; i < program->buffer_count; i++) {
     const vyre_buffer_decl *buffer = &program->buffers[i];
-    const vyre__view *bound = &m->launch->views[i];
-    uint32_t size = vyre_element_size(buffer->element);
+    const vyre__hidden *hidden = vyre__hidden_of(program, (uint32_t)i);
+    const vyre__view own = {.length = buffer->count};
+    const vyre__view *bound =
+        hidden || vyre__is_hidden(buffer) ? &own : &m->launch->views[i];
+    uint32_t stride = vyre_buffer_stride(buffer);
     bool shared = vyre__is_shared(buffer);
     m->views[i] =
         (ref_view){.data = bound->data,
                    .length = bound->length,
                    .element = buffer->element,
-                   .size = size ? size : 1,
+                   .size = vyre__is_sum(buffer->element) ? sizeof(uint64_t)
+                           : vyre__is_aggregate(buffer->type)
+                               ? vyre_element_size(buffer->element)
+                               : stride,
+                   .stride = stride,
                    .is_shared = shared,
                    .is_written = buffer->access != VYRE_ACCESS_READ &&
                                  buffer->access != VYRE_ACCESS_UNIFORM,
                    .shared_offset = offset};
-    if (shared) offset += (uint64_t)bound->length * m->views[i].size;
+    if (hidden && hidden->table) {
+      VYRE_TRY(fill_table(m, hidden->table, &m->views[i]));
+    }
+    const uint64_t bytes = (uint64_t)bound->length * stride;
+    const uint32_t *size = m->pipeline->base.workgroup;
+    if (hidden && shared) m->views[i].lane_bytes = bytes;
+    if (shared) {
+      offset += hidden ? bytes * size[0] * size[1] * size[2] : bytes;
+    }
     if (buffer->kind == VYRE_MEMORY_UNIFORM) {
       VYRE_TRY(copy_uniform(m, &m->views[i]));
     }
@@ -107,7 +146,7 @@ static vyre_code save_initial(ref_machine *m, const unsigned char ***out) {
   if (!initial) return vyre__no_memory(m->st, "ref", "views", count);
   for (size_t i = 0; i < count; i++) {
     const ref_view *view = &m->views[i];
-    size_t bytes = (size_t)view->length * view->size;
+    size_t bytes = (size_t)view->length * view->stride;
     initial[i] = NULL;
     if (view->is_shared || !view->is_written) continue;
     unsigned char *copy = vyre_arena_alloc(m->arena, bytes, 0);
@@ -122,6 +161,16 @@ static vyre_code save_initial(ref_machine *m, const unsigned char ***out) {
   }
   *out = initial;
   return VYRE_OK;
+}
+
+vyre_code ref_machine_begin(ref_machine *m, vyre_pipeline *pipeline,
+                            vyre__launch *launch) {
+  const ref_pipeline *own = (const ref_pipeline *)pipeline;
+  m->pipeline = own;
+  m->program = own->linked;
+  m->nodes = own->linked->nodes;
+  m->launch = launch;
+  return make_views(m);
 }
 
 static vyre_code run(ref_machine *m) {
@@ -185,19 +234,21 @@ static const vyre__option options[] = {
 
 extern const vyre__backend vyre__backend_ref;
 
-const vyre__backend vyre__backend_ref = {
-    .abi = VYRE__BACKEND_ABI,
-    .struct_size = sizeof(vyre__backend),
-    .name = "ref",
-    .precedence = 100,
-    .is_exact = true,
-    .counts_iterations = true,
-    .device_size = sizeof(vyre_device),
-    .pipeline_size = sizeof(ref_pipeline),
-    .describe = describe,
-    .device_init = device_init,
-    .load = load,
-    .pipeline_deinit = pipeline_deinit,
-    .execute = execute,
-    .options = options,
-    .pipeline_describe = pipeline_describe};
+const vyre__backend vyre__backend_ref = {.abi = VYRE__BACKEND_ABI,
+                                         .struct_size = sizeof(vyre__backend),
+                                         .name = "ref",
+                                         .precedence = 100,
+                                         .is_exact = true,
+                                         .counts_iterations = true,
+                                         .device_size = sizeof(vyre_device),
+                                         .pipeline_size = sizeof(ref_pipeline),
+                                         .describe = describe,
+                                         .device_init = device_init,
+                                         .load = load,
+                                         .pipeline_deinit = pipeline_deinit,
+                                         .execute = execute,
+                                         .options = options,
+                                         .pipeline_describe = pipeline_describe,
+                                         .queue_plan = ref_queue_plan,
+                                         .queue_drain = ref_queue_drain,
+                                         .takes_queue_programs = true};

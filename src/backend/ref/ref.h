@@ -30,7 +30,8 @@ typedef struct ref_program_info {
   bool has_barrier;      /* of any kind, including uniform() */
   bool can_batch;        /* results do not change if several workgroups run in
                             lockstep */
-  uint64_t shared_bytes; /* of all shared buffers */
+  uint64_t shared_bytes; /* of all shared buffers, then arrays */
+  uint64_t zeroed_bytes; /* of shared buffers: zero at each begin */
   uint8_t *has_grid;     /* for each node: it contains a grid barrier */
   uint8_t *is_ignored;   /* for each node: its value is not used */
 } ref_program_info;
@@ -43,7 +44,8 @@ typedef struct ref_pipeline {
 
 static_assert(offsetof(ref_pipeline, base) == 0, "base first");
 
-vyre_code ref_program_info_build(const vyre_program *program, vyre_arena *arena,
+vyre_code ref_program_info_build(const vyre_program *program,
+                                 const uint32_t workgroup[3], vyre_arena *arena,
                                  ref_program_info *out, vyre_status *st);
 
 /* --- execution order -------------------------------------------------------*/
@@ -73,6 +75,9 @@ typedef struct ref_schedule {
 
 /* --- interpreter state -----------------------------------------------------*/
 
+/* Value of an AT whose index is outside. */
+#define REF_OUTSIDE (UINT64_C(1) << 62)
+
 typedef struct ref_mask {
   uint64_t *lane;
   uint32_t count; /* number of lanes that run */
@@ -94,9 +99,11 @@ typedef struct ref_view {
   unsigned char *data;
   uint64_t length;
   vyre_element element;
-  uint32_t size; /* bytes per element */
+  uint32_t size;   /* bytes per element that an access names */
+  uint32_t stride; /* bytes from one element to the next */
   bool is_shared, is_written;
   uint64_t shared_offset; /* in the frame's shared memory */
+  size_t lane_bytes;      /* of an array: from one lane's to the next; else 0 */
 } ref_view;
 
 struct ref_check;
@@ -142,6 +149,7 @@ typedef struct ref_machine {
   ref_activation activation;
   ref_loop loop;
 
+  struct ref_chunk *chunk; /* items of a queue; NULL: a dispatch */
   struct ref_check *check; /* NULL: nothing is checked */
   uint64_t executed;       /* atomics so far, to vary their order */
   uint64_t *node_hashes;   /* hash of the results of each atomic; or NULL */
@@ -204,6 +212,46 @@ uint32_t ref_mask_count(const ref_machine *m, const uint64_t *mask);
 
 /* Runs the dispatch once, with the buffers m->views (grid.c). */
 vyre_code ref_run(ref_machine *m);
+/* First step of ref_run: allocates frames. */
+vyre_code ref_prepare(ref_machine *m);
+/* Runs the workgroups 0 to @p count - 1 after ref_prepare, each an item of a
+ * queue. */
+vyre_code ref_run_items(ref_machine *m, uint64_t count);
+/* Restores the normal form of the exact sums that the kernel changed. */
+void ref_settle_sums(ref_machine *m);
+/* Binds the buffers of a launch to a machine with `arena` and `st`. */
+vyre_code ref_machine_begin(ref_machine *m, vyre_pipeline *pipeline,
+                            vyre__launch *launch);
+
+/* --- work queues (queue.c) -------------------------------------------------*/
+
+/* The chunk that a machine runs. Its items are workgroups. */
+typedef struct ref_chunk {
+  const uint32_t *items;     /* of the chunk */
+  uint64_t window, position; /* of its first item */
+  uint32_t *out;             /* pushed items go here */
+  uint64_t out_count;
+  uint64_t pushing;     /* item that pushed last, plus 1 */
+  uint32_t item_pushes; /* of that item */
+  uint32_t max_pushes;  /* P */
+  bool has_failed;      /* an item pushed more than P items: */
+  uint64_t failed_item;
+  vyre__id failed_node;
+  /* of sets */
+  const uint32_t *seen, *in_window;
+  uint32_t *next; /* NULL: pushes go to `out` */
+  uint64_t keys, dropped;
+} ref_chunk;
+
+/* Evaluates ITEM, ITEM_INDEX and WINDOW. */
+uint64_t ref_queue_value(const ref_machine *m, const vyre__node *node);
+/* Executes a push of one lane, with a value for each field. Returns true if
+ * the item fits. */
+bool ref_queue_push(ref_machine *m, vyre__id id, const uint64_t *values);
+bool ref_queue_in_window(const ref_machine *m, uint64_t key);
+
+void ref_queue_plan(const vyre_device *device, vyre__queue_info *info);
+vyre_code ref_queue_drain(vyre__drain *drain, vyre_status *st);
 
 /* --- checks ----------------------------------------------------------------*/
 

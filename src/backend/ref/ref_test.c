@@ -468,7 +468,7 @@ static vyre_code try_compile(const char *text,
 
 TEST(programs_that_do_not_compile) {
   vyre_status st;
-  CHECK_FAILS(try_compile("kernel q workgroup(4) queue(u32)\nbuffer y : "
+  CHECK_FAILS(try_compile("kernel q queue(u32)\nbuffer y : "
                           "read_write u32[] @0;\n{ y[item] = 1; }\n",
                           NULL, &st),
               st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED);

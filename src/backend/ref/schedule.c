@@ -21,7 +21,7 @@ typedef struct trial {
 enum { MAX_FRAME_BYTES = 1 << 28 };
 
 static size_t bytes_of(const ref_view *view) {
-  return (size_t)view->length * view->size;
+  return (size_t)view->length * view->stride;
 }
 
 static vyre_code make_trial(trial *t) {
@@ -59,7 +59,7 @@ static bool differs(trial *t) {
     size_t at = 0;
     while (expected[at] == got[at]) at++;
     t->buffer = b;
-    t->index = at / m->views[b].size;
+    t->index = at / m->views[b].stride;
     return true;
   }
   return false;

@@ -6,6 +6,7 @@
 #include "backend/vulkan/command/descriptor_layout.h"
 #include "backend/vulkan/command/encoded_dispatch.h"
 #include "backend/vulkan/command/submit.h"
+#include "backend/vulkan/device/compile_guard.h"
 #include "backend/vulkan/device/device.h"
 #include "backend/vulkan/device/functions.h"
 #include "backend/vulkan/memory/heap.h"
@@ -87,11 +88,9 @@ static void save_driver_cache(const vk_device *device, VkPipelineCache cache,
   }
 }
 
-/* Creates the VkPipeline of a phase. @p counts_iterations: with fuel, for a
- * kernel that may skip it. */
-static VkResult create_phase(const vk_pipeline *own, uint32_t phase,
-                             bool counts_iterations, VkShaderModule module,
-                             VkPipelineCache cache, VkPipeline *out) {
+VkResult vk_phase_create(const vk_pipeline *own, uint32_t phase,
+                         bool counts_iterations, VkShaderModule module,
+                         VkPipelineCache cache, VkPipeline *out) {
   const vk_device *device = (const vk_device *)own->base.device;
   char name[24];
   const VkBool32 counts = counts_iterations;
@@ -118,12 +117,12 @@ static VkResult create_phases(const vk_pipeline *own, VkShaderModule module,
                               VkPipelineCache cache) {
   VkResult result = VK_SUCCESS;
   for (uint32_t i = 0; i < own->plan.phase_count && result == VK_SUCCESS; i++) {
-    result = create_phase(own, i, false, module, cache, &own->phases[i]);
+    result = vk_phase_create(own, i, false, module, cache, &own->phases[i]);
   }
   return result;
 }
 
-static VkResult create_module(const vk_pipeline *own, VkShaderModule *out) {
+VkResult vk_module_create(const vk_pipeline *own, VkShaderModule *out) {
   const vk_device *device = (const vk_device *)own->base.device;
   const VkShaderModuleCreateInfo code = {
       .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
@@ -132,8 +131,8 @@ static VkResult create_module(const vk_pipeline *own, VkShaderModule *out) {
   return device->api.CreateShaderModule(device->handle, &code, NULL, out);
 }
 
-static vyre_code compile_failed(vk_pipeline *own, VkResult result,
-                                vyre_status *st) {
+vyre_code vk_compile_failed(vk_pipeline *own, VkResult result,
+                            vyre_status *st) {
   vk_device *device = (vk_device *)own->base.device;
   vyre_status inner = {0};
   vyre_code code = vk_failed(device, result, "pipeline creation", &inner);
@@ -165,7 +164,7 @@ static vyre_code create_pipelines(vk_pipeline *own, const void *bytes,
   VkResult result =
       api->CreatePipelineCache(device->handle, &info, NULL, &cache);
   if (result == VK_SUCCESS) {
-    result = create_module(own, &module);
+    result = vk_module_create(own, &module);
     if (result == VK_SUCCESS) {
       result = create_phases(own, module, cache);
       api->DestroyShaderModule(device->handle, module, NULL);
@@ -173,7 +172,7 @@ static vyre_code create_pipelines(vk_pipeline *own, const void *bytes,
     if (result == VK_SUCCESS && extra) save_driver_cache(device, cache, extra);
     api->DestroyPipelineCache(device->handle, cache, NULL);
   }
-  return result == VK_SUCCESS ? VYRE_OK : compile_failed(own, result, st);
+  return result == VK_SUCCESS ? VYRE_OK : vk_compile_failed(own, result, st);
 }
 
 static void add_to_device(vk_device *device, vk_pipeline *own) {
@@ -183,42 +182,6 @@ static void add_to_device(vk_device *device, vk_pipeline *own) {
   if (own->next) own->next->link = &own->next;
   device->pipelines = own;
   pthread_mutex_unlock(&device->pipeline_lock);
-}
-
-/* Creates the phase that counts loop iterations. */
-static vyre_code create_counted_phase(vk_pipeline *own, vyre_status *st) {
-  const vk_device *device = (const vk_device *)own->base.device;
-  const vk_api *api = &device->api;
-  VkShaderModule module = VK_NULL_HANDLE;
-  VkPipeline phase = VK_NULL_HANDLE;
-  VkResult result = create_module(own, &module);
-  if (result == VK_SUCCESS) {
-    result = create_phase(own, 0, true, module, VK_NULL_HANDLE, &phase);
-    api->DestroyShaderModule(device->handle, module, NULL);
-  }
-  vyre_code code =
-      result == VK_SUCCESS ? VYRE_OK : compile_failed(own, result, st);
-  if (code == VYRE_OK && device->physical->is_software) {
-    code = vk_warm_up(own, &phase, 1, st);
-  }
-  if (code == VYRE_OK) {
-    own->counted_phase = phase;
-  } else {
-    api->DestroyPipeline(device->handle, phase, NULL);
-  }
-  return code;
-}
-
-vyre_code vk_pipeline_phases(vk_pipeline *own, bool counts_iterations,
-                             const VkPipeline **out, vyre_status *st) {
-  vyre_code code = VYRE_OK;
-  *out = own->phases;
-  if (!counts_iterations || !own->plan.may_skip_fuel) return VYRE_OK;
-  pthread_mutex_lock(&own->counted_phase_lock);
-  if (!own->counted_phase) code = create_counted_phase(own, st);
-  pthread_mutex_unlock(&own->counted_phase_lock);
-  *out = &own->counted_phase;
-  return code;
 }
 
 /* Removes float modes that the device lacks: portable modules ask for all. */
@@ -249,11 +212,15 @@ vyre_code vk_pipeline_load(vyre_pipeline *pipeline,
   VYRE_TRY(vk_dummy_range_create(device, st));
   VYRE_TRY(vk_layout_acquire(device, own, &own->layout, st));
   pthread_mutex_init(&own->lock, NULL);
-  pthread_mutex_init(&own->counted_phase_lock, NULL);
+  vk_counted_phase_init(&own->counted);
   add_to_device(device, own);
-  vyre_code code = create_pipelines(own, cache, cache_size, source->extra, st);
-  if (code == VYRE_OK && device->physical->is_software) {
-    code = vk_warm_up(own, own->phases, count, st);
+  vyre_code code = vk_compile_enter(st);
+  if (code == VYRE_OK) {
+    code = create_pipelines(own, cache, cache_size, source->extra, st);
+    if (code == VYRE_OK && device->physical->is_software) {
+      code = vk_warm_up(own, own->phases, count, st);
+    }
+    vk_compile_leave();
   }
   if (code != VYRE_OK) vk_pipeline_deinit(&own->base);
   return code;
@@ -274,9 +241,8 @@ void vk_pipeline_deinit(vyre_pipeline *pipeline) {
   for (uint32_t i = 0; i < own->plan.phase_count; i++) {
     device->api.DestroyPipeline(device->handle, own->phases[i], NULL);
   }
-  device->api.DestroyPipeline(device->handle, own->counted_phase, NULL);
+  vk_counted_phase_deinit(own);
   vk_layout_release(device, own->layout);
-  pthread_mutex_destroy(&own->counted_phase_lock);
   pthread_mutex_destroy(&own->lock);
 }
 

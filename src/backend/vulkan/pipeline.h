@@ -7,6 +7,7 @@
 #include "backend/vulkan/command/descriptor_layout.h"
 #include "backend/vulkan/device/device.h"
 #include "backend/vulkan/plan.h"
+#include "hal/launch.h"
 
 typedef struct vk_dispatch vk_dispatch;
 
@@ -20,6 +21,17 @@ enum vk_uniform_use {
   VK_UNIFORM_IN_BLOCK = 2, /* its bytes are in the launch block, in memory */
 };
 
+/* The phase of a kernel that may skip fuel, compiled with fuel; created when a
+ * launch limits loop iterations. The lock is not held while it compiles. */
+typedef struct vk_counted_phase {
+  pthread_mutex_t lock;
+  pthread_cond_t ended; /* a compile */
+  bool is_compiling;
+  uint64_t failures;  /* number of compiles that failed */
+  vyre_status status; /* of the last one that failed */
+  VkPipeline phase;
+} vk_counted_phase;
+
 typedef struct vk_pipeline {
   vyre_pipeline base;
   struct vk_pipeline *next, **link; /* list of the device */
@@ -28,10 +40,7 @@ typedef struct vk_pipeline {
   const uint8_t *uniform_uses; /* vk_uniform_use of each buffer of the plan */
   bool has_encoded_uniforms;
   VkPipeline *phases; /* plan.phase_count, in the arena */
-  /* The phase of a kernel that may skip fuel, compiled with fuel; created when
-   * a launch limits loop iterations. */
-  VkPipeline counted_phase;
-  pthread_mutex_t counted_phase_lock;
+  vk_counted_phase counted;
   _Atomic uint64_t group_ps; /* measured ps of a workgroup; 0: not measured */
   pthread_mutex_t lock;      /* of the idle dispatches below */
   vk_dispatch *buckets[VK_DISPATCH_BUCKETS];
@@ -57,20 +66,36 @@ vyre_code vk_pipeline_print(const vyre_pipeline *pipeline,
 /* The targets of packages. */
 extern const vyre__portable vk_portable;
 
+/* Creates the shader module of a pipeline. */
+VkResult vk_module_create(const vk_pipeline *pipeline, VkShaderModule *out);
+/* Creates the VkPipeline of a phase. @p counts_iterations: with fuel, for a
+ * kernel that may skip it. */
+VkResult vk_phase_create(const vk_pipeline *pipeline, uint32_t phase,
+                         bool counts_iterations, VkShaderModule module,
+                         VkPipelineCache cache, VkPipeline *out);
+/* Reports that the driver could not create a VkPipeline. */
+vyre_code vk_compile_failed(vk_pipeline *pipeline, VkResult result,
+                            vyre_status *st);
+void vk_counted_phase_init(vk_counted_phase *counted);
+void vk_counted_phase_deinit(vk_pipeline *pipeline);
+
 /* Fills pipeline->uniform_uses from the plan. Errors: VYRE_OUT_OF_MEMORY. */
 vyre_code vk_find_uniforms(vk_pipeline *pipeline, vyre_status *st);
 /* Returns the VkPipelines to dispatch. With @p counts_iterations, a kernel that
  * may skip fuel is compiled with fuel on the first call. *out lives as long as
- * the pipeline. */
+ * the pipeline. A compile that is not done at the deadline of @p launch goes on
+ * without this call, which then fails with timed_out. */
 vyre_code vk_pipeline_phases(vk_pipeline *pipeline, bool counts_iterations,
-                             const VkPipeline **out, vyre_status *st);
+                             const vyre__launch *launch, const VkPipeline **out,
+                             vyre_status *st);
+/* Waits for warm-ups that other threads submitted to the queue of the device.
+ * Returns false at the time @p deadline_ns. */
+bool vk_wait_for_warm_ups(const vk_device *device, uint64_t deadline_ns);
 /* Dispatches each phase with an empty grid, so that drivers that compile at the
  * first dispatch do so now. */
 vyre_code vk_warm_up(vk_pipeline *pipeline, const VkPipeline *phases,
                      uint32_t count, vyre_status *st);
 
-/* Returns the target of the SPIR-V emitter, from the features of the device and
- * the float modes of the pipeline. */
 /* Tunable settings of a pipeline. */
 enum { VK_TUNES_PUSH_CONSTANTS };
 
@@ -81,6 +106,8 @@ static inline bool vk_uses_push_constants(const vyre_pipeline *pipeline) {
                      device->uses_push_constants) != 0;
 }
 
+/* Returns the target of the SPIR-V emitter, from the features of the device and
+ * the float modes of the pipeline. */
 vyre__spirv_target vk_spirv_target(const vyre_pipeline *pipeline);
 
 #endif

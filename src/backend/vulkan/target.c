@@ -53,6 +53,7 @@ void vk_pipeline_target(const vyre_pipeline *pipeline, vyre__target *out) {
                         .no_u64 = !has->int64,
                         .no_buffer_atomics64 = !has->buffer_atomics64,
                         .no_shared_atomics64 = !has->shared_atomics64,
+                        .private_arrays = true,
                         .no_narrow = !has->storage8 || !has->storage16};
   vyre__target_set_floats(pipeline->float_ops, out);
 }

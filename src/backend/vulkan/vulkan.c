@@ -38,6 +38,7 @@
 #include <unistd.h>
 
 #include "backend/vulkan/command/command_list.h"
+#include "backend/vulkan/command/queue_drain.h"
 #include "backend/vulkan/device/device.h"
 #include "backend/vulkan/device/instance.h"
 #include "backend/vulkan/device/logical_device.h"
@@ -159,4 +160,7 @@ const vyre__backend vyre__backend_vulkan = {
     .pipeline_describe = pipeline_describe,
     .options = vk_options,
     .tunable_at = tunable_at,
-    .portable = &vk_portable};
+    .portable = &vk_portable,
+    .queue_plan = vk_queue_plan,
+    .queue_drain = vk_queue_drain,
+    .needs_queue_steps = true};

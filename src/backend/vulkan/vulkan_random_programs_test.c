@@ -3,7 +3,7 @@
  * float mode, and validation layers report nothing. (The layers also run
  * spirv-val on each module.)
  *
- * By default the test runs 200 programs with one float mode each, in turn: as
+ * By default the test runs 100 programs with one float mode each, in turn: as
  * the probe chose, all corrected, all soft. The backend options change every
  * twelve programs, so that all six sets of options meet all modes and kinds of
  * programs.
@@ -19,7 +19,7 @@
 #include "support/sanitized.h"
 #include "testing/random_programs.h"
 
-enum { SEEDS = SANITIZED ? 12 : 200 };
+enum { SEEDS = SANITIZED ? 12 : 100 };
 
 /* Backend options. */
 static const char *const configs[] = {

@@ -70,6 +70,9 @@ static struct {
   VkResult allocation_result, submit_result, wait_result, idle_result;
   /* Called before commands are recorded or submitted; or NULL. */
   void (*called)(void);
+  /* Called before pipelines are created, and before a submission; or NULL. */
+  void (*compiles)(void);
+  void (*submitting)(void);
 } vk_calls;
 
 static inline void vk_notify_call(void) {
@@ -134,6 +137,7 @@ static inline VKAPI_ATTR VkResult VKAPI_CALL vk_CreateComputePipelines(
     VkPipeline *out) {
   if (vk_should_fail()) return vk_calls.allocation_result;
   atomic_fetch_add(&vk_calls.pipelines, count);
+  if (vk_calls.compiles) vk_calls.compiles();
   VkResult result = vk_calls.real.CreateComputePipelines(device, cache, count,
                                                          info, calls, out);
   if (result == VK_SUCCESS) atomic_fetch_add(&vk_calls.live, 1);
@@ -192,6 +196,7 @@ static inline VKAPI_ATTR VkResult VKAPI_CALL vk_QueueSubmit(
     VkQueue queue, uint32_t count, const VkSubmitInfo *infos, VkFence fence) {
   atomic_fetch_add(&vk_calls.submits, 1);
   vk_notify_call();
+  if (vk_calls.submitting) vk_calls.submitting();
   if (vk_calls.submit_result != VK_SUCCESS) return vk_calls.submit_result;
   return vk_calls.real.QueueSubmit(queue, count, infos, fence);
 }

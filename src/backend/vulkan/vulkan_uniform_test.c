@@ -299,10 +299,10 @@ TEST(iterations_are_counted_only_if_limited) {
   CHECK_OK(spin(&r, SPIN, 1000, UINT32_MAX, &y, &st), st);
   CHECK(spin(&r, SPIN, 1000, UINT64_C(1) << 40, &y, &st) ==
         VYRE_UNSUPPORTED_FEATURE);
-  CHECK(!p->counted_phase);
+  CHECK(!p->counted.phase);
   CHECK_OK(spin(&r, SPIN, 1000, 1000, &y, &st), st);
   CHECK_U64(y, 1000);
-  CHECK((p->counted_phase != VK_NULL_HANDLE) == may_skip);
+  CHECK((p->counted.phase != VK_NULL_HANDLE) == may_skip);
   CHECK(spin(&r, SPIN, 1000, 999, &y, &st) == VYRE_DISPATCH_FAILED);
   CHECK(st.kind == VYRE_KIND_OUT_OF_FUEL && strstr(st.message, "999"));
   CHECK(spin(&r, SPIN, 1, 1, &y, &st) == VYRE_OK && y == 1);

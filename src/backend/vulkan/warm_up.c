@@ -2,6 +2,8 @@
 /* Runs each phase once with an empty grid. Mesa's software device compiles a
  * kernel at its first dispatch, even if the grid is empty, so later dispatches
  * are fast. */
+#include <time.h>
+
 #include "backend/vulkan/command/pools.h"
 #include "backend/vulkan/command/submit.h"
 #include "backend/vulkan/device/functions.h"
@@ -61,6 +63,31 @@ static VkResult record(const vk_pipeline *p, const VkPipeline *phases,
   return api->EndCommandBuffer(w->commands);
 }
 
+/* Counts a warm-up that begins (1) or has ended (-1). */
+static void count_warm_up(const vk_device *device, int change) {
+  vk_logical_device *logical = device->logical;
+  pthread_mutex_lock(&logical->warm_up_lock);
+  logical->warm_ups += (uint32_t)change;
+  if (logical->warm_ups == 0) pthread_cond_broadcast(&logical->warm_up_ended);
+  pthread_mutex_unlock(&logical->warm_up_lock);
+}
+
+bool vk_wait_for_warm_ups(const vk_device *device, uint64_t deadline_ns) {
+  vk_logical_device *logical = device->logical;
+  const struct timespec end = {.tv_sec = (time_t)(deadline_ns / 1000000000u),
+                               .tv_nsec = (long)(deadline_ns % 1000000000u)};
+  int error = 0;
+  pthread_mutex_lock(&logical->warm_up_lock);
+  while (logical->warm_ups > 0 && error == 0) {
+    error = pthread_cond_timedwait(&logical->warm_up_ended,
+                                   &logical->warm_up_lock, &end);
+  }
+  bool is_idle = logical->warm_ups == 0;
+  atomic_store(&logical->is_stuck, !is_idle);
+  pthread_mutex_unlock(&logical->warm_up_lock);
+  return is_idle;
+}
+
 vyre_code vk_warm_up(vk_pipeline *p, const VkPipeline *phases, uint32_t count,
                      vyre_status *st) {
   vk_device *device = (vk_device *)p->base.device;
@@ -68,10 +95,12 @@ vyre_code vk_warm_up(vk_pipeline *p, const VkPipeline *phases, uint32_t count,
   vk_submission submission = {0};
   VkResult result = create_set(p, &w);
   if (result == VK_SUCCESS) result = record(p, phases, count, &w);
+  count_warm_up(device, 1);
   vyre_code code = result == VK_SUCCESS
                        ? vk_submit(device, &w.commands, 1, &submission, st)
                        : vk_failed(device, result, "the first dispatch", st);
   if (code == VYRE_OK) code = vk_wait(device, &submission, st);
+  count_warm_up(device, -1);
   vk_submission_deinit(device, &submission);
   device->api.DestroyDescriptorPool(device->handle, w.sets, NULL);
   device->api.DestroyCommandPool(device->handle, w.pool, NULL);

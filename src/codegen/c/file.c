@@ -78,11 +78,32 @@ static uint64_t shared_count(const vyre__lir_buffer *buffer) {
   return words ? words : 1;
 }
 
+/* Declares a table with its elements. */
+static void declare_table(c_emitter *e, uint32_t index) {
+  const vyre__lir_buffer *buffer = &e->kernel->buffers[index];
+  const uint64_t count = shared_count(buffer);
+  C_LINE(e, "static const %s %s[%llu] = {\n", word_type(buffer->width),
+         e->buffer_names[index], (unsigned long long)count);
+  for (uint64_t i = 0; i < count; i++) {
+    uint64_t bits = 0;
+    memcpy(&bits, buffer->table + (size_t)i * buffer->width, buffer->width);
+    C_LINE(e, "  0x%llxu%s,\n", (unsigned long long)bits,
+           buffer->width == 8 ? "ll" : "");
+  }
+  C_LINE(e, "};\n");
+}
+
 static void declare_arrays(c_emitter *e, array_location location) {
   const vyre__lir_kernel *kernel = e->kernel;
   for (uint32_t i = 0; i < kernel->buffer_count; i++) {
     const vyre__lir_buffer *buffer = &kernel->buffers[i];
     if (buffer->kind != VYRE_MEMORY_SHARED || !e->data_used[i]) continue;
+    if (buffer->table) {
+      if (location == LOCATION_STACK || location == LOCATION_SCRATCH) {
+        declare_table(e, i);
+      }
+      continue;
+    }
     declare_array(e, location, word_type(buffer->width), "", e->buffer_names[i],
                   shared_count(buffer), buffer->width);
   }

@@ -87,7 +87,7 @@ static ll_op widen(ll *e, ll_op index, const char *how) {
 }
 
 /* Returns true if repeating the operation changes nothing. */
-static bool settles(uint8_t op) {
+static bool is_idempotent(uint8_t op) {
   return vyre__atomic_commutes(op) && op != VYRE__LIR_ATOMIC_ADD &&
          op != VYRE__LIR_ATOMIC_XOR;
 }
@@ -135,7 +135,12 @@ static ll_op one(ll *e, const job *j, ll_op at, ll_op value, ll_op desired) {
     return ll_def(e, "load atomic %t, ptr %v monotonic, align %u", type, LL_PTR,
                   at, bytes);
   }
-  if (settles(j->inst->op)) return change_if(e, j, at, value);
+  if (j->inst->op == VYRE__LIR_ATOMIC_EXCHANGE && !j->is_used) {
+    ll_do(e, "store atomic %o, ptr %v monotonic, align %u", type, value, LL_PTR,
+          at, bytes);
+    return ll_const(0);
+  }
+  if (is_idempotent(j->inst->op)) return change_if(e, j, at, value);
   if (!j->is_cas) return change(e, j, at, value);
   ll_op pair = ll_def(e, "cmpxchg ptr %v, %o, %o monotonic monotonic, align %u",
                       LL_PTR, at, type, value, type, desired, bytes);

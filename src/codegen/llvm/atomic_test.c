@@ -160,8 +160,8 @@ static void own_iterations(const uint32_t *x, uint32_t *y, uint32_t *z,
   }
 }
 
-static void rounds_by_number(const uint32_t *x, uint32_t *y, uint32_t *z,
-                             uint32_t n) {
+static void iterations_by_number(const uint32_t *x, uint32_t *y, uint32_t *z,
+                                 uint32_t n) {
   (void)x;
   (void)z;
   EACH {
@@ -251,10 +251,10 @@ static void first_wins(const uint32_t *x, uint32_t *y, uint32_t *z,
 static const struct {
   const char *name, *text;
   oracle *right;
-  bool waits;  /* what is done to y, to the end of a range */
-  bool turned; /* its loop goes round by round */
-  bool ahead;  /* it asks for what comes later */
-  bool twin;   /* every other lane has a shared array of its own */
+  bool waits;      /* updates of y are delayed to the end of a range */
+  bool turned;     /* the loop is interchanged with the lanes */
+  bool ahead;      /* elements are prefetched */
+  bool replicated; /* every other lane counts in a copy of the array */
 } cases[] = {
     {"adds", HEAD "atomic_add(y[x[i] % 128], x[i]); }", adds, true, false},
     {"min", HEAD "atomic_min(y[x[i] % 128], x[i]); }", min_u, true, false},
@@ -344,7 +344,7 @@ static const struct {
     {"many on shared memory, looked at before a barrier",
      HEAD MANY "if (atomic_or(s[l], 0) == 99999) y[0] = 0;" SHOW, many_shared,
      false, true, false, true},
-    {"many on shared memory, in rounds of the workgroup",
+    {"many on shared memory, in iterations of the workgroup",
      HEAD "for (let r = 0u; r < 4; r++) { for (let k = 0u; k < 10; k++) {"
           "atomic_add(s[(x[i] + r * 10 + k) % 128], 1); } barrier();"
           "if (s[l] == 99999) z[0] = 0; barrier(); }" SHOW,
@@ -354,14 +354,14 @@ static const struct {
           "let k = 2 * a + b; atomic_add("
           "y[(x[(i + 64 * k) % 1536] + k % 2) % 128], k); } } }",
      interchanged_twice, true, true},
-    {"rounds of their own",
+    {"iterations of their own",
      HEAD "for (let k = 0u; k < x[i] % 7; k++) {"
           "atomic_add(y[(x[i] + k) % 128], 1); } }",
      own_iterations, true, false},
-    {"rounds by number",
+    {"iterations by number",
      HEAD "for (let k = 0u; k < (l & 7); k++) {"
           "atomic_add(y[(i + k) & 127], 1); } }",
-     rounds_by_number, true, false},
+     iterations_by_number, true, false},
     {"state that goes on",
      HEAD "var sum = 1u; for (let k = 0u; k < 5; k++) {"
           "sum = sum * 3 + x[(i + k) % 1536]; atomic_add(y[sum % 128], 1); }"
@@ -491,9 +491,9 @@ TEST(atomics_and_loops_transform_only_where_legal) {
     CHECK_OK(vyre__interchange_loops(&k, &arena, &changed, &st), st);
     bool turned = changed != &k;
     bool ahead = strstr(code.bytes, "@llvm.prefetch") != NULL;
-    bool twin = strstr(code.bytes, "%twin3 = ") != NULL;
-    if (twin != cases[i].twin) {
-      printf("    %s: a twin, or none\n", cases[i].name);
+    bool replicated = strstr(code.bytes, "%replica3 = ") != NULL;
+    if (replicated != cases[i].replicated) {
+      printf("    %s: counters replicated or not\n", cases[i].name);
       failed++;
     }
     if (waits != cases[i].waits || turned != cases[i].turned ||

@@ -388,7 +388,9 @@ static void make(ll *e, uint32_t at) {
     ll_give(e, at, LL_SCALAR, ll_const(known == LL_TRUE));
     return;
   }
-  if (flags & VYRE__LIRF_ATOMICS) {
+  if (ll_inst(e, at)->op == VYRE__LIR_SUM_ADD) {
+    ll_sum_add(e, at);
+  } else if (flags & VYRE__LIRF_ATOMICS) {
     ll_atomic(e, at);
   } else if (ll_is_row_load(e, at)) {
     ll_give_row_load(e, at);

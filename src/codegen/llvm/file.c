@@ -64,6 +64,35 @@ static bool has_full_groups(const ll *e) {
   return node && node->kind == VYRE__SCHED_FULL_GROUPS;
 }
 
+/* Makes @d and @dw the elements of a table, which ll_tables defines. */
+static void take_table(ll *e, uint32_t buffer, uint64_t pad) {
+  ll_text *was = e->to;
+  e->to = &e->entry;
+  for (unsigned k = 0; k <= has_full_groups(e); k++) {
+    ll_print(e, " %%d%s%u = getelementptr inbounds i8, ptr @table%u, i64 %l\n",
+             k ? "w" : "", buffer, buffer, pad);
+  }
+  e->to = was;
+}
+
+/* Defines the tables, with padding like that of shared memory. */
+static void define_tables(ll *e) {
+  for (uint32_t i = 0; i < e->kernel->buffer_count; i++) {
+    const vyre__lir_buffer *buffer = &e->kernel->buffers[i];
+    if (!buffer->table) continue;
+    const uint64_t bytes = (uint64_t)buffer->count * buffer->unit;
+    const uint64_t pad = padding(e, buffer->width);
+    ll_print(e, "@table%u = internal unnamed_addr constant [%l x i8] [", i,
+             bytes + 2 * pad);
+    for (uint64_t k = 0; k < bytes + 2 * pad; k++) {
+      const bool is_pad = k < pad || k >= pad + bytes;
+      ll_print(e, "%si8 %u", k ? ", " : "",
+               is_pad ? 0u : (unsigned)buffer->table[k - pad]);
+    }
+    ll_print(e, "], align 64\n");
+  }
+}
+
 /* Code for full workgroups has its own shared memory. */
 static void make_shared(ll *e) {
   for (uint32_t i = 0; i < e->kernel->buffer_count; i++) {
@@ -71,6 +100,10 @@ static void make_shared(ll *e) {
     if (buffer->kind != VYRE_MEMORY_SHARED || !e->buffer_used[i]) continue;
     uint64_t bytes = (uint64_t)buffer->count * buffer->unit;
     uint64_t pad = padding(e, buffer->width);
+    if (buffer->table) {
+      take_table(e, i, pad);
+      continue;
+    }
     for (unsigned k = 0; k <= has_full_groups(e); k++) {
       ll_array(e, LL_I8, bytes + 2 * pad, k ? "pw" : "p", i);
       ll_text *was = e->to;
@@ -79,7 +112,8 @@ static void make_shared(ll *e) {
                k ? "w" : "", i, k ? "w" : "", i, pad);
       e->to = was;
       if (!e->s->privatised[i].replica) continue;
-      ll_array(e, LL_I32, ll_replica_elements(e, i), k ? "twinw" : "twin", i);
+      ll_array(e, LL_I32, ll_replica_elements(e, i), k ? "replicaw" : "replica",
+               i);
     }
   }
 }
@@ -94,7 +128,7 @@ void ll_clear_arrays(ll *e) {
             "i1 false)",
             LL_PTR, ll_replica(e, i), 4 * ll_replica_elements(e, i));
     }
-    if (!buffer->needs_zero || !buffer->count) continue;
+    if (!buffer->needs_zero || !buffer->count || buffer->table) continue;
     ll_do(e,
           "call void @llvm.memset.p0.i64(ptr align 64 %%d%s%u, i8 0, i64 %l, "
           "i1 false)",
@@ -193,6 +227,7 @@ static void run_range(ll *e) {
   for (unsigned i = 0; i < 3; i++) at[i] = ll_alloca(e, LL_I32, 1, 4);
   find_first(e, at);
   ll_open_private(e);
+  ll_open_strips(e);
   ll_do(e, "store i64 %%count, ptr %v", LL_PTR, left);
   ll_place(e, head);
   uint32_t mark = ll_enter(e);
@@ -219,6 +254,7 @@ static void run_range(ll *e) {
   find_next(e, at, done, head);
   ll_place(e, end);
   ll_close_private(e);
+  ll_close_strips(e);
   ll_do(e, "ret i32 %u", (unsigned)VYRE__SPMD_DONE);
   e->is_open = false;
   if (e->uses_stop) {
@@ -421,14 +457,17 @@ static vyre_code emit_all(ll *e, vyre_writer writer) {
       return vyre__no_memory(e->st, "emit/llvm", "bytes", e->body.length);
     }
     if (e->refused != VYRE__LIR_NONE) {
-      return VYRE_FAIL(e->st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
-                       VYRE__LIR_DEFECT,
-                       "operation '%s' of kernel '%.100s' has no spelling in "
-                       "LLVM IR",
-                       vyre__lir_ops[e->refused].text, e->kernel->name);
+      return VYRE_FAIL(
+          e->st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+          VYRE__LIR_DEFECT,
+          "operation '%s' of kernel '%.100s' has no instruction in "
+          "LLVM IR",
+          vyre__lir_ops[e->refused].text, e->kernel->name);
     }
   }
+  define_tables(e);
   ll_lane_functions(e);
+  ll_sum_functions(e);
   ll_print(e, "!0 = !{!\"branch_weights\", i32 2000, i32 1}\n");
   ll_print(e, "!1 = distinct !{!1, !2}\n");
   ll_print(e, "!2 = !{!\"llvm.loop.unroll.disable\"}\n");

@@ -36,9 +36,12 @@ typedef enum ll_kind {
 typedef struct ll_op {
   uint8_t kind;
   uint32_t id;      /* LL_TEMP: its number; LL_NAMED: number after the name */
-  uint64_t bits;    /* LL_CONST */
+  uint64_t bits;    /* LL_CONST; LL_TEMP: active lanes of a mask and
+                     * LL_LANES_KNOWN, if they are known */
   const char *name; /* LL_NAMED */
 } ll_op;
+
+#define LL_LANES_KNOWN (UINT64_C(1) << 63)
 
 typedef struct ll_text {
   char *bytes;
@@ -168,6 +171,7 @@ typedef struct ll {
   uint32_t stop_label, fuel_label;
   uint32_t next_group; /* label */
   bool uses_stop, uses_fuel_exit, uses_next;
+  bool uses_sums;        /* in any phase: functions of sums.c are declared */
   ll_scope *group_scope; /* loops of the workgroup */
 } ll;
 
@@ -276,6 +280,10 @@ ll_op ll_widen(ll *e, ll_op bits); /* converts i1 to a mask */
 /* Returns the mask of the lanes in which bool @p v is true, or false. */
 ll_op ll_mask_of(ll *e, vyre__val v, bool is_not);
 ll_op ll_lanes(ll *e, ll_op mask); /* i32 with one bit per lane */
+/* Returns true if the active lanes of a mask are known: one bit per lane. */
+bool ll_lanes_known(const ll *e, ll_op mask, uint32_t *lanes);
+/* Returns mask @p op with the note that @p lanes are active. */
+ll_op ll_with_lanes(const ll *e, ll_op op, uint64_t lanes);
 
 /* Returns the lanes that perform an access with condition @p c (0: none);
  * LL_NONE if all do. */
@@ -313,13 +321,24 @@ typedef struct ll_lanes_at {
   unsigned align;
   ll_op index; /* of lane 0, i32 */
   int32_t stride;
+  uint32_t lanes; /* those that access their elements, one bit each */
 } ll_lanes_at;
 
-/* Loads the elements of all lanes, which are inside the buffer. With a constant
- * index in a shared array, lanes outside it get 0. */
+/* Loads the elements of the lanes, which are inside the buffer; others get 0.
+ * With a constant index in a shared array, lanes outside it get 0. */
 ll_op ll_load_each(ll *e, const ll_lanes_at *at);
-/* Stores to the elements of all lanes, which are inside the buffer. */
+/* Stores to the elements of the lanes, which are inside the buffer. */
 void ll_store_each(ll *e, const ll_lanes_at *at, ll_op value);
+
+/* --- sums.c --------------------------------------------------------------*/
+
+/* Emits the strips of SUM_ADD instructions, cleared before a range of
+ * workgroups, and added to their sums after it. */
+void ll_open_strips(ll *e);
+void ll_close_strips(ll *e);
+void ll_sum_add(ll *e, vyre__val v);
+/* Declares the functions of the runtime, once per file. */
+void ll_sum_functions(ll *e);
 
 /* --- memory.c, atomic.c --------------------------------------------------*/
 
@@ -341,6 +360,17 @@ const char *ll_atomic_name(uint8_t op);
 /* Emits the value that a plain read-modify-write stores, for scalars or
  * vectors. */
 ll_op ll_combine(ll *e, uint8_t op, unsigned type, ll_op old, ll_op value);
+
+/* --- gather.c ---------------------------------------------------------------*/
+
+/* Loads the elements of all lanes, which are inside the buffer or at index 0 of
+ * a buffer that has it. */
+ll_op ll_gather_all(ll *e, uint32_t at, ll_op indices);
+/* Stores to the elements of all lanes, which are inside the buffer. */
+void ll_scatter_all(ll *e, uint32_t at, ll_op indices, ll_op value);
+/* Stores to the elements of the active lanes, which are inside the buffer. */
+void ll_scatter_some(ll *e, uint32_t at, ll_op indices, ll_op value,
+                     ll_op active);
 
 /* --- lane_pattern.c -------------------------------------------------------*/
 

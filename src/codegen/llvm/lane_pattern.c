@@ -21,6 +21,22 @@ static const vyre__lir_buffer *buffer_of(const ll *e, uint32_t at) {
   return &e->kernel->buffers[ll_inst(e, at)->aux];
 }
 
+/* Finds the offsets of an index that is linear here, with a constant distance
+ * of lanes. */
+static bool find_linear(ll *e, vyre__val index, vyre__lane_offsets *out) {
+  const ll_rep *rep = ll_value(e, index);
+  if (rep->form != LL_LINEAR || e->width > VYRE__MAX_LANES) return false;
+  for (uint32_t i = 0; i < e->width; i++) {
+    out->lane[i] = i * (uint32_t)rep->stride;
+  }
+  out->aligned = 0;
+  if (rep->s.kind != LL_CONST) return true;
+  while (out->aligned < 31 && !(rep->s.bits >> out->aligned & 1)) {
+    out->aligned++;
+  }
+  return true;
+}
+
 /* Finds the span of an access whose index is in range in all active lanes.
  *
  * In shared memory, the span begins and ends at multiples of the width, so that
@@ -42,8 +58,9 @@ static bool find_pattern(ll *e, uint32_t at, bool is_masked, bool is_store,
   if (buffer->width < 4 || (!is_shared && (is_masked || is_store))) {
     return false;
   }
-  if (!vyre__lane_offsets_find(e->kernel, &e->s->shapes, inst->a,
-                               &p->offsets) ||
+  if ((!vyre__lane_offsets_find(e->kernel, &e->s->shapes, inst->a,
+                                &p->offsets) &&
+       !find_linear(e, inst->a, &p->offsets)) ||
       !vyre__lane_span_find(&p->offsets, e->width, most, &span) ||
       (is_store && !span.is_single)) {
     return false;

@@ -6,6 +6,64 @@
 
 enum { MASK = LL_I32 | LL_VEC, BITS = LL_I1 | LL_VEC };
 
+/* --- lanes that are known ----------------------------------------------------*/
+
+static uint64_t all_lanes(const ll *e) {
+  return (UINT64_C(1) << e->width) - 1;
+}
+
+bool ll_lanes_known(const ll *e, ll_op mask, uint32_t *lanes) {
+  bool is_all = mask.kind == LL_NONE || (mask.kind == LL_CONST && mask.bits);
+  *lanes = (uint32_t)(is_all ? all_lanes(e) : mask.bits & all_lanes(e));
+  return is_all || mask.kind == LL_CONST || mask.bits & LL_LANES_KNOWN;
+}
+
+ll_op ll_with_lanes(const ll *e, ll_op op, uint64_t lanes) {
+  if (op.kind == LL_TEMP) op.bits = (lanes & all_lanes(e)) | LL_LANES_KNOWN;
+  return op;
+}
+
+static bool compare(uint8_t op, uint32_t a, uint32_t b) {
+  switch (op) {
+    case VYRE__LIR_EQ:
+      return a == b;
+    case VYRE__LIR_NE:
+      return a != b;
+    case VYRE__LIR_LT_U:
+      return a < b;
+    case VYRE__LIR_LE_U:
+      return a <= b;
+    case VYRE__LIR_LT_S:
+      return (int32_t)a < (int32_t)b;
+    default:
+      return (int32_t)a <= (int32_t)b;
+  }
+}
+
+/* Finds the lanes in which comparison @p v of constants, or of numbers that
+ * count up from one, holds. */
+static bool find_lanes(ll *e, vyre__val v, uint32_t *lanes) {
+  const vyre__lir_inst *inst = ll_inst(e, v);
+  if (inst->op < VYRE__LIR_EQ || inst->op > VYRE__LIR_LE_S) return false;
+  if (ll_inst(e, inst->a)->type != VYRE_TYPE_U32 || e->jam) return false;
+  const ll_rep *a = ll_value(e, inst->a);
+  if (a->form == LL_VECTOR || a->s.kind != LL_CONST) return false;
+  uint32_t first = (uint32_t)a->s.bits;
+  uint32_t by = a->form == LL_LINEAR ? (uint32_t)a->stride : 0;
+  const ll_rep *b = ll_value(e, inst->b);
+  if (b->form == LL_VECTOR || b->s.kind != LL_CONST) return false;
+  uint32_t other = (uint32_t)b->s.bits;
+  uint32_t other_by = b->form == LL_LINEAR ? (uint32_t)b->stride : 0;
+  *lanes = 0;
+  for (uint32_t i = 0; i < e->width; i++) {
+    bool holds = compare(inst->op, first + i * by, other + i * other_by);
+    *lanes |= (uint32_t)holds << i;
+  }
+  return true;
+}
+
+/* --- operations ---------------------------------------------------------------*/
+
 ll_op ll_mask_bits(ll *e) {
   if (e->mask.lanes.kind == LL_NONE) return (ll_op){0};
   if (e->mask.bits.kind == LL_NONE) {
@@ -27,24 +85,34 @@ static ll_op lane_bits(ll *e, ll_op mask) {
 }
 
 ll_op ll_any(ll *e, ll_op mask) {
-  if (mask.kind == LL_NONE) return ll_const(1);
+  uint32_t lanes;
+  if (ll_lanes_known(e, mask, &lanes)) return ll_const(lanes != 0);
   return ll_def(e, "icmp ne i%u %v, 0", e->width, LL_I32, lane_bits(e, mask));
 }
 
 ll_op ll_all(ll *e, ll_op mask) {
-  if (mask.kind == LL_NONE) return ll_const(1);
+  uint32_t lanes;
+  if (ll_lanes_known(e, mask, &lanes)) return ll_const(lanes == all_lanes(e));
   return ll_def(e, "icmp eq i%u %v, -1", e->width, LL_I32, lane_bits(e, mask));
 }
 
 ll_op ll_and(ll *e, ll_op a, ll_op b) {
   if (a.kind == LL_NONE) return b;
   if (b.kind == LL_NONE) return a;
-  return ll_def(e, "and %o, %v", MASK, a, MASK, b);
+  uint32_t left, right;
+  bool knows_left = ll_lanes_known(e, a, &left);
+  bool knows_right = ll_lanes_known(e, b, &right);
+  if (knows_left && left == all_lanes(e)) return b;
+  if (knows_right && right == all_lanes(e)) return a;
+  ll_op op = ll_def(e, "and %o, %v", MASK, a, MASK, b);
+  return knows_left && knows_right ? ll_with_lanes(e, op, left & right) : op;
 }
 
 ll_op ll_and_not(ll *e, ll_op a, ll_op b) {
   if (b.kind == LL_CONST) return b.bits ? ll_const(0) : a;
   ll_op off = ll_def(e, "xor %o, %v", MASK, b, MASK, ll_const(UINT32_MAX));
+  uint32_t lanes;
+  if (ll_lanes_known(e, b, &lanes)) off = ll_with_lanes(e, off, ~lanes);
   return ll_and(e, a, off);
 }
 
@@ -82,13 +150,22 @@ static ll_op mask_of(ll *e, vyre__val v, bool is_not, unsigned depth) {
     if (vyre__sched_operation(e->s, v, &left, &right, &is_or)) {
       ll_op a = mask_of(e, left, is_not, depth + 1);
       ll_op b = mask_of(e, right, is_not, depth + 1);
-      return ll_def(e, "%s %o, %v", is_or == is_not ? "and" : "or", MASK, a,
-                    MASK, b);
+      bool is_and = is_or == is_not;
+      ll_op op =
+          ll_def(e, "%s %o, %v", is_and ? "and" : "or", MASK, a, MASK, b);
+      uint32_t ours, others;
+      bool knows = ll_lanes_known(e, a, &ours) && ll_lanes_known(e, b, &others);
+      if (!knows) return op;
+      return ll_with_lanes(e, op, is_and ? ours & others : ours | others);
     }
   }
-  ll_op bits = ll_widen(e, ll_vector(e, v));
-  if (!is_not) return bits;
-  return ll_def(e, "xor %o, %v", MASK, bits, MASK, ll_const(UINT32_MAX));
+  uint32_t lanes;
+  ll_op op = ll_widen(e, ll_vector(e, v));
+  if (is_not) {
+    op = ll_def(e, "xor %o, %v", MASK, op, MASK, ll_const(UINT32_MAX));
+  }
+  if (!find_lanes(e, v, &lanes)) return op;
+  return ll_with_lanes(e, op, is_not ? ~lanes : lanes);
 }
 
 ll_op ll_mask_of(ll *e, vyre__val v, bool is_not) {

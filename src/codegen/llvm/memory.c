@@ -33,13 +33,6 @@ ll_op ll_address(ll *e, uint32_t buffer, ll_op index) {
                 ll_base(e, buffer), LL_I64, wide);
 }
 
-static ll_op addresses(ll *e, uint32_t buffer, ll_op indices) {
-  unsigned type = ll_memory_type(e->kernel->buffers[buffer].width);
-  ll_op wide = ll_def(e, "zext %o to %t", MASK, indices, LL_I64 | LL_VEC);
-  return ll_def(e, "getelementptr inbounds %t, ptr %v, %o", type, LL_PTR,
-                ll_base(e, buffer), LL_I64 | LL_VEC, wide);
-}
-
 /* To LLVM, a load of memory that another thread writes is undefined: each use of it
  * may be another value, and a branch on it may go anywhere. Freezing it makes it one
  * value, which LLVM must not load again (spmd/single_read.h). */
@@ -53,7 +46,7 @@ static ll_op freeze(ll *e, uint32_t at, unsigned type, ll_op op) {
   return ll_def(e, "freeze %o", type, op);
 }
 
-static ll_op settle(ll *e, uint32_t at, unsigned type, ll_op op) {
+static ll_op widen_loaded(ll *e, uint32_t at, unsigned type, ll_op op) {
   const vyre__lir_buffer *buffer = buffer_of(e, at);
   op = freeze(e, at, type, op);
   if (buffer->width < 4) {
@@ -103,13 +96,25 @@ static ll_op happens(ll *e, vyre__val c) {
   return ll_any(e, ll_active(e, c));
 }
 
+/* Returns the address of element @p index, a scalar. Elements next to each other
+ * have one address and constant offsets, so that LLVM joins their loads. */
+static ll_op address_of(ll *e, uint32_t buffer, vyre__val index) {
+  const vyre__lir_inst *sum = ll_inst(e, index);
+  if (!(sum->hints & VYRE__HINT_NO_WRAP)) {
+    return ll_address(e, buffer, ll_scalar(e, index));
+  }
+  return ll_def(e, "getelementptr inbounds %t, ptr %v, i64 %v",
+                ll_memory_type(e->kernel->buffers[buffer].width), LL_PTR,
+                ll_address(e, buffer, ll_scalar(e, sum->a)), LL_I64,
+                ll_scalar(e, sum->b));
+}
+
 ll_op ll_load_one(ll *e, vyre__val v) {
   const vyre__lir_inst *inst = ll_inst(e, v);
   unsigned type = ll_memory_type(buffer_of(e, v)->width);
-  ll_op index = ll_scalar(e, inst->a);
   ll_op op = ll_def(e, "load %t, ptr %v, align %u", type, LL_PTR,
-                    ll_address(e, inst->aux, index), align_of(e, v));
-  return settle(e, v, type, op);
+                    address_of(e, inst->aux, inst->a), align_of(e, v));
+  return widen_loaded(e, v, type, op);
 }
 
 static void load_uniform(ll *e, vyre__val v) {
@@ -374,11 +379,7 @@ static ll_op gather(ll *e, vyre__val v, ll_op active) {
   }
   if (checks) (void)ll_vector(e, inst->b);
   guard g = open_guard(e, checks ? ll_any(e, active) : (ll_op){0});
-  ll_op op =
-      ll_def(e, "call %t @llvm.masked.gather.v%ui%u.v%up0(%o, i32 %u, %o, %o)",
-             type, e->width, 8 * ll_bytes(scalar), e->width, LL_PTR | LL_VEC,
-             addresses(e, inst->aux, indices), align_of(e, v), LL_I1 | LL_VEC,
-             ll_const(1), type, ll_const(0));
+  ll_op op = ll_gather_all(e, v, indices);
   if (checks) op = only_where(e, inst->b, type, op);
   return close_guard(e, g, type, op);
 }
@@ -522,12 +523,14 @@ static int32_t stride_of(ll *e, uint32_t at) {
   return reach >= -MAX_SPAN && reach <= MAX_SPAN ? stride : 0;
 }
 
-static ll_lanes_at lanes_at(ll *e, uint32_t at, int32_t stride) {
+static ll_lanes_at lanes_at(ll *e, uint32_t at, int32_t stride,
+                            uint32_t lanes) {
   return (ll_lanes_at){.buffer = ll_inst(e, at)->aux,
                        .type = ll_memory_type(buffer_of(e, at)->width),
                        .align = align_of(e, at),
                        .index = ll_scalar(e, ll_inst(e, at)->a),
-                       .stride = stride};
+                       .stride = stride,
+                       .lanes = lanes};
 }
 
 /* Loads all elements from the first lane's to the last lane's and selects
@@ -573,7 +576,7 @@ static ll_op load_apart(ll *e, vyre__val v, ll_op active, int32_t stride) {
   ll_branch_likely(e, in, all, lanes);
   ll_place(e, all);
   bool is_near = step <= MAX_STRIDE;
-  ll_lanes_at each = lanes_at(e, v, stride);
+  ll_lanes_at each = lanes_at(e, v, stride, UINT32_MAX);
   ll_op op = is_near ? pick_lanes(e, v, from, stride) : ll_load_each(e, &each);
   if (checks && !is_bounds_check(e, v, inst->b)) {
     op = only_where(e, inst->b, type, op);
@@ -604,8 +607,10 @@ static void load_vector(ll *e, vyre__val v) {
   bool is_far = stride < -MAX_STRIDE || stride > MAX_STRIDE;
   bool is_constant = stride && is_padded(e, v, inst->b) &&
                      ll_scalar(e, inst->a).kind == LL_CONST;
-  if (is_far && (active.kind == LL_NONE || is_constant)) {
-    ll_lanes_at each = lanes_at(e, v, stride);
+  uint32_t lanes;
+  bool is_known = ll_lanes_known(e, active, &lanes);
+  if (is_far && (is_known || is_constant)) {
+    ll_lanes_at each = lanes_at(e, v, stride, is_known ? lanes : UINT32_MAX);
     op = ll_load_each(e, &each);
   } else if (!is_contiguous(e, inst->a) && ll_load_pattern(e, v, active, &op)) {
     /* loaded */
@@ -629,7 +634,7 @@ static void load_vector(ll *e, vyre__val v) {
   if (e->width > 1 && ll_narrow_of(e, v)->bytes == buffer_of(e, v)->width) {
     ll_give_narrow(e, v, buffer_of(e, v)->width, freeze(e, v, type, op));
   } else {
-    ll_give(e, v, LL_VECTOR, settle(e, v, type, op));
+    ll_give(e, v, LL_VECTOR, widen_loaded(e, v, type, op));
   }
 }
 
@@ -719,6 +724,8 @@ static void store_vector(ll *e, uint32_t at) {
   if (checks && ll_is_all_on(e) && contiguous) test = ll_test(e, inst->c, true);
   uint32_t all = ll_label(e), some = ll_label(e), end = ll_label(e);
   ll_op active = ll_active(e, inst->c);
+  uint32_t lanes;
+  bool is_known = ll_lanes_known(e, active, &lanes);
   (void)ll_vector(e, inst->a);
   if (test.kind != LL_NONE) {
     ll_branch_likely(e, test, all, some);
@@ -734,16 +741,15 @@ static void store_vector(ll *e, uint32_t at) {
     /* stored */
   } else if (active.kind == LL_NONE && contiguous) {
     plain_store(e, at, value);
-  } else if (active.kind == LL_NONE && stride_of(e, at)) {
-    ll_lanes_at each = lanes_at(e, at, stride_of(e, at));
+  } else if (is_known && stride_of(e, at)) {
+    ll_lanes_at each = lanes_at(e, at, stride_of(e, at), lanes);
     ll_store_each(e, &each, value);
   } else if (active.kind == LL_NONE) {
-    ll_do(e, "call void @llvm.masked.scatter.v%ui%u.v%up0(%o, %o, i32 %u, %o)",
-          e->width, 8 * ll_bytes(scalar), e->width, type, value,
-          LL_PTR | LL_VEC, addresses(e, inst->aux, ll_vector(e, inst->a)),
-          align_of(e, at), LL_I1 | LL_VEC, ll_const(1));
+    ll_scatter_all(e, at, ll_vector(e, inst->a), value);
   } else if (contiguous) {
     store_some(e, at, value, active);
+  } else if (e->options->lanes == 16 && ll_bytes(scalar) >= 4) {
+    ll_scatter_some(e, at, ll_vector(e, inst->a), value, active);
   } else {
     store_lanes(e, at, value, active);
   }

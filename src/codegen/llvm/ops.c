@@ -5,7 +5,7 @@
 #include "codegen/llvm/internal.h"
 
 /* Translation of an operation. */
-typedef enum spelling {
+typedef enum translation {
   PRINT_NOT_SUPPORTED,
   PRINT_BINARY,   /* add T a, b */
   PRINT_FLOAT,    /* the same, with the flags of relaxed kernels */
@@ -17,7 +17,7 @@ typedef enum spelling {
   PRINT_CALL,     /* call T @llvm.NAME.T(T a ..) */
   PRINT_COUNT,    /* the same with a final `false` */
   PRINT_OTHER,
-} spelling;
+} translation;
 
 typedef struct word {
   uint8_t how;
@@ -165,7 +165,7 @@ static ll_op divide(ll *e, vyre__val v, unsigned type, const ll_op *args) {
   return ll_divide(e, inst->op, args[0], by, uniform);
 }
 
-static ll_op spell(ll *e, vyre__val v, unsigned vector, const ll_op *args) {
+static ll_op print_op(ll *e, vyre__val v, unsigned vector, const ll_op *args) {
   const vyre__lir_inst *inst = ll_inst(e, v);
   const word *w = &words[inst->op];
   unsigned type = ll_type(inst->type) | vector;
@@ -266,7 +266,7 @@ static void narrow_pure(ll *e, vyre__val v, const vyre__narrow *n) {
   }
 }
 
-/* --- clamped indices ---------------------------------------------------------------*/
+/* --- linear values ---------------------------------------------------------------*/
 
 void ll_give_operand(ll *e, vyre__val v, vyre__val operand) {
   ll_rep rep = *ll_value(e, operand);
@@ -289,13 +289,30 @@ static vyre__val known_operand(const ll *e, vyre__val v) {
   return known >= VYRE__KNOWN_A ? ll_inst(e, v)->v[known - VYRE__KNOWN_A] : 0;
 }
 
-/* Finds the representation of a value that would be linear without clamps. */
-static uint8_t unclamped_form(ll *e, vyre__val v, uint64_t *stride) {
+/* Returns the factor by which @p inst multiplies its operand @p *of; 0: it does
+ * not, or the factor is not known here. */
+static uint64_t factor_of(ll *e, const vyre__lir_inst *inst, vyre__val *of) {
+  const ll_rep *a = ll_value(e, inst->a), *b = ll_value(e, inst->b);
+  bool is_left = a->form == LL_SCALAR && a->s.kind == LL_CONST;
+  bool is_right = b->form == LL_SCALAR && b->s.kind == LL_CONST;
+  *of = is_right ? inst->a : inst->b;
+  if (inst->op == VYRE__LIR_SHL) {
+    return is_right ? UINT64_C(1) << (b->s.bits & 31) : 0;
+  }
+  if (inst->op != VYRE__LIR_MUL || (!is_left && !is_right)) return 0;
+  return is_right ? b->s.bits : a->s.bits;
+}
+
+/* Finds the representation of a value that is linear here, but not everywhere:
+ * without clamps, or where a number of the workgroup is a constant. */
+static uint8_t form_here(ll *e, vyre__val v, uint64_t *stride) {
   const vyre__lir_inst *inst = ll_inst(e, v);
   unsigned count = vyre__lir_ops[inst->op].operands;
   uint64_t strides[3] = {0};
   bool is_scalar = true;
-  if (!knows_clamps(e) || count > 3) return LL_VECTOR;
+  bool adds = inst->op == VYRE__LIR_ADD || inst->op == VYRE__LIR_SUB;
+  bool multiplies = inst->op == VYRE__LIR_MUL || inst->op == VYRE__LIR_SHL;
+  if (count > 3 || !(knows_clamps(e) || adds || multiplies)) return LL_VECTOR;
   for (unsigned i = 0; i < count; i++) {
     const ll_rep *rep = ll_value(e, inst->v[i]);
     if (rep->form == LL_VECTOR) return LL_VECTOR;
@@ -303,9 +320,17 @@ static uint8_t unclamped_form(ll *e, vyre__val v, uint64_t *stride) {
   }
   if (is_scalar) return LL_SCALAR;
   if (inst->type != VYRE_TYPE_U32) return LL_VECTOR;
-  if (inst->op != VYRE__LIR_ADD && inst->op != VYRE__LIR_SUB) return LL_VECTOR;
-  *stride = inst->op == VYRE__LIR_ADD ? strides[0] + strides[1]
-                                      : strides[0] - strides[1];
+  if (multiplies) {
+    vyre__val of;
+    uint64_t factor = factor_of(e, inst, &of);
+    if (!factor) return LL_VECTOR;
+    *stride = factor * ll_value(e, of)->stride;
+  } else if (adds) {
+    *stride = inst->op == VYRE__LIR_ADD ? strides[0] + strides[1]
+                                        : strides[0] - strides[1];
+  } else {
+    return LL_VECTOR;
+  }
   *stride &= UINT32_MAX;
   return *stride ? LL_LINEAR : LL_SCALAR;
 }
@@ -321,7 +346,7 @@ void ll_pure(ll *e, vyre__val v) {
     return;
   }
   if (e->width > 1 && e->subregion && kind == VYRE__LANE_SHAPE_VARYING) {
-    uint8_t form = unclamped_form(e, v, &stride);
+    uint8_t form = form_here(e, v, &stride);
     if (form == LL_SCALAR) kind = VYRE__LANE_SHAPE_VECTOR;
     if (form == LL_LINEAR) kind = VYRE__LANE_SHAPE_LINEAR;
   }
@@ -343,7 +368,9 @@ void ll_pure(ll *e, vyre__val v) {
   }
   unsigned vector = is_scalar || is_linear ? 0 : LL_VEC;
   ll_op op;
-  if (vector || !fold(e, v, args, count, &op)) op = spell(e, v, vector, args);
+  if (vector || !fold(e, v, args, count, &op)) {
+    op = print_op(e, v, vector, args);
+  }
   ll_give(e, v, is_scalar ? LL_SCALAR : is_linear ? LL_LINEAR : LL_VECTOR, op);
   if (stride) e->reps[v - e->s->r.begin].stride = stride;
 }

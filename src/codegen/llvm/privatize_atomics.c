@@ -9,7 +9,7 @@ enum {
 };
 
 ll_op ll_replica(const ll *e, uint32_t buffer) {
-  return ll_name(e->is_full_group ? "twinw" : "twin", buffer);
+  return ll_name(e->is_full_group ? "replicaw" : "replica", buffer);
 }
 
 uint64_t ll_replica_elements(const ll *e, uint32_t buffer) {

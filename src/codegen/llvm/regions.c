@@ -52,13 +52,17 @@ static count open_count(ll *e) {
   return c;
 }
 
-static void close_count(ll *e, count c, uint32_t step, uint32_t limit) {
+static void close_count_at(ll *e, count c, uint32_t step, ll_op limit) {
   uint32_t end = ll_label(e);
   ll_op next = ll_def(e, "add nuw i32 %v, %u", LL_I32, c.now, step);
   ll_do(e, "store i32 %v, ptr %v", LL_I32, next, LL_PTR, c.at);
-  ll_cond(e, ll_def(e, "icmp ult i32 %v, %u", LL_I32, next, limit), c.head,
-          end);
+  ll_cond(e, ll_def(e, "icmp ult i32 %v, %v", LL_I32, next, LL_I32, limit),
+          c.head, end);
   ll_place(e, end);
+}
+
+static void close_count(ll *e, count c, uint32_t step, uint32_t limit) {
+  close_count_at(e, c, step, ll_const(limit));
 }
 
 /* --- a subregion --------------------------------------------------------------------------*/
@@ -162,9 +166,77 @@ ll_op ll_opaque(ll *e, ll_op op) {
   return ll_def(e, "call i32 asm \"\", \"=r,0\"(i32 %v)", LL_I32, op);
 }
 
+/* Emits the rows [first, end), which are constants. Returns false if the text
+ * would be too long. */
+static bool run_few_rows(ll *e, const vyre__sched_node *rows, uint32_t first,
+                         uint32_t end, ll_op first_x, ll_op count_x) {
+  enum { MAX_ROWS = 8, MAX_UNROLLED = 400 };
+  const vyre__subregion *of = &e->s->r.subregions[rows->subregion];
+  uint32_t length = of->end - of->begin, few = end - first;
+  uint32_t vectors = (e->kernel->workgroup[0] + e->width - 1) / e->width;
+  if (few > 1 && (few > MAX_ROWS || e->options->is_compact || ll_is_spare(e) ||
+                  !e->unrolls || length > MAX_UNROLLED ||
+                  few * vectors * length > MAX_UNROLLED)) {
+    return false;
+  }
+  for (uint32_t y = first; y < end; y++) {
+    e->local[1] = ll_const(y);
+    ll_begin_row(e);
+    ll_run_row(e, rows, first_x, count_x);
+  }
+  return true;
+}
+
+/* Emits the rows that have something to do (spmd/row_limit.c). */
+static void run_limited(ll *e, const vyre__sched_node *rows, ll_op first_x,
+                        ll_op count_x) {
+  const uint32_t *size = e->kernel->workgroup;
+  const vyre__row_split *row = rows->split;
+  ll_op limit = ll_scalar(e, row->limit), from = ll_const(0), to;
+  uint32_t begin = ll_label(e), skip = ll_label(e);
+  for (unsigned i = 1; i < 3; i++) e->local_form[i] = LL_SCALAR;
+  e->local[2] = ll_const(0);
+  if (limit.kind == LL_CONST) {
+    uint32_t first, end;
+    vyre__row_limits(e->s, row, limit.bits & UINT32_MAX, &first, &end);
+    if (first == end || run_few_rows(e, rows, first, end, first_x, count_x)) {
+      return;
+    }
+    from = ll_const(first);
+    to = ll_const(end);
+  } else {
+    ll_op of = ll_def(e, "udiv i32 %v, %u", LL_I32, limit, size[0]);
+    ll_op rest = ll_def(e, "urem i32 %v, %u", LL_I32, limit, size[0]);
+    ll_op more = ll_def(e, "icmp ne i32 %v, 0", LL_I32, rest);
+    more = row->limit_is_point ? ll_const(1)
+                               : ll_def(e, "zext i1 %v to i32", LL_I1, more);
+    to = ll_def(e, "add i32 %v, %v", LL_I32, of, LL_I32, more);
+    ll_op is_many = ll_def(e, "icmp ugt i32 %v, %u", LL_I32, to, size[1]);
+    to = ll_def(e, "select i1 %v, i32 %u, i32 %v", LL_I1, is_many, size[1],
+                LL_I32, to);
+    if (row->limit_is_point) from = of;
+    ll_cond(e, ll_def(e, "icmp ult i32 %v, %v", LL_I32, from, LL_I32, to),
+            begin, skip);
+    ll_place(e, begin);
+  }
+  count c = {.at = ll_alloca(e, LL_I32, 1, 4), .head = ll_label(e)};
+  ll_do(e, "store i32 %v, ptr %v", LL_I32, from, LL_PTR, c.at);
+  ll_place(e, c.head);
+  c.now = ll_def(e, "load i32, ptr %v", LL_PTR, c.at);
+  e->local[1] = ll_opaque(e, c.now);
+  ll_begin_row(e);
+  ll_run_row(e, rows, first_x, count_x);
+  close_count_at(e, c, 1, to);
+  if (limit.kind != LL_CONST) ll_place(e, skip);
+}
+
 void ll_run_rows(ll *e, const vyre__sched_node *rows, ll_op first,
                  ll_op count_x) {
   const uint32_t *size = e->kernel->workgroup;
+  if (rows->split && rows->split->limit) {
+    run_limited(e, rows, first, count_x);
+    return;
+  }
   uint32_t step_y =
       rows->body->kind == VYRE__SCHED_JAM ? rows->body->jam->rows : 1;
   count c[3] = {{{0}}};

@@ -23,7 +23,9 @@ static ll_op lanes_below(ll *e, ll_op from, ll_op end) {
   rest = low_half(e, rest);
   ll_op on = ll_def(e, "icmp ult %t %%iota, %v", MASK, MASK,
                     ll_splat(e, LL_I32, rest));
-  return ll_widen(e, on);
+  on = ll_widen(e, on);
+  if (rest.kind != LL_CONST) return on;
+  return ll_with_lanes(e, on, (UINT64_C(1) << rest.bits) - 1);
 }
 
 /* Alignment at which rows should start for full-register stores. */

@@ -280,6 +280,43 @@ TEST(a_strided_loop_ends_in_its_last_iteration) {
       rows);
 }
 
+/* The distance may be below the workgroup's size, or wrap. */
+TEST(a_loop_over_the_grid_ends_where_its_counter_wraps) {
+  static const size_case distances[] = {
+      {0, 300, {5, 1}},          {100, 3000, {5, 1}},
+      {0x7FFFFFFF, 300, {5, 1}}, {0x80000000, 300, {5, 1}},
+      {0xFFFFFFC0, 300, {5, 1}}, {0xFFFFFFFF, 300, {5, 1}},
+      {64, 3001, {5, 1}},        {63, 2999, {5, 1}},
+  };
+  CHECK_ROWS(
+      "kernel k workgroup(64) over(y)\n"
+      "buffer x : read u32[] @0;\n"
+      "buffer y : write u32[] @1;\n"
+      "uniform n : u32 @2;\n"
+      "{ var s = 0u; var i = global_id.x; var rounds = 0u;\n"
+      "  while (i < len(x)) {\n"
+      "    s = s * 3 + x[i];\n"
+      "    if (i + 5 < n) s += x[i + 5];\n"
+      "    i += select(n == 0, grid_size.x * 64, max(n, 16));\n"
+      "  }\n"
+      "  y[global_id.x] = s; }\n",
+      distances);
+}
+
+TEST(edges_outside_a_buffer_are_zero) {
+  static const size_case starts[] = {
+      {0, 300, {5, 1}},          {0, 20, {2, 1}},
+      {285, 300, {5, 1}},        {250, 300, {5, 1}},
+      {0x7FFFFFF0, 300, {5, 1}}, {0x7FFFFFFF, 300, {5, 1}},
+      {0xFFFFFFE8, 300, {5, 1}}, {0xFFFFFFFF, 300, {5, 1}},
+  };
+  CHECK_ROWS(edges, starts);
+}
+
+TEST(sums_up_and_down_a_tree_are_right) {
+  CHECK_ROWS(up_and_down, squares);
+}
+
 TEST(indices_that_wrap_are_not_taken_for_small_ones) {
   static const size_case wraps[] = {
       {0x80000000u, 100, {2, 1}}, {0x40000000u, 100, {2, 1}},
@@ -701,6 +738,38 @@ TEST(an_element_of_a_row_is_loaded_once) {
              squares);
 }
 
+/* Guards of the number of an invocation end the loop over rows. */
+TEST(rows_after_the_last_one_with_work_are_skipped) {
+  static const size_case limits[] = {
+      {0, 300, {2, 1}},          {1, 300, {2, 1}},          {15, 300, {2, 1}},
+      {16, 300, {2, 1}},         {17, 300, {2, 1}},         {100, 300, {2, 1}},
+      {127, 300, {2, 1}},        {128, 300, {2, 1}},        {129, 300, {2, 1}},
+      {0x80000000, 300, {2, 1}}, {0xffffffff, 300, {2, 1}},
+  };
+  CHECK_ROWS(
+      "kernel k workgroup(16, 8)\n"
+      "buffer a : read u32[] @0;\nbuffer c : read_write u32[] @1;\n"
+      "uniform n : u32 @2;\nshared t : u32[256];\n"
+      "{ let i = local_id.y * 16 + local_id.x;\n"
+      "  t[i] = a[workgroup_id.x * 128 + i]; t[i + 128] = i; barrier();\n"
+      "  if (i < n) t[i] += t[i + 128] * 3;\n"
+      "  barrier();\n"
+      "  if (i == n) t[i + 128] = 77;\n"
+      "  barrier();\n"
+      "  if (!(n <= i)) t[i + 128] += t[i];\n"
+      "  barrier();\n"
+      "  var active = 128u;\n"
+      "  while (active > 0) {\n"
+      "    if (i < active) t[i] = t[i] * 5 + t[i + active];\n"
+      "    barrier(); active /= 2; }\n"
+      "  var rest = n & 255;\n"
+      "  while (rest > 0) {\n"
+      "    if (i < rest) t[i + 128] ^= t[i] + rest;\n"
+      "    barrier(); rest /= 3; }\n"
+      "  c[workgroup_id.x * 128 + i] = t[i] ^ t[i + 128]; }\n",
+      limits);
+}
+
 TEST_MAIN(TEST_ENTRY(jammed_rows_compute_a_product),
           TEST_ENTRY(rows_of_different_lengths_run_separately),
           TEST_ENTRY(a_loop_that_ends_by_its_row_is_not_shared),
@@ -711,6 +780,9 @@ TEST_MAIN(TEST_ENTRY(jammed_rows_compute_a_product),
           TEST_ENTRY(invocation_counts_are_not_doubled),
           TEST_ENTRY(a_neighbourhood_beyond_the_edge_is_zero),
           TEST_ENTRY(a_strided_loop_ends_in_its_last_iteration),
+          TEST_ENTRY(a_loop_over_the_grid_ends_where_its_counter_wraps),
+          TEST_ENTRY(edges_outside_a_buffer_are_zero),
+          TEST_ENTRY(sums_up_and_down_a_tree_are_right),
           TEST_ENTRY(indices_that_wrap_are_not_taken_for_small_ones),
           TEST_ENTRY(strided_elements_are_loaded_together),
           TEST_ENTRY(strided_bytes_are_loaded_together),
@@ -735,4 +807,5 @@ TEST_MAIN(TEST_ENTRY(jammed_rows_compute_a_product),
           TEST_ENTRY(quotients_are_exact),
           TEST_ENTRY(taps_beyond_the_ends_of_a_row_are_skipped),
           TEST_ENTRY(taps_compare_as_signed_numbers),
-          TEST_ENTRY(an_element_of_a_row_is_loaded_once))
+          TEST_ENTRY(an_element_of_a_row_is_loaded_once),
+          TEST_ENTRY(rows_after_the_last_one_with_work_are_skipped))

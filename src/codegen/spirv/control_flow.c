@@ -477,12 +477,16 @@ uint32_t spv_phase(spv_emitter *e, uint32_t phase) {
   if (e->is_checked[phase]) spv_declare_left(e, range);
   load_inputs(e, range);
   load_all_known(e, range);
-  if (e->visits || e->has_opaque || e->leaves) {
+  if (e->visits || e->has_opaque || e->has_private || e->leaves) {
     e->one = field_word(e, VYRE__SPIRV_ONE, 0, 0);
   }
   if (e->visits) {
     e->all = SPV_DO(e, SPV_OpISub, spv_uint(e, 32), spv_u32(e, 0), e->one);
     SPV_PUT(e, SPV_CODE, SPV_OpStore, e->visits, e->one);
+  }
+  if (e->has_private) {
+    e->index_zero =
+        SPV_DO(e, SPV_OpISub, spv_uint(e, 32), e->one, spv_u32(e, 1));
   }
   if (e->has_opaque) spv_make_constants_opaque(e, range);
   if (e->leaves) exit_surplus_lanes(e);

@@ -150,6 +150,8 @@ typedef struct spv_emitter {
   uint32_t one, all, visits; /* for checked loops: the values 1 and all bits,
                               * and a variable */
   bool has_opaque;           /* some float constant must be hidden */
+  bool has_private;          /* some array belongs to each invocation */
+  uint32_t index_zero;       /* 0 for its indices: see pointer_to */
   bool leaves;               /* surplus lanes of a vector exit at once */
   bool *is_opaque;           /* constants that must be hidden */
   uint32_t none;             /* 0, as a value that no compiler knows */

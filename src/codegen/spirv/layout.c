@@ -114,7 +114,7 @@ static void plan_fields(spv_emitter *e, blocks *b) {
   add_field(b, VYRE__SPIRV_BASE, 0, 3);
   if (e->uses_grid) add_field(b, VYRE__SPIRV_GRID, 0, 3);
   if (k->has_fuel) add_field(b, VYRE__SPIRV_FUEL, 0, 1);
-  if (e->has_opaque || e->leaves || any_is_checked(e)) {
+  if (e->has_opaque || e->has_private || e->leaves || any_is_checked(e)) {
     add_field(b, VYRE__SPIRV_ONE, 0, 1);
   }
   for (uint32_t i = 0; i < k->grid_loop_count; i++) {
@@ -214,7 +214,8 @@ static void plan_shared(spv_emitter *e) {
   for (uint32_t i = 0; i < e->k->buffer_count; i++) {
     const vyre__lir_buffer *b = &e->k->buffers[i];
     if (spv_is_bound(b) || !e->infos[i].is_used) continue;
-    e->infos[i].is_widened = b->width < 4 && !packs(e, b->width);
+    e->infos[i].is_widened = b->width < 4 && (!packs(e, b->width) || b->table);
+    if (b->table || b->is_private) continue;
     uint64_t each = e->infos[i].is_widened ? 4 : b->width;
     bytes = (bytes + each - 1) / each * each + each * spv_elements(b);
   }
@@ -254,6 +255,9 @@ vyre_code spv_plan(spv_emitter *e) {
   e->has_status = k->has_fuel || any_is_checked(e);
   e->has_opaque = spv_find_opaque(e);
   e->leaves = has_surplus_lanes(e);
+  for (uint32_t i = 0; i < k->buffer_count; i++) {
+    e->has_private |= k->buffers[i].is_private;
+  }
   find_uses(e);
   plan_fields(e, &b);
   e->out->fields = b.fields;
@@ -327,6 +331,33 @@ static void declare_storage(spv_emitter *e, uint32_t buffer,
   }
 }
 
+/* Declares a table as a variable that begins with its elements. */
+static void declare_table(spv_emitter *e, const vyre__lir_buffer *b,
+                          spv_buffer_info *p, uint32_t type, unsigned width) {
+  const uint32_t count = (uint32_t)spv_elements(b);
+  uint32_t *words =
+      vyre__arena_array(e->arena, (size_t)count + 2, sizeof *words);
+  if (!words) {
+    e->no_memory = true;
+    return;
+  }
+  words[0] = type;
+  words[1] = spv_id(e);
+  for (uint32_t i = 0; i < count; i++) {
+    uint64_t bits = 0;
+    memcpy(&bits, b->table + (size_t)i * b->width, b->width);
+    words[2 + i] =
+        spv_const(e, width == 8 ? VYRE_TYPE_U64 : VYRE_TYPE_U32, bits);
+  }
+  spv_put_all(e, SPV_GLOBALS, SPV_OpConstantComposite, words,
+              (size_t)count + 2);
+  const uint32_t pointer = spv_pointer(e, SPV_STORAGE_Private, type);
+  p->variable = spv_id(e);
+  SPV_PUT(e, SPV_GLOBALS, SPV_OpVariable, pointer, p->variable,
+          SPV_STORAGE_Private, words[1]);
+  spv_name(e, p->variable, b->name);
+}
+
 static void declare_shared(spv_emitter *e, uint32_t buffer) {
   const vyre__lir_buffer *b = &e->k->buffers[buffer];
   spv_buffer_info *p = &e->infos[buffer];
@@ -341,6 +372,14 @@ static void declare_shared(spv_emitter *e, uint32_t buffer) {
   uint32_t element = spv_uint(e, 8 * width);
   uint32_t type =
       SPV_TYPE(e, SPV_OpTypeArray, element, spv_u32(e, (uint32_t)count));
+  if (b->table) {
+    declare_table(e, b, p, type, width);
+    return;
+  }
+  if (b->is_private) {
+    p->variable = variable(e, SPV_STORAGE_Private, type, b->name);
+    return;
+  }
   if (!b->needs_zero || !e->target->zeroes_workgroup) {
     p->variable = variable(e, SPV_STORAGE_Workgroup, type, b->name);
     return;

@@ -8,10 +8,14 @@
 /* --- addresses ------------------------------------------------------------ */
 
 static uint32_t storage_of(const vyre__lir_buffer *buffer) {
+  if (buffer->table || buffer->is_private) return SPV_STORAGE_Private;
   return spv_is_bound(buffer) ? SPV_STORAGE_StorageBuffer
                               : SPV_STORAGE_Workgroup;
 }
 
+/* Mesa's llvmpipe may keep a loop variable and its next value in one register,
+ * and then index an array with the wrong one. So the index of an array is a sum
+ * with a 0 that no compiler knows. */
 static uint32_t pointer_to(spv_emitter *e, uint32_t buffer, unsigned bits,
                            uint32_t index) {
   const vyre__lir_buffer *b = &e->k->buffers[buffer];
@@ -19,6 +23,9 @@ static uint32_t pointer_to(spv_emitter *e, uint32_t buffer, unsigned bits,
   uint32_t variable = e->infos[buffer].variable;
   if (spv_is_bound(b)) {
     return SPV_DO(e, SPV_OpAccessChain, type, variable, spv_u32(e, 0), index);
+  }
+  if (b->is_private) {
+    index = SPV_DO(e, SPV_OpIAdd, spv_uint(e, 32), index, e->index_zero);
   }
   return SPV_DO(e, SPV_OpAccessChain, type, variable, index);
 }
@@ -33,6 +40,7 @@ static uint32_t access_bits(const spv_emitter *e, const vyre__lir_buffer *b) {
   bool is_seen = spv_is_bound(b) ? b->is_written && e->k->has_barrier
                                  /* by other invocations */
                                  : b->is_written || b->needs_zero;
+  is_seen = is_seen && storage_of(b) != SPV_STORAGE_Private;
   bool is_private = !e->target->vulkan_memory_model || !is_seen;
   return is_private ? 0 : SPV_MEMORY_ACCESS_NonPrivatePointer;
 }
@@ -89,14 +97,14 @@ static uint32_t load(spv_emitter *e, uint32_t at) {
   uint32_t type = spv_uint(e, bits);
   uint32_t pointer = pointer_to(e, inst->aux, bits, index);
   /* Elements that share a word are stored by atomics. */
-  if (b->is_atomic && b->width != b->unit) {
+  if (b->is_atomic && b->width > b->unit) {
     return SPV_DO(e, SPV_OpAtomicLoad, type, pointer, scope_of(e, b),
                   spv_u32(e, 0));
   }
   uint32_t access = access_bits(e, b);
   /* Other invocations of the workgroup write this memory concurrently. */
   if (vyre__load_is_single_read(e->k, e->decides, at) ||
-      (!spv_is_bound(b) && e->decides[at])) {
+      (storage_of(b) == SPV_STORAGE_Workgroup && e->decides[at])) {
     access |= SPV_MEMORY_ACCESS_Volatile;
   }
   const uint32_t operands[2] = {pointer, access};

@@ -27,15 +27,6 @@
 
 /* --- checks --------------------------------------------------------------- */
 
-static vyre_code not_supported(vyre_status *st, const vyre_device *device,
-                               const char *kernel, const char *reason) {
-  return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
-                   "remove it from the kernel: no device of this version "
-                   "supports it",
-                   "device '%s' cannot compile kernel '%.60s': %s",
-                   device->backend->name, kernel, reason);
-}
-
 static vyre_code check_buffers(const vyre_program *program, vyre_status *st) {
   for (size_t i = 0; i < program->buffer_count; i++) {
     const vyre_buffer_decl *buffer = &program->buffers[i];
@@ -65,9 +56,11 @@ vyre_code vyre__check_program(const vyre_device *device,
                               vyre_diagnostics *diagnostics, vyre_status *st) {
   VYRE_TRY(vyre__check_body(program, diagnostics, st));
   if (program->item_type != VYRE_TYPE_VOID) {
-    return not_supported(
-        st, device, program->name,
-        "it is a queue kernel, and this version does not run queues");
+    return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
+                     "create a queue for it with vyre_queue_create",
+                     "device '%s' cannot dispatch kernel '%.60s': it is a "
+                     "queue kernel",
+                     device->backend->name, program->name);
   }
   return check_buffers(program, st);
 }
@@ -293,6 +286,7 @@ static vyre_code init(vyre_pipeline *pipeline, compile_mode mode,
   VYRE_TRY(vyre_binding_plan_build(pipeline->program, &pipeline->arena,
                                    &pipeline->plan, vyre__status_open(st)));
   VYRE_TRY(vyre__binding_infos_build(pipeline, st));
+  vyre__device_buffers_prefer(pipeline->device, &pipeline->plan);
   if (mode.code) return load_given(pipeline, mode.code, st);
   uint64_t start = vyre__clock_ns();
   vyre_code code = find_or_compile_code(pipeline, st);
@@ -445,6 +439,11 @@ vyre_code vyre_pipeline_compile(vyre_device *device, vyre_program *program,
   VYRE_REQUIRE_BOTH(st, device, program);
   VYRE_TRY(vyre__device_check(device, st));
   if (options) VYRE_TRY(vyre__check_compile_options(__func__, options, st));
+  if (options && options->timeout_ns != 0) {
+    /* An abandoned compile cannot use @p diagnostics. */
+    VYRE_TRY(check_program(device, program, diagnostics, st));
+    return vyre__compile_within(device, program, NULL, options, out, st);
+  }
   vyre_pipeline wanted = vyre__pipeline_request(device, program, options);
   VYRE_TRY(compile_or_share(&wanted, out, diagnostics, st));
   vyre_code code = complete(*out, options, st);
@@ -468,6 +467,26 @@ vyre_code vyre__pipeline_compile_tuned(vyre_device *device,
   memcpy(wanted.tuned, settings->tuned, sizeof wanted.tuned);
   VYRE_TRY(compile_or_share(&wanted, out, NULL, st));
   vyre_code code = vyre__pipeline_reach_tier(*out, tier, st);
+  if (code == VYRE_OK) return VYRE_OK;
+  vyre_pipeline_release(*out);
+  *out = NULL;
+  return code;
+}
+
+vyre_code vyre__pipeline_compile_part(vyre_device *device,
+                                      vyre_program *program,
+                                      const vyre_compile_options *options,
+                                      vyre_pipeline **out, vyre_status *st) {
+  vyre_compile_options own = *options;
+  memset(own.workgroup, 0, sizeof own.workgroup);
+  vyre_pipeline wanted = vyre__pipeline_request(device, program, &own);
+  *out = vyre__table_find(&wanted);
+  if (!*out) {
+    VYRE_TRY(vyre__program_check_caps(device, program, st));
+    VYRE_TRY(vyre__pipeline_create(&wanted, false, out, st));
+    *out = vyre__table_share(*out);
+  }
+  vyre_code code = complete(*out, &own, st);
   if (code == VYRE_OK) return VYRE_OK;
   vyre_pipeline_release(*out);
   *out = NULL;

@@ -79,8 +79,7 @@ static vyre_code check_bytes(const vyre_device *device,
   uint64_t shared = 0;
   for (size_t i = 0; i < program->buffer_count; i++) {
     const vyre_buffer_decl *b = &program->buffers[i];
-    uint32_t element = vyre_element_size(b->element);
-    uint64_t size = (uint64_t)b->count * (element > 1 ? element : 1);
+    uint64_t size = (uint64_t)b->count * vyre_buffer_stride(b);
     if (!vyre__is_shared(b)) {
       if (size > device->caps.max_buffer_bytes) {
         return vyre__buffer_too_large(device, b->name, size, st);

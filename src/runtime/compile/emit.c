@@ -96,10 +96,13 @@ static vyre_code read_options(const vyre_emit_options *options,
         (unsigned)options->form, (unsigned)options->float_mode,
         (unsigned)options->math);
   }
-  *target = (vyre__target){.math = (uint8_t)options->math,
-                           .no_u64 = options->no_u64,
-                           .no_f64 = options->no_u64,
-                           .no_narrow = options->no_narrow};
+  *target =
+      (vyre__target){.math = (uint8_t)options->math,
+                     .no_u64 = options->no_u64,
+                     .no_f64 = options->no_u64,
+                     .private_arrays = options->form == VYRE_EMIT_SPIRV ||
+                                       options->form == VYRE_EMIT_SPIRV_TEXT,
+                     .no_narrow = options->no_narrow};
   VYRE_TRY(read_workgroup(options->workgroup, target->workgroup, st));
   set_float_mode(target, options->float_mode);
   *last = VYRE__PASS_LEGALIZE_CONTROL;

@@ -262,6 +262,10 @@ vyre_code vyre_pipeline_add_variant(vyre_pipeline *pipeline,
   VYRE_REQUIRE_BOTH(st, pipeline, options);
   VYRE_TRY(vyre__check_compile_options(__func__, options, st));
   VYRE_TRY(vyre__device_check(pipeline->device, st));
+  if (options->timeout_ns != 0) {
+    return vyre__compile_within(pipeline->device, pipeline->program, pipeline,
+                                options, NULL, st);
+  }
   vyre_pipeline wanted =
       vyre__pipeline_like(pipeline, options->workgroup, options->ulp_budget);
   vyre_pipeline *variant;
@@ -282,6 +286,18 @@ vyre_code vyre__check_compile_options(const char *function,
       "set it to a value of vyre_tier",
       "%s: vyre_compile_options.tier is %u; the largest value is %d", function,
       (unsigned)options->tier, VYRE_TIER_OPTIMISED);
+}
+
+vyre_code vyre__refuse_compile_timeout(const char *function,
+                                       const vyre_compile_options *options,
+                                       vyre_status *st) {
+  if (options->timeout_ns == 0) return VYRE_OK;
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, "timeout_ns",
+      VYRE_NUMBERS({"timeout_ns", options->timeout_ns}),
+      "set it to 0: only compiles for a device have a time limit",
+      "%s: vyre_compile_options.timeout_ns is %llu; a package has no limit",
+      function, (unsigned long long)options->timeout_ns);
 }
 
 /* --- properties ----------------------------------------------------------- */

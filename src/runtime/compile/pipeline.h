@@ -35,8 +35,10 @@ typedef struct vyre__binding_info {
   uint32_t index;                 /* among the bindings */
   uint32_t buffer, input, output; /* indices, or VYRE_NO_INDEX */
   uint32_t resource;              /* among the resources, or VYRE_NO_INDEX */
-  uint8_t shift, mask; /* an element has 1 << shift = mask + 1 bytes */
-  uint8_t aligned;     /* alignment below which the memory is copied */
+  uint32_t element;               /* bytes of an element */
+  uint8_t shift;   /* an element has 1 << shift bytes, or NO_SHIFT */
+  uint8_t mask;    /* alignment of its scalars, minus 1 */
+  uint8_t aligned; /* alignment below which the memory is copied */
   bool is_static;
   bool is_covered;   /* the grid covers the longest buffer of this kind */
   bool has_contents; /* the caller gives its first contents: an input, or a
@@ -44,6 +46,16 @@ typedef struct vyre__binding_info {
   bool is_persistent;
   bool is_written; /* the kernel may write it */
 } vyre__binding_info;
+
+enum { VYRE__NO_SHIFT = 255 };
+
+/* Returns the number of whole elements in @p bytes, mostly without a
+ * division. */
+static inline uint64_t vyre__elements_in(const vyre__binding_info *info,
+                                         uint64_t bytes) {
+  return info->shift == VYRE__NO_SHIFT ? bytes / info->element
+                                       : bytes >> info->shift;
+}
 
 struct vyre__pipeline_state {
   atomic_uint references;
@@ -85,7 +97,8 @@ struct vyre__pipeline_state {
   /* Proven bound of the loop iterations of one invocation, plus 1. 0: not
    * computed yet. */
   _Atomic uint64_t iteration_bound;
-  bool is_fresh; /* compiled without the cache, and so are its variants */
+  bool has_dimensions; /* uniforms give the dimensions of a buffer */
+  bool is_fresh;       /* compiled without the cache, and so are its variants */
   /* Package that the code came from, retained; NULL: it was compiled. Variants
    * come from it too. */
   struct vyre_package *package;
@@ -124,6 +137,11 @@ vyre_pipeline vyre__pipeline_like(const vyre_pipeline *pipeline,
 vyre_code vyre__check_compile_options(const char *function,
                                       const vyre_compile_options *options,
                                       vyre_status *st);
+/* Refuses a time limit in options that a caller passed to @p function.
+ * Errors: VYRE_INVALID_ARGUMENT. */
+vyre_code vyre__refuse_compile_timeout(const char *function,
+                                       const vyre_compile_options *options,
+                                       vyre_status *st);
 /* Returns true if a compile with these options makes baseline code. */
 bool vyre__wants_baseline(const vyre_device *device,
                           const vyre_compile_options *options);
@@ -145,6 +163,15 @@ vyre_code vyre__pipeline_create_from(const vyre_pipeline *wanted,
 vyre_code vyre__pipeline_create_replacement(const vyre_pipeline *wanted,
                                             bool is_fresh, vyre_pipeline **out,
                                             vyre_status *st);
+/* Compiles within options->timeout_ns, which is not 0: the program, or a variant
+ * of @p parent if that is not NULL. @p out may be NULL for a variant. Other
+ * arguments as for vyre_pipeline_compile, checked before.
+ * Errors: VYRE_KERNEL_COMPILE_FAILED (timed_out); those of
+ *         vyre_pipeline_compile. */
+vyre_code vyre__compile_within(vyre_device *device, vyre_program *program,
+                               vyre_pipeline *parent,
+                               const vyre_compile_options *options,
+                               vyre_pipeline **out, vyre_status *st);
 /* Compiles like vyre_pipeline_compile, without the cache: a reference run must
  * not be compared with itself. @p options may be NULL, no other argument
  * may. */
@@ -160,6 +187,12 @@ vyre_code vyre__pipeline_compile_tuned(vyre_device *device,
                                        const struct vyre__settings *settings,
                                        vyre_tier tier, vyre_pipeline **out,
                                        vyre_status *st);
+/* Compiles one program of a work queue like vyre_pipeline_compile, for
+ * workgroups of one invocation. The program is known to be valid. */
+vyre_code vyre__pipeline_compile_part(vyre_device *device,
+                                      vyre_program *program,
+                                      const vyre_compile_options *options,
+                                      vyre_pipeline **out, vyre_status *st);
 /* Compiles with the given float modes instead of the device's, without the
  * cache; for the probe. */
 vyre_code vyre__pipeline_compile_as(vyre_device *device, vyre_program *program,

@@ -99,10 +99,10 @@ TEST(an_unsupported_feature_names_the_real_device) {
   static const struct {
     const char *text, *names, *fix;
   } cases[] = {
-      {"kernel q workgroup(4) queue(u32)\n"
+      {"kernel q queue(u32)\n"
        "buffer y : read_write u32[] @0;\n"
        "{ y[item] = 1; }\n",
-       "kernel 'q'", "remove it"},
+       "kernel 'q'", "vyre_queue_create"},
   };
   static const char *const devices[] = {"ref", "null"};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -115,15 +115,35 @@ vyre_code vyre_context_create(const vyre_context_options *options,
 static pthread_mutex_t default_lock = PTHREAD_MUTEX_INITIALIZER;
 static vyre_context *default_context;
 
+/* This thread creates the default context: it loads backend files, whose code
+ * may call the library. */
+static _Thread_local bool is_creating
+    __attribute__((tls_model("initial-exec")));
+
+static vyre_code create_default(vyre_status *st) {
+  is_creating = true;
+  vyre_code code =
+      vyre_context_create(NULL, &default_context, vyre__status_open(st));
+  is_creating = false;
+  if (code == VYRE_OK) default_context->is_default = true;
+  return code;
+}
+
 vyre_code vyre__context_acquire(vyre_context **context, vyre_status *st) {
   vyre_code code = VYRE_OK;
   if (vyre_context_retain(*context)) return VYRE_OK;
+  if (is_creating) {
+    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                     "create a context of its own in the backend, in "
+                     "device_open and not while it is loaded",
+                     "the default context cannot be used by a backend file "
+                     "that is being loaded into it");
+  }
   pthread_mutex_lock(&default_lock);
   if (default_context) {
     atomic_fetch_add(&default_context->references, 1);
   } else {
-    code = vyre_context_create(NULL, &default_context, vyre__status_open(st));
-    if (code == VYRE_OK) default_context->is_default = true;
+    code = create_default(st);
   }
   *context = default_context;
   pthread_mutex_unlock(&default_lock);

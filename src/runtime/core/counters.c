@@ -68,6 +68,23 @@ void vyre__counters_enter(vyre_device *device) {
   pthread_mutex_unlock(&lock);
 }
 
+void vyre__devices_lock(void) {
+  pthread_mutex_lock(&lock);
+}
+
+void vyre__devices_unlock(void) {
+  pthread_mutex_unlock(&lock);
+}
+
+void vyre__devices_after_fork(void) {
+  pthread_mutex_init(&lock, NULL);
+  for (vyre_device *at = first; at; at = at->state->next) {
+    pthread_mutex_init(&at->state->replay_lock, NULL);
+    pthread_cond_init(&at->state->replay_ended, NULL);
+    at->state->active_replays = NULL;
+  }
+}
+
 void vyre__counters_leave(vyre_device *device) {
   struct vyre__device_state *state = device->state;
   pthread_mutex_lock(&lock);

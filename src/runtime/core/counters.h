@@ -26,6 +26,12 @@ typedef struct vyre__atomic_counters {
  * a removed device stay part of the sums. */
 void vyre__counters_enter(vyre_device *device);
 void vyre__counters_leave(vyre_device *device);
+/* Lock and unlock the list of open devices around a fork. */
+void vyre__devices_lock(void);
+void vyre__devices_unlock(void);
+/* Ends, in a forked child, the replays that were running on open devices: their
+ * threads exist in the parent only. */
+void vyre__devices_after_fork(void);
 /* Zeroes the counters of a device that is not published yet. */
 void vyre__counters_clear(vyre_device *device);
 /* Adds @p change (modulo 2^64) to the capacity that host buffers retain for the

@@ -202,6 +202,24 @@ vyre_code vyre_device_preload(vyre_context *context, const char *name,
   return code;
 }
 
+vyre_code vyre_device_choose(vyre_context *context, const char *name,
+                             char out[VYRE_DEVICE_NAME], vyre_status *st) {
+  vyre__status_begin(st);
+  VYRE_REQUIRE(st, out);
+  out[0] = '\0';
+  VYRE_REQUIRE(st, name);
+  VYRE_TRY(vyre__context_acquire(&context, st));
+  vyre__backend_list storage;
+  vyre__device_choice chosen;
+  vyre_code code = vyre__device_choose(
+      vyre__context_backends(context, &storage), context, name, &chosen, st);
+  if (code == VYRE_OK) {
+    vyre__device_put_name(chosen.backend, chosen.index, out);
+  }
+  vyre_context_release(context);
+  return code;
+}
+
 vyre_device *vyre_device_retain(vyre_device *device) {
   if (device) atomic_fetch_add(&device->state->references, 1);
   return device;

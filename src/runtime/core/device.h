@@ -25,6 +25,7 @@ struct vyre__device_state {
   char name[VYRE_DEVICE_NAME];
   char reason[VYRE__DEVICE_REASON];
   vyre__device_buffers buffers;
+  _Atomic uint64_t buffer_alignment; /* of later vyre_buffer_create */
   _Atomic(vyre__scratch_block *) scratch[VYRE__SCRATCH_KINDS];
   pthread_mutex_t lock; /* guards the creation of queues */
   vyre__queue *queue;
@@ -40,6 +41,7 @@ struct vyre__device_state {
   pthread_mutex_t replay_lock; /* guards active_replays (conflicts.c) */
   pthread_cond_t replay_ended;
   struct vyre__active_replay *active_replays;
+  struct vyre__timed_compile *timed_compiles; /* unfinished; under `lock` */
   vyre_float_op_info *float_ops; /* probe results; NULL: the backend is exact */
   vyre_device *next, *previous;  /* list of open devices (counters.c) */
   _Alignas(64) vyre__atomic_counters counters;

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/print.h"
 #include "base/status.h"
+#include "runtime/core/counters.h"
 #include "runtime/core/fault_injection.h"
 #include "runtime/core/fence.h"
 #include "runtime/core/trace.h"
@@ -37,13 +38,19 @@ static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
  * exist there. */
 static void after_fork(void) {
   atomic_fetch_add(&generation, 1);
+  vyre__devices_after_fork();
   pthread_mutex_init(&any_lock, NULL);
   vyre__condition_init(&any_changed);
   atomic_store(&any_waiters, 0);
 }
 
 static void install_fork_handler(void) {
-  (void)pthread_atfork(NULL, NULL, after_fork);
+  (void)pthread_atfork(vyre__devices_lock, vyre__devices_unlock, after_fork);
+}
+
+unsigned vyre__process_generation(void) {
+  pthread_once(&fork_once, install_fork_handler);
+  return atomic_load(&generation);
 }
 
 /* Returns true if the work was unfinished when this process was forked. Its
@@ -113,12 +120,31 @@ void vyre__fence_run(vyre_fence *fence) {
   vyre_fence_release(fence);
 }
 
+/* Waits for one signal. Returns false after the deadline. */
+static bool wait_once(pthread_cond_t *changed, pthread_mutex_t *lock,
+                      const struct timespec *end) {
+  if (!end) return pthread_cond_wait(changed, lock) == 0;
+  return pthread_cond_timedwait(changed, lock, end) == 0;
+}
+
 void vyre__fence_await(vyre_fence *fence) {
   pthread_mutex_lock(&fence->lock);
   while (!atomic_load(&fence->is_done)) {
     pthread_cond_wait(&fence->changed, &fence->lock);
   }
   pthread_mutex_unlock(&fence->lock);
+}
+
+bool vyre__fence_await_until(vyre_fence *fence, uint64_t end_ns) {
+  const struct timespec end = {.tv_sec = (time_t)(end_ns / 1000000000u),
+                               .tv_nsec = (long)(end_ns % 1000000000u)};
+  bool in_time = true;
+  pthread_mutex_lock(&fence->lock);
+  while (!atomic_load(&fence->is_done) && in_time) {
+    in_time = wait_once(&fence->changed, &fence->lock, &end);
+  }
+  pthread_mutex_unlock(&fence->lock);
+  return atomic_load(&fence->is_done);
 }
 
 vyre_fence *vyre_fence_retain(vyre_fence *fence) {
@@ -145,13 +171,6 @@ static bool get_deadline(uint64_t timeout_ns, struct timespec *out) {
   out->tv_sec = (time_t)(end / 1000000000u);
   out->tv_nsec = (long)(end % 1000000000u);
   return true;
-}
-
-/* Waits for one signal. Returns false after the deadline. */
-static bool wait_once(pthread_cond_t *changed, pthread_mutex_t *lock,
-                      const struct timespec *end) {
-  if (!end) return pthread_cond_wait(changed, lock) == 0;
-  return pthread_cond_timedwait(changed, lock, end) == 0;
 }
 
 static vyre_code timed_out(uint64_t timeout_ns, vyre_status *st) {

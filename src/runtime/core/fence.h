@@ -33,6 +33,9 @@ struct vyre_fence {
   struct vyre__queue *queue; /* queue that runs the work; NULL: none */
 };
 
+/* Returns the number of forks between the process that loaded the library and
+ * this one. Counted from the first fence on. */
+unsigned vyre__process_generation(void);
 /* Allocates a zeroed object of @p size bytes that starts with a fence. */
 vyre_code vyre__fence_make(vyre_context *context, size_t size, vyre_fence **out,
                            vyre_status *st);
@@ -43,5 +46,8 @@ void vyre__fence_discard(vyre_fence *fence);
 void vyre__fence_run(vyre_fence *fence);
 /* Waits until the work has finished. */
 void vyre__fence_await(vyre_fence *fence);
+/* Waits until the work has finished, or until @p end_ns of vyre__clock_ns.
+ * Returns true if it has finished. */
+bool vyre__fence_await_until(vyre_fence *fence, uint64_t end_ns);
 
 #endif

@@ -7,17 +7,7 @@
 
 #include "support/check.h"
 #include "support/driver.h"
-
-#if defined(__SANITIZE_THREAD__)
-#define HAS_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define HAS_TSAN 1
-#endif
-#endif
-#ifndef HAS_TSAN
-#define HAS_TSAN 0
-#endif
+#include "support/sanitized.h"
 
 /* Counts n up to a limit, so that a test chooses the run time. */
 static const char text[] =
@@ -376,7 +366,7 @@ static int work_in_child(rig *r, vyre_buffer x) {
 }
 
 TEST(a_forked_child_has_its_own_queue) {
-  if (HAS_TSAN) return; /* it cannot fork a process with threads */
+  if (THREAD_SANITIZED) return; /* it cannot fork a process with threads */
   vyre_status st = {0};
   rig r = rig_open(text, NULL);
   vyre_buffer x;

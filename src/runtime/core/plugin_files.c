@@ -145,8 +145,19 @@ static vyre_code load_new(int fd, const char *path, void **out,
   return *out ? VYRE_OK : load_failed(path, dlerror(), st);
 }
 
+/* This thread loads a file, whose code may call the library. */
+static _Thread_local bool is_loading __attribute__((tls_model("initial-exec")));
+
 static vyre_code load_fd(int fd, const struct stat *s, const char *path,
                          void **out, vyre_status *st) {
+  if (is_loading) {
+    return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
+                     "create contexts in a backend with an empty backend_path, "
+                     "or in device_open",
+                     "'%.180s' is not loaded: the code of another backend file "
+                     "asked for it while that was being loaded",
+                     path);
+  }
   pthread_mutex_lock(&loaded_lock);
   *out = NULL;
   for (unsigned i = 0; i < loaded_count && !*out; i++) {
@@ -158,7 +169,9 @@ static vyre_code load_fd(int fd, const struct stat *s, const char *path,
     }
   }
   bool is_known = *out != NULL;
+  is_loading = true;
   vyre_code code = is_known ? VYRE_OK : load_new(fd, path, out, st);
+  is_loading = false;
   if (code == VYRE_OK && !is_known) {
     loaded[loaded_count].device = s->st_dev;
     loaded[loaded_count].file = s->st_ino;

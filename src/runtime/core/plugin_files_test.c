@@ -121,6 +121,75 @@ static void check_opens(vyre_context *context, const char *name) {
   vyre_device_release(device);
 }
 
+/* --- a file that calls the library while it is loaded ---------------------- */
+
+static const char *called_path;
+static unsigned calls, called_refusals;
+
+static void use_default_context(void) {
+  vyre_device *device;
+  vyre_status st = {0};
+  calls++;
+  if (vyre_device_open(NULL, "ref", &device, &st) == VYRE_INVALID_ARGUMENT &&
+      !device && st.fix[0] && strstr(st.message, "default context")) {
+    called_refusals++;
+  }
+}
+
+static void load_again(void) {
+  calls++;
+  /* A context of its own works, without the file that is being loaded. */
+  vyre_context *context = context_of("");
+  check_opens(context, "ref");
+  vyre_context_release(context);
+  if (calls > 1) return;
+  context = context_of(called_path);
+  check_refused(context, "calls.so", "while that was being loaded");
+  called_refusals++;
+  vyre_context_release(context);
+}
+
+static void set_call(void (*call)(void)) {
+  char address[32];
+  calls = called_refusals = 0;
+  snprintf(address, sizeof address, "%llx",
+           (unsigned long long)(uintptr_t)call);
+  CHECK(setenv("VYRE_STUB_CALL", address, 1) == 0);
+}
+
+TEST(a_file_that_uses_the_default_context_while_it_is_loaded_is_refused) {
+  vyre_device *device;
+  vyre_status st = {0};
+  begin();
+  CHECK(setenv("VYRE_BACKEND_PATH", copy("calls"), 1) == 0);
+  set_call(use_default_context);
+  (void)alarm(30); /* it used to block for ever */
+  CHECK_OK(vyre_device_open(NULL, "calls", &device, &st), st);
+  CHECK(calls == 2 && called_refusals == 2);
+  vyre_device_release(device);
+  CHECK_OK(vyre_device_open(NULL, "ref", &device, &st), st);
+  vyre_device_release(device);
+  (void)alarm(0);
+  CHECK(unsetenv("VYRE_BACKEND_PATH") == 0);
+  CHECK(unsetenv("VYRE_STUB_CALL") == 0);
+  end();
+}
+
+TEST(a_file_that_loads_files_while_it_is_loaded_is_refused) {
+  begin();
+  called_path = copy("calls");
+  set_call(load_again);
+  (void)alarm(30);
+  vyre_context *context = context_of(called_path);
+  (void)alarm(0);
+  check_loaded(context, "calls");
+  check_opens(context, "calls");
+  CHECK(calls == 2 && called_refusals == 1);
+  vyre_context_release(context);
+  CHECK(unsetenv("VYRE_STUB_CALL") == 0);
+  end();
+}
+
 /* --- tests -----------------------------------------------------------------*/
 
 TEST(a_file_or_a_folder_adds_backends) {
@@ -424,6 +493,9 @@ static const test_case all_cases[] = {
     TEST_ENTRY(a_link_that_is_swapped_never_loads_another_file),
     TEST_ENTRY(each_file_is_loaded_and_not_one_of_the_same_descriptor),
     TEST_ENTRY(a_device_that_does_not_open_leaves_the_rest),
+    TEST_ENTRY(
+        a_file_that_uses_the_default_context_while_it_is_loaded_is_refused),
+    TEST_ENTRY(a_file_that_loads_files_while_it_is_loaded_is_refused),
     TEST_ENTRY(a_privileged_process_loads_no_files)};
 
 int main(int argc, char **argv) {

@@ -85,13 +85,13 @@ TEST(programs_reject_reserved_words) {
 
   vyre_builder *b;
   CHECK(vyre_builder_create("k", (vyre_allocator){0}, &b, NULL) == VYRE_OK);
-  buffer.reserved[1] = 1;
+  buffer.reserved[0] = 1;
   vyre_build_buffer_ref none = vyre_build_declare(b, &buffer);
   CHECK(none.id == 0 && none.builder == 0);
   vyre_status failure = {0};
   CHECK_FAILS(vyre_builder_build(b, &program, &failure), failure,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
-  CHECK_HAS(failure.message, "vyre_build_declare: reserved word 1 is 1");
+  CHECK_HAS(failure.message, "vyre_build_declare: reserved word 0 is 1");
   vyre_builder_release(b);
 
   vyre_random_program_options options = {0};

@@ -117,6 +117,12 @@ OK(vyre_program_write_binary) {
   size_t length;
   return vyre_program_write_binary(w.r.program, &w.arena, &bytes, &length, st);
 }
+OK(vyre_program_write_binary_with_source) {
+  const uint8_t *bytes;
+  size_t length;
+  return vyre_program_write_binary_with_source(w.r.program, "text", 4, &w.arena,
+                                               &bytes, &length, st);
+}
 OK(vyre_program_read_binary) {
   const uint8_t *bytes;
   size_t length;
@@ -217,6 +223,10 @@ OK(vyre_device_open) {
 OK(vyre_device_preload) {
   return vyre_device_preload(w.r.context, "ref", st);
 }
+OK(vyre_device_choose) {
+  char name[VYRE_DEVICE_NAME];
+  return vyre_device_choose(w.r.context, "ref", name, st);
+}
 OK(vyre_device_probe) {
   size_t count;
   return vyre_device_probe(w.r.device, NULL, 0, &count, st);
@@ -289,6 +299,15 @@ OK(vyre_program_accesses) {
   const vyre_access_info *out;
   size_t count;
   return vyre_program_accesses(w.r.program, &w.arena, &out, &count, st);
+}
+OK(vyre_program_values) {
+  const vyre_value_info *out;
+  size_t count;
+  return vyre_program_values(w.r.program, &w.arena, &out, &count, st);
+}
+OK(vyre_source_index_build) {
+  vyre_source_index out;
+  return vyre_source_index_build("const A = 1;", 12, &w.arena, &out, st);
 }
 OK(vyre_fence_wait) {
   return vyre_fence_wait(w.fence, VYRE_WAIT_FOREVER, st);
@@ -409,6 +428,18 @@ OK(vyre_module_parse) {
                                      (vyre_allocator){0}, &out, NULL, st);
   vyre_module_release(out);
   return code;
+}
+OK(vyre_module_parse_with) {
+  const vyre_module_options options = {.defines = NULL};
+  vyre_module *out;
+  vyre_code code = vyre_module_parse_with(text, sizeof text - 1, NULL, &options,
+                                          (vyre_allocator){0}, &out, NULL, st);
+  vyre_module_release(out);
+  return code;
+}
+OK(vyre_sum_merge) {
+  unsigned char sums[2][96] = {{0}};
+  return vyre_sum_merge(VYRE_ELEMENT_SUM_F32, sums[0], sums[1], 1, st);
 }
 OK(vyre_source_format) {
   const char *out;
@@ -593,7 +624,9 @@ OK(vyre_recording_bind_slot) {
   vyre_slot_binding resource = {.data = w.x, .size = sizeof w.x};
   return vyre_recording_bind_slot(w.finished, w.slots[0], &resource, st);
 }
+#include "runtime/core/status_queue_testing.h"
 #include "runtime/core/status_router_testing.h"
+#include "runtime/core/status_wave_testing.h"
 OK(vyre_recording_replay) {
   return vyre_recording_replay(w.finished, NULL, NULL, st);
 }
@@ -603,6 +636,14 @@ OK(vyre_buffer_create) {
   CHECK(vyre_buffer_destroy(w.r.device, out, NULL) == VYRE_OK);
   return code;
 }
+OK(vyre_buffer_create_aligned) {
+  vyre_buffer out;
+  vyre_code code = vyre_buffer_create_aligned(w.r.device, 5, 512, &out, st);
+  if (code != VYRE_OK) return code;
+  vyre_status destroyed = {0};
+  return vyre_buffer_destroy(w.r.device, out, &destroyed);
+}
+
 OK(vyre_buffer_import) {
   vyre_buffer out;
   vyre_code code = vyre_buffer_import(w.r.device, w.x, sizeof w.x, &out, st);
@@ -617,6 +658,10 @@ OK(vyre_buffer_destroy) {
 OK(vyre_buffer_size) {
   uint64_t out;
   return vyre_buffer_size(w.r.device, w.resident, &out, st);
+}
+OK(vyre_buffer_map) {
+  void *address;
+  return vyre_buffer_map(w.r.device, w.resident, &address, st);
 }
 OK(vyre_buffer_upload) {
   return vyre_buffer_upload(w.r.device, w.resident, 0, w.x, 16, st);
@@ -639,6 +684,10 @@ OK(vyre_host_alloc) {
 OK(vyre_program_validate) {
   return vyre_program_validate(w.r.program, NULL, st);
 }
+OK(vyre_program_prove_order) {
+  vyre_order_proof proof;
+  return vyre_program_prove_order(w.r.program, &proof, NULL, st);
+}
 
 /* --- calls that fail ------------------------------------------------------ */
 
@@ -653,6 +702,8 @@ OK(vyre_program_validate) {
 #define CALLS(CALL, FAIL)                                                    \
   CALL(vyre_barrier_plan_build, 1, NULL, 0, NULL, NULL, NULL, st)            \
   CALL(vyre_program_write_binary, NULL, NULL, NULL, NULL, st)                \
+  CALL(vyre_program_write_binary_with_source, NULL, "text", 4, NULL, NULL,   \
+       NULL, st)                                                             \
   CALL(vyre_program_read_binary, NULL, 0, HEAP, NULL, st)                    \
   CALL(vyre_binding_plan_build, NULL, NULL, NULL, st)                        \
   CALL(vyre_binding_plan_build_for, NULL, NULL, 0, NULL, NULL, st)           \
@@ -672,6 +723,7 @@ OK(vyre_program_validate) {
   CALL(vyre_context_inject_faults, w.r.context, "nonsense", st)              \
   CALL(vyre_device_open, NULL, "ref", NULL, st)                              \
   CALL(vyre_device_preload, w.r.context, "nonsense", st)                     \
+  CALL(vyre_device_choose, w.r.context, "nonsense", NULL, st)                \
   CALL(vyre_device_probe, NULL, NULL, 0, NULL, st)                           \
   CALL(vyre_dispatch, NULL, NULL, st)                                        \
   CALL(vyre_submit, NULL, NULL, 0, NULL, st)                                 \
@@ -686,6 +738,8 @@ OK(vyre_program_validate) {
        0, NULL, st)                                                          \
   CALL(vyre_program_emit, NULL, NULL, WRITER, NULL, st)                      \
   CALL(vyre_program_accesses, NULL, NULL, NULL, NULL, st)                    \
+  CALL(vyre_program_values, NULL, NULL, NULL, NULL, st)                      \
+  CALL(vyre_source_index_build, NULL, 0, NULL, NULL, st)                     \
   CALL(vyre_fence_wait, NULL, 0, st)                                         \
   CALL(vyre_fence_wait_any, NULL, 0, 0, NULL, st)                            \
   CALL(vyre_fence_set_callback, NULL, NULL, NULL, st)                        \
@@ -709,6 +763,8 @@ OK(vyre_program_validate) {
   CALL(vyre_frontier_intervals, NULL, NULL, 0, NULL, NULL, st)               \
   CALL(vyre_random_program_create, NULL, HEAP, NULL, st)                     \
   CALL(vyre_module_parse, NULL, 0, NULL, HEAP, NULL, NULL, st)               \
+  CALL(vyre_module_parse_with, NULL, 0, NULL, NULL, HEAP, NULL, NULL, st)    \
+  CALL(vyre_sum_merge, VYRE_ELEMENT_SUM_F32, NULL, NULL, 1, st)              \
   CALL(vyre_source_format, NULL, 0, NULL, NULL, NULL, NULL, NULL, st)        \
   CALL(vyre_pipeline_compile, NULL, NULL, NULL, NULL, NULL, st)              \
   CALL(vyre_pipeline_compile_async, NULL, NULL, NULL, NULL, st)              \
@@ -734,6 +790,21 @@ OK(vyre_program_validate) {
   CALL(vyre_recording_end_while, NULL, st)                                   \
   CALL(vyre_recording_seal, NULL, st)                                        \
   CALL(vyre_recording_bind_slot, NULL, 0, NULL, st)                          \
+  CALL(vyre_wave_graph_create, NULL, NULL, NULL, st)                         \
+  CALL(vyre_wave_graph_add_resource, NULL, NULL, NULL, st)                   \
+  CALL(vyre_wave_graph_add_wave, NULL, NULL, NULL, NULL, st)                 \
+  CALL(vyre_wave_graph_add_dependency, NULL, 0, 0, st)                       \
+  CALL(vyre_wave_graph_repeat, NULL, 0, 0, 0, 0, st)                         \
+  CALL(vyre_wave_graph_plan, NULL, NULL, st)                                 \
+  CALL(vyre_wave_graph_seal, NULL, st)                                       \
+  CALL(vyre_wave_graph_run, NULL, NULL, NULL, st)                            \
+  CALL(vyre_queue_create, NULL, NULL, NULL, NULL, NULL, st)                  \
+  CALL(vyre_queue_fill, NULL, NULL, 0, st)                                   \
+  CALL(vyre_queue_fill_from_buffer, NULL, w.resident, 0, 0, st)              \
+  CALL(vyre_queue_get_state, NULL, NULL, st)                                 \
+  CALL(vyre_queue_resize, NULL, 0, st)                                       \
+  CALL(vyre_queue_run, NULL, NULL, NULL, NULL, st)                           \
+  CALL(vyre_queue_take, NULL, NULL, 0, NULL, st)                             \
   CALL(vyre_router_open, NULL, NULL, NULL, st)                               \
   CALL(vyre_router_save, NULL, st)                                           \
   CALL(vyre_router_compile, NULL, NULL, NULL, NULL, NULL, st)                \
@@ -745,15 +816,18 @@ OK(vyre_program_validate) {
   CALL(vyre_router_buffer_download, NULL, HANDLE, 0, NULL, 0, st)            \
   CALL(vyre_recording_replay, NULL, NULL, NULL, st)                          \
   CALL(vyre_buffer_create, NULL, 0, NULL, st)                                \
+  CALL(vyre_buffer_create_aligned, NULL, 0, 0, NULL, st)                     \
   CALL(vyre_buffer_import, NULL, NULL, 0, NULL, st)                          \
   CALL(vyre_buffer_destroy, w.r.device, HANDLE, st)                          \
   CALL(vyre_buffer_size, w.r.device, HANDLE, NULL, st)                       \
+  CALL(vyre_buffer_map, w.r.device, HANDLE, NULL, st)                        \
   CALL(vyre_buffer_upload, w.r.device, HANDLE, 0, NULL, 0, st)               \
   CALL(vyre_buffer_download, w.r.device, HANDLE, 0, NULL, 0, st)             \
   CALL(vyre_buffer_upload_many, NULL, NULL, 0, st)                           \
   CALL(vyre_buffer_download_many, NULL, NULL, 0, st)                         \
   CALL(vyre_host_alloc, NULL, 0, NULL, st)                                   \
   CALL(vyre_program_validate, NULL, NULL, st)                                \
+  CALL(vyre_program_prove_order, NULL, NULL, NULL, st)                       \
   CALL(vyre_tune, NULL, NULL, NULL, NULL, NULL, st)                          \
   CALL(vyre_tune_forget, NULL, NULL, NULL, st)                               \
   FAIL(vyre_device_open_external_vulkan, NULL, NULL, NULL, st)

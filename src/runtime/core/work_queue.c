@@ -2,13 +2,13 @@
 /* Work queues. Each has one thread, which starts with the first push. */
 #include "runtime/core/work_queue.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/thread.h"
 #include "runtime/core/device.h"
 #include "runtime/core/fence.h"
 #include "runtime/core/trace.h"
@@ -64,19 +64,6 @@ static void *work(void *self) {
   return NULL;
 }
 
-/* Starts the thread with all signals blocked. Otherwise a handler of the
- * program could run on it, and a thread of the program that waits in sigwait
- * would miss the signal. */
-static int start_thread(vyre__queue *queue) {
-  sigset_t all, before;
-  sigfillset(&all);
-  int error = pthread_sigmask(SIG_SETMASK, &all, &before);
-  if (error != 0) return error;
-  error = pthread_create(&queue->thread, NULL, work, queue);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  return error;
-}
-
 static vyre_code create(vyre_device *device, vyre__queue **out,
                         vyre_status *st) {
   vyre__queue *queue = vyre__alloc_zeroed(device->allocator, sizeof *queue);
@@ -92,7 +79,7 @@ static vyre_code create(vyre_device *device, vyre__queue **out,
                  vyre_device_name(device),
                  (unsigned long long)device->state->id,
                  out == &device->state->queue ? "queue" : "compile");
-  int error = start_thread(queue);
+  int error = vyre__thread_start(&queue->thread, work, queue);
   if (error != 0) {
     atomic_store(&queue->references, 1);
     release(queue);

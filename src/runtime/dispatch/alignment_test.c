@@ -69,6 +69,61 @@ static void check_size(const rig *r, size_t count) {
   vyre_host_buffer_deinit(&o.z);
 }
 
+/* Checks the address of a buffer, which is also what a kernel gets. */
+static void check_buffer(const rig *r, vyre_buffer buffer, uint64_t alignment) {
+  vyre_status st = {0};
+  vyre__device_buffer *entry;
+  CHECK_OK(vyre__device_buffer_acquire(r->device, buffer, &entry, &st), st);
+  CHECK(entry->buffer->host != NULL);
+  CHECK_U64((uintptr_t)entry->buffer->host % alignment, 0);
+  vyre__device_buffer_release(r->device, entry);
+}
+
+/* Resident buffers: as inputs, as slots of a recording, and aligned further. */
+static void check_residents(const rig *r) {
+  enum { N = 5 };
+  vyre_status st = {0};
+  vyre_buffer x[N], large;
+  vyre_recording *rec;
+  uint32_t slots[3];
+  static const char *const names[] = {"x", "y", "z"};
+  for (size_t i = 0; i < N; i++) {
+    CHECK_OK(vyre_buffer_create(r->device, 4 * (1 + i), &x[i], &st), st);
+    check_buffer(r, x[i], 4096);
+  }
+  CHECK_OK(vyre_buffer_create_aligned(r->device, 5, 1 << 20, &large, &st), st);
+  check_buffer(r, large, 1 << 20);
+  for (uint64_t bad = 0; bad < 4; bad++) {
+    const uint64_t alignments[] = {0, 3, UINT64_C(4) << 20, UINT64_MAX};
+    vyre_buffer none;
+    CHECK_FAILS(
+        vyre_buffer_create_aligned(r->device, 5, alignments[bad], &none, &st),
+        st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT);
+    CHECK(none.id == 0 && none.owner == 0);
+  }
+  CHECK_OK(vyre_recording_create(r->device, &rec, &st), st);
+  for (int i = 0; i < 3; i++)
+    CHECK_OK(vyre_recording_add_slot(rec, names[i], 4, &slots[i], &st), st);
+  const vyre_slot_range in = vyre_slot_range_all(slots[0]),
+                        out[] = {vyre_slot_range_all(slots[1]),
+                                 vyre_slot_range_all(slots[2])};
+  const vyre_recorded_dispatch one = {
+      .inputs = &in, .input_count = 1, .outputs = out, .output_count = 2};
+  CHECK_OK(vyre_recording_add_dispatch(rec, r->pipeline, &one, &st), st);
+  CHECK_OK(vyre_recording_seal(rec, &st), st);
+  for (int i = 0; i < 3; i++) {
+    const vyre_slot_binding to = {.buffer = x[i], .size = 4};
+    CHECK_OK(vyre_recording_bind_slot(rec, slots[i], &to, &st), st);
+  }
+  x_seen = NULL;
+  CHECK_OK(vyre_recording_replay(rec, NULL, NULL, &st), st);
+  if (x_seen) CHECK_U64((uintptr_t)x_seen % 4096, 0);
+  vyre_recording_release(rec);
+  for (size_t i = 0; i < N; i++)
+    CHECK_OK(vyre_buffer_destroy(r->device, x[i], &st), st);
+  CHECK_OK(vyre_buffer_destroy(r->device, large, &st), st);
+}
+
 static void check_device(const char *device) {
   const vyre_context_options options = {
       .cache_directory = "", .trace_file = "", .faults = ""};
@@ -80,6 +135,7 @@ static void check_device(const char *device) {
   r.device->backend = &noting;
   for (size_t count = 1; count < MAX; count = count * 3 + 1)
     check_size(&r, count);
+  check_residents(&r);
   r.device->backend = original;
   rig_close(&r);
 }

@@ -15,6 +15,7 @@
 #include "runtime/compile/device_limits.h"
 #include "runtime/compile/pipeline.h"
 #include "runtime/dispatch/bind_memory.h"
+#include "runtime/dispatch/dimensions.h"
 #include "runtime/dispatch/grid.h"
 #include "runtime/dispatch/prepared.h"
 #include "runtime/memory/device_buffer.h"
@@ -25,6 +26,9 @@ static vyre__binding_info build_info(const vyre_binding *b, size_t index,
   uint8_t access = (uint8_t)program->buffers[b->buffer_index].access;
   bool is_persistent = b->role == VYRE_ROLE_PERSISTENT;
   uint32_t element = b->element_size > 1 ? b->element_size : 1;
+  vyre_element kind = program->buffers[b->buffer_index].element;
+  uint32_t scalar =
+      vyre__is_sum(kind) ? sizeof(uint64_t) : vyre_element_size(kind);
   bool is_excluded =
       b->role == VYRE_ROLE_UNIFORM || b->role == VYRE_ROLE_SHARED;
   return (vyre__binding_info){
@@ -35,8 +39,10 @@ static vyre__binding_info build_info(const vyre_binding *b, size_t index,
       .input = b->input_index,
       .output = b->output_index,
       .resource = VYRE_NO_INDEX,
-      .shift = (uint8_t)__builtin_ctz(element),
-      .mask = (uint8_t)(element - 1),
+      .element = element,
+      .shift = (element & (element - 1)) == 0 ? (uint8_t)__builtin_ctz(element)
+                                              : VYRE__NO_SHIFT,
+      .mask = (uint8_t)(scalar > 1 ? scalar - 1 : 0),
       .aligned = 1,
       .is_static = b->has_static_byte_len,
       .has_contents = b->input_index != VYRE_NO_INDEX || is_persistent,
@@ -52,6 +58,10 @@ static vyre__binding_info build_info(const vyre_binding *b, size_t index,
  * atomics need it. */
 static void align_atomics(const vyre_program *program,
                           vyre__binding_info *infos, size_t count) {
+  for (size_t k = 0; k < count; k++) { /* stores to narrow fields */
+    const vyre_struct *s = program->buffers[infos[k].buffer].structure;
+    if (s) infos[k].aligned = (uint8_t)s->alignment;
+  }
   for (uint32_t i = 0; i < program->node_count; i++) {
     const vyre__node *node = &program->nodes[i];
     if (!(vyre__ops[node->op].flags & VYRE__OPF_ATOMICS)) continue;
@@ -94,6 +104,7 @@ vyre_code vyre__binding_infos_build(vyre_pipeline *pipeline, vyre_status *st) {
     align_atomics(pipeline->program, infos, count);
   }
   state->infos = infos;
+  state->has_dimensions = vyre__has_dimensions(pipeline->program);
   return VYRE_OK;
 }
 
@@ -112,7 +123,8 @@ static const vyre_input *memory_of(const vyre_dispatch_desc *desc,
 
 static uint64_t partial_element(const vyre__binding_info *info,
                                 uint64_t bytes) {
-  return bytes & info->mask;
+  return info->shift == VYRE__NO_SHIFT ? bytes % info->element
+                                       : bytes & (info->element - 1);
 }
 
 VYRE__RARE
@@ -150,7 +162,7 @@ static vyre_code find_range(const vyre__binding_info *info,
   if (offset > buffer->size || *size > buffer->size - offset) {
     return bad_range(info->binding, buffer, offset, *size, st);
   }
-  if (partial_element(info, offset) != 0) {
+  if ((offset & info->mask) != 0) {
     return unaligned_range(info->binding, offset, info->mask + 1, st);
   }
   if (*size == 0) *size = buffer->size - offset;
@@ -173,7 +185,8 @@ static bool fits(const vyre__binding_info *info, uint64_t size,
     return is_device_buffer ? size >= info->static_bytes
                             : size == info->static_bytes;
   }
-  return partial_element(info, size) == 0 && size >> info->shift <= UINT32_MAX;
+  return partial_element(info, size) == 0 &&
+         vyre__elements_in(info, size) <= UINT32_MAX;
 }
 
 static vyre_code resolve_device_input(vyre__prepared *prepared,
@@ -428,8 +441,8 @@ static vyre_code check_output(const vyre__binding_info *info,
   uint64_t excess = partial_element(info, size);
   if (excess != 0)
     return wrong_output_size(info->binding, size - excess, size, st);
-  if (size >> info->shift <= UINT32_MAX) return VYRE_OK;
-  return output_too_long(info, size >> info->shift, st);
+  if (vyre__elements_in(info, size) <= UINT32_MAX) return VYRE_OK;
+  return output_too_long(info, vyre__elements_in(info, size), st);
 }
 
 VYRE__RARE
@@ -566,7 +579,7 @@ static vyre_code resolve_inputs(vyre__prepared *prepared, vyre_status *st) {
     all_fit = fits(info, bound->in_size, is_device_buffer) && all_fit;
     prepared->views[info->buffer] = (vyre__view){
         .data = bound->in,
-        .length = (uint32_t)(bound->in_size >> info->shift),
+        .length = (uint32_t)(vyre__elements_in(info, bound->in_size)),
         .buffer = is_device_buffer ? bound->in_buffer->buffer : NULL,
         .offset = bound->in_offset};
   }
@@ -587,7 +600,7 @@ static vyre_code wrong_persistent_size(const vyre__binding_info *info,
       "persistent buffer '%.100s' has %llu bytes; the kernel declares %llu, in "
       "elements of %u bytes",
       info->binding->name, (unsigned long long)size,
-      (unsigned long long)info->static_bytes, info->mask + 1u);
+      (unsigned long long)info->static_bytes, info->element);
 }
 
 /* Resolves the persistent buffers. Each is a device buffer that is updated in
@@ -619,11 +632,11 @@ static vyre_code resolve_persistents(vyre__prepared *prepared,
     bound->out_size = bound->in_size;
     bound->out_buffer = bound->in_buffer;
     bound->has_readback = false;
-    prepared->views[info->buffer] =
-        (vyre__view){.data = bound->in,
-                     .length = (uint32_t)(bound->in_size >> info->shift),
-                     .buffer = bound->in_buffer->buffer,
-                     .offset = bound->in_offset};
+    prepared->views[info->buffer] = (vyre__view){
+        .data = bound->in,
+        .length = (uint32_t)(vyre__elements_in(info, bound->in_size)),
+        .buffer = bound->in_buffer->buffer,
+        .offset = bound->in_offset};
   }
   return VYRE_OK;
 }
@@ -658,9 +671,10 @@ vyre_code vyre__prepared_resolve(vyre__prepared *prepared, vyre_status *st) {
     const vyre_output *output = &prepared->outputs[i];
     if (output->data || output->host_buffer) host_bytes += bound->out_size;
     prepared->views[info->buffer].length =
-        (uint32_t)(bound->out_size >> info->shift);
+        (uint32_t)(vyre__elements_in(info, bound->out_size));
   }
   prepared->host_out = host_bytes;
+  if (state->has_dimensions) VYRE_TRY(vyre__check_dimensions(prepared, st));
   return check_output_bytes(prepared, st);
 }
 

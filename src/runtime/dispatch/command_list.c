@@ -102,7 +102,8 @@ static size_t bind_launches(vyre__command_list *list, vyre_code *code,
     vyre__command *command = &list->commands[i];
     vyre_status *reported = i == 0 || is_loop ? st : NULL;
     if (command->kind != VYRE__COMMAND_LAUNCH &&
-        !vyre__takes_commands(list->device, command->kind)) {
+        !vyre__takes_commands(list->device, command->kind) &&
+        !(list->groups && list->device->backend->wave_threads)) {
       *code = wrong_kind(list->device, command->kind, reported);
     } else if (command->launch) {
       *code = bind_launch(command, &is_changed, reported);

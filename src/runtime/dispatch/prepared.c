@@ -78,7 +78,7 @@ static vyre_code create(vyre_pipeline *pipeline, vyre__prepared_state *home,
   for (size_t i = 0; i < plan->binding_count; i++) {
     const vyre__binding_info *info = &pipeline->state->infos[i];
     prepared->views[info->buffer].length =
-        (uint32_t)(info->static_bytes >> info->shift);
+        (uint32_t)vyre__elements_in(info, info->static_bytes);
   }
   prepared->launch.pipeline = pipeline;
   prepared->launch.views = prepared->views;
@@ -374,8 +374,9 @@ void vyre__prepared_cache(vyre__prepared *prepared,
   prepared->cached_buffer_count = desc->output_buffer_count;
   prepared->cached_mode = vyre__desc_mode(desc);
   memcpy(prepared->cached_grid, desc->grid, sizeof prepared->cached_grid);
-  prepared->is_cached = true;
-  prepared->is_bound = is_bound;
+  /* The sizes in uniforms may change, and are checked again. */
+  prepared->is_cached = !prepared->pipeline->state->has_dimensions;
+  prepared->is_bound = is_bound && prepared->is_cached;
 }
 
 /* --- staging ------------------------------------------------------------ */
@@ -632,6 +633,11 @@ static vyre_code launch(vyre__prepared *prepared, vyre_status *st) {
   VYRE_TRY(vyre__device_check(device, st));
   if (atomic_load_explicit(&device->context->armed, memory_order_relaxed)) {
     VYRE_TRY(submit_faults(device, st));
+  }
+  if (prepared->drain) {
+    prepared->drain->has_begun = true;
+    vyre_code code = device->backend->queue_drain(prepared->drain, st);
+    return code == VYRE_OK ? vyre__device_check(device, st) : code;
   }
   if (prepared->desc->timeout_ns) {
     uint64_t now = vyre__clock_ns();

@@ -92,6 +92,8 @@ struct vyre__prepared {
   vyre__readback *readbacks; /* space for one per output; some are used */
   uint32_t readback_count;
   vyre__launch launch;
+  struct vyre__drain *drain; /* the launch is that of a work queue, which the
+                                device drains; NULL: it is not */
 
   /* A dispatch with cached bindings does not touch the fields below. */
   vyre_arena scratch, staging;

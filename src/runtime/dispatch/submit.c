@@ -3,11 +3,13 @@
  * runs it on the calling thread or on the queue of the device. */
 #include <string.h>
 
+#include "vyre/diagnostic.h"
 #include "vyre/dispatch.h"
 
 #include "base/attributes.h"
 #include "base/clock.h"
 #include "base/enum_name.h"
+#include "base/print.h"
 #include "base/status.h"
 #include "runtime/compile/pipeline.h"
 #include "runtime/core/device.h"
@@ -427,6 +429,37 @@ void vyre_check_report_deinit(vyre_check_report *report) {
   vyre_arena_deinit(&report->arena);
   *report = (vyre_check_report){0};
   report->arena.allocator = allocator;
+}
+
+/* Describes a finding as a diagnostic, so that both print alike. */
+static vyre_diagnostic as_diagnostic(const vyre_finding *f) {
+  return (vyre_diagnostic){
+      .rule = vyre_finding_name(f->kind),
+      .line = f->line,
+      .column = f->column,
+      .length = 1,
+      .message = f->message,
+      .fix = f->fix,
+      .note = f->other_line ? "the other access" : NULL,
+      .note_line = f->other_line,
+      .note_column = f->other_column,
+  };
+}
+
+bool vyre_check_report_print(const vyre_check_report *report, const char *file,
+                             const char *source, size_t source_length,
+                             vyre_writer writer) {
+  if (!report) return false;
+  for (size_t i = 0; i < report->count; i++) {
+    vyre_diagnostic item = as_diagnostic(&report->findings[i]);
+    vyre_diagnostics one = {.items = &item, .count = 1};
+    if (!vyre_diagnostics_print(&one, file, source, source_length, writer)) {
+      return false;
+    }
+  }
+  vyre__printer out = vyre__printer_make(writer);
+  if (report->dropped) vyre__print(&out, "and %zu more\n", report->dropped);
+  return out.ok;
 }
 
 VYRE__ENUM_NAME(vyre_finding_name, vyre_finding_kind, VYRE_FINDING_MAP)

@@ -17,6 +17,7 @@
 #include "runtime/core/fault_injection.h"
 #include "runtime/core/trace.h"
 #include "runtime/dispatch/prepared.h"
+#include "runtime/memory/host_buffer.h"
 
 enum { HOST_ALIGNMENT = 64 };
 
@@ -382,7 +383,40 @@ vyre_code vyre_buffer_create(vyre_device *device, uint64_t size,
                              vyre_buffer *out, vyre_status *st) {
   VYRE_BEGIN_OUT(st, out);
   VYRE_REQUIRE(st, device);
-  return create(device, NULL, size, 0, out, st);
+  uint64_t alignment = atomic_load(&device->state->buffer_alignment);
+  return create(device, NULL, size, alignment, out, st);
+}
+
+vyre_code vyre_buffer_create_aligned(vyre_device *device, uint64_t size,
+                                     uint64_t alignment, vyre_buffer *out,
+                                     vyre_status *st) {
+  VYRE_BEGIN_OUT(st, out);
+  VYRE_REQUIRE(st, device);
+  if (alignment > 0 && alignment <= VYRE__MAX_PREFERRED_ALIGNMENT &&
+      (alignment & (alignment - 1)) == 0) {
+    return create(device, NULL, size, alignment, out, st);
+  }
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT, "alignment",
+      VYRE_NUMBERS({"alignment", alignment},
+                   {"max_alignment", VYRE__MAX_PREFERRED_ALIGNMENT}),
+      "use a power of two of at most 2097152",
+      "%s: the alignment is %llu; expected a power of two of at most %d",
+      __func__, (unsigned long long)alignment, VYRE__MAX_PREFERRED_ALIGNMENT);
+}
+
+void vyre__device_buffers_prefer(vyre_device *device,
+                                 const vyre_binding_plan *plan) {
+  _Atomic uint64_t *alignment = &device->state->buffer_alignment;
+  uint64_t wanted = 0, now = atomic_load(alignment);
+  for (size_t i = 0; i < plan->binding_count; i++) {
+    if (plan->bindings[i].preferred_alignment > wanted)
+      wanted = plan->bindings[i].preferred_alignment;
+  }
+  if (wanted > VYRE__MAX_SHARED_ALIGNMENT) wanted = VYRE__MAX_SHARED_ALIGNMENT;
+  while (now < wanted &&
+         !atomic_compare_exchange_weak(alignment, &now, wanted)) {
+  }
 }
 
 vyre_code vyre__device_buffer_create(vyre_device *device, uint64_t size,
@@ -465,6 +499,27 @@ vyre_code vyre_buffer_size(vyre_device *device, vyre_buffer buffer,
   VYRE_TRY(vyre__device_buffer_acquire(device, buffer, &entry, st));
   *out = entry->buffer->size;
   vyre__device_buffer_release(device, entry);
+  return VYRE_OK;
+}
+
+vyre_code vyre__device_buffer_not_visible(const vyre_device *device,
+                                          vyre_status *st) {
+  return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
+                   "download the buffer to host memory",
+                   "the memory of the buffer is visible to device '%s' only",
+                   vyre_device_name(device));
+}
+
+vyre_code vyre_buffer_map(vyre_device *device, vyre_buffer buffer, void **out,
+                          vyre_status *st) {
+  VYRE_BEGIN_OUT(st, out);
+  VYRE_REQUIRE(st, device);
+  vyre__device_buffer *entry;
+  VYRE_TRY(vyre__device_buffer_acquire(device, buffer, &entry, st));
+  *out = entry->buffer->host;
+  bool is_visible = *out || entry->buffer->size == 0;
+  vyre__device_buffer_release(device, entry);
+  if (!is_visible) return vyre__device_buffer_not_visible(device, st);
   return VYRE_OK;
 }
 

@@ -36,6 +36,15 @@ void vyre__device_buffer_release(vyre_device *device,
                                  vyre__device_buffer *buffer);
 void vyre__device_buffers_deinit(vyre_device *device);
 
+/* Preferences above this one do not count for buffers that are made for no
+ * binding: the memory in front of them is lost. */
+enum { VYRE__MAX_SHARED_ALIGNMENT = 4096 };
+
+/* Makes buffers that are created later as aligned as the bindings of @p plan
+ * prefer. */
+void vyre__device_buffers_prefer(vyre_device *device,
+                                 const vyre_binding_plan *plan);
+
 /* Creates a buffer at an address that is a multiple of @p alignment. */
 vyre_code vyre__device_buffer_create(vyre_device *device, uint64_t size,
                                      uint64_t alignment, vyre_buffer *out,
@@ -54,6 +63,10 @@ typedef struct vyre__imported_memory {
 vyre_code vyre__device_buffer_import(vyre_device *device,
                                      const vyre__imported_memory *memory,
                                      vyre_buffer *out, vyre_status *st);
+
+/* Reports that the host cannot address the memory of a buffer. */
+vyre_code vyre__device_buffer_not_visible(const vyre_device *device,
+                                          vyre_status *st);
 
 /* Reports that @p kind ("output" or "slot") @p name would write a read-only
  * buffer. */

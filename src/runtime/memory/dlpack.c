@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "hal/launch.h"
+#include "ir/ir.h"
 #include "runtime/memory/device_buffer.h"
 
 /* Limit of the dimensions. A tensor with more is taken as corrupt. */
@@ -267,17 +268,19 @@ static vyre_code check_export(const vyre_device *device,
                               const vyre__buffer *buffer, vyre_element element,
                               const int64_t *shape, int32_t ndim,
                               vyre_status *st) {
-  if (!buffer->host) {
-    return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
-                     "download the buffer to host memory",
-                     "the memory of the buffer is visible to device '%s' only",
-                     vyre_device_name(device));
-  }
+  if (!buffer->host) return vyre__device_buffer_not_visible(device, st);
   if ((unsigned)element >= VYRE_ELEMENT_COUNT) {
     return VYRE_FAIL_WITH(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_TENSOR_REFUSED,
                           NULL, VYRE_NUMBERS({"element", (uint64_t)element}),
                           "use one of the values of vyre_element",
                           "unknown element type %d", (int)element);
+  }
+  if (vyre__is_sum(element)) {
+    return VYRE_FAIL_WITH(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_TENSOR_REFUSED,
+                          NULL, VYRE_NUMBERS({"element", (uint64_t)element}),
+                          "export the buffer as bytes or u64",
+                          "DLPack has no type for %s",
+                          vyre_element_name(element));
   }
   uint64_t bytes = vyre_element_size(element), count;
   if (bytes == 0) bytes = 1;

@@ -191,6 +191,7 @@ vyre_code vyre_pipeline_load(vyre_device *device, vyre_package *package,
   if (options) {
     VYRE_CHECK_RESERVED(st, __func__, options);
     VYRE_TRY(vyre__check_compile_options(__func__, &options->compile, st));
+    VYRE_TRY(vyre__refuse_compile_timeout(__func__, &options->compile, st));
   }
   uint32_t kernel;
   VYRE_TRY(vyre__package_find(package, name, &kernel, st));

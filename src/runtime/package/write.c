@@ -355,6 +355,7 @@ static vyre_code check_variants(const vyre_package_options *options,
     const vyre_compile_options *variant = &options->variants[i];
     uint64_t product = 1;
     VYRE_TRY(vyre__check_compile_options("vyre_package_write", variant, st));
+    VYRE_TRY(vyre__refuse_compile_timeout("vyre_package_write", variant, st));
     for (int axis = 0; axis < 3; axis++) {
       uint32_t size = variant->workgroup[axis];
       product *= size > 0 ? size : 1;

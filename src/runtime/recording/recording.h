@@ -170,6 +170,7 @@ struct vyre_recording {
    * replay owns them. */
   pthread_mutex_t lock;
   uint32_t users;       /* replays that were requested and are still pending */
+  unsigned generation;  /* of the process that they belong to */
   uint32_t pending;     /* replays in the queue */
   bool is_dirty;        /* a slot was bound after the last preparation */
   bool is_skip_checked; /* is_skip_safe and skip_refusal are valid */

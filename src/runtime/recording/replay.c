@@ -405,6 +405,19 @@ static vyre_code prepare_replay(running_replay *replay, bool is_only_user,
   return code;
 }
 
+/* Refuses an instance that ran in the parent process at the fork: its state is
+ * that of an unfinished replay, which never ends here. */
+static vyre_code check_process(vyre_recording *rec, vyre_status *st) {
+  unsigned generation = vyre__process_generation();
+  if (rec->users == 0) rec->generation = generation;
+  if (rec->generation == generation) return VYRE_OK;
+  return VYRE_FAIL(st, VYRE_DEVICE_LOST, VYRE_KIND_DEVICE_LOST,
+                   "create the recording again in the child process, or wait "
+                   "for its replays before the fork",
+                   "a replay of the recording was not done at the fork; it "
+                   "belongs to the parent process");
+}
+
 /* Registers the replay as a user of the current instance and prepares it. */
 static vyre_code acquire(running_replay *replay, bool is_queued,
                          vyre_status *st) {
@@ -414,9 +427,10 @@ static vyre_code acquire(running_replay *replay, bool is_queued,
   bool is_only_user = true;
   for (const vyre_recording *c = first; c; c = c->next_instance)
     is_only_user = is_only_user && c->users == 0;
+  vyre_code code = check_process(replay->rec, st);
   replay->rec->users++;
   if (is_queued) replay->rec->pending++;
-  vyre_code code = prepare_replay(replay, is_only_user, st);
+  if (code == VYRE_OK) code = prepare_replay(replay, is_only_user, st);
   pthread_mutex_unlock(&first->lock);
   return code;
 }

@@ -3,10 +3,13 @@
  * checks slots that are bound during replays. */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "runtime/memory/device_buffer.h"
 #include "runtime/recording/recording_testing.h"
+#include "support/sanitized.h"
 
 static const vyre_allocator heap;
 
@@ -93,6 +96,71 @@ static uint32_t value_of(const bench *b, vyre_buffer n) {
   uint32_t value;
   CHECK_OK(vyre_buffer_download(b->device, n, 0, &value, 4, &st), st);
   return value;
+}
+
+/* --- forks -------------------------------------------------------------- */
+
+/* Replays in a forked child while @p held, whose thread exists in the parent
+ * only, was not done. Returns 0, or a number for the failure. */
+static int replay_in_child(const bench *b, held *h, vyre_recording *idle,
+                           vyre_fence *pending) {
+  vyre_status st = {0};
+  vyre_fence *fence = NULL;
+  const vyre_replay_options waits = {.wait_for_conflicts = true};
+  if (vyre_recording_replay(h->rec, &waits, NULL, &st) != VYRE_DEVICE_LOST ||
+      !st.fix[0]) {
+    return 1;
+  }
+  if (vyre_recording_replay(h->rec, NULL, &fence, &st) != VYRE_DEVICE_LOST ||
+      fence) {
+    return 2;
+  }
+  if (vyre_fence_wait(pending, VYRE_WAIT_FOREVER, &st) != VYRE_DEVICE_LOST)
+    return 3;
+  /* It writes the same memory, and ran in the parent before. */
+  if (vyre_recording_replay(idle, &waits, NULL, &st) != VYRE_OK) return 4;
+  /* Other memory for the recording that was running. */
+  const vyre_slot_binding mine = {.buffer = create_buffer(b->device, 4)};
+  if (vyre_recording_bind_slot(h->rec, 0, &mine, &st) != VYRE_OK) return 5;
+  atomic_store(&h->may_end, true);
+  if (vyre_recording_replay(h->rec, NULL, NULL, &st) != VYRE_OK) return 6;
+  if (value_of(b, mine.buffer) != 1) return 7;
+  vyre_fence_release(pending);
+  return 0;
+}
+
+TEST(a_replay_of_the_parent_does_not_block_a_forked_child) {
+  if (THREAD_SANITIZED) return; /* it cannot fork a process with threads */
+  bench b = bench_open(heap);
+  held h = {0};
+  vyre_status st = {0};
+  vyre_fence *pending;
+  int status = -1;
+  const vyre_slot_binding n = {.buffer = create_buffer(b.device, 4)};
+  h.rec = record(&b, (vyre_writer){hold_up, &h});
+  vyre_recording *idle = record(&b, (vyre_writer){drop_text, NULL});
+  CHECK_OK(vyre_recording_bind_slot(idle, 0, &n, &st), st);
+  CHECK_OK(vyre_recording_replay(idle, NULL, NULL, &st), st);
+  CHECK_OK(vyre_recording_bind_slot(h.rec, 0, &n, &st), st);
+  begin_held(&h);
+  CHECK_OK(vyre_recording_replay(h.rec, NULL, &pending, &st), st);
+  (void)fflush(stdout);
+  pid_t child = fork();
+  CHECK(child >= 0);
+  if (child == 0) {
+    (void)alarm(20);
+    _exit(replay_in_child(&b, &h, idle, pending));
+  }
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK_U64(WEXITSTATUS(status), 0);
+  end_held(&h);
+  CHECK_OK(vyre_fence_wait(pending, VYRE_WAIT_FOREVER, &st), st);
+  vyre_fence_release(pending);
+  CHECK_U64(value_of(&b, n.buffer), 3);
+  vyre_recording_release(h.rec);
+  vyre_recording_release(idle);
+  bench_close(&b);
 }
 
 /* --- conflicts ---------------------------------------------------------- */
@@ -482,7 +550,8 @@ TEST(a_freed_buffer_is_not_bound_again_while_a_replay_has_it) {
   bench_close(&b);
 }
 
-TEST_MAIN(TEST_ENTRY(a_replay_that_shares_written_memory_is_refused_by_name),
+TEST_MAIN(TEST_ENTRY(a_replay_of_the_parent_does_not_block_a_forked_child),
+          TEST_ENTRY(a_replay_that_shares_written_memory_is_refused_by_name),
           TEST_ENTRY(a_replay_may_wait_for_conflicts),
           TEST_ENTRY(a_replay_with_a_fence_is_never_refused_and_runs_later),
           TEST_ENTRY(one_recording_runs_twice_at_once_with_other_memory),

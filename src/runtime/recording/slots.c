@@ -474,7 +474,7 @@ static vyre_code fill_tables(const vyre_recording *rec,
     const vyre_slot_range *in = vyre__command_in(c, info);
     const vyre_slot_range *out = vyre__command_out(c, info);
     uint64_t declared = info->is_static ? info->static_bytes : 0;
-    uint64_t element = info->mask + 1u, size;
+    uint64_t element = info->element, size;
     uint32_t index = c->desc.resource_count > 0 ? info->resource : info->input;
     if (index != VYRE_NO_INDEX) t->inputs[index] = (vyre_input){0};
     if (in) {

@@ -639,6 +639,36 @@ TEST(a_shadow_run_agrees) {
   rig_close(&r);
 }
 
+/* Every dispatch has a shadow run, and loses the device of one of the two, or
+ * none. The bits are those of a run without faults. */
+TEST(shadow_runs_that_lose_devices_change_no_result) {
+  enum { RUNS = 1000 };
+  static const char *const faults[] = {"device_lost:1", "device_lost:2",
+                                       "device_lost:3", ""};
+  rig r;
+  vyre_status st = {0};
+  vyre_route_report report;
+  unsigned failed_over = 0, lost = 0, compared = 0;
+  rig_open(&r, &(vyre_router_options){.devices = "cpu,ref",
+                                      .fails_over = true,
+                                      .snapshots_in_place = true,
+                                      .shadow_permille = 1000});
+  for (int i = 0; i < RUNS; i++) {
+    arm(&r, faults[i % 4]);
+    CHECK_OK(vyre_route_dispatch(r.route, &r.desc, &report, &st), st);
+    CHECK(!report.is_different);
+    failed_over += report.reason == VYRE_ROUTE_FAILED_OVER;
+    lost += !report.is_shadowed && report.reason != VYRE_ROUTE_FAILED_OVER;
+    compared += report.is_shadowed;
+  }
+  /* The first submission is that of the dispatch, the second its shadow. */
+  CHECK_U64(failed_over, RUNS / 4);
+  CHECK_U64(lost, RUNS / 4);
+  CHECK_U64(compared, RUNS / 2);
+  check_steps(r.y, RUNS);
+  rig_close(&r);
+}
+
 /* Buffers are copied for the shadow run, and the results fetched. */
 TEST(a_shadow_run_agrees_on_buffers) {
   for (int kind = 0; kind < 3; kind++) {
@@ -823,6 +853,7 @@ TEST_MAIN(
     TEST_ENTRY(a_device_that_cannot_be_used_again_is_passed_over),
     TEST_ENTRY(exploring_is_bounded),
     TEST_ENTRY(new_buffers_are_routed_by_time), TEST_ENTRY(a_shadow_run_agrees),
+    TEST_ENTRY(shadow_runs_that_lose_devices_change_no_result),
     TEST_ENTRY(a_shadow_run_agrees_on_buffers),
     TEST_ENTRY(a_difference_is_kept_and_runs_again),
     TEST_ENTRY(threads_share_a_route),

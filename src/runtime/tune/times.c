@@ -7,8 +7,11 @@
  * nanoseconds. A file that is not exactly so is ignored. */
 #include "runtime/tune/times.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "vyre/version.h"
@@ -257,6 +260,28 @@ static vyre_code not_stored(const char *why, vyre_status *st) {
                    "the measured times were not stored: %.180s", why);
 }
 
+enum { MAX_LOCK_MS = 2000 };
+
+/* Locks the cache directory against other processes and contexts that store
+ * times. Returns a descriptor to close, or -1. A process that keeps the lock
+ * for too long, or a file system without locks, is ignored: then only a time
+ * may get lost. */
+static int lock_file(const vyre__times *times) {
+  const struct timespec pause = {.tv_nsec = 1000000};
+  vyre__cache_refusal why;
+  int folder = vyre__cache_open(&times->context->cache, true, &why);
+  for (int i = 0; folder >= 0 && i < MAX_LOCK_MS; i++) {
+    if (flock(folder, LOCK_EX | LOCK_NB) == 0) break;
+    if (errno != EWOULDBLOCK && errno != EINTR) break;
+    (void)nanosleep(&pause, NULL);
+  }
+  return folder;
+}
+
+static void unlock_file(int folder) {
+  if (folder >= 0) close(folder);
+}
+
 vyre_code vyre__times_save(vyre__times *times,
                            const vyre__device_identity *devices,
                            size_t device_count, vyre_status *st) {
@@ -266,11 +291,13 @@ vyre_code vyre__times_save(vyre__times *times,
   vyre__times all = {.context = times->context,
                      .allocator = times->allocator,
                      .file = times->file};
+  int folder = lock_file(times);
   vyre__times_load(&all, devices, device_count);
   for (size_t i = 0; i < times->count; i++) {
     if (times->items[i].is_new) put(&all, &times->items[i]);
   }
   bool is_ok = write_file(&all, why);
+  unlock_file(folder);
   vyre__times_deinit(&all);
   times->is_changed = !is_ok;
   return is_ok ? VYRE_OK : not_stored(why, st);
@@ -301,10 +328,12 @@ vyre_code vyre__times_forget(vyre__times *times, vyre_hash128 program,
                      .file = times->file};
   *count = drop(times, program, device);
   if (!times->context->cache.path) return VYRE_OK;
+  int folder = lock_file(times);
   vyre__times_load(&all, NULL, 0);
   uint64_t stored = drop(&all, program, device);
   if (stored > *count) *count = stored;
   bool is_ok = stored == 0 || write_file(&all, why);
+  unlock_file(folder);
   vyre__times_deinit(&all);
   return is_ok ? VYRE_OK : not_stored(why, st);
 }

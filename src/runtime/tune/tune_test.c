@@ -9,6 +9,8 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "vyre/module.h"
 
@@ -16,6 +18,7 @@
 #include "runtime/core/device.h"
 #include "runtime/tune/apply.h"
 #include "support/check.h"
+#include "support/sanitized.h"
 
 enum { COUNT = 900, COUNTERS = 16 };
 
@@ -515,6 +518,41 @@ static size_t stored(const rig *r) {
   return count;
 }
 
+/* Stores a time of its own @p count times, as a process of its own. */
+static int store_own(const rig *r, uint64_t id, uint64_t count) {
+  for (uint64_t i = 0; i < count; i++) {
+    vyre_status st = {0};
+    vyre__times times = {.context = r->context, .file = VYRE__TIMES_OF_TUNING};
+    vyre__times_load(&times, NULL, 0);
+    const vyre__time time = {.program = {id, i}, .samples = 1, .time_ns = 1000};
+    vyre__times_add(&times, &time);
+    if (vyre__times_save(&times, NULL, 0, &st) != VYRE_OK) return 1;
+    vyre__times_deinit(&times);
+  }
+  return 0;
+}
+
+TEST(processes_that_store_at_once_keep_the_times_of_all) {
+  enum { PROCESSES = 4, EACH = 25 };
+  if (THREAD_SANITIZED) return; /* it cannot fork a process with threads */
+  rig r;
+  pid_t children[PROCESSES];
+  open_rig(&r, "ref");
+  (void)fflush(stdout);
+  for (uint64_t i = 0; i < PROCESSES; i++) {
+    children[i] = fork();
+    CHECK(children[i] >= 0);
+    if (children[i] == 0) _exit(store_own(&r, i + 1, EACH));
+  }
+  for (int i = 0; i < PROCESSES; i++) {
+    int status = -1;
+    CHECK(waitpid(children[i], &status, 0) == children[i]);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  }
+  CHECK_U64(stored(&r), (uint64_t)PROCESSES * EACH);
+  close_rig(&r);
+}
+
 TEST(a_damaged_file_or_another_driver_means_no_choice) {
   rig r;
   char path[128];
@@ -601,5 +639,6 @@ TEST_MAIN(
     TEST_ENTRY(device_buffers_have_the_size_of_their_memory),
     TEST_ENTRY(a_choice_that_does_not_fit_is_not_used),
     TEST_ENTRY(tuning_again_replaces_the_choice_and_forgetting_removes_it),
+    TEST_ENTRY(processes_that_store_at_once_keep_the_times_of_all),
     TEST_ENTRY(a_damaged_file_or_another_driver_means_no_choice),
     TEST_ENTRY(threads_dispatch_while_choices_change))

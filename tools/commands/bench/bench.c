@@ -369,30 +369,46 @@ const char *bench_limit_name(bench_limit limit) {
   return names[limit];
 }
 
+int bench_run(bench_state *s, const bench_command *command, bool has_flags,
+              problem *wrong) {
+  run_state *r = &s->run;
+  bool json = r->flags.json;
+  int code = EXIT_FINE;
+  if (has_flags) {
+    r->program =
+        kernel_file_open(r->flags.file, r->flags.kernel, &r->file, json, &code);
+  } else {
+    code = problem_report(wrong, json);
+  }
+  if (r->program && command->work(s, wrong)) {
+    sink answer = {0}, drawing = {0};
+    command->tell(s, &answer, &drawing);
+    code = publish(&answer, s->svg, &drawing, json);
+  } else if (r->program) {
+    code = kernel_file_report(&r->file, wrong, json);
+  }
+  if (command->release) command->release(s);
+  sink_deinit(&s->made_up);
+  run_deinit(r);
+  return code;
+}
+
+static bool work(bench_state *s, problem *wrong) {
+  return run_compile(&s->run, wrong) && bench_make_up_data(s, wrong) &&
+         run_bind(&s->run, wrong) && measure(s, wrong);
+}
+
+static void tell(const bench_state *s, sink *answer, sink *drawing) {
+  (s->run.flags.json ? bench_json : bench_tell)(s, answer);
+  if (s->svg) bench_svg(s, drawing);
+}
+
 int cmd_bench(int count, char **words, bool json) {
   bench_state s = {.run = {.flags = {.json = json}}};
   problem wrong = {0};
-  int code = EXIT_FINE;
   s.run.flags.sets.arena = &s.run.arena;
-  if (!read_flags(count, words, &s, &wrong) ||
-      (s.svg && !can_publish(s.svg, &s.run.arena, &wrong))) {
-    code = problem_report(&wrong, json);
-  } else {
-    s.run.program = kernel_file_open(s.run.flags.file, s.run.flags.kernel,
-                                     &s.run.file, json, &code);
-  }
-  if (s.run.program) {
-    if (run_compile(&s.run, &wrong) && bench_make_up_data(&s, &wrong) &&
-        run_bind(&s.run, &wrong) && measure(&s, &wrong)) {
-      sink answer = {0}, drawing = {0};
-      (json ? bench_json : bench_tell)(&s, &answer);
-      if (s.svg) bench_svg(&s, &drawing);
-      code = publish(&answer, s.svg, &drawing, json);
-    } else {
-      code = kernel_file_report(&s.run.file, &wrong, json);
-    }
-  }
-  sink_deinit(&s.made_up);
-  run_deinit(&s.run);
-  return code;
+  bool has_flags = read_flags(count, words, &s, &wrong) &&
+                   (!s.svg || can_publish(s.svg, &s.run.arena, &wrong));
+  return bench_run(&s, &(const bench_command){work, tell, NULL}, has_flags,
+                   &wrong);
 }

@@ -46,6 +46,18 @@ typedef struct bench_state {
   bench_limits limits;
 } bench_state;
 
+/* The parts in which commands over a kernel and its data differ. */
+typedef struct bench_command {
+  bool (*work)(bench_state *s, problem *wrong);
+  void (*tell)(const bench_state *s, sink *answer, sink *drawing);
+  void (*release)(bench_state *s); /* or NULL */
+} bench_command;
+
+/* Opens the file of @p s, works, publishes the answer and frees @p s. With
+ * !@p has_flags, reports what is wrong with them. Returns the exit status. */
+int bench_run(bench_state *s, const bench_command *command, bool has_flags,
+              problem *wrong);
+
 /* Adds a --set to the flags for every input without one, and a grid if no data
  * is given. */
 bool bench_make_up_data(bench_state *s, problem *wrong);

@@ -60,9 +60,12 @@ static bool starts_with(const char *at, const char *end, const char *word) {
 
 static uint64_t call_cost(const char *name, size_t length) {
   static const char *const simple[] = {
-      "abs",   "sign", "min",  "max",    "floor", "ceil", "trunc",
-      "round", "rint", "sqrt", "select", "clz",   "ctz",  "popcount",
-      "u32",   "i32",  "u64",  "i64",    "f32",   "f64",  NULL};
+      "abs",     "sign",     "min",    "max",        "floor",   "ceil",
+      "trunc",   "round",    "rint",   "sqrt",       "select",  "clz",
+      "ctz",     "popcount", "clamp",  "saturate",   "step",    "reverse",
+      "rotate",  "extract",  "insert", "mul_high",   "add_sat", "sub_sat",
+      "dot4_u8", "dot4_i8",  "mix",    "smoothstep", "fract",   "u32",
+      "i32",     "u64",      "i64",    "f32",        "f64",     NULL};
   static const char *const functions[] = {
       "exp",  "exp2",  "exp10", "expm1", "log",   "log2",  "log10", "log1p",
       "sin",  "cos",   "tan",   "asin",  "acos",  "atan",  "sinh",  "cosh",

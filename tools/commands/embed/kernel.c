@@ -45,6 +45,9 @@ static const char *c_type(vyre_element element) {
       return "float";
     case VYRE_ELEMENT_F64:
       return "double";
+    case VYRE_ELEMENT_SUM_F32: /* exact sums: several words each */
+    case VYRE_ELEMENT_SUM_F64:
+      return "uint64_t";
     default:
       return "uint8_t";
   }
@@ -214,6 +217,14 @@ static void put_package_loader(const embedded *kernel, sink *out) {
       text);
 }
 
+/* Returns the words of an exact sum; 1 for all other elements. */
+static unsigned words_of(const writer *w, const vyre_binding *b) {
+  const vyre_element element = w->buffers[b->buffer_index].element;
+  const bool is_sum =
+      element == VYRE_ELEMENT_SUM_F32 || element == VYRE_ELEMENT_SUM_F64;
+  return is_sum ? vyre_element_size(element) / (unsigned)sizeof(uint64_t) : 1;
+}
+
 /* --- parameters -------------------------------------------------------------------*/
 
 static void put_parameters(const writer *w) {
@@ -227,7 +238,7 @@ static void put_parameters(const writer *w) {
       sink_format(w->out, "%s %s", type, w->names[i]);
     } else if (b->has_static_byte_len) {
       sink_format(w->out, "%s%s %s[%u]", constant, type, w->names[i],
-                  b->element_count);
+                  b->element_count * words_of(w, b));
     } else {
       sink_format(w->out, "%s%s *%s, size_t %s_count", constant, type,
                   w->names[i], w->names[i]);
@@ -254,6 +265,12 @@ static void put_size(const writer *w, size_t index) {
     sink_format(w->out, "sizeof %s", name);
   } else if (b->has_static_byte_len) {
     sink_format(w->out, "%llu", (unsigned long long)b->static_byte_len);
+  } else if (words_of(w, b) > 1) {
+    sink_format(w->out,
+                "%s_count < SIZE_MAX / %u\n"
+                "      ? %s_count * %u : SIZE_MAX",
+                name, (unsigned)b->element_size, name,
+                (unsigned)b->element_size);
   } else if (b->element_size >
              1) { /* byte counts that do not fit are refused */
     sink_format(w->out,

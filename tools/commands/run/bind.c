@@ -19,7 +19,8 @@ static bool gives_output(const run_buffer *b) {
 }
 
 static bool list_buffers(run_state *s, problem *wrong) {
-  const vyre_binding_plan *plan = vyre_pipeline_bindings(s->pipeline);
+  const vyre_binding_plan *plan =
+      s->pipeline ? vyre_pipeline_bindings(s->pipeline) : &s->plan;
   size_t count;
   const vyre_buffer_decl *decls = vyre_program_buffers(s->program, &count);
   size_t space = plan->binding_count + 1;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Parses the command line of `vyre run`. */
+#include <string.h>
+
 #include "commands/run/run.h"
 
 enum { DEFAULT_SCHEDULES = 4, DEFAULT_SEED = 1, MAX_SCHEDULES = 1000000 };
@@ -31,9 +33,20 @@ bool run_resolve_flags(run_flags *f, const run_flag_texts *texts,
          args_own_option(f->options, "cpu.width", "--width", f->width, wrong) &&
          (!texts->timeout ||
           args_seconds("--timeout", texts->timeout, &f->timeout_ns, wrong)) &&
+         (!texts->compile_timeout ||
+          args_seconds("--compile-timeout", texts->compile_timeout,
+                       &f->compile_timeout_ns, wrong)) &&
          (!texts->grid || args_extent("--grid", texts->grid, f->grid, wrong)) &&
          (!texts->workgroup ||
           args_extent("--workgroup", texts->workgroup, f->workgroup, wrong));
+}
+
+/* Returns true if a flag of @p spec was given. */
+static bool is_given(const arguments *spec, const char *name) {
+  for (size_t i = 0; i < spec->flag_count; i++) {
+    if (strcmp(spec->flags[i].name, name) == 0) return spec->flags[i].given;
+  }
+  return false;
 }
 
 bool run_read_flags(int count, char **words, run_flags *f, problem *wrong) {
@@ -41,6 +54,7 @@ bool run_read_flags(int count, char **words, run_flags *f, problem *wrong) {
   flag flags[] = {
       FLAG("--kernel", &f->kernel),
       FLAG("--set", &f->sets),
+      FLAG("--define", &f->defines),
       FLAG("--out", &f->outs),
       FLAG("--grid", &texts.grid),
       FLAG("--workgroup", &texts.workgroup),
@@ -60,6 +74,12 @@ bool run_read_flags(int count, char **words, run_flags *f, problem *wrong) {
       FLAG("--replay", &f->replay),
       FLAG("--tier", &f->tier),
       FLAG("--untuned", &f->is_untuned),
+      FLAG("--compile-timeout", &texts.compile_timeout),
+      FLAG("--items", &f->items),
+      FLAG("--capacity", &f->capacity),
+      FLAG("--budget", &f->budget_bytes),
+      FLAG("--max-depth", &f->max_depth),
+      FLAG("--queue-mode", &f->queue_mode),
   };
   arguments spec = {.command = "run",
                     .flags = flags,
@@ -70,15 +90,17 @@ bool run_read_flags(int count, char **words, run_flags *f, problem *wrong) {
   f->backend = "auto";
   f->tier = VYRE_TIER_OPTIMISED; /* the cache keeps its code for the next run */
   if (!args_read(&spec, count, words, wrong)) return false;
-  if (flags[9].given && f->max_iterations == 0) {
+  if (is_given(&spec, "--max-loop-iterations") && f->max_iterations == 0) {
     return problem_set(wrong, KIND_USAGE, "write 1 or more",
                        "--max-loop-iterations is 0, so no loop could run");
   }
-  if (flags[18].given && f->replay == 0) { /* the table limits the value */
+  if (is_given(&spec, "--replay") &&
+      f->replay == 0) { /* the table limits the value */
     return problem_set(wrong, KIND_USAGE,
                        "use 1 to 1000000, or remove --replay",
                        "--replay is 0, so nothing could be measured");
   }
   return run_resolve_flags(f, &texts, wrong) &&
-         check_flags(f, flags[7].given, flags[8].given, wrong);
+         check_flags(f, is_given(&spec, "--schedules"),
+                     is_given(&spec, "--seed"), wrong);
 }

@@ -11,7 +11,7 @@
 #include "cli/output.h"
 
 /* Without these flags the default context is used. */
-static bool make_context(run_state *s, problem *wrong) {
+bool run_make_context(run_state *s, problem *wrong) {
   vyre_status st = {0};
   const run_flags *f = &s->flags;
   if (!f->trace && f->threads == 0 && f->width == 0 && !f->options) return true;
@@ -51,9 +51,14 @@ bool run_compile(run_state *s, problem *wrong) {
   bool is_auto = strcmp(f->backend, "auto") == 0;
   vyre_compile_options options = {.ulp_budget = f->ulp_budget,
                                   .tier = (vyre_tier)f->tier,
-                                  .ignores_tuning = f->is_untuned};
+                                  .ignores_tuning = f->is_untuned,
+                                  .timeout_ns = f->compile_timeout_ns};
   memcpy(options.workgroup, f->workgroup, sizeof options.workgroup);
-  if (!make_context(s, wrong)) return false;
+  if (f->compile_timeout_ns > 0 && s->file.package) {
+    problem_set(wrong, KIND_USAGE, "", "a package is not compiled");
+    return problem_fix(wrong, "remove --compile-timeout"), false;
+  }
+  if (!run_make_context(s, wrong)) return false;
   vyre_code code = compile_on(
       s->context, is_auto && f->check ? "ref" : f->backend, "this runs on",
       s->file.package, s->program, &options, &s->file.findings, &s->on, &st);
@@ -67,6 +72,10 @@ bool run_compile(run_state *s, problem *wrong) {
   if (s->file.findings.count == 0) {
     if (s->device) wrong->file = s->file.in.label;
     problem_from_status(wrong, &st);
+    s->is_compiling = st.kind == VYRE_KIND_TIMED_OUT;
+    if (s->is_compiling) {
+      problem_fix(wrong, "raise --compile-timeout, or use another device");
+    }
   }
   return false;
 }
@@ -246,6 +255,7 @@ static bool dispatch(run_state *s, problem *wrong) {
 void run_deinit(run_state *s) {
   for (size_t i = 0; i < s->buffer_count; i++) data_deinit(&s->buffers[i].in);
   vyre_check_report_deinit(&s->report);
+  vyre_queue_release(s->queue);
   compiled_on_deinit(&s->on);
   warn_if_dropped(s);
   vyre_context_release(s->context);
@@ -254,24 +264,38 @@ void run_deinit(run_state *s) {
   vyre_arena_deinit(&s->arena);
 }
 
+static bool define_overrides(const word_list *words, problem *wrong) {
+  return kernel_file_define((const char *const *)words->list.items,
+                            words->list.count, wrong);
+}
+
 int cmd_run(int count, char **words, bool json) {
   run_state s = {.flags = {.json = json}};
   problem wrong = {0};
   int code = EXIT_FINE;
   s.flags.sets.arena = &s.arena;
   s.flags.outs.arena = &s.arena;
-  if (!run_read_flags(count, words, &s.flags, &wrong)) {
+  s.flags.defines.arena = &s.arena;
+  if (!run_read_flags(count, words, &s.flags, &wrong) ||
+      !define_overrides(&s.flags.defines, &wrong)) {
     code = problem_report(&wrong, json);
   } else {
     s.program =
         kernel_file_open(s.flags.file, s.flags.kernel, &s.file, json, &code);
   }
-  if (s.program) {
+  if (s.program && vyre_program_queue(s.program, &s.clauses, s.fields)) {
+    code = run_queue(&s, &wrong) ? run_publish(&s)
+                                 : kernel_file_report(&s.file, &wrong, json);
+  } else if (s.program) {
     bool ran = run_compile(&s, &wrong) && can_check(&s, &wrong) &&
                run_bind(&s, &wrong) && dispatch(&s, &wrong) &&
                run_replay(&s, &wrong);
     code = ran ? run_publish(&s) : kernel_file_report(&s.file, &wrong, json);
   }
   run_deinit(&s);
+  if (s.is_compiling) { /* exit() would wait for the end of the compile */
+    (void)fflush(NULL);
+    _exit(code);
+  }
   return code;
 }

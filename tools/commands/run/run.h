@@ -5,6 +5,7 @@
 
 #include "vyre/binding.h"
 #include "vyre/dispatch.h"
+#include "vyre/work_queue.h"
 
 #include "cli/args.h"
 #include "cli/compile_kernel.h"
@@ -16,13 +17,18 @@
 typedef struct run_flags {
   const char *file, *kernel;
   word_list sets, outs;           /* NAME=SPEC, NAME=FILE */
+  word_list defines;              /* NAME=VALUE */
   uint32_t grid[3], workgroup[3]; /* 0: not given */
   const char *backend, *trace;
   const char *options; /* backend options; NULL: none */
   uint64_t schedules, seed, max_iterations, threads, width, replay;
-  uint64_t timeout_ns; /* 0: none */
+  uint64_t timeout_ns, compile_timeout_ns; /* 0: none */
   uint8_t ulp_budget;
   size_t tier; /* a vyre_tier */
+  /* of queue kernels */
+  const char *items; /* initial ones; NULL: one item of zeros */
+  uint64_t capacity, budget_bytes, max_depth; /* 0: not given */
+  size_t queue_mode;                          /* a vyre_queue_mode */
   bool check, values, time, json;
   bool is_untuned; /* without the choices of `vyre tune` */
 } run_flags;
@@ -50,8 +56,13 @@ typedef struct run_state {
   vyre_program *program; /* owned by the file */
   vyre_context *context; /* NULL: the default context */
   compiled_on on;
-  vyre_device *device; /* owned by `on` */
-  vyre_pipeline *pipeline;
+  vyre_device *device;     /* owned by `on` */
+  vyre_pipeline *pipeline; /* NULL for a queue kernel, which has: */
+  vyre_queue_clauses clauses;
+  vyre_queue_field fields[32];
+  vyre_queue *queue;
+  vyre_queue_stats queue_stats;
+  vyre_binding_plan plan;
   run_buffer *buffers; /* in binding order, without shared buffers */
   size_t buffer_count;
   vyre_input *inputs;
@@ -65,11 +76,12 @@ typedef struct run_state {
       printed; /* output of print(...): all of it for JSON, otherwise the current line */
   progress_bar bar;         /* printed to the terminal */
   uint64_t printed_dropped; /* bytes that JSON drops */
+  bool is_compiling;        /* a compile goes on after its time limit */
 } run_state;
 
 /* Flags that `vyre run` and `vyre bench` share, before they are parsed. */
 typedef struct run_flag_texts {
-  const char *grid, *workgroup, *timeout;
+  const char *grid, *workgroup, *timeout, *compile_timeout;
   uint64_t ulp_budget;
 } run_flag_texts;
 
@@ -81,6 +93,19 @@ bool run_read_flags(int count, char **words, run_flags *f, problem *wrong);
 /* Opens the device and compiles. Returns false without a problem if there are
  * diagnostics. */
 bool run_compile(run_state *s, problem *wrong);
+
+/* Creates the context that the flags need. */
+bool run_make_context(run_state *s, problem *wrong);
+
+/* Binds, compiles and drains a queue kernel. Returns false without a problem if
+ * there are diagnostics. */
+bool run_queue(run_state *s, problem *wrong);
+
+/* Prints "ran visit on cpu: 9 items in 4 windows ...". */
+void run_tell_queue(const run_state *s, sink *out);
+
+/* Adds the member "queue". */
+void run_put_queue(const run_state *s, json_out *json);
 
 /* Fills @p wrong from a failed dispatch. Returns false. */
 bool run_failed(const run_state *s, problem *wrong, const vyre_status *st);

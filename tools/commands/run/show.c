@@ -22,7 +22,8 @@ enum {
 
 void run_extent(const run_state *s, uint64_t out[3]) {
   const uint32_t *workgroup = vyre_pipeline_workgroup(s->pipeline);
-  for (int i = 0; i < 3; i++) out[i] = (uint64_t)s->grid[i] * workgroup[i];
+  for (int i = 0; i < 3; i++)
+    out[i] = workgroup ? (uint64_t)s->grid[i] * workgroup[i] : 0;
 }
 
 static uint64_t invocations(const run_state *s) {
@@ -54,6 +55,10 @@ static bool has_run(const run_state *s) {
 }
 
 void run_tell(const run_state *s, sink *out) {
+  if (s->queue) {
+    run_tell_queue(s, out);
+    return;
+  }
   const char *kernel = vyre_program_name(s->program);
   const char *device = vyre_device_name(s->device);
   if (has_run(s)) {
@@ -97,32 +102,11 @@ void run_tell(const run_state *s, sink *out) {
 
 /* --- findings of --check -----------------------------------------------------*/
 
-/* Prints a finding like a diagnostic of `vyre check`. */
-static vyre_diagnostic as_diagnostic(const vyre_finding *f) {
-  return (vyre_diagnostic){
-      .rule = vyre_finding_name(f->kind),
-      .line = f->line,
-      .column = f->column,
-      .length = 1,
-      .message = f->message,
-      .fix = f->fix,
-      .note = f->other_line ? "the other access" : NULL,
-      .note_line = f->other_line,
-      .note_column = f->other_column,
-  };
-}
-
 void run_tell_findings(const run_state *s, sink *out) {
-  for (size_t i = 0; i < s->report.count; i++) {
-    vyre_diagnostic item = as_diagnostic(&s->report.findings[i]);
-    vyre_diagnostics one = {.items = &item, .count = 1};
-    const input *in = &s->file.in;
-    vyre_diagnostics_print(&one, in->label, s->file.module ? in->text : NULL,
-                           in->length, sink_writer(out));
-  }
-  if (s->report.dropped) {
-    sink_format(out, "and %zu more\n", s->report.dropped);
-  }
+  const input *in = &s->file.in;
+  vyre_check_report_print(&s->report, in->label,
+                          s->file.module ? in->text : NULL, in->length,
+                          sink_writer(out));
   sink_text(out, "no output was written\n");
 }
 
@@ -164,9 +148,44 @@ static uint64_t shown_count(const run_state *s, const run_buffer *b) {
   return s->flags.values || b->count <= WHOLE ? b->count : CUT;
 }
 
+/* Writes scalars that lie one after the other: 1, or (1, 2, 3). */
+static void put_scalars(vyre_element element, const unsigned char *from,
+                        size_t bytes, sink *out) {
+  const size_t size = element_bytes(element);
+  if (bytes > size) sink_text(out, "(");
+  for (size_t at = 0; at < bytes; at += size) {
+    if (at > 0) sink_text(out, ", ");
+    element_format(element, from + at, out);
+  }
+  if (bytes > size) sink_text(out, ")");
+}
+
+/* Writes {position: (1, 2, 3), mass: 1}. */
+static void put_struct(const vyre_struct *s, const unsigned char *from,
+                       sink *out) {
+  sink_text(out, "{");
+  for (size_t i = 0; i < s->field_count; i++) {
+    const vyre_struct_field *f = &s->fields[i];
+    const vyre_buffer_decl one = {.element = f->element,
+                                  .type = f->structure ? 0 : f->type};
+    sink_format(out, "%s%.255s: ", i ? ", " : "", f->name);
+    if (f->structure) {
+      put_struct(f->structure, from + f->offset, out);
+    } else {
+      put_scalars(f->element, from + f->offset, vyre_buffer_stride(&one), out);
+    }
+  }
+  sink_text(out, "}");
+}
+
 static void put_element(const run_buffer *b, uint64_t index, sink *out) {
-  vyre_element element = b->decl->element;
-  element_format(element, b->out + index * element_bytes(element), out);
+  const size_t stride = vyre_buffer_stride(b->decl);
+  const unsigned char *from = b->out + index * stride;
+  if (b->decl->structure) {
+    put_struct(b->decl->structure, from, out);
+  } else {
+    put_scalars(b->decl->element, from, stride, out);
+  }
 }
 
 /* Column widths of values and of indices. */
@@ -190,8 +209,9 @@ static void measure(const run_buffer *b, uint64_t shown, size_t *value,
 static size_t columns_of(const run_state *s, const run_buffer *b, size_t value,
                          size_t index) {
   uint64_t extent[3];
-  size_t fit = (WIDTH - 4 - index) / (value + 2);
+  size_t fit = index + 4 < WIDTH ? (WIDTH - 4 - index) / (value + 2) : 0;
   size_t columns = WIDEST;
+  if (fit == 0) return 1;
   run_extent(s, extent);
   if (extent[1] > 1 && extent[0] <= fit && b->count % extent[0] == 0) {
     return (size_t)extent[0];
@@ -212,7 +232,8 @@ static void put_table(const run_state *s, const run_buffer *b, sink *out) {
   measure(b, shown, &value, &index);
   size_t columns = columns_of(s, b, value, index);
   sink_format(out, "%s: %s[%llu]\n", b->decl->name,
-              vyre_element_name(b->decl->element),
+              b->decl->structure ? b->decl->structure->name
+                                 : vyre_element_name(b->decl->element),
               (unsigned long long)b->count);
   for (uint64_t i = 0; i < shown; i++) {
     if (i % columns == 0) {
@@ -238,6 +259,23 @@ static void put_table(const run_state *s, const run_buffer *b, sink *out) {
 
 /* --- JSON --------------------------------------------------------------------*/
 
+/* An element of several scalars is a list. */
+static void put_json_element(json_out *json, const run_buffer *b,
+                             uint64_t index) {
+  const size_t size = element_bytes(b->decl->element);
+  const size_t stride = vyre_buffer_stride(b->decl);
+  const unsigned char *from = b->out + index * stride;
+  if (stride > size) json_open(json, NULL, '[');
+  for (size_t at = 0; at < stride; at += size) {
+    sink text = {0};
+    element_json(b->decl->element, from + at, &text);
+    json_raw(json, NULL, text.data, text.length);
+    if (text.failed) json->out->failed = true;
+    sink_deinit(&text);
+  }
+  if (stride > size) json_close(json, ']');
+}
+
 static void put_output(json_out *json, const run_state *s,
                        const run_buffer *b) {
   vyre_element element = b->decl->element;
@@ -253,13 +291,7 @@ static void put_output(json_out *json, const run_state *s,
   }
   if (s->flags.values || (!b->path && b->count <= WHOLE)) {
     json_open(json, "values", '[');
-    for (uint64_t i = 0; i < b->count; i++) {
-      sink text = {0};
-      element_json(element, b->out + i * element_bytes(element), &text);
-      json_raw(json, NULL, text.data, text.length);
-      if (text.failed) json->out->failed = true;
-      sink_deinit(&text);
-    }
+    for (uint64_t i = 0; i < b->count; i++) put_json_element(json, b, i);
     json_close(json, ']');
   }
   json_close(json, '}');
@@ -288,9 +320,13 @@ static void put_json(const run_state *s, sink *out) {
             s->on.why_ref[0] ? s->on.why_ref
                              : vyre_device_selection_reason(s->device));
   json_bool(&json, "ran", has_run(s));
-  put_ids(&json, "grid", s->grid);
-  put_ids(&json, "workgroup", vyre_pipeline_workgroup(s->pipeline));
-  json_u64(&json, "invocations", invocations(s));
+  if (s->queue) {
+    run_put_queue(s, &json);
+  } else {
+    put_ids(&json, "grid", s->grid);
+    put_ids(&json, "workgroup", vyre_pipeline_workgroup(s->pipeline));
+    json_u64(&json, "invocations", invocations(s));
+  }
   if (s->flags.time) {
     json_open(&json, "time", '{');
     json_u64(&json, "compile_ns", s->on.compile_ns);
@@ -335,7 +371,9 @@ static bool fill_file(const run_buffer *b, sink *head, out_file *file,
     }
   } else {
     if (!b->is_raw && ends_with(b->path, ".npy")) {
-      npy_put_header(b->decl->element, b->count, head);
+      npy_put_rows(
+          b->decl->element, b->count,
+          vyre_buffer_stride(b->decl) / element_bytes(b->decl->element), head);
     }
     file->body = b->out;
     file->body_length = b->out_length;

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/status.h"
+#include "spmd/sum_strip.h"
 
 enum {
   MAX_SECTIONS = 96,
@@ -24,9 +25,9 @@ enum {
   LEAD = 64, /* bytes before the code; UBSan looks there for a signature */
 };
 
-/* Functions that kernels may call. LLVM inserts such calls for loops that copy
- * or fill memory, and for operations without an instruction. All of them are
- * exact. */
+/* Functions that kernels may call. LLVM inserts calls for loops that copy or
+ * fill memory, and for operations without an instruction. Additions to exact
+ * sums call functions of sums.c. All of them are exact. */
 static const struct {
   const char *name;
   void (*address)(void);
@@ -39,6 +40,12 @@ static const struct {
     {"trunc", (void (*)(void))(double (*)(double))trunc},
     {"rint", (void (*)(void))(double (*)(double))rint},
     {"fma", (void (*)(void))(double (*)(double, double, double))fma},
+    {"vyre__sum_strip_begin_f32", (void (*)(void))vyre__sum_strip_begin_f32},
+    {"vyre__sum_strip_begin_f64", (void (*)(void))vyre__sum_strip_begin_f64},
+    {"vyre__sum_strip_end_f32", (void (*)(void))vyre__sum_strip_end_f32},
+    {"vyre__sum_strip_end_f64", (void (*)(void))vyre__sum_strip_end_f64},
+    {"vyre__sum_strip_add_f32", (void (*)(void))vyre__sum_strip_add_f32},
+    {"vyre__sum_strip_add_f64", (void (*)(void))vyre__sum_strip_add_f64},
 };
 enum { EXTERNALS = sizeof externals / sizeof externals[0] };
 

@@ -20,72 +20,51 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
-#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "backend/cpu/jit/llvm_compile.h"
 #include "backend/cpu/threads/atfork.h"
+#include "base/exit_guard.h"
 #include "base/status.h"
 
 /* --- threads inside LLVM ---------------------------------------------------*/
 
-/* Twice the number of threads inside; the lowest bit is set when the process
- * ends. */
-static atomic_uint inside;
+static vyre__exit_guard guard;
 /* Nesting depth of this thread, which may call exit() itself. */
 static _Thread_local unsigned own_depth
     __attribute__((tls_model("initial-exec")));
-static pid_t loaded_by;
-
-enum { ENDING = 1, ONE = 2 };
-
-static vyre_code refuse(vyre_status *st) {
-  return VYRE_FAIL(st, VYRE_KERNEL_COMPILE_FAILED, VYRE_KIND_NONE,
-                   "compile before the process ends",
-                   "the kernel is not compiled, because the process is ending");
-}
 
 vyre_code vyre__jit_enter(vyre_status *st) {
-  if (!(atomic_fetch_add(&inside, ONE) & ENDING)) {
-    own_depth++;
-    return VYRE_OK;
-  }
-  atomic_fetch_sub(&inside, ONE);
-  return refuse(st);
+  if (!vyre__exit_guard_enter(&guard)) return vyre__exit_guard_refuse(st);
+  own_depth++;
+  return VYRE_OK;
 }
 
 void vyre__jit_leave(void) {
   own_depth--;
-  atomic_fetch_sub(&inside, ONE);
+  vyre__exit_guard_leave(&guard);
 }
 
 vyre_code vyre__jit_continue(vyre_status *st) {
-  return atomic_load(&inside) & ENDING ? refuse(st) : VYRE_OK;
+  return vyre__exit_guard_is_ending(&guard) ? vyre__exit_guard_refuse(st)
+                                            : VYRE_OK;
 }
 
-/* In the child of a fork, the other threads are gone. Its exit waits for
- * threads that it starts itself. */
 static void reset_in_child(void *self) {
   (void)self;
-  loaded_by = getpid();
-  atomic_store(&inside, (atomic_load(&inside) & ENDING) | own_depth * ONE);
+  vyre__exit_guard_begin(&guard, own_depth);
 }
 
 static vyre__atfork_entry atfork = {.child = reset_in_child};
 
-/* Waits for all other threads inside LLVM. This ends soon: a thread leaves
- * after the current step of its compile (vyre__jit_continue). A child made
- * without the fork callbacks (see atfork.h) has none of these threads. */
+/* The wait is short: a thread leaves after the current step of its compile
+ * (vyre__jit_continue). */
 static void at_exit(void) {
-  const struct timespec pause = {.tv_nsec = 1000000};
-  if (getpid() != loaded_by) return;
-  atomic_fetch_or(&inside, ENDING);
-  while (atomic_load(&inside) / ONE > own_depth) (void)nanosleep(&pause, NULL);
+  vyre__exit_guard_wait(&guard, own_depth, 0);
 }
 
 /* --- import of __cxa_atexit ------------------------------------------------*/
@@ -210,7 +189,7 @@ vyre_code vyre__jit_guard_end(const void *function, vyre_status *st) {
     (void)dl_iterate_phdr(read_relro, &in);
     redirect_atexit(&in);
   }
-  loaded_by = getpid();
+  vyre__exit_guard_begin(&guard, own_depth);
   if (atexit(at_exit) != 0) {
     return vyre__no_memory(st, "cpu", "exit handlers", 1);
   }

@@ -2,7 +2,6 @@
 #include "backend/cpu/threads/deadline.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 
@@ -10,6 +9,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/thread.h"
 
 struct vyre__deadlines {
   vyre_allocator allocator;
@@ -96,15 +96,10 @@ static void *serve(void *self) {
   return NULL;
 }
 
-/* Starts the thread with all signals blocked: they are for the application. */
 static bool start(vyre__deadlines *deadlines) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
   deadlines->wakes_ns = 0; /* it checks before it sleeps */
   deadlines->is_started =
-      pthread_create(&deadlines->thread, NULL, serve, deadlines) == 0;
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
+      vyre__thread_start(&deadlines->thread, serve, deadlines) == 0;
   return deadlines->is_started;
 }
 

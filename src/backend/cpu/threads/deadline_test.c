@@ -9,17 +9,7 @@
 
 #include "base/clock.h"
 #include "support/check.h"
-
-#if defined(__SANITIZE_THREAD__)
-#define HAS_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define HAS_TSAN 1
-#endif
-#endif
-#ifndef HAS_TSAN
-#define HAS_TSAN 0
-#endif
+#include "support/sanitized.h"
 
 static const uint64_t MS = 1000000;
 
@@ -165,7 +155,7 @@ TEST(ends_race_with_deadlines) {
 }
 
 TEST(deadlines_work_in_a_forked_child) {
-  if (HAS_TSAN) return; /* it does not support such a fork */
+  if (THREAD_SANITIZED) return; /* it does not support such a fork */
   vyre__deadlines *deadlines = make();
   atomic_uint stop = 0;
   vyre__deadline entry;

@@ -68,6 +68,9 @@ void vyre__pool_set_spin(vyre__pool *pool, uint64_t spin_ns);
 void vyre__pool_reserve(vyre__pool *pool);
 void vyre__pool_unreserve(vyre__pool *pool);
 
+/* Converts to ticks of the time-stamp counter, or of the clock without one. */
+uint64_t vyre__pool_ticks_of(uint64_t ns);
+
 /* A caller that runs many jobs in a row. It acquires its thread number
  * once for all of them, not once per job. Lives on the stack and belongs
  * to one thread. */

@@ -147,7 +147,6 @@ static inline uint64_t pool_ticks(void) {
   return vyre__clock_ns();
 #endif
 }
-uint64_t vyre__pool_ticks_of(uint64_t ns);
 double vyre__pool_ns_of(uint64_t ticks);
 
 static inline void pool_pause(void) {

@@ -11,7 +11,8 @@ enum {
   UNIT_BITS = 16,
   WAKES_EACH = 2,
   CLOCK_INTERVAL = 16,
-  PREFETCHED_SHARES = 8
+  PREFETCHED_SHARES = 8,
+  STEAL_AT_ONCE = 8 /* part of POOL_STEAL_NS */
 };
 _Static_assert(POOL_SPLIT *POOL_THREADS < 1 << UNIT_BITS,
                "unit numbers have UNIT_BITS bits");
@@ -377,7 +378,11 @@ static uint32_t run_shared(pool_call *call, const vyre__job *job, job_view *v,
   bool has_woken = pool_has_idle(call->pool) &&
                    wake(call, shared, (double)cost * 1e-3 * (double)total);
   for (uint32_t i = 0; i < v->share_count; i++) {
-    if (i == 1 && is_spinning) {
+    /* A share that took no time, although no cost was known, had no memory
+     * worth keeping in a cache. */
+    if (i == 1 && is_spinning &&
+        (cost > 0 ||
+         pool_ticks() - start >= call->pool->steal_ticks / STEAL_AT_ONCE)) {
       start += wait_for_spinning(call->pool, shared, v, units);
     }
     while (claim(&shared->shares[i], v->generation, &unit)) {

@@ -9,6 +9,7 @@
 
 #include "backend/vulkan/command/device_loop.h"
 #include "backend/vulkan/command/encoded_dispatch.h"
+#include "backend/vulkan/command/encoder.h"
 #include "backend/vulkan/command/encoding.h"
 #include "backend/vulkan/command/hazards.h"
 #include "backend/vulkan/command/launch.h"
@@ -94,16 +95,8 @@ vyre_code vk_encoding_init(const vk_command_list *own, vk_encoding *encoding,
   return VYRE_OK;
 }
 
-typedef struct encoder {
-  vk_device *device;
-  const vk_command_list *own;
-  vk_encoding *encoding;
-  vk_hazards hazards;
-  VkCommandBuffer commands; /* of the open segment, or NULL */
-  VkPipeline bound;         /* bound in `commands` */
-} encoder;
-
-static vyre_code begin_segment(encoder *r, uint32_t item, vyre_status *st) {
+vyre_code vk_encoder_begin_segment(vk_encoder *r, uint32_t item,
+                                   vyre_status *st) {
   vk_device *device = r->device;
   const VkCommandBufferAllocateInfo info = {
       .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
@@ -122,14 +115,14 @@ static vyre_code begin_segment(encoder *r, uint32_t item, vyre_status *st) {
   return VYRE_OK;
 }
 
-static vyre_code end_segment(encoder *r, vyre_status *st) {
+vyre_code vk_encoder_end_segment(vk_encoder *r, vyre_status *st) {
   if (!r->commands) return VYRE_OK;
   VkCommandBuffer commands = r->commands;
   r->commands = NULL;
   return vk_command_buffer_end(r->device, commands, true, st);
 }
 
-static void record_copy(const encoder *r, const vyre__command_copy *copy) {
+static void record_copy(const vk_encoder *r, const vyre__command_copy *copy) {
   const vk_range *from = &((const vk_buffer *)copy->from)->range,
                  *to = &((const vk_buffer *)copy->to)->range;
   const VkBufferCopy region = {from->offset + copy->from_offset,
@@ -159,7 +152,7 @@ enum {
   MAX_BYTES = 256 << 20      /* memory of the dispatches of an encoding */
 };
 
-static void add_bytes(const encoder *r, uint64_t bytes) {
+static void add_bytes(const vk_encoder *r, uint64_t bytes) {
   r->encoding->bytes += bytes;
   atomic_fetch_add_explicit(&r->device->list_bytes, bytes,
                             memory_order_relaxed);
@@ -169,7 +162,7 @@ static void add_bytes(const encoder *r, uint64_t bytes) {
  * depends on bytes that an earlier command writes, or binds much host memory.
  * It also returns false when the encoding has reached MAX_BYTES; the encoding
  * then ends before this launch. */
-static bool try_encode(encoder *r, uint32_t i) {
+bool vk_encoder_try(vk_encoder *r, uint32_t i) {
   vyre__launch *launch = r->own->commands[i].launch, snapshot = *launch;
   vk_pipeline *p = (vk_pipeline *)launch->pipeline;
   vk_dispatch **dispatch = &r->encoding->dispatches[i];
@@ -190,11 +183,11 @@ static bool try_encode(encoder *r, uint32_t i) {
   return false;
 }
 
-static vyre_code add_separate(encoder *r, uint32_t i, vyre_status *st) {
+vyre_code vk_encoder_add_separate(vk_encoder *r, uint32_t i, vyre_status *st) {
   const vyre__command *command = &r->own->commands[i];
   const vk_pipeline *p = (const vk_pipeline *)command->launch->pipeline;
   vk_encoding *encoding = r->encoding;
-  VYRE_TRY(end_segment(r, st));
+  VYRE_TRY(vk_encoder_end_segment(r, st));
   vk_hazards_add(&r->hazards, command); /* later ones may read what it writes */
   encoding->is_provisional |= atomic_load(&p->group_ps) == 0;
   encoding->segments[encoding->segment_count++] =
@@ -204,23 +197,23 @@ static vyre_code add_separate(encoder *r, uint32_t i, vyre_status *st) {
 
 /* Adds the workgroups of a launch to its segment, to measure their time
  * later. */
-static void count_groups(vk_segment *s, const vyre__launch *launch) {
+void vk_encoder_count(vk_segment *s, const vyre__launch *launch) {
   vk_pipeline *p = (vk_pipeline *)launch->pipeline;
   s->pipeline = s->groups == 0 || s->pipeline == p ? p : NULL;
   s->groups += vk_launch_groups(p, launch);
 }
 
-static vyre_code add_command(encoder *r, uint32_t i, vyre_status *st) {
+static vyre_code add_command(vk_encoder *r, uint32_t i, vyre_status *st) {
   const vyre__command *command = &r->own->commands[i];
   vk_encoding *encoding = r->encoding;
-  if (command->launch && !try_encode(r, i)) {
-    return encoding->is_partial ? VYRE_OK : add_separate(r, i, st);
+  if (command->launch && !vk_encoder_try(r, i)) {
+    return encoding->is_partial ? VYRE_OK : vk_encoder_add_separate(r, i, st);
   }
   if (!r->commands || !vk_hazards_can_join(&r->hazards, command, false)) {
     encoding->is_provisional |=
         r->commands && vk_hazards_is_estimate(&r->hazards, command);
-    VYRE_TRY(end_segment(r, st));
-    VYRE_TRY(begin_segment(r, i, st));
+    VYRE_TRY(vk_encoder_end_segment(r, st));
+    VYRE_TRY(vk_encoder_begin_segment(r, i, st));
   }
   if (vk_hazards_need_barrier(&r->hazards, command)) {
     vk_cmd_barrier(r->device, r->commands);
@@ -236,18 +229,22 @@ static vyre_code add_command(encoder *r, uint32_t i, vyre_status *st) {
     record_copy(r, &command->copy);
     return VYRE_OK;
   }
-  count_groups(s, command->launch);
+  vk_encoder_count(s, command->launch);
   return vk_dispatch_record_all(encoding->dispatches[i], command->launch,
                                 r->commands, &r->bound, st);
 }
 
-static vyre_code encode_commands(encoder *r, vyre_status *st) {
+static vyre_code encode_commands(vk_encoder *r, vyre_status *st) {
   vk_encoding *encoding = r->encoding;
-  for (uint32_t i = 0; i < encoding->command_count; i++) {
-    VYRE_TRY(add_command(r, i, st));
-    if (encoding->is_partial) encoding->command_count = i;
+  if (r->own->groups) {
+    VYRE_TRY(vk_encoder_add_groups(r, st));
+  } else {
+    for (uint32_t i = 0; i < encoding->command_count; i++) {
+      VYRE_TRY(add_command(r, i, st));
+      if (encoding->is_partial) encoding->command_count = i;
+    }
   }
-  VYRE_TRY(end_segment(r, st));
+  VYRE_TRY(vk_encoder_end_segment(r, st));
   if (!vk_encoding_alloc_transfers(encoding)) {
     return vyre__no_memory(st, "vulkan", "commands", encoding->command_count);
   }
@@ -258,7 +255,7 @@ static vyre_code encode_commands(encoder *r, vyre_status *st) {
 static vyre_code encode(vk_command_list *own, vk_encoding *encoding,
                         vyre_status *st) {
   vk_device *device = own->device;
-  encoder r = {.device = device, .own = own, .encoding = encoding};
+  vk_encoder r = {.device = device, .own = own, .encoding = encoding};
   vyre_arena scratch;
   vk_encoding_clear(device, encoding);
   vyre_arena_init(&scratch, device->base.allocator);
@@ -422,6 +419,13 @@ static void add_timing(const vk_command_list *own, vk_encoding *encoding,
   encoding->is_provisional = true;
 }
 
+/* Counts a submission of a wave graph, and the wait for it. */
+static void count_submission(const vk_command_list *own) {
+  if (!own->groups) return;
+  own->groups->submissions++;
+  own->groups->waits++;
+}
+
 static vyre_code run_segment(const vk_command_list *own, vk_encoding *encoding,
                              const vk_segment *s, size_t *done,
                              vyre_status *st) {
@@ -429,10 +433,12 @@ static vyre_code run_segment(const vk_command_list *own, vk_encoding *encoding,
   if (!s->commands) {
     vyre__launch *launch = own->commands[s->first].launch;
     VYRE_TRY(vk_launch_run(launch->pipeline, launch, st));
+    count_submission(own);
     ++*done;
     return VYRE_OK;
   }
   VYRE_TRY(vk_encoding_write_inputs(encoding, s, st));
+  count_submission(own);
   uint64_t start = vyre__clock_ns();
   VYRE_TRY(vk_submit(device, &s->commands, 1, &encoding->submission, st));
   VYRE_TRY(vk_wait(device, &encoding->submission, st));
@@ -497,6 +503,7 @@ static vyre_code execute_range(vk_command_list *own, vyre__command_list *list,
     vk_encoding_clear(own->device, encoding);
     return code;
   }
+  if (own->groups) own->groups->barriers += encoding->barriers;
   /* The next commands need the memory. */
   if (encoding->is_partial) {
     clear_encodings(own);
@@ -515,6 +522,8 @@ static vyre_code execute_locked(vk_command_list *own, vyre__command_list *list,
   bool is_loop = commands[0].kind == VYRE__COMMAND_LOOP, is_taken;
   own->commands = commands + is_loop;
   own->count = end - first - is_loop;
+  own->groups = list->groups;
+  own->first = first;
   if (!is_loop) return execute_range(own, list, first, done, st);
   vyre_code code =
       vk_loop_execute(own, list->version, &commands[0].loop, &is_taken, st);

@@ -21,7 +21,9 @@ typedef struct vk_command_list {
   /* The range that is executed now. */
   const vyre__command *commands;
   size_t count;
+  size_t first;                        /* its place in the list */
   bool is_independent;                 /* of the list */
+  vyre__wave_groups *groups;           /* of the list, or NULL */
   vk_encoding encodings[VK_ENCODINGS]; /* the last few sets of bindings */
   uint32_t current;
   uint64_t clock;        /* of vk_encoding.last_used */

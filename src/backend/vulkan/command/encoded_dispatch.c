@@ -536,7 +536,7 @@ static void write_field(const vk_plan *plan, const vyre__launch *launch,
       memcpy(to, &(uint32_t){1}, 4);
       return;
     case VYRE__SPIRV_LOOP_VALUE:
-      memcpy(to, &loops[f->index], f->size < 8 ? f->size : 8);
+      if (loops) memcpy(to, &loops[f->index], f->size < 8 ? f->size : 8);
       return;
     case VYRE__SPIRV_LENGTH:
       memcpy(to, &launch->views[f->index].length, 4);
@@ -574,10 +574,12 @@ static void record_block_uniforms(const vk_dispatch *dispatch, uint32_t at,
   }
 }
 
-static void record_tile(const vk_dispatch *dispatch, const vyre__launch *launch,
-                        const vk_tile *tile, const uint64_t *loops,
-                        uint32_t index, VkCommandBuffer commands,
-                        VkPipeline *bound) {
+/* Writes the launch block of a tile, and records what comes before its
+ * dispatch. */
+static void record_bindings(const vk_dispatch *dispatch,
+                            const vyre__launch *launch, const vk_tile *tile,
+                            const uint64_t *loops, uint32_t index,
+                            VkCommandBuffer commands, VkPipeline *bound) {
   const vk_plan *plan = &dispatch->pipeline->plan;
   const vk_device *device = device_of(dispatch);
   const vk_layout *layout = dispatch->pipeline->layout;
@@ -609,14 +611,28 @@ static void record_tile(const vk_dispatch *dispatch, const vyre__launch *launch,
                                  VK_SHADER_STAGE_COMPUTE_BIT, 0,
                                  plan->push_bytes, pushed);
   }
-  device->api.CmdDispatch(commands, tile->groups[0], tile->groups[1],
-                          tile->groups[2]);
 }
 
-/* Records the commands before the first tile: copies of host bytes, fills, and
- * copies of views that cannot be bound. */
-static void record_prologue(const vk_dispatch *dispatch,
-                            VkCommandBuffer commands) {
+static void record_tile(const vk_dispatch *dispatch, const vyre__launch *launch,
+                        const vk_tile *tile, const uint64_t *loops,
+                        uint32_t index, VkCommandBuffer commands,
+                        VkPipeline *bound) {
+  record_bindings(dispatch, launch, tile, loops, index, commands, bound);
+  device_of(dispatch)->api.CmdDispatch(commands, tile->groups[0],
+                                       tile->groups[1], tile->groups[2]);
+}
+
+void vk_dispatch_record_indirect(const vk_dispatch *dispatch,
+                                 const vyre__launch *launch, VkBuffer buffer,
+                                 uint64_t offset, VkCommandBuffer commands,
+                                 VkPipeline *bound) {
+  const vk_tile all = {.phase = 0};
+  record_bindings(dispatch, launch, &all, NULL, 0, commands, bound);
+  device_of(dispatch)->api.CmdDispatchIndirect(commands, buffer, offset);
+}
+
+bool vk_dispatch_record_prologue(const vk_dispatch *dispatch,
+                                 VkCommandBuffer commands) {
   const vk_device *device = device_of(dispatch);
   const vk_api *api = &device->api;
   bool needs_barrier = dispatch->has_device_uniforms;
@@ -646,7 +662,7 @@ static void record_prologue(const vk_dispatch *dispatch,
     }
     needs_barrier = true;
   }
-  if (needs_barrier) vk_cmd_barrier(device, commands);
+  return needs_barrier;
 }
 
 static void record_readbacks(const vk_dispatch *dispatch,
@@ -663,16 +679,16 @@ static void record_readbacks(const vk_dispatch *dispatch,
   if (dispatch->staging.block) vk_cmd_barrier(device, commands);
 }
 
-static void record_epilogue(const vk_dispatch *dispatch,
-                            VkCommandBuffer commands) {
+bool vk_dispatch_has_epilogue(const vk_dispatch *dispatch) {
+  bool has = dispatch->staging.block != NULL || dispatch->readback_count > 0;
+  for (uint32_t i = 0; i < dispatch->copied_count; i++)
+    has = has || dispatch->copied[i].is_written;
+  return has;
+}
+
+void vk_dispatch_record_epilogue(const vk_dispatch *dispatch,
+                                 VkCommandBuffer commands) {
   const vk_device *device = device_of(dispatch);
-  bool needs_barrier =
-      dispatch->staging.block != NULL || dispatch->readback_count > 0;
-  for (uint32_t i = 0; i < dispatch->copied_count; i++) {
-    needs_barrier = needs_barrier || dispatch->copied[i].is_written;
-  }
-  if (!needs_barrier) return;
-  vk_cmd_barrier(device, commands);
   if (dispatch->readback_count > 0) record_readbacks(dispatch, commands);
   if (dispatch->staging.block) {
     VkBufferCopy back = {dispatch->memory.offset + dispatch->readback_at,
@@ -714,16 +730,11 @@ static void record_block_copies(const vk_dispatch *dispatch,
   vk_cmd_barrier(device, commands);
 }
 
-void vk_dispatch_record_window(vk_dispatch *dispatch,
-                               const vyre__launch *launch, vk_tile_walk *walk,
-                               uint64_t groups, VkCommandBuffer commands,
-                               VkPipeline *bound, uint64_t *recorded) {
-  record_timestamp(dispatch, commands, 0);
-  if (walk->has_started) {
-    record_block_copies(dispatch, commands);
-  } else {
-    record_prologue(dispatch, commands);
-  }
+/* Records tiles only, as vk_dispatch_record_window. */
+static void record_tiles(vk_dispatch *dispatch, const vyre__launch *launch,
+                         vk_tile_walk *walk, uint64_t groups,
+                         VkCommandBuffer commands, VkPipeline *bound,
+                         uint64_t *recorded) {
   vk_tile tile;
   uint32_t index = 0;
   *recorded = 0;
@@ -736,14 +747,33 @@ void vk_dispatch_record_window(vk_dispatch *dispatch,
     vk_tile_walk_advance(walk);
   }
   dispatch->tile_count = index;
-  if (walk->is_done) record_epilogue(dispatch, commands);
+}
+
+void vk_dispatch_record_window(vk_dispatch *dispatch,
+                               const vyre__launch *launch, vk_tile_walk *walk,
+                               uint64_t groups, VkCommandBuffer commands,
+                               VkPipeline *bound, uint64_t *recorded) {
+  const vk_device *device = device_of(dispatch);
+  record_timestamp(dispatch, commands, 0);
+  if (walk->has_started) {
+    record_block_copies(dispatch, commands);
+  } else if (vk_dispatch_record_prologue(dispatch, commands)) {
+    vk_cmd_barrier(device, commands);
+  }
+  record_tiles(dispatch, launch, walk, groups, commands, bound, recorded);
+  if (walk->is_done && vk_dispatch_has_epilogue(dispatch)) {
+    vk_cmd_barrier(device, commands);
+    vk_dispatch_record_epilogue(dispatch, commands);
+  }
   record_timestamp(dispatch, commands, 1);
 }
 
-vyre_code vk_dispatch_record_all(vk_dispatch *dispatch,
-                                 const vyre__launch *launch,
-                                 VkCommandBuffer commands, VkPipeline *bound,
-                                 vyre_status *st) {
+/* Records all tiles of the launch, with the prologue and the epilogue unless
+ * @p is_bare. */
+static vyre_code record_launch(vk_dispatch *dispatch,
+                               const vyre__launch *launch, bool is_bare,
+                               VkCommandBuffer commands, VkPipeline *bound,
+                               vyre_status *st) {
   const vk_plan *plan = &dispatch->pipeline->plan;
   size_t capacity = 2 * (size_t)plan->loop_count + plan->host_count;
   uint64_t *loop_values =
@@ -754,8 +784,8 @@ vyre_code vk_dispatch_record_all(vk_dispatch *dispatch,
   VYRE_TRY(use_key_bytes(dispatch, launch, &snapshot, st));
   vk_tile_walk walk =
       vk_tile_walk_begin(dispatch->pipeline, &snapshot, loop_values);
-  vk_dispatch_record_window(dispatch, &snapshot, &walk, UINT64_MAX, commands,
-                            bound, &groups);
+  (is_bare ? record_tiles : vk_dispatch_record_window)(
+      dispatch, &snapshot, &walk, UINT64_MAX, commands, bound, &groups);
   if (walk.is_done) return VYRE_OK;
   return VYRE_FAIL_WITH(
       st, VYRE_DISPATCH_FAILED, VYRE_KIND_NONE, NULL,
@@ -764,6 +794,20 @@ vyre_code vk_dispatch_record_all(vk_dispatch *dispatch,
       "kernel '%.60s': %llu workgroups in %d tiles do not cover its grid",
       dispatch->pipeline->base.program->name, (unsigned long long)groups,
       VK_WINDOW_TILES);
+}
+
+vyre_code vk_dispatch_record_all(vk_dispatch *dispatch,
+                                 const vyre__launch *launch,
+                                 VkCommandBuffer commands, VkPipeline *bound,
+                                 vyre_status *st) {
+  return record_launch(dispatch, launch, false, commands, bound, st);
+}
+
+vyre_code vk_dispatch_record_tiles(vk_dispatch *dispatch,
+                                   const vyre__launch *launch,
+                                   VkCommandBuffer commands, VkPipeline *bound,
+                                   vyre_status *st) {
+  return record_launch(dispatch, launch, true, commands, bound, st);
 }
 
 /* Records the command buffer of the dispatch. */
@@ -837,7 +881,7 @@ static vyre_code encode(vk_dispatch *dispatch, const vyre__launch *launch,
   memset(l.placements, 0, plan->buffer_count * sizeof *l.placements);
   VYRE_TRY(allocate_memory(&l, st));
   VYRE_TRY(vk_pipeline_phases(dispatch->pipeline,
-                              launch_fuel(launch) < UINT32_MAX,
+                              launch_fuel(launch) < UINT32_MAX, launch,
                               &dispatch->phases, st));
   VK_TRY(device_of(dispatch), create_set(&l), "descriptor set creation", st);
   if (dispatch->flags & VK_DISPATCH_INLINE) return VYRE_OK;

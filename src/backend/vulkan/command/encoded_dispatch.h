@@ -156,7 +156,28 @@ void vk_dispatch_record_window(vk_dispatch *dispatch,
                                const vyre__launch *launch, vk_tile_walk *walk,
                                uint64_t groups, VkCommandBuffer commands,
                                VkPipeline *bound, uint64_t *recorded);
-/* Records all tiles of the launch. */
+/* Records the commands before the first tile: copies of host bytes, fills, and
+ * copies of views that cannot be bound. Returns true if a barrier must
+ * follow. */
+bool vk_dispatch_record_prologue(const vk_dispatch *dispatch,
+                                 VkCommandBuffer commands);
+/* Returns true if there are commands after the last tile: readbacks, and copies
+ * back. A barrier comes before them. */
+bool vk_dispatch_has_epilogue(const vk_dispatch *dispatch);
+void vk_dispatch_record_epilogue(const vk_dispatch *dispatch,
+                                 VkCommandBuffer commands);
+/* Records all tiles of the launch, without prologue and epilogue. */
+vyre_code vk_dispatch_record_tiles(vk_dispatch *dispatch,
+                                   const vyre__launch *launch,
+                                   VkCommandBuffer commands, VkPipeline *bound,
+                                   vyre_status *st);
+/* Records one dispatch whose grid is in @p buffer when the device executes it,
+ * below the grid of the launch. The kernel has one phase. */
+void vk_dispatch_record_indirect(const vk_dispatch *dispatch,
+                                 const vyre__launch *launch, VkBuffer buffer,
+                                 uint64_t offset, VkCommandBuffer commands,
+                                 VkPipeline *bound);
+/* Records the prologue, all tiles and the epilogue of the launch. */
 vyre_code vk_dispatch_record_all(vk_dispatch *dispatch,
                                  const vyre__launch *launch,
                                  VkCommandBuffer commands, VkPipeline *bound,

@@ -43,6 +43,7 @@ typedef struct vk_encoding {
   vk_dispatch **checked; /* may have failed, or need outputs cleared */
   uint32_t in_count, out_count, checked_count;
   uint32_t segment_count;
+  uint32_t barriers; /* between groups of a wave graph */
   VkCommandPool pool;
   vk_submission submission;
   uint64_t bytes;      /* memory of the dispatches, in device->list_bytes */

@@ -347,6 +347,11 @@ vyre_code vk_launch_run(vyre_pipeline *pipeline, vyre__launch *launch,
                         vyre_status *st) {
   vk_pipeline *p = (vk_pipeline *)pipeline;
   vyre__launch snapshot;
+  if (launch->deadline_ns != 0 &&
+      !vk_wait_for_warm_ups((const vk_device *)pipeline->device,
+                            launch->deadline_ns)) {
+    return vyre__timed_out(pipeline, launch, st);
+  }
   snapshot = *launch;
   if (p->has_encoded_uniforms) {
     VYRE_TRY(vk_snapshot_uniforms(p, launch, VK_UNIFORM_ENCODED, true,

@@ -69,10 +69,12 @@ void vk_cmd_barrier(const vk_device *device, VkCommandBuffer commands) {
       .dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
                        VK_ACCESS_UNIFORM_READ_BIT |
                        VK_ACCESS_TRANSFER_READ_BIT |
-                       VK_ACCESS_TRANSFER_WRITE_BIT | VK_ACCESS_HOST_READ_BIT};
-  device->api.CmdPipelineBarrier(commands, stages,
-                                 stages | VK_PIPELINE_STAGE_HOST_BIT, 0, 1,
-                                 &barrier, 0, NULL, 0, NULL);
+                       VK_ACCESS_TRANSFER_WRITE_BIT | VK_ACCESS_HOST_READ_BIT |
+                       VK_ACCESS_INDIRECT_COMMAND_READ_BIT};
+  device->api.CmdPipelineBarrier(
+      commands, stages,
+      stages | VK_PIPELINE_STAGE_HOST_BIT | VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT,
+      0, 1, &barrier, 0, NULL, 0, NULL);
 }
 
 vyre_code vk_queue_init(vk_device *device, vyre_status *st) {

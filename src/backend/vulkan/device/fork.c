@@ -7,11 +7,13 @@
 #include "backend/vulkan/device/fork.h"
 
 #include "backend/vulkan/command/command_list.h"
+#include "backend/vulkan/device/compile_guard.h"
 #include "backend/vulkan/device/functions.h"
 #include "backend/vulkan/device/instance.h"
 #include "backend/vulkan/device/logical_device.h"
 #include "backend/vulkan/memory/staging.h"
 #include "backend/vulkan/pipeline.h"
+#include "base/clock.h"
 #include "hal/device.h"
 
 /* --- stub functions ------------------------------------------------------- */
@@ -89,6 +91,9 @@ static void disable_functions(vk_api *api) {
 static void reset_locks(vk_device *device) {
   vk_staging_ring *ring = &device->ring;
   pthread_mutex_init(&device->logical->queue_lock, NULL);
+  pthread_mutex_init(&device->logical->warm_up_lock, NULL);
+  vyre__condition_init(&device->logical->warm_up_ended);
+  device->logical->warm_ups = 0;
   pthread_mutex_init(&device->layout_lock, NULL);
   pthread_mutex_init(&device->heap.lock, NULL);
   pthread_mutex_init(&ring->lock, NULL);
@@ -101,7 +106,8 @@ static void reset_locks(vk_device *device) {
   pthread_mutex_init(&device->pipeline_lock, NULL);
   for (vk_pipeline *p = device->pipelines; p; p = p->next) {
     pthread_mutex_init(&p->lock, NULL);
-    pthread_mutex_init(&p->counted_phase_lock, NULL);
+    pthread_mutex_init(&p->counted.lock, NULL);
+    vyre__condition_init(&p->counted.ended);
   }
 }
 
@@ -124,6 +130,7 @@ static void reset_child(void) {
     reset_locks(d);
     vyre__device_leave(&d->base);
   }
+  vk_compile_after_fork();
   vk_logical_device_after_fork();
   vk_instance_after_fork();
 }

@@ -60,6 +60,7 @@
   X(CmdBindDescriptorSets)       \
   X(CmdPushConstants)            \
   X(CmdDispatch)                 \
+  X(CmdDispatchIndirect)         \
   X(CmdCopyBuffer)               \
   X(CmdFillBuffer)               \
   X(CmdPipelineBarrier)          \

@@ -13,6 +13,7 @@
 #include "backend/vulkan/device/fork.h"
 #include "backend/vulkan/device/functions.h"
 #include "backend/vulkan/device/instance.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/status.h"
 
@@ -297,7 +298,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static vk_logical_device *find_shared(const vk_physical_device *physical) {
   for (size_t i = 0; i < sizeof shared / sizeof shared[0]; i++) {
     if (shared[i].references > 0 && shared[i].physical == physical &&
-        !atomic_load(&shared[i].is_lost)) {
+        !atomic_load(&shared[i].is_lost) && !atomic_load(&shared[i].is_stuck)) {
       return &shared[i];
     }
   }
@@ -316,6 +317,7 @@ static void store(vk_device *device, vk_logical_device *to) {
   to->physical = device->physical;
   to->references = 1;
   atomic_store(&to->is_lost, false);
+  atomic_store(&to->is_stuck, false);
   to->handle = device->handle;
   to->queue = device->queue;
   to->family = device->family;
@@ -323,6 +325,9 @@ static void store(vk_device *device, vk_logical_device *to) {
   to->has = device->has;
   to->api = device->api;
   pthread_mutex_init(&to->queue_lock, NULL);
+  to->warm_ups = 0;
+  pthread_mutex_init(&to->warm_up_lock, NULL);
+  vyre__condition_init(&to->warm_up_ended);
   device->logical = to;
 }
 
@@ -364,6 +369,8 @@ void vk_logical_device_release(vk_device *device) {
   pthread_mutex_lock(&lock);
   if (--from->references == 0) {
     pthread_mutex_destroy(&from->queue_lock);
+    pthread_mutex_destroy(&from->warm_up_lock);
+    pthread_cond_destroy(&from->warm_up_ended);
     if (!device->is_external) device->api.DestroyDevice(device->handle, NULL);
   }
   pthread_mutex_unlock(&lock);

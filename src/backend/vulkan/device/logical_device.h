@@ -32,13 +32,20 @@ void vk_features_read(const void *chain, vk_features *has);
 typedef struct vk_logical_device {
   const vk_physical_device *physical;
   uint32_t references; /* under the lock of logical_device.c */
-  atomic_bool is_lost; /* a lost device is not shared with later opens */
+  /* A device that is lost, or whose queue compiled for too long, is not shared
+   * with later opens. */
+  atomic_bool is_lost, is_stuck;
   VkDevice handle;
   VkQueue queue;
   uint32_t family, timestamp_bits;
   vk_features has;
   vk_api api;
   pthread_mutex_t queue_lock; /* held while a thread submits */
+  /* First dispatches in the queue, in which some drivers compile. Later
+   * submissions wait for them. Guarded by warm_up_lock. */
+  uint32_t warm_ups;
+  pthread_mutex_t warm_up_lock;
+  pthread_cond_t warm_up_ended;
 } vk_logical_device;
 
 /* Sets the handle, queue, features and functions of @p device. Shares the

@@ -119,6 +119,7 @@ static VkBufferUsageFlags usage_of(const vk_device *device) {
   return VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
          VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
          VK_BUFFER_USAGE_TRANSFER_DST_BIT |
+         VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT |
          (device->has.conditional
               ? VK_BUFFER_USAGE_CONDITIONAL_RENDERING_BIT_EXT
               : 0);
