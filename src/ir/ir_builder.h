@@ -95,8 +95,9 @@ typedef struct vyre__ir_local {
   bool is_mutable : 1;
   bool is_parameter : 1;
   bool is_loop : 1;
-  bool is_open : 1;   /* its block is still open */
-  bool is_memory : 1; /* as in vyre__local, like the next three */
+  bool is_open : 1;    /* its block is still open */
+  bool is_memory : 1;  /* as in vyre__local, like the next three */
+  bool is_default : 1; /* literals without a type gave it its type */
   uint8_t access, element;
   uint32_t length;
   uint32_t program_number,
@@ -296,6 +297,8 @@ vyre__id vyre__ir_build_literal(vyre__ir_builder *m, vyre_type type,
  * is that of the suffix, or VYRE_TYPE_VOID for an untyped literal. (V064) */
 vyre__id vyre__ir_build_integer(vyre__ir_builder *m, uint64_t magnitude,
                                 bool negative, vyre_type type);
+/* Builds the value of a const that adapts to its use like a literal. */
+vyre__id vyre__ir_build_const_integer(vyre__ir_builder *m, int64_t value);
 /* Builds a float as written, rounded once to each type. @p type is F32, F64,
  * or VOID for an untyped literal. A value that rounds to infinity is an
  * overflow (V064); use vyre__ir_build_literal for `inf`. */
@@ -422,6 +425,11 @@ vyre__id vyre__resolve_index_type(vyre__ir_builder *m, vyre__id id);
 vyre__id vyre__expect(vyre__ir_builder *m, vyre__id id, vyre_type type,
                       const char *rule, const char *subject);
 
+/* Evaluates a literal, or an expression of integer literals whose value is the
+ * same in i32 and in i64. Returns false for other values. Does not change the
+ * expression and reports nothing. */
+bool vyre__const_integer(const vyre__ir_builder *m, vyre__id id,
+                         uint64_t *bits);
 /* Evaluates a constant expression; an untyped one gets its default type
  * first. Returns false if it is not constant (reported as V090) or id is 0. */
 bool vyre__const_eval(vyre__ir_builder *m, vyre__id id, uint64_t *bits);

@@ -86,6 +86,7 @@ static vyre__id resolve_integer(vyre__ir_builder *m, vyre__id id,
   if (vyre__type_bits(type) == 32) bits &= UINT32_MAX;
   node->a = (uint32_t)bits;
   node->b = (uint32_t)(bits >> 32);
+  node->c = 0;
   node->aux = 0;
   node->type = (uint8_t)type;
   return id;
@@ -166,6 +167,7 @@ const char *vyre__float_fix(const vyre__ir_builder *m, vyre__id id,
   const char *sign = node->aux ? "-" : "";
   unsigned long long magnitude = vyre__literal(node);
   if (node->op != VYRE__OP_LITERAL) return "write floats: 2.0 instead of 2";
+  if (node->c == VYRE__FROM_CONST) return "cast it: f32(x)";
   snprintf(fix, VYRE__FLOAT_FIX, "write %s%llu.0 instead of %s%llu", sign,
            magnitude, sign, magnitude);
   return fix;
@@ -199,6 +201,7 @@ vyre__id vyre__resolve_literal_type(vyre__ir_builder *m, vyre__id id,
   }
   if (vyre__type_is_integer(type) && is_small_integer(&m->nodes[id])) {
     m->nodes[id].type = (uint8_t)type; /* the common case */
+    m->nodes[id].c = 0;
     return id;
   }
   if (vyre__type_is_float(type) != vyre__type_is_float(from)) {
@@ -302,6 +305,43 @@ static bool eval(vyre__ir_builder *m, vyre__id id, uint64_t *bits) {
                     "use only literals, consts and operations on them",
                     "this must be a compile-time constant");
   return false;
+}
+
+/* Evaluates integer literals and operations on them as @p type. */
+static bool eval_untyped(const vyre__ir_builder *m, vyre__id id, vyre_type type,
+                         uint64_t *bits) {
+  const vyre__node *node = &m->nodes[id];
+  if (id == 0 || node->type != VYRE__TYPE_INT) return false;
+  if (node->op == VYRE__OP_LITERAL) {
+    const uint64_t magnitude = vyre__literal(node);
+    if (!integer_fits(magnitude, node->aux != 0, type)) return false;
+    *bits = node->aux ? 0 - magnitude : magnitude;
+    if (type == VYRE_TYPE_I32) *bits &= UINT32_MAX;
+    return true;
+  }
+  const vyre__op_info *info = &vyre__ops[node->op];
+  const bool is_unary = info->form == VYRE__FORM_UNARY;
+  uint64_t values[3] = {0};
+  if (info->flags || (!is_unary && info->form != VYRE__FORM_BINARY) ||
+      info->rule == VYRE__RULE_SHIFT || vyre__op_is_math(node->op)) {
+    return false;
+  }
+  return eval_untyped(m, node->a, type, &values[0]) &&
+         (is_unary || eval_untyped(m, node->b, type, &values[1])) &&
+         vyre__scalar_eval(node->op, type, type, values, bits);
+}
+
+bool vyre__const_integer(const vyre__ir_builder *m, vyre__id id,
+                         uint64_t *bits) {
+  uint64_t narrow;
+  if (id && m->nodes[id].op == VYRE__OP_LITERAL) {
+    return eval_untyped(m, id, VYRE_TYPE_I64, bits);
+  }
+  if (!eval_untyped(m, id, VYRE_TYPE_I32, &narrow) ||
+      !eval_untyped(m, id, VYRE_TYPE_I64, bits)) {
+    return false;
+  }
+  return *bits == (uint64_t)(int64_t)(int32_t)(uint32_t)narrow;
 }
 
 bool vyre__const_eval(vyre__ir_builder *m, vyre__id id, uint64_t *bits) {

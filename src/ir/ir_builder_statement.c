@@ -68,14 +68,17 @@ vyre__id vyre__ir_build_let(vyre__ir_builder *m, const char *name,
                             size_t length, vyre_type type, bool is_mutable,
                             vyre__id value, uint32_t *local) {
   if (vyre__is_no_operand(m, value)) value = 0;
+  const bool is_default =
+      type == VYRE_TYPE_VOID && vyre__type_of(m, value) == VYRE__TYPE_INT;
   if (type == VYRE_TYPE_VOID) {
     value = vyre__resolve_type(m, value, VYRE_TYPE_VOID);
     type = vyre__type_of(m, value);
     if (value && type == VYRE_TYPE_VOID) value = vyre__no_value(m, value);
   }
-  *local = vyre__local_add(
-      m, name, length,
-      (vyre__ir_local){.type = (uint8_t)type, .is_mutable = is_mutable});
+  *local = vyre__local_add(m, name, length,
+                           (vyre__ir_local){.type = (uint8_t)type,
+                                            .is_mutable = is_mutable,
+                                            .is_default = is_default});
   if (*local == VYRE_NO_INDEX || !value) return 0;
   value = vyre__expect_named(m, value, type, "V065", "the value of",
                              m->locals[m->local_count - 1].name);
@@ -244,13 +247,17 @@ void vyre__for_begin(vyre__ir_builder *m, vyre__for *loop, const char *name,
   loop->mark = vyre__block_begin(m);
   loop->span = (vyre__source_span){m->place, m->length};
   loop->kind = kind;
+  const bool is_default = type == VYRE_TYPE_VOID &&
+                          vyre__type_is_untyped(vyre__type_of(m, first)) &&
+                          vyre__type_is_untyped(vyre__type_of(m, bound));
   type = vyre__loop_type(m, type, &first, &bound);
   loop->first = first;
   loop->bound = bound;
   loop->step = type == VYRE_TYPE_VOID ? 0 : loop_step(m, type, step);
-  loop->local =
-      vyre__local_add(m, name, length,
-                      (vyre__ir_local){.type = (uint8_t)type, .is_loop = true});
+  loop->local = vyre__local_add(
+      m, name, length,
+      (vyre__ir_local){
+          .type = (uint8_t)type, .is_loop = true, .is_default = is_default});
   m->loop_depth++;
 }
 

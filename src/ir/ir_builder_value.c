@@ -54,6 +54,12 @@ vyre__id vyre__ir_build_integer(vyre__ir_builder *m, uint64_t magnitude,
   return type == VYRE_TYPE_VOID ? id : vyre__resolve_type(m, id, type);
 }
 
+vyre__id vyre__ir_build_const_integer(vyre__ir_builder *m, int64_t value) {
+  const uint64_t bits = (uint64_t)value;
+  return append_literal(m, VYRE__TYPE_INT, value < 0 ? 0 - bits : bits,
+                        value < 0, VYRE__FROM_CONST);
+}
+
 vyre__id vyre__ir_build_float(vyre__ir_builder *m, double as_f64, float as_f32,
                               vyre_type type) {
   uint64_t bits;
@@ -209,6 +215,30 @@ static inline bool takes(vyre__ir_builder *m, vyre__op op, vyre__id id) {
   return false;
 }
 
+/* Writes the fix for operands of the types @p ta and @p tb. A local whose
+ * type comes from a literal is better declared with the other type. */
+static void agreement_fix(const vyre__ir_builder *m, vyre__id a, vyre__id b,
+                          char *fix, size_t size) {
+  const vyre__id ids[] = {a, b};
+  for (int i = 0; i < 2; i++) {
+    const vyre__node *node = &m->nodes[ids[i]];
+    const unsigned other = vyre__type_of(m, ids[1 - i]);
+    if (node->op != VYRE__OP_LOCAL || !vyre__type_is_integer(other)) continue;
+    const vyre__ir_local *it =
+        &m->locals[m->functions[m->function].first_local + node->a];
+    if (!it->is_default) continue;
+    snprintf(fix, size,
+             "declare it as %s %.60s : %s, or cast it here: %s(%.60s)",
+             it->is_mutable ? "var" : "let", it->name, vyre__type_name(other),
+             vyre__type_name(other), it->name);
+    return;
+  }
+  const unsigned ta = vyre__type_of(m, a);
+  snprintf(
+      fix, size, "cast one side to the type of the other: %s(x)",
+      vyre__type_name(vyre__type_is_untyped(ta) ? vyre__type_of(m, b) : ta));
+}
+
 /* Slow path of `agree`: the two types differ. */
 VYRE__NOINLINE static bool make_agree(vyre__ir_builder *m, vyre__op op,
                                       vyre__id a, vyre__id b) {
@@ -222,12 +252,20 @@ VYRE__NOINLINE static bool make_agree(vyre__ir_builder *m, vyre__op op,
                       vyre__ops[op].text);
     return false;
   }
+  if ((free_a && ta == VYRE__TYPE_FLOAT && vyre__type_is_integer(tb)) ||
+      (free_b && tb == VYRE__TYPE_FLOAT && vyre__type_is_integer(ta))) {
+    const vyre__id literal = free_a ? a : b;
+    vyre__diagnose_at(m, literal, "V063",
+                      "write an integer, or cast the other side: f32(x)",
+                      "'%s' between %s and a float literal", vyre__ops[op].text,
+                      vyre__type_name(free_a ? tb : ta));
+    return false;
+  }
   if (free_a && tb != VYRE_TYPE_BOOL) return vyre__resolve_type(m, a, tb) != 0;
   if (free_b && ta != VYRE_TYPE_BOOL) return vyre__resolve_type(m, b, ta) != 0;
   const char *name = vyre__type_name(ta);
-  char fix[96];
-  snprintf(fix, sizeof fix, "cast one side to the type of the other: %s(x)",
-           free_a ? vyre__type_name(tb) : name);
+  char fix[256];
+  agreement_fix(m, a, b, fix, sizeof fix);
   vyre__diagnose(m, "V060", fix,
                  "both sides of '%s' must have the same type, not %s and %s",
                  vyre__ops[op].text, name, vyre__type_name(tb));

@@ -353,6 +353,18 @@ static bool begins_statement(unsigned kind) {
   }
 }
 
+void vyre__p_report_step(vyre__parser *p, const vyre__token *name,
+                         const vyre__token *step) {
+  char fix[VYRE__FIX_TEXT];
+  const bool is_name = name->kind == VYRE__T_NAME && name->length <= 60;
+  snprintf(fix, sizeof fix, "write it as a separate statement: %.*s%s;",
+           is_name ? (int)name->length : 1,
+           is_name ? p->text + name->start : "i", vyre__token_text(step->kind));
+  vyre__p_error(p, vyre__p_span(step), "V021", fix,
+                "'%s' is a statement, not a value",
+                vyre__token_text(step->kind));
+}
+
 VYRE__RARE void vyre__p_report_semicolon(vyre__parser *p, const char *subject) {
   if (p->now.panic) return;
   const vyre__token *token = &p->now.token;
@@ -367,10 +379,8 @@ VYRE__RARE void vyre__p_report_semicolon(vyre__parser *p, const char *subject) {
     return;
   }
   if (token->kind == VYRE__T_PLUS_PLUS || token->kind == VYRE__T_MINUS_MINUS) {
-    vyre__p_syntax(p, vyre__p_span(token), "V021",
-                   "write it as a separate statement: i++;",
-                   "'%s' is a statement, not a value",
-                   vyre__token_text(token->kind));
+    vyre__p_report_step(p, &p->now.previous, token);
+    p->now.panic = true;
     return;
   }
   if (token->kind == VYRE__T_SET) {
@@ -481,6 +491,9 @@ void vyre__p_recover(vyre__parser *p, uint32_t start) {
     vyre__p_skip_group(p);
     moved = true;
     done = block || kind == VYRE__T_SEMICOLON;
+  }
+  if (p->now.previous.kind == VYRE__T_RBRACE) { /* of const T : x[] = {..}; */
+    (void)vyre__p_accept(p, VYRE__T_SEMICOLON);
   }
   p->now.panic = p->lost;
 }

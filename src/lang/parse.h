@@ -71,6 +71,7 @@ typedef struct vyre__item {
   bool nested;      /* looks like part of a body */
   bool is_override; /* a const whose value options may replace */
   bool is_table;    /* a const with elements */
+  bool is_untyped;  /* an integer const that adapts like a literal */
   uint32_t symbol;
   union {
     struct {
@@ -253,6 +254,9 @@ bool vyre__p_report_expected(vyre__parser *p, unsigned kind, const char *where);
 bool vyre__p_report_open(vyre__parser *p, unsigned kind,
                          const vyre__token *open);
 void vyre__p_report_semicolon(vyre__parser *p, const char *subject);
+/* Reports ++ or -- of @p name inside a value (V021). */
+void vyre__p_report_step(vyre__parser *p, const vyre__token *name,
+                         const vyre__token *step);
 
 static inline bool vyre__p_expect(vyre__parser *p, unsigned kind,
                                   const char *where) {
@@ -509,9 +513,13 @@ bool vyre__p_is_result_list(vyre__parser *p);
 vyre__id vyre__p_assign_results(vyre__parser *p);
 /* Reads what follows return in a fn with several results. */
 vyre__id vyre__p_return_results(vyre__parser *p, const vyre__token *first);
-/* Reads the rest of const NAME : type [ .. ] = { .. } */
+/* Reads the type of const NAME : u8 [ .. ], if it is next: an integer of 8 or
+ * 16 bits, which is loaded as a wider one. */
+bool vyre__p_narrow_table(vyre__parser *p, vyre_element *element);
+/* Reads the rest of const NAME : type [ .. ] = { .. }. Values fit @p narrow
+ * unless that is ELEMENT_COUNT. */
 bool vyre__p_table(vyre__parser *p, const vyre__token *name, vyre_type type,
-                   vyre__item *item);
+                   vyre_element narrow, vyre__item *item);
 /* Reads the type of a parameter, after the colon. */
 bool vyre__p_parameter_type(vyre__parser *p, bool is_mutable,
                             vyre__local *spec);
@@ -530,6 +538,8 @@ enum {
 }; /* precedence of shifts and tighter operators */
 
 vyre__id vyre__p_value(vyre__parser *p);
+/* Reports the second bracket of a[y][x], which is the next token. */
+void vyre__p_report_second_bracket(vyre__parser *p);
 vyre__id vyre__p_operators(vyre__parser *p, int precedence);
 /* Reads a name and what belongs to it: call, index, axis. */
 vyre__id vyre__p_name(vyre__parser *p);
@@ -544,6 +554,8 @@ vyre__id vyre__p_index_of(vyre__parser *p);
  * after reporting @p rule. */
 bool vyre__p_constant(vyre__parser *p, const char *rule, const char *subject,
                       uint64_t min, uint64_t max, uint32_t *out);
+/* Skips [i] and .x after a name with an error. */
+void vyre__p_skip_parts(vyre__parser *p);
 /* Reads ( a, b, ...) into a list on the IR builder's stack. Returns false
  * after an error. */
 bool vyre__p_arguments(vyre__parser *p, uint32_t *count);

@@ -133,7 +133,10 @@ vyre__id vyre__p_array(vyre__parser *p, const vyre__token *name, vyre_type type,
   vyre__id value = 0;
   bool good = true, has_value = false;
   const bool has_length = vyre__p_is(p, VYRE__T_LBRACKET);
-  if (has_length && !vyre__p_length(p, &length)) return 0;
+  if (has_length && !vyre__p_length(p, &length)) {
+    vyre__p_bind(p, name, VYRE__BIND_WRONG, 0);
+    return 0;
+  }
   if (has_length && type == VYRE_TYPE_VOID) { /* a[16] : f32 */
     if (vyre__p_accept(p, VYRE__T_COLON)) (void)vyre__p_type(p);
     (void)report_array(p, name, span, length);
@@ -199,20 +202,59 @@ vyre__id vyre__p_assign_array(vyre__parser *p, uint32_t memory) {
 
 /* --- tables ----------------------------------------------------------------*/
 
+bool vyre__p_narrow_table(vyre__parser *p, vyre_element *element) {
+  const vyre__token token = p->now.token;
+  const vyre__symbol *symbol = vyre__p_symbol(p, &token);
+  if (token.kind != VYRE__T_NAME || symbol->word != VYRE__WORD_ELEMENT ||
+      vyre__p_peek(p).kind != VYRE__T_LBRACKET) {
+    return false;
+  }
+  *element = (vyre_element)vyre__p_symbol(p, &token)->value;
+  if (*element != VYRE_ELEMENT_U8 && *element != VYRE_ELEMENT_I8 &&
+      *element != VYRE_ELEMENT_U16 && *element != VYRE_ELEMENT_I16) {
+    return false;
+  }
+  vyre__p_advance(p);
+  return true;
+}
+
+/* Reports a value that does not fit an integer of 8 or 16 bits. */
+static bool fits_narrow(vyre__parser *p, vyre__id id, vyre_element narrow,
+                        uint64_t bits) {
+  if (narrow == VYRE_ELEMENT_COUNT) return true;
+  const bool is_signed =
+      narrow == VYRE_ELEMENT_I8 || narrow == VYRE_ELEMENT_I16;
+  const int64_t values = INT64_C(1) << 8 * vyre_element_size(narrow);
+  const int64_t low = is_signed ? -values / 2 : 0;
+  const int64_t value =
+      is_signed ? (int32_t)(uint32_t)bits : (int64_t)(uint32_t)bits;
+  if (value >= low && value < low + values) return true;
+  char fix[VYRE__FIX_TEXT];
+  snprintf(fix, sizeof fix, "use a value from %lld to %lld, or a table of %s",
+           (long long)low, (long long)(low + values - 1),
+           is_signed ? "i32" : "u32");
+  vyre__diagnose_at(&p->ir, id, "V064", fix, "%lld does not fit %s",
+                    (long long)value, vyre_element_name(narrow));
+  return false;
+}
+
 /* Evaluates the values of a table. */
-static bool read_values(vyre__parser *p, vyre_type type, vyre__id list,
-                        uint64_t *values, uint32_t count) {
+static bool read_values(vyre__parser *p, vyre_type type, vyre_element narrow,
+                        vyre__id list, uint64_t *values, uint32_t count) {
   vyre__ir_builder *m = &p->ir;
   for (uint32_t i = 0; i < count; i++) {
     vyre__id id = m->lists[m->nodes[list].a + i];
     id = vyre__expect(m, id, type, "V065", "a value of the table");
-    if (!id || !vyre__const_eval(m, id, &values[i])) return false;
+    if (!id || !vyre__const_eval(m, id, &values[i]) ||
+        !fits_narrow(p, id, narrow, values[i])) {
+      return false;
+    }
   }
   return true;
 }
 
 bool vyre__p_table(vyre__parser *p, const vyre__token *name, vyre_type type,
-                   vyre__item *item) {
+                   vyre_element narrow, vyre__item *item) {
   vyre__ir_builder *m = &p->ir;
   uint32_t length;
   if (!vyre__p_length(p, &length)) return false;
@@ -257,7 +299,7 @@ bool vyre__p_table(vyre__parser *p, const vyre__token *name, vyre_type type,
     p->out_of_memory = true;
     return false;
   }
-  const bool good = read_values(p, type, list, values, count);
+  const bool good = read_values(p, type, narrow, list, values, count);
   if (good) {
     item->bits = vyre__table_add(m, p->text + name->start, name->length, type,
                                  values, count);

@@ -142,6 +142,11 @@ vyre__id vyre__p_assign_element(vyre__parser *p, uint32_t buffer) {
     return assign_place(p, &name, vyre__ir_build_element(m, buffer, index));
   }
   unsigned op = vyre__p_assigned_op(vyre__p_kind(p));
+  if (vyre__p_is(p, VYRE__T_LBRACKET)) {
+    vyre__p_report_second_bracket(p);
+    p->now.panic = true;
+    return 0;
+  }
   if (op == VYRE__OP_COUNT) {
     return vyre__p_syntax(p, vyre__p_since(p, &name), "V027",
                           "assign to it with = value, or use it: let x = ...;",

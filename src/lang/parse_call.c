@@ -502,15 +502,29 @@ static vyre__id read_item_name(vyre__parser *p, const vyre__token *name,
     return vyre__p_load(p, name, VYRE__MEMORY_TABLE | (uint32_t)item->bits);
   }
   vyre__p_mark(p, name);
+  if (item->is_untyped) {
+    return vyre__ir_build_const_integer(&p->ir, (int64_t)item->bits);
+  }
   return vyre__ir_build_literal(&p->ir, (vyre_type)item->type, item->bits);
+}
+
+void vyre__p_skip_parts(vyre__parser *p) {
+  while (!p->now.panic) {
+    if (vyre__p_is(p, VYRE__T_LBRACKET)) {
+      (void)vyre__p_index_of(p);
+    } else if (vyre__p_accept(p, VYRE__T_DOT)) {
+      (void)vyre__p_accept(p, VYRE__T_NAME);
+    } else {
+      return;
+    }
+  }
 }
 
 /* Skips what follows an undeclared name, which was reported. */
 static vyre__id skip_wrong(vyre__parser *p) {
   vyre__p_skip_foreign(p, false);
   if (vyre__p_is(p, VYRE__T_LPAREN)) return vyre__p_skip_arguments(p);
-  if (vyre__p_is(p, VYRE__T_LBRACKET)) (void)vyre__p_index_of(p);
-  if (vyre__p_accept(p, VYRE__T_DOT)) (void)vyre__p_accept(p, VYRE__T_NAME);
+  vyre__p_skip_parts(p);
   return 0;
 }
 

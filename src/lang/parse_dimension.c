@@ -132,9 +132,12 @@ static void finish_name(vyre__parser *p, const vyre__dimension_name *it) {
   }
   if (!binding || binding->kind != VYRE__BIND_WRONG) {
     char fix[VYRE__FIX_TEXT];
-    snprintf(fix, sizeof fix, "declare it: uniform %.*s : u32 @%u;",
+    const bool is_uniform = uniform && uniform->kind == VYRE_MEMORY_UNIFORM;
+    snprintf(fix, sizeof fix,
+             is_uniform ? "declare it as u32: uniform %.*s : u32 @%u;"
+                        : "declare it: uniform %.*s : u32 @%u;",
              (int)(symbol->length < 60 ? symbol->length : 60), symbol->text,
-             (unsigned)p->buffer_count);
+             is_uniform ? uniform->binding : (unsigned)p->buffer_count);
     vyre__p_error(p, vyre__p_span(&it->name), "V041", fix,
                   "a dimension is a constant or a uniform of type u32, and "
                   "'%.*s' is neither",

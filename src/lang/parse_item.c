@@ -249,6 +249,10 @@ static bool read_const(vyre__parser *p, vyre__item *item) {
   if (!vyre__p_item_name(p, item, &name)) return false;
   vyre_type type = VYRE_TYPE_VOID;
   if (vyre__p_accept(p, VYRE__T_COLON)) {
+    vyre_element narrow;
+    if (!item->is_override && vyre__p_narrow_table(p, &narrow)) {
+      return vyre__p_table(p, &name, vyre__element_type(narrow), narrow, item);
+    }
     type = vyre__p_type(p);
     if (type == VYRE_TYPE_VOID) {
       p->now.panic = true;
@@ -261,7 +265,7 @@ static bool read_const(vyre__parser *p, vyre__item *item) {
       return false;
     }
     if (vyre__p_is(p, VYRE__T_LBRACKET)) {
-      return vyre__p_table(p, &name, type, item);
+      return vyre__p_table(p, &name, type, VYRE_ELEMENT_COUNT, item);
     }
   }
   if (!vyre__p_expect(p, VYRE__T_SET, "and a value after the name of a const"))
@@ -271,6 +275,12 @@ static bool read_const(vyre__parser *p, vyre__item *item) {
   if (value && type != VYRE_TYPE_VOID) {
     value =
         vyre__expect(&p->ir, value, type, "V065", "the value of this const");
+  }
+  if (type == VYRE_TYPE_VOID && !item->is_override &&
+      vyre__const_integer(&p->ir, value, &item->bits)) {
+    item->is_untyped = true;
+    item->type = VYRE_TYPE_I32;
+    return !p->now.panic;
   }
   value = vyre__resolve_type(&p->ir, value, VYRE_TYPE_VOID);
   if (!value || p->now.panic) return false;

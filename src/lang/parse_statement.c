@@ -223,7 +223,7 @@ static bool report_foreign_statement(vyre__parser *p) {
 static vyre__id read_wrong_store(vyre__parser *p) {
   unsigned op;
   vyre__p_advance(p);
-  if (vyre__p_is(p, VYRE__T_LBRACKET)) (void)vyre__p_index_of(p);
+  vyre__p_skip_parts(p);
   if (vyre__p_assigned_op(vyre__p_kind(p)) != VYRE__OP_COUNT) {
     (void)vyre__p_assigned(p, &op);
   }

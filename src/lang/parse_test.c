@@ -254,7 +254,7 @@ TEST(spellings_of_c_get_a_suggestion) {
       {"let t = threadIdx.x;", "V030@7:9"},
       {"let t = global_id;", "V036@7:9"},
       {"let t = global_id.w;", "V036@7:19"},
-      {"let t = global_id[0];", "V036@7:9 V035@7:18"},
+      {"let t = global_id[0];", "V036@7:9"},
       {"let t = a.x;", "V036@7:10"},
       {"let t = x;", "V035@7:9"},
       {"let t = len(a, 1);", "V068@7:9"},
@@ -382,6 +382,39 @@ static void check_first(char *text, size_t length, const char *rule) {
   CHECK_TEXT(found.items[0].rule, rule);
   vyre_diagnostics_deinit(&found);
   free(text);
+}
+
+TEST(untyped_consts_adapt_like_literals) {
+  static const struct {
+    const char *item, *use, *plain;
+  } rows[] = {
+      {"const C = 16;", "let t = global_id.x * C;",
+       "let t = global_id.x * 16;"},
+      {"const C = 4 * 4 - 1;", "let t : u64 = C;", "let t : u64 = 15;"},
+      {"const C = 3; const D = C * C;", "let t = c[0] % D;",
+       "let t = c[0] % 9;"},
+      {"const C = -2;", "let t = 1l + C;", "let t = 1l + -2;"},
+      {"const C = 5;", "let t = C;", "let t = 5;"},
+      {"const C = 4294967295;", "let t = c[0] + C;",
+       "let t = c[0] + 4294967295;"},
+      {"const C = 65536 * 65536;", "let t = C;", "let t = 0i;"},
+  };
+  char own[1024], plain[1024];
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    snprintf(own, sizeof own, HEAD "%s\n}\n%s", rows[i].use, rows[i].item);
+    snprintf(plain, sizeof plain, HEAD "%s\n}\n%s", rows[i].plain,
+             rows[i].item);
+    if (!same_program(own, plain)) printf("    %s\n", own);
+    CHECK(same_program(own, plain));
+  }
+}
+
+TEST(consts_in_float_expressions_get_a_cast) {
+  static const parse_case cases[] = {
+      {"let t = x[0] * W;", "V062@7:16"},
+      {"let t = x[0] + f32(W);", ""},
+  };
+  CHECK_CASES(cases, HEAD, "\n}\nconst W = 3;\n");
 }
 
 TEST(too_much_of_everything_is_refused) {
@@ -522,6 +555,8 @@ TEST_MAIN(TEST_ENTRY(files), TEST_ENTRY(statements),
           TEST_ENTRY(several_mistakes_are_reported_in_one_run),
           TEST_ENTRY(kernels_are_found_by_name_and_in_order),
           TEST_ENTRY(short_forms_are_the_long_ones),
+          TEST_ENTRY(untyped_consts_adapt_like_literals),
+          TEST_ENTRY(consts_in_float_expressions_get_a_cast),
           TEST_ENTRY(too_much_of_everything_is_refused),
           TEST_ENTRY(long_chains_of_consts_are_refused),
           TEST_ENTRY(a_nul_byte_is_refused),

@@ -192,16 +192,20 @@ static vyre__id read_primary(vyre__parser *p) {
   }
 }
 
+void vyre__p_report_second_bracket(vyre__parser *p) {
+  vyre__p_error(p, vyre__p_span(&p->now.token), "V035",
+                "write one bracket, as in a[y, x], and declare the buffer "
+                "with its dimensions: f32[height, width]",
+                "only buffers and vectors have elements");
+}
+
 /* Reports postfix syntax of C that this language does not have. */
 static vyre__id report_postfix(vyre__parser *p) {
   vyre__token token = p->now.token;
   vyre__source_span span = vyre__p_span(&token);
   switch (token.kind) {
     case VYRE__T_LBRACKET:
-      vyre__p_error(p, span, "V035",
-                    "write one bracket, as in a[y, x], and declare the buffer "
-                    "with its dimensions: f32[height, width]",
-                    "only buffers and vectors have elements");
+      vyre__p_report_second_bracket(p);
       (void)vyre__p_index_of(p);
       return 0;
     case VYRE__T_LPAREN:
@@ -220,9 +224,7 @@ static vyre__id report_postfix(vyre__parser *p) {
       return vyre__p_syntax(p, span, "V025", "use an index into a buffer",
                             "the language has no pointers");
     default:
-      vyre__p_error(p, span, "V021", "write it as a separate statement: i++;",
-                    "'%s' is a statement, not a value",
-                    vyre__token_text(token.kind));
+      vyre__p_report_step(p, &p->now.previous, &token);
       vyre__p_advance(p);
       return 0;
   }
@@ -247,6 +249,7 @@ static vyre__id read_components(vyre__parser *p, const vyre__token *first,
     return vyre__p_expected(p, "a component", "write .x, .y, .z or .w");
   }
   vyre__p_advance(p);
+  if (id == 0) return 0; /* reported */
   bool good = name.length <= VYRE__MAX_COMPONENTS;
   for (uint32_t i = 0; good && i < name.length; i++) {
     const char *at = strchr("xyzw", p->text[name.start + i]);
@@ -282,7 +285,9 @@ static vyre__id read_postfix(vyre__parser *p) {
     if (p->now.token.line != p->now.previous.line) break; /* a ';' is missing */
     const bool is_part =
         vyre__p_is(p, VYRE__T_DOT) || vyre__p_is(p, VYRE__T_LBRACKET);
-    if (is_part && vyre__is_aggregate(vyre__type_of(&p->ir, id))) {
+    if (is_part && id == 0) { /* reported */
+      vyre__p_skip_parts(p);
+    } else if (is_part && vyre__is_aggregate(vyre__type_of(&p->ir, id))) {
       id = vyre__p_part(p, &first, id);
     } else {
       id = report_postfix(p);
@@ -318,9 +323,8 @@ static vyre__id report_prefix(vyre__parser *p) {
     p->wrong_calls--;
     return 0;
   } else {
-    vyre__p_error(p, span, "V021", "write it as a separate statement: i++;",
-                  "'%s' is a statement, not a value",
-                  vyre__token_text(token.kind));
+    const vyre__token next = vyre__p_peek(p);
+    vyre__p_report_step(p, &next, &token);
   }
   vyre__p_advance(p);
   (void)read_unary(p);

@@ -146,6 +146,18 @@ void ref_check_bounds(ref_machine *m, vyre__id id, uint32_t lane,
   finding->index_is_negative = negative;
   finding->length = (uint32_t)m->views[node->a].length;
   global_id(m, m->group_index, m->first_lane + lane, finding->invocation);
+  const unsigned dimensions = m->program->buffers[node->a].dimension_count;
+  if (dimensions > 1 && index >= REF_OUTSIDE) {
+    finding->message = ref_finding_text(
+        m,
+        "invocation (%u, %u, %u) uses an index of '%.100s' that is not below "
+        "its dimension: %s",
+        finding->invocation[0], finding->invocation[1], finding->invocation[2],
+        finding->buffer, results[what]);
+    finding->fix =
+        "test each index against its dimension first, or change the grid";
+    return;
+  }
   finding->message = ref_finding_text(
       m,
       "invocation (%u, %u, %u) uses index %s%llu of '%.100s', which has %u "
