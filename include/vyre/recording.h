@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /** @file vyre/recording.h
- *  Recordings: dispatches, copies and loops that are checked once and replayed
- *  many times.
+ *  Recordings: dispatches, copies, loops, work queues and wave graphs that are
+ *  checked once and replayed many times.
  *
  *      vyre_recording *rec;
  *      uint32_t x, y;
@@ -38,6 +38,8 @@
 #include "vyre/fence.h"
 #include "vyre/pipeline.h"
 #include "vyre/status.h"
+#include "vyre/wave_graph.h"
+#include "vyre/work_queue.h"
 #include "vyre/writer.h"
 
 /** Sequence of commands. Reference counted.
@@ -114,18 +116,68 @@ typedef struct vyre_recorded_dispatch {
   uint64_t reserved[2];  /* must be zero */
 } vyre_recorded_dispatch;
 
+/** Run of a work queue in a recording: like vyre_queue_run, with slot ranges
+ *  instead of memory. */
+typedef struct vyre_recorded_queue {
+  /* Ranges of the buffers of the kernel, as in vyre_recorded_dispatch. */
+  const vyre_slot_range *inputs;
+  size_t input_count;
+  const vyre_slot_range *outputs;
+  size_t output_count;
+  const vyre_slot_range *resources;
+  size_t resource_count;
+  uint64_t max_loop_iterations; /* as in vyre_dispatch_desc */
+  /* Items of the first window, which replace those that the queue holds, as by
+   * vyre_queue_fill; NULL: the queue keeps its items. */
+  const vyre_slot_range *items;
+  /* A u32: number of items at the start of `items`, read when the replay
+   * arrives here; NULL: `items` has no others. */
+  const vyre_slot_range *count;
+  /* Receives the figures of each replay. Must live as long as the recording;
+   * may be NULL. */
+  vyre_queue_stats *stats;
+  /* Name in vyre_recording_print; NULL: the name of the kernel. */
+  const char *label;
+  uint64_t reserved[4]; /* must be zero */
+} vyre_recorded_queue;
+
+/** Memory of a resource of a recorded wave graph: all bytes of the resource. */
+typedef struct vyre_recorded_wave_io {
+  uint32_t resource;     /* number of the resource */
+  vyre_slot_range range; /* size 0: the size of the resource */
+} vyre_recorded_wave_io;
+
+/** Run of a wave graph in a recording: like vyre_wave_run, with slot ranges
+ *  instead of memory. Host memory is bound to inputs and outputs, device
+ *  buffers to external resources. */
+typedef struct vyre_recorded_wave_graph {
+  const vyre_recorded_wave_io *inputs; /* one per input, in any order */
+  size_t input_count;
+  const vyre_recorded_wave_io *outputs; /* one per output */
+  size_t output_count;
+  const vyre_recorded_wave_io *externals; /* one per external resource */
+  size_t external_count;
+  /* Receives the figures of each replay. Must live as long as the recording;
+   * may be NULL. */
+  vyre_wave_result *result;
+  uint64_t reserved[4]; /* must be zero */
+} vyre_recorded_wave_graph;
+
 /** Statistics of one replay. */
 typedef struct vyre_replay_result {
-  uint64_t dispatches;      /* dispatches that ran */
-  uint64_t skipped;         /* dispatches skipped because the loop flag was 0 */
-  uint64_t copies;          /* copies that ran */
+  uint64_t dispatches; /* dispatches that ran */
+  uint64_t skipped;    /* dispatches, queues and wave graphs skipped because
+                               the loop flag was 0 */
+  uint64_t copies;     /* copies that ran */
   uint64_t skipped_uploads; /* uploads left out because of skip_uploads */
   uint64_t iterations;      /* iterations of all loops */
   uint64_t flag_reads;      /* times that the host read a loop flag */
   uint64_t rebuilt; /* dispatches rebuilt because another memory was bound */
   bool reached_max; /* a loop ended at max_iterations with its flag not 0 */
   uint64_t wall_ns; /* from the call to the result */
-  uint64_t reserved[4]; /* zero; for future fields */
+  uint64_t queues;  /* work queues that ran to their end */
+  uint64_t wave_graphs; /* wave graphs that ran */
+  uint64_t reserved[2]; /* zero; for future fields */
 } vyre_replay_result;
 
 /** Options of a replay. Zeroed: run all commands without a time limit. */
@@ -215,6 +267,30 @@ VYRE_API uint32_t vyre_recording_find_slot(const vyre_recording *recording,
 VYRE_API VYRE_NODISCARD vyre_code vyre_recording_add_dispatch(
     vyre_recording *recording, vyre_pipeline *pipeline,
     const vyre_recorded_dispatch *desc, vyre_status *st);
+
+/** Adds a run of a work queue. The host waits once per submission of the queue
+ *  (vyre_queue_max_submissions). A replay that stops the queue, for example
+ *  because it is full, fails as vyre_queue_run does; with `items`, the next
+ *  replay starts again. The timeout of a replay limits the queue too.
+ *  Ownership: retains the queue; copies @p desc and its arrays.
+ *  Threads:   compatible. The queue is not used elsewhere during a replay.
+ *  Blocks:    on the allocator.
+ *  Errors:    as vyre_recording_add_dispatch; `count` without `items`. */
+VYRE_API VYRE_NODISCARD vyre_code
+vyre_recording_add_queue(vyre_recording *recording, vyre_queue *queue,
+                         const vyre_recorded_queue *desc, vyre_status *st);
+
+/** Adds a run of a sealed wave graph.
+ *  Ownership: retains the graph; copies @p desc and its arrays.
+ *  Threads:   compatible.
+ *  Blocks:    on the allocator.
+ *  Errors:    VYRE_INVALID_ARGUMENT for a graph that is not sealed or of
+ *             another device, an unknown slot, an input, output or external
+ *             resource that is missing, is named twice or lacks this role, or
+ *             a sealed recording; VYRE_OUT_OF_MEMORY. */
+VYRE_API VYRE_NODISCARD vyre_code vyre_recording_add_wave_graph(
+    vyre_recording *recording, vyre_wave_graph *graph,
+    const vyre_recorded_wave_graph *desc, vyre_status *st);
 
 /** Adds a copy of the bytes of @p from to @p to. If one size is 0, the other
  *  one counts; if both are 0, the sizes of the bound memory must be equal. A

@@ -294,8 +294,8 @@ static vyre_code merge_keys(vyre_queue *queue, const uint32_t *added,
   return code;
 }
 
-static vyre_code fill(vyre_queue *queue, const void *items, uint64_t count,
-                      vyre_status *st) {
+vyre_code vyre__queue_fill(vyre_queue *queue, const void *items, uint64_t count,
+                           vyre_status *st) {
   if (queue->is_lost || !queue->is_fresh) vyre__queue_empty(queue);
   if (count == 0) return VYRE_OK;
   if (vyre__queue_is_set(&queue->info))
@@ -312,7 +312,7 @@ vyre_code vyre_queue_fill(vyre_queue *queue, const void *items, uint64_t count,
   VYRE_REQUIRE_ARRAY(st, items, count);
   VYRE_TRY(vyre__device_check(queue->device, st));
   pthread_mutex_lock(&queue->lock);
-  vyre_code code = fill(queue, items, count, st);
+  vyre_code code = vyre__queue_fill(queue, items, count, st);
   pthread_mutex_unlock(&queue->lock);
   return code;
 }
@@ -332,7 +332,7 @@ vyre_code vyre_queue_fill_from_buffer(vyre_queue *queue, vyre_buffer buffer,
                                         bytes, vyre__status_open(st));
   if (code == VYRE_OK) {
     pthread_mutex_lock(&queue->lock);
-    code = fill(queue, items, count, st);
+    code = vyre__queue_fill(queue, items, count, st);
     pthread_mutex_unlock(&queue->lock);
   }
   vyre__resize(queue->device->allocator, items, bytes, 0);

@@ -11,6 +11,7 @@
 #include "hal/backend.h"
 #include "hal/queue_steps.h"
 #include "runtime/memory/device_buffer.h"
+#include "runtime/recording/step.h"
 
 struct vyre_queue {
   atomic_uint references;
@@ -66,6 +67,29 @@ VYRE_NODISCARD vyre_code vyre__queue_compile_steps(vyre_queue *queue,
 
 /* Reports a queue that was lost. */
 vyre_code vyre__queue_is_lost(const vyre_queue *queue, vyre_status *st);
+
+/* Implements vyre_queue_fill, under the lock. */
+VYRE_NODISCARD vyre_code vyre__queue_fill(vyre_queue *queue, const void *items,
+                                          uint64_t count, vyre_status *st);
+
+/* Memory that fills the queue at the beginning of a recorded run. */
+typedef struct vyre__queue_source {
+  const vyre__step_memory *items; /* NULL: the queue keeps its items */
+  const vyre__step_memory *count; /* NULL: all of `items` */
+} vyre__queue_source;
+
+/* Checks the bindings of a run; its results are not used. */
+VYRE_NODISCARD vyre_code vyre__queue_check_run(vyre_queue *queue,
+                                               const vyre_dispatch_desc *desc,
+                                               vyre_status *st);
+
+/* Runs the queue on this thread, without waiting for queued work. */
+VYRE_NODISCARD vyre_code vyre__queue_run_step(vyre_queue *queue,
+                                              const vyre_dispatch_desc *desc,
+                                              vyre__queue_source source,
+                                              vyre__step_limit limit,
+                                              vyre_queue_stats *stats,
+                                              vyre_status *st);
 
 /* Forgets all items. */
 void vyre__queue_empty(vyre_queue *queue);

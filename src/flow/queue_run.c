@@ -23,6 +23,8 @@ typedef struct queue_run {
   vyre__prepared *prepared;
   vyre_queue_stats *stats;
   vyre_pipeline *parts[VYRE__QUEUE_PARTS];
+  vyre__queue_source source; /* of a recorded run */
+  vyre__step_limit limit;    /* of the replay that it is part of */
 } queue_run;
 
 /* --- checks --------------------------------------------------------------- */
@@ -129,7 +131,7 @@ static vyre_code is_full(const vyre_queue *queue, vyre_status *st) {
 }
 
 static vyre_code stopped(const vyre_queue *queue, bool is_timeout,
-                         vyre_status *st) {
+                         uint64_t timeout_ns, vyre_status *st) {
   char limit[VYRE__DURATION_TEXT];
   const uint64_t held = vyre__queue_held(queue);
   if (!is_timeout) {
@@ -144,12 +146,12 @@ static vyre_code stopped(const vyre_queue *queue, bool is_timeout,
   }
   return VYRE_FAIL_WITH(
       st, VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT, NULL,
-      VYRE_NUMBERS({"timeout_ns", queue->options.timeout_ns},
-                   {"remaining", held}, {"window", queue->state.window}),
+      VYRE_NUMBERS({"timeout_ns", timeout_ns}, {"remaining", held},
+                   {"window", queue->state.window}),
       "call vyre_queue_run again to continue, or raise timeout_ns",
       "queue kernel '%.60s' ran longer than %s: it stopped in window %llu, and "
       "%llu items remain",
-      queue->program->name, vyre__duration(queue->options.timeout_ns, limit),
+      queue->program->name, vyre__duration(timeout_ns, limit),
       (unsigned long long)queue->state.window, (unsigned long long)held);
 }
 
@@ -183,7 +185,8 @@ static vyre_code finish(vyre_queue *queue, const vyre__drain *drain,
       return is_full(queue, st);
     case VYRE_QUEUE_STOP_TIMEOUT:
     case VYRE_QUEUE_STOP_CANCELLED:
-      return stopped(queue, drain->stop == VYRE_QUEUE_STOP_TIMEOUT, st);
+      return stopped(queue, drain->stop == VYRE_QUEUE_STOP_TIMEOUT,
+                     drain->timeout_ns, st);
     case VYRE_QUEUE_STOP_PUSHES:
       queue->is_lost = true;
       return pushed_too_often(queue, drain, st);
@@ -196,6 +199,66 @@ static vyre_code finish(vyre_queue *queue, const vyre__drain *drain,
 
 static uint64_t time_after(uint64_t start, uint64_t ns) {
   return start + ns < start ? UINT64_MAX : start + ns;
+}
+
+/* The earlier of two limits counts: that of the queue, and that of a replay. */
+static void set_deadline(vyre__drain *drain, uint64_t start,
+                         const vyre__step_limit *limit) {
+  if (drain->timeout_ns) drain->stop_ns = time_after(start, drain->timeout_ns);
+  if (limit->deadline_ns &&
+      (!drain->stop_ns || limit->deadline_ns < drain->stop_ns)) {
+    drain->stop_ns = limit->deadline_ns;
+    drain->timeout_ns = limit->timeout_ns;
+  }
+  if (drain->stop_ns)
+    drain->kill_ns = time_after(drain->stop_ns, drain->timeout_ns);
+}
+
+/* Reads bytes of a recorded run. */
+static vyre_code read_memory(const vyre_queue *queue,
+                             const vyre__step_memory *memory, void *to,
+                             size_t size, vyre_status *st) {
+  if (memory->buffer)
+    return vyre__buffer_read(queue->device, memory->buffer, memory->offset, to,
+                             size, st);
+  memcpy(to, memory->data, size);
+  return VYRE_OK;
+}
+
+static vyre_code too_many_items(const vyre_queue *queue, uint64_t count,
+                                uint64_t max, vyre_status *st) {
+  return VYRE_FAIL_WITH(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
+      VYRE_NUMBERS({"count", count}, {"items", max}),
+      "write a number of items that the range `items` has",
+      "the queue of kernel '%.60s' is to begin with %llu items, but the range "
+      "of its items has %llu",
+      queue->program->name, (unsigned long long)count, (unsigned long long)max);
+}
+
+/* Fills the queue from the memory of a recorded run. */
+static vyre_code fill_from(vyre_queue *queue, const vyre__queue_source *source,
+                           vyre_status *st) {
+  const vyre__step_memory *items = source->items;
+  const size_t item_bytes = (size_t)queue->info.item_words * 4;
+  if (!items) return VYRE_OK;
+  uint64_t count = items->size / item_bytes;
+  if (source->count) {
+    uint32_t wanted = 0;
+    VYRE_TRY(read_memory(queue, source->count, &wanted, sizeof wanted, st));
+    if (wanted > count) return too_many_items(queue, wanted, count, st);
+    count = wanted;
+  }
+  vyre__queue_empty(queue);
+  if (!items->buffer) return vyre__queue_fill(queue, items->data, count, st);
+  const size_t bytes = (size_t)count * item_bytes;
+  void *copy = vyre__resize(queue->device->allocator, NULL, 0, bytes);
+  if (!copy && bytes > 0)
+    return vyre__no_memory(st, "vyre_recording_replay", "items", count);
+  vyre_code code = read_memory(queue, items, copy, bytes, st);
+  if (code == VYRE_OK) code = vyre__queue_fill(queue, copy, count, st);
+  vyre__resize(queue->device->allocator, copy, bytes, 0);
+  return code;
 }
 
 static vyre_code drain_queue(vyre_queue *queue, queue_run *run,
@@ -214,10 +277,7 @@ static vyre_code drain_queue(vyre_queue *queue, queue_run *run,
                        .timeout_ns = timeout,
                        .is_cancelled = &queue->is_cancelled,
                        .stats = stats};
-  if (timeout) {
-    drain.stop_ns = time_after(start, timeout);
-    drain.kill_ns = time_after(drain.stop_ns, timeout);
-  }
+  set_deadline(&drain, start, &run->limit);
   memcpy(drain.parts, run->parts, sizeof drain.parts);
   drain.steps = queue->steps;
   VYRE_TRY(check_state(queue, st));
@@ -240,6 +300,7 @@ static vyre_code run_now(queue_run *run, vyre_status *st) {
   pthread_mutex_lock(&queue->lock);
   atomic_store(&queue->is_cancelled, false);
   vyre_code code = vyre__device_check(queue->device, st);
+  if (code == VYRE_OK) code = fill_from(queue, &run->source, st);
   if (code == VYRE_OK) code = drain_queue(queue, run, &stats, st);
   stats.remaining = vyre__queue_held(queue);
   if (queue->info.has_order_hash) stats.order_hash = queue->state.order_hash;
@@ -382,6 +443,28 @@ static vyre_code run_later(vyre_queue *queue, const vyre_dispatch_desc *desc,
     queued_cleanup(fence);
     vyre__fence_discard(fence);
   }
+  return code;
+}
+
+vyre_code vyre__queue_check_run(vyre_queue *queue,
+                                const vyre_dispatch_desc *desc,
+                                vyre_status *st) {
+  queue_run run = {.queue = queue};
+  vyre_code code = prepare(&run, desc, st);
+  end_run(&run);
+  return code;
+}
+
+vyre_code vyre__queue_run_step(vyre_queue *queue,
+                               const vyre_dispatch_desc *desc,
+                               vyre__queue_source source,
+                               vyre__step_limit limit, vyre_queue_stats *stats,
+                               vyre_status *st) {
+  queue_run run = {
+      .queue = queue, .stats = stats, .source = source, .limit = limit};
+  vyre_code code = prepare(&run, desc, st);
+  if (code == VYRE_OK) code = run_now(&run, st);
+  end_run(&run);
   return code;
 }
 

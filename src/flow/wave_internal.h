@@ -102,6 +102,18 @@ vyre_code vyre__wave_is_sealed(vyre_status *st);
 const char *vyre__wave_resource_name(const vyre_wave_graph *graph,
                                      uint32_t resource);
 
+/* Returns true if a wave writes the resource. */
+bool vyre__wave_writes(const vyre_wave_graph *graph, uint32_t resource);
+
+/* Refuses a graph that is not sealed. */
+VYRE_NODISCARD vyre_code vyre__wave_check_sealed(const vyre_wave_graph *graph,
+                                                 vyre_status *st);
+
+/* Runs the graph on this thread, without waiting for queued work. */
+VYRE_NODISCARD vyre_code vyre__wave_run(vyre_wave_graph *graph,
+                                        const vyre_wave_run *run,
+                                        vyre_status *st);
+
 /* Derives the dependencies of all waves from their uses, and adds the declared
  * ones. *out lives in @p arena. */
 vyre_code vyre__wave_dependencies(const vyre_wave_graph *graph,

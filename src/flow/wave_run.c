@@ -145,7 +145,7 @@ static bool overlap(const vyre__wave_resource *a,
          a->offset < b->offset + b->size && b->offset < a->offset + a->size;
 }
 
-static bool is_written(const vyre_wave_graph *graph, uint32_t resource) {
+bool vyre__wave_writes(const vyre_wave_graph *graph, uint32_t resource) {
   for (size_t i = 0; i < graph->wave_count; i++) {
     const vyre__wave *wave = &graph->waves[i];
     for (size_t k = 0; k < wave->use_count; k++) {
@@ -164,7 +164,7 @@ static vyre_code check_overlaps(const running *r, vyre_status *st) {
       uint32_t a = r->run->externals[i].resource,
                b = r->run->externals[k].resource;
       if (!overlap(&graph->resources[a], &graph->resources[b]) ||
-          (!is_written(graph, a) && !is_written(graph, b))) {
+          (!vyre__wave_writes(graph, a) && !vyre__wave_writes(graph, b))) {
         continue;
       }
       return VYRE_FAIL_WITH(
@@ -435,8 +435,7 @@ static vyre_code run_with_memory(running *r, vyre_status *st) {
   return read_back(r, st);
 }
 
-/* Runs the graph on this thread. */
-static vyre_code run_now(vyre_wave_graph *graph, const vyre_wave_run *run,
+vyre_code vyre__wave_run(vyre_wave_graph *graph, const vyre_wave_run *run,
                          vyre_status *st) {
   uint64_t traced = vyre__trace_begin(graph->device->context);
   bool is_timed = run->result || run->timeout_ns;
@@ -476,7 +475,7 @@ typedef struct queued_run {
 
 static vyre_code queued_work(vyre_fence *fence, vyre_status *st) {
   const queued_run *queued = (queued_run *)fence;
-  return run_now(queued->graph, &queued->run, st);
+  return vyre__wave_run(queued->graph, &queued->run, st);
 }
 
 static void queued_cleanup(vyre_fence *fence) {
@@ -522,6 +521,14 @@ static vyre_code run_later(vyre_wave_graph *graph, const vyre_wave_run *run,
   return code;
 }
 
+vyre_code vyre__wave_check_sealed(const vyre_wave_graph *graph,
+                                  vyre_status *st) {
+  if (graph->is_sealed) return VYRE_OK;
+  return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                   "call vyre_wave_graph_seal first",
+                   "the wave graph is not sealed");
+}
+
 vyre_code vyre_wave_graph_run(vyre_wave_graph *graph, const vyre_wave_run *run,
                               vyre_fence **fence, vyre_status *st) {
   vyre__status_begin(st);
@@ -533,11 +540,7 @@ vyre_code vyre_wave_graph_run(vyre_wave_graph *graph, const vyre_wave_run *run,
   VYRE_REQUIRE_ARRAY(st, run->inputs, run->input_count);
   VYRE_REQUIRE_ARRAY(st, run->outputs, run->output_count);
   VYRE_REQUIRE_ARRAY(st, run->externals, run->external_count);
-  if (!graph->is_sealed) {
-    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
-                     "call vyre_wave_graph_seal first",
-                     "the wave graph is not sealed");
-  }
+  VYRE_TRY(vyre__wave_check_sealed(graph, st));
   if (run->result) *run->result = (vyre_wave_result){0};
   size_t most = graph->resource_count; /* more entries cannot be valid */
   if (run->input_count > most || run->output_count > most ||
@@ -554,5 +557,5 @@ vyre_code vyre_wave_graph_run(vyre_wave_graph *graph, const vyre_wave_run *run,
   }
   if (fence) return run_later(graph, run, fence, st);
   if (vyre__device_is_busy(graph->device)) vyre__queue_wait(graph->device);
-  return run_now(graph, run, st);
+  return vyre__wave_run(graph, run, st);
 }

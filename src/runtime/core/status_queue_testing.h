@@ -15,6 +15,9 @@ static vyre_code use_queue(int last, vyre_status *st) {
   const vyre_queue_options options = {.capacity = 4};
   const vyre_input in = vyre_input_bytes(w.x, 16);
   const vyre_output out = vyre_output_bytes(w.x, 16);
+  const vyre_slot_range range = vyre_slot_range_all(w.slots[0]);
+  const vyre_recorded_queue recorded = {.resources = &range,
+                                        .resource_count = 1};
   const vyre_dispatch_desc desc = {
       .inputs = &in, .input_count = 1, .outputs = &out, .output_count = 1};
   vyre_module *module;
@@ -46,8 +49,11 @@ static vyre_code use_queue(int last, vyre_status *st) {
       case 5:
         code = vyre_queue_run(queue, &desc, NULL, NULL, now);
         break;
-      default:
+      case 6:
         code = vyre_queue_take(queue, NULL, 0, &count, now);
+        break;
+      default:
+        code = vyre_recording_add_queue(w.open, queue, &recorded, now);
     }
   }
   vyre_queue_release(queue);
@@ -75,6 +81,9 @@ OK(vyre_queue_run) {
 }
 OK(vyre_queue_take) {
   return use_queue(6, st);
+}
+OK(vyre_recording_add_queue) {
+  return use_queue(7, st);
 }
 
 #endif

@@ -786,6 +786,8 @@ OK(vyre_program_prove_order) {
   CALL(vyre_recording_add_dispatch, NULL, NULL, NULL, st)                    \
   CALL(vyre_recording_add_copy, NULL, PLACE, PLACE, st)                      \
   CALL(vyre_recording_add_barrier, NULL, st)                                 \
+  CALL(vyre_recording_add_queue, NULL, NULL, NULL, st)                       \
+  CALL(vyre_recording_add_wave_graph, NULL, NULL, NULL, st)                  \
   CALL(vyre_recording_begin_while, NULL, PLACE, 0, 0, st)                    \
   CALL(vyre_recording_end_while, NULL, st)                                   \
   CALL(vyre_recording_seal, NULL, st)                                        \

@@ -21,6 +21,10 @@ static vyre_code use_wave_graph(int last, vyre_status *st) {
     const vyre_wave_output out = {1, w.y, 16};
     const vyre_wave_run run = {
         .inputs = &in, .input_count = 1, .outputs = &out, .output_count = 1};
+    const vyre_recorded_wave_io io[] = {{0, vyre_slot_range_all(w.slots[0])},
+                                        {1, vyre_slot_range_all(w.slots[1])}};
+    const vyre_recorded_wave_graph recorded = {
+        .inputs = io, .input_count = 1, .outputs = io + 1, .output_count = 1};
     switch (i) {
       case 0:
         code = vyre_wave_graph_create(w.r.device, NULL, &graph, now);
@@ -49,8 +53,11 @@ static vyre_code use_wave_graph(int last, vyre_status *st) {
       case 6:
         code = vyre_wave_graph_seal(graph, now);
         break;
-      default:
+      case 7:
         code = vyre_wave_graph_run(graph, &run, NULL, now);
+        break;
+      default:
+        code = vyre_recording_add_wave_graph(w.open, graph, &recorded, now);
     }
   }
   vyre_wave_graph_release(graph);
@@ -80,6 +87,9 @@ OK(vyre_wave_graph_seal) {
 }
 OK(vyre_wave_graph_run) {
   return use_wave_graph(7, st);
+}
+OK(vyre_recording_add_wave_graph) {
+  return use_wave_graph(8, st);
 }
 
 #endif

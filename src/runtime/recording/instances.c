@@ -40,6 +40,7 @@ static void reset_commands(vyre_recording *instance) {
     vyre__recorded_command *c = &instance->commands[i];
     c->is_ready = false;
     if (c->kind == VYRE__RECORDED_DISPATCH) vyre_pipeline_retain(c->pipeline);
+    if (c->step) atomic_fetch_add(&c->step->references, 1);
     c->prepared = NULL;
   }
 }

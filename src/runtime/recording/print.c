@@ -81,6 +81,22 @@ static void print_dispatch(vyre__printer *out, const vyre_recording *rec,
   vyre__print(out, "\n");
 }
 
+static void print_step(vyre__printer *out, const vyre_recording *rec,
+                       const vyre__recorded_command *c) {
+  const vyre__step *step = c->step;
+  step->print(step, out);
+  for (size_t i = 0; i < step->range_count; i++) {
+    const vyre__step_range *r = &step->ranges[i];
+    if (r->range.slot == VYRE_NO_SLOT) continue;
+    vyre__print(out, r->is_written ? " ->%.100s=" : " %.100s=", r->name);
+    print_range(out, rec, &r->range,
+                r->range.size ? r->range.size
+                : c->is_ready ? c->memory[i].size
+                              : r->bytes);
+  }
+  vyre__print(out, "\n");
+}
+
 static void print_command(vyre__printer *out, const vyre_recording *rec,
                           size_t i, unsigned depth) {
   const vyre__recorded_command *c = &rec->commands[i];
@@ -109,6 +125,9 @@ static void print_command(vyre__printer *out, const vyre_recording *rec,
       vyre__print(out, "\n");
       return;
     }
+    case VYRE__RECORDED_STEP:
+      print_step(out, rec, c);
+      return;
     case VYRE__RECORDED_BARRIER:
       vyre__print(out, "barrier\n");
       return;

@@ -47,6 +47,7 @@ void vyre__recording_clear(vyre_recording *rec) {
       vyre__prepared_return(c->prepared);
     }
     vyre_pipeline_release(c->pipeline);
+    if (c->step) vyre__step_release(c->step);
   }
   vyre__resize(allocator, rec->tables, rec->tables_size, 0);
   if (rec->staging)
@@ -177,14 +178,22 @@ bool vyre__command_slot_ranges(const vyre__recorded_command *c,
       return visit(self, &c->from, false) && visit(self, &c->to, true);
     case VYRE__RECORDED_WHILE:
       return visit(self, &c->from, false);
+    case VYRE__RECORDED_STEP:
+      for (size_t i = 0; i < c->step->range_count; i++) {
+        const vyre__step_range *r = &c->step->ranges[i];
+        if (r->range.slot == VYRE_NO_SLOT) continue;
+        if (!visit(self, &r->range, r->is_written || r->may_update))
+          return false;
+      }
+      return true;
     default:
       return true;
   }
 }
 
-static vyre_code check_slot_range(const vyre_recording *rec,
-                                  const vyre_slot_range *range,
-                                  vyre_status *st) {
+vyre_code vyre__slot_range_check(const vyre_recording *rec,
+                                 const vyre_slot_range *range,
+                                 vyre_status *st) {
   VYRE_TRY(vyre__slot_check(rec, range->slot, st));
   if (range->size <= UINT64_MAX - range->offset) return VYRE_OK;
   char text[VYRE__SLOT_NAME];
@@ -197,10 +206,10 @@ static vyre_code check_slot_range(const vyre_recording *rec,
       (unsigned long long)range->offset);
 }
 
-/* Reserves memory for the next command and clears it. The caller fills it in
- * and increments command_count. */
-static vyre_code next_command(vyre_recording *rec, const char *function,
-                              vyre__recorded_command **out, vyre_status *st) {
+vyre_code vyre__recording_next_command(vyre_recording *rec,
+                                       const char *function,
+                                       vyre__recorded_command **out,
+                                       vyre_status *st) {
   if (!rec) return vyre__null_argument(st, function, "recording");
   if (rec->is_sealed) return already_sealed(st);
   if (rec->command_count >= UINT32_MAX - 1 ||
@@ -272,16 +281,16 @@ static vyre_code check_dispatch(const vyre_recording *rec,
     return vyre__null_argument(st, function, "desc->outputs");
   }
   for (size_t i = 0; i < d->input_count; i++) {
-    VYRE_TRY(check_slot_range(rec, &d->inputs[i], st));
+    VYRE_TRY(vyre__slot_range_check(rec, &d->inputs[i], st));
   }
   for (size_t i = 0; i < d->resource_count; i++) {
     bool may_be_empty = !pipeline->state->resources[i]->has_contents;
     if (may_be_empty && d->resources[i].slot == VYRE_NO_SLOT) continue;
-    VYRE_TRY(check_slot_range(rec, &d->resources[i], st));
+    VYRE_TRY(vyre__slot_range_check(rec, &d->resources[i], st));
   }
   for (size_t i = 0; i < d->output_count; i++) {
     if (has_resources && d->outputs[i].slot == VYRE_NO_SLOT) continue;
-    VYRE_TRY(check_slot_range(rec, &d->outputs[i], st));
+    VYRE_TRY(vyre__slot_range_check(rec, &d->outputs[i], st));
   }
   return d->has_repeat_count && d->repeat_count == 0
              ? vyre__zero_repeat_count(rec->device, st)
@@ -308,7 +317,7 @@ vyre_code vyre_recording_add_dispatch(vyre_recording *rec,
   VYRE_REQUIRE(st, pipeline);
   if (!d) return vyre__null_argument(st, __func__, "desc");
   VYRE_CHECK_RESERVED(st, __func__, d);
-  VYRE_TRY(next_command(rec, __func__, &c, st));
+  VYRE_TRY(vyre__recording_next_command(rec, __func__, &c, st));
   VYRE_TRY(check_dispatch(rec, pipeline, d, st));
   c->kind = VYRE__RECORDED_DISPATCH;
   c->desc = (vyre_dispatch_desc){.input_count = d->input_count,
@@ -349,9 +358,9 @@ vyre_code vyre_recording_add_copy(vyre_recording *rec, vyre_slot_range from,
                                   vyre_slot_range to, vyre_status *st) {
   vyre__status_begin(st);
   vyre__recorded_command *c;
-  VYRE_TRY(next_command(rec, __func__, &c, st));
-  VYRE_TRY(check_slot_range(rec, &from, st));
-  VYRE_TRY(check_slot_range(rec, &to, st));
+  VYRE_TRY(vyre__recording_next_command(rec, __func__, &c, st));
+  VYRE_TRY(vyre__slot_range_check(rec, &from, st));
+  VYRE_TRY(vyre__slot_range_check(rec, &to, st));
   if (from.size != 0 && to.size != 0 && from.size != to.size) {
     return VYRE_FAIL_WITH(
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
@@ -379,7 +388,7 @@ vyre_code vyre_recording_add_copy(vyre_recording *rec, vyre_slot_range from,
 vyre_code vyre_recording_add_barrier(vyre_recording *rec, vyre_status *st) {
   vyre__status_begin(st);
   vyre__recorded_command *c;
-  VYRE_TRY(next_command(rec, __func__, &c, st));
+  VYRE_TRY(vyre__recording_next_command(rec, __func__, &c, st));
   c->kind = VYRE__RECORDED_BARRIER;
   rec->command_count++;
   return VYRE_OK;
@@ -390,8 +399,8 @@ vyre_code vyre_recording_begin_while(vyre_recording *rec, vyre_slot_range flag,
                                      uint32_t check_interval, vyre_status *st) {
   vyre__status_begin(st);
   vyre__recorded_command *c;
-  VYRE_TRY(next_command(rec, __func__, &c, st));
-  VYRE_TRY(check_slot_range(rec, &flag, st));
+  VYRE_TRY(vyre__recording_next_command(rec, __func__, &c, st));
+  VYRE_TRY(vyre__slot_range_check(rec, &flag, st));
   if (max_iterations == 0) {
     return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_ZERO_REPEAT_COUNT,
                      "set max_iterations to 1 or more",
@@ -428,7 +437,7 @@ vyre_code vyre_recording_begin_while(vyre_recording *rec, vyre_slot_range flag,
 vyre_code vyre_recording_end_while(vyre_recording *rec, vyre_status *st) {
   vyre__status_begin(st);
   vyre__recorded_command *c;
-  VYRE_TRY(next_command(rec, __func__, &c, st));
+  VYRE_TRY(vyre__recording_next_command(rec, __func__, &c, st));
   if (rec->open_count == 0) {
     return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
                      "call vyre_recording_begin_while first",
@@ -439,7 +448,8 @@ vyre_code vyre_recording_end_while(vyre_recording *rec, vyre_status *st) {
   c->match = begin;
   rec->commands[begin].match = (uint32_t)rec->command_count;
   for (size_t i = begin; i < rec->command_count; i++) {
-    if (rec->commands[i].kind == VYRE__RECORDED_DISPATCH) {
+    const vyre__recorded_kind kind = rec->commands[i].kind;
+    if (kind == VYRE__RECORDED_DISPATCH || kind == VYRE__RECORDED_STEP) {
       rec->commands[begin].body_dispatches++;
     }
   }

@@ -10,6 +10,7 @@
  *   instances.c     copies a recording whose slots are bound during a replay
  *   conflicts.c     finds replays that share memory
  *   recorded_list.c runs several commands as one command list
+ *   steps.c         adds, checks and runs work queues and wave graphs
  *   print.c         prints a recording
  *
  * A recorded dispatch owns its prepared dispatch, which holds no device
@@ -25,6 +26,7 @@
 #include "hal/command_list.h"
 #include "runtime/dispatch/prepared.h"
 #include "runtime/memory/device_buffer.h"
+#include "runtime/recording/step.h"
 
 enum {
   VYRE__SLOT_NAME = 64, /* bytes of a slot name, with the final zero */
@@ -59,7 +61,8 @@ typedef enum vyre__recorded_kind {
   VYRE__RECORDED_COPY,
   VYRE__RECORDED_BARRIER,
   VYRE__RECORDED_WHILE,
-  VYRE__RECORDED_END
+  VYRE__RECORDED_END,
+  VYRE__RECORDED_STEP
 } vyre__recorded_kind;
 
 /* Kernel argument: a buffer, or, as the last argument, the launch block. */
@@ -103,6 +106,10 @@ typedef struct vyre__recorded_command {
   uint64_t size; /* bytes, once the slots are bound */
   vyre__memory source, target;
   bool is_upload;
+
+  /* Steps. */
+  vyre__step *step;          /* shared by all instances */
+  vyre__step_memory *memory; /* one per range of the step */
 
   /* Loops. */
   uint64_t max_iterations;
@@ -275,6 +282,33 @@ vyre_code vyre__recording_run_loop(vyre_recording *recording, size_t at,
                                    vyre__command_loop *out, bool *is_taken,
                                    vyre_status *st);
 void vyre__recording_free_lists(vyre_recording *recording);
+
+/* Prepares command @p command, a step, for the memory that is bound now. */
+vyre_code vyre__recording_prepare_step(const vyre_recording *recording,
+                                       vyre__recorded_command *c,
+                                       size_t command, vyre_status *st);
+
+/* Checks that the bound memory contains @p range, and computes its size:
+ * @p declared if that is not 0, or the size of the range, or all that follows.
+ * Errors: the memory is too small, or the size is not a multiple of
+ * @p element. */
+vyre_code vyre__slot_range_measure(const vyre_recording *recording,
+                                   const vyre_slot_range *range,
+                                   uint64_t declared, uint64_t element,
+                                   size_t command, uint64_t *out,
+                                   vyre_status *st);
+/* Returns the memory of a range whose slot is bound. */
+vyre__memory vyre__slot_range_memory(const vyre_recording *recording,
+                                     const vyre_slot_range *range);
+/* Checks that a range names a slot and does not end beyond 2^64. */
+vyre_code vyre__slot_range_check(const vyre_recording *recording,
+                                 const vyre_slot_range *range, vyre_status *st);
+/* Reserves memory for the next command and clears it. The caller fills it in
+ * and increments command_count. */
+vyre_code vyre__recording_next_command(vyre_recording *recording,
+                                       const char *function,
+                                       vyre__recorded_command **out,
+                                       vyre_status *st);
 
 /* Checks that the recording has a slot with this number. */
 vyre_code vyre__slot_check(const vyre_recording *recording, uint32_t slot,

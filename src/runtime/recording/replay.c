@@ -192,6 +192,16 @@ static vyre_code run_copy(running_replay *replay, vyre__recorded_command *c,
   return code;
 }
 
+static vyre_code run_step(running_replay *replay,
+                          const vyre__recorded_command *c, vyre_status *st) {
+  const vyre__step_limit limit = {replay->deadline_ns,
+                                  replay->options.timeout_ns};
+  VYRE_TRY(vyre__device_check(replay->rec->device, st));
+  if (replay->deadline_ns != 0 && vyre__clock_ns() >= replay->deadline_ns)
+    return timed_out(replay, st);
+  return c->step->run(c->step, c->memory, limit, &replay->result, st);
+}
+
 /* Reads the flag that decides on the next iteration. */
 static vyre_code read_flag(const running_replay *replay,
                            const vyre__recorded_command *loop, uint32_t *out,
@@ -344,6 +354,11 @@ static vyre_code run_command(running_replay *replay, size_t *at,
     case VYRE__RECORDED_DISPATCH:
       ++*at;
       if (!is_skipping(replay)) return run_dispatch(replay, c, st);
+      replay->result.skipped++;
+      return VYRE_OK;
+    case VYRE__RECORDED_STEP:
+      ++*at;
+      if (!is_skipping(replay)) return run_step(replay, c, st);
       replay->result.skipped++;
       return VYRE_OK;
     case VYRE__RECORDED_COPY:

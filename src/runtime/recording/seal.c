@@ -86,6 +86,20 @@ static vyre_code check_dispatch(const vyre_recording *rec,
   return VYRE_OK;
 }
 
+static vyre_code check_step(const vyre_recording *rec, const vyre__step *step,
+                            size_t command, vyre_status *st) {
+  for (size_t i = 0; i < step->range_count; i++) {
+    const vyre__step_range *r = &step->ranges[i];
+    if (r->range.slot == VYRE_NO_SLOT) continue;
+    const vyre_binding b = {.name = r->name,
+                            .element_size = r->element,
+                            .has_static_byte_len = r->bytes > 0,
+                            .static_byte_len = r->bytes};
+    VYRE_TRY(check_binding(rec, &b, &r->range, command, st));
+  }
+  return VYRE_OK;
+}
+
 static vyre_code check_all(vyre_recording *rec, vyre_status *st) {
   if (rec->open_count > 0) {
     uint32_t loop = rec->open_loops[rec->open_count - 1];
@@ -103,6 +117,8 @@ static vyre_code check_all(vyre_recording *rec, vyre_status *st) {
       VYRE_TRY(check_range(rec, &c->to, c->to.size, i, st));
     } else if (c->kind == VYRE__RECORDED_WHILE) {
       VYRE_TRY(check_range(rec, &c->from, 4, i, st));
+    } else if (c->kind == VYRE__RECORDED_STEP) {
+      VYRE_TRY(check_step(rec, c->step, i, st));
     }
   }
   return VYRE_OK;
@@ -126,6 +142,9 @@ static bool measure(const vyre_recording *rec, size_t *out) {
   *out = 0;
   for (size_t i = 0; i < rec->command_count; i++) {
     const vyre_capture_plan *plan = &rec->commands[i].plan;
+    const vyre__step *step = rec->commands[i].step;
+    if (step && !add(out, step->range_count, sizeof(vyre__step_memory)))
+      return false;
     if (rec->commands[i].kind != VYRE__RECORDED_DISPATCH) continue;
     if (!add(out, in_capacity(&rec->commands[i]),
              sizeof(vyre_slot_range) + sizeof(vyre_input)) ||
@@ -224,7 +243,8 @@ static bool place_barriers(vyre_recording *rec) {
   if (!vyre__range_map_build(rec, &rec->building, &map)) return false;
   for (uint32_t i = 0; i < rec->command_count; i++) {
     vyre__recorded_command *c = &rec->commands[i];
-    if (c->kind != VYRE__RECORDED_DISPATCH && c->kind != VYRE__RECORDED_COPY) {
+    if (c->kind != VYRE__RECORDED_DISPATCH && c->kind != VYRE__RECORDED_COPY &&
+        c->kind != VYRE__RECORDED_STEP) {
       /* an explicit barrier; both ends of a loop act as barriers */
       search.first = i + 1;
       continue;
@@ -251,6 +271,11 @@ static bool mark_used(void *self, const vyre_slot_range *range,
 /* Marks the slots that a command writes whatever is bound. */
 static void mark_written(vyre_recording *rec, const vyre__recorded_command *c) {
   if (c->kind == VYRE__RECORDED_COPY) rec->slots[c->to.slot].is_written = true;
+  for (size_t i = 0; c->step && i < c->step->range_count; i++) {
+    const vyre__step_range *r = &c->step->ranges[i];
+    if (r->is_written && r->range.slot != VYRE_NO_SLOT)
+      rec->slots[r->range.slot].is_written = true;
+  }
   if (c->kind != VYRE__RECORDED_DISPATCH) return;
   const struct vyre__pipeline_state *state = c->variant->state;
   for (size_t i = 0; i < state->resource_count; i++) {
@@ -328,6 +353,8 @@ vyre_code vyre__recording_build_tables(vyre_recording *rec,
   for (size_t i = 0; i < rec->command_count; i++) {
     vyre__recorded_command *c = &rec->commands[i];
     if (c->kind == VYRE__RECORDED_DISPATCH) build_dispatch_tables(c, &at);
+    if (c->step)
+      c->memory = carve(&at, c->step->range_count, sizeof *c->memory);
   }
   assert(size == 0 || at == tables + size);
   rec->tables = tables;

@@ -316,10 +316,24 @@ bool vyre__slots_conflict(const vyre__slot *a, const vyre__slot *b) {
 
 /* Finds the slots that dispatches update in place: the input of an input_output
  * is a device buffer, and its output is host memory that receives a copy. */
+static void mark_step(const vyre_recording *rec, const vyre__step *step) {
+  for (size_t i = 0; i < step->range_count; i++) {
+    const vyre__step_range *r = &step->ranges[i];
+    if (!r->may_update || r->range.slot == VYRE_NO_SLOT) continue;
+    const uint32_t out = r->output == VYRE_NO_SLOT
+                             ? VYRE_NO_SLOT
+                             : step->ranges[r->output].range.slot;
+    vyre__slot *in = &rec->slots[r->range.slot];
+    const bool is_elsewhere = out != VYRE_NO_SLOT && rec->slots[out].buffer;
+    if (in->buffer && !is_elsewhere) in->is_updated = true;
+  }
+}
+
 static void mark_updated(vyre_recording *rec) {
   for (size_t i = 0; i < rec->slot_count; i++) rec->slots[i].is_updated = false;
   for (size_t i = 0; i < rec->command_count; i++) {
     const vyre__recorded_command *c = &rec->commands[i];
+    if (c->step) mark_step(rec, c->step);
     if (c->kind != VYRE__RECORDED_DISPATCH) continue;
     for (size_t k = 0; k < c->variant->state->resource_count; k++) {
       const vyre__binding_info *info = c->variant->state->resources[k];
@@ -395,12 +409,11 @@ static vyre_code range_too_large(const vyre_recording *rec,
       (unsigned long long)element, (unsigned long long)slot->bytes);
 }
 
-/* Computes the size of @p range and checks that the bound memory contains it.
- */
-static vyre_code measure(const vyre_recording *rec,
-                         const vyre_slot_range *range, uint64_t declared,
-                         uint64_t element, size_t command, uint64_t *out,
-                         vyre_status *st) {
+vyre_code vyre__slot_range_measure(const vyre_recording *rec,
+                                   const vyre_slot_range *range,
+                                   uint64_t declared, uint64_t element,
+                                   size_t command, uint64_t *out,
+                                   vyre_status *st) {
   const vyre__slot *slot = &rec->slots[range->slot];
   uint64_t size = declared ? declared : range->size;
   bool fits =
@@ -412,8 +425,8 @@ static vyre_code measure(const vyre_recording *rec,
              : range_too_large(rec, range, size, element, command, st);
 }
 
-static vyre__memory memory_at(const vyre_recording *rec,
-                              const vyre_slot_range *range) {
+vyre__memory vyre__slot_range_memory(const vyre_recording *rec,
+                                     const vyre_slot_range *range) {
   vyre__memory memory = rec->slots[range->slot].memory;
   if (memory.host) memory.host += range->offset;
   memory.offset += range->offset;
@@ -444,7 +457,7 @@ static uint64_t buffer_offset(const vyre__memory *memory, uint64_t size) {
 static vyre_input input_at(const vyre_recording *rec,
                            const vyre_slot_range *range, uint64_t size) {
   const vyre__slot *slot = &rec->slots[range->slot];
-  vyre__memory memory = memory_at(rec, range);
+  vyre__memory memory = vyre__slot_range_memory(rec, range);
   if (!slot->buffer) return vyre_input_bytes(memory.host, (size_t)size);
   return (vyre_input){.size = (size_t)size,
                       .buffer = slot->binding.buffer,
@@ -455,7 +468,7 @@ static vyre_input input_at(const vyre_recording *rec,
 static vyre_output output_at(const vyre_recording *rec,
                              const vyre_slot_range *range, uint64_t size) {
   const vyre__slot *slot = &rec->slots[range->slot];
-  vyre__memory memory = memory_at(rec, range);
+  vyre__memory memory = vyre__slot_range_memory(rec, range);
   if (!slot->buffer) return vyre_output_bytes(memory.host, (size_t)size);
   return (vyre_output){.size = (size_t)size,
                        .buffer = slot->binding.buffer,
@@ -478,13 +491,15 @@ static vyre_code fill_tables(const vyre_recording *rec,
     uint32_t index = c->desc.resource_count > 0 ? info->resource : info->input;
     if (index != VYRE_NO_INDEX) t->inputs[index] = (vyre_input){0};
     if (in) {
-      VYRE_TRY(measure(rec, in, declared, element, command, &size, st));
+      VYRE_TRY(vyre__slot_range_measure(rec, in, declared, element, command,
+                                        &size, st));
       t->inputs[index] = input_at(rec, in, size);
     }
     if (info->output != VYRE_NO_INDEX)
       t->outputs[info->output] = (vyre_output){0};
     if (out) {
-      VYRE_TRY(measure(rec, out, declared, element, command, &size, st));
+      VYRE_TRY(vyre__slot_range_measure(rec, out, declared, element, command,
+                                        &size, st));
       t->outputs[info->output] = output_at(rec, out, size);
     }
   }
@@ -524,8 +539,8 @@ static vyre_code prepare_dispatch(const vyre_recording *rec,
 static vyre_code prepare_copy(vyre_recording *rec, vyre__recorded_command *c,
                               size_t command, vyre_status *st) {
   uint64_t from, to;
-  VYRE_TRY(measure(rec, &c->from, 0, 1, command, &from, st));
-  VYRE_TRY(measure(rec, &c->to, 0, 1, command, &to, st));
+  VYRE_TRY(vyre__slot_range_measure(rec, &c->from, 0, 1, command, &from, st));
+  VYRE_TRY(vyre__slot_range_measure(rec, &c->to, 0, 1, command, &to, st));
   if (from != to) {
     char text[VYRE__SLOT_NAME], other[VYRE__SLOT_NAME];
     return VYRE_FAIL_WITH(
@@ -541,8 +556,8 @@ static vyre_code prepare_copy(vyre_recording *rec, vyre__recorded_command *c,
         vyre__slot_name(rec, c->to.slot, other), (unsigned long long)to);
   }
   c->size = from;
-  c->source = memory_at(rec, &c->from);
-  c->target = memory_at(rec, &c->to);
+  c->source = vyre__slot_range_memory(rec, &c->from);
+  c->target = vyre__slot_range_memory(rec, &c->to);
   c->is_upload = !c->source.buffer && c->target.buffer;
   bool needs_staging = c->source.buffer && c->target.buffer &&
                        !(c->source.host && c->target.host);
@@ -566,9 +581,13 @@ static vyre_code prepare_command(vyre_recording *rec, vyre__recorded_command *c,
     case VYRE__RECORDED_COPY:
       return prepare_copy(rec, c, command, st);
     case VYRE__RECORDED_WHILE:
-      VYRE_TRY(measure(rec, &c->from, 4, 4, command, &size, st));
-      c->source = memory_at(rec, &c->from);
+      VYRE_TRY(
+          vyre__slot_range_measure(rec, &c->from, 4, 4, command, &size, st));
+      c->source = vyre__slot_range_memory(rec, &c->from);
       return VYRE_OK;
+    case VYRE__RECORDED_STEP:
+      return name_command(
+          command, vyre__recording_prepare_step(rec, c, command, st), st);
     default:
       return VYRE_OK;
   }
