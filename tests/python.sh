@@ -21,7 +21,7 @@ case $sanitizer in
 esac
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-"$python" -m pytest -q -p no:cacheprovider "$source_dir/python/tests" ${options[@]+"${options[@]}"} 2>&1 | tee "$log"
+"$python" -m pytest -p no:cacheprovider "$source_dir/python/tests" ${options[@]+"${options[@]}"} 2>&1 | tee "$log"
 status=${PIPESTATUS[0]}
 passed=$(grep -oE '[0-9]+ passed' "$log" | tail -n 1 | cut -d' ' -f1)
 failed=$(grep -oE '[0-9]+ (failed|error)' "$log" | awk '{ n += $1 } END { print n + 0 }')

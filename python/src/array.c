@@ -59,14 +59,23 @@ int vyp_type_number(vyre_element element) {
   return elements[element].type;
 }
 
-/* Returns true if a dtype of records is that of the element type. */
-static bool is_record(PyObject *descr, vyre_element element) {
-  PyObject *wanted = PyObject_CallMethod(vyp.support, "dtype_of", "s",
-                                         vyre_element_name(element));
-  int equal = wanted ? PyObject_RichCompareBool(descr, wanted, Py_EQ) : 0;
-  Py_XDECREF(wanted);
+bool vyp_same_dtype(PyObject *a, PyObject *b) {
+  if (a == b) return true;
+  int equal = PyObject_RichCompareBool(a, b, Py_EQ);
   PyErr_Clear();
   return equal > 0;
+}
+
+Py_ssize_t vyp_record_size(PyObject *dtype) {
+  PyObject *kind = PyObject_GetAttrString(dtype, "kind");
+  PyObject *size = kind ? PyObject_GetAttrString(dtype, "itemsize") : NULL;
+  Py_ssize_t result = size ? PyLong_AsSsize_t(size) : -1;
+  if (result >= 0 && PyUnicode_CompareWithASCIIString(kind, "V") != 0) {
+    result = 0;
+  }
+  Py_XDECREF(kind);
+  Py_XDECREF(size);
+  return result;
 }
 
 static bool is_same_type(int type, vyre_element element) {
@@ -104,15 +113,34 @@ bool vyp_is_array(PyObject *arg) {
 /* --- failures ------------------------------------------------------------------ */
 
 static bool wrong_type(const vyp_param *p, PyObject *found) {
-  char fix[96];
-  PyOS_snprintf(fix, sizeof fix,
-                elements[p->element].type == ND_VOID
-                    ? "pass numpy.zeros(n, %s)"
-                    : "convert it with .astype(\"%s\")",
-                elements[p->element].name);
-  vyp_fail(PyExc_TypeError, fix, "'%U' takes %s, not %S", p->name,
-           elements[p->element].name, found);
+  char fix[160];
+  if (p->record) {
+    PyOS_snprintf(fix, sizeof fix,
+                  "pass an array of the dtype that Kernel.dtype(\"%.100s\") "
+                  "returns",
+                  PyUnicode_AsUTF8AndSize(p->name, NULL));
+  } else {
+    PyOS_snprintf(fix, sizeof fix,
+                  elements[p->element].type == ND_VOID
+                      ? "pass numpy.zeros(n, %s)"
+                      : "convert it with .astype(\"%s\")",
+                  elements[p->element].name);
+  }
+  PyObject *wanted = vyp_type_text(p);
+  if (wanted) {
+    vyp_fail(PyExc_TypeError, fix, "'%U' takes %U, not %S", p->name, wanted,
+             found);
+  }
+  Py_XDECREF(wanted);
   return false;
+}
+
+PyObject *vyp_type_text(const vyp_param *p) {
+  if (p->record) return PyUnicode_FromFormat("struct %s", p->record);
+  if (p->dtype && elements[p->element].type != ND_VOID) {
+    return PyUnicode_FromFormat("records of %S", p->dtype);
+  }
+  return PyUnicode_FromString(elements[p->element].name);
 }
 
 static bool not_contiguous(const vyp_param *p) {
@@ -134,12 +162,11 @@ static bool from_header(PyObject *arg, const vyp_param *p, bool for_output,
                         vyp_memory *out) {
   const nd_array *a = (const nd_array *)arg;
   const nd_descr *d = (const nd_descr *)a->descr;
-  if (!is_same_type(d->type_num, p->element) &&
-      !(p->element == VYRE_ELEMENT_BF16 && is_bfloat16(d)) &&
-      !(d->type_num == ND_VOID && elements[p->element].type == ND_VOID &&
-        is_record(a->descr, p->element))) {
-    return wrong_type(p, a->descr);
-  }
+  bool fits = p->dtype
+                  ? vyp_same_dtype(a->descr, p->dtype)
+                  : is_same_type(d->type_num, p->element) ||
+                        (p->element == VYRE_ELEMENT_BF16 && is_bfloat16(d));
+  if (!fits) return wrong_type(p, a->descr);
   if (d->byteorder == '>') {
     vyp_fail(PyExc_TypeError,
              "convert it with .astype(x.dtype.newbyteorder(\"<\"))",
@@ -156,15 +183,46 @@ static bool from_header(PyObject *arg, const vyp_param *p, bool for_output,
   return true;
 }
 
-static bool from_view(PyObject *arg, const vyp_param *p, bool for_output,
-                      vyp_memory *out) {
-  if (PyObject_HasAttrString(arg, "filled") &&
-      PyObject_HasAttrString(arg, "mask")) {
-    vyp_fail(PyExc_TypeError, "pass x.filled(value)",
-             "'%U' is a masked array, and kernels do not know its mask",
-             p->name);
+static bool is_masked(PyObject *arg, const vyp_param *p) {
+  if (!PyObject_HasAttrString(arg, "filled") ||
+      !PyObject_HasAttrString(arg, "mask")) {
     return false;
   }
+  vyp_fail(PyExc_TypeError, "pass x.filled(value)",
+           "'%U' is a masked array, and kernels do not know its mask", p->name);
+  return true;
+}
+
+/* Reads records: of anything that numpy.asarray() views, and for a uniform also
+ * a tuple or a dict of its fields, which is copied. */
+static bool from_records(PyObject *arg, const vyp_param *p, bool for_output,
+                         vyp_memory *out) {
+  if (is_masked(arg, p)) return false;
+  PyObject *bytes =
+      PyObject_CallMethod(vyp.support, "record_bytes", "OOOi", arg, p->dtype,
+                          p->name, !for_output && p->role == VYRE_ROLE_UNIFORM);
+  if (!bytes) return false;
+  bool fine = false;
+  if (bytes == Py_None) {
+    not_contiguous(p);
+  } else if (!PyObject_CheckBuffer(bytes)) {
+    wrong_type(p, bytes); /* the type that was found */
+  } else {
+    fine = PyObject_GetBuffer(bytes, &out->view, PyBUF_SIMPLE) == 0;
+  }
+  Py_DECREF(bytes);
+  if (!fine) return false;
+  out->has_view = true;
+  out->is_writable = !out->view.readonly;
+  if (for_output && !out->is_writable) return not_writable(p);
+  out->data = out->view.buf;
+  out->size = (size_t)out->view.len;
+  return true;
+}
+
+static bool from_view(PyObject *arg, const vyp_param *p, bool for_output,
+                      vyp_memory *out) {
+  if (is_masked(arg, p)) return false;
   if (PyObject_GetBuffer(arg, &out->view, PyBUF_FORMAT | PyBUF_STRIDES) < 0) {
     return false;
   }
@@ -239,8 +297,11 @@ static bool from_dlpack(PyObject *arg, const vyp_param *p, vyp_memory *out) {
 
 static bool from_buffer(vyp_buffer *b, const vyp_param *p, vyp_device *device,
                         vyp_memory *out) {
-  bool fits = b->element == p->element || (p->element == VYRE_ELEMENT_BYTES &&
-                                           b->element == VYRE_ELEMENT_U8);
+  bool fits =
+      p->dtype || b->is_record
+          ? p->dtype && vyp_same_dtype(b->dtype, p->dtype)
+          : b->element == p->element || (p->element == VYRE_ELEMENT_BYTES &&
+                                         b->element == VYRE_ELEMENT_U8);
   if (!fits) return wrong_type(p, b->dtype);
   if (!vyp_buffer_check(b, device)) return false;
   out->buffer = b->handle;
@@ -261,6 +322,7 @@ bool vyp_memory_get(PyObject *arg, const vyp_param *param, vyp_device *device,
   if (PyObject_TypeCheck(arg, vyp.buffer_type)) {
     return from_buffer((vyp_buffer *)arg, param, device, out);
   }
+  if (param->dtype) return from_records(arg, param, for_output, out);
   if (PyObject_CheckBuffer(arg)) return from_view(arg, param, for_output, out);
   if (PyObject_HasAttrString(arg, "__dlpack__")) {
     return from_dlpack(arg, param, out);
@@ -416,15 +478,16 @@ int vyp_shape_of(PyObject *arg, const vyp_param *param, uint64_t bytes,
   Py_XDECREF(tuple);
   PyErr_Clear();
   Py_ssize_t count = (Py_ssize_t)(bytes / param->unit);
-  if (ndim >= 0 && ndim <= 8 && total == count) return (int)ndim;
+  bool is_known = bytes != UINT64_MAX;
+  if (ndim >= 0 && ndim <= 8 && (total == count || !is_known)) return (int)ndim;
+  if (!is_known) return -1;
   shape[0] = count;
   return 1;
 }
 
-PyObject *vyp_array_new(vyre_element element, int ndim,
+PyObject *vyp_array_new(vyre_element element, PyObject *record, int ndim,
                         const Py_ssize_t *shape) {
-  if (element != VYRE_ELEMENT_BF16 && elements[element].type != ND_VOID &&
-      vyp.empty) {
+  if (element != VYRE_ELEMENT_BF16 && !record && vyp.empty) {
     PyObject *descr = vyp.descr(elements[element].type);
     return descr ? vyp.empty(ndim, shape, descr, 0) : NULL; /* takes descr */
   }
@@ -434,9 +497,10 @@ PyObject *vyp_array_new(vyre_element element, int ndim,
     if (!extent || PyTuple_SetItem(tuple, i, extent) < 0) Py_CLEAR(tuple);
   }
   PyObject *result =
-      tuple ? PyObject_CallMethod(vyp.support, "empty", "Os", tuple,
-                                  vyre_element_name(element))
-            : NULL;
+      !tuple   ? NULL
+      : record ? PyObject_CallMethod(vyp.support, "zeros", "OO", tuple, record)
+               : PyObject_CallMethod(vyp.support, "empty", "Os", tuple,
+                                     vyre_element_name(element));
   Py_XDECREF(tuple);
   return result;
 }

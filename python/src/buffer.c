@@ -9,13 +9,38 @@
 #include "internal.h"
 
 static void set_strides(vyp_buffer *b) {
-  Py_ssize_t stride = b->element == VYRE_ELEMENT_BYTES
-                          ? 1
-                          : (Py_ssize_t)vyre_element_size(b->element);
+  Py_ssize_t stride = (Py_ssize_t)b->unit;
   for (Py_ssize_t i = b->ndim - 1; i >= 0; i--) {
     b->strides[i] = stride;
     stride *= b->shape[i] ? b->shape[i] : 1;
   }
+}
+
+static const char *format_of(vyre_element element) {
+  static const char *const formats[VYRE_ELEMENT_COUNT] = {
+      [VYRE_ELEMENT_BOOL] = "?", [VYRE_ELEMENT_U8] = "B",
+      [VYRE_ELEMENT_I8] = "b",   [VYRE_ELEMENT_U16] = "H",
+      [VYRE_ELEMENT_I16] = "h",  [VYRE_ELEMENT_U32] = "I",
+      [VYRE_ELEMENT_I32] = "i",  [VYRE_ELEMENT_U64] = "Q",
+      [VYRE_ELEMENT_I64] = "q",  [VYRE_ELEMENT_F16] = "e",
+      [VYRE_ELEMENT_BF16] = "H", [VYRE_ELEMENT_F32] = "f",
+      [VYRE_ELEMENT_F64] = "d",  [VYRE_ELEMENT_BYTES] = "B"};
+  return formats[element] ? formats[element] : "B";
+}
+
+/* Stores the size of an element and its format in the buffer protocol. */
+static bool set_type(vyp_buffer *b, PyObject *dtype, vyre_element element) {
+  Py_ssize_t record = vyp_record_size(dtype);
+  if (record < 0) return false;
+  uint32_t unit = vyre_element_size(element);
+  b->dtype = dtype;
+  Py_INCREF(dtype);
+  b->element = element;
+  b->is_record = record > 0;
+  b->unit = record ? (uint32_t)record : unit ? unit : 1;
+  b->format = record ? PyObject_CallMethod(vyp.support, "format_of", "O", dtype)
+                     : PyUnicode_FromString(format_of(element));
+  return b->format;
 }
 
 static vyp_buffer *allocate(vyp_device *device, vyre_element element,
@@ -34,14 +59,17 @@ static vyp_buffer *allocate(vyp_device *device, vyre_element element,
     return NULL;
   }
   memset((char *)b + sizeof(PyObject), 0, sizeof *b - sizeof(PyObject));
-  b->dtype = type;
   b->device = device;
   Py_INCREF(device);
   b->generation = device->generation;
-  b->element = element;
   b->ndim = ndim;
-  uint32_t unit = vyre_element_size(element);
-  b->size = unit ? unit : 1;
+  bool fine = set_type(b, type, element);
+  Py_DECREF(type);
+  if (!fine) {
+    Py_DECREF(b);
+    return NULL;
+  }
+  b->size = b->unit;
   for (Py_ssize_t i = 0; i < ndim; i++) {
     b->shape[i] = shape[i];
     b->size *= (uint64_t)shape[i];
@@ -104,6 +132,7 @@ static void buffer_dealloc(PyObject *self) {
               b->generation == b->device->generation;
   if (owns) vyre_buffer_destroy(b->device->handle, b->handle, NULL);
   Py_XDECREF(b->dtype);
+  Py_XDECREF(b->format);
   Py_XDECREF(b->base);
   Py_XDECREF(b->holder);
   Py_XDECREF(b->device);
@@ -152,8 +181,9 @@ vyp_device *vyp_device_or_default(PyObject *name) {
   return device;
 }
 
-static bool has_overflow(Py_ssize_t ndim, const Py_ssize_t *shape) {
-  size_t total = 16;
+static bool has_overflow(Py_ssize_t ndim, const Py_ssize_t *shape,
+                         Py_ssize_t record) {
+  size_t total = record ? (size_t)record : 16;
   for (Py_ssize_t i = 0; i < ndim; i++) {
     if (shape[i] && total > (size_t)PY_SSIZE_T_MAX / (size_t)shape[i]) {
       vyp_fail(PyExc_ValueError, "use a smaller shape",
@@ -176,14 +206,14 @@ static PyObject *buffer_make(PyTypeObject *type, PyObject *args,
     return NULL;
   }
   Py_ssize_t ndim, shape[8];
-  if (!read_shape(shape_value, &ndim, shape) || has_overflow(ndim, shape))
-    return NULL;
+  if (!read_shape(shape_value, &ndim, shape)) return NULL;
   PyObject *type_name = dtype ? dtype : PyUnicode_FromString("f4");
   if (!type_name) return NULL;
   PyObject *full = PyObject_CallMethod(vyp.support, "dtype", "O", type_name);
   if (!dtype) Py_DECREF(type_name);
   int element = full ? vyp_find_element(full) : -1;
-  vyp_device *device = element < 0 ? NULL : vyp_device_or_default(name);
+  bool fits = element >= 0 && !has_overflow(ndim, shape, vyp_record_size(full));
+  vyp_device *device = fits ? vyp_device_or_default(name) : NULL;
   vyp_buffer *b =
       device ? vyp_buffer_new(device, (vyre_element)element, full, ndim, shape)
              : NULL;
@@ -213,6 +243,10 @@ static PyObject *buffer_from_dlpack(PyObject *type, PyObject *args,
   if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|O:from_dlpack", names,
                                    &tensor, &name)) {
     return NULL;
+  }
+  if (!PyObject_HasAttrString(tensor, "__dlpack__")) {
+    return vyp_fail(PyExc_TypeError, "pass a tensor, or use Buffer.of(array)",
+                    "%R has no __dlpack__", (PyObject *)Py_TYPE(tensor));
   }
   PyObject *capsule = PyObject_CallMethod(tensor, "__dlpack__", NULL);
   DLManagedTensor *managed =
@@ -252,13 +286,15 @@ static PyObject *buffer_from_dlpack(PyObject *type, PyObject *args,
 
 /* --- transfers -------------------------------------------------------------------------- */
 
-void vyp_param_of_element(vyp_param *out, PyObject *name,
-                          vyre_element element) {
+void vyp_param_of_element(vyp_param *out, PyObject *name, vyre_element element,
+                          PyObject *dtype) {
   uint32_t unit = vyre_element_size(element);
+  Py_ssize_t record = dtype ? vyp_record_size(dtype) : 0;
   memset(out, 0, sizeof *out);
   out->name = name;
   out->element = element;
-  out->unit = unit ? unit : 1;
+  out->dtype = record > 0 ? dtype : NULL;
+  out->unit = record > 0 ? (uint32_t)record : unit ? unit : 1;
   out->lanes = 1;
   out->element_size = out->unit;
 }
@@ -269,7 +305,7 @@ static bool transfer(vyp_buffer *b, PyObject *array, bool is_upload) {
   PyObject *name = PyUnicode_FromString("array");
   vyp_param param;
   vyp_memory memory;
-  vyp_param_of_element(&param, name, b->element);
+  vyp_param_of_element(&param, name, b->element, b->dtype);
   bool fine =
       name && vyp_memory_get(array, &param, b->device, !is_upload, &memory);
   if (name && !fine) vyp_memory_release(&memory);
@@ -309,7 +345,8 @@ static PyObject *buffer_numpy(PyObject *self, PyObject *args,
   if (out && out != Py_None) {
     Py_INCREF(out);
   } else {
-    out = vyp_array_new(b->element, (int)b->ndim, b->shape);
+    out = vyp_array_new(b->element, b->is_record ? b->dtype : NULL,
+                        (int)b->ndim, b->shape);
   }
   if (out && transfer(b, out, false)) return out;
   Py_XDECREF(out);
@@ -343,19 +380,6 @@ static PyObject *buffer_array(PyObject *self, PyObject *args,
 
 /* --- views ----------------------------------------------------------------------------- */
 
-static const char *format_of(vyre_element element) {
-  static const char *const formats[VYRE_ELEMENT_COUNT] = {
-      [VYRE_ELEMENT_BOOL] = "?",      [VYRE_ELEMENT_U8] = "B",
-      [VYRE_ELEMENT_I8] = "b",        [VYRE_ELEMENT_U16] = "H",
-      [VYRE_ELEMENT_I16] = "h",       [VYRE_ELEMENT_U32] = "I",
-      [VYRE_ELEMENT_I32] = "i",       [VYRE_ELEMENT_U64] = "Q",
-      [VYRE_ELEMENT_I64] = "q",       [VYRE_ELEMENT_F16] = "e",
-      [VYRE_ELEMENT_BF16] = "H",      [VYRE_ELEMENT_F32] = "f",
-      [VYRE_ELEMENT_F64] = "d",       [VYRE_ELEMENT_BYTES] = "B",
-      [VYRE_ELEMENT_SUM_F32] = "96B", [VYRE_ELEMENT_SUM_F64] = "576B"};
-  return formats[element] ? formats[element] : "B";
-}
-
 static int buffer_get(PyObject *self, Py_buffer *view, int flags) {
   vyp_buffer *b = (vyp_buffer *)self;
   view->obj = NULL;
@@ -367,14 +391,15 @@ static int buffer_get(PyObject *self, Py_buffer *view, int flags) {
     }
     return -1;
   }
-  uint32_t unit = vyre_element_size(b->element);
   if (PyBuffer_FillInfo(view, self, b->mapped, (Py_ssize_t)b->size, 0,
                         flags & ~(PyBUF_FORMAT | PyBUF_ND | PyBUF_STRIDES)) <
       0) {
     return -1;
   }
-  view->itemsize = unit ? unit : 1;
-  view->format = flags & PyBUF_FORMAT ? (char *)format_of(b->element) : NULL;
+  view->itemsize = (Py_ssize_t)b->unit;
+  view->format = flags & PyBUF_FORMAT
+                     ? (char *)PyUnicode_AsUTF8AndSize(b->format, NULL)
+                     : NULL;
   view->ndim = (int)b->ndim;
   view->shape = flags & PyBUF_ND ? b->shape : NULL;
   view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? b->strides : NULL;
@@ -419,6 +444,10 @@ static PyObject *buffer_dlpack(PyObject *self, PyObject *args,
                     b->device->name);
   }
   if (!vyp_buffer_check(b, NULL)) return NULL;
+  if (b->is_record) {
+    return vyp_fail(PyExc_BufferError, "use numpy.asarray(buffer)",
+                    "tensors have no records such as %S", b->dtype);
+  }
   if (b->offset) {
     return vyp_fail(PyExc_BufferError, "export numpy.asarray(buffer)",
                     "a slice is not exported as a tensor");
@@ -487,10 +516,15 @@ static Py_ssize_t buffer_length(PyObject *self) {
 static PyObject *buffer_repr(PyObject *self) {
   vyp_buffer *b = (vyp_buffer *)self;
   PyObject *shape = PyObject_GetAttrString(self, "shape");
-  PyObject *repr = shape ? PyUnicode_FromFormat(
-                               "vyre.Buffer(%R, %s, device=%R)", shape,
-                               vyre_element_name(b->element), b->device->name)
-                         : NULL;
+  const char *element = vyre_element_name(b->element);
+  bool is_struct = b->is_record && b->element == VYRE_ELEMENT_BYTES;
+  PyObject *type =
+      is_struct ? PyObject_Str(b->dtype) : PyUnicode_FromString(element);
+  PyObject *repr = shape && type
+                       ? PyUnicode_FromFormat("vyre.Buffer(%R, %U, device=%R)",
+                                              shape, type, b->device->name)
+                       : NULL;
+  Py_XDECREF(type);
   Py_XDECREF(shape);
   return repr;
 }

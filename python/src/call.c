@@ -4,27 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "internal.h"
-
-/* One call. Lives on the stack, or on the heap while submitted work uses it. */
-typedef struct vyp_job {
-  vyp_kernel *kernel;
-  vyp_device *device;
-  vyp_compiled *compiled;
-  PyObject *values[VYP_MAX_PARAMS]; /* borrowed; by parameter */
-  vyp_call_options options;
-  vyp_memory memory[2 * VYP_MAX_PARAMS]; /* to release */
-  uint32_t memory_count;
-  vyre_input inputs[VYP_MAX_PARAMS], resources[VYP_MAX_PARAMS];
-  vyre_output outputs[VYP_MAX_PARAMS];
-  uint8_t scalars[VYP_MAX_PARAMS][VYP_UNIFORM_BYTES];
-  PyObject *results[VYP_MAX_PARAMS];       /* new references, by output */
-  vyre_buffer temporaries[VYP_MAX_PARAMS]; /* device buffers to destroy */
-  PyObject *kept; /* arguments of submitted work, or NULL */
-  vyre_timing timing;
-  vyre_copy_report copies;
-  vyre_dispatch_desc desc;
-} vyp_job;
+#include "job.h"
 
 static void job_begin(vyp_job *job, vyp_kernel *kernel) {
   job->kernel = kernel;
@@ -72,7 +52,12 @@ static bool read_options(vyp_call_options *o, PyObject *name, PyObject *value,
     o->stats = value == Py_None ? NULL : value;
   } else if (is_name(name, vyp.str_timeout)) {
     double seconds = value == Py_None ? 0 : PyFloat_AsDouble(value);
-    if (PyErr_Occurred()) return false;
+    if (PyErr_Occurred()) {
+      PyErr_Clear();
+      vyp_fail(PyExc_TypeError, "pass a number of seconds, 0 for no limit",
+               "the timeout is %R", value);
+      return false;
+    }
     if (!(seconds >= 0 && seconds < 1e9)) {
       vyp_fail(PyExc_ValueError, "pass a number of seconds, 0 for no limit",
                "the timeout is negative or too large");
@@ -159,7 +144,9 @@ static bool bind_arguments(vyp_job *job, PyObject *const *args, size_t count,
   }
   for (uint32_t i = 0; i < k->positional_count; i++) {
     const vyp_param *p = &k->params[k->positional[i]];
-    if (!job->values[k->positional[i]]) {
+    uint32_t extent;
+    if (!job->values[k->positional[i]] &&
+        !vyp_infer_uniform(job, k->positional[i], &extent)) {
       vyp_fail(PyExc_TypeError, "pass it by position or by name",
                "kernel '%s' misses '%U' (%s %s)", vyre_program_name(k->program),
                p->name, vyre_access_name(p->access),
@@ -191,8 +178,13 @@ static bool add_input(vyp_job *job, uint32_t at) {
   vyre_input local;
   if (p->role == VYRE_ROLE_PERSISTENT) in = &local;
   *in = (vyre_input){0};
-  bool scalar = p->role == VYRE_ROLE_UNIFORM && p->count <= 1;
-  if (scalar && vyp_is_number(value)) {
+  bool scalar = p->role == VYRE_ROLE_UNIFORM && p->count <= 1 && !p->dtype;
+  if (!value) { /* an extent of an array */
+    uint32_t extent = 0;
+    vyp_infer_uniform(job, at, &extent);
+    memcpy(job->scalars[at], &extent, sizeof extent);
+    *in = (vyre_input){.data = job->scalars[at], .size = sizeof extent};
+  } else if (scalar && vyp_is_number(value)) {
     if (!vyp_uniform_pack(value, p, job->scalars[at])) return false;
     in->data = job->scalars[at];
     in->size = p->element_size;
@@ -217,130 +209,18 @@ static bool add_inputs(vyp_job *job) {
   for (uint32_t i = 0; i < k->positional_count; i++) {
     if (!add_input(job, k->positional[i])) return false;
   }
+  for (uint32_t i = 0; k->has_dimensions && i < k->positional_count; i++) {
+    const vyp_param *p = &k->params[k->positional[i]];
+    if (p->dimension_count > 1 && p->input_index != VYRE_NO_INDEX &&
+        !vyp_check_shape(job, p, job->values[k->positional[i]],
+                         job->inputs[p->input_index].size)) {
+      return false;
+    }
+  }
   return true;
 }
 
 /* --- outputs ------------------------------------------------------------------------- */
-
-/* Stores the shape of the elements of an argument: without the last axis, if
- * it has the components of a vector. */
-static int element_shape(PyObject *value, const vyp_param *p, uint64_t bytes,
-                         Py_ssize_t shape[8]) {
-  int ndim = vyp_shape_of(value, p, bytes, shape);
-  if (p->lanes == 1) return ndim;
-  if (ndim > 0 && shape[ndim - 1] == (Py_ssize_t)p->lanes) return ndim - 1;
-  shape[0] = (Py_ssize_t)(bytes / p->element_size);
-  return 1;
-}
-
-/* Finds the length of an output that neither the kernel nor the caller gives:
- * that of all inputs whose length the call determines, if they are equal. */
-static bool find_length(vyp_job *job, const vyp_param *output, int *ndim,
-                        Py_ssize_t shape[8]) {
-  vyp_kernel *k = job->kernel;
-  uint64_t count = 0;
-  PyObject *first = NULL;
-  bool differ = false;
-  for (uint32_t i = 0; i < k->positional_count; i++) {
-    const vyp_param *p = &k->params[k->positional[i]];
-    if (p->role == VYRE_ROLE_UNIFORM || p->role == VYRE_ROLE_PERSISTENT ||
-        p->count != 0) {
-      continue;
-    }
-    uint64_t n = job->inputs[p->input_index].size / p->element_size;
-    if (first && n != count) differ = true;
-    if (!first) {
-      *ndim = element_shape(job->values[k->positional[i]], p,
-                            job->inputs[p->input_index].size, shape);
-      first = job->values[k->positional[i]];
-    }
-    count = n;
-  }
-  if (first && !differ) return true;
-  PyErr_Format(
-      PyExc_ValueError,
-      "the length of output '%U' is not known: %s\nFix: pass out=array, "
-      "or a length as %U=1000",
-      output->name,
-      first ? "the inputs have different lengths"
-            : "no input has a length that the call determines",
-      output->name);
-  return false;
-}
-
-/* Returns the number in a uniform of type u32, or 0 if it is not known here. */
-static uint32_t number_in(const vyp_job *job, uint32_t declared) {
-  const vyp_kernel *k = job->kernel;
-  uint32_t number = 0;
-  for (uint32_t i = 0; i < k->param_count; i++) {
-    const vyp_param *p = &k->params[i];
-    if (p->declared != declared || p->input_index == VYRE_NO_INDEX) continue;
-    const vyre_input *in = &job->inputs[p->input_index];
-    if (in->data && in->size == sizeof number)
-      memcpy(&number, in->data, sizeof number);
-  }
-  return number;
-}
-
-/* Stores the dimensions that a kernel declares, if all are known. */
-static bool declared_shape(const vyp_job *job, const vyp_param *p, int *ndim,
-                           Py_ssize_t shape[8]) {
-  for (uint8_t i = 0; i < p->dimension_count; i++) {
-    bool is_uniform = p->dimension_uniforms >> i & 1;
-    uint32_t extent =
-        is_uniform ? number_in(job, p->dimensions[i]) : p->dimensions[i];
-    if (extent == 0) return false;
-    shape[i] = (Py_ssize_t)extent;
-  }
-  *ndim = p->dimension_count;
-  return p->dimension_count > 0;
-}
-
-/* Stores the shape of a new output that has no input, without components. */
-static bool new_shape(vyp_job *job, uint32_t at, int *ndim,
-                      Py_ssize_t shape[8]) {
-  const vyp_param *p = &job->kernel->params[at];
-  PyObject *value = job->values[at];
-  if (value && !PyLong_Check(value)) {
-    vyp_fail(PyExc_TypeError, "pass the array as out=, or an int as the length",
-             "'%U' is an output", p->name);
-    return false;
-  }
-  *ndim = 1;
-  if (value) {
-    shape[0] = PyLong_AsSsize_t(value);
-    if (shape[0] >= 0) return true;
-    PyErr_Clear();
-    vyp_fail(PyExc_ValueError, "pass a length of 0 or more",
-             "the length of '%U' is invalid", p->name);
-    return false;
-  }
-  if (declared_shape(job, p, ndim, shape)) return true;
-  *ndim = 1;
-  if (p->count) {
-    shape[0] = (Py_ssize_t)p->count;
-    return true;
-  }
-  return find_length(job, p, ndim, shape);
-}
-
-static bool output_shape(vyp_job *job, uint32_t at, int *ndim,
-                         Py_ssize_t shape[8]) {
-  const vyp_param *p = &job->kernel->params[at];
-  if (p->input_index != VYRE_NO_INDEX) {
-    *ndim = vyp_shape_of(job->values[at], p, job->inputs[p->input_index].size,
-                         shape);
-    return true;
-  }
-  if (!new_shape(job, at, ndim, shape)) return false;
-  if (p->lanes == 1) return true;
-  if (*ndim == 8) { /* no axis is left for the components */
-    for (int i = 1; i < 8; i++) shape[0] *= shape[i];
-    *ndim = 1;
-  }
-  shape[(*ndim)++] = (Py_ssize_t)p->lanes;
-  return true;
-}
 
 /* Returns true if new outputs are device buffers, because the first array
  * argument is one. */
@@ -358,12 +238,12 @@ static PyObject *make_output(vyp_job *job, uint32_t at) {
   const vyp_param *p = &job->kernel->params[at];
   Py_ssize_t shape[8];
   int ndim = 1;
-  if (!output_shape(job, at, &ndim, shape)) return NULL;
+  if (!vyp_output_shape(job, at, &ndim, shape)) return NULL;
   if (makes_buffers(job)) {
-    return (PyObject *)vyp_buffer_new(job->device, p->element, NULL, ndim,
+    return (PyObject *)vyp_buffer_new(job->device, p->element, p->dtype, ndim,
                                       shape);
   }
-  return vyp_array_new(p->element, ndim, shape);
+  return vyp_array_new(p->element, p->dtype, ndim, shape);
 }
 
 /* Binds output @p index to @p target, of which it takes a reference. */
@@ -433,6 +313,11 @@ static bool add_outputs(vyp_job *job) {
     PyObject *target = given_output(job, i);
     if (!target && !PyErr_Occurred()) target = make_output(job, k->outputs[i]);
     if (!target || !bind_output(job, i, target)) return false;
+    const vyp_param *p = &k->params[k->outputs[i]];
+    if (p->dimension_count > 1 && job->options.out &&
+        !vyp_check_shape(job, p, target, job->outputs[i].size)) {
+      return false;
+    }
   }
   return true;
 }
@@ -806,7 +691,12 @@ PyObject *vyp_kernel_check(PyObject *self, PyObject *const *args,
   vyp_kernel *k = (vyp_kernel *)self;
   unsigned long schedules = PyLong_AsUnsignedLong(args[0]);
   unsigned long long seed = PyLong_AsUnsignedLongLong(args[1]);
-  PyObject *ref = PyErr_Occurred() ? NULL : PyUnicode_FromString("ref");
+  if (PyErr_Occurred() || schedules > UINT32_MAX) {
+    PyErr_Clear();
+    return vyp_fail(PyExc_ValueError, "pass numbers of 0 or more",
+                    "schedules is %R and seed is %R", args[0], args[1]);
+  }
+  PyObject *ref = PyUnicode_FromString("ref");
   if (!ref) return NULL;
   vyre_check_report report = {0};
   PyObject *result = NULL;

@@ -93,6 +93,7 @@ static void graph_dealloc(PyObject *self) {
   }
   for (uint32_t i = 0; i < g->resource_count; i++) {
     Py_XDECREF(g->resources[i].name);
+    Py_XDECREF(g->resources[i].dtype);
   }
   PyMem_Free(g->resources);
   Py_XDECREF(g->kernels);
@@ -136,9 +137,30 @@ static PyObject *graph_resource(PyObject *self, PyObject *args) {
     return vyp_raise(&st);
   }
   vyp_param *p = &g->resources[g->resource_count++];
-  vyp_param_of_element(p, name, (vyre_element)element);
+  vyp_param_of_element(p, name, (vyre_element)element, dtype);
   Py_INCREF(name);
+  Py_XINCREF(p->dtype);
   return PyLong_FromUnsignedLong(number);
+}
+
+/* Returns true if a kernel can use a resource as the elements of @p p. */
+static bool is_same_type(const vyp_param *r, const vyp_param *p) {
+  if (r->dtype || p->dtype) {
+    return r->dtype && p->dtype && vyp_same_dtype(r->dtype, p->dtype);
+  }
+  return r->element == p->element ||
+         (p->element == VYRE_ELEMENT_BYTES && r->element == VYRE_ELEMENT_U8);
+}
+
+static bool refuse_type(const vyp_param *r, const vyp_param *p) {
+  PyObject *wanted = vyp_type_text(p), *found = vyp_type_text(r);
+  if (wanted && found) {
+    vyp_fail(PyExc_TypeError, "declare both with one type",
+             "'%U' takes %U, and '%U' has %U", p->name, wanted, r->name, found);
+  }
+  Py_XDECREF(wanted);
+  Py_XDECREF(found);
+  return false;
 }
 
 /* Reads a range (resource, offset, size), whose elements must be those of @p p.
@@ -150,15 +172,7 @@ static bool read_range(vyp_graph *g, PyObject *range, const vyp_param *p,
   if (!PyArg_ParseTuple(range, "IKK", &number, &offset, &size)) return false;
   if (number < g->resource_count) {
     const vyp_param *r = &g->resources[number];
-    if (r->element != p->element &&
-        !(p->element == VYRE_ELEMENT_BYTES && r->element == VYRE_ELEMENT_U8)) {
-      PyErr_Format(PyExc_TypeError,
-                   "'%U' takes %s, and '%U' has %s\nFix: declare both with one "
-                   "type",
-                   p->name, vyre_element_name(p->element), r->name,
-                   vyre_element_name(r->element));
-      return false;
-    }
+    if (!is_same_type(r, p)) return refuse_type(r, p);
   }
   *out = (vyre_wave_binding){number, offset, size, NULL};
   return true;
@@ -168,7 +182,8 @@ static bool read_range(vyp_graph *g, PyObject *range, const vyp_param *p,
 static bool read_constant(vyp_graph *g, PyObject *value, const vyp_param *p,
                           vyp_memory *memory, uint8_t *scalar,
                           vyre_wave_binding *out) {
-  if (p->role == VYRE_ROLE_UNIFORM && p->count <= 1 && vyp_is_number(value)) {
+  if (p->role == VYRE_ROLE_UNIFORM && p->count <= 1 && !p->dtype &&
+      vyp_is_number(value)) {
     if (!vyp_uniform_pack(value, p, scalar)) return false;
     *out = (vyre_wave_binding){.data = scalar, .size = p->element_size};
     return true;

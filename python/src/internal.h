@@ -67,11 +67,13 @@ typedef struct vyp_memory {
 typedef struct vyp_param {
   PyObject *name; /* interned */
   vyre_role role;
-  vyre_element element;
-  uint32_t unit;                      /* bytes of a component; 1 for `bytes` */
-  uint32_t lanes;                     /* components of an element */
-  uint32_t element_size;              /* unit * lanes */
-  uint32_t count;                     /* declared elements; 0: any number */
+  vyre_element element;  /* of a struct: VYRE_ELEMENT_BYTES */
+  PyObject *dtype;       /* of records: structs and sums; or NULL */
+  const char *record;    /* name of the struct, or NULL */
+  uint32_t unit;         /* bytes of a component; 1 for `bytes` */
+  uint32_t lanes;        /* components of an element */
+  uint32_t element_size; /* unit * lanes */
+  uint32_t count;        /* declared elements; 0: any number */
   uint32_t input_index, output_index; /* VYRE_NO_INDEX: none */
   uint32_t resource_index;            /* in order of binding numbers */
   vyre_access access;
@@ -102,7 +104,7 @@ typedef struct vyp_kernel {
   /* Parameters that take an input in declaration order, and outputs. */
   uint32_t positional[VYP_MAX_PARAMS], outputs[VYP_MAX_PARAMS];
   uint32_t positional_count;
-  bool has_persistent;
+  bool has_persistent, has_dimensions;
   _Atomic(vyp_compiled *) compiled; /* list */
   _Atomic(vyp_compiled *) current;  /* entry of the default device */
 } vyp_kernel;
@@ -111,7 +113,7 @@ typedef struct vyp_kernel {
 typedef struct vyp_launch {
   PyObject_HEAD vectorcallfunc vectorcall;
   vyp_kernel *kernel;
-  PyObject *device; /* name, or NULL for the default device */
+  PyObject *device; /* vyp_device */
   vyre_compile_options options;
 } vyp_launch;
 
@@ -128,11 +130,14 @@ typedef struct vyp_buffer {
   PyObject_HEAD vyp_device *device;
   uint64_t generation;
   vyre_buffer handle;
-  uint64_t offset; /* bytes; of a slice */
-  uint64_t size;   /* bytes */
-  void *mapped;    /* host address of the first byte, or NULL */
-  PyObject *dtype; /* numpy.dtype */
-  vyre_element element;
+  uint64_t offset;      /* bytes; of a slice */
+  uint64_t size;        /* bytes */
+  void *mapped;         /* host address of the first byte, or NULL */
+  PyObject *dtype;      /* numpy.dtype */
+  vyre_element element; /* of a record: VYRE_ELEMENT_BYTES, or a sum */
+  bool is_record;
+  uint32_t unit;    /* bytes of an element */
+  PyObject *format; /* of the buffer protocol, a str */
   PyObject *base;   /* buffer that a slice belongs to, or NULL */
   PyObject *holder; /* object that owns imported memory, or NULL */
   Py_ssize_t ndim;
@@ -193,18 +198,28 @@ void vyp_memory_release(vyp_memory *memory);
 bool vyp_uniform_pack(PyObject *arg, const vyp_param *param,
                       uint8_t out[VYP_UNIFORM_BYTES]);
 bool vyp_is_array(PyObject *arg);
-/* Stores the shape of an argument; returns its dimensions, or -1. */
+/* Stores the shape of an argument of @p bytes, UINT64_MAX: not known; returns
+ * the number of its dimensions, or -1. */
 int vyp_shape_of(PyObject *arg, const vyp_param *param, uint64_t bytes,
                  Py_ssize_t shape[8]);
 /* Returns true if a uniform of one element takes @p value as a number, not as
  * memory. NumPy's scalars are numbers: their values are checked, as those of
  * Python are. */
 bool vyp_is_number(PyObject *value);
-/* Describes memory of one element type, for vyp_memory_get. */
-void vyp_param_of_element(vyp_param *out, PyObject *name, vyre_element element);
+/* Describes memory of one element type, for vyp_memory_get. Borrows both
+ * objects; the dtype matters for records only, and can be NULL for others. */
+void vyp_param_of_element(vyp_param *out, PyObject *name, vyre_element element,
+                          PyObject *dtype);
 int vyp_find_element(PyObject *dtype); /* -1 with an exception */
-PyObject *vyp_array_new(vyre_element element, int ndim,
+/* Returns the bytes of a record of a dtype, 0 if it is not one of records, and
+ * -1 with an exception. */
+Py_ssize_t vyp_record_size(PyObject *dtype);
+bool vyp_same_dtype(PyObject *a, PyObject *b);
+/* Makes an array of an element type, or of records. */
+PyObject *vyp_array_new(vyre_element element, PyObject *record, int ndim,
                         const Py_ssize_t *shape);
+/* Returns the name of the type that a parameter takes, for messages. */
+PyObject *vyp_type_text(const vyp_param *param);
 int vyp_type_number(vyre_element element); /* of NumPy; -1: bf16 */
 
 /* kernel.c */

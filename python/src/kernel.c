@@ -7,15 +7,62 @@
 
 /* --- parameters ----------------------------------------------------------------- */
 
-static void add_param(vyp_kernel *k, const vyre_buffer_decl *decl,
+static PyObject *struct_dtype(const vyre_struct *s);
+
+/* Returns the dtype of a field, with a length if it is a vector. */
+static PyObject *field_dtype(const vyre_struct_field *f) {
+  if (f->structure) return struct_dtype(f->structure);
+  const vyre_buffer_decl one = {.element = f->element, .type = f->type};
+  uint32_t lanes = vyre_buffer_stride(&one) / vyre_element_size(f->element);
+  return PyObject_CallMethod(vyp.support, "field_dtype", "sI",
+                             vyre_element_name(f->element), lanes);
+}
+
+/* Returns the dtype of the records of a struct. */
+static PyObject *struct_dtype(const vyre_struct *s) {
+  PyObject *fields = PyList_New(0);
+  for (size_t i = 0; fields && i < s->field_count; i++) {
+    PyObject *dtype = field_dtype(&s->fields[i]);
+    PyObject *row = dtype ? Py_BuildValue("(sNI)", s->fields[i].name, dtype,
+                                          s->fields[i].offset)
+                          : NULL;
+    if (!row || PyList_Append(fields, row) < 0) Py_CLEAR(fields);
+    Py_XDECREF(row);
+  }
+  PyObject *dtype = fields ? PyObject_CallMethod(vyp.support, "struct_dtype",
+                                                 "OI", fields, s->size)
+                           : NULL;
+  Py_XDECREF(fields);
+  return dtype;
+}
+
+/* Stores the type of the elements. */
+static bool set_type(vyp_param *p, const vyre_buffer_decl *decl,
+                     uint32_t element_size) {
+  p->element_size = element_size ? element_size : 1;
+  if (decl->structure) {
+    p->element = VYRE_ELEMENT_BYTES;
+    p->record = decl->structure->name;
+    p->unit = p->element_size;
+    p->lanes = 1;
+    p->dtype = struct_dtype(decl->structure);
+    return p->dtype;
+  }
+  uint32_t unit = vyre_element_size(decl->element);
+  p->element = decl->element;
+  p->unit = unit ? unit : 1;
+  p->lanes = p->element_size / p->unit;
+  if (vyp_type_number(p->element) != vyp_type_number(VYRE_ELEMENT_SUM_F32))
+    return true;
+  p->dtype = PyObject_CallMethod(vyp.support, "dtype_of", "s",
+                                 vyre_element_name(p->element));
+  return p->dtype;
+}
+
+static bool add_param(vyp_kernel *k, const vyre_buffer_decl *decl,
                       const vyre_binding *binding) {
   vyp_param *p = &k->params[k->param_count];
   p->role = binding->role;
-  p->element = decl->element;
-  p->element_size = binding->element_size ? binding->element_size : 1;
-  uint32_t unit = vyre_element_size(decl->element);
-  p->unit = unit ? unit : 1;
-  p->lanes = p->element_size / p->unit;
   p->count = decl->count;
   p->input_index = binding->input_index;
   p->output_index = binding->output_index;
@@ -24,6 +71,7 @@ static void add_param(vyp_kernel *k, const vyre_buffer_decl *decl,
   p->dimension_count = decl->dimension_count;
   p->dimension_uniforms = decl->dimension_uniforms;
   memcpy(p->dimensions, decl->dimensions, sizeof p->dimensions);
+  if (p->dimension_count > 1) k->has_dimensions = true;
   if (p->role == VYRE_ROLE_PERSISTENT) k->has_persistent = true;
   if (p->input_index != VYRE_NO_INDEX || p->role == VYRE_ROLE_PERSISTENT) {
     k->positional[k->positional_count++] = k->param_count;
@@ -31,6 +79,8 @@ static void add_param(vyp_kernel *k, const vyre_buffer_decl *decl,
   if (p->output_index != VYRE_NO_INDEX)
     k->outputs[p->output_index] = k->param_count;
   k->param_count++;
+  p->name = PyUnicode_InternFromString(decl->name);
+  return p->name && set_type(p, decl, binding->element_size);
 }
 
 static bool describe(vyp_kernel *k, const vyre_binding_plan *plan) {
@@ -52,10 +102,7 @@ static bool describe(vyp_kernel *k, const vyre_binding_plan *plan) {
           plan->bindings[j].role == VYRE_ROLE_SHARED) {
         continue;
       }
-      vyp_param *p = &k->params[k->param_count];
-      add_param(k, &decls[i], &plan->bindings[j]);
-      p->name = PyUnicode_InternFromString(decls[i].name);
-      if (!p->name) return false;
+      if (!add_param(k, &decls[i], &plan->bindings[j])) return false;
     }
   }
   /* Position among all bindings in order of their numbers. */
@@ -118,6 +165,7 @@ static void kernel_dealloc(PyObject *self) {
   free_compiled(atomic_load(&k->compiled));
   for (uint32_t i = 0; k->params && i < k->param_count; i++) {
     Py_XDECREF(k->params[i].name);
+    Py_XDECREF(k->params[i].dtype);
   }
   PyMem_Free(k->params);
   vyre_program_release(k->program);
@@ -208,7 +256,11 @@ vyp_compiled *vyp_kernel_compile(vyp_kernel *k, vyp_device *device,
 PyObject *vyp_parse(PyObject *self, PyObject *args) {
   (void)self;
   PyObject *text, *file;
-  if (!PyArg_ParseTuple(args, "UU", &text, &file)) return NULL;
+  if (!PyArg_ParseTuple(args, "OO", &text, &file)) return NULL;
+  if (!PyUnicode_Check(text) || !PyUnicode_Check(file)) {
+    return vyp_fail(PyExc_TypeError, "pass a str; decode bytes first",
+                    "kernel text and the name of its file are str");
+  }
   Py_ssize_t length;
   const char *source = PyUnicode_AsUTF8AndSize(text, &length);
   const char *name = PyUnicode_AsUTF8AndSize(file, NULL);
@@ -300,9 +352,16 @@ static int find_name(const char *const *names, int count, const char *name,
   for (int i = 0; i < count; i++) {
     if (strcmp(names[i], name) == 0) return i;
   }
-  vyp_fail(PyExc_ValueError,
-           "pass one of the names in the documentation of emit",
-           "unknown %s '%s'", what, name);
+  char fix[256] = "pass ";
+  for (int i = 0; i < count; i++) {
+    size_t at = strlen(fix);
+    PyOS_snprintf(fix + at, sizeof fix - at, "%s\"%s\"",
+                  i == 0           ? ""
+                  : i == count - 1 ? " or "
+                                   : ", ",
+                  names[i]);
+  }
+  vyp_fail(PyExc_ValueError, fix, "unknown %s '%s'", what, name);
   return -1;
 }
 
@@ -333,7 +392,8 @@ static PyObject *kernel_emit(PyObject *self, PyObject *args,
 #define VYRE_X2(name, text) text,
       VYRE_EMIT_MAP(VYRE_X2)
 #undef VYRE_X2
-  };
+          "asm",
+      "llvm-optimised", "why"};
   static const char *const modes[] = {"native", "corrected", "soft"};
   static char *names[] = {"form", "after", "width", "float_mode", NULL};
   const char *form = "c", *mode = "native";
@@ -343,11 +403,8 @@ static PyObject *kernel_emit(PyObject *self, PyObject *args,
                                    &options.after, &width, &mode)) {
     return NULL;
   }
-  if (strcmp(form, "asm") == 0 || strcmp(form, "llvm-optimised") == 0 ||
-      strcmp(form, "why") == 0) {
-    return emit_pipeline((vyp_kernel *)self, form);
-  }
-  int f = find_name(forms, VYRE_EMIT_COUNT, form, "form");
+  int f = find_name(forms, VYRE_EMIT_COUNT + 3, form, "form");
+  if (f >= VYRE_EMIT_COUNT) return emit_pipeline((vyp_kernel *)self, form);
   int m = f < 0 ? -1 : find_name(modes, 3, mode, "float mode");
   if (m < 0) return NULL;
   options.form = (vyre_emit_form)f;
@@ -429,7 +486,7 @@ static PyObject *kernel_on(PyObject *self, PyObject *args, PyObject *keywords) {
 static PyObject *param_dict(const vyp_param *p) {
   return Py_BuildValue(
       "{sOsssssssIsNsNsI}", "name", p->name, "role", vyre_role_name(p->role),
-      "dtype", vyre_element_name(p->element), "access",
+      "dtype", p->record ? p->record : vyre_element_name(p->element), "access",
       vyre_access_name(p->access), "length", p->count, "is_input",
       PyBool_FromLong(p->input_index != VYRE_NO_INDEX), "is_output",
       PyBool_FromLong(p->output_index != VYRE_NO_INDEX), "lanes", p->lanes);
@@ -450,9 +507,30 @@ static PyObject *get_params(PyObject *self, void *closure) {
   return tuple;
 }
 
+/* dtype(name) -> numpy.dtype of the arrays for a buffer or uniform */
+static PyObject *kernel_dtype(PyObject *self, PyObject *name) {
+  vyp_kernel *k = (vyp_kernel *)self;
+  for (uint32_t i = 0; PyUnicode_Check(name) && i < k->param_count; i++) {
+    const vyp_param *p = &k->params[i];
+    if (PyUnicode_Compare(p->name, name) != 0) continue;
+    if (p->dtype) return Py_NewRef(p->dtype);
+    return PyObject_CallMethod(vyp.support, "dtype_of", "s",
+                               vyre_element_name(p->element));
+  }
+  return vyp_fail(PyExc_KeyError, "use one of the names in kernel.params",
+                  "kernel '%s' has no buffer %R", vyre_program_name(k->program),
+                  name);
+}
+
 static PyObject *get_kernel_name(PyObject *self, void *closure) {
   (void)closure;
   return PyUnicode_FromString(vyre_program_name(((vyp_kernel *)self)->program));
+}
+
+/* Signature for help() and editors, made when it is asked for. */
+static PyObject *get_signature(PyObject *self, void *closure) {
+  (void)closure;
+  return PyObject_CallMethod(vyp.support, "signature", "O", self);
 }
 
 static PyObject *get_fingerprint(PyObject *self, void *closure) {
@@ -540,6 +618,8 @@ static Py_hash_t kernel_hash(PyObject *self) {
 
 static PyGetSetDef kernel_getset[] = {
     {"name", get_kernel_name, NULL, "Name of the kernel.", NULL},
+    {"__name__", get_kernel_name, NULL, NULL, NULL},
+    {"__signature__", get_signature, NULL, NULL, NULL},
     {"fingerprint", get_fingerprint, NULL, "Content hash of the program.",
      NULL},
     {"params", get_params, NULL,
@@ -567,7 +647,11 @@ static PyMethodDef kernel_methods[] = {
     {"emit", (PyCFunction)(void (*)(void))kernel_emit,
      METH_VARARGS | METH_KEYWORDS,
      "Returns compiler output: lowered, c, llvm, asm, spirv-text, schedule."},
+    {"dtype", kernel_dtype, METH_O,
+     "Returns the numpy.dtype of the arrays for a buffer or uniform."},
     {"to_bytes", kernel_to_bytes, METH_NOARGS, "Returns the binary form."},
+    {"from_bytes", vyp_from_bytes, METH_O | METH_STATIC,
+     "Returns the kernel in the bytes of to_bytes()."},
     {"__reduce__", kernel_reduce, METH_NOARGS, NULL},
     {"__dask_tokenize__", kernel_token, METH_NOARGS, NULL},
     {0}};
@@ -605,6 +689,13 @@ static void launch_dealloc(PyObject *self) {
   Py_DECREF(type);
 }
 
+static PyObject *launch_repr(PyObject *self) {
+  const vyp_launch *l = (const vyp_launch *)self;
+  return PyUnicode_FromFormat("<vyre.Launch %s on %U>",
+                              vyre_program_name(l->kernel->program),
+                              ((vyp_device *)l->device)->name);
+}
+
 static PyObject *launch_kernel(PyObject *self, void *closure) {
   (void)closure;
   PyObject *kernel = (PyObject *)((vyp_launch *)self)->kernel;
@@ -637,6 +728,7 @@ static PyMemberDef launch_members[] = {
 
 static PyType_Slot launch_slots[] = {
     {Py_tp_dealloc, launch_dealloc},
+    {Py_tp_repr, launch_repr},
     {Py_tp_getset, launch_getset},
     {Py_tp_methods, launch_methods},
     {Py_tp_members, launch_members},

@@ -289,3 +289,28 @@ def test_faults_raise_and_the_next_call_works(saxpy, xy):
         vyre._vyre.inject_faults("")
         assert np.array_equal(fresh["sq" + fault[:3]](x), x * x)
     assert np.array_equal(saxpy(x, y, a=2), want)
+
+
+def test_kernels_describe_themselves(saxpy):
+    import inspect
+
+    assert str(inspect.signature(saxpy)).startswith("(x: 'f32[]', y: 'f32[]', a: 'f32', *, out=None")
+    assert saxpy.__name__ == saxpy.name == "saxpy"
+    assert vyre.Kernel.from_bytes(saxpy.to_bytes()) == saxpy
+    assert repr(saxpy.on("ref")) == "<vyre.Launch saxpy on ref>"
+
+
+def test_every_refusal_has_a_fix(saxpy, xy):
+    x, y = xy
+    cases = {
+        'pass "lowered", "c"': lambda: saxpy.emit("ptx"),
+        'or "soft"': lambda: saxpy.emit("c", float_mode="exact"),
+        "decode bytes": lambda: vyre.kernel(b"kernel"),
+        "number of seconds": lambda: saxpy(x, y, a=1, timeout="1"),
+        "0 or more": lambda: vyre.check(saxpy, x, y, a=1, schedules=-1),
+        "Buffer.of": lambda: vyre.Buffer.from_dlpack(3),
+    }
+    for fix, call in cases.items():
+        with pytest.raises((TypeError, ValueError)) as caught:
+            call()
+        assert fix in str(caught.value).split("Fix: ")[1]

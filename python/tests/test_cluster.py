@@ -54,6 +54,7 @@ def client():
         ) as cluster, distributed.Client(cluster) as made:
             devices = vyre.dask.assign(made, mixed())
             assert set(devices.values()) == set(mixed())
+            first_seen.update(dict.fromkeys(made.run(os.getpid).values(), time.monotonic() - SETTLED))
             yield made
     finally:
         del os.environ["VYRE_OPTIONS"]
@@ -65,13 +66,22 @@ def block_task(kernel, block):
     return result.tobytes(), sums.accumulate(result, device=vyre.dask._device()).tobytes()
 
 
+SETTLED = 3  # seconds after which the nanny of a worker knows that it runs
+first_seen = {}
+
+
 def kill_one(client, seed):
-    """Kills a worker; its nanny starts it again."""
+    """Kills a worker; its nanny starts it again. A nanny would give up a worker that
+    dies before it has reported that it runs."""
     try:
         pids = client.run(os.getpid)
     except Exception:  # a worker is being started
         return False
-    os.kill(random.Random(seed).choice(sorted(pids.values())), signal.SIGKILL)
+    now = time.monotonic()
+    settled = [pid for pid in pids.values() if now - first_seen.setdefault(pid, now) >= SETTLED]
+    if not settled:
+        return False
+    os.kill(random.Random(seed).choice(sorted(settled)), signal.SIGKILL)
     return True
 
 

@@ -111,7 +111,7 @@ def test_mistakes_are_refused(kernels):
             (TypeError, "has 3 buffers, not 4", lambda: g.wave(kernels.scale, x, y, 1, 2)),
             (TypeError, "given twice", lambda: g.wave(kernels.scale, x, y, 1, a=2)),
             (TypeError, "another graph", lambda: g.wave(kernels.scale, other, y, 1)),
-            (TypeError, "'x' takes f32, and 'n' has u32", lambda: g.wave(kernels.scale, n, y, 1)),
+            (TypeError, "'x' takes float32, and 'n' has uint32", lambda: g.wave(kernels.scale, n, y, 1)),
             (OverflowError, "does not fit", lambda: g.wave(kernels.scale, x, y, 1e300)),
             (ValueError, "constant bytes", lambda: g.wave(kernels.scale, x, np.zeros(8, "f4"), 1)),
             (ValueError, "range of elements", lambda: x[::2]),

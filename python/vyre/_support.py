@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import sys
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,6 +54,24 @@ def param(fields: dict[str, Any]) -> Param:
     return Param(**fields)
 
 
+def signature(kernel: Any) -> Any:
+    """Returns the signature of calls of a kernel, for help() and editors."""
+    import inspect
+
+    both = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    named = inspect.Parameter.KEYWORD_ONLY
+    words: list[inspect.Parameter] = []
+    for p in kernel.params:
+        if p.is_input or p.role == "persistent":
+            kind = p.dtype if p.role == "uniform" else f"{p.dtype}[{p.length or ''}]"
+            words.append(inspect.Parameter(p.name, both, annotation=kind))
+    taken = {p.name for p in words}
+    for name in ("out", "device", "grid", "timeout", "stats"):
+        if name not in taken:
+            words.append(inspect.Parameter(name, named, default=None))
+    return inspect.Signature(words)
+
+
 def bfloat16() -> np.dtype[Any] | None:
     """Returns the dtype of ml_dtypes, if the program uses that module."""
     module = sys.modules.get("ml_dtypes")
@@ -77,17 +97,105 @@ def element_of(value: np.dtype[Any]) -> str:
     if value.name == "bfloat16":
         return "bf16"
     element = _ELEMENTS.get(value) if value.isnative else None
+    if element is None and value.fields and value.isnative and not value.hasobject:
+        return "bytes"  # records: structs of kernels
     if element is None:
         raise TypeError(
             f"no element type has the dtype {value}\n"
-            "Fix: use bool, an integer of 8 to 64 bits, float16, float32 or float64"
+            "Fix: use bool, an integer of 8 to 64 bits, float16, float32, float64 or records of them"
         )
     return element
 
 
 def empty(shape: tuple[int, ...], element: str) -> np.ndarray[Any, Any]:
-    make = np.zeros if element in _SUMS else np.empty
-    return make(shape, dtype_of(element))
+    return np.empty(shape, dtype_of(element))
+
+
+# --- records: structs and sums ------------------------------------------------------
+
+
+def zeros(shape: tuple[int, ...], record: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    return np.zeros(shape, record)
+
+
+def field_dtype(element: str, lanes: int) -> np.dtype[Any]:
+    return dtype_of(element) if lanes == 1 else np.dtype((dtype_of(element), (lanes,)))
+
+
+def struct_dtype(fields: list[tuple[str, np.dtype[Any], int]], size: int) -> np.dtype[Any]:
+    names, formats, offsets = zip(*fields)
+    return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": size})
+
+
+def format_of(record: np.dtype[Any]) -> str:
+    """Returns the format of records in the buffer protocol."""
+    try:
+        return str(np.empty(0, record).data.format)
+    except (ValueError, BufferError):  # it has none, for example for bfloat16
+        return f"{record.itemsize}B"
+
+
+def record_bytes(value: Any, wanted: np.dtype[Any], name: str, is_uniform: bool) -> Any:
+    """Returns the bytes of records, None if they have gaps, or their dtype if it is
+    another one. Only a uniform is copied, from a tuple or a dict of its fields."""
+    if is_uniform and isinstance(value, (tuple, Mapping)):
+        made = np.zeros(1, wanted)
+        _fill(made[0], value, name)
+        return made.view("u1")
+    if not hasattr(value, "__array_interface__") and not _is_buffer(value):
+        return type(value)
+    array = np.asarray(value)
+    if array.dtype != wanted:
+        return array.dtype
+    return array.reshape(-1).view("u1") if array.flags.c_contiguous else None
+
+
+def _is_buffer(value: Any) -> bool:
+    try:
+        memoryview(value).release()
+    except TypeError:
+        return False
+    return True
+
+
+def _fill(record: Any, value: Any, name: str) -> None:
+    """Stores the fields of a record, which are never rounded or cut."""
+    names = record.dtype.names
+    given = tuple(value.get(n) for n in names) if isinstance(value, Mapping) else value
+    if not isinstance(given, tuple) or len(given) != len(names) or (
+        isinstance(value, Mapping) and set(value) != set(names)
+    ):
+        raise TypeError(f"'{name}' takes a record of {names}, not {value!r}\nFix: pass one value for each field")
+    for field, one in zip(names, given):
+        part = record.dtype.fields[field][0]
+        if part.fields:
+            _fill(record[field], one, f"{name}.{field}")
+        elif part.shape:
+            if np.shape(one) != part.shape:
+                raise TypeError(f"'{name}.{field}' takes {part.shape[0]} numbers\nFix: pass a tuple of that many numbers")
+            record[field] = [_number(n, part.base, f"{name}.{field}") for n in one]
+        else:
+            record[field] = _number(one, part, f"{name}.{field}")
+
+
+def _number(value: Any, kind: np.dtype[Any], name: str) -> Any:
+    """Returns a number that a field can hold."""
+    try:
+        if kind.kind == "b":
+            return bool(value)
+        number = float(value) if kind.kind not in "iu" else operator.index(value)
+    except (TypeError, ValueError):
+        what = "an integer" if kind.kind in "iu" else "a number"
+        raise TypeError(f"'{name}' takes {what}, not {value!r}\nFix: pass {what}") from None
+    if kind.kind in "iu":
+        limits = np.iinfo(kind)
+        fits = limits.min <= number <= limits.max
+    else:
+        with np.errstate(over="ignore"):
+            fits = bool(np.isfinite(kind.type(number))) or not np.isfinite(number)
+    if not fits:
+        raise OverflowError(f"{value} does not fit into '{name}', which is {kind}\nFix: pass a number in the range of the type")
+    return number
 
 
 def half_bits(value: float, is_bf16: bool) -> int:
