@@ -8,6 +8,7 @@ import hashlib
 import math
 import os
 import random
+import re
 import signal
 import time
 
@@ -46,7 +47,7 @@ def client():
     settings = {
         "distributed.scheduler.allowed-failures": 1000,
         "distributed.worker.memory.terminate": False,
-        "distributed.comm.timeouts.connect": "60s",
+        "distributed.comm.timeouts.connect": "20s",
     }
     try:
         with dask.config.set(settings), distributed.LocalCluster(
@@ -54,7 +55,6 @@ def client():
         ) as cluster, distributed.Client(cluster) as made:
             devices = vyre.dask.assign(made, mixed())
             assert set(devices.values()) == set(mixed())
-            first_seen.update(dict.fromkeys(made.run(os.getpid).values(), time.monotonic() - SETTLED))
             yield made
     finally:
         del os.environ["VYRE_OPTIONS"]
@@ -66,23 +66,14 @@ def block_task(kernel, block):
     return result.tobytes(), sums.accumulate(result, device=vyre.dask._device()).tobytes()
 
 
-SETTLED = 3  # seconds after which the nanny of a worker knows that it runs
-first_seen = {}
-
-
 def kill_one(client, seed):
     """Kills a worker; its nanny starts it again. A nanny would give up a worker that
     dies before it has reported that it runs."""
-    try:
-        pids = client.run(os.getpid)
-    except Exception:  # a worker is being started
-        return False
-    now = time.monotonic()
-    settled = [pid for pid in pids.values() if now - first_seen.setdefault(pid, now) >= SETTLED]
-    if not settled:
-        return False
-    os.kill(random.Random(seed).choice(sorted(settled)), signal.SIGKILL)
-    return True
+    processes = [nanny.process for nanny in client.cluster.workers.values()]
+    ready = sorted(p.pid for p in processes if p and p.pid and p.status.name == "running")
+    if ready:
+        os.kill(random.Random(seed).choice(ready), signal.SIGKILL)
+    return bool(ready)
 
 
 def test_one_hash_from_a_thousand_graphs(client):
@@ -154,22 +145,25 @@ def test_reductions_do_not_depend_on_chunks(client):
 
 
 def break_worker():
-    """Makes this worker return a wrong bit, unless a device is named."""
-    honest = vyre.dask.run_block
+    """Makes this worker return a wrong bit, on every device."""
+    honest, honest_sum = vyre.dask.run_block, vyre.dask.sum_block
 
     def broken(kernel, *blocks, options=None, device=None):
-        result = honest(kernel, *blocks, options=options, device=device)
-        if device is None:
-            result = result.copy()
-            result.view("u4")[result.size // 2] ^= 1
+        result = honest(kernel, *blocks, options=options, device=device).copy()
+        result.view("u4")[result.size // 2] ^= 1
         return result
 
-    vyre.dask.run_block = broken
-    vyre.dask._honest = honest
+    def broken_sum(block, axis, device=None):
+        result = honest_sum(block, axis, device).copy()
+        result["bins"][..., 5] += 1
+        return result
+
+    vyre.dask.run_block, vyre.dask.sum_block = broken, broken_sum
+    vyre.dask._honest = honest, honest_sum
 
 
 def mend_worker():
-    vyre.dask.run_block = vyre.dask._honest
+    vyre.dask.run_block, vyre.dask.sum_block = vyre.dask._honest
 
 
 def test_a_planted_wrong_worker_is_found(client):
@@ -178,12 +172,29 @@ def test_a_planted_wrong_worker_is_found(client):
     planted = sorted(client.scheduler_info()["workers"])[0]
     client.run(break_worker, workers=[planted])
     try:
-        with pytest.raises(vyre.dask.Mismatch, match="element 50 is .* 1 of 100 differ"):
+        with pytest.raises(vyre.dask.Mismatch, match="element 50 is .* 1 of 100 differ") as caught:
             # The share is of the blocks, and the worker has a part of them.
             vyre.dask.map_blocks(kernel, x, k=7.0, verify=0.7).compute()
+        kinds = re.findall(r"'(\w+)' of worker (\S+)", caught.value.message)
+        assert planted in caught.value.message and {kind for kind, _ in kinds} == set(mixed())
+        with pytest.raises(vyre.dask.Mismatch, match="sum of a block differs .* of worker"):
+            vyre.dask.sum(x, verify=0.7).compute()
         with pytest.raises(vyre.dask.Mismatch, match="workers disagree") as caught:
             vyre.dask.verify(client, kernel, np.linspace(0, 1, 500, dtype="f4"), k=1.0)
         assert planted in str(caught.value)
     finally:
         client.run(mend_worker, workers=[planted])
     assert len(vyre.dask.verify(client, kernel, np.ones(9, "f4"), k=1.0)) >= WORKERS - KILLS // 4
+    want = kernel(np.linspace(-3, 3, 6000, dtype="f4"), k=7.0)
+    assert vyre.dask.map_blocks(kernel, x, k=7.0, verify=1.0).compute().tobytes() == want.tobytes()
+    assert vyre.dask.sum(x, verify=1.0).compute() == sums.sum(np.linspace(-3, 3, 6000, dtype="f4"))
+
+
+def test_a_block_is_verified_although_workers_die(client):
+    kernel = vyre.kernel(WAVE)["wave"]
+    x = np.linspace(-3, 3, 4000, dtype="f4")
+    lazy = vyre.dask.map_blocks(kernel, da.from_array(x, chunks=50), k=7.0, verify=1.0)
+    future = client.compute(lazy, retries=50)
+    time.sleep(1)
+    kill_one(client, 3)
+    assert future.result(timeout=200).tobytes() == kernel(x, k=7.0).tobytes()

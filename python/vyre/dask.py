@@ -15,6 +15,8 @@ from __future__ import annotations
 import functools
 import hashlib
 import math
+import sys
+import uuid
 from collections.abc import Sequence
 from typing import Any
 
@@ -105,20 +107,48 @@ def _verified(
     others: Sequence[str],
     block_id: tuple[int, ...] | None = None,
 ) -> Any:
-    """Runs a block; a sampled share of the blocks also runs on another kind of
-    device. The choice depends on the block alone, so a retry repeats it."""
+    """Runs a block; a sampled share of the blocks also runs elsewhere. The choice
+    depends on the block alone, so a retry repeats it."""
     result = run_block(kernel, *blocks, options=options)
-    key = f"{kernel.fingerprint}{block_id}".encode()
-    sample = int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "little") / 2**64
-    if sample >= share:
-        return result
-    mine, other = _mine(), _other_device(others)
-    if other is None:
-        return result
-    again = run_block(kernel, *blocks, options=options, device=other)
-    if digest(again) != digest(result):
-        raise _mismatch(kernel, block_id, result, again, mine, other)
+    sample = _sample(f"{kernel.fingerprint}{block_id}".encode())
+    if sample < share * 2**64:
+        found = _run_again(functools.partial(_block_job, kernel, blocks, options), result, others, sample)
+        if found:
+            raise _mismatch(kernel, block_id, result, *found)
     return result
+
+
+def _mismatch(kernel: Any, block_id: Any, result: Any, again: Any, here: str, there: str) -> Mismatch:
+    a, b = np.ascontiguousarray(result).ravel(), np.ascontiguousarray(again).ravel()
+    fix = "run the kernel with vyre.check; if it is free of races, one of the devices is broken"
+    start = f"block {block_id} of kernel '{kernel.name}' differs between {here} and {there}: "
+    if (a.dtype, np.shape(result)) != (b.dtype, np.shape(again)):
+        return Mismatch(
+            f"{start}one is {a.dtype}{list(np.shape(result))}, the other {b.dtype}{list(np.shape(again))}",
+            code="mismatch", kind="mismatch", fix=fix,
+        )  # fmt: skip
+    differ = (a.view("u1") != b.view("u1")).reshape(a.size, a.itemsize).any(axis=1)
+    at = int(np.argmax(differ))
+    return Mismatch(
+        f"{start}element {at} is {a[at]!r} and {b[at]!r}; {int(differ.sum())} of {a.size} differ",
+        code="mismatch", kind="mismatch", fix=fix, numbers={"element": at, "count": int(differ.sum())},
+    )  # fmt: skip
+
+
+# --- running a block a second time ---------------------------------------------------
+
+
+def _sample(key: bytes) -> int:
+    """Returns a number below 2**64 that depends on the key alone."""
+    return int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "little")
+
+
+def _block_job(kernel: Any, blocks: Any, options: Any, device: str | None) -> Any:
+    return run_block(kernel, *blocks, options=options, device=device)
+
+
+def _sum_job(block: Any, axis: Any, device: str | None) -> Any:
+    return sum_block(block, axis, device)
 
 
 def _mine() -> str:
@@ -126,11 +156,15 @@ def _mine() -> str:
     return vyre.device(_device() or vyre._vyre.default_device().name).name
 
 
+def _kind(name: str) -> str:
+    return name.split(":")[0]
+
+
 def _other_device(others: Sequence[str]) -> str | None:
     """Returns a device of another kind than that of this worker, if it works."""
-    mine = _mine().split(":")[0]
+    mine = _kind(_mine())
     for name in others:
-        if name.split(":")[0] == mine:
+        if _kind(name) == mine:
             continue
         try:
             vyre.device(name)
@@ -140,20 +174,102 @@ def _other_device(others: Sequence[str]) -> str | None:
     return None
 
 
-def _mismatch(
-    kernel: Any, block_id: Any, result: Any, again: Any, mine: str, other: str
-) -> Mismatch:
-    a, b = np.ascontiguousarray(result).ravel(), np.ascontiguousarray(again).ravel()
-    differ = a.view(f"u{a.itemsize}") != b.view(f"u{b.itemsize}")
-    at = int(np.argmax(differ))
-    return Mismatch(
-        f"block {block_id} of kernel '{kernel.name}' differs between '{mine}' and '{other}': "
-        f"element {at} is {a[at]!r} and {b[at]!r}; {int(differ.sum())} of {a.size} differ",
-        code="mismatch",
-        kind="mismatch",
-        fix="run the kernel with vyre.check; if it is free of races, one of the devices is broken",
-        numbers={"element": at, "count": int(differ.sum())},
-    )
+def _compare(job: Any, device: str | None, expected: str) -> tuple[str, Any]:
+    """Runs a job. Returns its device, and its result if that is not the expected one."""
+    again = job(device)
+    return device or _mine(), None if digest(again) == expected else again
+
+
+def _run_again(
+    job: Any, result: Any, others: Sequence[str], sample: int
+) -> tuple[Any, str, str] | None:
+    """Runs a job on another worker with another kind of device. Without such a
+    worker, another one uses a second device; without any, this process does.
+    Returns nothing if the bytes are the same, else the other result and both places."""
+    expected, me = digest(result), _worker()
+    found = _ask_worker(me, job, expected, others, sample) if me else None
+    if found is None:
+        other = _other_device(others)
+        if other is None:
+            return None
+        found = *_compare(job, other, expected), ""
+    device, again, where = found
+    if again is None:
+        return None
+    return again, f"'{_mine()}'{_of(me.address if me and where else '')}", f"'{device}'{_of(where)}"
+
+
+def _of(address: str) -> str:
+    return f" of worker {address}" if address else ""
+
+
+def _worker() -> Any:
+    """Returns the Dask worker that runs this task, or None."""
+    distributed = sys.modules.get("distributed")
+    try:
+        return distributed.get_worker() if distributed else None
+    except ValueError:
+        return None
+
+
+_known: dict[str, str] = {}  # workers by address, which a worker keeps, and their devices
+
+
+def _partners(client: Any, me: Any, others: Sequence[str]) -> tuple[list[str], str | None]:
+    """Returns the workers that can check this one, and the device that they must
+    use: None if it is their own."""
+    there = [a for a in client.nthreads() if a != me.address]
+    unknown = [a for a in there if a not in _known]
+    if unknown:
+        _known.update(client.run(_mine, workers=unknown, on_error="ignore"))
+    wanted = {_kind(name) for name in others} - {_kind(_mine())}
+    good = sorted(a for a in there if _kind(_known.get(a, "")) in wanted)
+    return (good, None) if good else (sorted(there), _other_device(others))
+
+
+def _ask_worker(
+    me: Any, job: Any, expected: str, others: Sequence[str], sample: int
+) -> tuple[str, Any, str] | None:
+    """Has another worker compare a job. Returns None if there is none. The job is one
+    object: Dask would call a tuple that begins with a kernel."""
+    import distributed
+
+    with distributed.worker_client() as client:  # others use the thread meanwhile
+        for attempt in range(_ATTEMPTS):
+            partners, device = _partners(client, me, others)
+            if not partners:
+                return None
+            address = partners[(sample + attempt) % len(partners)]
+            future = client.submit(
+                _compare, job, device, expected, workers=[address], pure=False, key=f"vyre-verify-{uuid.uuid4()}"
+            )
+            found = _outcome(client, future, address)
+            if found:
+                return *found, address
+            future.cancel()
+    return None
+
+
+_ATTEMPTS = 10  # workers that end while they compare a block
+
+
+def _outcome(client: Any, future: Any, address: str) -> Any:
+    """Returns the result of a task that only one worker can run, or None if that
+    worker ends. Its failure is no failure of the block."""
+    import distributed
+
+    while True:
+        try:
+            distributed.wait([future], timeout=2)
+            if future.status == "finished":
+                return future.result(timeout=10)
+            if future.status == "cancelled" or isinstance(future.exception(), distributed.KilledWorker):
+                return None
+            break
+        except (TimeoutError, distributed.TimeoutError, distributed.CancelledError):
+            if address not in client.nthreads():
+                return None
+    return future.result()  # raises the error of the job
 
 
 def map_blocks(
@@ -166,8 +282,8 @@ def map_blocks(
     **options: Any,
 ) -> Any:
     """Applies a kernel to the blocks of Dask arrays. The options are those of a
-    call of the kernel; `verify` is the share of blocks that run on two kinds of
-    devices."""
+    call of the kernel; `verify` is the share of blocks that also run on a worker
+    with another kind of device, whose bytes must be the same."""
     import dask.array
 
     da: Any = dask.array
@@ -278,7 +394,7 @@ def sum(
 ) -> Any:
     """Returns the exact sums of float32 or float64 along the axes, each rounded
     once. The bits do not depend on the chunks. A share `verify` of the blocks is
-    added up on two kinds of devices."""
+    added up by a second worker."""
     import dask.array
 
     da: Any = dask.array
@@ -318,20 +434,18 @@ def _sum_chunk(
     result = sum_block(block, axis)
     if not share:
         return result
-    key = np.ascontiguousarray(block)
-    sample = int.from_bytes(hashlib.blake2b(key.tobytes(), digest_size=8).digest(), "little") / 2**64
-    other = _other_device(others)
-    if sample < share and other is not None:
-        again = sum_block(block, axis, other)
-        if digest(again) != digest(result):
-            at = int(np.argmax(result.reshape(-1) != again.reshape(-1)))
-            raise Mismatch(
-                f"the sum of a block differs between '{_mine()}' and '{other}': element {at} is "
-                f"{sums.round(result).reshape(-1)[at]!r} and {sums.round(again).reshape(-1)[at]!r}",
-                code="mismatch", kind="mismatch", fix="one of the devices is broken: compare the workers with vyre.dask.verify",
-                numbers={"element": at},
-            )  # fmt: skip
-    return result
+    sample = _sample(np.ascontiguousarray(block).tobytes())
+    found = _run_again(functools.partial(_sum_job, block, axis), result, others, sample) if sample < share * 2**64 else None
+    if not found:
+        return result
+    again, here, there = found
+    at = int(np.argmax(result.reshape(-1) != again.reshape(-1)))
+    raise Mismatch(
+        f"the sum of a block differs between {here} and {there}: element {at} is "
+        f"{sums.round(result).reshape(-1)[at]!r} and {sums.round(again).reshape(-1)[at]!r}",
+        code="mismatch", kind="mismatch", fix="one of the devices is broken: compare the workers with vyre.dask.verify",
+        numbers={"element": at},
+    )  # fmt: skip
 
 
 def _merged(parts: Any, axis: Any) -> Any:
