@@ -42,14 +42,25 @@ typedef struct ref_check {
   bool bounds, races;
   bool own_shared;     /* each workgroup has its own shadow of shared buffers */
   uint32_t grid_epoch; /* earlier accesses are ordered before all later ones */
+  uint32_t window;     /* number of windows of a queue before this one */
   shadow *shadows;     /* for each buffer */
   ref_key keys[MAX_FINDINGS];
 } ref_check;
+
+/* Returns the workgroup that runs; for queues the position of the item. */
+static uint64_t group_of(const ref_machine *m) {
+  return m->group_index + (m->chunk ? m->chunk->position : 0);
+}
 
 /* --- findings --------------------------------------------------------------*/
 
 static void global_id(const ref_machine *m, uint64_t group, uint32_t lane,
                       uint32_t out[3]) {
+  if (m->chunk) { /* an item has its position */
+    out[0] = (uint32_t)group;
+    out[1] = out[2] = 0;
+    return;
+  }
   const uint32_t *grid = m->launch->grid;
   const uint32_t *size = m->pipeline->base.workgroup;
   uint64_t ids[3] = {group % grid[0], group / grid[0] % grid[1],
@@ -57,6 +68,21 @@ static void global_id(const ref_machine *m, uint64_t group, uint32_t lane,
   for (int axis = 0; axis < 3; axis++) {
     out[axis] = (uint32_t)(ids[axis] * size[axis] + m->local_ids[axis][lane]);
   }
+}
+
+enum { NAME_BYTES = 96 };
+
+/* Names an invocation: by its ids, or as an item of a queue. */
+static const char *invocation_name(const ref_machine *m, const uint32_t ids[3],
+                                   char out[NAME_BYTES]) {
+  if (m->chunk) {
+    (void)snprintf(out, NAME_BYTES, "item %u of window %llu", ids[0],
+                   (unsigned long long)m->chunk->window);
+  } else {
+    (void)snprintf(out, NAME_BYTES, "invocation (%u, %u, %u)", ids[0], ids[1],
+                   ids[2]);
+  }
+  return out;
 }
 
 const char *ref_finding_text(ref_machine *m, const char *format, ...) {
@@ -145,27 +171,27 @@ void ref_check_bounds(ref_machine *m, vyre__id id, uint32_t lane,
   finding->index = index;
   finding->index_is_negative = negative;
   finding->length = (uint32_t)m->views[node->a].length;
-  global_id(m, m->group_index, m->first_lane + lane, finding->invocation);
+  global_id(m, group_of(m), m->first_lane + lane, finding->invocation);
+  char name[NAME_BYTES];
+  (void)invocation_name(m, finding->invocation, name);
   const unsigned dimensions = m->program->buffers[node->a].dimension_count;
   if (dimensions > 1 && index >= REF_OUTSIDE) {
     finding->message = ref_finding_text(
-        m,
-        "invocation (%u, %u, %u) uses an index of '%.100s' that is not below "
-        "its dimension: %s",
-        finding->invocation[0], finding->invocation[1], finding->invocation[2],
-        finding->buffer, results[what]);
+        m, "%s uses an index of '%.100s' that is not below its dimension: %s",
+        name, finding->buffer, results[what]);
     finding->fix =
-        "test each index against its dimension first, or change the grid";
+        m->chunk
+            ? "test each index against its dimension first"
+            : "test each index against its dimension first, or change the grid";
     return;
   }
   finding->message = ref_finding_text(
-      m,
-      "invocation (%u, %u, %u) uses index %s%llu of '%.100s', which has %u "
-      "elements: %s",
-      finding->invocation[0], finding->invocation[1], finding->invocation[2],
+      m, "%s uses index %s%llu of '%.100s', which has %u elements: %s", name,
       negative ? "-" : "", (unsigned long long)index, finding->buffer,
       finding->length, results[what]);
-  finding->fix = "test the index against len() first, or change the grid";
+  finding->fix = m->chunk
+                     ? "test the index against len() first"
+                     : "test the index against len() first, or change the grid";
 }
 
 /* --- races -----------------------------------------------------------------*/
@@ -211,15 +237,17 @@ static void report_race(ref_machine *m, vyre__id id, const entry *me,
   f->in_workgroup = me->group == them->group;
   global_id(m, me->group, me->lane, f->invocation);
   global_id(m, them->group, them->lane, f->other_invocation);
+  char name[NAME_BYTES], other[NAME_BYTES];
   f->message = ref_finding_text(
       m,
-      "invocation (%u, %u, %u) %s '%.100s'[%llu], which invocation "
-      "(%u, %u, %u) %s at line %u, and nothing orders the two",
-      f->invocation[0], f->invocation[1], f->invocation[2], verb(mine),
-      f->buffer, (unsigned long long)index, f->other_invocation[0],
-      f->other_invocation[1], f->other_invocation[2], verb(theirs),
-      f->other_line);
-  f->fix = race_fix(mine, theirs, id == them->node, f->in_workgroup);
+      "%s %s '%.100s'[%llu], which %s %s at line %u, and nothing orders the "
+      "two",
+      invocation_name(m, f->invocation, name), verb(mine), f->buffer,
+      (unsigned long long)index, invocation_name(m, f->other_invocation, other),
+      verb(theirs), f->other_line);
+  f->fix = m->chunk ? "let one item of a window write the element, use "
+                      "atomics in both places, or read it in the next window"
+                    : race_fix(mine, theirs, id == them->node, f->in_workgroup);
 }
 
 /* Returns true if two accesses by different invocations are unordered. */
@@ -305,9 +333,9 @@ void ref_check_access(ref_machine *m, vyre__id id, uint32_t lane,
   }
   cell *c = find_cell(m, buffer, index);
   if (!c) return;
-  entry me = {.group = (uint32_t)m->group_index,
+  entry me = {.group = (uint32_t)group_of(m),
               .lane = m->first_lane + lane,
-              .epoch = m->frame->epoch,
+              .epoch = m->frame->epoch + m->check->window,
               .node = id};
   check_against(m, id, &me, &c->writer, 1, index);
   if (access != REF_READ) check_against(m, id, &me, c->readers, 2, index);
@@ -318,6 +346,10 @@ void ref_check_access(ref_machine *m, vyre__id id, uint32_t lane,
     record_access(m, is_shared(m, id), &me,
                   access == REF_READ ? c->readers : c->atomics);
   }
+}
+
+void ref_check_window(ref_machine *m) {
+  m->check->grid_epoch = ++m->check->window + 1;
 }
 
 void ref_check_grid_barrier(ref_machine *m, uint32_t epoch) {

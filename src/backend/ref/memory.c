@@ -51,6 +51,14 @@ static bool is_dense(const ref_view *view) {
   return size == view->size || size == 0;
 }
 
+/* Notes a write to @p memory, if that is watched. */
+static void note_write(const ref_machine *m, vyre__id id,
+                       const unsigned char *memory) {
+  ref_watch *w = m->watch;
+  if (memory < w->bytes || memory >= w->bytes + w->size) return;
+  w->writer = ref_queue_cause(m, id);
+}
+
 /* --- loads -----------------------------------------------------------------*/
 
 #define LOAD_LANES(C, convert)                                                \
@@ -158,7 +166,7 @@ void ref_store(ref_machine *m, vyre__id id, const uint64_t *index,
   const vyre__node *node = &m->nodes[id];
   const ref_view own = accessed(m, node), *view = &own;
   vyre_type type = m->nodes[node->b].type;
-  if (!m->check && is_dense(view)) {
+  if (!m->check && !m->watch && is_dense(view)) {
     store_fast(m, view, type == VYRE_TYPE_I32, index, value, mask);
     return;
   }
@@ -168,6 +176,7 @@ void ref_store(ref_machine *m, vyre__id id, const uint64_t *index,
     if (m->check) {
       ref_check_access(m, id, i, cell_of(view, node, at), REF_WRITE);
     }
+    if (m->watch) note_write(m, id, view->data + at * view->size);
     vyre__element_store(view->element,
                         view->data + i * view->lane_bytes + at * view->size,
                         value[i]);
@@ -208,7 +217,8 @@ static void note_result(ref_machine *m, vyre__id id, uint32_t lane,
                         uint64_t value) {
   if (!m->node_hashes) return;
   uint64_t invocation =
-      m->group_index * m->workgroup_lanes + m->first_lane + lane;
+      m->chunk ? ref_queue_item_hash(m)
+               : m->group_index * m->workgroup_lanes + m->first_lane + lane;
   m->node_hashes[id] += ref_mix(ref_mix(invocation) ^ value);
 }
 
@@ -250,6 +260,7 @@ void ref_atomic(ref_machine *m, vyre__id id, const uint64_t *index,
       ref_check_access(m, id, i, cell_of(view, node, at), REF_ATOMIC);
     unsigned char *memory = view->data + at * view->size;
     uint64_t old = vyre__element_load(view->element, memory);
+    if (m->watch) note_write(m, id, memory);
     vyre__element_store(view->element, memory,
                         combine(node->op, node->type, old, values[0][i],
                                 values[1] ? values[1][i] : 0));

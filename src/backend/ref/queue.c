@@ -2,27 +2,10 @@
 /* Drains work queues, one item at a time: the oracle of all other devices. */
 #include <string.h>
 
-#include "backend/ref/ref.h"
+#include "backend/ref/queue_internal.h"
 #include "base/clock.h"
 #include "base/status.h"
 #include "ir/scalar.h"
-
-/* One drain, with a machine for each program of the queue. */
-typedef struct ref_drain {
-  vyre__drain *drain;
-  const vyre__queue_info *info;
-  vyre__queue_state *state;
-  vyre_queue_stats *stats;
-  vyre__launch launch;
-  ref_machine machines[VYRE__QUEUE_PARTS];
-  ref_chunk chunk;
-  uint32_t *items;       /* region `items` */
-  uint32_t *list;        /* work: as many words as `items` */
-  uint32_t *seen, *next; /* bit sets */
-  uint32_t *in_window, *pending;
-  uint32_t *priorities;
-  uint64_t windows; /* of this drain */
-} ref_drain;
 
 /* --- operations of kernels -------------------------------------------------*/
 
@@ -47,18 +30,42 @@ static void set_bit(uint32_t *bits, uint64_t key) {
   bits[key / 32] |= UINT32_C(1) << key % 32;
 }
 
-static bool push_key(ref_chunk *c, uint64_t key) {
+uint64_t ref_queue_item(const ref_machine *m) {
+  const ref_chunk *c = m->chunk;
+  return c->next ? c->items[m->group_index] : c->position + m->group_index;
+}
+
+uint64_t ref_queue_item_hash(const ref_machine *m) {
+  const uint32_t words = vyre__queue_item_words(m->program->queue);
+  const uint32_t *at = m->chunk->items + m->group_index * words;
+  uint64_t hash = 0;
+  for (uint32_t i = 0; i < words; i++) hash = ref_mix(hash ^ at[i]);
+  return hash;
+}
+
+ref_cause ref_queue_cause(const ref_machine *m, vyre__id id) {
+  const vyre__source_loc loc = vyre__source_loc_of(m->program, id);
+  return (ref_cause){loc.line, loc.column, ref_queue_item(m), m->chunk->window};
+}
+
+static bool push_key(const ref_machine *m, vyre__id id, uint64_t key) {
+  ref_chunk *c = m->chunk;
   if (key >= c->keys) {
     c->dropped++;
     return false;
   }
-  if (!c->seen || !has_bit(c->seen, key)) set_bit(c->next, key);
+  if (c->seen && has_bit(c->seen, key)) return true;
+  set_bit(c->next, key);
+  if (c->pushers &&
+      (c->pushers[key].window != c->window || c->pushers[key].line == 0)) {
+    c->pushers[key] = ref_queue_cause(m, id);
+  }
   return true;
 }
 
 bool ref_queue_push(ref_machine *m, vyre__id id, const uint64_t *values) {
   ref_chunk *c = m->chunk;
-  if (c->next) return push_key(c, values[0]);
+  if (c->next) return push_key(m, id, values[0]);
   if (c->pushing != m->group_index + 1) {
     c->pushing = m->group_index + 1;
     c->item_pushes = 0;
@@ -72,6 +79,7 @@ bool ref_queue_push(ref_machine *m, vyre__id id, const uint64_t *values) {
     return false;
   }
   c->item_pushes++;
+  if (c->pushers) c->pushers[c->out_count] = ref_queue_cause(m, id);
   const uint32_t words = vyre__queue_item_words(queue);
   uint32_t *at = c->out + c->out_count++ * words;
   for (uint32_t i = 0; i < queue->field_count; i++) {
@@ -103,7 +111,8 @@ static vyre_code run_part(ref_drain *r, int part, const uint32_t *items,
 static vyre_code run_chunk(ref_drain *r, int part, const uint32_t *items,
                            uint64_t count) {
   vyre__queue_state *s = r->state;
-  VYRE_TRY(run_part(r, part, items, count));
+  VYRE_TRY(r->trial ? ref_trial_run(r, part, items, count)
+                    : run_part(r, part, items, count));
   for (uint64_t i = 0; r->info->has_order_hash && i < count; i++) {
     vyre__queue_sum(s->sums, s->position + i, items + i * r->info->item_words,
                     r->info->item_words);
@@ -119,8 +128,25 @@ static void note_held(ref_drain *r, uint64_t held) {
   if (held > r->stats->high_water) r->stats->high_water = held;
 }
 
-static void end_window(ref_drain *r) {
+static void begin_checked_window(ref_drain *r) {
+  for (int i = 0; i < VYRE__QUEUE_PARTS; i++) {
+    if (r->machines[i].check) ref_check_window(&r->machines[i]);
+  }
+}
+
+/* Returns the number of items of the next chunk; 0: none fits. */
+static uint64_t chunk_size(const ref_drain *r, uint64_t held) {
+  const uint64_t left = r->state->current;
+  const uint64_t count = vyre__queue_chunk(r->info, held, left);
+  ref_trial *t = r->trial;
+  if (!t || !t->cuts || count == 0) return count;
+  return 1 + ref_mix(t->seed + ++t->chunks) % count;
+}
+
+static vyre_code end_window(ref_drain *r) {
   vyre__queue_state *s = r->state;
+  if (r->trial) VYRE_TRY(ref_trial_window(r));
+  begin_checked_window(r);
   if (r->info->has_order_hash) vyre__queue_fold(s, s->position);
   s->last_items = s->position;
   s->position = 0;
@@ -128,6 +154,7 @@ static void end_window(ref_drain *r) {
   r->stats->windows++;
   r->stats->narrow_windows++;
   r->windows++;
+  return VYRE_OK;
 }
 
 /* Returns true if the drain must end before the next chunk. */
@@ -183,7 +210,10 @@ static vyre_code drain_windows(ref_drain *r) {
   vyre_code code = VYRE_OK;
   while (code == VYRE_OK) {
     if (s->current == 0) {
-      if (s->position > 0) end_window(r);
+      if (s->position > 0) {
+        code = end_window(r);
+        if (code != VYRE_OK) break;
+      }
       if (s->next == 0) break;
       uint32_t *swapped = now;
       now = first = later;
@@ -192,8 +222,7 @@ static vyre_code drain_windows(ref_drain *r) {
       s->next = 0;
     }
     if (must_stop(r)) break;
-    const uint64_t count =
-        vyre__queue_chunk(r->info, s->current + s->next, s->current);
+    const uint64_t count = chunk_size(r, s->current + s->next);
     if (count == 0) {
       r->drain->stop = VYRE_QUEUE_STOP_FULL;
       break;
@@ -230,7 +259,7 @@ static vyre_code drain_newest(ref_drain *r) {
     r->stats->pushed += r->chunk.out_count - held;
     s->current = r->chunk.out_count;
     note_held(r, s->current);
-    end_window(r);
+    code = end_window(r);
   }
   return code;
 }
@@ -347,7 +376,8 @@ static vyre_code run_pull(ref_drain *r, const uint32_t *items) {
     if (!has_bit(r->seen, key)) r->list[unseen++] = (uint32_t)key;
   }
   r->stats->pull_windows++;
-  return run_part(r, VYRE__QUEUE_PULL, r->list, unseen);
+  return r->trial ? ref_trial_run(r, VYRE__QUEUE_PULL, r->list, unseen)
+                  : run_part(r, VYRE__QUEUE_PULL, r->list, unseen);
 }
 
 /* Ends a window of a set, and begins the next one. */
@@ -355,7 +385,7 @@ static vyre_code next_set(ref_drain *r) {
   vyre__queue_state *s = r->state;
   const uint64_t keys = r->drain->keys;
   const uint64_t count = take_keys(r->next, keys, r->list);
-  end_window(r);
+  VYRE_TRY(end_window(r));
   r->stats->pushed += count;
   r->stats->dropped_keys += r->chunk.dropped;
   r->chunk.dropped = 0;
@@ -380,7 +410,7 @@ static vyre_code drain_set(ref_drain *r) {
   while (s->current > 0 && !must_stop(r)) {
     if (s->position == 0)
       s->is_pulling = vyre__queue_pulls(r->info, s, r->drain->keys);
-    const uint64_t count = vyre__queue_chunk(r->info, 0, s->current);
+    const uint64_t count = chunk_size(r, 0);
     VYRE_TRY(run_chunk(r, s->is_pulling ? VYRE__QUEUE_VISIT : VYRE__QUEUE_PUSH,
                        first, count));
     first += count;
@@ -398,10 +428,6 @@ static vyre_code drain_set(ref_drain *r) {
 
 /* --- entry points ----------------------------------------------------------*/
 
-static bool is_set(const vyre__queue_info *info) {
-  return info->kind == VYRE__QUEUE_SET || info->kind == VYRE__QUEUE_ONCE;
-}
-
 void ref_queue_plan(const vyre_device *device, vyre__queue_info *info) {
   (void)device;
   const uint64_t list = info->capacity * info->item_words * 4;
@@ -411,7 +437,7 @@ void ref_queue_plan(const vyre_device *device, vyre__queue_info *info) {
   if (info->items_per_chunk == 0) info->items_per_chunk = INT32_MAX;
   if (info->items_per_chunk > info->capacity && info->capacity > 0)
     info->items_per_chunk = info->capacity;
-  info->work_bytes = is_set(info) ? list + 3 * bits : list;
+  info->work_bytes = ref_queue_is_set(info) ? list + 3 * bits : list;
 }
 
 static vyre_code begin_machines(ref_drain *r, vyre_status *st) {
@@ -424,8 +450,24 @@ static vyre_code begin_machines(ref_drain *r, vyre_status *st) {
     m->chunk = &r->chunk;
     VYRE_TRY(ref_machine_begin(m, d->parts[i], &r->launch));
     VYRE_TRY(ref_prepare(m));
+    const vyre_check_options *check = &r->launch.check;
+    if (!check->out_of_bounds && !check->races && !check->schedules) continue;
+    m->check = ref_check_make(m, st);
+    if (!m->check) return VYRE_OUT_OF_MEMORY;
   }
   return VYRE_OK;
+}
+
+vyre_code ref_queue_run(ref_drain *r) {
+  const bool is_newest = r->info->mode == VYRE_QUEUE_MODE_NEWEST;
+  vyre_code code = r->trial && r->trial->pool  ? ref_trial_pool(r)
+                   : ref_queue_is_set(r->info) ? drain_set(r)
+                   : is_newest                 ? drain_newest(r)
+                                               : drain_windows(r);
+  for (int i = 0; i < VYRE__QUEUE_PARTS && code == VYRE_OK; i++) {
+    if (r->drain->parts[i]) ref_settle_sums(&r->machines[i]);
+  }
+  return code;
 }
 
 vyre_code ref_queue_drain(vyre__drain *drain, vyre_status *st) {
@@ -441,8 +483,9 @@ vyre_code ref_queue_drain(vyre__drain *drain, vyre_status *st) {
   r.launch.grid[0] = UINT32_MAX; /* an id is the position in the chunk */
   r.launch.deadline_ns = drain->kill_ns;
   r.launch.timeout_ns = drain->timeout_ns;
-  r.chunk.max_pushes = is_set(info) ? 1 : info->pushes; /* 1: of `by` */
-  if (is_set(info)) {
+  r.chunk.max_pushes =
+      ref_queue_is_set(info) ? 1 : info->pushes; /* 1: of `by` */
+  if (ref_queue_is_set(info)) {
     const size_t words = bit_words(info->capacity);
     r.next = r.list + (size_t)info->capacity;
     r.in_window = r.next + words;
@@ -460,15 +503,11 @@ vyre_code ref_queue_drain(vyre__drain *drain, vyre_status *st) {
   drain->stats->waits++;
   fenv_t saved;
   vyre__float_begin(&saved);
+  ref_queue_check *check = NULL;
   vyre_code code = begin_machines(&r, st);
-  if (code == VYRE_OK) {
-    code = is_set(info)                           ? drain_set(&r)
-           : info->mode == VYRE_QUEUE_MODE_NEWEST ? drain_newest(&r)
-                                                  : drain_windows(&r);
-  }
-  for (int i = 0; i < VYRE__QUEUE_PARTS && code == VYRE_OK; i++) {
-    if (drain->parts[i]) ref_settle_sums(&r.machines[i]);
-  }
+  if (code == VYRE_OK) code = ref_queue_check_begin(&r, &check);
+  if (code == VYRE_OK) code = ref_queue_run(&r);
+  if (code == VYRE_OK && check) code = ref_queue_check_end(check);
   vyre__float_end(&saved);
   if (code == VYRE_OK) vyre__launch_read_back(&r.launch);
   return code;

@@ -108,6 +108,20 @@ typedef struct ref_view {
 
 struct ref_check;
 
+/* A place in the source that one item of a queue executed. */
+typedef struct ref_cause {
+  uint32_t line, column; /* 0: none */
+  uint64_t item;         /* position in its window, or key */
+  uint64_t window;
+} ref_cause;
+
+/* Bytes of an element, and the last write to it. */
+typedef struct ref_watch {
+  const unsigned char *bytes;
+  size_t size;
+  ref_cause writer;
+} ref_watch;
+
 /* State of one workgroup between two grid barriers. */
 typedef struct ref_frame {
   uint64_t *vectors;
@@ -153,6 +167,7 @@ typedef struct ref_machine {
   struct ref_check *check; /* NULL: nothing is checked */
   uint64_t executed;       /* atomics so far, to vary their order */
   uint64_t *node_hashes;   /* hash of the results of each atomic; or NULL */
+  ref_watch *watch;        /* NULL: none */
 } ref_machine;
 
 /* Vectors of a frame after the locals, and for each grid loop. */
@@ -241,7 +256,17 @@ typedef struct ref_chunk {
   const uint32_t *seen, *in_window;
   uint32_t *next; /* NULL: pushes go to `out` */
   uint64_t keys, dropped;
+  /* Of a trial: push of each item of `out`, or the first push of each key in a
+   * window. */
+  ref_cause *pushers;
 } ref_chunk;
+
+/* Returns the item that a machine runs, for messages: its position in the
+ * window, or its key. */
+uint64_t ref_queue_item(const ref_machine *m);
+/* Returns a hash of that item which does not depend on its position. */
+uint64_t ref_queue_item_hash(const ref_machine *m);
+ref_cause ref_queue_cause(const ref_machine *m, vyre__id id);
 
 /* Evaluates ITEM, ITEM_INDEX and WINDOW. */
 uint64_t ref_queue_value(const ref_machine *m, const vyre__node *node);
@@ -264,6 +289,8 @@ void ref_check_bounds(ref_machine *m, vyre__id id, uint32_t lane,
                       uint64_t index, bool negative);
 void ref_check_access(ref_machine *m, vyre__id id, uint32_t lane,
                       uint64_t index, ref_access access);
+/* Begins a window of a queue: earlier accesses are ordered before it. */
+void ref_check_window(ref_machine *m);
 /* Records a grid barrier: all workgroups continue in @p epoch. */
 void ref_check_grid_barrier(ref_machine *m, uint32_t epoch);
 

@@ -141,12 +141,12 @@ static bool failed(run_state *s, problem *wrong, const vyre_status *st) {
 
 static bool drain(run_state *s, problem *wrong) {
   vyre_status st = {0};
-  const vyre_dispatch_desc desc = {
-      .inputs = s->inputs,
-      .input_count = s->input_count,
-      .outputs = s->outputs,
-      .output_count = s->output_count,
-      .max_loop_iterations = s->flags.max_iterations};
+  vyre_dispatch_desc desc = {.inputs = s->inputs,
+                             .input_count = s->input_count,
+                             .outputs = s->outputs,
+                             .output_count = s->output_count,
+                             .max_loop_iterations = s->flags.max_iterations};
+  if (s->flags.check) run_ask_check(s, &desc);
   return vyre_queue_run(s->queue, &desc, &s->queue_stats, NULL, &st) ==
              VYRE_OK ||
          failed(s, wrong, &st);
@@ -162,7 +162,6 @@ static bool check_flags(const run_state *s, problem *wrong) {
   if (f->grid[0]) return refuse("--grid", wrong);
   if (f->workgroup[0]) return refuse("--workgroup", wrong);
   if (f->replay) return refuse("--replay", wrong);
-  if (f->check) return refuse("--check", wrong);
   for (size_t i = 0; i < s->buffer_count; i++) {
     if (s->buffers[i].format != IMAGE_NONE && s->buffers[i].path)
       return refuse("an image of --out", wrong);
@@ -173,6 +172,7 @@ static bool check_flags(const run_state *s, problem *wrong) {
 bool run_queue(run_state *s, problem *wrong) {
   vyre_status st = {0};
   const bool is_auto = strcmp(s->flags.backend, "auto") == 0;
+  const char *by_itself = s->flags.check ? "ref" : "cpu";
   if (!run_make_context(s, wrong)) return false;
   if (vyre_binding_plan_build(s->program, &s->arena, &s->plan, &st) !=
       VYRE_OK) {
@@ -180,7 +180,7 @@ bool run_queue(run_state *s, problem *wrong) {
     return false;
   }
   return run_bind(s, wrong) && check_flags(s, wrong) &&
-         open_device(s, is_auto ? "cpu" : s->flags.backend, wrong) &&
+         open_device(s, is_auto ? by_itself : s->flags.backend, wrong) &&
          create(s, wrong) && fill(s, wrong) && drain(s, wrong);
 }
 

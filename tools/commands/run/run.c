@@ -217,6 +217,14 @@ bool run_limit_loops(run_state *s, problem *wrong) {
          run_failed(s, wrong, &st);
 }
 
+void run_ask_check(run_state *s, vyre_dispatch_desc *desc) {
+  desc->check = (vyre_check_options){.out_of_bounds = true,
+                                     .races = true,
+                                     .schedules = (uint32_t)s->flags.schedules,
+                                     .seed = s->flags.seed};
+  desc->report = &s->report;
+}
+
 static bool dispatch(run_state *s, problem *wrong) {
   vyre_status st = {0};
   vyre_dispatch_desc desc = {
@@ -230,13 +238,7 @@ static bool dispatch(run_state *s, problem *wrong) {
       .timing = s->flags.time ? &s->timing : NULL,
   };
   memcpy(desc.grid, s->flags.grid, sizeof desc.grid);
-  if (s->flags.check) {
-    desc.check = (vyre_check_options){.out_of_bounds = true,
-                                      .races = true,
-                                      .schedules = (uint32_t)s->flags.schedules,
-                                      .seed = s->flags.seed};
-    desc.report = &s->report;
-  }
+  if (s->flags.check) run_ask_check(s, &desc);
   if (vyre_dispatch_grid(s->pipeline, &desc, s->grid, &st) != VYRE_OK) {
     run_failed(s, wrong, &st);
     if (st.kind == VYRE_KIND_GRID_REQUIRED) run_suggest_grid(s, wrong);

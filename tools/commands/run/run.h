@@ -99,6 +99,9 @@ bool run_make_context(run_state *s, problem *wrong);
 
 /* Binds, compiles and drains a queue kernel. Returns false without a problem if
  * there are diagnostics. */
+/* Asks for the checks of --check. */
+void run_ask_check(run_state *s, vyre_dispatch_desc *desc);
+
 bool run_queue(run_state *s, problem *wrong);
 
 /* Prints "ran visit on cpu: 9 items in 4 windows ...". */

@@ -57,6 +57,7 @@ static bool has_run(const run_state *s) {
 void run_tell(const run_state *s, sink *out) {
   if (s->queue) {
     run_tell_queue(s, out);
+    if (s->flags.check && s->report.count == 0) tell_checked(s, out);
     return;
   }
   const char *kernel = vyre_program_name(s->program);
