@@ -121,6 +121,19 @@ static void spend_lanes(estimate *e, uint32_t at, bool is_store, bool is_near) {
   e->size += is_near ? 3 * e->s->width : 12;
 }
 
+/* A vector of the rows of lanes comes from a transposed block. */
+static void spend_walk(estimate *e, uint32_t at) {
+  const vyre__lir_inst *inst = inst_at(e->s, at);
+  const vyre__lir_buffer *buffer = &e->s->kernel->buffers[inst->aux];
+  const vyre__cost_machine *m = e->machine;
+  double count = registers(e, buffer->width);
+  double steps = log2_of(e->s->width < e->s->lanes ? e->s->width : e->s->lanes);
+  double fill = m->load + m->store + steps * m->shuffle;
+  spend(e, VYRE__COST_STRIDED,
+        count * fill * crowding(e, buffer, inst->a) + 2 + count * m->load);
+  e->size += 20;
+}
+
 static void spend_vector_access(estimate *e, uint32_t at, bool is_store) {
   const vyre__lir_inst *inst = inst_at(e->s, at);
   const vyre__lir_buffer *buffer = &e->s->kernel->buffers[inst->aux];
@@ -129,6 +142,10 @@ static void spend_vector_access(estimate *e, uint32_t at, bool is_store) {
   int32_t step = stride < 0 ? -stride : stride;
   if (kind == VYRE__ACCESS_CONTIGUOUS || is_contiguous_here(e, inst->a)) {
     spend_contiguous(e, buffer, is_store);
+    return;
+  }
+  if (e->walks && note_at(e->s, at)->walk == e->walks->begin) {
+    spend_walk(e, at);
     return;
   }
   if (kind == VYRE__ACCESS_SHUFFLED) {
@@ -526,6 +543,8 @@ static void visit_loop(estimate *e, const vyre__sched_node *node) {
   e->depth++;
   e->group = node->group ? node->group : group;
   e->size += 6;
+  const vyre__sched_node *walks = e->walks;
+  e->walks = node->walks ? node : NULL;
   spend(e, VYRE__COST_OVERHEAD, 0.5);
   if (node->mode == VYRE__MODE_MASKED) {
     bool is_peeled = node->peel != 0;
@@ -545,6 +564,7 @@ static void visit_loop(estimate *e, const vyre__sched_node *node) {
   e->times = times;
   e->is_masked = masked;
   e->group = group;
+  e->walks = walks;
 }
 
 static void visit_group_loop(estimate *e, const vyre__sched_node *node) {

@@ -16,6 +16,7 @@ typedef struct estimate {
   double times;                         /* how often the current node runs */
   const vyre__sched_node *rows, *range; /* around the node, or NULL */
   const vyre__jam *jam;                 /* rows that run together, or NULL */
+  const vyre__sched_node *walks;        /* LOOP in which lanes walk, or NULL */
   bool is_masked;                       /* lanes may be inactive */
   bool is_full_group;                   /* all guards hold */
   uint8_t group;        /* accumulators of the current loop; 0: all */

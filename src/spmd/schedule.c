@@ -18,6 +18,7 @@ static vyre_code (*const passes[])(vyre__schedule *s) = {
     [VYRE__SCHEDULE_ROW_LOADS] = vyre__schedule_row_loads,
     [VYRE__SCHEDULE_ROW_LIMIT] = vyre__schedule_row_limit,
     [VYRE__SCHEDULE_SPECULATE] = vyre__schedule_speculate,
+    [VYRE__SCHEDULE_ROW_WALK] = vyre__schedule_row_walk,
     [VYRE__SCHEDULE_PREFETCH] = vyre__schedule_prefetch,
     [VYRE__SCHEDULE_FULL_WORKGROUPS] = vyre__schedule_full_workgroups,
 };

@@ -112,8 +112,9 @@ struct vyre__sched_node {
   const uint8_t *known; /* RANGE: vyre__known per value; NULL: nothing */
   uint32_t buffer;      /* PRIVATE, MERGE */
   uint32_t
-      peel; /* LOOP: end of the tests at its top, if iterations that no lane
+      peel;   /* LOOP: end of the tests at its top, if iterations that no lane
                   * leaves run without masks first; 0: not peeled */
+  bool walks; /* LOOP: lanes walk rows in it: see row_walk.c */
   const struct vyre__prefetch *prefetch; /* PREFETCH */
   struct vyre__jam *jam;                 /* JAM */
   struct vyre__row_split *split; /* ROWS: NULL before the pass range-split */
@@ -155,6 +156,7 @@ typedef struct vyre__sched_note {
       groups; /* LOOP: number of accumulator groups, run one after the other; 0: one. Inside it: the groups that need the instruction */
   uint32_t group_start; /* LOOP: SET of its counter */
   uint32_t split;       /* LOOP: first divergence in an iteration; 0: none */
+  uint32_t walk;        /* LOAD: LOOP in which each lane walks a row; 0: none */
 } vyre__sched_note;
 
 /* Representation of a value or variable. */
@@ -201,6 +203,17 @@ typedef struct vyre__row_split {
   vyre__row_condition conditions[VYRE__MAX_CONDITIONS];
   uint32_t count;
 } vyre__row_split;
+
+enum { VYRE__WALK_PARTS = 6 };
+
+/* Terms of the index of a load in a loop that lanes share. The others do not
+ * change in the loop: see row_walk.c. */
+typedef struct vyre__walk {
+  vyre__val parts[VYRE__WALK_PARTS];
+  bool is_negative[VYRE__WALK_PARTS];
+  uint32_t count;
+  int32_t slope; /* growth of their sum in an iteration */
+} vyre__walk;
 
 enum { VYRE__MAX_JAMMED_ROWS = 4 };
 
@@ -292,6 +305,7 @@ typedef struct vyre__schedule {
   X(ROW_LIMIT, "row-limit", "rows after the last one with work skipped")       \
   X(SPECULATE, "speculate",                                                    \
     "small ifs whose accesses are safe in all lanes run without a branch")     \
+  X(ROW_WALK, "row-walk", "rows that lanes walk along are loaded in blocks")   \
   X(PREFETCH, "prefetch", "indirect accesses of later invocations prefetched") \
   X(FULL_WORKGROUPS, "full-workgroups",                                        \
     "workgroups in which all guards hold run code without them")
@@ -360,6 +374,10 @@ bool vyre__sched_logic(const vyre__schedule *s, vyre__val v, vyre__val *a,
 /* Does the same if both operands were computed before. */
 bool vyre__sched_operation(const vyre__schedule *s, vyre__val v, vyre__val *a,
                            vyre__val *b, bool *is_or);
+/* Finds the terms of the index of LOAD @p at that lanes share in the LOOP at
+ * @p loop. Returns false if lanes do not walk along rows. */
+bool vyre__walk_find(const vyre__schedule *s, uint32_t at, uint32_t loop,
+                     vyre__walk *walk);
 /* Returns the value that STORE @p at stores. */
 vyre__val vyre__sched_stored(const vyre__schedule *s, uint32_t at);
 

@@ -99,6 +99,16 @@ static void print_group(printing *p, const vyre__sched_node *loop) {
   }
 }
 
+/* Prints the loads of a loop that take blocks of rows. */
+static void print_walks(printing *p, const vyre__sched_node *loop) {
+  const char *before = ", blocks of rows for ";
+  for (uint32_t at = loop->begin; at < loop->end; at++) {
+    if (note_at(p->s, at)->walk != loop->begin) continue;
+    vyre__print(&p->out, "%s%%%u", before, at);
+    before = ", ";
+  }
+}
+
 static void print_node(printing *p, const vyre__sched_node *node) {
   const vyre__schedule *s = p->s;
   switch (node->kind) {
@@ -143,6 +153,7 @@ static void print_node(printing *p, const vyre__sched_node *node) {
     case VYRE__SCHED_LOOP:
       vyre__print(&p->out, " %u %s", node->begin, modes[node->mode]);
       if (node->peel) vyre__print(&p->out, ", peeled while all lanes stay");
+      if (node->walks) print_walks(p, node);
       if (node->group) print_group(p, node);
       break;
     case VYRE__SCHED_GROUP_LOOP:

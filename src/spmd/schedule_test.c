@@ -783,6 +783,70 @@ TEST(verifier_checks_both_versions) {
   drop(f);
 }
 
+/* --- row-walk --------------------------------------------------------------*/
+
+#define WALK(about)                      \
+  "groups fused along x\n"               \
+  "  uniform 1..52  1 uniform load\n"    \
+  "  rows 1..52 full where %49\n"        \
+  "    range full\n"                     \
+  "      code 1..17\n"                   \
+  "      code 21..27\n"                  \
+  "      loop 27 uniform" about          \
+  "\n"                                   \
+  "        code 28..31\n"                \
+  "        if 31 on %30 uniform\n"       \
+  "          jump 32 break\n"            \
+  "        code 34..44  1 gather load\n" \
+  "      step\n"                         \
+  "        code 45..47\n"                \
+  "      code 48..52  1 contiguous store\n"
+
+TEST(row_walk_loads_blocks_of_rows) {
+  fixture *f = make(walk, 8, VYRE__SCHEDULE_SPECULATE);
+  CHECK(strstr(f->dump.bytes, WALK("")));
+  drop(f);
+  f = make(walk, 8, VYRE__SCHEDULE_ROW_WALK);
+  CHECK(strstr(f->dump.bytes, WALK(", blocks of rows for %41")));
+  CHECK_OK(vyre__schedule_verify(&f->s), (vyre_status){0});
+  drop(f);
+}
+
+static bool walks(const char *source) {
+  fixture *f = make(source, 8, VYRE__SCHEDULE_ROW_WALK);
+  bool found = strstr(f->dump.bytes, "blocks of rows") != NULL;
+  drop(f);
+  return found;
+}
+
+#define WALK_HEAD                                          \
+  "kernel k workgroup(64)\n"                               \
+  "buffer a : read_write u32[] @0;\n"                      \
+  "buffer y : read_write u32[] @1;\nuniform n : u32 @2;\n" \
+  "{ let i = global_id.x; let row = i * n; var s = 0u;\n"
+
+TEST(row_walk_follows_clamped_offsets) {
+  CHECK(walks(WALK_HEAD "  for (let k = 1u; k < n; k++) {\n"
+                        "    s = s * 3 + a[row + min(k + 4, n - 1)]; }\n"
+                        "  y[i] = s; }\n"));
+}
+
+/* Elements are loaded before their iteration, and each of a block is used. */
+TEST(row_walk_leaves_other_loops) {
+  CHECK(!walks(WALK_HEAD
+               "  for (let k = 1u; k < n; k++) { a[row + k] += a[row + k - 1]; "
+               "}\n  y[i] = s; }\n"));
+  CHECK(!walks(WALK_HEAD
+               "  for (let k = 0u; k < n; k++) { s += a[row + k];\n"
+               "    atomic_add(y[0], 1u); }\n  y[i] = s; a[i] = s; }\n"));
+  CHECK(!walks(WALK_HEAD
+               "  for (let k = 0u; k < n; k += 8) { s = s * 3 + a[row + k]; }\n"
+               "  y[i] = s; }\n"));
+  CHECK(!walks(WALK_HEAD
+               "  for (let k = 0u; k < 3u; k++) { s = s * 3 + a[row + k]; }\n"
+               "  y[i] = s; }\n"));
+}
+
 TEST_MAIN(TEST_ENTRY(builds_fused_rows),
           TEST_ENTRY(builds_vectors_of_any_invocations),
           TEST_ENTRY(builds_barriers_and_loops_of_the_workgroup),
@@ -812,6 +876,9 @@ TEST_MAIN(TEST_ENTRY(builds_fused_rows),
           TEST_ENTRY(verifier_checks_both_versions),
           TEST_ENTRY(range_split_finds_the_neighbour_of_a_row),
           TEST_ENTRY(range_split_leaves_the_border_to_the_edge),
+          TEST_ENTRY(row_walk_loads_blocks_of_rows),
+          TEST_ENTRY(row_walk_follows_clamped_offsets),
+          TEST_ENTRY(row_walk_leaves_other_loops),
           TEST_ENTRY(speculate_loads_without_a_branch),
           TEST_ENTRY(speculate_stores_where_masks_are_fast),
           TEST_ENTRY(speculate_leaves_other_accesses))

@@ -130,6 +130,14 @@ static const char relax[] =
     "  if (v > 2) { v = v + x[i + 1]; }\n"
     "  y[i] = v; }\n";
 
+static const char walk[] =
+    "kernel walk workgroup(64)\n"
+    "buffer a : read u32[] @0;\nbuffer y : write u32[] @1;\n"
+    "uniform n : u32 @2;\n"
+    "{ let i = global_id.x; var s = 0u;\n"
+    "  for (let k = 0u; k < n; k++) { s = s * 3 + a[i * n + k]; }\n"
+    "  y[i] = s; }\n";
+
 static const char least[] =
     "kernel least workgroup(64)\n"
     "buffer x : read u32[] @0;\nbuffer y : read_write u32[] @1;\n"

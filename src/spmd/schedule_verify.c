@@ -98,6 +98,20 @@ static vyre_code check_groups_of(const coverage *c,
   return VYRE_OK;
 }
 
+/* Checks that the loads of a loop that take blocks of rows walk along rows. */
+static vyre_code check_walks(const vyre__schedule *s,
+                             const vyre__sched_node *loop) {
+  vyre__walk walk;
+  for (uint32_t at = loop->begin; at < loop->end && loop->walks; at++) {
+    if (note_at(s, at)->walk != loop->begin) continue;
+    if (!is_op(s, at, VYRE__LIR_LOAD) ||
+        !vyre__walk_find(s, at, loop->begin, &walk)) {
+      return broken(s, at, "lanes do not walk along rows");
+    }
+  }
+  return VYRE_OK;
+}
+
 static vyre_code check_node(const coverage *c, const vyre__sched_node *node) {
   bool is_if = is_op(c->s, node->begin, VYRE__LIR_IF);
   bool is_loop = is_op(c->s, node->begin, VYRE__LIR_LOOP);
@@ -107,6 +121,7 @@ static vyre_code check_node(const coverage *c, const vyre__sched_node *node) {
     return broken(c->s, node->begin,
                   "the node has another kind than the instruction");
   }
+  if (is_loop) VYRE_TRY(check_walks(c->s, node));
   return is_if || is_loop ? check_inside(c, node) : check_leaf(c->s, node);
 }
 

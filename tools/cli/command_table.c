@@ -171,8 +171,8 @@ static const flag_doc emit_flags[] = {
              "legalize-memory, cse-dce or legalize-control (the last);\n"
              "schedule after a pass: build, range-split, loop-range,\n"
              "unroll-jam, accumulator-split, privatize-atomics,\n"
-             "loop-peel, row-loads, row-limit, speculate, prefetch\n"
-             "or full-workgroups (the last)",
+             "loop-peel, row-loads, row-limit, speculate, row-walk,\n"
+             "prefetch or full-workgroups (the last)",
      .type = FLAG_TEXT},
     {.name = "--float-mode",
      .value = "FORM",

@@ -295,7 +295,7 @@ void ll_close_long(ll *e, ll_op counter, uint32_t head, uint32_t outer) {
   ll_br(e, outer);
 }
 
-static void run_loop(ll *e, const vyre__sched_node *loop) {
+static void run_masked_loop(ll *e, const vyre__sched_node *loop) {
   uint32_t at = loop->begin;
   const vyre__sched_note *note = ll_note_of(e, at);
   ll_mask before = e->mask;
@@ -349,6 +349,13 @@ static void run_loop(ll *e, const vyre__sched_node *loop) {
   if (!scope.end_used) return; /* it is left by exits only, or never */
   ll_place(e, scope.end);
   if (note->drops) drop_lanes(e, before, true);
+}
+
+static void run_loop(ll *e, const vyre__sched_node *loop) {
+  ll_walks walks;
+  if (loop->walks) ll_open_walks(e, loop, &walks);
+  run_masked_loop(e, loop);
+  if (loop->walks) ll_close_walks(e);
 }
 
 /* Emits the loop once per accumulator group; each starts at the first value

@@ -467,6 +467,7 @@ static vyre_code emit_all(ll *e, vyre_writer writer) {
   }
   define_tables(e);
   ll_lane_functions(e);
+  ll_row_function(e);
   ll_sum_functions(e);
   ll_print(e, "!0 = !{!\"branch_weights\", i32 2000, i32 1}\n");
   ll_print(e, "!1 = distinct !{!1, !2}\n");

@@ -114,6 +114,21 @@ typedef struct ll_var {
   uint64_t bits;
 } ll_var;
 
+enum { LL_MAX_WALKS = 4 };
+
+/* A load whose lanes walk along rows: see row_walk.c. */
+typedef struct ll_walk {
+  uint32_t at;
+  ll_op first, block; /* allocas */
+} ll_walk;
+
+/* Those of the innermost loop that has any. */
+typedef struct ll_walks {
+  struct ll_walks *up;
+  uint32_t loop, count;
+  ll_walk of[LL_MAX_WALKS];
+} ll_walks;
+
 typedef struct ll {
   const vyre__lir_kernel *kernel;
   const vyre__emit_llvm_options *options;
@@ -146,6 +161,8 @@ typedef struct ll {
   vyre__narrow *narrow; /* per instruction of the phase */
   /* Per type: helper functions for memory accesses, see lane_loop.c. */
   bool loads_lanes[LL_TYPES], stores_lanes[LL_TYPES];
+  bool loads_rows;        /* row_walk.c */
+  ll_walks *walks;        /* in the current loop, or NULL */
   vyre__privatised *owns; /* per buffer */
 
   uint32_t subregion;            /* 0: code of the workgroup */
@@ -356,6 +373,9 @@ ll_op ll_replica(
     uint32_t buffer); /* replica of a shared array: privatize_atomics.c */
 uint64_t ll_replica_elements(const ll *e, uint32_t buffer);
 ll_op ll_address(ll *e, uint32_t buffer, ll_op index); /* scalar */
+/* Returns true if condition @p c of access @p at is nothing but its bounds
+ * check. */
+bool ll_is_bounds_check(const ll *e, uint32_t at, vyre__val c);
 const char *ll_atomic_name(uint8_t op);
 /* Emits the value that a plain read-modify-write stores, for scalars or
  * vectors. */
@@ -371,6 +391,19 @@ void ll_scatter_all(ll *e, uint32_t at, ll_op indices, ll_op value);
 /* Stores to the elements of the active lanes, which are inside the buffer. */
 void ll_scatter_some(ll *e, uint32_t at, ll_op indices, ll_op value,
                      ll_op active);
+
+/* --- row_walk.c -------------------------------------------------------------*/
+
+/* Around a loop in which lanes walk along rows. */
+void ll_open_walks(ll *e, const vyre__sched_node *loop, ll_walks *walks);
+void ll_close_walks(ll *e);
+/* Loads from a block of the rows; where there is none, by @p otherwise. Returns
+ * false if LOAD @p v is no such load. */
+bool ll_load_walk(ll *e, vyre__val v, ll_op active,
+                  ll_op (*otherwise)(ll *e, vyre__val v, ll_op active),
+                  ll_op *out);
+/* Emits the function that loads blocks, if it is used. */
+void ll_row_function(ll *e);
 
 /* --- lane_pattern.c -------------------------------------------------------*/
 

@@ -175,9 +175,7 @@ static ll_op only_where(ll *e, vyre__val c, unsigned type, ll_op op) {
                 op, type, ll_const(0));
 }
 
-/* Returns true if condition @p c of an access is nothing but its bounds
- * check. */
-static bool is_bounds_check(const ll *e, uint32_t at, vyre__val c) {
+bool ll_is_bounds_check(const ll *e, uint32_t at, vyre__val c) {
   const vyre__lir_inst *inst = ll_inst(e, c);
   return inst->op == VYRE__LIR_LT_U && inst->a == ll_inst(e, at)->a &&
          ll_inst(e, inst->b)->op == VYRE__LIR_LEN &&
@@ -348,7 +346,7 @@ static ll_op load_some(ll *e, vyre__val v, ll_op active) {
   uint32_t all = ll_label(e), lanes = ll_label(e), end = ll_label(e);
   ll_op at = ll_alloca(e, type, 1, 64);
   bool checks = inst->b && ll_known_of(e, inst->b) != LL_TRUE &&
-                !is_bounds_check(e, v, inst->b);
+                !ll_is_bounds_check(e, v, inst->b);
   if (checks) (void)ll_vector(e, inst->b);
   ll_branch_likely(e, is_inside(e, v, index, e->width), all, lanes);
   ll_place(e, all);
@@ -578,7 +576,7 @@ static ll_op load_apart(ll *e, vyre__val v, ll_op active, int32_t stride) {
   bool is_near = step <= MAX_STRIDE;
   ll_lanes_at each = lanes_at(e, v, stride, UINT32_MAX);
   ll_op op = is_near ? pick_lanes(e, v, from, stride) : ll_load_each(e, &each);
-  if (checks && !is_bounds_check(e, v, inst->b)) {
+  if (checks && !ll_is_bounds_check(e, v, inst->b)) {
     op = only_where(e, inst->b, type, op);
   }
   ll_do(e, "store %o, ptr %v", type, op, LL_PTR, place);
@@ -617,8 +615,10 @@ static void load_vector(ll *e, vyre__val v) {
   } else if (stride) {
     op = load_apart(e, v, active, stride);
   } else if (!is_contiguous(e, inst->a)) {
-    op = load_clamped(e, v, active);
-    if (op.kind == LL_NONE) op = gather(e, v, active);
+    if (!ll_load_walk(e, v, active, gather, &op)) {
+      op = load_clamped(e, v, active);
+      if (op.kind == LL_NONE) op = gather(e, v, active);
+    }
   } else if (is_padded(e, v, inst->b) &&
              ll_scalar(e, inst->a).kind == LL_CONST) {
     op = load_across(e, v);

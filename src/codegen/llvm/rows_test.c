@@ -738,6 +738,30 @@ TEST(an_element_of_a_row_is_loaded_once) {
              squares);
 }
 
+/* Blocks reach past the end of a row, and not past that of the buffer. */
+TEST(rows_that_lanes_walk_are_loaded_in_blocks) {
+  static const size_case walks[] = {
+      {50, 6400, {2, 1}},  {16, 2048, {2, 1}}, {7, 900, {2, 1}},
+      {33, 3000, {2, 1}},  {1, 128, {2, 1}},   {0, 128, {2, 1}},
+      {100, 5000, {2, 1}}, {12, 11, {2, 1}},
+  };
+  CHECK_ROWS(walk, walks);
+  CHECK_ROWS(
+      "kernel k workgroup(32, 2)\n"
+      "buffer a : read f32[] @0;\nbuffer y : write f32[] @1;\n"
+      "uniform n : u32 @2;\n"
+      "{ let i = global_id.x * 2 + global_id.y; let row = i * n;\n"
+      "  var s = 0.0; let m = min(n, 40);\n"
+      "  for (let k = 3u; k < m; k++) {\n"
+      "    s = s * 0.5 + a[row + min(k + 2, m - 1)];\n"
+      "    if (k % 5 == i % 7) continue;\n"
+      "    s -= a[row + max(k, 4) - 4];\n"
+      "    for (let l = 2u; l < k; l += 2) { s += a[row + l + k - i]; }\n"
+      "    if (s > 60.0) break; }\n"
+      "  y[i] = s; }\n",
+      walks);
+}
+
 /* Guards of the number of an invocation end the loop over rows. */
 TEST(rows_after_the_last_one_with_work_are_skipped) {
   static const size_case limits[] = {
@@ -808,4 +832,5 @@ TEST_MAIN(TEST_ENTRY(jammed_rows_compute_a_product),
           TEST_ENTRY(taps_beyond_the_ends_of_a_row_are_skipped),
           TEST_ENTRY(taps_compare_as_signed_numbers),
           TEST_ENTRY(an_element_of_a_row_is_loaded_once),
+          TEST_ENTRY(rows_that_lanes_walk_are_loaded_in_blocks),
           TEST_ENTRY(rows_after_the_last_one_with_work_are_skipped))
