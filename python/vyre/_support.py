@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import glob
 import operator
 import os
 import sys
@@ -226,9 +227,30 @@ def array_api() -> Any:
 
 def find_llvm() -> None:
     """Names the LLVM of `pip install vyre[llvm]`, unless $VYRE_LLVM is set."""
-    path = os.path.join(sys.prefix, "lib", "libLLVM.so.19.1")
-    if "VYRE_LLVM" not in os.environ and os.path.exists(path):
+    if "VYRE_LLVM" in os.environ:
+        return
+    path = os.path.join(sys.prefix, "lib", _LLVM)
+    if not os.path.exists(path):
+        path = _installed_llvm()
+    if path:
         os.environ["VYRE_LLVM"] = path
+
+
+_LLVM = "libLLVM.so.19.1"
+
+
+def _installed_llvm() -> str:
+    """Returns the LLVM of a package that is installed elsewhere, for example for one
+    user. The metadata is searched only if the package is among the modules."""
+    for folder in sys.path:
+        if not glob.glob(os.path.join(folder, "karellen_llvm_core-*.dist-info")):
+            continue
+        import importlib.metadata
+
+        for file in importlib.metadata.files("karellen-llvm-core") or ():
+            if file.name == _LLVM:
+                return os.path.realpath(str(file.locate()))
+    return ""
 
 
 def view_of(buffer: Any) -> np.ndarray[Any, Any]:

@@ -121,6 +121,8 @@ def make(
     cls = _CLASSES.get(code, VyreError)
     if kind == "timed_out":
         cls = TimedOut
+    if field == "llvm":
+        fix = fix.replace("`apt-get", "`pip install 'vyre[llvm]'` or `apt-get")
     return cls(
         message,
         code=code,
