@@ -343,6 +343,57 @@ static void drop_pushes(draft *d, vyre__id id) {
   d->nodes[id].b = empty;
 }
 
+/* Returns true for a loop over u32 numbers that counts up by one, and only
+ * pushes. */
+static bool is_edge_loop(const vyre_program *program, vyre__id id) {
+  const vyre__node *node = node_at(program, id);
+  if (node->op != VYRE__OP_FOR || node->aux != VYRE__LOOP_LT) return false;
+  const vyre__for_parts parts = vyre__for_of(program, id);
+  int64_t step;
+  return node_at(program, parts.first)->type == VYRE_TYPE_U32 &&
+         constant(program, parts.step, &step) && step == 1 &&
+         find_push(program, parts.body) &&
+         is_idle(program, id, UINT32_MAX, false);
+}
+
+/* Returns the loop of a body whose iterations are the edges of an item, or 0.
+ * Locals that it may need are declared without effects. */
+static vyre__id find_edges(const vyre_program *program) {
+  const vyre__node *body = node_at(program, program->functions[0].body);
+  for (uint32_t i = 0; i < body->b; i++) {
+    const vyre__id id = program->lists[body->a + i];
+    if (is_edge_loop(program, id)) return id;
+    if (node_at(program, id)->op == VYRE__OP_LET &&
+        (!is_silent(program, id) || find_push(program, id))) {
+      return 0;
+    }
+  }
+  return 0;
+}
+
+/* Makes a body that pushes the number of iterations of @p loop. */
+static void make_weight(draft *d, vyre__id loop) {
+  const vyre__node body = d->nodes[d->functions[0].body];
+  const vyre__for_parts parts = vyre__for_of(&d->program, loop);
+  uint32_t kept = 0;
+  for (uint32_t i = 0; d->lists[body.a + i] != loop; i++) {
+    const vyre__id id = d->lists[body.a + i];
+    if (d->nodes[id].op == VYRE__OP_LET) d->lists[body.a + kept++] = id;
+  }
+  const vyre__id count =
+      add_node(d, loop,
+               (vyre__node){.op = VYRE__OP_SUB,
+                            .type = VYRE_TYPE_U32,
+                            .a = parts.bound,
+                            .b = parts.first});
+  const vyre__id push = add_node(
+      d, loop,
+      (vyre__node){.op = VYRE__OP_PUSH, .type = VYRE_TYPE_BOOL, .a = count});
+  d->lists[body.a + kept++] =
+      add_node(d, loop, (vyre__node){.op = VYRE__OP_EVAL, .a = push});
+  d->nodes[d->functions[0].body].b = kept;
+}
+
 static void set_part(draft *d, const vyre_program *program,
                      vyre__queue_part_kind kind) {
   static const vyre__queue_field key = {"", VYRE_TYPE_U32};
@@ -351,7 +402,11 @@ static void set_part(draft *d, const vyre_program *program,
   } else if (kind == VYRE__QUEUE_PART_PULL) {
     d->functions[0] = d->functions[program->queue->pull];
   } else if (kind == VYRE__QUEUE_PART_BY) {
-    d->functions[0] = d->functions[program->queue->by];
+    if (program->queue->by) {
+      d->functions[0] = d->functions[program->queue->by];
+    } else {
+      make_weight(d, find_edges(program));
+    }
     d->queue = (vyre__queue_clauses){.kind = VYRE__QUEUE_ORDERED,
                                      .pushes = 1,
                                      .field_count = 1,
@@ -365,7 +420,8 @@ bool vyre__queue_has_part(const vyre_program *program,
                           vyre__queue_part_kind kind) {
   const vyre__queue_clauses *queue = program->queue;
   if (!queue) return false;
-  if (kind == VYRE__QUEUE_PART_BY) return queue->by != 0;
+  if (kind == VYRE__QUEUE_PART_BY)
+    return queue->by != 0 || (queue->pull != 0 && find_edges(program) != 0);
   if (kind == VYRE__QUEUE_PART_PUSH) return true;
   return queue->pull != 0;
 }

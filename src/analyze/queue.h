@@ -20,7 +20,9 @@ typedef enum vyre__queue_part_kind {
   VYRE__QUEUE_PART_VISIT, /* the same without its pushes, in a window that
                              runs `pull`; loops that only push are removed */
   VYRE__QUEUE_PART_PULL,  /* `pull`: the item is a key that is not in the set */
-  VYRE__QUEUE_PART_BY,    /* pushes the priority of the item, a u32 */
+  VYRE__QUEUE_PART_BY,    /* pushes the priority of the item, a u32; of a kernel
+                             with `pull`, the edges of the item: iterations of
+                             the loop that pushes */
 } vyre__queue_part_kind;
 
 /* Returns true if a queue kernel has a body of this kind. */

@@ -121,17 +121,20 @@ static inline uint64_t vyre__queue_newest(const vyre__queue_info *info,
   return count > 0 ? count : 1;
 }
 
-/* Returns true if a window runs `pull`: direction-optimising search, with the
- * constants of Beamer. Keys stand for edges, of which a device counts none. */
+/* Constants of Beamer for direction-optimising search. */
+enum { VYRE__QUEUE_ALPHA = 15, VYRE__QUEUE_BETA = 18 };
+
+/* Returns true if a window runs `pull` by its number of keys, which stand for
+ * edges. A device that counts edges (part BY) may pull in other windows, too. */
 static inline bool vyre__queue_pulls(const vyre__queue_info *info,
                                      const vyre__queue_state *state,
                                      uint64_t keys) {
   const uint64_t items = state->current;
   if (!info->has_pull) return false;
   if (state->is_pulling) {
-    return items >= state->last_items || items > keys / 18;
+    return items >= state->last_items || items > keys / VYRE__QUEUE_BETA;
   }
-  return items > (keys - state->seen) / 15 && items > state->last_items;
+  return items > (keys - state->seen) / VYRE__QUEUE_ALPHA && items > state->last_items;
 }
 
 /* Adds an item to the sums of its window: sums do not depend on the order in

@@ -102,6 +102,7 @@ struct cpu_queue {
   uint32_t *pending, *pending_bits, pending_count; /* with priorities */
   uint32_t *priorities;
   uint32_t *dense_counts; /* items before each block of bits */
+  uint64_t all_edges;     /* of all keys, estimated; 0: not yet */
   bool is_dense;
   uint32_t phase;
 };

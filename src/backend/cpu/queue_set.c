@@ -9,6 +9,10 @@
 
 enum { SET_BLOCK = 64, RADIX_BITS = 11, INSERTION_SORT = 48 };
 
+/* Keys whose edges are counted to estimate those of all keys; windows of fewer
+ * than EDGE_KEYS keys are pushed. */
+enum { EDGE_SAMPLES = 2048, EDGE_KEYS = 64 };
+
 /* Tasks of the next call of queue_set_advance. */
 enum { SET_BEGIN, SET_RAN, SET_PULLED, SET_COUNTED };
 
@@ -304,10 +308,57 @@ static bool run_or_open(cpu_queue *q, queue_run_block *run, uint32_t count,
   return false;
 }
 
+static uint64_t edges_of(cpu_queue *q, const uint32_t *keys, uint32_t count,
+                         uint32_t number) {
+  queue_thread *t = &q->threads[0];
+  uint64_t sum = 0;
+  for (uint32_t at = 0; at < count; at += SET_BLOCK) {
+    const uint32_t size = count - at < SET_BLOCK ? count - at : SET_BLOCK;
+    if (!queue_call(q, t, VYRE__QUEUE_BY, keys + at, size, 0, number))
+      return sum;
+    for (uint32_t i = 0; i < size; i++)
+      sum += t->pushed[i] <= INT32_MAX ? t->pushed[i] : 0;
+  }
+  return sum;
+}
+
+/* Estimates the edges of all keys from some of them. */
+static uint64_t all_edges(cpu_queue *q, uint32_t number) {
+  const uint64_t keys = q->drain->keys;
+  const uint32_t count = keys < EDGE_SAMPLES ? (uint32_t)keys : EDGE_SAMPLES;
+  for (uint32_t i = 0; i < count; i++)
+    q->spare[i] = (uint32_t)(keys * i / count);
+  return edges_of(q, q->spare, count, number) * keys / count;
+}
+
+/* Counts the edges of a window that grows, and compares them with those of the
+ * keys that are left. Other windows are not worth the count. */
+static bool has_many_edges(cpu_queue *q, uint32_t number) {
+  const vyre__queue_state *s = q->state;
+  const uint64_t keys = q->drain->keys, words = queue_bit_words(keys);
+  if (s->current < EDGE_KEYS || s->current / 5 <= s->last_items / 4)
+    return false;
+  if (q->all_edges == 0) q->all_edges = all_edges(q, number) + 1;
+  if (q->is_dense) (void)list_bits(q->bits, 0, words, q->spare);
+  const uint64_t edges = edges_of(q, q->is_dense ? q->spare : q->keys,
+                                  (uint32_t)s->current, number);
+  const uint64_t left = (uint64_t)((double)q->all_edges *
+                                   (double)(keys - s->seen) / (double)keys);
+  return edges > left / VYRE__QUEUE_ALPHA;
+}
+
+/* Chooses between pushes and `pull`, which give the same next window. */
+static bool must_pull(cpu_queue *q, uint32_t number) {
+  const vyre__queue_state *s = q->state;
+  if (vyre__queue_pulls(q->info, s, q->drain->keys)) return true;
+  return q->info->has_pull && !s->is_pulling &&
+         q->drain->parts[VYRE__QUEUE_BY] && has_many_edges(q, number);
+}
+
 static bool begin_window(cpu_queue *q, uint32_t number) {
   vyre__queue_state *s = q->state;
   const uint64_t keys = q->drain->keys;
-  s->is_pulling = vyre__queue_pulls(q->info, s, keys);
+  s->is_pulling = must_pull(q, number);
   q->is_wide = false;
   q->phase = SET_RAN;
   if (s->is_pulling && !q->is_dense) {
