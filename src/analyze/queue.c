@@ -380,12 +380,11 @@ static void make_weight(draft *d, vyre__id loop) {
     const vyre__id id = d->lists[body.a + i];
     if (d->nodes[id].op == VYRE__OP_LET) d->lists[body.a + kept++] = id;
   }
-  const vyre__id count =
-      add_node(d, loop,
-               (vyre__node){.op = VYRE__OP_SUB,
-                            .type = VYRE_TYPE_U32,
-                            .a = parts.bound,
-                            .b = parts.first});
+  const vyre__id count = add_node(d, loop,
+                                  (vyre__node){.op = VYRE__OP_SUB,
+                                               .type = VYRE_TYPE_U32,
+                                               .a = parts.bound,
+                                               .b = parts.first});
   const vyre__id push = add_node(
       d, loop,
       (vyre__node){.op = VYRE__OP_PUSH, .type = VYRE_TYPE_BOOL, .a = count});

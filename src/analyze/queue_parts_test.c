@@ -125,6 +125,48 @@ TEST(a_priority_is_a_kernel_that_pushes_it) {
       "}\n");
 }
 
+TEST(the_edges_of_an_item_are_the_trips_of_its_loop) {
+  part_is("kernel k queue(u32) once(n)\n" HEAD
+          "{\n"
+          "    y[item] = window;\n"
+          "    let end = x[item + 1];\n"
+          "    for (let e = x[item]; e < end; e++) push(x[e]);\n"
+          "    y[0] = 1;\n"
+          "}\n"
+          "pull { if (in_window(x[item])) push(item); }\n",
+          VYRE__QUEUE_PART_BY,
+          "kernel k workgroup(1) queue(u32) pushes(1)\n"
+          "buffer x : read u32[] @0;\n"
+          "buffer y : read_write u32[] @1;\n"
+          "uniform n : u32 @2;\n"
+          "{\n"
+          "    let end_1 = x[item + 1u];\n"
+          "    push(end_1 - x[item]);\n"
+          "}\n");
+}
+
+TEST(edges_are_not_counted_without_one_loop_that_only_pushes) {
+  static const char *const bodies[] = {
+      "{ push(x[item]); }\n",
+      "{ for (let e = 0u; e < 9; e += 2) push(x[e]); }\n",
+      "{ let a = atomic_add(y[0], 1); for (let e = 0u; e < a; e++) push(e); "
+      "}\n",
+      "{ for (let e = 0u; e < 9; e++) { y[e] = 1; push(e); } }\n",
+  };
+  for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+    char text[600];
+    (void)snprintf(text, sizeof text,
+                   "kernel k queue(u32) once(n)\n" HEAD
+                   "%s"
+                   "pull { if (in_window(x[item])) push(item); }\n",
+                   bodies[i]);
+    vyre_module *module = parse_module(text);
+    CHECK(!vyre__queue_has_part(vyre_module_kernel(module, 0),
+                                VYRE__QUEUE_PART_BY));
+    vyre_module_release(module);
+  }
+}
+
 static vyre_code part_scenario(vyre_allocator allocator, vyre_status *st) {
   static vyre_module *module;
   if (!module) module = parse_module(bfs);
@@ -143,4 +185,6 @@ TEST(parts_survive_every_allocation_failure) {
 TEST_MAIN(TEST_ENTRY(pushes_are_counted), TEST_ENTRY(a_visit_has_no_pushes),
           TEST_ENTRY(a_pull_is_a_kernel),
           TEST_ENTRY(a_priority_is_a_kernel_that_pushes_it),
+          TEST_ENTRY(the_edges_of_an_item_are_the_trips_of_its_loop),
+          TEST_ENTRY(edges_are_not_counted_without_one_loop_that_only_pushes),
           TEST_ENTRY(parts_survive_every_allocation_failure))

@@ -108,8 +108,9 @@ static vyre_code compile_part(vyre_queue *queue, vyre__queue_part_kind kind,
   if (!device->backend->takes_queue_programs) {
     vyre_program *part = program;
     const uint32_t hidden = vyre__hidden_count(queue->program->queue->kind);
-    const uint32_t workgroup =
-        device->backend->needs_queue_steps ? VYRE__QUEUE_STEP_GROUP : 1;
+    const uint32_t workgroup = device->backend->needs_queue_steps
+                                   ? VYRE__QUEUE_STEP_GROUP
+                                   : VYRE__QUEUE_GROUP;
     code = vyre__queue_kernel(part, hidden, workgroup, device->allocator,
                               &program, &queue->kernels[kind], st);
     vyre_program_release(part);

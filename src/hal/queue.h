@@ -23,6 +23,11 @@ enum {
   VYRE__QUEUE_PARTS
 };
 
+/* Workgroup size of queue kernels on backends without steps. Adjacent workgroups
+ * of more than one invocation become rows, which run in vectors or with
+ * prefetches; a small size keeps windows of one item fast. */
+enum { VYRE__QUEUE_GROUP = 2 };
+
 /* Range of the memory of a queue. */
 typedef struct vyre__queue_region {
   uint64_t offset, size; /* bytes; the offset is a multiple of 256 */
@@ -134,7 +139,8 @@ static inline bool vyre__queue_pulls(const vyre__queue_info *info,
   if (state->is_pulling) {
     return items >= state->last_items || items > keys / VYRE__QUEUE_BETA;
   }
-  return items > (keys - state->seen) / VYRE__QUEUE_ALPHA && items > state->last_items;
+  return items > (keys - state->seen) / VYRE__QUEUE_ALPHA &&
+         items > state->last_items;
 }
 
 /* Adds an item to the sums of its window: sums do not depend on the order in

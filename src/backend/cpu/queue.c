@@ -106,7 +106,8 @@ bool queue_call(cpu_queue *q, queue_thread *t, int part, const uint32_t *items,
     bind(l, first + VYRE__HIDDEN_WINDOW, q->bits,
          queue_bit_words(q->drain->keys));
   }
-  const uint32_t result = cpu_launch_call(l, 0, count, number);
+  const uint32_t groups = (count + VYRE__QUEUE_GROUP - 1) / VYRE__QUEUE_GROUP;
+  const uint32_t result = cpu_launch_call(l, 0, groups, number);
   if (result == VYRE__SPMD_DONE) return true;
   uint32_t none = 0;
   if (atomic_compare_exchange_strong(&q->result, &none, result)) q->failed = l;

@@ -9,6 +9,10 @@
 
 enum { SET_BLOCK = 64, RADIX_BITS = 11, INSERTION_SORT = 48 };
 
+/* Keys of a call in a dense window: at least so many, if the block has them. A
+ * call ends the prefetches of the calls before it. */
+enum { DENSE_CALL = 448 };
+
 /* Keys whose edges are counted to estimate those of all keys; windows of fewer
  * than EDGE_KEYS keys are pushed. */
 enum { EDGE_SAMPLES = 2048, EDGE_KEYS = 64 };
@@ -242,7 +246,7 @@ static void run_dense(cpu_queue *q, queue_thread *t, uint32_t block,
   for (size_t w = first; w < end; w++) {
     uint32_t *to = list_bits(q->bits, w, w + 1, t->gathered + count);
     count = (uint32_t)(to - t->gathered);
-    if (count < SET_BLOCK && w + 1 < end) continue;
+    if (count < DENSE_CALL && w + 1 < end) continue;
     if (count == 0) continue;
     run_keys(q, t, t->gathered, count, position, number);
     position += count;
@@ -264,7 +268,7 @@ static void run_pull(cpu_queue *q, queue_thread *t, uint32_t block,
     for (uint32_t *k = t->gathered + count; k < to; k++)
       *k += (uint32_t)(w * 32);
     count = (uint32_t)(to - t->gathered);
-    if ((count < SET_BLOCK && w + 1 < end) || count == 0) continue;
+    if ((count < DENSE_CALL && w + 1 < end) || count == 0) continue;
     if (!queue_call(q, t, VYRE__QUEUE_PULL, t->gathered, count, 0, number))
       return;
     count = 0;
@@ -326,6 +330,7 @@ static uint64_t edges_of(cpu_queue *q, const uint32_t *keys, uint32_t count,
 static uint64_t all_edges(cpu_queue *q, uint32_t number) {
   const uint64_t keys = q->drain->keys;
   const uint32_t count = keys < EDGE_SAMPLES ? (uint32_t)keys : EDGE_SAMPLES;
+  if (count == 0) return 0;
   for (uint32_t i = 0; i < count; i++)
     q->spare[i] = (uint32_t)(keys * i / count);
   return edges_of(q, q->spare, count, number) * keys / count;
