@@ -84,6 +84,7 @@ struct vyre_pipeline *bench_compile_as(struct vyre_device *device,
                                        struct vyre_program *program,
                                        const struct vyre_float_op_info *number,
                                        int form);
+void bench_flow_fixpoint(void);
 void bench_flow_graphs(void);
 void bench_flow_queue(void);
 void bench_language(void);

@@ -6,8 +6,7 @@
  * $VYRE_BENCH_SCALE makes the graphs smaller: the logarithm of their vertices
  * (default 20). The load of the machine is printed, because a busy machine slows
  * OpenMP down; $VYRE_BENCH_CASE selects rows by a part of their name; $VYRE_BENCH_THREADS=1 compares one thread by processor time. */
-#define _DEFAULT_SOURCE /* getloadavg; NOLINT(bugprone-reserved-identifier) */
-#include <dlfcn.h>
+#define _DEFAULT_SOURCE /* sysconf; NOLINT(bugprone-reserved-identifier) */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,36 +104,6 @@ static void compare(const ours *o, const theirs *t, const char *name) {
 
 /* --- rows --------------------------------------------------------------------------*/
 
-static double load_average(void) {
-  double load[1];
-  return getloadavg(load, 1) == 1 ? load[0] : 0;
-}
-
-static void add_row(const char *name, const cpu_entry *mine,
-                    const cpu_entry *peer, int rounds, double bar) {
-  cpu_quartiles a = cpu_quartiles_of(mine->ns, rounds);
-  cpu_quartiles b = cpu_quartiles_of(peer->ns, rounds);
-  cpu_quartiles ratio = cpu_paired(mine, peer, rounds);
-  char note[64];
-  (void)snprintf(note, sizeof note, "bar %.2f, load %.1f", bar, load_average());
-  printf("%-28s %9.3f %9.3f ms  %6.2f [%4.2f %4.2f]  %s  %s%s\n", name,
-         a.median / 1e6, b.median / 1e6, ratio.median, ratio.low, ratio.high,
-         peer->name, note, ratio.median >= bar ? "" : " <");
-  (void)fflush(stdout);
-  bench_row_add(&(bench_result){.suite = suite,
-                                .name = name,
-                                .unit = "ms",
-                                .value = a.median / 1e6,
-                                .best = a.minimum / 1e6,
-                                .peer = peer->name,
-                                .peer_value = b.median / 1e6,
-                                .peer_best = b.minimum / 1e6,
-                                .ratio = ratio.median,
-                                .ratio_low = ratio.low,
-                                .ratio_high = ratio.high,
-                                .note = note});
-}
-
 /* Returns true if $VYRE_BENCH_CASE is unset or occurs in the name. */
 static bool is_wanted(const char *name) {
   const char *wanted = getenv("VYRE_BENCH_CASE");
@@ -195,15 +164,10 @@ static void measure(graph_algorithm algorithm, const place *p, double bar,
       count++;
     }
   }
-  int rounds = cpu_rounds(entries, count, cpu_round_count(ROUNDS)), best = 1;
-  for (int i = 1; i < count; i++) {
-    compare(&mine, &others[i], name);
-    if (cpu_quartiles_of(entries[i].ns, rounds).median <
-        cpu_quartiles_of(entries[best].ns, rounds).median) {
-      best = i;
-    }
-  }
-  if (count > 1) add_row(name, &entries[0], &entries[best], rounds, bar);
+  int rounds = cpu_rounds(entries, count, cpu_round_count(ROUNDS));
+  for (int i = 1; i < count; i++) compare(&mine, &others[i], name);
+  if (count > 1)
+    flow_row(suite, name, &entries[0], &entries[1], count - 1, rounds, bar);
   for (int i = 1; i < count; i++) {
     graph_pages_free(others[i].result, (p->g.vertices + 2ull) * 4);
   }
@@ -250,15 +214,9 @@ static void measure_widths(graph_algorithm algorithm, const char *name,
                              .timed = 1};
   }
   cpu_use_processor_time(true);
-  int rounds = cpu_rounds(entries, WIDTHS, cpu_round_count(ROUNDS)), best = 0;
-  for (int i = 1; i < WIDTHS; i++) {
-    if (cpu_quartiles_of(entries[i].ns, rounds).median <
-        cpu_quartiles_of(entries[best].ns, rounds).median) {
-      best = i;
-    }
-  }
+  int rounds = cpu_rounds(entries, WIDTHS, cpu_round_count(ROUNDS));
   cpu_use_processor_time(false);
-  add_row(row, &entries[0], &entries[best], rounds, 0.9);
+  flow_row(suite, row, &entries[0], entries, WIDTHS, rounds, 0.9);
   for (int i = 0; i < WIDTHS; i++) {
     graph_job_deinit(&jobs[i].job);
     vyre_device_release(devices[i]);
@@ -278,37 +236,11 @@ static void load(place *p, bool is_undirected, bool needs_weights) {
   }
 }
 
-flow_peers flow_peers_open(void) {
-  static const char *const files[] = {"flow_gcc", "flow_clang"};
-  static const char *const names[] = {"gcc", "clang"};
-  flow_peers out = {.count = 0};
-  (void)setenv("KMP_BLOCKTIME", "4", 0);
-  for (int i = 0; i < FLOW_MAX_PEERS; i++) {
-    char path[1024];
-    (void)snprintf(path, sizeof path, "%s/%s.so", VYRE_BENCH_PEERS, files[i]);
-    void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    const flow_peer *peer = object ? dlsym(object, FLOW_PEER_SYMBOL) : NULL;
-    if (!peer) {
-      cpu_missing(suite, names[i], cpu_peer_missing);
-      continue;
-    }
-    out.names[out.count] = names[i];
-    out.peers[out.count++] = peer;
-  }
-  return out;
-}
-
-int flow_scale(void) {
-  const char *text = getenv("VYRE_BENCH_SCALE");
-  int scale = text ? atoi(text) : 20;
-  return scale < 8 ? 8 : scale > 26 ? 26 : scale;
-}
-
 void bench_flow_graphs(void) {
   int scale = flow_scale();
   vyre_status st = {0};
   vyre_device *device;
-  flow_peers peers = flow_peers_open();
+  flow_peers peers = flow_peers_open(suite);
   static place kron = {.name = "kron"}, uniform = {.name = "uniform"},
                small = {.name = "kron, 1/4"};
   (void)snprintf(kron.text, sizeof kron.text, "rmat:%d:16", scale);
@@ -323,7 +255,7 @@ void bench_flow_graphs(void) {
     bench_fail(suite, st.message);
   }
   printf("%s: 2^%d vertices, load %.1f; ratio above 1: vyre is faster\n", suite,
-         scale, load_average());
+         scale, flow_load());
   load(&kron, true, false);
   load(&uniform, true, false);
   load(&small, true, true);
