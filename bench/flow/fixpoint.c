@@ -137,8 +137,8 @@ static void parse(ours *o) {
   FILE *file = fopen(VYRE_EXAMPLES "/dataflow/reaching.vyre", "r");
   size_t length = file ? fread(text, 1, sizeof text, file) : 0;
   if (!file || fclose(file) != 0) bench_fail(suite, "no kernel file");
-  if (vyre_module_parse_with(text, length, "reaching.vyre",
-                             &options, vyre_allocator_heap(), &o->module, NULL,
+  if (vyre_module_parse_with(text, length, "reaching.vyre", &options,
+                             vyre_allocator_heap(), &o->module, NULL,
                              &st) != VYRE_OK) {
     bench_fail(suite, st.message);
   }

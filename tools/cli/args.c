@@ -106,6 +106,19 @@ static bool read_text(const flag_doc *doc, const char *value, problem *out) {
   return false;
 }
 
+/* Reads a number of bytes that is not 0. */
+static bool read_size(const flag_doc *doc, const char *value, uint64_t *to,
+                      problem *out) {
+  char text[SHOWN_WORD];
+  if (parse_bytes(value, strlen(value), to) && *to > 0) return true;
+  problem_set(out, KIND_USAGE, "",
+              "%s is '%s'; expected a number of bytes from 1 on", doc->name,
+              shown(text, value, strlen(value)));
+  problem_fix(out, "write digits and perhaps K, M or G, such as %s 64M",
+              doc->name);
+  return false;
+}
+
 static bool read_number(const flag_doc *doc, const char *value, uint64_t *to,
                         problem *out) {
   char text[SHOWN_WORD];
@@ -133,6 +146,8 @@ static bool read_value(const flag_doc *doc, void *to, const char *value,
   switch (doc->type) {
     case FLAG_U64:
       return read_number(doc, value, to, out);
+    case FLAG_BYTES:
+      return read_size(doc, value, to, out);
     case FLAG_TEXT:
     case FLAG_DEVICE:
       *(const char **)to = value;

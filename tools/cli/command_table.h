@@ -13,6 +13,7 @@
 typedef enum flag_type {
   FLAG_SWITCH, /* out: bool */
   FLAG_U64,    /* out: uint64_t */
+  FLAG_BYTES,  /* out: uint64_t; K, M or G may follow the number */
   FLAG_TEXT,   /* out: const char * */
   FLAG_DEVICE, /* const char *, a name for vyre_device_open */
   FLAG_CHOICE, /* out: size_t, position in choices */

@@ -23,27 +23,34 @@ static const char graph_body[] =
     "backends, one hash is printed for each, and the exit code is 1 if they\n"
     "differ.\n";
 
-#define GRAPH_COMMON_FLAGS                                                    \
-  {.name = "--backend",                                                       \
-   .value = "NAMES",                                                          \
-   .help =                                                                    \
-       "devices, separated by commas: auto (the default) or names\n"          \
-       "listed by 'vyre devices'",                                            \
-   .type = FLAG_TEXT},                                                        \
-      SWITCH_FLAG("--one-based",                                              \
-                  "vertices of an edge list are numbered from 1"),            \
-      {.name = "--runs",                                                      \
-       .value = "N",                                                          \
-       .help = "runs, at most 1000; the time is their median (default 1)",    \
-       .type = FLAG_U64,                                                      \
-       .min = 1,                                                              \
-       .max = 1000},                                                          \
-      SWITCH_FLAG("--no-time", "print no times: equal output in each run"), { \
-    .name = "--option", .value = "BACKEND.KEY=NUMBER",                        \
-    .help =                                                                   \
-        "option of a backend; separate several by commas,\n"                  \
-        "as in $VYRE_OPTIONS",                                                \
-    .type = FLAG_TEXT                                                         \
+#define GRAPH_COMMON_FLAGS                                                  \
+  {.name = "--backend",                                                     \
+   .value = "NAMES",                                                        \
+   .help =                                                                  \
+       "devices, separated by commas: auto (the default) or names\n"        \
+       "listed by 'vyre devices'",                                          \
+   .type = FLAG_TEXT},                                                      \
+      SWITCH_FLAG("--one-based",                                            \
+                  "vertices of an edge list are numbered from 1"),          \
+      {.name = "--runs",                                                    \
+       .value = "N",                                                        \
+       .help = "runs, at most 1000; the time is their median (default 1)",  \
+       .type = FLAG_U64,                                                    \
+       .min = 1,                                                            \
+       .max = 1000},                                                        \
+      SWITCH_FLAG("--no-time", "print no times: equal output in each run"), \
+      {.name = "--budget",                                                  \
+       .value = "BYTES",                                                    \
+       .help =                                                              \
+           "limit on the memory of the algorithm on a device: graph,\n"     \
+           "results and queue, such as 65536, 64K or 2M",                   \
+       .type = FLAG_BYTES},                                                 \
+  {                                                                         \
+    .name = "--option", .value = "BACKEND.KEY=NUMBER",                      \
+    .help =                                                                 \
+        "option of a backend; separate several by commas,\n"                \
+        "as in $VYRE_OPTIONS",                                              \
+    .type = FLAG_TEXT                                                       \
   }
 
 #define GRAPH_OUT_FLAG(what)           \
@@ -108,6 +115,13 @@ static const flag_doc graph_sssp_flags[] = {
      .type = FLAG_U64,
      .min = 1,
      .max = UINT32_MAX},
+    {.name = "--scale",
+     .value = "N",
+     .help = "multiply the weights by N, and round them to whole numbers\n"
+             "(default 1: weights must be whole numbers)",
+     .type = FLAG_U64,
+     .min = 1,
+     .max = 1000000000},
     GRAPH_OUT_FLAG("write the distance of each vertex"),
     JSON_FLAG};
 

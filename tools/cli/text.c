@@ -86,6 +86,20 @@ const char *nearest_word(const char *word, size_t length,
   return best;
 }
 
+bool parse_bytes(const char *text, size_t length, uint64_t *out) {
+  static const char units[] = {'K', 'M', 'G'};
+  const char *unit =
+      length > 1 ? memchr(units, text[length - 1], sizeof units) : NULL;
+  const uint64_t factor =
+      unit ? UINT64_C(1) << (10 * (unit - units + 1)) : UINT64_C(1);
+  if (!parse_u64(text, length - (unit != NULL), out) ||
+      *out > UINT64_MAX / factor) {
+    return false;
+  }
+  *out *= factor;
+  return true;
+}
+
 bool is_too_large(const char *text, size_t length, uint64_t max) {
   uint64_t value;
   if (parse_u64(text, length, &value)) return value > max;

@@ -13,6 +13,9 @@
 /* Parses decimal digits, up to 2^64-1. */
 bool parse_u64(const char *text, size_t length, uint64_t *out);
 
+/* Parses decimal digits, which K, M or G (powers of 1024) may follow. */
+bool parse_bytes(const char *text, size_t length, uint64_t *out);
+
 /* Returns true if the text is a number above @p most. */
 bool is_too_large(const char *text, size_t length, uint64_t max);
 

@@ -451,22 +451,13 @@ static bool read_kernels(flow_reader *r) {
 
 static bool read_budget(flow_reader *r) {
   flow_token t = peek(r);
-  uint64_t factor = 1, value = 0;
-  size_t digits = t.length;
-  static const char units[] = {'K', 'M', 'G'};
-  const char *unit =
-      t.length > 1 ? memchr(units, t.text[t.length - 1], sizeof units) : NULL;
-  if (unit) {
-    digits--;
-    factor = UINT64_C(1) << (10 * (unit - units + 1));
-  }
-  if (digits == 0 || !parse_u64(t.text, digits, &value) || value == 0 ||
-      value > UINT64_MAX / factor) {
+  uint64_t value = 0;
+  if (!parse_bytes(t.text, t.length, &value) || value == 0) {
     return expected(r, &t, "a number of bytes above 0",
                     "write, for example, 'budget 65536' or 'budget 64K'");
   }
   r->at = t.at + t.length;
-  r->out->budget = value * factor;
+  r->out->budget = value;
   return at_end(r);
 }
 

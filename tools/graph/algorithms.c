@@ -29,6 +29,7 @@ bool graph_job_init(graph_job *job, graph_algorithm algorithm, const graph *g,
   *job = (graph_job){.g = g, .settings = *settings, .algorithm = algorithm};
   graph_device_init(&job->on, device, &graph_kernel_texts[algorithm], wrong);
   if (job->on.has_failed) return false;
+  job->on.budget = settings->budget;
   record[algorithm](job);
   graph_seal(&job->on);
   return !job->on.has_failed;

@@ -20,6 +20,7 @@ typedef struct graph_settings {
   uint32_t iterations; /* of pagerank */
   float damping;       /* of pagerank */
   uint32_t delta;      /* of sssp: width of a bucket */
+  uint64_t budget;     /* of bytes on the device; 0: none */
 } graph_settings;
 
 /* A prepared algorithm: run it any number of times, then read its result. */

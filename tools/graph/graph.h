@@ -39,6 +39,7 @@ typedef struct graph_options {
   bool is_one_based; /* vertices of an edge list count from 1 */
   bool needs_in;     /* fill `in` of a directed graph */
   bool needs_weights;
+  uint32_t scale;     /* factor of weights, which are rounded; 0: none */
   uint32_t threads;   /* 0: one for each processor, at most 16 */
   uint64_t max_bytes; /* of memory; 0: what the machine has */
   progress_bar *bar;  /* NULL: none */

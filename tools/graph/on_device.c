@@ -77,16 +77,23 @@ static bool has_space(graph_device *d) {
   return !d->has_failed;
 }
 
+/* Adds bytes to those that are needed. Returns false if the budget does not
+ * suffice: the rest is counted then, and nothing is allocated or recorded. */
+static bool fits(graph_device *d, uint64_t bytes) {
+  d->bytes += bytes;
+  d->is_over |= d->budget > 0 && d->bytes > d->budget;
+  return !d->is_over;
+}
+
 /* A buffer has at least one word, because devices bind no empty ranges. */
 uint32_t graph_words(graph_device *d, uint64_t count) {
   vyre_status st = {0};
   uint64_t bytes = count ? count * 4 : 4;
-  if (!has_space(d)) return 0;
+  if (!has_space(d) || !fits(d, bytes)) return 0;
   vyre_buffer *buffer = &d->buffers[d->slot_count];
   if (!graph_check(d, vyre_buffer_create(d->device, bytes, buffer, &st), &st)) {
     return 0;
   }
-  d->bytes += bytes;
   return add_slot(d, &(vyre_slot_binding){.buffer = *buffer});
 }
 
@@ -95,15 +102,16 @@ uint32_t graph_import(graph_device *d, const uint32_t *words, uint64_t count) {
   if (!has_space(d)) return 0;
   const vyre_device_caps *caps = vyre_device_get_caps(d->device);
   vyre_buffer *buffer = &d->buffers[d->slot_count];
-  bool can_import = caps->imports_host_memory || caps->borrows_host_memory;
+  bool can_import =
+      !d->is_over && (caps->imports_host_memory || caps->borrows_host_memory);
   if (count > 0 && can_import &&
       vyre_buffer_import(d->device, (void *)(uintptr_t)words, count * 4, buffer,
                          &st) == VYRE_OK) {
-    d->bytes += count * 4;
+    (void)fits(d, count * 4);
     return add_slot(d, &(vyre_slot_binding){.buffer = *buffer});
   }
   uint32_t slot = graph_words(d, count);
-  if (!d->has_failed && count > 0) {
+  if (!d->has_failed && !d->is_over && count > 0) {
     graph_check(d,
                 vyre_buffer_upload(d->device, d->buffers[slot], 0, words,
                                    count * 4, &st),
@@ -132,7 +140,7 @@ void graph_step(graph_device *d, uint32_t kernel, uint32_t groups,
   vyre_slot_range ranges[MAX_BINDINGS];
   vyre_status st = {0};
   size_t count = 0;
-  if (d->has_failed) return;
+  if (d->has_failed || d->is_over) return;
   while (count < MAX_BINDINGS && slots[count] != GRAPH_END) {
     ranges[count] = vyre_slot_range_all(slots[count]);
     count++;
@@ -159,11 +167,22 @@ void graph_queue(graph_device *d, uint32_t kernel, uint64_t capacity,
             ? vyre_input_buffer(d->buffers[slot])
             : vyre_input_bytes(&d->values[slot], sizeof d->values[slot]);
   }
-  graph_check(
-      d,
+  /* A budget that the buffers have used up still tells what the queue needs. */
+  if (d->budget) {
+    options.budget_bytes =
+        d->is_over || d->bytes == d->budget ? 1 : d->budget - d->bytes;
+  }
+  vyre_code code =
       vyre_queue_create(d->device, vyre_module_kernel(d->module, kernel),
-                        &options, &d->queue, NULL, &st),
-      &st);
+                        &options, &d->queue, NULL, &st);
+  uint64_t needed = 0;
+  if (code != VYRE_OK && st.kind == VYRE_KIND_OVER_BUDGET && d->budget &&
+      vyre_status_number_get(&st, "required_bytes", &needed)) {
+    (void)fits(d, needed);
+    return;
+  }
+  if (graph_check(d, code, &st))
+    (void)fits(d, vyre_queue_get_plan(d->queue)->memory_bytes);
 }
 
 static bool drain(graph_device *d) {
@@ -178,7 +197,7 @@ static bool drain(graph_device *d) {
 
 void graph_begin_while(graph_device *d, uint32_t flag, uint64_t iterations) {
   vyre_status st = {0};
-  if (d->has_failed) return;
+  if (d->has_failed || d->is_over) return;
   graph_check(
       d,
       vyre_recording_begin_while(d->recording, vyre_slot_range_all(flag),
@@ -188,13 +207,22 @@ void graph_begin_while(graph_device *d, uint32_t flag, uint64_t iterations) {
 
 void graph_end_while(graph_device *d) {
   vyre_status st = {0};
-  if (!d->has_failed) {
+  if (!d->has_failed && !d->is_over) {
     graph_check(d, vyre_recording_end_while(d->recording, &st), &st);
   }
 }
 
 void graph_seal(graph_device *d) {
   vyre_status st = {0};
+  if (d->is_over && !d->has_failed) {
+    d->has_failed = true;
+    problem_set(d->wrong, vyre_kind_name(VYRE_KIND_OVER_BUDGET), "",
+                "the run needs %llu bytes on %s, the budget is %llu",
+                (unsigned long long)d->bytes, vyre_device_name(d->device),
+                (unsigned long long)d->budget);
+    problem_fix(d->wrong, "use --budget %llu, or a smaller graph",
+                (unsigned long long)d->bytes);
+  }
   if (!d->has_failed) {
     graph_check(d, vyre_recording_seal(d->recording, &st), &st);
   }

@@ -29,7 +29,9 @@ typedef struct graph_device {
   vyre_buffer buffers[GRAPH_MAX_SLOTS]; /* by slot; zeroed for a value */
   uint32_t values[GRAPH_MAX_SLOTS];
   uint32_t slot_count;
-  uint64_t bytes; /* of all buffers */
+  uint64_t bytes;  /* of all buffers and the queue */
+  uint64_t budget; /* of bytes; 0: none */
+  bool is_over;    /* the budget does not suffice: bytes are counted only */
   bool has_failed;
   problem *wrong;
 } graph_device;
@@ -82,7 +84,7 @@ static inline uint32_t graph_groups(uint64_t count, uint32_t size) {
   return groups ? (uint32_t)groups : 1;
 }
 
-/* Seals the recording. */
+/* Seals the recording. Fails if the budget does not suffice. */
 void graph_seal(graph_device *d);
 
 /* Runs all steps and stores the time in *ns. */

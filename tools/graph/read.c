@@ -2,6 +2,8 @@
 /* Reads Matrix Market files and edge lists. The text is cut at line ends into
  * parts, which threads read at the same time. */
 #include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -122,24 +124,55 @@ static inline bool read_vertex(text_read *r, text_part *part, uint32_t limit,
              : bad_vertex(part, at, part->end);
 }
 
-/* Reads a weight: a whole number, which may end in a point and zeros. */
-static bool read_weight(text_part *part, uint32_t *out) {
-  const char *at = part->at = skip_blanks(part->at, part->end);
-  bool is_good = read_digits(&part->at, part->end, out);
-  if (is_good && part->at < part->end && *part->at == '.') {
-    do {
-      part->at++;
-    } while (part->at < part->end && *part->at == '0');
+/* Reads a weight in a form that read_digits does not take: with a fraction or an
+ * exponent. Returns false if it is not a whole number after scaling. */
+static bool read_real(text_part *part, uint32_t scale, uint32_t *out) {
+  char word[48];
+  size_t length = 0;
+  while (part->at + length < part->end && length + 1 < sizeof word &&
+         !ends_word(part->at + length, part->end)) {
+    word[length] = part->at[length];
+    length++;
   }
-  if (is_good && ends_word(part->at, part->end)) return true;
+  word[length] = '\0';
+  char *end;
+  if (strspn(word, "0123456789.eE+-") != length) return false;
+  double value = strtod(word, &end);
+  if (length == 0 || *end || !ends_word(part->at + length, part->end))
+    return false;
+  const double scaled = scale ? value * scale : value;
+  const double whole = rint(scaled);
+  if (!(whole >= 0 && whole <= UINT32_MAX) || (!scale && whole != scaled) ||
+      signbit(value)) {
+    return false;
+  }
+  *out = (uint32_t)whole;
+  part->at += length;
+  return true;
+}
+
+/* Reads a weight: a whole number from 0 on, or any number from 0 on with a scale
+ * above 1. */
+static bool read_weight(text_part *part, uint32_t scale, uint32_t *out) {
+  const char *at = part->at = skip_blanks(part->at, part->end);
+  if (scale <= 1 && read_digits(&part->at, part->end, out) &&
+      ends_word(part->at, part->end)) {
+    return true;
+  }
+  part->at = at;
+  if (read_real(part, scale > 1 ? scale : 0, out)) return true;
   if (at < part->end && *at == '-') {
     return fail_at(part, at, "shortest paths need weights of 0 or more",
                    "a weight of at least 0", part->end);
   }
   return fail_at(part, at,
-                 "scale the weights to whole numbers; without weights, every "
-                 "edge has length 1",
-                 "a weight from 0 to 4294967295", part->end);
+                 scale > 1 ? "use a smaller --scale, so that all weights are "
+                             "at most 4294967295"
+                           : "add --scale 1000 to multiply and round the "
+                             "weights, or make them whole numbers",
+                 scale > 1 ? "a weight from 0 to 4294967295 after --scale"
+                           : "a whole weight from 0 to 4294967295",
+                 part->end);
 }
 
 static void note_vertex(text_part *part, uint32_t v) {
@@ -161,7 +194,7 @@ static inline bool read_edge(text_read *r, text_part *part) {
     out->weights[index] = 1;
     bool has_weight = next < part->end && *next != '\n';
     if ((has_weight || r->has_values) &&
-        !read_weight(part, &out->weights[index])) {
+        !read_weight(part, r->options->scale, &out->weights[index])) {
       return false;
     }
   }

@@ -72,6 +72,8 @@ static bool read_flags(graph_state *s, int count, char **words,
       FLAG("--iterations", &s->iterations),
       FLAG("--damping", &s->damping),
       FLAG("--delta", &s->delta),
+      FLAG("--scale", &s->scale),
+      FLAG("--budget", &s->settings.budget),
   };
   enum { ALL = sizeof all / sizeof all[0] };
   flag flags[ALL];
@@ -90,6 +92,7 @@ static bool read_flags(graph_state *s, int count, char **words,
   s->settings.source = (uint32_t)s->source;
   s->settings.iterations = (uint32_t)s->iterations;
   s->settings.delta = (uint32_t)s->delta;
+  s->loading.scale = (uint32_t)s->scale;
   return args_options(s->options, wrong) && read_damping(s, wrong) &&
          (!s->output || strcmp(s->file, "-") == 0 ||
           is_other_file("--out", s->output, s->file, wrong));
@@ -173,6 +176,7 @@ static bool run_on(graph_state *s, const char *name, problem *wrong) {
     is_fine = graph_job_init(&job, s->algorithm, &s->g, &s->settings, device,
                              wrong) &&
               measure(s, &job, out) && compare(s, &job, out, wrong);
+    out->bytes = job.on.bytes;
     graph_job_deinit(&job);
   }
   vyre_device_release(device);

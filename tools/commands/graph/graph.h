@@ -15,6 +15,7 @@ typedef struct graph_outcome {
   char name[VYRE_DEVICE_NAME];
   uint64_t hash;
   uint64_t time_ns; /* median */
+  uint64_t bytes;   /* of its memory */
 } graph_outcome;
 
 typedef struct graph_state {
@@ -22,7 +23,7 @@ typedef struct graph_state {
   const char *file, *backends, *output, *options, *damping;
   graph_settings settings;
   graph_options loading;
-  uint64_t source, iterations, delta, runs;
+  uint64_t source, iterations, delta, runs, scale;
   bool json, has_no_time;
   graph g;
   uint64_t load_ns;

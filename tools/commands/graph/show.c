@@ -189,6 +189,10 @@ static void tell_backends(const graph_state *s, const summary *sum, sink *out) {
     const graph_outcome *o = &s->outcomes[i];
     sink_format(out, "%-12s  %016llx", o->name, (unsigned long long)o->hash);
     tell_time(s, o, sum, out);
+    if (s->settings.budget) {
+      sink_format(out, "  %llu of %llu bytes", (unsigned long long)o->bytes,
+                  (unsigned long long)s->settings.budget);
+    }
     sink_text(out, "\n");
   }
   if (s->differs) {
@@ -290,6 +294,7 @@ void graph_tell_json(const graph_state *s, sink *out) {
     json_open(&json, NULL, '{');
     json_text(&json, "name", o->name);
     json_string(&json, "hash", hash.data, hash.length);
+    json_u64(&json, "memory_bytes", o->bytes);
     if (!s->has_no_time) {
       json_u64(&json, "time_ns", o->time_ns);
       json_u64(&json, "edges", sum.edges);
