@@ -691,6 +691,98 @@ static void persistent_refused(cts *c) {
   keeper_end(c, &k);
 }
 
+/* Persistent buffers are ranges of one device buffer. Nothing around them
+ * changes, and they count as memory of a device buffer. */
+static void persistent_ranges(cts *c) {
+  enum { RUNS_AT = 4, AFTER = OFFSET + BYTES, WHOLE = AFTER + 8 };
+  keeper k;
+  vyre_buffer memory;
+  unsigned char all[WHOLE], want[WHOLE];
+  uint32_t y[N], count;
+  keeper_begin(c, &k);
+  memset(want, 0x55, sizeof want);
+  memset(want + RUNS_AT, 0, 4);
+  memset(want + OFFSET, 0, BYTES);
+  CTS_OK(c, vyre_buffer_create(c->device, WHOLE, &memory, &c->st));
+  CTS_OK(c, vyre_buffer_upload(c->device, memory, 0, want, WHOLE, &c->st));
+  k.resources[1] =
+      (vyre_input){.buffer = memory, .offset = OFFSET, .size = BYTES};
+  k.resources[2] = (vyre_input){.buffer = memory, .offset = RUNS_AT, .size = 4};
+  for (unsigned i = 0; i < LAUNCHES; i++) {
+    vyre_copy_report copies = {0};
+    const vyre_output out[] = {
+        vyre_output_bytes(is_read_back(i) ? &count : NULL, 4),
+        vyre_output_bytes(y, BYTES)};
+    vyre_dispatch_desc desc = keeper_desc(&k, out);
+    desc.copies = &copies;
+    CTS_OK(c, vyre_dispatch(k.pipeline, &desc, &c->st));
+    keeper_advance(&k);
+    CTS_SAME(c, "y", y, k.want_y, BYTES);
+    if (is_read_back(i)) CTS_U64(c, count, k.count);
+    CTS_U64(c, copies.device_buffer_bytes, BYTES + 4);
+    memcpy(want + OFFSET, k.want, BYTES);
+    memcpy(want + RUNS_AT, &k.count, 4);
+    CTS_OK(c, vyre_buffer_download(c->device, memory, 0, all, WHOLE, &c->st));
+    CTS_SAME(c, "the buffer", all, want, WHOLE);
+  }
+  CTS_OK(c, vyre_buffer_destroy(c->device, memory, &c->st));
+  CTS_OK(c, vyre_buffer_upload(c->device, k.total, 0, k.want, BYTES, &c->st));
+  CTS_OK(c, vyre_buffer_upload(c->device, k.runs, 0, &k.count, 4, &c->st));
+  keeper_end(c, &k);
+}
+
+static const char table_text[] =
+    "kernel lookup workgroup(4) over(y)\n"
+    "buffer table : persistent read u32[8] @0;\n"
+    "buffer state : persistent read_write u32[] @1;\n"
+    "buffer y : write u32[] @2;\n"
+    "{ let i = global_id.x; if (i >= len(y) || i >= len(state)) return;\n"
+    "  state[i] += table[i % 8]; y[i] = state[i]; }\n";
+
+/* A persistent buffer that is read must have its declared size, whole elements
+ * and no bytes that the dispatch writes. */
+static void persistent_overlaps(cts *c) {
+  vyre_pipeline *pipeline = cts_kernel(c, table_text);
+  vyre_buffer memory;
+  uint32_t words[24], y[8];
+  for (uint32_t i = 0; i < 24; i++) words[i] = i + 1;
+  CTS_OK(c, vyre_buffer_create(c->device, sizeof words, &memory, &c->st));
+  CTS_OK(c,
+         vyre_buffer_upload(c->device, memory, 0, words, sizeof words, &c->st));
+  vyre_output out = vyre_output_bytes(y, sizeof y);
+  vyre_input resources[] = {{.buffer = memory, .size = 32},
+                            {.buffer = memory, .offset = 32, .size = 32},
+                            {0}};
+  const vyre_dispatch_desc desc = {.resources = resources,
+                                   .resource_count = 3,
+                                   .outputs = &out,
+                                   .output_count = 1};
+#define REFUSED()                                                             \
+  CTS_FAILS(c, vyre_dispatch(pipeline, &desc, &c->st), VYRE_INVALID_ARGUMENT, \
+            VYRE_KIND_BINDING_MISMATCH)
+  resources[0].offset = 16; /* overlaps the written state */
+  REFUSED();
+  resources[0].offset = 64;
+  out = (vyre_output){.buffer = memory, .offset = 80, .size = 16};
+  REFUSED(); /* overlaps the output */
+  out = (vyre_output){.buffer = memory, .offset = 48, .size = 16};
+  REFUSED(); /* the output overlaps the state */
+  out = vyre_output_bytes(y, sizeof y);
+  resources[0].size = 28; /* shorter than declared */
+  REFUSED();
+  resources[0].size = 32;
+  resources[1].size = 30; /* half an element */
+  REFUSED();
+  resources[1].size = 32;
+#undef REFUSED
+  for (uint32_t n = 1; n <= 3; n++) {
+    CTS_OK(c, vyre_dispatch(pipeline, &desc, &c->st));
+    for (uint32_t i = 0; i < 8; i++) CTS_U64(c, y[i], (i + 9) + n * (i + 17));
+  }
+  CTS_OK(c, vyre_buffer_destroy(c->device, memory, &c->st));
+  CTS_LAUNCHED(c, 3);
+}
+
 /* Records dispatches whose memory is one list of slots. */
 static void recorded_resources(cts *c) {
   keeper k;
@@ -828,6 +920,8 @@ static const cts_entry entries[] = {
     {"to_buffers", to_buffers},
     {"persistent", persistent},
     {"persistent_refused", persistent_refused},
+    {"persistent_ranges", persistent_ranges},
+    {"persistent_overlaps", persistent_overlaps},
     {"recorded_resources", recorded_resources},
     {"refused", refused},
     {"failed", failed},

@@ -31,8 +31,8 @@ typedef struct vyre_tuning vyre_tuning;
 
 /** Options of vyre_tune. Zeroed: five seconds, and the choice is stored. */
 typedef struct vyre_tune_options {
-  /* Time for compiling and measuring; settings that are left are not tried. 0:
-   * five seconds. */
+  /* Time for compiling and measuring; settings that are left are not tried, and
+   * a first run that takes longer is stopped. 0: five seconds. */
   uint64_t max_ns;
   bool is_trial;        /* does not store the choice */
   uint64_t reserved[6]; /* zero; for future fields */
@@ -94,7 +94,8 @@ VYRE_API const char *vyre_tune_outcome_name(vyre_tune_outcome outcome);
  *             *out is NULL. Borrows the other arguments.
  *  Threads:   safe. Other work on the device disturbs the times.
  *  Blocks:    while it compiles and measures; on files.
- *  Errors:    VYRE_INVALID_ARGUMENT if @p desc binds device buffers or
+ *  Errors:    VYRE_DISPATCH_FAILED (timed_out) if one run takes longer than
+ *             max_ns; VYRE_INVALID_ARGUMENT if @p desc binds device buffers or
  *             resources, or selects a variant, checks or output buffers;
  *             VYRE_DISPATCH_FAILED if two variants give
  *             different results: the kernel depends on the order of its

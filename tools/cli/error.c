@@ -42,7 +42,9 @@ bool problem_from_status(problem *out, const vyre_status *st) {
    * wrote. */
   bool is_name = st->kind == VYRE_KIND_DEVICE_UNAVAILABLE &&
                  strncmp(st->fix, "open \"auto\"", 11) == 0;
-  problem_set(out, vyre_kind_name(st->kind),
+  problem_set(out,
+              st->kind == VYRE_KIND_NONE ? vyre_code_name(st->code)
+                                         : vyre_kind_name(st->kind),
               is_name ? "write --backend auto, or a device that `vyre devices` "
                         "lists"
                       : st->fix,

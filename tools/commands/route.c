@@ -76,6 +76,7 @@ static bool open_route(route_run *s, problem *wrong) {
 static bool measure(route_run *s, problem *wrong) {
   run_state *r = &s->bench.run;
   vyre_status st = {0};
+  if (!run_refuse_persistent(r, "vyre route explain", wrong)) return false;
   s->desc = (vyre_dispatch_desc){.inputs = r->inputs,
                                  .input_count = r->input_count,
                                  .outputs = r->outputs,

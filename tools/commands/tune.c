@@ -60,6 +60,7 @@ static bool is_stub(const tune_run *s, problem *wrong) {
 static bool measure(tune_run *s, problem *wrong) {
   run_state *r = &s->bench.run;
   vyre_status st = {0};
+  if (!run_refuse_persistent(r, "vyre tune", wrong)) return false;
   vyre_tune_options options = {.max_ns = s->seconds * 1000000000,
                                .is_trial = s->is_trial};
   s->desc = (vyre_dispatch_desc){.inputs = r->inputs,
@@ -73,6 +74,8 @@ static bool measure(tune_run *s, problem *wrong) {
     return true;
   }
   (void)run_failed(r, wrong, &st);
+  if (st.kind == VYRE_KIND_TIMED_OUT)
+    problem_fix(wrong, "raise --seconds, or use less data: a lower --size");
   if (st.kind == VYRE_KIND_GRID_REQUIRED) run_suggest_grid(r, wrong);
   return false;
 }

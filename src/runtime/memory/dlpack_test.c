@@ -123,6 +123,30 @@ TEST(the_deleter_is_called_once_by_the_last_user) {
   CHECK_U64(with_device.deleted, 1);
 }
 
+TEST(a_read_only_tensor_is_no_persistent_buffer_that_is_written) {
+  static const char kept_text[] =
+      "kernel kept workgroup(8) over(y)\n"
+      "buffer y : persistent read_write u32[] @0;\n"
+      "{ y[global_id.x] = y[global_id.x] + 1; }\n";
+  vyre_status st = {0};
+  rig r = rig_open(kept_text, NULL);
+  static producer p;
+  produce(&p);
+  p.tensor.flags = DLPACK_FLAG_BITMASK_READ_ONLY;
+  vyre_buffer buffer;
+  CHECK_OK(vyre_dlpack_import(r.device, &p.tensor, NULL, &buffer, &st), st);
+  vyre_input resource = vyre_input_buffer(buffer);
+  const vyre_dispatch_desc desc = {
+      .resources = &resource, .resource_count = 1, .grid = {3, 1, 1}};
+  CHECK_FAILS(vyre_dispatch(r.pipeline, &desc, &st), st, VYRE_INVALID_ARGUMENT,
+              VYRE_KIND_READ_ONLY);
+  CHECK_HAS(st.message, "'y'");
+  for (uint32_t i = 0; i < 32; i++) CHECK_U64(p.data[i], i);
+  st = (vyre_status){0};
+  CHECK_OK(vyre_buffer_destroy(r.device, buffer, &st), st);
+  rig_close(&r);
+}
+
 TEST(a_read_only_tensor_is_not_written) {
   vyre_status st = {0};
   rig r = rig_open(text, NULL);
@@ -591,14 +615,16 @@ TEST(a_deleter_called_by_a_replay_may_use_the_recording) {
   rig_close(&r);
 }
 
-TEST_MAIN(TEST_ENTRY(the_layout_is_the_published_one),
-          TEST_ENTRY(an_imported_tensor_is_used_in_place),
-          TEST_ENTRY(the_deleter_is_called_once_by_the_last_user),
-          TEST_ENTRY(a_read_only_tensor_is_not_written),
-          TEST_ENTRY(invalid_tensors_are_refused_and_stay_owned_by_the_caller),
-          TEST_ENTRY(unusual_valid_tensors_are_imported),
-          TEST_ENTRY(every_element_type_is_exported_and_imported),
-          TEST_ENTRY(a_tensor_outlives_the_handle_and_the_device),
-          TEST_ENTRY(bad_exports_are_refused),
-          TEST_ENTRY(a_deleter_called_by_a_replay_may_use_the_recording),
-          TEST_ENTRY(a_failed_allocation_is_reported_and_nothing_leaks))
+TEST_MAIN(
+    TEST_ENTRY(the_layout_is_the_published_one),
+    TEST_ENTRY(an_imported_tensor_is_used_in_place),
+    TEST_ENTRY(the_deleter_is_called_once_by_the_last_user),
+    TEST_ENTRY(a_read_only_tensor_is_no_persistent_buffer_that_is_written),
+    TEST_ENTRY(a_read_only_tensor_is_not_written),
+    TEST_ENTRY(invalid_tensors_are_refused_and_stay_owned_by_the_caller),
+    TEST_ENTRY(unusual_valid_tensors_are_imported),
+    TEST_ENTRY(every_element_type_is_exported_and_imported),
+    TEST_ENTRY(a_tensor_outlives_the_handle_and_the_device),
+    TEST_ENTRY(bad_exports_are_refused),
+    TEST_ENTRY(a_deleter_called_by_a_replay_may_use_the_recording),
+    TEST_ENTRY(a_failed_allocation_is_reported_and_nothing_leaks))

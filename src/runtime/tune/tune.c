@@ -17,6 +17,7 @@
 #include "base/enum_name.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/print.h"
 #include "base/status.h"
 #include "ir/ir.h"
 #include "runtime/tune/apply.h"
@@ -27,6 +28,7 @@ enum {
   BETTER_PERCENT = 98, /* of the best time: worth keeping in the search */
   CHOSEN_PERCENT = 97, /* of the time as compiled: worth choosing */
   HOPELESS = 4,        /* times the best time */
+  LATE = 10,           /* times the best time: a first run is stopped */
   MIN_SAMPLES = 5,
   MAX_SAMPLES = 401,
   TURNS = 31, /* of the last comparison */
@@ -68,7 +70,7 @@ typedef struct search {
   vyre_dispatch_desc desc;          /* with other outputs */
   vyre_output outputs[VYRE__OWN_OUTPUTS];
   vyre__bytes bytes;
-  uint64_t end_ns;
+  uint64_t max_ns, end_ns;
   size_t best;
   vyre_tuning *tuning;
 } search;
@@ -104,10 +106,44 @@ static vyre_hash128 hash_outputs(const search *s) {
   return vyre__hash_end(&hasher);
 }
 
+static bool is_time_up(const search *s) {
+  return vyre__clock_ns() >= s->end_ns;
+}
+
+/* Returns the smaller of two limits, where the one of the caller may be 0: none.
+ */
+static uint64_t limit_of(const search *s, uint64_t own) {
+  uint64_t given = s->wanted->timeout_ns;
+  if (own < min_timeout_ns) own = min_timeout_ns;
+  return given && given < own ? given : own;
+}
+
+/* Runs the program as compiled for the first time. A run that takes the whole
+ * time for tuning is stopped. */
+static vyre_code first_run(search *s, const variant *v, vyre_status *st) {
+  uint64_t ns, limit = limit_of(s, s->max_ns);
+  vyre_status one = {0};
+  vyre_code code = run(s, v, limit, &ns, &one);
+  if (code == VYRE_OK || one.kind != VYRE_KIND_TIMED_OUT ||
+      limit == s->wanted->timeout_ns) {
+    if (code != VYRE_OK && st) *st = one;
+    return code;
+  }
+  char given[VYRE__DURATION_TEXT];
+  return VYRE_FAIL_WITH(
+      st, code, VYRE_KIND_TIMED_OUT, "max_ns",
+      VYRE_NUMBERS({"max_ns", s->max_ns}, {"ran_ns", ns}),
+      "allow more time for tuning, or bind less data",
+      "one run of kernel '%.60s' takes longer than %s, the time for tuning",
+      s->program->name, vyre__duration(limit, given));
+}
+
 /* Runs a variant once, and compares its results with those as compiled. */
 static vyre_code check_run(search *s, variant *v, uint64_t best,
                            vyre_status *st) {
-  uint64_t limit = best * 10 > min_timeout_ns ? best * 10 : min_timeout_ns, ns;
+  uint64_t now = vyre__clock_ns(), ns;
+  uint64_t left = s->end_ns > now ? s->end_ns - now : 0;
+  uint64_t limit = limit_of(s, best * LATE < left ? best * LATE : left);
   const variant *first = &s->tuning->variants[0];
   VYRE_TRY(run(s, v, best ? limit : s->wanted->timeout_ns, &ns, st));
   v->outputs = hash_outputs(s);
@@ -143,10 +179,6 @@ static vyre_code measure(const search *s, variant *v, uint64_t best,
   v->samples = count;
   v->time_ns = median_of(times, count);
   return VYRE_OK;
-}
-
-static bool is_time_up(const search *s) {
-  return vyre__clock_ns() >= s->end_ns;
 }
 
 static variant *add_variant(search *s, const vyre__settings *settings) {
@@ -284,8 +316,8 @@ static vyre_code confirm(search *s, vyre_status *st) {
     first->is_choice = true;
     return VYRE_OK;
   }
-  while (turns < TURNS &&
-         (turns < MIN_SAMPLES || vyre__clock_ns() - start < turns_ns)) {
+  while (turns < TURNS && (turns < (is_time_up(s) ? 1 : MIN_SAMPLES) ||
+                           vyre__clock_ns() - start < turns_ns)) {
     VYRE_TRY(run(s, first, s->wanted->timeout_ns, &theirs[turns], st));
     VYRE_TRY(run(s, best, s->wanted->timeout_ns, &ours[turns], st));
     turns++;
@@ -328,8 +360,7 @@ static vyre_code find_best(search *s, vyre_status *st) {
       .output_count = s->wanted->output_count,
       .grid = {s->wanted->grid[0], s->wanted->grid[1], s->wanted->grid[2]},
       .is_borrowed = true};
-  uint64_t ns;
-  VYRE_TRY(run(s, first, s->wanted->timeout_ns, &ns, st));
+  VYRE_TRY(first_run(s, first, st));
   first->outputs = hash_outputs(s);
   VYRE_TRY(check_run(s, first, 0, st)); /* the same results once more */
   VYRE_TRY(measure(s, first, 0, st));
@@ -438,6 +469,7 @@ vyre_code vyre_tune(vyre_device *device, vyre_program *program,
               .program = program,
               .wanted = desc,
               .bytes = {.allocator = allocator},
+              .max_ns = max_ns,
               .end_ns = start_ns + max_ns,
               .tuning = tuning};
   vyre_code code = find_best(&s, st);

@@ -317,6 +317,42 @@ TEST(results_that_differ_are_an_error) {
   close_rig(&r);
 }
 
+TEST(a_run_longer_than_the_time_for_tuning_is_stopped) {
+  static const char endless[] =
+      "kernel endless workgroup(64) over(y)\n"
+      "buffer x : read u32[] @0;\n"
+      "buffer y : write u32[] @1;\n"
+      "{ let i = global_id.x; if (i >= len(y)) return; var k = x[i];\n"
+      "  for (let n = 0u; n < 4000000000; n++) k = k * 3 + n;\n"
+      "  y[i] = k; }\n";
+  rig r;
+  vyre_status st = {0};
+  vyre_module *module;
+  vyre_tuning *tuning;
+  uint64_t max_ns = 0;
+  const vyre_tune_options options = {.max_ns = 60000000};
+  open_rig(&r, "cpu");
+  bind(&r, "copies");
+  CHECK_OK(vyre_module_parse(endless, sizeof endless - 1, "endless",
+                             vyre_allocator_heap(), &module, NULL, &st),
+           st);
+  CHECK_FAILS(vyre_tune(r.device, vyre_module_kernel(module, 0), &r.desc,
+                        &options, &tuning, &st),
+              st, VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT);
+  CHECK_HAS(st.message, "the time for tuning");
+  CHECK(vyre_status_number_get(&st, "max_ns", &max_ns));
+  CHECK_U64(max_ns, 60000000);
+  /* The time limit of the caller comes first. */
+  st = (vyre_status){0};
+  r.desc.timeout_ns = 20000000;
+  CHECK_FAILS(vyre_tune(r.device, vyre_module_kernel(module, 0), &r.desc,
+                        &options, &tuning, &st),
+              st, VYRE_DISPATCH_FAILED, VYRE_KIND_TIMED_OUT);
+  CHECK_HAS(st.message, "20 ms");
+  vyre_module_release(module);
+  close_rig(&r);
+}
+
 TEST(dispatches_that_cannot_be_tuned_are_refused) {
   rig r;
   vyre_status st = {0};
@@ -633,6 +669,7 @@ TEST_MAIN(
     TEST_ENTRY(a_workgroup_size_that_matters_stays),
     TEST_ENTRY(a_given_grid_fixes_the_workgroup_size),
     TEST_ENTRY(results_that_differ_are_an_error),
+    TEST_ENTRY(a_run_longer_than_the_time_for_tuning_is_stopped),
     TEST_ENTRY(dispatches_that_cannot_be_tuned_are_refused),
     TEST_ENTRY(a_stored_choice_is_used_after_a_restart),
     TEST_ENTRY(a_choice_is_used_only_where_it_applies),

@@ -155,6 +155,7 @@ static bool has_input(const vyre_binding_plan *plan) {
 
 static bool is_needed(const vyre_binding_plan *plan, const vyre_binding *b) {
   if (b->input_index != VYRE_NO_INDEX) return true;
+  if (b->role == VYRE_ROLE_PERSISTENT) return !b->has_static_byte_len;
   return b->output_index != VYRE_NO_INDEX && !b->has_static_byte_len &&
          !has_input(plan);
 }
@@ -288,11 +289,7 @@ static bool time_runs(bench_state *s, const vyre_dispatch_desc *desc,
 
 static bool measure(bench_state *s, problem *wrong) {
   run_state *r = &s->run;
-  vyre_dispatch_desc desc = {.inputs = r->inputs,
-                             .input_count = r->input_count,
-                             .outputs = r->outputs,
-                             .output_count = r->output_count,
-                             .is_borrowed = true,
+  vyre_dispatch_desc desc = {.is_borrowed = true,
                              .max_loop_iterations = r->flags.max_iterations,
                              .timeout_ns = r->flags.timeout_ns};
   if (vyre_device_get_caps(r->device)->is_stub) {
@@ -303,6 +300,8 @@ static bool measure(bench_state *s, problem *wrong) {
   uint64_t *times = calloc(MAX_RUNS, sizeof *times);
   if (!times) return problem_no_memory(wrong, "the times of the runs");
   bind_in_place(r);
+  if (!run_make_persistent(r, wrong)) return free(times), false;
+  run_describe(r, &desc);
   s->bytes = data_bytes(r);
   bool fine = find_grid(s, &desc, wrong) && run_limit_loops(r, wrong) &&
               time_runs(s, &desc, times, wrong);

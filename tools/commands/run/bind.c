@@ -18,6 +18,10 @@ static bool gives_output(const run_buffer *b) {
   return b->binding->output_index != VYRE_NO_INDEX;
 }
 
+static bool is_shown(const run_buffer *b) {
+  return gives_output(b) || b->binding->role == VYRE_ROLE_PERSISTENT;
+}
+
 static bool list_buffers(run_state *s, problem *wrong) {
   const vyre_binding_plan *plan =
       s->pipeline ? vyre_pipeline_bindings(s->pipeline) : &s->plan;
@@ -198,7 +202,7 @@ static bool match_outs(run_state *s, problem *wrong) {
     if (b->path) return twice("--out", b->decl->name, wrong);
     path = parse_path(s, b, path, wrong);
     if (!path) return false;
-    if (!gives_output(b)) {
+    if (!is_shown(b)) {
       return problem_set(wrong, KIND_USAGE, "leave it out",
                          "--out %s: the kernel does not write this buffer",
                          b->decl->name);
@@ -308,7 +312,7 @@ static bool size_outputs(run_state *s, problem *wrong) {
     for (size_t i = 0; i < s->buffer_count; i++) {
       run_buffer *b = &s->buffers[i];
       bool has_size = b->spec || b->decl->count > 0;
-      if (!gives_output(b) || has_size != (pass == 0)) continue;
+      if (!gives_output(b) || b->out || has_size != (pass == 0)) continue;
       if (!size_output(s, b, wrong)) return false;
     }
   }
@@ -319,7 +323,12 @@ static bool make_outputs(run_state *s, problem *wrong) {
   if (!size_outputs(s, wrong)) return false;
   for (size_t i = 0; i < s->buffer_count; i++) {
     run_buffer *b = &s->buffers[i];
-    if (!gives_output(b)) continue;
+    if (!gives_output(b) || b->out) {
+      if (gives_output(b))
+        s->outputs[b->binding->output_index] =
+            (vyre_output){b->out, b->out_length};
+      continue;
+    }
     buffer_data memory;
     if (!data_zeros(b->decl, b->count, &s->arena, &memory, wrong)) return false;
     b->out = (unsigned char *)memory.bytes;
@@ -332,5 +341,5 @@ static bool make_outputs(run_state *s, problem *wrong) {
 bool run_bind(run_state *s, problem *wrong) {
   return list_buffers(s, wrong) && match_sets(s, wrong) &&
          match_outs(s, wrong) && read_inputs(s, wrong) &&
-         make_outputs(s, wrong);
+         run_read_persistent(s, wrong) && make_outputs(s, wrong);
 }

@@ -91,6 +91,7 @@ static vyre_code measure(run_state *s, vyre_recording *rec, uint64_t *plain,
 bool run_replay(run_state *s, problem *wrong) {
   vyre_status st = {0};
   if (s->flags.replay == 0) return true;
+  if (!run_refuse_persistent(s, "--replay", wrong)) return false;
   size_t places = s->input_count + s->output_count + 1;
   size_t count = (size_t)s->flags.replay;
   vyre_slot_range *in = vyre_arena_alloc(&s->arena, places * sizeof *in, 0);

@@ -228,16 +228,14 @@ void run_ask_check(run_state *s, vyre_dispatch_desc *desc) {
 static bool dispatch(run_state *s, problem *wrong) {
   vyre_status st = {0};
   vyre_dispatch_desc desc = {
-      .inputs = s->inputs,
-      .input_count = s->input_count,
-      .outputs = s->outputs,
-      .output_count = s->output_count,
       .max_loop_iterations = s->flags.max_iterations,
       .timeout_ns = s->flags.timeout_ns,
       .print = {s->flags.json ? print_later : print_now, s},
       .timing = s->flags.time ? &s->timing : NULL,
   };
   memcpy(desc.grid, s->flags.grid, sizeof desc.grid);
+  if (!run_make_persistent(s, wrong)) return false;
+  run_describe(s, &desc);
   if (s->flags.check) run_ask_check(s, &desc);
   if (vyre_dispatch_grid(s->pipeline, &desc, s->grid, &st) != VYRE_OK) {
     run_failed(s, wrong, &st);
@@ -251,10 +249,12 @@ static bool dispatch(run_state *s, problem *wrong) {
   if (s->bar.is_there) desc.progress = &s->bar.progress;
   vyre_code code = vyre_dispatch(s->pipeline, &desc, &st);
   progress_end(&s->bar);
-  return code == VYRE_OK || run_failed(s, wrong, &st);
+  return code == VYRE_OK ? run_fetch_persistent(s, wrong)
+                         : run_failed(s, wrong, &st);
 }
 
 void run_deinit(run_state *s) {
+  run_free_persistent(s);
   for (size_t i = 0; i < s->buffer_count; i++) data_deinit(&s->buffers[i].in);
   vyre_check_report_deinit(&s->report);
   vyre_queue_release(s->queue);

@@ -4,6 +4,7 @@
 #define VYRE_TOOLS_COMMANDS_RUN_RUN_H
 
 #include "vyre/binding.h"
+#include "vyre/buffer.h"
 #include "vyre/dispatch.h"
 #include "vyre/work_queue.h"
 
@@ -45,6 +46,7 @@ typedef struct run_buffer {
   buffer_data in;
   unsigned char *out; /* contents after the run; NULL: not written */
   size_t out_length;
+  vyre_buffer persistent;  /* of a persistent buffer; zero: none */
   uint64_t count;          /* elements */
   bool is_sized_by_others; /* the count comes from another buffer */
 } run_buffer;
@@ -68,6 +70,8 @@ typedef struct run_state {
   vyre_input *inputs;
   vyre_output *outputs;
   size_t input_count, output_count;
+  bool has_persistent;
+  vyre_input *resources; /* one per buffer; with persistent buffers only */
   uint32_t grid[3];
   vyre_check_report report;
   vyre_timing timing;           /* with --time */
@@ -125,6 +129,20 @@ void run_deinit(run_state *s);
 /* Finds the buffers named by --set and --out, fills the inputs and allocates
  * the outputs. */
 bool run_bind(run_state *s, problem *wrong);
+
+/* Reads the data of persistent buffers; creates their device buffers; copies
+ * these to `out` after a run; frees them. */
+bool run_read_persistent(run_state *s, problem *wrong);
+bool run_make_persistent(run_state *s, problem *wrong);
+bool run_fetch_persistent(run_state *s, problem *wrong);
+void run_free_persistent(run_state *s);
+
+/* Refuses a kernel with persistent buffers for @p what, such as "--replay". */
+bool run_refuse_persistent(const run_state *s, const char *what,
+                           problem *wrong);
+
+/* Sets the memory of a dispatch. */
+void run_describe(const run_state *s, vyre_dispatch_desc *desc);
 
 /* Determines the shapes of images that --out writes, once the grid is known
  * and before the kernel runs. Refuses shapes that do not fit the buffer. */
