@@ -388,6 +388,18 @@ static vyre_code wrong_output_count(const vyre_binding_plan *plan,
       received == 1 ? "was" : "were");
 }
 
+vyre_code vyre__check_counts(const vyre_binding_plan *plan,
+                             const vyre_dispatch_desc *desc, vyre_status *st) {
+  const vyre_input_extent none = {0};
+  if (desc->input_count != plan->input_count) { /* the plan has the message */
+    return vyre_binding_plan_validate(plan, &none, desc->input_count,
+                                      vyre__status_open(st));
+  }
+  return desc->output_count == plan->output_count
+             ? VYRE_OK
+             : wrong_output_count(plan, desc->output_count, st);
+}
+
 /* --- sizes -------------------------------------------------------------- */
 
 VYRE__RARE

@@ -8,6 +8,9 @@
 /* Fills the binding tables of pipeline->state from its plan. */
 vyre_code vyre__binding_infos_build(vyre_pipeline *pipeline, vyre_status *st);
 
+/* Checks the numbers of inputs and outputs, without reading the lists. */
+vyre_code vyre__check_counts(const vyre_binding_plan *plan,
+                             const vyre_dispatch_desc *desc, vyre_status *st);
 /* Checks bindings that are not cached, and caches what it finds in @p
  * prepared. */
 vyre_code vyre__prepared_check_again(vyre__prepared *prepared, vyre_status *st);

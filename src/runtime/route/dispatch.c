@@ -2,6 +2,7 @@
 /* One routed dispatch: selects a device, runs it there, and on request runs it
  * again on another device. */
 #include "base/attributes.h"
+#include "runtime/dispatch/bind.h"
 #include "runtime/route/router_internal.h"
 
 /* A dispatch while it is routed. */
@@ -312,6 +313,9 @@ vyre_code vyre_route_dispatch(vyre_route *route, const vyre_dispatch_desc *desc,
   vyre_route_report unused, *to = report ? report : &unused;
   VYRE_REQUIRE_ARRAY(st, desc->inputs, desc->input_count);
   VYRE_REQUIRE_ARRAY(st, desc->outputs, desc->output_count);
+  if (!route_counts_fit(route, desc)) {
+    return vyre__check_counts(vyre__route_plan(route), desc, st);
+  }
   routed r; /* zeroing all of it would take a third of the time */
   r.route = route;
   r.desc = desc;

@@ -87,6 +87,9 @@ vyre_code vyre_router_compile(vyre_router *router, vyre_program *program,
     vyre_route_release(route);
     return code;
   }
+  const vyre_binding_plan *plan = vyre__route_plan(route);
+  route->input_count = plan->input_count;
+  route->output_count = plan->output_count;
   *out = route;
   return VYRE_OK;
 }
@@ -205,6 +208,7 @@ bool vyre_route_candidate_at(vyre_route *route, const vyre_dispatch_desc *desc,
   out->why = c->why;
   out->is_choice = index == route->first;
   if (route->router->policy != VYRE_ROUTE_FASTEST) return true;
+  if (!route_counts_fit(route, desc)) return true;
   route_bindings bindings = vyre__route_summarize(route, desc);
   route_class *of = vyre__route_class_of(route, &bindings, desc);
   if (!of) return true;

@@ -124,6 +124,7 @@ struct vyre_route {
   vyre_compile_options options;
   bool has_options;
   vyre_hash128 fingerprint;
+  size_t input_count, output_count; /* of the program */
   uint32_t only;  /* the one candidate that can run it; or ROUTE_NONE */
   uint32_t first; /* first candidate that can run it */
   route_candidate candidates[VYRE_ROUTER_MAX_DEVICES];
@@ -135,6 +136,16 @@ struct vyre_route {
                                thread may still use them */
   size_t replaced_count, replaced_capacity;
 };
+
+/* Returns true if a dispatch has the number of inputs and outputs that the
+ * program has. The lists of another one are not read. */
+static inline bool route_counts_fit(const vyre_route *route,
+                                    const vyre_dispatch_desc *desc) {
+  return desc->input_count == route->input_count &&
+         desc->output_count == route->output_count && !desc->resources &&
+         (desc->inputs || desc->input_count == 0) &&
+         (desc->outputs || desc->output_count == 0);
+}
 
 /* Properties of the bindings of a dispatch that limit the choice. */
 typedef struct route_bindings {

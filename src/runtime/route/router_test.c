@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "vyre/module.h"
 
@@ -114,6 +116,46 @@ static void check_steps(const uint32_t *y, uint32_t steps) {
 static void arm(rig *r, const char *faults) {
   vyre_status st = {0};
   CHECK_OK(vyre_context_inject_faults(r->context, faults, &st), st);
+}
+
+/* --- counts ----------------------------------------------------------------*/
+
+TEST(lists_of_a_wrong_length_are_not_read) {
+  rig r;
+  vyre_status st = {0};
+  vyre_route_candidate c;
+  size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  unsigned char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  CHECK(pages != MAP_FAILED);
+  CHECK(mprotect(pages + page, page, PROT_NONE) == 0);
+  rig_open(&r, &(vyre_router_options){.devices = "cpu,ref",
+                                      .policy = VYRE_ROUTE_FASTEST,
+                                      .fails_over = true,
+                                      .snapshots_in_place = true,
+                                      .shadow_permille = 1000});
+  /* The list ends at the end of its page: a read past it is a signal. */
+  vyre_input *inputs = (vyre_input *)(void *)(pages + page - sizeof r.inputs);
+  memcpy(inputs, r.inputs, sizeof r.inputs);
+  r.desc.inputs = inputs;
+  for (size_t count = 0; count < 40; count++) {
+    r.desc.input_count = count;
+    CHECK(vyre_route_candidate_at(r.route, &r.desc, 0, &c));
+    if (count == 2) continue;
+    CHECK(vyre_route_dispatch(r.route, &r.desc, NULL, &st) != VYRE_OK);
+    CHECK_HAS(st.message, "takes 2, got");
+    st = (vyre_status){0};
+  }
+  r.desc.input_count = 2;
+  r.desc.output_count = 0;
+  CHECK_FAILS(vyre_route_dispatch(r.route, &r.desc, NULL, &st), st,
+              VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH);
+  r.desc.output_count = 1;
+  st = (vyre_status){0};
+  CHECK_OK(vyre_route_dispatch(r.route, &r.desc, NULL, &st), st);
+  check_steps(r.y, 1);
+  CHECK(munmap(pages, 2 * page) == 0);
+  rig_close(&r);
 }
 
 /* --- choice ----------------------------------------------------------------*/
@@ -835,6 +877,7 @@ TEST(threads_lose_devices_of_each_other) {
 }
 
 TEST_MAIN(
+    TEST_ENTRY(lists_of_a_wrong_length_are_not_read),
     TEST_ENTRY(the_first_device_of_the_list_runs_a_fixed_route),
     TEST_ENTRY(a_capable_route_skips_devices_that_cannot_run_the_program),
     TEST_ENTRY(bad_options_are_refused),

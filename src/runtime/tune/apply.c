@@ -243,12 +243,24 @@ static bool is_plain(const vyre_dispatch_desc *desc, bool has_workgroup) {
   return !has_workgroup || (desc->grid[0] | desc->grid[1] | desc->grid[2]) == 0;
 }
 
+static bool counts_fit(const vyre_pipeline *pipeline,
+                       const vyre_dispatch_desc *desc) {
+  const struct vyre__pipeline_state *state = pipeline->state;
+  const vyre_binding_plan *plan = &pipeline->plan;
+  return desc->resources ? desc->resource_count == state->resource_count
+                         : desc->input_count == plan->input_count &&
+                               desc->output_count == plan->output_count;
+}
+
 vyre_pipeline *vyre__tuned_select(vyre_pipeline *pipeline,
                                   const vyre_dispatch_desc *items,
                                   size_t count) {
   const vyre__tuned_list *list =
       atomic_load_explicit(&pipeline->state->tuned, memory_order_acquire);
   if (!list || count == 0) return pipeline;
+  for (size_t i = 0; i < count; i++) { /* other lists are not read */
+    if (!counts_fit(pipeline, &items[i])) return pipeline;
+  }
   const vyre__tuned_entry *e =
       find_entry(list, vyre__desc_size_class(pipeline->device, items));
   if (!e || !e->pipeline) return pipeline;

@@ -20,6 +20,7 @@
 #include "base/print.h"
 #include "base/status.h"
 #include "ir/ir.h"
+#include "runtime/dispatch/bind.h"
 #include "runtime/tune/apply.h"
 #include "runtime/tune/own_outputs.h"
 
@@ -345,11 +346,43 @@ static vyre_code find_fixed_workgroup(search *s, vyre_status *st) {
   return code;
 }
 
+static const char *unsupported_part(const vyre_dispatch_desc *desc) {
+  if (desc->resources) return "resources";
+  if (desc->output_buffers) return "output_buffers";
+  if (desc->variant) return "a variant";
+  if (desc->max_loop_iterations) return "max_loop_iterations";
+  if (desc->check.races || desc->check.out_of_bounds || desc->check.schedules) {
+    return "checks";
+  }
+  for (size_t i = 0; i < desc->input_count; i++) {
+    if (desc->inputs[i].buffer.owner) return "a device buffer";
+  }
+  for (size_t i = 0; i < desc->output_count; i++) {
+    const vyre_output *o = &desc->outputs[i];
+    if (o->buffer.owner || o->new_buffer) return "a device buffer";
+  }
+  return NULL;
+}
+
+static vyre_code check_desc(const vyre_binding_plan *plan,
+                            const vyre_dispatch_desc *desc, vyre_status *st) {
+  if (!desc->resources) VYRE_TRY(vyre__check_counts(plan, desc, st));
+  const char *part = unsupported_part(desc);
+  if (!part) return VYRE_OK;
+  return VYRE_FAIL(
+      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+      "bind host memory only, and leave the other fields zero",
+      "vyre_tune: the dispatch has %s, which would change from run "
+      "to run, or select other code",
+      part);
+}
+
 static vyre_code find_best(search *s, vyre_status *st) {
   const vyre__settings none = {0};
   variant *first = add_variant(s, &none);
   if (!first) return vyre__no_memory(st, "vyre_tune", "variants", 1);
   VYRE_TRY(compile(s, first, st));
+  VYRE_TRY(check_desc(vyre_pipeline_bindings(first->pipeline), s->wanted, st));
   VYRE_TRY(vyre__own_outputs("vyre_tune",
                              vyre_pipeline_bindings(first->pipeline), s->wanted,
                              s->outputs, &s->bytes, st));
@@ -408,37 +441,6 @@ static vyre_code store(search *s, vyre_status *st) {
 
 /* --- public functions ------------------------------------------------------*/
 
-static const char *unsupported_part(const vyre_dispatch_desc *desc) {
-  if (desc->resources) return "resources";
-  if (desc->output_buffers) return "output_buffers";
-  if (desc->variant) return "a variant";
-  if (desc->max_loop_iterations) return "max_loop_iterations";
-  if (desc->check.races || desc->check.out_of_bounds || desc->check.schedules) {
-    return "checks";
-  }
-  for (size_t i = 0; i < desc->input_count; i++) {
-    if (desc->inputs[i].buffer.owner) return "a device buffer";
-  }
-  for (size_t i = 0; i < desc->output_count; i++) {
-    const vyre_output *o = &desc->outputs[i];
-    if (o->buffer.owner || o->new_buffer) return "a device buffer";
-  }
-  return NULL;
-}
-
-static vyre_code check_desc(const vyre_dispatch_desc *desc, vyre_status *st) {
-  VYRE_REQUIRE_ARRAY(st, desc->inputs, desc->input_count);
-  VYRE_REQUIRE_ARRAY(st, desc->outputs, desc->output_count);
-  const char *part = unsupported_part(desc);
-  if (!part) return VYRE_OK;
-  return VYRE_FAIL(
-      st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
-      "bind host memory only, and leave the other fields zero",
-      "vyre_tune: the dispatch has %s, which would change from run "
-      "to run, or select other code",
-      part);
-}
-
 static void release_pipelines(vyre_tuning *tuning) {
   for (size_t i = 0; i < tuning->count; i++) {
     vyre_pipeline_release(tuning->variants[i].pipeline);
@@ -457,7 +459,8 @@ vyre_code vyre_tune(vyre_device *device, vyre_program *program,
   VYRE_REQUIRE(st, program);
   VYRE_REQUIRE(st, desc);
   if (options) VYRE_CHECK_RESERVED(st, __func__, options);
-  VYRE_TRY(check_desc(desc, st));
+  VYRE_REQUIRE_ARRAY(st, desc->inputs, desc->input_count);
+  VYRE_REQUIRE_ARRAY(st, desc->outputs, desc->output_count);
   vyre_allocator allocator = device->allocator;
   vyre_tuning *tuning = vyre__alloc_zeroed(allocator, sizeof *tuning);
   if (!tuning) return vyre__no_memory(st, __func__, "tunings", 1);

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -438,6 +439,50 @@ TEST(a_stored_choice_is_used_after_a_restart) {
   close_rig(&r);
 }
 
+/* An array that ends at the end of its page: a read past it is a signal. */
+typedef struct fenced {
+  unsigned char *pages;
+  size_t page;
+} fenced;
+
+static void *fence_end(fenced *f, const void *bytes, size_t size) {
+  f->page = (size_t)sysconf(_SC_PAGESIZE);
+  f->pages = mmap(NULL, 2 * f->page, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  CHECK(f->pages != MAP_FAILED);
+  CHECK(mprotect(f->pages + f->page, f->page, PROT_NONE) == 0);
+  return memcpy(f->pages + f->page - size, bytes, size);
+}
+
+TEST(lists_of_a_wrong_length_are_not_read) {
+  rig r;
+  vyre_status st = {0};
+  vyre_tuning *tuning;
+  fenced inputs, outputs;
+  open_rig(&r, "cpu");
+  bind(&r, "loops");
+  store_choice(&r, "loops", wide);
+  vyre_pipeline *pipeline = compile(&r, "loops", NULL);
+  r.desc.inputs = fence_end(&inputs, r.inputs, sizeof r.inputs);
+  r.desc.outputs = fence_end(&outputs, &r.output, sizeof r.output);
+  CHECK_U64(size_used(&r, pipeline), 256);
+  for (int way = 0; way < 2; way++) {
+    r.desc.input_count = way == 0 ? 3 : 2;
+    r.desc.output_count = way == 0 ? 1 : 2;
+    CHECK(vyre_dispatch(pipeline, &r.desc, &st) != VYRE_OK);
+    CHECK_HAS(st.message, way == 0 ? "takes 2, got 3" : "1 output, but 2");
+    st = (vyre_status){0};
+    CHECK(vyre_tune(r.device, kernel(&r, "loops"), &r.desc, NULL, &tuning,
+                    &st) != VYRE_OK);
+    CHECK_HAS(st.message, way == 0 ? "takes 2, got 3" : "1 output, but 2");
+    st = (vyre_status){0};
+  }
+  vyre_pipeline_release(pipeline);
+  CHECK(munmap(inputs.pages, 2 * inputs.page) == 0);
+  CHECK(munmap(outputs.pages, 2 * outputs.page) == 0);
+  close_rig(&r);
+}
+
 TEST(a_choice_is_used_only_where_it_applies) {
   rig r;
   uint32_t big[2];
@@ -672,6 +717,7 @@ TEST_MAIN(
     TEST_ENTRY(a_run_longer_than_the_time_for_tuning_is_stopped),
     TEST_ENTRY(dispatches_that_cannot_be_tuned_are_refused),
     TEST_ENTRY(a_stored_choice_is_used_after_a_restart),
+    TEST_ENTRY(lists_of_a_wrong_length_are_not_read),
     TEST_ENTRY(a_choice_is_used_only_where_it_applies),
     TEST_ENTRY(device_buffers_have_the_size_of_their_memory),
     TEST_ENTRY(a_choice_that_does_not_fit_is_not_used),
