@@ -75,7 +75,7 @@ check "also if the code of the last run is not known" has 'starting over$'
 faults=$work/faults
 mkdir -p "$faults"/{bin,source/tests/control_flow,source/tests/support}
 cp "$source_dir/tests/control_flow/planted_faults.sh" "$faults/source/tests/control_flow/"
-cp "$source_dir/tests/support/cases.sh" "$faults/source/tests/support/"
+cp "$source_dir"/tests/support/{cases,plant}.sh "$faults/source/tests/support/"
 cat >"$faults/bin/cmake" <<T
 #!/bin/sh
 mkdir -p $work/faults/copy/build/tests

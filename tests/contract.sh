@@ -7,6 +7,7 @@
 #  - a `done` row names C identifiers of its header and existing tests: `file.c:case`, or
 #    the name of a CTest test
 #  - a `not carried over` row gives a reason
+#  - every `done` item has a fault in tests/contract_faults.txt; contract_faults.sh plants them
 set -uo pipefail
 source_dir=$1 build_dir=$2
 document=${3:-$source_dir/docs/reference/contract.md}
@@ -73,6 +74,18 @@ while IFS=$'\t' read -r item c_name header test state; do
   done <<<"$tests"
 done <"$work/rows"
 expect_nothing "every row holds" "${bad_rows%$'\n'}"
+
+# A `done` item, or a part of it (X.part, X::Part), has a planted fault.
+grep '^: ' "$source_dir/tests/contract_faults.txt" | cut -c 3- >"$work/faults"
+expect_nothing "every promise has a fault that its test finds" "$(
+  awk -F '\t' '
+    NR == FNR { items[$0]; next }
+    $5 == "done" {
+      gsub(/`/, "", $1)
+      for (item in items) if (item == $1 || index(item, $1 ".") == 1 || index(item, $1 "::") == 1 || index(item, $1 ":") == 1) next
+      print $1
+    }' "$work/faults" "$work/rows")"
+expect_nothing "no fault is of an unknown item" "$(cut -f1 "$work/rows" | tr -d '`' | grep -vxF -f - "$work/faults")"
 
 cut -f1 "$work/rows" | tr -d '`' | LC_ALL=C sort >"$work/have"
 grep -vE '^(#|$)' tests/contract_items.txt | LC_ALL=C sort >"$work/want"

@@ -172,6 +172,44 @@ static void single_into(cts *c) {
   run_single(c, vyre_dispatch_resident_into);
 }
 
+/* A dispatch without a fence runs after queued work on the same buffer. */
+static void after_queued(cts *c) {
+  static const char slow_text[] =
+      "kernel slow workgroup(1)\n"
+      "uniform add : u32 @0;\n"
+      "buffer state : read_write u32[] @1;\n"
+      "{ var s = state[0];\n"
+      "  for (let n = 0u; n < 200000; n++) s = s * 5 + (s >> 3) + n;\n"
+      "  if (s == 7) state[1] = 0; state[0] += add; }\n";
+  vyre_pipeline *slow = cts_kernel(c, slow_text);
+  rig r;
+  begin(c, &r);
+  for (unsigned i = 0; i < 3; i++) {
+    uint32_t got[N], seen[N];
+    vyre_fence *fence;
+    vyre_output none = {.data = NULL};
+    const vyre_output out[] = {vyre_output_bytes(got, BYTES),
+                               vyre_output_bytes(seen, BYTES)};
+    const vyre_dispatch_desc first = {.inputs = r.in,
+                                      .input_count = 2,
+                                      .outputs = &none,
+                                      .output_count = 1,
+                                      .grid = {1, 1, 1}};
+    const vyre_dispatch_desc second = {
+        .inputs = r.in, .input_count = 2, .outputs = out, .output_count = 2};
+    CTS_OK(c, vyre_submit(slow, &first, 1, &fence, &c->st));
+    CTS_OK(c, vyre_dispatch(r.pipeline, &second, &c->st));
+    r.want[0] += r.add;
+    r.launches++;
+    advance(&r);
+    CTS_SAME(c, "the state", got, r.want, BYTES);
+    CTS_SAME(c, "the state before", seen, r.seen, BYTES);
+    CTS_OK(c, vyre_fence_wait(fence, VYRE_WAIT_FOREVER, &c->st));
+    vyre_fence_release(fence);
+  }
+  end(c, &r);
+}
+
 /* The launches of one dispatch follow each other; the last is read back. */
 static void repeats(cts *c) {
   rig r;
@@ -324,6 +362,42 @@ static void recording(cts *c) {
     CTS_SAME(c, "the second dispatch", k.back_words, second, BYTES);
     CTS_SAME(c, "the state before", k.seen_words, r.seen, BYTES);
     r.add += 3;
+  }
+  vyre_recording_release(k.rec);
+  end(c, &r);
+}
+
+/* A command reads host memory that the command before it reads back to. */
+static void recording_reads_back_an_input(cts *c) {
+  static const char copy_text[] =
+      "kernel copy workgroup(4) over(y)\n"
+      "buffer x : read u32[] @0;\n"
+      "buffer y : write u32[] @1;\n"
+      "{ let i = global_id.x; if (i < len(y)) y[i] = x[i] + 1; }\n";
+  vyre_pipeline *copy = cts_kernel(c, copy_text);
+  rig r;
+  recorded k;
+  uint32_t got[N];
+  begin(c, &r);
+  record_begin(c, &k);
+  uint32_t last = add_slot(c, &k, "last");
+  vyre_slot_range back = vyre_slot_range_all(k.back),
+                  to = vyre_slot_range_all(last);
+  vyre_recorded_dispatch d = {
+      .inputs = &back, .input_count = 1, .outputs = &to, .output_count = 1};
+  for (int i = 0; i < 2; i++) {
+    record_step(c, &k, &r, true);
+    CTS_OK(c, vyre_recording_add_dispatch(k.rec, copy, &d, &c->st));
+  }
+  record_end(c, &k, &r);
+  bind(c, &k, last, (vyre_slot_binding){.data = got, .size = BYTES});
+  for (unsigned turn = 0; turn < 3; turn++) {
+    CTS_OK(c, vyre_recording_replay(k.rec, NULL, NULL, &c->st));
+    advance(&r);
+    advance(&r);
+    r.launches += 2; /* the copies */
+    for (uint32_t i = 0; i < N; i++)
+      CTS_U64(c, got[i], (uint32_t)(r.want[i] + 1));
   }
   vyre_recording_release(k.rec);
   end(c, &r);
@@ -682,6 +756,9 @@ static void persistent_refused(cts *c) {
   other.resources = k.resources;
   other.resource_count = 4;
   REFUSED(&other); /* both lists */
+  vyre_output twice[] = {{.buffer = k.runs}, out[1]};
+  other = keeper_desc(&k, twice);
+  REFUSED(&other); /* the resource is the buffer of the output */
 #undef REFUSED
   for (int i = 0; i < 3; i++) {
     CTS_OK(c, vyre_dispatch(k.pipeline, &desc, &c->st));
@@ -907,11 +984,13 @@ static const cts_entry entries[] = {
     {"single", single},
     {"single_timed", single_timed},
     {"single_into", single_into},
+    {"after_queued", after_queued},
     {"repeats", repeats},
     {"batched", batched},
     {"batched_into", batched_into},
     {"batched_queued", batched_queued},
     {"recording", recording},
+    {"recording_reads_back_an_input", recording_reads_back_an_input},
     {"loop", loop},
     {"loop_reads_back", loop_reads_back},
     {"loop_checked_each_time", loop_checked_each_time},

@@ -12,13 +12,15 @@ static vyre_program_desc one_buffer(const vyre_buffer_decl *buffer) {
 
 TEST(a_program_copies_what_it_is_made_from) {
   char name[] = "input";
-  vyre_buffer_decl buffer = {.name = name,
-                             .binding = 3,
-                             .access = VYRE_ACCESS_READ_WRITE,
-                             .element = VYRE_ELEMENT_F32,
-                             .count = 7,
-                             .pipeline_live_out = true,
-                             .hints = {.preferred_alignment = 64}};
+  vyre_buffer_decl buffer = {
+      .name = name,
+      .binding = 3,
+      .access = VYRE_ACCESS_READ_WRITE,
+      .element = VYRE_ELEMENT_F32,
+      .count = 7,
+      .pipeline_live_out = true,
+      .hints = {.preferred_alignment = 64,
+                .cache_locality = VYRE_LOCALITY_STREAMING}};
   vyre_program_desc desc = one_buffer(&buffer);
   vyre_program *program;
   vyre_status st = {0};
@@ -32,6 +34,7 @@ TEST(a_program_copies_what_it_is_made_from) {
   CHECK(got->binding == 3 && got->access == VYRE_ACCESS_READ_WRITE);
   CHECK(got->element == VYRE_ELEMENT_F32 && got->count == 7);
   CHECK(got->pipeline_live_out && got->hints.preferred_alignment == 64);
+  CHECK(got->hints.cache_locality == VYRE_LOCALITY_STREAMING);
   CHECK_U64(vyre_program_workgroup(program)[0], 64);
   vyre_program_release(program);
   vyre_program_release(NULL);

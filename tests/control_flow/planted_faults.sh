@@ -10,6 +10,7 @@ set -uo pipefail
 source_dir=$(cd "$1" && pwd) work=$2
 shift 2
 . "$source_dir/tests/support/cases.sh"
+. "$source_dir/tests/support/plant.sh"
 list=$source_dir/tests/control_flow/planted_faults.txt
 mkdir -p "$work"
 work=$(cd "$work" && pwd)
@@ -59,26 +60,6 @@ find_fault() { # name, wanted outcome
   fail "finds $1" "${said}wanted: $2"
 }
 
-# Prints what replaces the file $2 with the fault $1 planted.
-plant() {
-  NAME=$1 perl -e '
-    my ($list, $file) = @ARGV;
-    open my $in, "<", $list or die; my ($on, @old, @new);
-    while (<$in>) {
-      chomp;
-      if (/^@ (\S+)/) { $on = $1 eq $ENV{NAME} }
-      elsif ($on && /^-(.*)/) { push @old, $1 }
-      elsif ($on && /^\+(.*)/) { push @new, $1 }
-    }
-    open $in, "<", $file or die; local $/; my $text = <$in>;
-    my $pattern = join "\\s*\n\\s*", map { quotemeta } @old;
-    my $count = () = $text =~ /$pattern/g;
-    die "its text occurs $count times in $file\n" if $count != 1;
-    my $new = join "\n", @new;
-    $text =~ s/$pattern/$new/;
-    print $text;' "$list" "$2"
-}
-
 for check in programs shapes; do
   run none "$check"
   if [ "$outcome" = same ]; then
@@ -89,7 +70,7 @@ for check in programs shapes; do
 done
 while read -r _ name file wanted; do
   if [ $# -gt 0 ] && [[ " $* " != *" $name "* ]]; then continue; fi
-  if ! plant "$name" "$source_dir/$file" >"$work/planted" 2>"$work/why"; then
+  if ! plant "$list" "$name" "$source_dir/$file" >"$work/planted" 2>"$work/why"; then
     fail "finds $name" "$(cat "$work/why")"
     continue
   fi
