@@ -134,6 +134,27 @@ static void spend_walk(estimate *e, uint32_t at) {
   e->size += 20;
 }
 
+/* Returns the number of accesses that are merged with access @p at. */
+static uint32_t group_size(const estimate *e, uint32_t at) {
+  uint32_t first = note_at(e->s, at)->together, count = 0;
+  for (uint32_t i = first; i <= note_at(e->s, first)->together_last; i++) {
+    count += note_at(e->s, i)->together == first;
+  }
+  return count;
+}
+
+/* The group shares the elements of all its fields. */
+static void spend_interleaved(estimate *e, uint32_t at, bool is_store) {
+  const vyre__lir_inst *inst = inst_at(e->s, at);
+  const vyre__lir_buffer *buffer = &e->s->kernel->buffers[inst->aux];
+  const vyre__cost_machine *m = e->machine;
+  double stride = (double)shape_at(e->s, inst->a).stride;
+  double all = stride * registers(e, buffer->width) / group_size(e, at);
+  double moves = registers(e, buffer->width) * stride * m->shuffle;
+  spend(e, VYRE__COST_STRIDED, all * (is_store ? m->store : m->load) + moves);
+  e->size += 4 + (uint32_t)stride;
+}
+
 static void spend_vector_access(estimate *e, uint32_t at, bool is_store) {
   const vyre__lir_inst *inst = inst_at(e->s, at);
   const vyre__lir_buffer *buffer = &e->s->kernel->buffers[inst->aux];
@@ -154,6 +175,11 @@ static void spend_vector_access(estimate *e, uint32_t at, bool is_store) {
     e->size += 8;
     return;
   }
+  if (kind == VYRE__ACCESS_INTERLEAVED && !e->is_masked) {
+    spend_interleaved(e, at, is_store);
+    return;
+  }
+  if (kind == VYRE__ACCESS_INTERLEAVED) kind = VYRE__ACCESS_STRIDED;
   if (kind == VYRE__ACCESS_STRIDED && step <= MAX_STRIDE && !is_store) {
     double count = registers(e, buffer->width);
     spend(e, VYRE__COST_STRIDED,

@@ -9,8 +9,11 @@
  *
  * The computation uses i64, which does not wrap. Sums and products agree
  * with 32-bit arithmetic modulo 2^32, so that the index is exact wherever it
- * lies in [0, 2^32), or in [-2^31, 2^31) for signed comparisons. Eight terms are below 2^35; times less than 2^27 they
- * fit. */
+ * lies in [0, 2^32), or in [-2^31, 2^31) for signed comparisons. Eight terms are
+ * below 2^35; times less than 2^27 they fit.
+ *
+ * x may be a factor of the product, as in a[3 * x + 1] or a[x * n + k]: the start
+ * of a row that spans workgroups then divides once. */
 #include "spmd/schedule_internal.h"
 
 enum { MAX_DEPTH = 16, MAX_TERMS = 8 };
@@ -114,7 +117,9 @@ static bool has_form(const vyre__schedule *s, vyre__row_split *row, vyre__val v,
         return false;
       }
       f->terms = part.terms;
-      return !part.has_x && !part.products && !f->products++;
+      if (part.has_x && (f->has_x || !s->is_fused)) return false;
+      f->has_x |= part.has_x;
+      return !part.products && !f->products++;
     default:
       return false;
   }

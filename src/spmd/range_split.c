@@ -731,12 +731,22 @@ vyre_code vyre__schedule_range_split(vyre__schedule *s) {
   return s->has_rows ? split_rows(s, false) : VYRE_OK;
 }
 
+/* Returns true if instruction @p at is a loop, or accesses every n-th element in a
+ * row that spans workgroups. */
+static bool has_range(const vyre__schedule *s, uint32_t at) {
+  if (!info_at(s, at)->subregion) return false;
+  if (is_op(s, at, VYRE__LIR_LOOP)) return true;
+  if (!s->is_fused || !check_of(inst_at(s, at))) return false;
+  vyre__lane_shape shape = shape_at(s, inst_at(s, at)->a);
+  return shape.kind == VYRE__LANE_SHAPE_LINEAR && shape.stride != 1;
+}
+
 /* Finds all conditions again, because a bounds check that holds in all
  * iterations may imply others. */
 vyre_code vyre__schedule_loop_range(vyre__schedule *s) {
-  bool has_loop = false;
+  bool has_ranges = false;
   for (uint32_t at = s->r.begin; at < s->r.end; at++) {
-    has_loop |= is_op(s, at, VYRE__LIR_LOOP) && info_at(s, at)->subregion;
+    has_ranges |= has_range(s, at);
   }
-  return s->has_rows && has_loop ? split_rows(s, true) : VYRE_OK;
+  return s->has_rows && has_ranges ? split_rows(s, true) : VYRE_OK;
 }

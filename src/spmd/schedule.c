@@ -19,6 +19,7 @@ static vyre_code (*const passes[])(vyre__schedule *s) = {
     [VYRE__SCHEDULE_ROW_LIMIT] = vyre__schedule_row_limit,
     [VYRE__SCHEDULE_SPECULATE] = vyre__schedule_speculate,
     [VYRE__SCHEDULE_ROW_WALK] = vyre__schedule_row_walk,
+    [VYRE__SCHEDULE_INTERLEAVE] = vyre__schedule_interleave,
     [VYRE__SCHEDULE_PREFETCH] = vyre__schedule_prefetch,
     [VYRE__SCHEDULE_FULL_WORKGROUPS] = vyre__schedule_full_workgroups,
 };
@@ -83,7 +84,9 @@ vyre__access_kind vyre__access_kind_of(const vyre__schedule *s, uint32_t at) {
   if (shape.kind == VYRE__LANE_SHAPE_VARYING) {
     return is_shuffled(s, at) ? VYRE__ACCESS_SHUFFLED : VYRE__ACCESS_GATHER;
   }
-  return shape.stride == 1 ? VYRE__ACCESS_CONTIGUOUS : VYRE__ACCESS_STRIDED;
+  if (shape.stride == 1) return VYRE__ACCESS_CONTIGUOUS;
+  return note_at(s, at)->together ? VYRE__ACCESS_INTERLEAVED
+                                  : VYRE__ACCESS_STRIDED;
 }
 
 vyre_code vyre__prepare_kernel(const vyre__lir_kernel *kernel, uint32_t off,

@@ -156,7 +156,10 @@ typedef struct vyre__sched_note {
       groups; /* LOOP: number of accumulator groups, run one after the other; 0: one. Inside it: the groups that need the instruction */
   uint32_t group_start; /* LOOP: SET of its counter */
   uint32_t split;       /* LOOP: first divergence in an iteration; 0: none */
-  uint32_t walk;        /* LOAD: LOOP in which each lane walks a row; 0: none */
+  uint32_t together; /* LOAD, STORE: first access of its group, which the code
+                      * generator merges: see interleave.c; 0: none */
+  uint32_t together_last; /* first access of a group: the last one */
+  uint32_t walk; /* LOAD: LOOP in which each lane walks a row; 0: none */
 } vyre__sched_note;
 
 /* Representation of a value or variable. */
@@ -306,6 +309,7 @@ typedef struct vyre__schedule {
   X(SPECULATE, "speculate",                                                    \
     "small ifs whose accesses are safe in all lanes run without a branch")     \
   X(ROW_WALK, "row-walk", "rows that lanes walk along are loaded in blocks")   \
+  X(INTERLEAVE, "interleave", "accesses to the fields of structures merged")   \
   X(PREFETCH, "prefetch", "indirect accesses of later invocations prefetched") \
   X(FULL_WORKGROUPS, "full-workgroups",                                        \
     "workgroups in which all guards hold run code without them")
@@ -378,6 +382,9 @@ bool vyre__sched_operation(const vyre__schedule *s, vyre__val v, vyre__val *a,
  * @p loop. Returns false if lanes do not walk along rows. */
 bool vyre__walk_find(const vyre__schedule *s, uint32_t at, uint32_t loop,
                      vyre__walk *walk);
+/* Returns the constant part of the index of access @p at: the number of a field
+ * in a structure. */
+uint32_t vyre__field_of(const vyre__schedule *s, uint32_t at);
 /* Returns the value that STORE @p at stores. */
 vyre__val vyre__sched_stored(const vyre__schedule *s, uint32_t at);
 
@@ -452,12 +459,13 @@ bool vyre__has_private_atomics(const vyre__schedule *s, uint32_t subregion);
 
 /* Ways in which an access touches memory, for the active lanes of a vector. */
 typedef enum vyre__access_kind {
-  VYRE__ACCESS_NONE,       /* not an access */
-  VYRE__ACCESS_UNIFORM,    /* one element */
-  VYRE__ACCESS_CONTIGUOUS, /* adjacent elements */
-  VYRE__ACCESS_STRIDED,    /* elements at a constant distance */
-  VYRE__ACCESS_SHUFFLED,   /* at other known distances: lane_offsets.h */
-  VYRE__ACCESS_GATHER,     /* any elements */
+  VYRE__ACCESS_NONE,        /* not an access */
+  VYRE__ACCESS_UNIFORM,     /* one element */
+  VYRE__ACCESS_CONTIGUOUS,  /* adjacent elements */
+  VYRE__ACCESS_STRIDED,     /* elements at a constant distance */
+  VYRE__ACCESS_INTERLEAVED, /* the same, merged with others: interleave.c */
+  VYRE__ACCESS_SHUFFLED,    /* at other known distances: lane_offsets.h */
+  VYRE__ACCESS_GATHER,      /* any elements */
   VYRE__ACCESS_ATOMIC,
 } vyre__access_kind;
 

@@ -75,6 +75,7 @@ vyre_code vyre__schedule_row_loads(vyre__schedule *s);
 vyre_code vyre__schedule_row_limit(vyre__schedule *s);
 vyre_code vyre__schedule_speculate(vyre__schedule *s);
 vyre_code vyre__schedule_row_walk(vyre__schedule *s);
+vyre_code vyre__schedule_interleave(vyre__schedule *s);
 vyre_code vyre__schedule_prefetch(vyre__schedule *s);
 vyre_code vyre__schedule_full_workgroups(vyre__schedule *s);
 

@@ -33,6 +33,7 @@ static void print_accesses(printing *p, const vyre__sched_node *node) {
       [VYRE__ACCESS_UNIFORM] = "uniform",
       [VYRE__ACCESS_CONTIGUOUS] = "contiguous",
       [VYRE__ACCESS_STRIDED] = "strided",
+      [VYRE__ACCESS_INTERLEAVED] = "interleaved",
       [VYRE__ACCESS_SHUFFLED] = "shuffled",
       [VYRE__ACCESS_GATHER] = "gather",
       [VYRE__ACCESS_ATOMIC] = "atomic",

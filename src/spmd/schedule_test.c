@@ -785,21 +785,21 @@ TEST(verifier_checks_both_versions) {
 
 /* --- row-walk --------------------------------------------------------------*/
 
-#define WALK(about)                      \
-  "groups fused along x\n"               \
-  "  uniform 1..52  1 uniform load\n"    \
-  "  rows 1..52 full where %49\n"        \
-  "    range full\n"                     \
-  "      code 1..17\n"                   \
-  "      code 21..27\n"                  \
-  "      loop 27 uniform" about          \
-  "\n"                                   \
-  "        code 28..31\n"                \
-  "        if 31 on %30 uniform\n"       \
-  "          jump 32 break\n"            \
-  "        code 34..44  1 gather load\n" \
-  "      step\n"                         \
-  "        code 45..47\n"                \
+#define WALK(about)                                         \
+  "groups fused along x\n"                                  \
+  "  uniform 1..52  1 uniform load\n"                       \
+  "  rows 1..52 full where %40 in all iterations and %49\n" \
+  "    range full\n"                                        \
+  "      code 1..17\n"                                      \
+  "      code 21..27\n"                                     \
+  "      loop 27 uniform" about                             \
+  "\n"                                                      \
+  "        code 28..31\n"                                   \
+  "        if 31 on %30 uniform\n"                          \
+  "          jump 32 break\n"                               \
+  "        code 34..44  1 gather load\n"                    \
+  "      step\n"                                            \
+  "        code 45..47\n"                                   \
   "      code 48..52  1 contiguous store\n"
 
 TEST(row_walk_loads_blocks_of_rows) {
@@ -847,6 +847,50 @@ TEST(row_walk_leaves_other_loops) {
                "  y[i] = s; }\n"));
 }
 
+/* --- interleave ------------------------------------------------------------*/
+
+TEST(interleave_merges_fields) {
+  fixture *f = make(fields, 8, VYRE__SCHEDULE_ROW_WALK);
+  CHECK(strstr(f->dump.bytes, "  5 strided load, 3 strided store\n"));
+  drop(f);
+  f = make(fields, 8, VYRE__SCHEDULE_INTERLEAVE);
+  CHECK(strstr(f->dump.bytes,
+               "  rows 1..37 full where %9 in all iterations and %16 in all "
+               "iterations and %23 in all iterations and %27 in all iterations "
+               "and %33 in all iterations\n"
+               "    range full\n"
+               "      code 1..37  5 interleaved load, 3 interleaved store\n"));
+  drop(f);
+}
+
+static unsigned merged(const char *statements, uint32_t lanes) {
+  char source[512];
+  unsigned count = 0;
+  (void)snprintf(source, sizeof source,
+                 "kernel k workgroup(64)\n"
+                 "buffer v : read_write u32[] @0;\nuniform t : u32 @1;\n"
+                 "{ let i = global_id.x; %s }\n",
+                 statements);
+  fixture *f = make_for(source, 8, lanes, VYRE__SCHEDULE_INTERLEAVE, false);
+  const char *at = strstr(f->dump.bytes, "range full");
+  at = at ? strstr(at, " interleaved store") : NULL;
+  if (at) count = (unsigned)(at[-1] - '0');
+  drop(f);
+  return count;
+}
+
+/* Stores move down to the last one: not past a load of the same field, nor past
+ * another place of the buffer. Some fields need fast masks. */
+TEST(interleave_keeps_the_order_of_one_field) {
+  CHECK_U64(merged("v[i * 2] = i; v[i * 2 + 1] = t;", 8), 2);
+  CHECK_U64(merged("v[i * 2] = i; v[i * 2 + 1] = v[i * 2] + v[i * 2 + 1];", 8),
+            0);
+  CHECK_U64(merged("v[i * 2] = i; v[t] = 3; v[i * 2 + 1] = t;", 8), 0);
+  CHECK_U64(merged("v[i * 2] = i; v[i * 2] = t;", 8), 0);
+  CHECK_U64(merged("v[i * 3] = i; v[i * 3 + 2] = t;", 8), 0);
+  CHECK_U64(merged("v[i * 3] = i; v[i * 3 + 2] = t;", 16), 2);
+}
+
 TEST_MAIN(TEST_ENTRY(builds_fused_rows),
           TEST_ENTRY(builds_vectors_of_any_invocations),
           TEST_ENTRY(builds_barriers_and_loops_of_the_workgroup),
@@ -876,6 +920,8 @@ TEST_MAIN(TEST_ENTRY(builds_fused_rows),
           TEST_ENTRY(verifier_checks_both_versions),
           TEST_ENTRY(range_split_finds_the_neighbour_of_a_row),
           TEST_ENTRY(range_split_leaves_the_border_to_the_edge),
+          TEST_ENTRY(interleave_merges_fields),
+          TEST_ENTRY(interleave_keeps_the_order_of_one_field),
           TEST_ENTRY(row_walk_loads_blocks_of_rows),
           TEST_ENTRY(row_walk_follows_clamped_offsets),
           TEST_ENTRY(row_walk_leaves_other_loops),

@@ -138,6 +138,15 @@ static const char walk[] =
     "  for (let k = 0u; k < n; k++) { s = s * 3 + a[i * n + k]; }\n"
     "  y[i] = s; }\n";
 
+static const char fields[] =
+    "kernel fields workgroup(64)\n"
+    "buffer p : read u32[] @0;\nbuffer v : read_write u32[] @1;\n"
+    "uniform t : u32 @2;\n"
+    "{ let i = global_id.x;\n"
+    "  v[i * 3] += t * p[i * 4];\n"
+    "  v[i * 3 + 1] += t * p[i * 4 + 2];\n"
+    "  v[i * 3 + 2] += t; }\n";
+
 static const char least[] =
     "kernel least workgroup(64)\n"
     "buffer x : read u32[] @0;\nbuffer y : read_write u32[] @1;\n"

@@ -172,7 +172,7 @@ static const flag_doc emit_flags[] = {
              "schedule after a pass: build, range-split, loop-range,\n"
              "unroll-jam, accumulator-split, privatize-atomics,\n"
              "loop-peel, row-loads, row-limit, speculate, row-walk,\n"
-             "prefetch or full-workgroups (the last)",
+             "interleave, prefetch or full-workgroups (the last)",
      .type = FLAG_TEXT},
     {.name = "--float-mode",
      .value = "FORM",

@@ -350,13 +350,14 @@ static vyre_code take_arrays(ll *e) {
   size_t undo = 12 * count + 16; /* each jammed row has its own */
   e->reps = vyre__arena_array(e->arena, count, sizeof *e->reps);
   e->kept = vyre__arena_array(e->arena, count, sizeof *e->kept);
+  e->spans = vyre__arena_array(e->arena, count, sizeof *e->spans);
   e->row_loads = vyre__arena_array(e->arena, count, sizeof *e->row_loads);
   e->undo = vyre__arena_array(e->arena, undo, sizeof *e->undo);
   e->vars = vyre__arena_array(e->arena, e->kernel->var_count, sizeof *e->vars);
   e->buffer_used = vyre__arena_array(e->arena, e->kernel->buffer_count,
                                      sizeof *e->buffer_used);
-  if (!e->reps || !e->kept || !e->row_loads || !e->undo || !e->vars ||
-      !e->buffer_used) {
+  if (!e->reps || !e->kept || !e->row_loads || !e->spans || !e->undo ||
+      !e->vars || !e->buffer_used) {
     return vyre__no_memory(e->st, "emit/llvm", "instructions", count);
   }
   memset(e->reps, 0, count * sizeof *e->reps);

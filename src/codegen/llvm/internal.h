@@ -152,6 +152,8 @@ typedef struct ll {
   ll_op *kept;      /* per instruction of the phase: its array; LL_NONE: none */
   ll_op *row_loads; /* per instruction of the phase: alloca of the element that
                      * the start of the row loaded; LL_NONE: not loaded */
+  ll_op *spans;     /* per instruction of the phase: what a group has loaded, or
+                     * stores: interleave.c */
   vyre__val *undo;  /* values with a representation that ends with its block */
   uint32_t undo_count;
   ll_op done;                        /* array of masks */
@@ -404,6 +406,13 @@ bool ll_load_walk(ll *e, vyre__val v, ll_op active,
                   ll_op *out);
 /* Emits the function that loads blocks, if it is used. */
 void ll_row_function(ll *e);
+
+/* --- interleave.c -----------------------------------------------------------*/
+
+/* Emit an access together with others of its group; a store of @p value is
+ * emitted with the last one. Return false if the access is not in a group. */
+bool ll_load_together(ll *e, vyre__val v, ll_op *out);
+bool ll_store_together(ll *e, uint32_t at, ll_op value);
 
 /* --- lane_pattern.c -------------------------------------------------------*/
 

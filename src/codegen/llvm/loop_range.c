@@ -8,6 +8,7 @@ enum { MAX_FACTOR = 1 << 27 };
 typedef struct reach {
   ll_op low, top; /* i64, of lane 0 at the start of the row */
   ll_op ok;       /* i1; LL_NONE: always true */
+  ll_op stride;   /* i64, growth from lane to lane; LL_NONE: 1 */
   bool has_x;
 } reach;
 
@@ -63,8 +64,12 @@ static reach reach_of(ll *e, vyre__row_split *row, vyre__val v) {
   reach a = reach_of(e, row, is_left ? inst->b : inst->a);
   if (inst->op == VYRE__LIR_MUL) {
     ll_op by = scalar_of(e, is_left ? inst->a : inst->b, true);
-    a.ok =
-        both(e, a.ok, ll_def(e, "icmp ult i64 %v, %u", LL_I64, by, MAX_FACTOR));
+    ll_op less = ll_def(e, "sub i64 %v, 1", LL_I64, by);
+    ll_op fits =
+        a.has_x ? ll_def(e, "icmp ult i64 %v, %u", LL_I64, less, MAX_FACTOR - 1)
+                : ll_def(e, "icmp ult i64 %v, %u", LL_I64, by, MAX_FACTOR);
+    a.ok = both(e, a.ok, fits);
+    if (a.has_x) a.stride = by;
     a.low = ll_def(e, "mul i64 %v, %v", LL_I64, a.low, LL_I64, by);
     a.top = ll_def(e, "mul i64 %v, %v", LL_I64, a.top, LL_I64, by);
     return a;
@@ -74,6 +79,7 @@ static reach reach_of(ll *e, vyre__row_split *row, vyre__val v) {
   a.low = ll_def(e, "%s i64 %v, %v", op, LL_I64, a.low, LL_I64, b.low);
   a.top = ll_def(e, "%s i64 %v, %v", op, LL_I64, a.top, LL_I64, b.top);
   a.ok = both(e, a.ok, b.ok);
+  if (b.has_x) a.stride = b.stride;
   a.has_x |= b.has_x;
   return a;
 }
@@ -91,6 +97,20 @@ static ll_op end_of(ll *e, const vyre__index_limit *limit, bool is_top) {
   return ll_const(limit->is_signed ? (uint64_t)-half : 0);
 }
 
+/* Returns the number of positions that @p distance spans, rounded up, if they
+ * are @p stride apart. */
+static ll_op positions(ll *e, ll_op distance, ll_op stride) {
+  ll_op one = ll_const(1);
+  if (stride.kind != LL_CONST) {
+    stride = ll_def(e, "call i64 @llvm.umax.i64(%o, %o)", LL_I64, stride,
+                    LL_I64, one);
+  }
+  ll_op most = ll_def(e, "call i64 @llvm.smax.i64(%o, %o)", LL_I64, distance,
+                      LL_I64, ll_const(0));
+  most = ll_plus(e, most, ll_minus(e, stride, one));
+  return ll_def(e, "udiv i64 %v, %v", LL_I64, most, LL_I64, stride);
+}
+
 ll_interval ll_loop_condition_range(ll *e, vyre__row_split *row,
                                     const vyre__row_condition *condition,
                                     ll_op count) {
@@ -101,7 +121,10 @@ ll_interval ll_loop_condition_range(ll *e, vyre__row_split *row,
   ll_interval s = {ll_const(0), count};
   ll_op before = ll_def(e, "sub i64 %v, %v", LL_I64, low, LL_I64, r.low);
   ll_op room = ll_def(e, "sub i64 %v, %v", LL_I64, top, LL_I64, r.top);
-  if (r.has_x) {
+  if (r.has_x && r.stride.kind != LL_NONE) {
+    s.from = positions(e, before, r.stride);
+    s.to = positions(e, room, r.stride);
+  } else if (r.has_x) {
     s.from = ll_def(e, "call i64 @llvm.smax.i64(%o, %o)", LL_I64, before,
                     LL_I64, ll_const(0));
     s.to = ll_def(e, "call i64 @llvm.smax.i64(%o, %o)", LL_I64, room, LL_I64,

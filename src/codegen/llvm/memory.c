@@ -563,6 +563,11 @@ static ll_op load_apart(ll *e, vyre__val v, ll_op active, int32_t stride) {
   ll_op from = ll_scalar(e, inst->a), is_above = {0};
   ll_op place = ll_alloca(e, type, 1, 64);
   bool checks = inst->b && ll_known_of(e, inst->b) != LL_TRUE;
+  bool is_near = step <= MAX_STRIDE;
+  if (active.kind == LL_NONE && !checks && stride > 0) {
+    ll_lanes_at each = lanes_at(e, v, stride, UINT32_MAX);
+    return is_near ? pick_lanes(e, v, from, stride) : ll_load_each(e, &each);
+  }
   (void)ll_vector(e, inst->a);
   if (checks) (void)ll_vector(e, inst->b);
   if (stride < 0) {
@@ -573,7 +578,6 @@ static ll_op load_apart(ll *e, vyre__val v, ll_op active, int32_t stride) {
   if (stride < 0) in = ll_def(e, "and i1 %v, %v", LL_I1, in, LL_I1, is_above);
   ll_branch_likely(e, in, all, lanes);
   ll_place(e, all);
-  bool is_near = step <= MAX_STRIDE;
   ll_lanes_at each = lanes_at(e, v, stride, UINT32_MAX);
   ll_op op = is_near ? pick_lanes(e, v, from, stride) : ll_load_each(e, &each);
   if (checks && !ll_is_bounds_check(e, v, inst->b)) {
@@ -607,7 +611,9 @@ static void load_vector(ll *e, vyre__val v) {
                      ll_scalar(e, inst->a).kind == LL_CONST;
   uint32_t lanes;
   bool is_known = ll_lanes_known(e, active, &lanes);
-  if (is_far && (is_known || is_constant)) {
+  if (ll_load_together(e, v, &op)) {
+    /* loaded */
+  } else if (is_far && (is_known || is_constant)) {
     ll_lanes_at each = lanes_at(e, v, stride, is_known ? lanes : UINT32_MAX);
     op = ll_load_each(e, &each);
   } else if (!is_contiguous(e, inst->a) && ll_load_pattern(e, v, active, &op)) {
@@ -718,6 +724,7 @@ static void store_vector(ll *e, uint32_t at) {
       value = ll_def(e, "trunc %o to %t", from, value, type);
     }
   }
+  if (ll_store_together(e, at, value)) return;
   bool checks = inst->c && ll_known_of(e, inst->c) != LL_TRUE;
   bool contiguous = is_contiguous(e, inst->a);
   ll_op test = {0};

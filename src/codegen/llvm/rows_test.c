@@ -762,6 +762,41 @@ TEST(rows_that_lanes_walk_are_loaded_in_blocks) {
       walks);
 }
 
+/* Fields in any order, some of them missing, and read again. */
+TEST(fields_of_structures_are_right) {
+  static const size_case structures[] = {
+      {64, 384, {2, 1}}, {0, 300, {2, 1}}, {90, 511, {2, 1}},
+      {5, 1, {1, 1}},    {1, 640, {2, 1}}, {0xffffffff, 1000, {2, 1}},
+  };
+  CHECK_ROWS(fields, structures);
+  CHECK_ROWS(
+      "kernel k workgroup(64)\n"
+      "buffer p : read f32[] @0;\nbuffer v : read_write f32[] @1;\n"
+      "uniform n : u32 @2;\n"
+      "{ let i = global_id.x; let x = p[i * 5 + 4]; let y = p[i * 5];\n"
+      "  v[i * 5 + 3] = x + y; v[i * 5 + 1] = p[i * 5 + 1] * 2.0;\n"
+      "  v[i * 5 + 4] += v[i * 5 + 2]; v[i * 5 + 3] = x * v[i * 5 + 3];\n"
+      "  if (i < n) { v[i * 5] = x; v[i * 5 + 2] = y;\n"
+      "    if (x > y) { v[i * 5 + 4] = 1.0; v[i * 5 + 1] = y; } } }\n",
+      structures);
+  CHECK_ROWS(
+      "kernel k workgroup(64)\n"
+      "buffer p : read u8[] @0;\nbuffer v : write u8[] @1;\n"
+      "uniform n : u32 @2;\n"
+      "{ let i = global_id.x + n; let x = p[i * 3 + 2]; \n"
+      "  v[i * 3 + 2] = p[i * 3] + p[i * 3 + 1];\n"
+      "  v[i * 3] = x; v[i * 3 + 1] = x * 3; }\n",
+      structures);
+  CHECK_ROWS(
+      "kernel k workgroup(32, 2)\n"
+      "buffer p : read u64[] @0;\nbuffer v : read_write u64[] @1;\n"
+      "uniform n : u32 @2;\n"
+      "{ let i = global_id.y * (n & 7) + global_id.x;\n"
+      "  v[(i - 2) * 2] = p[i * 2 + 1]; v[(i - 2) * 2 + 1] = p[i * 2]; "
+      "}\n",
+      structures);
+}
+
 /* Guards of the number of an invocation end the loop over rows. */
 TEST(rows_after_the_last_one_with_work_are_skipped) {
   static const size_case limits[] = {
@@ -832,5 +867,6 @@ TEST_MAIN(TEST_ENTRY(jammed_rows_compute_a_product),
           TEST_ENTRY(taps_beyond_the_ends_of_a_row_are_skipped),
           TEST_ENTRY(taps_compare_as_signed_numbers),
           TEST_ENTRY(an_element_of_a_row_is_loaded_once),
+          TEST_ENTRY(fields_of_structures_are_right),
           TEST_ENTRY(rows_that_lanes_walk_are_loaded_in_blocks),
           TEST_ENTRY(rows_after_the_last_one_with_work_are_skipped))
