@@ -392,8 +392,7 @@ static int buffer_get(PyObject *self, Py_buffer *view, int flags) {
     return -1;
   }
   if (PyBuffer_FillInfo(view, self, b->mapped, (Py_ssize_t)b->size, 0,
-                        flags & ~(PyBUF_FORMAT | PyBUF_ND | PyBUF_STRIDES)) <
-      0) {
+                        flags & PyBUF_WRITABLE) < 0) {
     return -1;
   }
   view->itemsize = (Py_ssize_t)b->unit;

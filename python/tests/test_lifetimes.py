@@ -147,7 +147,9 @@ def test_without_llvm_the_fix_names_the_extra():
 def test_llvm_is_found_where_pip_installed_it(tmp_path, monkeypatch):
     from vyre import _support
 
-    (tmp_path / "site").mkdir()
+    for folder in ("site", "lib"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "lib" / "libLLVM.so.19.1").touch()
     info = tmp_path / "site" / "karellen_llvm_core-19.1.7.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: karellen-llvm-core\nVersion: 19.1.7\n")
