@@ -189,3 +189,11 @@ def test_torch_tensors_are_used_in_place(saxpy):
     x, y, stats = torch.ones(1000), torch.ones(1000), {}
     saxpy(x, y, a=2, out=y, stats=stats)
     assert y.tolist() == [3.0] * 1000 and stats["copied_bytes"] == 0
+
+
+def test_the_import_is_small():
+    """Modules that take long are imported where they are used."""
+    heavy = "asyncio", "concurrent.futures", "importlib.metadata", "inspect", "dask", "IPython", "vyre.plan"
+    code = f"import sys, numpy; before = set(sys.modules); import vyre; print([m for m in {heavy} if m in set(sys.modules) - before])"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert run.stdout.strip() == "[]", run.stderr

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import concurrent.futures
 import os
 import select
@@ -84,6 +83,8 @@ class Future(concurrent.futures.Future):  # type: ignore[type-arg]
 
     def __await__(self) -> Generator[Any, None, Any]:
         if not self._pending.done():
+            import asyncio  # takes 20 ms, and is loaded where futures are awaited
+
             loop = asyncio.get_running_loop()
             ready: asyncio.Future[None] = loop.create_future()
             fd = os.dup(self._pending.fileno())

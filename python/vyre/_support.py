@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import glob
 import operator
 import os
 import sys
@@ -243,7 +242,7 @@ def _installed_llvm() -> str:
     """Returns the LLVM of a package that is installed elsewhere, for example for one
     user. The metadata is searched only if the package is among the modules."""
     for folder in sys.path:
-        if not glob.glob(os.path.join(folder, "karellen_llvm_core-*.dist-info")):
+        if not (os.path.isdir(folder) and any(n.startswith("karellen_llvm_core-") for n in os.listdir(folder))):
             continue
         import importlib.metadata
 

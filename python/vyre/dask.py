@@ -245,7 +245,7 @@ def _ask_worker(
             )
             found = _outcome(client, future, address)
             if found:
-                return *found, address
+                return found[0], found[1], address
             future.cancel()
     return None
 
@@ -258,9 +258,10 @@ def _outcome(client: Any, future: Any, address: str) -> Any:
     worker ends. Its failure is no failure of the block."""
     import distributed
 
+    wait: Any = distributed.wait  # without types
     while True:
         try:
-            distributed.wait([future], timeout=2)
+            wait([future], timeout=2)
             if future.status == "finished":
                 return future.result(timeout=10)
             if future.status == "cancelled" or isinstance(future.exception(), distributed.KilledWorker):
