@@ -87,6 +87,7 @@ struct vyre_pipeline *bench_compile_as(struct vyre_device *device,
 void bench_flow_fixpoint(void);
 void bench_flow_graphs(void);
 void bench_flow_queue(void);
+void bench_flow_waves(void);
 void bench_language(void);
 void bench_numbers(void);
 void bench_plan(void);

@@ -235,6 +235,7 @@ int main(int argc, char **argv) {
   if (is_selected(only, "flow.graphs")) bench_flow_graphs();
   if (is_selected(only, "flow.fixpoint")) bench_flow_fixpoint();
   if (is_selected(only, "flow.queue")) bench_flow_queue();
+  if (is_selected(only, "flow.waves")) bench_flow_waves();
   if (is_selected(only, "vulkan.compile")) bench_vulkan_compile();
   if (is_selected(only, "vulkan.dispatch")) bench_vulkan_dispatch();
   if (is_selected(only, "vulkan.replay")) bench_vulkan_replay();

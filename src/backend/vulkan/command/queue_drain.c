@@ -86,13 +86,13 @@ static uint64_t largest_chunk(const vyre__queue_info *info) {
 void vk_queue_plan(const vyre_device *device, vyre__queue_info *info) {
   const uint64_t max = largest_chunk(info);
   uint64_t *chunk = &info->items_per_chunk;
-  (void)device;
+  const uint32_t windows = ((const vk_device *)device)->queue_windows;
   if (info->mode != VYRE_QUEUE_MODE_NEWEST)
     info->mode = VYRE_QUEUE_MODE_WINDOWS;
   if (*chunk == 0 || *chunk > max) *chunk = max;
   if (*chunk > info->capacity && info->capacity > 0) *chunk = info->capacity;
-  info->first_batch = FIRST_BATCH;
-  info->max_batch = MAX_BATCH;
+  info->first_batch = windows ? windows : FIRST_BATCH;
+  info->max_batch = windows ? windows : MAX_BATCH;
   info->work_bytes = lay_out(info).size;
 }
 
@@ -412,8 +412,9 @@ static vyre_code submit(vk_drain *d, const VkCommandBuffer *commands,
   return VYRE_OK;
 }
 
-static uint32_t batch_of(int index) {
-  return (uint32_t)FIRST_BATCH << 2 * index;
+static uint32_t batch_of(const vk_drain *d, int index) {
+  const uint32_t batch = d->info->first_batch << 2 * index;
+  return batch < d->info->max_batch ? batch : d->info->max_batch;
 }
 
 /* Records a batch. The end of its last chunk is a part of it, so that `state`
@@ -423,7 +424,7 @@ static vyre_code record_batch(vk_drain *d, int index, vyre_status *st) {
   VkPipeline bound = VK_NULL_HANDLE;
   if (d->is_recorded[index]) return VYRE_OK;
   VYRE_TRY(vk_command_buffer_begin(d->device, commands, st));
-  for (uint32_t i = 0; i < batch_of(index); i++)
+  for (uint32_t i = 0; i < batch_of(d, index); i++)
     VYRE_TRY(record_step(d, commands, &bound, st));
   VYRE_TRY(record_end(d, commands, &bound, st));
   VYRE_TRY(vk_command_buffer_end(d->device, commands, true, st));
@@ -643,7 +644,8 @@ static vyre_code drain_steps(vk_drain *d, vyre_status *st) {
     if (vk_dispatch_end_status(d->kernel) != VYRE__SPIRV_ENDED)
       return vk_dispatch_complete(d->kernel, &d->launch, st);
     if (must_stop(d)) return VYRE_OK;
-    if (index + 1 < BATCHES && ns < GROWS_BELOW_NS / 4) index++;
+    const bool may_grow = batch_of(d, index) < d->info->max_batch;
+    if (may_grow && index + 1 < BATCHES && ns < GROWS_BELOW_NS / 4) index++;
   }
 }
 

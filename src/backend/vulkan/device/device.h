@@ -62,6 +62,8 @@ struct vk_device {
    * of the device. */
   uint64_t max_idle_bytes;
   uint64_t max_submit_ns; /* intended duration of one submission */
+  uint32_t queue_windows; /* chunks of a queue per submission; 0: more and
+                             more */
   /* Loop iterations that the driver allows a vector of invocations; 0: any. */
   uint32_t max_loop_iterations;
   vk_counters counters;

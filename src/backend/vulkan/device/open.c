@@ -129,6 +129,8 @@ vyre_code vk_device_init(vyre_device *device, vyre_status *st) {
   uint64_t default_ms = own->physical->is_software ? 10000 : 500;
   own->max_submit_ns =
       1000000 * vyre__device_option(device, "max_submit_ms", default_ms);
+  own->queue_windows =
+      (uint32_t)vyre__device_option(device, "queue_windows", 0);
   if (own->has.host_import) own->has.host_import = vk_can_import(own);
   own->max_loop_iterations =
       own->physical->has_llvmpipe_bugs ? VK_LLVMPIPE_MAX_ITERATIONS : 0;
