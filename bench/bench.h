@@ -55,6 +55,8 @@ typedef struct bench_result {
   const char *note;             /* may be "" */
 } bench_result;
 void bench_row_add(const bench_result *result);
+/* Prints a row, too: suite, name, median, best, unit, ratio, peer. */
+void bench_row_show(const bench_result *result);
 
 double bench_now_ns(void);
 _Noreturn void bench_fail(const char *what, const char *why);

@@ -137,6 +137,16 @@ void bench_row_add(const bench_result *result) {
   keep((row){.suite = kept->suite, .result = kept});
 }
 
+void bench_row_show(const bench_result *r) {
+  char ratio[32] = "";
+  if (r->ratio > 0) snprintf(ratio, sizeof ratio, "%8.2fx", r->ratio);
+  printf("%-10s %-34s %10.3f %10.3f %-9s %9s  %s%s%s\n", r->suite, r->name,
+         r->value, r->best, r->unit, ratio, r->peer, r->note[0] ? "; " : "",
+         r->note);
+  fflush(stdout);
+  bench_row_add(r);
+}
+
 static void write_figure(FILE *file, const char *name, double value) {
   if (value > 0 || value < 0) {
     fprintf(file, ", \"%s\": %.6g", name, value);

@@ -175,7 +175,7 @@ static void row(const char *name, const char *unit, double each, bench_job own,
                                .peer_best = other.run ? b.minimum / each : 0,
                                .ratio = other.run ? b.median / a.median : 0,
                                .note = note};
-  bench_row_add(&result);
+  bench_row_show(&result);
 }
 
 static void bench_small(vyre_device *device, vyre_pipeline *pipeline) {

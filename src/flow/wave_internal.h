@@ -94,6 +94,11 @@ struct vyre_wave_graph {
   vyre__launch_totals totals;
   vyre__wave_groups groups; /* of the list */
   vyre__wave_io *io;        /* one per resource: memory of the active run */
+  /* Resources that a run uploads, clears, reads back or takes from its
+   * caller. */
+  uint32_t *touched;
+  size_t touched_count;
+  bool is_bound; /* all waves are ready */
 };
 
 /* Function names and failures. */

@@ -76,11 +76,13 @@ static vyre_code bind_wave(vyre_wave_graph *graph, uint32_t number,
 
 vyre_code vyre__wave_bind(vyre_wave_graph *graph, vyre_status *st) {
   bool is_changed = false;
+  if (graph->is_bound) return VYRE_OK;
   for (uint32_t i = 0; i < graph->wave_count; i++) {
     if (graph->waves[i].is_ready) continue;
     VYRE_TRY(bind_wave(graph, i, st));
     is_changed = true;
   }
+  graph->is_bound = true;
   if (!is_changed) return VYRE_OK;
   graph->list.version++;
   graph->loop_list.version++;
@@ -154,6 +156,19 @@ static vyre_code allocate(vyre_wave_graph *graph, vyre_status *st) {
                                      st);
 }
 
+static bool list_touched(vyre_wave_graph *graph) {
+  graph->touched = vyre__arena_array(&graph->plan_arena, graph->resource_count,
+                                     sizeof *graph->touched);
+  graph->touched_count = 0;
+  if (!graph->touched) return false;
+  for (uint32_t i = 0; i < graph->resource_count; i++) {
+    const vyre__wave_resource *r = &graph->resources[i];
+    if (r->is_input || r->is_output || r->is_external || r->begins_zero)
+      graph->touched[graph->touched_count++] = i;
+  }
+  return true;
+}
+
 static vyre_code create_prepared(vyre_wave_graph *graph, vyre_status *st) {
   size_t most = 1;
   for (size_t i = 0; i < graph->wave_count; i++) {
@@ -169,7 +184,7 @@ static vyre_code create_prepared(vyre_wave_graph *graph, vyre_status *st) {
       vyre__arena_array(&graph->plan_arena, most, sizeof *graph->inputs);
   graph->io = vyre__arena_filled(&graph->plan_arena, graph->resource_count,
                                  sizeof *graph->io, 0);
-  return graph->inputs && graph->io
+  return graph->inputs && graph->io && list_touched(graph)
              ? VYRE_OK
              : no_memory("resources", graph->resource_count, st);
 }
@@ -184,6 +199,7 @@ static void release_list(vyre__command_list *list) {
 void vyre__wave_unprepare(vyre_wave_graph *graph) {
   release_list(&graph->list);
   release_list(&graph->loop_list);
+  graph->is_bound = false;
   for (size_t i = 0; i < graph->wave_count; i++) {
     vyre__wave *wave = &graph->waves[i];
     if (!wave->prepared) continue;

@@ -135,6 +135,7 @@ static vyre_code take_external(vyre_wave_graph *graph,
   for (size_t i = 0; i < graph->wave_count; i++) {
     if (uses(&graph->waves[i], e->resource)) graph->waves[i].is_ready = false;
   }
+  graph->is_bound = false;
   return VYRE_OK;
 }
 
@@ -184,7 +185,8 @@ static vyre_code take_memory(const running *r, vyre_status *st) {
   VYRE_TRY(take_host_memory(r, st));
   for (size_t i = 0; i < r->run->external_count; i++)
     VYRE_TRY(take_external(graph, &r->run->externals[i], st));
-  for (uint32_t i = 0; i < graph->resource_count; i++) {
+  for (size_t k = 0; k < graph->touched_count; k++) {
+    const uint32_t i = graph->touched[k];
     const vyre__wave_resource *resource = &graph->resources[i];
     const vyre__wave_io *io = &graph->io[i];
     if (resource->is_input && !io->in)
@@ -198,7 +200,8 @@ static vyre_code take_memory(const running *r, vyre_status *st) {
 }
 
 static void release_memory(const vyre_wave_graph *graph) {
-  for (size_t i = 0; i < graph->resource_count; i++) {
+  for (size_t k = 0; k < graph->touched_count; k++) {
+    const uint32_t i = graph->touched[k];
     if (graph->io[i].held)
       vyre__device_buffer_release(graph->device, graph->io[i].held);
     graph->io[i] = (vyre__wave_io){0};
@@ -209,7 +212,8 @@ static void release_memory(const vyre_wave_graph *graph) {
 
 static vyre_code upload(const running *r, vyre_status *st) {
   const vyre_wave_graph *graph = r->graph;
-  for (size_t i = 0; i < graph->resource_count; i++) {
+  for (size_t k = 0; k < graph->touched_count; k++) {
+    const uint32_t i = graph->touched[k];
     const vyre__wave_resource *resource = &graph->resources[i];
     uint64_t at = graph->plan.offsets[i];
     if (graph->plan.intervals[i].size == 0) continue;
@@ -226,7 +230,8 @@ static vyre_code upload(const running *r, vyre_status *st) {
 
 static vyre_code read_back(running *r, vyre_status *st) {
   const vyre_wave_graph *graph = r->graph;
-  for (size_t i = 0; i < graph->resource_count; i++) {
+  for (size_t k = 0; k < graph->touched_count; k++) {
+    const uint32_t i = graph->touched[k];
     const vyre__wave_resource *resource = &graph->resources[i];
     if (!resource->is_output) continue;
     VYRE_TRY(vyre__buffer_read(graph->device, graph->held_memory->buffer,

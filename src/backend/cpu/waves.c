@@ -439,12 +439,15 @@ static vyre_code execute(vyre__command_list *list, vyre__command_loop *loop,
   size_t count = list->count - (loop != NULL);
   vyre__wave_groups *groups = list->groups;
   bool was_reusable = list->is_reusable;
+  cpu_waves *w = list->encoded;
+  const bool is_prepared =
+      was_reusable && w && w->version == list->version; /* optimised code */
   list->is_reusable = false;
-  if (is_baseline(commands, count))
+  if (!is_prepared && is_baseline(commands, count))
     return run_ordered(loop, commands, count, groups, done, st);
-  cpu_waves *w = get_waves(list);
+  w = get_waves(list);
   if (!w) return no_memory(count, st);
-  if (!was_reusable || w->version != list->version) {
+  if (!is_prepared) {
     VYRE_TRY(prepare(w, commands, count, groups, st));
     w->version = list->version;
   }
