@@ -220,8 +220,8 @@ static void bench_billion(vyre_device *device, const vyre_module *module) {
   if (!run_ours(&o)) bench_fail(suite, "a queue failed");
   expect(&o, ITEMS);
   if (sum != (uint32_t)all) bench_fail(suite, "a wrong sum of items");
-  row("tree of 1e9 items, 65536 places", 1e9, "s", (bench_job){run_ours, &o}, "",
-      (bench_job){NULL, NULL}, 3);
+  row("tree of 1e9 items, 65536 places", 1e9, "s", (bench_job){run_ours, &o},
+      "", (bench_job){NULL, NULL}, 3);
   vyre_queue_release(o.queue);
 }
 

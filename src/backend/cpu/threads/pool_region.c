@@ -11,6 +11,9 @@
 enum {
   MEASURED_RUNS = 4,   /* the first runs measure all steps, */
   MEASURE_EVERY = 64,  /* then one in so many runs */
+  TRIAL_RUN = 1,       /* runs that try longer steps on one thread: this one, */
+  TRIAL_FACTOR = 8,    /* and one in MEASURE_EVERY; up to so many times the
+                          limit */
   CLOCK_INTERVAL = 16, /* spins between two readings of the clock */
   MAX_SPIN_NS = 50000, /* then a waiting thread sleeps */
   STEP_BITS = 32       /* a ticket is a count of steps, then the step + 1 */
@@ -28,7 +31,7 @@ typedef struct region_run {
   vyre__region *region;
   vyre__pool *pool;
   part_claim *claims; /* one per thread of the region */
-  bool is_measured;
+  bool is_measured, is_trial;
   bool is_alone; /* the caller runs all parts */
   uint64_t spin_ticks;
   /* Of the thread that advances. */
@@ -68,7 +71,11 @@ static bool run_inline(region_run *r, vyre__region_step *step,
   return false;
 }
 
+/* A step that was measured on several threads may take less time on one, where
+ * no cache line moves: a trial finds out. */
 static bool is_short(const region_run *r, const vyre__region_step *step) {
+  const uint64_t limit = r->region->inline_ns;
+  if (r->is_trial && limit > 0 && step->ns / TRIAL_FACTOR <= limit) return true;
   return r->is_alone || step->ns <= r->region->inline_ns ||
          step->end_part - step->first_part < 2;
 }
@@ -252,6 +259,8 @@ uint32_t vyre__pool_run_region(const vyre__pool_session *session,
       session->pool->spin_ticks < spin ? session->pool->spin_ticks : spin;
   r->is_measured =
       region->runs < MEASURED_RUNS || region->runs % MEASURE_EVERY == 0;
+  r->is_trial = region->runs == TRIAL_RUN ||
+                (region->runs > 0 && region->runs % MEASURE_EVERY == 0);
   region->runs++;
   for (uint32_t i = 0; i < region->threads; i++) {
     atomic_init(&r->claims[i].ticket, 0);
