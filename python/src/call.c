@@ -11,6 +11,7 @@ static void job_begin(vyp_job *job, vyp_kernel *kernel) {
   job->device = NULL;
   job->memory_count = 0;
   job->kept = NULL;
+  job->bytes = job->number = 0;
   memset(job->values, 0, kernel->param_count * sizeof *job->values);
   memset(job->results, 0, kernel->output_count * sizeof *job->results);
   memset(job->temporaries, 0, kernel->output_count * sizeof *job->temporaries);
@@ -170,6 +171,23 @@ bool vyp_is_number(PyObject *value) {
          (PyNumber_Check(value) || !vyp_is_array(value));
 }
 
+/* Notes the work that an input causes, for has_grown. */
+static void note_work(vyp_job *job, const vyp_param *p, const vyre_input *in) {
+  if (p->role != VYRE_ROLE_UNIFORM) {
+    job->bytes += in->size;
+    return;
+  }
+  bool is_unsigned =
+      p->element == VYRE_ELEMENT_U32 || p->element == VYRE_ELEMENT_U64;
+  bool is_signed =
+      p->element == VYRE_ELEMENT_I32 || p->element == VYRE_ELEMENT_I64;
+  if (!in->data || in->size != p->unit || !(is_unsigned || is_signed)) return;
+  uint64_t number = 0;
+  memcpy(&number, in->data, p->unit);
+  bool is_negative = is_signed && number >> (p->unit * 8 - 1);
+  if (number > job->number && !is_negative) job->number = number;
+}
+
 static bool add_input(vyp_job *job, uint32_t at) {
   const vyp_param *p = &job->kernel->params[at];
   PyObject *value = job->values[at];
@@ -201,6 +219,7 @@ static bool add_input(vyp_job *job, uint32_t at) {
     return false;
   }
   if (job->kernel->has_persistent) job->resources[p->resource_index] = *in;
+  note_work(job, p, in);
   return true;
 }
 
@@ -255,6 +274,7 @@ static bool bind_output(vyp_job *job, uint32_t index, PyObject *target) {
   bool fine = vyp_memory_get(target, p, job->device, true, m);
   job->memory_count++;
   if (!fine) return false;
+  job->bytes += m->size;
   vyre_output *out = &job->outputs[index];
   *out = (vyre_output){m->data, m->size, NULL, m->buffer, m->offset, NULL};
   if (m->buffer.id) out->size = 0;
@@ -427,14 +447,36 @@ static void free_figures(PyObject *capsule) {
   free(PyCapsule_GetPointer(capsule, "vyre.figures"));
 }
 
+/* Returns true if a call may take long, although calls before were fast. */
+static bool has_grown(const vyp_job *job) {
+  vyp_compiled *c = job->compiled;
+  uint64_t bytes = atomic_load_explicit(&c->fast_bytes, memory_order_relaxed);
+  uint64_t number = atomic_load_explicit(&c->fast_number, memory_order_relaxed);
+  return (job->bytes > VYP_FEW_BYTES && job->bytes / VYP_GROWTH > bytes) ||
+         (job->number > VYP_SMALL_NUMBER && job->number / VYP_GROWTH > number);
+}
+
+/* Notes how long a call took. */
+static void note_time(const vyp_job *job, uint64_t ns) {
+  vyp_compiled *c = job->compiled;
+  bool is_slow = ns > VYP_SLOW_NS;
+  if (is_slow != atomic_load_explicit(&c->is_slow, memory_order_relaxed)) {
+    atomic_store(&c->is_slow, is_slow);
+  }
+  if (is_slow) return;
+  if (job->bytes > atomic_load_explicit(&c->fast_bytes, memory_order_relaxed))
+    atomic_store(&c->fast_bytes, job->bytes);
+  if (job->number > atomic_load_explicit(&c->fast_number, memory_order_relaxed))
+    atomic_store(&c->fast_number, job->number);
+}
+
 static PyObject *run_now(vyp_job *job) {
   vyre_status st;
   vyre_code code;
   uint64_t start = coarse_now();
   Py_BEGIN_ALLOW_THREADS code =
       vyre_dispatch(job->compiled->pipeline, &job->desc, &st);
-  Py_END_ALLOW_THREADS if (coarse_now() - start > VYP_SLOW_NS)
-      atomic_store(&job->compiled->is_slow, true);
+  Py_END_ALLOW_THREADS note_time(job, coarse_now() - start);
   if (code != VYRE_OK) return vyp_raise(&st);
   return fill_stats(job) ? take_result(job) : NULL;
 }
@@ -510,8 +552,7 @@ static PyObject *run_interruptible(vyp_kernel *kernel, PyObject *const *args,
     fence = submit_job(job, options);
   }
   if (fence && vyp_wait_interruptible(fence, capsule, job->device)) {
-    if (coarse_now() - start < VYP_SLOW_NS)
-      atomic_store(&job->compiled->is_slow, false);
+    note_time(job, coarse_now() - start);
     if (fill_stats(job)) result = take_result(job);
   }
   if (fence) vyre_fence_release(fence);
@@ -589,12 +630,18 @@ static PyObject *call(vyp_kernel *kernel, PyObject *const *args, size_t count,
   vyp_job job;
   job_begin(&job, kernel);
   PyObject *result = NULL;
+  bool is_long = false;
   if (bind_arguments(&job, args, count, names)) {
     if (device && !job.options.device) job.options.device = device;
-    if (prepare(&job, options)) result = run_now(&job);
+    if (prepare(&job, options)) {
+      is_long = has_grown(&job) && vyp_is_main_thread();
+      if (!is_long) result = run_now(&job);
+    }
   }
   job_end(&job);
-  return result;
+  return is_long
+             ? run_interruptible(kernel, args, count, names, options, device)
+             : result;
 }
 
 PyObject *vyp_kernel_call(PyObject *self, PyObject *const *args, size_t nargs,

@@ -36,6 +36,10 @@ enum { VYP_UNIFORM_BYTES = 32 };
  * the queue of the device. */
 enum { VYP_SLOW_NS = 10000000 };
 
+/* A call with so many times the work of a fast one can be slow, unless it has
+ * few bytes and small numbers. */
+enum { VYP_GROWTH = 4, VYP_FEW_BYTES = 1 << 20, VYP_SMALL_NUMBER = 1 << 10 };
+
 /* --- devices (device.c) ---------------------------------------------------- */
 
 /* Device that was opened. There is one object per device and process. */
@@ -93,6 +97,9 @@ typedef struct vyp_compiled {
   vyre_compile_options options;
   /* The last run took long enough to make the next one interruptible. */
   _Atomic bool is_slow;
+  /* Work of the largest run that was fast, as far as arguments tell it: bytes
+   * of its buffers, and the largest integer of its uniforms. */
+  _Atomic uint64_t fast_bytes, fast_number;
 } vyp_compiled;
 
 typedef struct vyp_kernel {

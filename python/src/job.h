@@ -19,6 +19,7 @@ typedef struct vyp_job {
   uint8_t scalars[VYP_MAX_PARAMS][VYP_UNIFORM_BYTES];
   PyObject *results[VYP_MAX_PARAMS];       /* new references, by output */
   vyre_buffer temporaries[VYP_MAX_PARAMS]; /* device buffers to destroy */
+  uint64_t bytes, number;                  /* see vyp_compiled.fast_bytes */
   PyObject *kept; /* arguments of submitted work, or NULL */
   vyre_timing timing;
   vyre_copy_report copies;
