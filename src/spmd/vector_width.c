@@ -4,7 +4,8 @@
  * An estimate takes as long as a few percent of a compile. Not every width is
  * estimated: 8, 16 and 32 usually decide. Narrower vectors can only be better
  * where the work of lanes does not become less in vectors: gathers, atomics,
- * and loops in which lanes wait for others. */
+ * and loops in which lanes wait for others. Workgroups of one invocation have no
+ * lanes. */
 #include "spmd/vector_width.h"
 
 #include "base/status.h"
@@ -48,8 +49,9 @@ vyre_code vyre__choose_width(const vyre__lir_kernel *kernel,
                              vyre_arena *arena, vyre__width_choice *out,
                              vyre_status *st) {
   vyre__schedule_options with = *options;
-  *out = (vyre__width_choice){0};
+  *out = (vyre__width_choice){.is_single = vyre__lir_group_size(kernel) == 1};
   for (uint32_t i = VYRE__WIDTHS; i-- > 0;) {
+    if (out->is_single && !all && widths[i] > 1) continue;
     if (!all && i < SMALLEST_USUAL) {
       uint32_t best = find_best(out);
       if (best > SMALLEST_USUAL && lane_share(&out->costs[best]) < LANE_SHARE) {
@@ -60,6 +62,6 @@ vyre_code vyre__choose_width(const vyre__lir_kernel *kernel,
     VYRE_TRY(
         vyre__cost_estimate(kernel, &with, machine, arena, &out->costs[i], st));
   }
-  out->width = widths[find_best(out)];
+  out->width = out->is_single ? 1 : widths[find_best(out)];
   return VYRE_OK;
 }

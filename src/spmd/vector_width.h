@@ -9,6 +9,7 @@ enum { VYRE__WIDTHS = 5 };
 
 typedef struct vyre__width_choice {
   uint32_t width;
+  bool is_single; /* workgroups of one invocation, which have no lanes */
   vyre__cost costs[VYRE__WIDTHS]; /* by width; width 0: not estimated */
 } vyre__width_choice;
 

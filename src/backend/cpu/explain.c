@@ -50,6 +50,7 @@ static bool matters(const cpu_choice *c, unsigned kind) {
 typedef enum reason {
   REASON_OPTION, /* the width is fixed */
   REASON_SIZE,   /* the text of the best width is too large */
+  REASON_SINGLE, /* workgroups have one invocation */
   REASON_NARROW, /* a wider vector would gain too little */
   REASON_COST,
 } reason;
@@ -58,13 +59,13 @@ static reason reason_of(const cpu_choice *c) {
   const vyre__cost *other = second_best(c), *own = cost_of(c, c->width);
   if (c->fixed_width > 0) return REASON_OPTION;
   if (c->width != c->widths.width) return REASON_SIZE;
+  if (c->widths.is_single) return REASON_SINGLE;
   return other->cycles < own->cycles ? REASON_NARROW : REASON_COST;
 }
 
 static const char *const reason_names[] = {
-    [REASON_OPTION] = "option",
-    [REASON_SIZE] = "size",
-    [REASON_NARROW] = "narrower",
+    [REASON_OPTION] = "option", [REASON_SIZE] = "size",
+    [REASON_SINGLE] = "single", [REASON_NARROW] = "narrower",
     [REASON_COST] = "cost",
 };
 
@@ -120,6 +121,9 @@ static void put_reason(vyre__printer *out, const cpu_choice *c) {
       vyre__print(out,
                   "code of width %u is too large, or needs too much stack\n",
                   (unsigned)c->widths.width);
+      break;
+    case REASON_SINGLE:
+      vyre__print(out, "workgroups of one invocation have no lanes\n");
       break;
     case REASON_NARROW:
       vyre__print(out, "width %u is only %u %% better, which is not enough\n",
