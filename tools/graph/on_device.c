@@ -167,7 +167,7 @@ void graph_queue(graph_device *d, uint32_t kernel, uint64_t capacity,
             ? vyre_input_buffer(d->buffers[slot])
             : vyre_input_bytes(&d->values[slot], sizeof d->values[slot]);
   }
-  /* A budget that the buffers have used up still tells what the queue needs. */
+  /* The error of a budget of one byte has the bytes that the queue needs. */
   if (d->budget) {
     options.budget_bytes =
         d->is_over || d->bytes == d->budget ? 1 : d->budget - d->bytes;

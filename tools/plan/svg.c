@@ -170,7 +170,7 @@ void svg_axes(const svg_plot *plot) {
              "%llu", (unsigned long long)group);
   }
   svg_text(out, SVG_LEFT + SVG_PLOT_WIDTH / 2.0, bottom + 38, "tick middle",
-           "group");
+           "%s", plot->unit ? plot->unit : "group");
 }
 
 void svg_line(const svg_plot *plot, double bytes, const char *style,

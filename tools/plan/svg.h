@@ -39,6 +39,7 @@ typedef struct svg_plot {
   double max_bytes;     /* bytes at the upper edge */
   uint64_t first_group; /* group at the left edge */
   double groups;        /* number of groups across */
+  const char *unit;     /* below the axis; NULL: "group" */
 } svg_plot;
 
 enum { SVG_SIZE_TEXT = 24 };

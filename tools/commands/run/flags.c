@@ -76,6 +76,7 @@ bool run_read_flags(int count, char **words, run_flags *f, problem *wrong) {
       FLAG("--untuned", &f->is_untuned),
       FLAG("--compile-timeout", &texts.compile_timeout),
       FLAG("--items", &f->items),
+      FLAG("--svg", &f->svg),
       FLAG("--capacity", &f->capacity),
       FLAG("--budget", &f->budget_bytes),
       FLAG("--max-depth", &f->max_depth),

@@ -5,6 +5,7 @@
 
 #include "cli/output.h"
 #include "commands/run/run.h"
+#include "plan/svg.h"
 
 /* --- device ---------------------------------------------------------------- */
 
@@ -38,7 +39,8 @@ static uint64_t count_keys(const run_state *s) {
   return value;
 }
 
-static bool create(run_state *s, problem *wrong) {
+/* Creates the queue; its runs stop after @p max_windows windows, unless 0. */
+static bool create(run_state *s, uint64_t max_windows, problem *wrong) {
   vyre_status st = {0};
   const run_flags *f = &s->flags;
   const vyre_compile_options compile = {
@@ -51,6 +53,7 @@ static bool create(run_state *s, problem *wrong) {
                                 .capacity = f->capacity,
                                 .budget_bytes = f->budget_bytes,
                                 .max_depth = f->max_depth,
+                                .max_windows = max_windows,
                                 .timeout_ns = f->timeout_ns,
                                 .has_order_hash = true,
                                 .compile = &compile};
@@ -152,6 +155,24 @@ static bool drain(run_state *s, problem *wrong) {
          failed(s, wrong, &st);
 }
 
+/* Notes the items that are held after each window. The kernel has its data from
+ * the start in each run, so there is one run for each number of windows. */
+static bool trace_windows(run_state *s, problem *wrong) {
+  vyre_queue_state state = {.current = 1};
+  vyre_status st = {0};
+  while (state.current + state.next > 0 && s->held_count <= RUN_MAX_DRAWN) {
+    const bool is_good = create(s, s->held_count, wrong) && fill(s, wrong) &&
+                         (s->held_count == 0 || drain(s, wrong));
+    if (!is_good) return false;
+    if (vyre_queue_get_state(s->queue, &state, &st) != VYRE_OK)
+      return problem_from_status(wrong, &st);
+    s->held[s->held_count++] = state.current + state.next;
+    vyre_queue_release(s->queue);
+    s->queue = NULL;
+  }
+  return true;
+}
+
 static bool refuse(const char *name, problem *wrong) {
   problem_set(wrong, KIND_USAGE, "", "%s is not for queue kernels", name);
   return problem_fix(wrong, "remove %s", name), false;
@@ -181,7 +202,8 @@ bool run_queue(run_state *s, problem *wrong) {
   }
   return run_bind(s, wrong) && check_flags(s, wrong) &&
          open_device(s, is_auto ? by_itself : s->flags.backend, wrong) &&
-         create(s, wrong) && fill(s, wrong) && drain(s, wrong);
+         (!s->flags.svg || trace_windows(s, wrong)) && create(s, 0, wrong) &&
+         fill(s, wrong) && drain(s, wrong);
 }
 
 /* --- output ----------------------------------------------------------------- */
@@ -211,6 +233,56 @@ void run_tell_queue(const run_state *s, sink *out) {
                 q->submissions == 1 ? "" : "s", (unsigned long long)q->waits,
                 q->waits == 1 ? "" : "s");
   }
+}
+
+/* Draws bars of items, and the places if they are not far above. */
+static void draw_windows(const run_state *s, svg_plot *plot) {
+  const double item = s->clauses.item_bytes;
+  const double places = (double)vyre_queue_get_plan(s->queue)->capacity * item;
+  for (size_t i = 0; i < s->held_count; i++) {
+    if ((double)s->held[i] * item > plot->max_bytes)
+      plot->max_bytes = (double)s->held[i] * item;
+  }
+  const bool has_places = places <= 4 * plot->max_bytes;
+  if (has_places && places > plot->max_bytes) plot->max_bytes = places;
+  plot->max_bytes *= 1.1;
+  svg_axes(plot);
+  for (size_t i = 0; i < s->held_count; i++) {
+    const double top = svg_y(plot, (double)s->held[i] * item);
+    const double left = svg_x(plot, (double)i + 0.1);
+    const double width = svg_x(plot, (double)i + 0.9) - left;
+    svg_rect(plot->out, left, top, width, svg_y(plot, 0) - top, "frontier");
+    if (s->held_count > 20) continue;
+    svg_text(plot->out, left + width / 2, top - 6, "middle ink halo", "%llu",
+             (unsigned long long)s->held[i]);
+  }
+  if (!has_places) return;
+  char text[64];
+  (void)snprintf(text, sizeof text, "%llu places",
+                 (unsigned long long)vyre_queue_get_plan(s->queue)->capacity);
+  svg_line(plot, places, "budget", text);
+}
+
+void run_draw_queue(const run_state *s, sink *out) {
+  const vyre_queue_stats *q = &s->queue_stats;
+  const bool is_newest = q->mode == VYRE_QUEUE_MODE_NEWEST;
+  char title[160], subtitle[200];
+  svg_plot plot = {.out = out,
+                   .top = SVG_HEADING,
+                   .groups = (double)s->held_count,
+                   .unit = is_newest ? "steps of the newest items" : "windows"};
+  (void)snprintf(title, sizeof title, "%.80s: %llu items in %llu windows",
+                 vyre_program_name(s->program), (unsigned long long)q->items,
+                 (unsigned long long)q->windows);
+  (void)snprintf(subtitle, sizeof subtitle,
+                 "items that the queue holds after each %s, at most %llu%s",
+                 is_newest ? "step" : "window",
+                 (unsigned long long)q->high_water,
+                 s->held_count > RUN_MAX_DRAWN ? "; the first 64" : "");
+  svg_begin(out, 1);
+  svg_heading(out, 0, title, subtitle);
+  draw_windows(s, &plot);
+  svg_end(out);
 }
 
 void run_put_queue(const run_state *s, json_out *json) {

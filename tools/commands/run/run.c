@@ -82,6 +82,12 @@ bool run_compile(run_state *s, problem *wrong) {
 
 /* Only `ref` has the checks; fail before the kernel is bound. */
 static bool can_check(const run_state *s, problem *wrong) {
+  if (s->flags.svg) {
+    return problem_set(wrong, KIND_USAGE, "remove --svg",
+                       "--svg draws the windows of a queue, and kernel '%.60s' "
+                       "has no queue",
+                       vyre_program_name(s->program));
+  }
   if (!s->flags.check || vyre_device_get_caps(s->device)->has_checks) {
     return true;
   }

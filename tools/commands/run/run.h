@@ -30,9 +30,13 @@ typedef struct run_flags {
   const char *items; /* initial ones; NULL: one item of zeros */
   uint64_t capacity, budget_bytes, max_depth; /* 0: not given */
   size_t queue_mode;                          /* a vyre_queue_mode */
+  const char *svg;                            /* NULL: no drawing */
   bool check, values, time, json;
   bool is_untuned; /* without the choices of `vyre tune` */
 } run_flags;
+
+/* Windows that --svg draws. */
+enum { RUN_MAX_DRAWN = 64 };
 
 /* A buffer of the kernel with its data. */
 typedef struct run_buffer {
@@ -64,6 +68,8 @@ typedef struct run_state {
   vyre_queue_field fields[32];
   vyre_queue *queue;
   vyre_queue_stats queue_stats;
+  uint64_t held[RUN_MAX_DRAWN + 1]; /* --svg: items held after each window */
+  size_t held_count;
   vyre_binding_plan plan;
   run_buffer *buffers; /* in binding order, without shared buffers */
   size_t buffer_count;
@@ -110,6 +116,9 @@ bool run_queue(run_state *s, problem *wrong);
 
 /* Prints "ran visit on cpu: 9 items in 4 windows ...". */
 void run_tell_queue(const run_state *s, sink *out);
+
+/* Draws the memory of the items that the queue held after each window. */
+void run_draw_queue(const run_state *s, sink *out);
 
 /* Adds the member "queue". */
 void run_put_queue(const run_state *s, json_out *json);

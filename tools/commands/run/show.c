@@ -414,7 +414,7 @@ static void tell_pictures(const run_state *s, sink *out) {
 
 /* Everything to publish, once it is complete. */
 typedef struct run_answer {
-  sink out, told;
+  sink out, told, drawing;
   sink wrote; /* messages printed after the files were written */
   out_file *files;
   sink *heads;
@@ -422,8 +422,16 @@ typedef struct run_answer {
   bool taken; /* an output goes to stdout unchanged by other text */
 } run_answer;
 
+static void gather_drawing(const run_state *s, run_answer *a) {
+  run_draw_queue(s, &a->drawing);
+  if (a->drawing.failed) a->out.failed = true;
+  a->files[a->file_count++] = (out_file){.path = s->flags.svg,
+                                         .head = a->drawing.data,
+                                         .head_length = a->drawing.length};
+}
+
 static bool gather_files(run_state *s, run_answer *a, problem *wrong) {
-  size_t space = s->output_count + 1;
+  size_t space = s->output_count + 2;
   a->files = vyre_arena_alloc(&s->arena, space * sizeof *a->files, 0);
   a->heads = vyre_arena_alloc(&s->arena, space * sizeof *a->heads, 0);
   if (!a->files || !a->heads) return problem_no_memory(wrong, "the outputs");
@@ -440,6 +448,7 @@ static bool gather_files(run_state *s, run_answer *a, problem *wrong) {
     if (!fill_file(b, &a->heads[n], &a->files[n], wrong)) return false;
     tell_file(b, &a->files[n], &a->wrote);
   }
+  if (s->flags.svg) gather_drawing(s, a);
   return true;
 }
 
@@ -491,6 +500,7 @@ int run_publish(run_state *s) {
   }
   sink_deinit(&a.out);
   sink_deinit(&a.told);
+  sink_deinit(&a.drawing);
   sink_deinit(&a.wrote);
   return code;
 }
