@@ -98,8 +98,8 @@ VYRE_API const char *vyre_package_target_at(size_t index, const char **backend);
  *  Threads:   safe.
  *  Blocks:    on the compiler, the allocator and the writer.
  *  Errors:    VYRE_INVALID_PROGRAM if a program does not validate;
- *             VYRE_UNSUPPORTED_FEATURE without LLVM, and for a kernel that a
- *             named target does not support;
+ *             VYRE_UNSUPPORTED_FEATURE without LLVM, for a queue kernel, and
+ *             for a kernel that a named target does not support;
  *             VYRE_INVALID_ARGUMENT for an unknown target, two kernels of one
  *             name, a NULL argument or a writer that fails;
  *             VYRE_OUT_OF_MEMORY. */

@@ -443,6 +443,35 @@ TEST(a_device_with_fields_that_are_not_valid_is_refused) {
   vyre_context_release(context);
 }
 
+static unsigned destroyed;
+
+static void count_destroy(void *device, void *buffer) {
+  proxy.buffer_destroy(device, buffer);
+  destroyed++;
+}
+
+/* C code runs in this process, so the memory of its launches needs an address
+ * here. */
+TEST(memory_for_c_must_have_a_host_address) {
+  vyre_backend table = proxy;
+  vyre_context *context = make_context();
+  vyre_device *device;
+  vyre_buffer buffer;
+  vyre_status st = {0};
+  table.form = VYRE_BACKEND_FORM_C;
+  table.buffer_destroy = count_destroy;
+  CHECK_OK(vyre_backend_register(context, &table, &st), st);
+  CHECK_OK(vyre_device_open(context, "proxy", &device, &st), st);
+  destroyed = 0;
+  CHECK_FAILS(vyre_buffer_create(device, 64, &buffer, &st), st,
+              VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED);
+  CHECK_HAS(st.message, "no host address");
+  CHECK(buffer.owner == 0);
+  CHECK_U64(destroyed, 1);
+  vyre_device_release(device);
+  vyre_context_release(context);
+}
+
 TEST(failures_of_a_kernel_have_the_status_of_the_backend) {
   vyre_backend table = proxy;
   table.kernel_load = failing_load;
@@ -593,6 +622,7 @@ TEST_MAIN(TEST_ENTRY(a_registered_backend_runs_kernels),
           TEST_ENTRY(options_reach_the_device),
           TEST_ENTRY(a_device_that_does_not_open_leaves_the_others),
           TEST_ENTRY(a_device_with_fields_that_are_not_valid_is_refused),
+          TEST_ENTRY(memory_for_c_must_have_a_host_address),
           TEST_ENTRY(failures_of_a_kernel_have_the_status_of_the_backend),
           TEST_ENTRY(a_failure_without_a_message_has_one),
           TEST_ENTRY(memory_that_runs_out_is_reported_at_every_allocation),

@@ -423,6 +423,24 @@ TEST(a_kernel_that_no_target_supports_is_refused) {
   vyre_module_release(module);
 }
 
+TEST(a_queue_kernel_is_refused) {
+  vyre_module *module = parse_module(
+      "kernel fill workgroup(4) buffer a : write u32[4] @0; "
+      "{ a[global_id.x] = 1; }\n"
+      "kernel visit queue(u32) buffer a : read_write u32[] @0; "
+      "{ if (item < len(a)) a[item] = 1; }");
+  vyre_program *programs[] = {vyre_module_kernel(module, 0),
+                              vyre_module_kernel(module, 1)};
+  growing_text sink = {0};
+  vyre_status st = {0};
+  CHECK_FAILS(vyre_package_write(NULL, programs, 2, NULL,
+                                 (vyre_writer){growing_append, &sink}, &st),
+              st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED);
+  CHECK_HAS(st.message, "'visit' is a queue kernel");
+  CHECK_U64(sink.length, 0);
+  vyre_module_release(module);
+}
+
 /* --- damage --------------------------------------------------------------- */
 
 /* Opens damaged bytes and loads both kernels. Returns the number of calls that
@@ -589,6 +607,7 @@ TEST_MAIN(TEST_ENTRY(targets_are_listed_by_backend),
           TEST_ENTRY(a_variant_that_is_missing_is_refused),
           TEST_ENTRY(bad_requests_are_refused),
           TEST_ENTRY(a_kernel_that_no_target_supports_is_refused),
+          TEST_ENTRY(a_queue_kernel_is_refused),
           TEST_ENTRY(a_change_of_any_byte_is_found),
           TEST_ENTRY(truncation_is_found),
           TEST_ENTRY(other_formats_are_refused), TEST_ENTRY(files_are_read),

@@ -327,12 +327,25 @@ static vyre_code put_file(writer *w, vyre__bytes *file, vyre_writer to) {
 
 /* --- the public function -------------------------------------------------- */
 
-static vyre_code check_names(vyre_program *const *programs, size_t count,
-                             vyre_status *st) {
+/* A queue has code of its own, which depends on its plan. */
+static vyre_code refuse_queue(const vyre_program *program, vyre_status *st) {
+  if (program->item_type == VYRE_TYPE_VOID) return VYRE_OK;
+  return VYRE_FAIL_WITH(
+      st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED, "programs", NULL,
+      "move the queue kernel to a file of its own, and embed that without "
+      "--aot: vyre_queue_create compiles it on the device",
+      "kernel '%.100s' is a queue kernel, and a package has code for "
+      "dispatches only",
+      program->name);
+}
+
+static vyre_code check_programs(vyre_program *const *programs, size_t count,
+                                vyre_status *st) {
   for (size_t i = 0; i < count; i++) {
     if (!programs[i]) {
       return vyre__null_argument(st, "vyre_package_write", "programs");
     }
+    VYRE_TRY(refuse_queue(programs[i], st));
     for (size_t k = 0; k < i; k++) {
       if (strcmp(programs[i]->name, programs[k]->name) != 0) continue;
       return VYRE_FAIL_WITH(
@@ -391,7 +404,7 @@ vyre_code vyre_package_write(vyre_context *context,
   if (!to.write) return vyre__null_argument(st, __func__, "writer");
   if (!options) options = &defaults;
   VYRE_CHECK_RESERVED(st, __func__, options);
-  VYRE_TRY(check_names(programs, count, st));
+  VYRE_TRY(check_programs(programs, count, st));
   VYRE_TRY(check_variants(options, st));
   VYRE_TRY(vyre__package_check_targets(options->targets, st));
   VYRE_TRY(vyre__context_acquire(&context, st));
