@@ -121,15 +121,25 @@ static bool is_comparison(vyre_op op) {
   return op >= VYRE_OP_EQ && op <= VYRE_OP_GE;
 }
 
+static bool is_shuffle(vyre_op op) {
+  return op >= VYRE_OP_SHUFFLE && op <= VYRE_OP_SHUFFLE_DOWN;
+}
+
+/* Returns true for other operations of a subgroup. */
+static bool is_collective(vyre_op op) {
+  return op >= VYRE_OP_BALLOT && op <= VYRE_OP_SUBGROUP_SCAN_ADD_BEFORE;
+}
+
 static subject subject_of_op(vyre_op op, vyre_type type) {
   subject s = {.count = operands(op), .types = {type, type, type}, .op = op};
   const char *text = op == CTS_INSERT ? "insert" : vyre_op_text(op);
   bool is_word = isalpha((unsigned char)text[0]);
   s.result = is_comparison(op) ? VYRE_TYPE_BOOL : type;
   if (op == VYRE_OP_SHL || op == VYRE_OP_SHR || op == VYRE_OP_ROTATE ||
-      op == VYRE_OP_EXTRACT) {
+      op == VYRE_OP_EXTRACT || is_shuffle(op)) {
     s.types[1] = VYRE_TYPE_U32;
   }
+  if (op == VYRE_OP_BALLOT) s.result = VYRE_TYPE_U32;
   if (op == VYRE_OP_EXTRACT || op == CTS_INSERT) s.types[2] = VYRE_TYPE_U32;
   if (op == VYRE_OP_DOT4_I8) s.result = VYRE_TYPE_I32;
   bool chooses = op == VYRE_OP_SELECT || op == VYRE_OP_COND;
@@ -216,11 +226,88 @@ static size_t make_rows(cts *c, const subject *s, void *columns[3]) {
   return total;
 }
 
+/* --- subgroups -------------------------------------------------------------*/
+
+enum { SUBGROUP = 32 };
+
+/* Returns the row that a shuffle in @p row reads. */
+static size_t shuffled_row(vyre_op op, size_t row, uint64_t by) {
+  const size_t first = row / SUBGROUP * SUBGROUP, lane = row - first;
+  switch (op) {
+    case VYRE_OP_SHUFFLE:
+      return first + by % SUBGROUP;
+    case VYRE_OP_SHUFFLE_XOR:
+      return first + (lane ^ by % SUBGROUP);
+    case VYRE_OP_SHUFFLE_UP:
+      return by <= lane ? row - (size_t)by : row;
+    default:
+      return by < SUBGROUP - lane ? row + (size_t)by : row;
+  }
+}
+
+/* Combines two values of an operation of a subgroup. Returns false if plain C
+ * does not compute it here: sums of floats. */
+static bool combine(const subject *s, uint64_t a, uint64_t b, uint64_t *out) {
+  static const vyre_op with[] = {VYRE_OP_ADD, VYRE_OP_MIN, VYRE_OP_MAX,
+                                 VYRE_OP_AND, VYRE_OP_OR,  VYRE_OP_XOR};
+  const bool is_sum =
+      s->op == VYRE_OP_SUBGROUP_ADD || s->op >= VYRE_OP_SUBGROUP_SCAN_ADD;
+  const bool is_float =
+      s->result == VYRE_TYPE_F32 || s->result == VYRE_TYPE_F64;
+  if (is_sum && is_float) return false;
+  const uint64_t args[3] = {a, b, 0};
+  return cts_expect_op(
+      is_sum ? VYRE_OP_ADD : with[s->op - VYRE_OP_SUBGROUP_ADD], s->result,
+      args, out);
+}
+
+/* Returns the expected result of ballot, a reduction or a scan. Lanes beyond the
+ * last row read 0. */
+static bool expect_collective(const subject *s, void *const columns[3],
+                              size_t rows, size_t row, uint64_t *out) {
+  const size_t first = row / SUBGROUP * SUBGROUP, lane = row - first;
+  uint64_t values[SUBGROUP], mask = 0;
+  for (size_t i = 0; i < SUBGROUP; i++) {
+    values[i] =
+        first + i < rows
+            ? cts_seen(s->types[0], cts_get(columns[0], first + i, s->types[0]))
+            : 0;
+    mask |= (values[i] & 1) << i;
+  }
+  if (s->op <= VYRE_OP_SUBGROUP_ALL) {
+    *out = s->op == VYRE_OP_BALLOT         ? mask
+           : s->op == VYRE_OP_SUBGROUP_ANY ? mask != 0
+                                           : mask == UINT32_MAX;
+    return true;
+  }
+  size_t end = SUBGROUP;
+  if (s->op == VYRE_OP_SUBGROUP_SCAN_ADD) end = lane + 1;
+  if (s->op == VYRE_OP_SUBGROUP_SCAN_ADD_BEFORE) end = lane;
+  *out = end == 0 ? 0 : values[0];
+  for (size_t i = 1; i < end; i++) {
+    if (!combine(s, *out, values[i], out)) return false;
+  }
+  return end > 1 || combine(s, 0, 0, &mask);
+}
+
 /* Returns the expected result of a row. uniform() gives the value of the first
  * invocation of the workgroup. */
-static bool expect(const subject *s, void *const columns[3], size_t row,
-                   uint64_t *out) {
+static bool expect(const subject *s, void *const columns[3], size_t rows,
+                   size_t row, uint64_t *out) {
   uint64_t args[3] = {0};
+  const bool is_op = !s->is_cast && !s->is_bits;
+  if (is_op && is_collective(s->op)) {
+    return expect_collective(s, columns, rows, row, out);
+  }
+  if (is_op && is_shuffle(s->op)) {
+    row = shuffled_row(s->op, row, cts_get(columns[1], row, VYRE_TYPE_U32));
+    *out = 0;
+    if (row < rows) {
+      *out = cts_seen(s->result,
+                      cts_seen(s->result, cts_get(columns[0], row, s->result)));
+    }
+    return true;
+  }
   if (!s->is_cast && !s->is_bits && s->op == VYRE_OP_UNIFORM) row -= row % 32;
   for (unsigned i = 0; i < s->count; i++) {
     args[i] = cts_get(columns[i], row, s->types[i]);
@@ -243,7 +330,7 @@ static void check_rows(cts *c, const subject *s, void *const columns[3],
                        const void *got, size_t rows) {
   for (size_t row = 0; row < rows; row++) {
     uint64_t want, is = cts_get(got, row, s->result);
-    if (!expect(s, columns, row, &want) || is == want) continue;
+    if (!expect(s, columns, rows, row, &want) || is == want) continue;
     cts_fail(
         c, __FILE__, __LINE__,
         "%s: element %zu of (0x%llx, 0x%llx, 0x%llx) is 0x%llx, must be "
@@ -269,7 +356,8 @@ static void run_subject(cts *c, const subject *s) {
     in[i] = vyre_input_bytes(columns[i], rows * cts_type_size(s->types[i]));
     needs |= cts_needs_of(s->types[i]);
   }
-  if (!s->is_cast && s->op >= VYRE_OP_REDUCE_ADD && (needs & CTS_NEEDS_U64))
+  if (!s->is_cast && s->op >= VYRE_OP_REDUCE_ADD &&
+      s->op <= VYRE_OP_SCAN_ADD_BEFORE && (needs & CTS_NEEDS_U64))
     needs |= CTS_NEEDS_ATOMICS64;
   write_kernel(s, text);
   vyre_program *program = cts_program(c, text);

@@ -203,6 +203,11 @@ VYRE_API vyre_value vyre_build_item_field(vyre_builder *builder,
 VYRE_API vyre_value vyre_build_window(vyre_builder *builder);
 VYRE_API vyre_value vyre_build_item_index(vyre_builder *builder);
 
+/** Return the index of the invocation in its subgroup of 32, and the index of
+ *  the subgroup in the workgroup, as u32. */
+VYRE_API vyre_value vyre_build_lane(vyre_builder *builder);
+VYRE_API vyre_value vyre_build_subgroup_id(vyre_builder *builder);
+
 /** Return the result of an operation from VYRE_OP_UNARY_MAP,
  *  VYRE_OP_BINARY_MAP or VYRE_OP_TERNARY_MAP. */
 VYRE_API vyre_value vyre_build_unary(vyre_builder *builder, vyre_op op,

@@ -107,6 +107,7 @@ typedef struct vyre_access_info {
 #define VYRE_VALUE_LEVEL_MAP(X)                  \
   X(VYRE_VALUE_DISPATCH, "same in the dispatch") \
   X(VYRE_VALUE_WORKGROUP, "same in a workgroup") \
+  X(VYRE_VALUE_SUBGROUP, "same in a subgroup")   \
   X(VYRE_VALUE_VARYING, "varies between invocations")
 
 /** Invocations that are proven to have the same value. */

@@ -74,7 +74,18 @@ typedef enum vyre_type {
   X(REDUCE_OR)               \
   X(REDUCE_XOR)              \
   X(SCAN_ADD)                \
-  X(SCAN_ADD_BEFORE)
+  X(SCAN_ADD_BEFORE)         \
+  X(BALLOT)                  \
+  X(SUBGROUP_ANY)            \
+  X(SUBGROUP_ALL)            \
+  X(SUBGROUP_ADD)            \
+  X(SUBGROUP_MIN)            \
+  X(SUBGROUP_MAX)            \
+  X(SUBGROUP_AND)            \
+  X(SUBGROUP_OR)             \
+  X(SUBGROUP_XOR)            \
+  X(SUBGROUP_SCAN_ADD)       \
+  X(SUBGROUP_SCAN_ADD_BEFORE)
 
 /** Binary operations: X(name). */
 #define VYRE_OP_BINARY_MAP(X) \
@@ -107,7 +118,11 @@ typedef enum vyre_type {
   X(ADD_SAT)                  \
   X(SUB_SAT)                  \
   X(DOT4_U8)                  \
-  X(DOT4_I8)
+  X(DOT4_I8)                  \
+  X(SHUFFLE)                  \
+  X(SHUFFLE_XOR)              \
+  X(SHUFFLE_UP)               \
+  X(SHUFFLE_DOWN)
 
 /** Ternary operations: X(name). The second and third operand of EXTRACT are
  *  u32. */

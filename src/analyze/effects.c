@@ -39,10 +39,19 @@ static inline void note_rare(survey *s, vyre__function_effects *now,
     case VYRE__OP_UNIFORM:
       now->has_uniform = true;
       break;
+    case VYRE__OP_SHUFFLE:
+    case VYRE__OP_SHUFFLE_XOR:
+    case VYRE__OP_SHUFFLE_UP:
+    case VYRE__OP_SHUFFLE_DOWN:
+    case VYRE__OP_BALLOT:
+      now->has_exchange = true;
+      break;
     case VYRE__OP_LOCAL_ID:
     case VYRE__OP_GLOBAL_ID:
     case VYRE__OP_ITEM:
     case VYRE__OP_ITEM_INDEX:
+    case VYRE__OP_LANE:
+    case VYRE__OP_SUBGROUP_ID:
       now->has_id = true;
       break;
     case VYRE__OP_WORKGROUP_ID:
@@ -126,6 +135,7 @@ static void sum_up(vyre__function_effects *all, uint32_t function,
     const vyre__function_effects *callee = &all[edges[i].callee];
     own->flags |= callee->flags;
     own->has_uniform |= callee->has_uniform;
+    own->has_exchange |= callee->has_exchange;
     own->has_id |= callee->has_id;
     own->has_workgroup_id |= callee->has_workgroup_id;
     own->inlined_nodes = add_capped(own->inlined_nodes, callee->inlined_nodes);

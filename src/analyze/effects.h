@@ -11,6 +11,7 @@ typedef struct vyre__function_effects {
   uint8_t flags;          /* VYRE__OPF_*, of its own nodes and of its callees */
   uint8_t own_flags;      /* the same for its own nodes only */
   bool has_uniform;       /* this function or a callee uses uniform(expr) */
+  bool has_exchange;      /* the same for operations of a subgroup */
   bool has_id;            /* ... an id of the invocation */
   bool has_workgroup_id;  /* ... workgroup_id */
   uint32_t depth;         /* nesting of its own nodes */

@@ -523,6 +523,10 @@ vyre__id inline_value(inliner *in, frame *f, vyre__id id) {
   if (node->op == VYRE__OP_PUSH_FIELDS || node->op == VYRE__OP_AT)
     return copy_list(in, f, id);
   if (vyre__op_is_workgroup(node->op)) return inline_workgroup(in, f, id);
+  if (vyre__op_is_subgroup(node->op)) return inline_subgroup(in, f, id);
+  if (node->op == VYRE__OP_UNIFORM && in->has_subgroups) {
+    return inline_uniform(in, f, id);
+  }
   if (node->op == VYRE__OP_LOAD) {
     if (in->splice) return inline_spliced_load(in, f, id);
     if (inline_is_sum(in, node->a)) return inline_sum_load(in, f, id);
@@ -824,10 +828,17 @@ static bool may_add_statements(const inliner *in, const vyre__node *node) {
 /* Children come before their parents, so one pass is enough. */
 void inline_mark_nodes(inliner *in) {
   const vyre_program *p = in->program;
+  for (vyre__id id = 1; id < p->node_count && p->is_rich; id++) {
+    in->has_subgroups |= vyre__op_is_subgroup(p->nodes[id].op);
+  }
   for (vyre__id id = 0; id < p->node_count; id++) {
     uint8_t flags = vyre__ops[p->nodes[id].op].flags;
     uint8_t has = 0;
-    if (vyre__op_is_workgroup(p->nodes[id].op)) has |= INLINE_CALL;
+    if (vyre__op_is_workgroup(p->nodes[id].op) ||
+        vyre__op_is_subgroup(p->nodes[id].op) ||
+        (p->nodes[id].op == VYRE__OP_UNIFORM && in->has_subgroups)) {
+      has |= INLINE_CALL;
+    }
     if (p->nodes[id].op == VYRE__OP_CALL) {
       has |= INLINE_CALL;
       if (!in->splice) has |= in->effects[p->nodes[id].a];

@@ -507,6 +507,10 @@ static void copy_operation(inliner *in, frame *f, vyre__id id, uint32_t first,
   inline_at(in, id);
   for (uint32_t i = 0; i < count; i++) {
     const vyre__id each[3] = {v[0][i], v[1][i], v[2][i]};
+    if (vyre__op_is_subgroup(inline_node(in, id)->op)) {
+      out[i] = inline_subgroup_of(in, inline_node(in, id)->op, each);
+      continue;
+    }
     out[i] = combine(&in->builder, inline_node(in, id), each);
   }
 }

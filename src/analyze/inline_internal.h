@@ -110,7 +110,8 @@ typedef struct inliner {
   uint32_t unique;                     /* makes names unique */
   /* per element type: shared buffer for reductions; array for scans */
   uint32_t hidden[VYRE_ELEMENT_COUNT], arrays[VYRE_ELEMENT_COUNT];
-  bool settles; /* adds statements that settle sums at the end */
+  bool has_subgroups; /* the program has operations of subgroups */
+  bool settles;       /* adds statements that settle sums at the end */
   bool no_memory;
   char message[256]; /* first error */
 } inliner;
@@ -183,6 +184,8 @@ void inline_set_element(inliner *in, frame *f, vyre__id id);
 /* Copies the declaration of an array, and the assignment to a whole one. */
 void inline_declare_array(inliner *in, frame *f, vyre__id id);
 void inline_assign_array(inliner *in, frame *f, vyre__id id);
+/* Returns a hidden buffer for an array until it is closed. */
+uint32_t inline_open_array(inliner *in, vyre_type type, uint32_t length);
 /* Frees the hidden buffers of arrays opened since open_count was @p mark. */
 void inline_close_arrays(inliner *in, uint32_t mark);
 /* Returns true if a loop indexes an array that may become variables. */
@@ -285,6 +288,9 @@ bool inline_changes_sums(const inliner *in);
 void inline_settle_sums(inliner *in);
 /* Sets the shared sum in element 0 of @p buffer to 0, or returns it. */
 void inline_clear_sum(inliner *in, uint32_t buffer, unsigned element);
+/* Sets it to a float, a literal or a local. */
+void inline_set_sum(inliner *in, uint32_t buffer, unsigned element,
+                    vyre__id value);
 vyre__id inline_round_sum(inliner *in, uint32_t buffer, unsigned element);
 
 /* --- reductions and scans (inline_workgroup.c) ----------------------------*/
@@ -293,5 +299,14 @@ vyre__id inline_round_sum(inliner *in, uint32_t buffer, unsigned element);
 void inline_add_hidden(inliner *in, vyre__kernel *kernel);
 /* Copies a reduction or scan over the workgroup. */
 vyre__id inline_workgroup(inliner *in, frame *f, vyre__id id);
+
+/* --- subgroups (inline_subgroup.c) ----------------------------------------*/
+
+/* Copies an operation of a subgroup. */
+vyre__id inline_subgroup(inliner *in, frame *f, vyre__id id);
+/* Copies a uniform() of a program with subgroups to a `let`. */
+vyre__id inline_uniform(inliner *in, frame *f, vyre__id id);
+/* Builds one of scalars. */
+vyre__id inline_subgroup_of(inliner *in, unsigned op, const vyre__id v[2]);
 
 #endif

@@ -190,6 +190,12 @@ static uint32_t open_array(inliner *in, const vyre__local *local) {
   return first + found;
 }
 
+uint32_t inline_open_array(inliner *in, vyre_type type, uint32_t length) {
+  const vyre__local array = {
+      .name = "words", .type = (uint8_t)type, .length = length};
+  return open_array(in, &array);
+}
+
 void inline_close_arrays(inliner *in, uint32_t mark) {
   while (in->open_count > mark) {
     in->slots[in->open_arrays[--in->open_count]].is_used = false;

@@ -66,12 +66,21 @@ static const sum_place *place_of(const inliner *in, uint32_t buffer) {
   return buffer == MORE ? &in->splice->more : &in->splice->bins;
 }
 
+/* Returns true for the words of one sum in an array of the invocation. */
+static bool is_words(const inliner *in, const sum_place *place) {
+  return place->buffer >= in->kernel->buffer_count - in->kernel->hidden_count;
+}
+
 vyre__id inline_spliced_load(inliner *in, frame *f, vyre__id id) {
   const vyre__node *node = inline_node(in, id);
   if (node->a == VALUE) {
     return vyre__ir_build_local(&in->builder, in->splice->value);
   }
   const sum_place *place = place_of(in, node->a);
+  if (is_words(in, place)) {
+    return vyre__ir_build_load(&in->builder, place->buffer,
+                               inline_value(in, f, node->b));
+  }
   const vyre__id at = word_index(in, place, inline_value(in, f, node->b));
   return vyre__ir_build_scalar_load(&in->builder, place->buffer, at,
                                     VYRE_ELEMENT_I64);
@@ -85,6 +94,12 @@ void inline_spliced_store(inliner *in, frame *f, vyre__id id) {
     return;
   }
   const sum_place *place = place_of(in, node->a);
+  if (is_words(in, place)) {
+    const vyre__id word = inline_value(in, f, node->b);
+    vyre__statement(m, vyre__ir_build_store(m, place->buffer, word,
+                                            inline_value(in, f, node->c)));
+    return;
+  }
   const vyre__id at = word_index(in, place, inline_value(in, f, node->b));
   const vyre__id value = inline_value(in, f, node->c);
   vyre__statement(m, vyre__ir_build_scalar_store(m, place->buffer, at,
@@ -142,21 +157,32 @@ void inline_clear_sum(inliner *in, uint32_t buffer, unsigned element) {
   splice(in, &with, VYRE__SUM_STORE);
 }
 
-void inline_sum_store(inliner *in, frame *f, vyre__id id) {
+/* Sets a sum to a float. */
+static void set_sum(inliner *in, sum_splice *with, vyre__id value) {
   vyre__ir_builder *m = &in->builder;
-  const vyre__node *node = inline_node(in, id);
-  sum_splice with = begin(in, f, node->a, node->b);
-  const vyre__id value = inline_value(in, f, node->c);
-  inline_at(in, id);
   vyre__id bits;
-  if (with.element == VYRE_ELEMENT_SUM_F64) {
+  if (with->element == VYRE_ELEMENT_SUM_F64) {
     bits = vyre__ir_build_bitcast(m, VYRE_TYPE_U64, value);
   } else {
     bits = vyre__ir_build_bitcast(m, VYRE_TYPE_U32, value);
     bits = vyre__ir_build_cast(m, VYRE_TYPE_U64, bits);
   }
-  with.value = inline_local(in, "sum", false, bits);
-  splice(in, &with, VYRE__SUM_STORE);
+  with->value = inline_local(in, "sum", false, bits);
+  splice(in, with, VYRE__SUM_STORE);
+}
+
+void inline_set_sum(inliner *in, uint32_t buffer, unsigned element,
+                    vyre__id value) {
+  sum_splice with = {.element = element, .bins = {buffer, number(in, 0)}};
+  set_sum(in, &with, value);
+}
+
+void inline_sum_store(inliner *in, frame *f, vyre__id id) {
+  const vyre__node *node = inline_node(in, id);
+  sum_splice with = begin(in, f, node->a, node->b);
+  const vyre__id value = inline_value(in, f, node->c);
+  inline_at(in, id);
+  set_sum(in, &with, value);
 }
 
 void inline_sum_merge(inliner *in, frame *f, vyre__id id) {

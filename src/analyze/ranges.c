@@ -126,6 +126,15 @@ static fact axis_fact(const walker *w, vyre__op op, uint8_t axis) {
   return f;
 }
 
+static fact lane_fact(const walker *w, vyre__op op) {
+  const uint32_t *size = w->workgroup;
+  const vyre__wide count = (vyre__wide)size[0] * size[1] * size[2];
+  fact f = anything(VYRE_TYPE_U32);
+  f.range.hi =
+      op == VYRE__OP_LANE ? VYRE__SUBGROUP - 1 : (count - 1) / VYRE__SUBGROUP;
+  return f;
+}
+
 static fact length_fact(const walker *w, uint32_t buffer) {
   uint32_t count = w->program->buffers[buffer].count;
   fact f = {.within = buffer_bit(buffer)};
@@ -394,6 +403,9 @@ static fact value_of(walker *w, vyre__id id) {
     case VYRE__OP_LOCAL_ID:
     case VYRE__OP_WORKGROUP_ID:
       return w->env.locals[subject_of(w, id)];
+    case VYRE__OP_LANE:
+    case VYRE__OP_SUBGROUP_ID:
+      return lane_fact(w, node->op);
     case VYRE__OP_WORKGROUP_SIZE:
     case VYRE__OP_GRID_SIZE:
       return axis_fact(w, node->op, node->aux);

@@ -83,11 +83,12 @@ static uint8_t load_level(const walker *w, const vyre__node *node,
   const vyre_buffer_decl *buffer = &w->program->buffers[node->a];
   if (!vyre__is_constant(buffer)) return VYRE__LEVEL_VARYING;
   if (buffer->kind == VYRE_MEMORY_UNIFORM ||
-      buffer->access == VYRE_ACCESS_UNIFORM || index > VYRE__LEVEL_GROUP) {
+      buffer->access == VYRE_ACCESS_UNIFORM || index == VYRE__LEVEL_VARYING) {
     return index;
   }
   if (w->memory_changes) return VYRE__LEVEL_VARYING;
-  return VYRE__LEVEL_GROUP; /* the host does not read other buffers */
+  /* the host does not read other buffers */
+  return index > VYRE__LEVEL_GROUP ? index : VYRE__LEVEL_GROUP;
 }
 
 static uint8_t call_level(const walker *w, uint32_t function) {
@@ -114,6 +115,16 @@ static uint8_t local_level(walker *w, vyre__id id, uint32_t local) {
   return w->env.locals[local].level;
 }
 
+/* Returns the level of a shuffle or a ballot. */
+static uint8_t exchange_level(const walker *w, const vyre__node *node) {
+  const uint8_t value = w->value[node->a];
+  if (value <= VYRE__LEVEL_SUBGROUP) return value;
+  if (node->op == VYRE__OP_BALLOT) return VYRE__LEVEL_SUBGROUP;
+  const bool is_one =
+      node->op == VYRE__OP_SHUFFLE && w->value[node->b] <= VYRE__LEVEL_SUBGROUP;
+  return is_one ? VYRE__LEVEL_SUBGROUP : VYRE__LEVEL_VARYING;
+}
+
 /* Returns the level of a node whose operands have at most level @p operands. */
 static uint8_t level_of(walker *w, vyre__id id, uint8_t operands) {
   const vyre__node *node = &w->program->nodes[id];
@@ -122,12 +133,21 @@ static uint8_t level_of(walker *w, vyre__id id, uint8_t operands) {
     case VYRE__OP_GLOBAL_ID:
     case VYRE__OP_ITEM:
     case VYRE__OP_ITEM_INDEX:
+    case VYRE__OP_LANE:
     case VYRE__OP_IN_WINDOW:
     case VYRE__OP_PUSH:
     case VYRE__OP_PUSH_FIELDS:
       return VYRE__LEVEL_VARYING;
     case VYRE__OP_WORKGROUP_ID:
       return VYRE__LEVEL_GROUP;
+    case VYRE__OP_SUBGROUP_ID:
+      return VYRE__LEVEL_SUBGROUP;
+    case VYRE__OP_SHUFFLE:
+    case VYRE__OP_SHUFFLE_XOR:
+    case VYRE__OP_SHUFFLE_UP:
+    case VYRE__OP_SHUFFLE_DOWN:
+    case VYRE__OP_BALLOT:
+      return exchange_level(w, node);
     case VYRE__OP_LOAD:
       return load_level(w, node, operands);
     case VYRE__OP_UNIFORM:
@@ -166,7 +186,9 @@ static uint8_t walk_value(walker *w, vyre__id id, fact control) {
     if (may_skip && i == 0) inside = raise_to(control, level, id);
   }
   w->control[id] = control.level;
-  if (node->op == VYRE__OP_UNIFORM) w->cause[id] = control.cause;
+  if (vyre__ops[node->op].flags & VYRE__OPF_BARRIER) {
+    w->cause[id] = control.cause;
+  }
   w->value[id] = level_of(w, id, operands);
   return w->value[id];
 }

@@ -18,8 +18,9 @@ typedef enum vyre__level {
   /* same in the full dispatch, and computable by the host: constants, uniforms,
    * len, sizes */
   VYRE__LEVEL_GRID,
-  VYRE__LEVEL_GROUP,   /* same in a workgroup */
-  VYRE__LEVEL_VARYING, /* not known to be the same */
+  VYRE__LEVEL_GROUP,    /* same in a workgroup */
+  VYRE__LEVEL_SUBGROUP, /* same in a subgroup */
+  VYRE__LEVEL_VARYING,  /* not known to be the same */
 } vyre__level;
 
 typedef struct vyre__uniformity {

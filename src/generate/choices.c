@@ -38,7 +38,7 @@ void gen_list_choices(gen *g) {
   for (int i = 0; i < ROWS; i++) {
     vyre__op op = (vyre__op)rows[i].internal_op;
     if (op == VYRE__OP_UNIFORM && g->options.no_barriers) continue;
-    if (vyre__op_is_workgroup(op)) continue;
+    if (vyre__op_is_workgroup(op) || vyre__op_is_subgroup(op)) continue;
     for (uint32_t t = 0; t < g->type_count; t++) {
       vyre_type type = g->types[t], result = result_type(op, type);
       uint32_t *count = &g->choice_count[result];

@@ -276,7 +276,10 @@ static bool enough_operations(const census *c) {
     if (!is_value || info->rule == VYRE__RULE_NONE) continue;
     bool is_queue =
         info->rule == VYRE__RULE_PUSH || info->rule == VYRE__RULE_QUEUE_KEY;
-    if (is_queue || vyre__op_is_workgroup((unsigned)op)) continue;
+    if (is_queue || vyre__op_is_workgroup((unsigned)op) ||
+        vyre__op_is_subgroup((unsigned)op)) {
+      continue;
+    }
     if (op >= VYRE__OP_CLAMP && op <= VYRE__OP_STEP) continue; /* replaced */
     for (int t = VYRE_TYPE_BOOL; t < VYRE_TYPE_COUNT; t++) {
       if (!vyre__rule_takes((vyre__rule)info->rule, (unsigned)t)) continue;

@@ -260,6 +260,16 @@ vyre_value vyre_build_item_index(vyre_builder *b) {
   return handle(b, vyre__ir_build_position(&b->ir, VYRE__OP_ITEM_INDEX));
 }
 
+vyre_value vyre_build_lane(vyre_builder *b) {
+  if (!vyre__builder_ready(b)) return (vyre_value){0};
+  return handle(b, vyre__ir_build_position(&b->ir, VYRE__OP_LANE));
+}
+
+vyre_value vyre_build_subgroup_id(vyre_builder *b) {
+  if (!vyre__builder_ready(b)) return (vyre_value){0};
+  return handle(b, vyre__ir_build_position(&b->ir, VYRE__OP_SUBGROUP_ID));
+}
+
 vyre_value vyre_build_unary(vyre_builder *b, vyre_op op, vyre_value a) {
   if (!vyre__builder_ready(b)) return (vyre_value){0};
   vyre__id x = vyre__builder_use(b, a);

@@ -99,6 +99,7 @@ typedef enum vyre__rule {
   VYRE__RULE_U32,       /* u32; result u32, or i32 for DOT4_I8 */
   VYRE__RULE_QUEUE_KEY, /* u32; result bool */
   VYRE__RULE_VECTOR,    /* vectors; see ir/ir_builder_vector.c */
+  VYRE__RULE_LANES, /* any value, and a u32; the type of the first operand */
 } vyre__rule;
 
 /* Numbers of types. Scalars are values of vyre_type below 16. A vector has the
@@ -401,12 +402,32 @@ static inline bool vyre__op_is_workgroup(unsigned op) {
   return op >= VYRE__OP_REDUCE_ADD && op <= VYRE__OP_SCAN_ADD_BEFORE;
 }
 
+/* Invocations of a subgroup, on every device. */
+enum { VYRE__SUBGROUP = 32, VYRE__SUBGROUP_SHIFT = 5 };
+
+/* Returns true for `lane` and `subgroup_id`. */
+static inline bool vyre__op_is_lane(unsigned op) {
+  return op == VYRE__OP_LANE || op == VYRE__OP_SUBGROUP_ID;
+}
+
+/* Returns true for operations of a subgroup that inlined programs have. */
+static inline bool vyre__op_is_exchange(unsigned op) {
+  return op >= VYRE__OP_SHUFFLE && op <= VYRE__OP_BALLOT;
+}
+
+/* Returns true for operations that the invocations of a subgroup reach
+ * together. */
+static inline bool vyre__op_is_subgroup(unsigned op) {
+  return op >= VYRE__OP_SHUFFLE && op <= VYRE__OP_SUBGROUP_SCAN_ADD_BEFORE;
+}
+
 /* Returns true for functions that came after the reserved words were fixed:
  * their names are not reserved, and a fn of a program may have them. */
 static inline bool vyre__op_is_soft(unsigned op) {
   return (op >= VYRE__OP_CLAMP && op <= VYRE__OP_FRACT &&
           op != VYRE__OP_BIT_RANGE) ||
          op == VYRE__OP_ATOMIC_MERGE || vyre__op_is_workgroup(op) ||
+         vyre__op_is_lane(op) || vyre__op_is_subgroup(op) ||
          (op >= VYRE__OP_ALL && op <= VYRE__OP_DISTANCE);
 }
 
@@ -417,6 +438,7 @@ static inline bool vyre__op_is_late_value(unsigned op) {
          (op >= VYRE__OP_COND && op <= VYRE__OP_DISTANCE) ||
          op == VYRE__OP_ATOMIC_MERGE || op == VYRE__OP_INDEX ||
          vyre__op_is_workgroup(op) || op == VYRE__OP_FIELD ||
+         vyre__op_is_lane(op) || vyre__op_is_subgroup(op) ||
          (op >= VYRE__OP_MEMORY && op <= VYRE__OP_RESULT);
 }
 

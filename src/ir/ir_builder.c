@@ -498,3 +498,30 @@ uint32_t vyre__find_recursion(vyre__ir_builder *m, vyre__id *call) {
   vyre__resize(m->allocator, scratch, bytes, 0);
   return found;
 }
+
+vyre__id vyre__ir_copy_node(vyre__ir_builder *m, vyre__node node,
+                            uint32_t mark) {
+  const unsigned form = vyre__ops[node.op].form;
+  uint32_t *list = form == VYRE__FORM_MAKE ? &node.a : &node.c;
+  uint32_t count;
+  unsigned height = 0, more = 0;
+  switch (form) {
+    case VYRE__FORM_BUFFER:
+      break;
+    case VYRE__FORM_MAKE:
+    case VYRE__FORM_ATOMIC2:
+      if (!vyre__take_list(m, mark, list, &count, &height)) return 0;
+      if (form == VYRE__FORM_ATOMIC2) more = vyre__height(m, node.b);
+      break;
+    case VYRE__FORM_LOAD:
+    case VYRE__FORM_STORE:
+    case VYRE__FORM_ATOMIC:
+      height = vyre__height2(m, node.b, node.c);
+      break;
+    default:
+      height = vyre__height2(m, node.a, node.b);
+      more = vyre__height(m, node.c);
+  }
+  if (m->out_of_memory || m->error_count > 0) return 0;
+  return vyre__append(m, node, height > more ? height : more);
+}

@@ -320,7 +320,7 @@ vyre__id vyre__ir_build_len(vyre__ir_builder *m, uint32_t buffer);
 vyre__id vyre__ir_build_axis(vyre__ir_builder *m, vyre__op op, unsigned axis);
 /* Builds a field of the item of a queue kernel. */
 vyre__id vyre__ir_build_item(vyre__ir_builder *m, uint32_t field);
-/* WINDOW, ITEM_INDEX */
+/* WINDOW, ITEM_INDEX, LANE, SUBGROUP_ID */
 vyre__id vyre__ir_build_position(vyre__ir_builder *m, vyre__op op);
 /* Builds the test whether a key is in the window; only in `pull`. */
 vyre__id vyre__ir_build_in_window(vyre__ir_builder *m, vyre__id key);
@@ -586,6 +586,11 @@ vyre__id vyre__ir_build_results(vyre__ir_builder *m, vyre__id call);
 vyre__id vyre__ir_build_result(vyre__ir_builder *m, uint32_t index);
 /* Returns the values since @p mark. */
 vyre__id vyre__ir_build_return_results(vyre__ir_builder *m, uint32_t mark);
+
+/* Appends a node of an inlined program with new children: operands in @p node,
+ * or the values since @p mark for its list. Types are not checked again. */
+vyre__id vyre__ir_copy_node(vyre__ir_builder *m, vyre__node node,
+                            uint32_t mark);
 
 /* --- names -----------------------------------------------------------------*/
 

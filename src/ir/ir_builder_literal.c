@@ -143,7 +143,10 @@ static bool resolve_operands(vyre__ir_builder *m, vyre__id id, vyre_type type) {
       return vyre__resolve_type(m, node.a, type) != 0;
     case VYRE__FORM_BINARY:
       good = vyre__resolve_type(m, node.a, type) != 0;
-      if (vyre__ops[node.op].rule == VYRE__RULE_SHIFT) return good;
+      if (vyre__ops[node.op].rule == VYRE__RULE_SHIFT ||
+          vyre__ops[node.op].rule == VYRE__RULE_LANES) {
+        return good;
+      }
       return vyre__resolve_type(m, node.b, type) && good;
     default:
       if (vyre__ops[node.op].rule == VYRE__RULE_EXTRACT) {

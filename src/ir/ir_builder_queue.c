@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* IR builder: values of queue kernels. */
+/* IR builder: values of queue kernels, and the numbers of lane and subgroup. */
 #include "ir/ir_builder.h"
 #include "ir/ir_builder_internal.h"
 
@@ -29,6 +29,10 @@ vyre__id vyre__ir_build_item(vyre__ir_builder *m, uint32_t field) {
 }
 
 vyre__id vyre__ir_build_position(vyre__ir_builder *m, vyre__op op) {
+  if (vyre__op_is_lane(op)) {
+    return vyre__append(
+        m, (vyre__node){.op = (uint8_t)op, .type = VYRE_TYPE_U32}, 0);
+  }
   const bool is_window = op == VYRE__OP_WINDOW;
   const vyre__queue_clauses *queue =
       need_queue(m, is_window ? "'window'" : "'item_index'");

@@ -128,6 +128,7 @@ static const uint16_t taken[] = {
     [VYRE__RULE_U32] = 1 << VYRE_TYPE_U32 | 1 << VYRE__TYPE_INT,
     [VYRE__RULE_QUEUE_KEY] = INTEGERS,
     [VYRE__RULE_VECTOR] = 0, /* vectors have types above 15 */
+    [VYRE__RULE_LANES] = EVERYTHING,
 };
 
 bool vyre__rule_takes(vyre__rule rule, unsigned type) {
@@ -210,6 +211,9 @@ vyre__id vyre__diagnose_operand(vyre__ir_builder *m, vyre__op op, vyre__id id,
 
 static inline bool takes(vyre__ir_builder *m, vyre__op op, vyre__id id) {
   unsigned type = vyre__type_of(m, id);
+  if (vyre__ops[op].rule == VYRE__RULE_LANES && vyre__is_vector(type)) {
+    type = vyre__component_type(type);
+  }
   if (vyre__rule_takes(vyre__ops[op].rule, type)) return true;
   vyre__diagnose_operand(m, op, id, type);
   return false;
@@ -647,8 +651,11 @@ vyre__id vyre__ir_build_unary(vyre__ir_builder *m, vyre__op op, vyre__id a) {
     if (vyre__is_no_operand(m, a)) return 0;
     return vyre__vector_unary(m, op, a);
   }
-  if (vyre__op_is_workgroup(op)) {
-    if (!vyre__need_kernel(m, vyre__ops[op].text)) return 0;
+  if (vyre__op_is_workgroup(op) || vyre__op_is_subgroup(op)) {
+    if (!vyre__op_is_subgroup(op) &&
+        !vyre__need_kernel(m, vyre__ops[op].text)) {
+      return 0;
+    }
     a = vyre__resolve_type(m, a, VYRE_TYPE_VOID);
     if (!a) return 0;
   }
@@ -661,9 +668,9 @@ vyre__id vyre__ir_build_unary(vyre__ir_builder *m, vyre__op op, vyre__id a) {
   if (op == VYRE__OP_NEG && m->nodes[a].op == VYRE__OP_LITERAL) {
     return negate_literal(m, a);
   }
-  return vyre__append(
-      m, (vyre__node){.op = (uint8_t)op, .type = m->nodes[a].type, .a = a},
-      vyre__height(m, a));
+  const uint8_t type = op == VYRE__OP_BALLOT ? VYRE_TYPE_U32 : m->nodes[a].type;
+  return vyre__append(m, (vyre__node){.op = (uint8_t)op, .type = type, .a = a},
+                      vyre__height(m, a));
 }
 
 static bool is_value_type(vyre__ir_builder *m, vyre_type type) {
@@ -735,16 +742,21 @@ vyre__id vyre__ir_build_bitcast(vyre__ir_builder *m, vyre_type type,
   return append_cast(m, VYRE__OP_BITCAST, type, a);
 }
 
+/* Builds a shift, or with the rule LANES, shuffle and the like. */
 static vyre__id make_shift(vyre__ir_builder *m, vyre__op op, vyre__id a,
                            vyre__id b) {
+  const bool is_lane = vyre__ops[op].rule == VYRE__RULE_LANES;
   if (!takes(m, op, a)) return 0;
+  if (is_lane && !vyre__resolve_type(m, a, VYRE_TYPE_VOID)) return 0;
   unsigned type = vyre__type_of(m, b);
   if (type == VYRE__TYPE_INT) {
     if (!vyre__resolve_type(m, b, VYRE_TYPE_U32)) return 0;
   } else if (type != VYRE_TYPE_U32) {
-    return vyre__diagnose_at(m, b, "V078", "cast the count: u32(n)",
-                             "the count of '%s' must be u32, not %s",
-                             vyre__ops[op].text, vyre__type_name(type));
+    return vyre__diagnose_at(
+        m, b, "V078", is_lane ? "cast it: u32(n)" : "cast the count: u32(n)",
+        is_lane ? "the second value of '%s' must be u32, not %s"
+                : "the count of '%s' must be u32, not %s",
+        vyre__ops[op].text, vyre__type_name(type));
   }
   return vyre__append(
       m,
@@ -756,12 +768,18 @@ vyre__id vyre__ir_build_binary(vyre__ir_builder *m, vyre__op op, vyre__id a,
                                vyre__id b) {
   if (!a || !b || !is_form(m, op, VYRE__FORM_BINARY)) return 0;
   vyre__rule rule = vyre__ops[op].rule;
+  if (rule == VYRE__RULE_LANES && vyre__is_vector(vyre__type_of(m, a)) &&
+      !vyre__is_aggregate(vyre__type_of(m, b))) {
+    return make_shift(m, op, a, b);
+  }
   if (rule == VYRE__RULE_VECTOR || vyre__is_aggregate(vyre__type_of(m, a)) ||
       vyre__is_aggregate(vyre__type_of(m, b))) {
     if (vyre__is_no_operand(m, a) || vyre__is_no_operand(m, b)) return 0;
     return vyre__vector_binary(m, op, a, b);
   }
-  if (rule == VYRE__RULE_SHIFT) return make_shift(m, op, a, b);
+  if (rule == VYRE__RULE_SHIFT || rule == VYRE__RULE_LANES) {
+    return make_shift(m, op, a, b);
+  }
   if (rule == VYRE__RULE_U32) return make_u32(m, op, a, b);
   if (!takes(m, op, a) || !takes(m, op, b) || !agree(m, op, a, b)) return 0;
   if (rule == VYRE__RULE_F32_SAME) {

@@ -197,6 +197,8 @@ vyre__id vyre__vector_unary(vyre__ir_builder *m, vyre__op op, vyre__id a) {
       }
       return append_op(m, op, op == VYRE__OP_LENGTH ? component : type, a, 0,
                        0);
+    case VYRE__OP_BALLOT:
+      return wrong_operand(m, op, a);
     default:
       if (!takes_parts(op, type)) return wrong_operand(m, op, a);
       return append_op(m, op, type, a, 0, 0);
@@ -274,6 +276,9 @@ vyre__id vyre__vector_binary(vyre__ir_builder *m, vyre__op op, vyre__id a,
     return vyre__diagnose_at(
         m, b, "V078", fix, "the count of '%s' must be %s, not %s",
         vyre__ops[op].text, vyre__type_name(wanted), vyre__type_name(tb));
+  }
+  if (rule == VYRE__RULE_LANES) {
+    return wrong_operand(m, op, vyre__is_vector(ta) ? b : a);
   }
   if (ta != tb) return differ(m, op, a, b);
   if (!takes_parts(op, ta)) return wrong_operand(m, op, a);

@@ -903,7 +903,9 @@ static bool takes(vyre__op op, vyre_type from, vyre_type to) {
   if (op == VYRE__OP_CLAMP || op == VYRE__OP_SATURATE || op == VYRE__OP_STEP) {
     return false;
   }
-  if (vyre__op_is_workgroup(op)) return false; /* of many invocations */
+  if (vyre__op_is_workgroup(op) || vyre__op_is_subgroup(op)) {
+    return false; /* of many invocations */
+  }
   switch (vyre__ops[op].rule) {
     case VYRE__RULE_U32:
       return from == VYRE_TYPE_U32 &&

@@ -535,7 +535,8 @@ vyre__id vyre__p_name(vyre__parser *p) {
   if (symbol->word != VYRE__WORD_PLAIN) {
     return symbol->local ? skip_wrong(p) : read_word(p, &name, *symbol);
   }
-  if (symbol->value && vyre__p_is(p, VYRE__T_LPAREN) &&
+  if (symbol->value && !vyre__op_is_lane(symbol->value) &&
+      vyre__p_is(p, VYRE__T_LPAREN) &&
       !(symbol->item && p->items[symbol->item - 1].kind == VYRE__T_FN)) {
     return read_op(p, &name, (vyre__op)symbol->value);
   }
@@ -558,6 +559,10 @@ vyre__id vyre__p_name(vyre__parser *p) {
   const bool is_fixed =
       symbol->item && p->items[symbol->item - 1].kind != VYRE__T_KERNEL;
   if (!is_fixed && vyre__p_queue_word(p, &name, &id)) return id;
+  if (!is_fixed && vyre__op_is_lane(symbol->value)) {
+    vyre__p_mark(p, &name);
+    return vyre__ir_build_position(&p->ir, (vyre__op)symbol->value);
+  }
   if (symbol->item) {
     return read_item_name(p, &name, &p->items[symbol->item - 1]);
   }

@@ -39,7 +39,10 @@ static uint32_t intern(vyre__names *names, const char *text) {
   return names->slots[at] - 1;
 }
 
-enum { SOFT_WORDS = VYRE__OP_FRACT - VYRE__OP_CLAMP + 1 };
+enum {
+  SOFT_WORDS = VYRE__OP_FRACT - VYRE__OP_CLAMP + 1 +
+               VYRE__OP_SUBGROUP_SCAN_ADD_BEFORE - VYRE__OP_ALL + 1
+};
 
 /* Builds a table of all names of a program, so that generated names are
  * distinct from them. */
@@ -154,6 +157,8 @@ static void hide_functions(vyre__names *names, const vyre_program *program,
   for (uint32_t i = 0; i < program->node_count; i++) {
     const unsigned op = program->nodes[i].op;
     if (!vyre__op_is_soft(op)) continue;
+    /* These are names of values, so that no local may have them. */
+    if (vyre__op_is_lane(op) && !open) continue;
     names->symbols[intern(names, vyre__ops[op].text)].open = open;
   }
 }

@@ -310,6 +310,8 @@ typedef struct vyre__target {
    * both. An atomic_add with an unused result then becomes two 32-bit atomics;
    * every other 64-bit atomic is rejected. */
   bool no_buffer_atomics64, no_shared_atomics64;
+  bool has_subgroups; /* Has EXCHANGE and BALLOT. Otherwise they become accesses
+                       * to shared memory. */
   bool has_sum_strips; /* Has SUM_ADD, and settles changed sums at the end of a
                            * launch. Otherwise the kernel does both. */
   bool no_narrow;      /* no 8- and 16-bit memory access: loads access words,

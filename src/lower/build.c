@@ -343,6 +343,31 @@ static vyre__val axis_value(build *b, const vyre__node *node) {
   return vyre__lir_do(lir, VYRE__LIR_ADD, VYRE_TYPE_U32, first, local, 0);
 }
 
+/* Returns `lane` or `subgroup_id`, from the number of the invocation. */
+static vyre__val lane_value(build *b, vyre__op op) {
+  vyre__lir_writer *lir = b->lir;
+  const vyre_type u32 = VYRE_TYPE_U32;
+  vyre__val number = 0;
+  for (unsigned axis = 3; axis-- > 0;) {
+    const uint32_t size = lir->workgroup[axis];
+    if (number) {
+      number = vyre__lir_do(lir, VYRE__LIR_MUL, u32, number,
+                            vyre__lir_bits(lir, u32, size), 0);
+    }
+    if (size == 1) continue;
+    vyre__val id = lir->emit(
+        lir,
+        &(vyre__lir_inst){.op = VYRE__LIR_LOCAL_ID, .type = u32, .aux = axis});
+    number = number ? vyre__lir_do(lir, VYRE__LIR_ADD, u32, number, id, 0) : id;
+  }
+  if (op == VYRE__OP_LANE) {
+    return vyre__lir_do(lir, VYRE__LIR_AND, u32, number,
+                        vyre__lir_bits(lir, u32, VYRE__SUBGROUP - 1), 0);
+  }
+  return vyre__lir_do(lir, VYRE__LIR_SHR_U, u32, number,
+                      vyre__lir_bits(lir, u32, VYRE__SUBGROUP_SHIFT), 0);
+}
+
 /* Expands a call inside a library. Calls of the program are inlined already. */
 static vyre__val call(build *b, const vyre__node *node) {
   vyre__val arguments[VYRE__BUILD_ARGUMENTS];
@@ -383,6 +408,10 @@ vyre__val build_value(build *b, vyre__id id) {
                    .op = VYRE__LIR_LEN, .type = VYRE_TYPE_U32, .aux = node->a});
     case VYRE__FORM_AXIS:
       return axis_value(b, node);
+    case VYRE__FORM_NULLARY:
+      if (vyre__op_is_lane(node->op)) return lane_value(b, node->op);
+      build_reject(b, id, vyre__ops[node->op].text);
+      return vyre__lir_bits(lir, VYRE_TYPE_U32, 0);
     case VYRE__FORM_UNARY:
       return unary(b, id);
     case VYRE__FORM_BINARY:

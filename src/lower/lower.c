@@ -4,6 +4,7 @@
 
 #include "analyze/inline.h"
 #include "analyze/ranges.h"
+#include "analyze/share_subgroups.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "lir/cse_dce.h"
@@ -193,17 +194,20 @@ static vyre_code passes(lowering *l, vyre__lir_writer *a, vyre__lir_writer *b,
   return VYRE_OK;
 }
 
-/* Rejects another workgroup size for a program with scans, whose memory has one
- * element for each declared invocation. */
+/* Rejects another workgroup size for a program with scans or subgroups, whose
+ * memory has one element for each declared invocation. */
 static vyre_code check_scans(const lowering *l) {
   const uint32_t *size = l->target->workgroup, *own = l->program->workgroup;
   if (!size[0] || memcmp(size, own, 3 * sizeof *size) == 0) return VYRE_OK;
   for (vyre__id id = 1; id < l->program->node_count; id++) {
     const uint8_t op = l->program->nodes[id].op;
-    if (op != VYRE__OP_SCAN_ADD && op != VYRE__OP_SCAN_ADD_BEFORE) continue;
+    if (op != VYRE__OP_SCAN_ADD && op != VYRE__OP_SCAN_ADD_BEFORE &&
+        !vyre__op_is_subgroup(op) && !vyre__op_is_lane(op)) {
+      continue;
+    }
     return VYRE_FAIL(l->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
                      "change workgroup(...) in the kernel instead",
-                     "line %u: a kernel with %s() runs with its declared "
+                     "line %u: a kernel with %s runs with its declared "
                      "workgroup size only",
                      (unsigned)vyre__source_loc_of(l->program, id).line,
                      vyre__ops[op].text);
@@ -217,8 +221,16 @@ static vyre_code inline_calls(lowering *l) {
     if (l->program->nodes[i].op != VYRE__OP_CALL && !l->program->is_rich) {
       continue;
     }
-    return vyre__inline_for_code(l->program, !l->target->has_sum_strips,
-                                 l->allocator, &l->inlined, l->st);
+    VYRE_TRY(vyre__inline_for_code(l->program, !l->target->has_sum_strips,
+                                   l->allocator, &l->inlined, l->st));
+    if (l->target->has_subgroups || !vyre__has_exchange(l->inlined)) {
+      return VYRE_OK;
+    }
+    vyre_program *before = l->inlined;
+    vyre_code code =
+        vyre__share_subgroups(before, l->allocator, &l->inlined, l->st);
+    vyre_program_release(before);
+    return code;
   }
   l->inlined = vyre_program_retain((vyre_program *)l->program);
   return VYRE_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Rules V100 to V104: all invocations must reach barrier(), uniform() and
- * grid_barrier() together. */
+/* Rules V100 to V104, V118: all invocations must reach barrier(), uniform() and
+ * grid_barrier() together, and those of a subgroup its operations. */
 #include <stdio.h>
 
 #include "analyze/walk.h"
@@ -247,6 +247,28 @@ static void check_uniform(vyre__validation *v, vyre__id id, surroundings at) {
              d.why);
 }
 
+static void check_exchange(vyre__validation *v, vyre__id id, surroundings at) {
+  if (v->uniformity.control[id] <= VYRE__LEVEL_SUBGROUP) return;
+  divergence d = explain(v, id, VYRE__LEVEL_SUBGROUP);
+  char fix[FIX_TEXT], line[24];
+  const bool continues = node_at(v, d.source)->op == VYRE__OP_CONTINUE;
+  const char *operation = op_text(v, id);
+  if (continues && d.later_jump) {
+    move_later_jump(v, &d, "", fix);
+  } else if (leaves_loop(v, &d, at)) {
+    stay_in_loop(v, &d, operation, fix);
+  } else {
+    snprintf(fix, sizeof fix,
+             "compute it before the '%s'%s, where all lanes run, and let lanes "
+             "that must not contribute pass a value that changes nothing, such "
+             "as 0",
+             op_text(v, d.source), at_line(v, d.source, line));
+  }
+  vyre__find(
+      v, "V118", (vyre__validation_site){id, d.source, "lanes diverge here"},
+      fix, "not all lanes of a subgroup reach this %s(): %s", operation, d.why);
+}
+
 static void check_grid_barrier(vyre__validation *v, vyre__id id,
                                surroundings at) {
   if (at.no_grid_barrier) {
@@ -336,6 +358,8 @@ static void check(vyre__validation *v, vyre__id id, surroundings at) {
       check_barrier(v, id, at);
     } else if (node->op == VYRE__OP_UNIFORM) {
       check_uniform(v, id, at);
+    } else if (vyre__op_is_exchange(node->op)) {
+      check_exchange(v, id, at);
     } else {
       check_grid_barrier(v, id, at);
     }
@@ -345,8 +369,10 @@ static void check(vyre__validation *v, vyre__id id, surroundings at) {
   const vyre__id *ids;
   uint32_t count = vyre__children(v->program, node, storage, &ids);
   for (uint32_t i = 0; i < count; i++) {
-    /* Of these operations, only uniform() can be inside a value. */
+    /* Of these operations, only uniform() and those of subgroups can be inside
+     * a value. */
     bool may_contain = v->effects.functions[0].has_uniform ||
+                       v->effects.functions[0].has_exchange ||
                        vyre__is_statement(node_at(v, ids[i]));
     if (may_contain) check(v, ids[i], at);
   }

@@ -112,6 +112,40 @@ static void check_workgroup(vyre__validation *v) {
              (unsigned)size[2], VYRE_MAX_INVOCATIONS);
 }
 
+/* Returns the first node that uses subgroups, or 0. */
+static vyre__id find_subgroups(const vyre_program *program) {
+  for (vyre__id id = 1; id < program->node_count; id++) {
+    const unsigned op = program->nodes[id].op;
+    if (vyre__op_is_lane(op) || vyre__op_is_exchange(op)) return id;
+  }
+  return 0;
+}
+
+static void check_subgroups(vyre__validation *v) {
+  const vyre_program *p = v->program;
+  const uint32_t *size = p->workgroup;
+  const vyre__id id = p->is_rich ? find_subgroups(p) : 0;
+  if (!id) return;
+  const uint64_t count = (uint64_t)size[0] * size[1] * size[2];
+  const char *text = vyre__ops[p->nodes[id].op].text;
+  char fix[120];
+  if (p->item_type != VYRE_TYPE_VOID) {
+    if (!vyre__op_is_lane(p->nodes[id].op)) return; /* V104 */
+    vyre__find(v, "V112", (vyre__validation_site){id, 0, NULL},
+               "use item and item_index",
+               "'%s' in queue kernel '%.100s', whose items have no subgroups",
+               text, p->name);
+    return;
+  }
+  if (count % VYRE__SUBGROUP == 0 || count > VYRE_MAX_INVOCATIONS) return;
+  snprintf(fix, sizeof fix, "declare workgroup(%u)",
+           (unsigned)(count / VYRE__SUBGROUP + 1) * VYRE__SUBGROUP);
+  vyre__find(v, "V117", (vyre__validation_site){id, 0, NULL}, fix,
+             "'%s' needs whole subgroups of %d invocations, but the workgroup "
+             "of '%.100s' has %u",
+             text, VYRE__SUBGROUP, p->name, (unsigned)count);
+}
+
 static void check_shared(vyre__validation *v) {
   const vyre_program *p = v->program;
   uint64_t bytes = 0, max = 0;
@@ -446,6 +480,7 @@ static vyre_code analyze(vyre__validation *v, vyre_arena *arena,
 
 static void check_all(vyre__validation *v) {
   check_workgroup(v);
+  check_subgroups(v);
   check_shared(v);
   check_arrays(v);
   check_inlined(v);

@@ -29,6 +29,16 @@ static const uint64_t *eval_global_id(ref_machine *m, unsigned axis) {
   return out;
 }
 
+static const uint64_t *eval_lane(ref_machine *m, vyre__op op) {
+  uint64_t *out = ref_push(m);
+  for (uint32_t i = 0; i < m->lanes; i++) {
+    const uint32_t number = (m->first_lane + i) % m->workgroup_lanes;
+    out[i] =
+        op == VYRE__OP_LANE ? number % VYRE__SUBGROUP : number / VYRE__SUBGROUP;
+  }
+  return out;
+}
+
 static const uint64_t *eval_place(ref_machine *m, const vyre__node *node) {
   switch (node->op) {
     case VYRE__OP_LITERAL:
@@ -46,6 +56,9 @@ static const uint64_t *eval_place(ref_machine *m, const vyre__node *node) {
       return splat(m, m->group[node->aux]);
     case VYRE__OP_WORKGROUP_SIZE:
       return splat(m, m->pipeline->base.workgroup[node->aux]);
+    case VYRE__OP_LANE:
+    case VYRE__OP_SUBGROUP_ID:
+      return eval_lane(m, node->op);
     case VYRE__OP_ITEM:
     case VYRE__OP_ITEM_INDEX:
     case VYRE__OP_WINDOW:
@@ -146,6 +159,62 @@ static const uint64_t *eval_uniform(ref_machine *m, const vyre__node *node,
   m->top = base;
   if (m->frame) m->frame->epoch++;
   return splat(m, first);
+}
+
+/* Returns the lane that invocation @p lane of a subgroup reads. */
+static uint32_t source_lane(vyre__op op, uint32_t lane, uint32_t by) {
+  const uint32_t last = VYRE__SUBGROUP - 1;
+  switch (op) {
+    case VYRE__OP_SHUFFLE:
+      return by & last;
+    case VYRE__OP_SHUFFLE_XOR:
+      return (lane ^ by) & last;
+    case VYRE__OP_SHUFFLE_UP:
+      return by > lane ? lane : lane - by;
+    default:
+      return by > last - lane ? lane : lane + by;
+  }
+}
+
+/* shuffle and the like. All lanes of a subgroup are active, or none. */
+static const uint64_t *eval_shuffle(ref_machine *m, const vyre__node *node,
+                                    const ref_mask *mask) {
+  const uint32_t base = m->top, last = VYRE__SUBGROUP - 1;
+  const uint64_t *value = ref_eval(m, node->a, mask);
+  m->top = base + 1;
+  const uint64_t *by = ref_eval(m, node->b, mask);
+  m->top = base + 2;
+  uint64_t *out = ref_push(m);
+  for (uint32_t i = 0; i < m->lanes; i++) {
+    const uint32_t from =
+        (i & ~last) + source_lane(node->op, i & last, (uint32_t)by[i]);
+    out[i] = from < m->lanes ? value[from] : 0;
+  }
+  uint64_t *kept = m->temporaries + (size_t)base * m->lanes;
+  memcpy(kept, out, m->lanes * sizeof *out);
+  m->top = base + 1;
+  return kept;
+}
+
+static const uint64_t *eval_ballot(ref_machine *m, const vyre__node *node,
+                                   const ref_mask *mask) {
+  const uint32_t base = m->top;
+  const uint64_t *value = ref_eval(m, node->a, mask);
+  m->top = base + 1;
+  uint64_t *out = ref_push(m);
+  for (uint32_t first = 0; first < m->lanes; first += VYRE__SUBGROUP) {
+    uint64_t bits = 0;
+    for (uint32_t i = 0; i < VYRE__SUBGROUP && first + i < m->lanes; i++) {
+      bits |= (value[first + i] & mask->lane[first + i] & 1) << i;
+    }
+    for (uint32_t i = 0; i < VYRE__SUBGROUP && first + i < m->lanes; i++) {
+      out[first + i] = bits;
+    }
+  }
+  uint64_t *kept = m->temporaries + (size_t)base * m->lanes;
+  memcpy(kept, out, m->lanes * sizeof *out);
+  m->top = base + 1;
+  return kept;
 }
 
 static const uint64_t *eval_call(ref_machine *m, const vyre__node *node,
@@ -287,11 +356,13 @@ const uint64_t *ref_eval(ref_machine *m, vyre__id id, const ref_mask *mask) {
       return eval_atomic(m, id, mask);
     case VYRE__FORM_UNARY:
       if (node->op == VYRE__OP_UNIFORM) return eval_uniform(m, node, mask);
+      if (node->op == VYRE__OP_BALLOT) return eval_ballot(m, node, mask);
       return eval_pure(m, node, mask);
     case VYRE__FORM_BINARY:
       if (node->op == VYRE__OP_LAND || node->op == VYRE__OP_LOR) {
         return eval_short(m, node, mask);
       }
+      if (vyre__op_is_exchange(node->op)) return eval_shuffle(m, node, mask);
       return eval_pure(m, node, mask);
     case VYRE__FORM_TERNARY:
       if (node->op == VYRE__OP_COND) return eval_conditional(m, node, mask);

@@ -65,11 +65,15 @@ static uint32_t need_node(const analysis *s, const vyre__node *node) {
     case VYRE__FORM_CALL:
       return need_call(s, node);
     case VYRE__FORM_UNARY:
+      if (node->op == VYRE__OP_BALLOT) return larger(2, need[node->a]);
       return node->a ? larger(1, need[node->a]) : 1;
     case VYRE__FORM_LOAD:
     case VYRE__FORM_SET:
       return larger(1, need[node->b]);
     case VYRE__FORM_BINARY: /* up to two: the mask of && and || */
+      if (vyre__op_is_exchange(node->op)) {
+        return larger(larger(need[node->a], 1 + need[node->b]), 3);
+      }
       return larger(need[node->a], 2 + need[node->b]);
     case VYRE__FORM_TERNARY:
       if (node->op == VYRE__OP_COND) { /* condition, result, mask */
