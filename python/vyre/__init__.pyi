@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
+import inspect
 import os
 import sys
 from collections.abc import Generator, Iterator, Mapping
@@ -65,6 +66,10 @@ class Device:
 
 @final
 class Kernel:
+    @property
+    def __name__(self) -> str: ...
+    @property
+    def __signature__(self) -> inspect.Signature: ...
     @property
     def name(self) -> str: ...
     @property
