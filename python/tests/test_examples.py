@@ -62,6 +62,12 @@ def test_the_cell_magic_defines_kernels(saxpy):
     assert shell.user_ns["saxpy"] == saxpy
     shown = shell.display_formatter.formatters["text/html"](saxpy) or notebook.kernel_html(saxpy)
     assert "input_output" in shown and "<table" in shown
+    try:
+        vyre.kernel("kernel wrong workgroup(1)\nbuffer o : write f32[] @0;\n{ o[0] = 1u < 2; }")
+    except vyre.InvalidProgram as error:
+        assert shell.display_formatter.formatters["text/html"].lookup(error) is notebook.error_html
+        shown = notebook.error_html(error)
+        assert "1u &lt; 2" in shown and '<b style="color:#b00">' in shown and ">  Fix: " in shown
 
 
 @needs_source

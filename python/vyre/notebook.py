@@ -42,7 +42,31 @@ def device_html(d: Device) -> str:
 
 def error_html(error: errors.VyreError) -> str:
     """Returns an error with its source lines and carets."""
-    return f'<pre style="color:#b00">{html.escape(str(error))}</pre>'
+    lines: list[str] = []
+    for line in str(error).splitlines():
+        text = html.escape(line)
+        words = line.replace("|", "").strip()
+        if words and not words.strip("^~"):
+            text = f'<b style="color:#b00">{text}</b>'
+        elif words.startswith("Fix:"):
+            text = f'<span style="color:#070">{text}</span>'
+        elif ": error: " in line or not lines:
+            text = f"<b>{text}</b>"
+        lines.append(text)
+    return "<pre>" + "\n".join(lines) + "</pre>"
+
+
+class _Shown:
+    """Error that a notebook displays without a Python traceback."""
+
+    def __init__(self, error: errors.VyreError) -> None:
+        self.error = error
+
+    def __repr__(self) -> str:
+        return str(self.error)
+
+    def _repr_html_(self) -> str:
+        return error_html(self.error)
 
 
 def image_html(array: Any, scale: int = 1) -> str:
@@ -165,8 +189,11 @@ def register(shell: Any) -> None:
     formatter = shell.display_formatter.formatters["text/html"]
     formatter.for_type(Kernel, kernel_html)
     formatter.for_type(Device, device_html)
+    formatter.for_type(errors.VyreError, error_html)
 
     def show(shell: Any, kind: Any, value: Any, trace: Any, tb_offset: Any = None) -> None:
-        print(value)  # source lines with carets, without a Python traceback
+        from IPython.display import display
+
+        display(_Shown(value))
 
     shell.set_custom_exc((errors.InvalidProgram, errors.CheckFailed), show)
