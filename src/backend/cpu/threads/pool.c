@@ -16,6 +16,7 @@ enum {
   CALIBRATE_NS = 20000,
   MIN_SPLITS = 64, /* splits per thread from which a first split may run on the
                       caller alone, to measure it, at no loss */
+  TINY_JOBS = 4,         /* one of them is measured */
   MIN_MEASURED_NS = 200, /* shorter times mostly measure the measurement */
   NAP_NS = 20000, /* first wait for a free launcher; doubled after each try */
   MAX_NAP_NS = 1000000,
@@ -210,6 +211,16 @@ static uint32_t run_alone(const pool_call *call, const vyre__job *job) {
   return result;
 }
 
+/* Returns true if a job that takes @p total_ns runs on its caller without being
+ * measured: the clock would take a good part of that time. Every few such jobs
+ * of a caller are measured, because the cost may change. */
+static bool is_tiny(const pool_call *call, double total_ns) {
+  if (total_ns >= POOL_TINY_NS) return false;
+  pool_launcher *own =
+      &call->pool->launchers[call->number - (call->pool->threads - 1)];
+  return ++own->tiny_jobs % TINY_JOBS != 0;
+}
+
 static uint32_t run_many(pool_call *call, const vyre__job *job,
                          uint64_t min_items) {
   uint64_t cost =
@@ -219,6 +230,10 @@ static uint32_t run_many(pool_call *call, const vyre__job *job,
   uint64_t first = 0;
   uint32_t result = 0;
   double total_ns = (double)cost * 1e-3 * (double)job->count;
+  if (cost && total_ns < POOL_ALONE_NS) {
+    if (!is_tiny(call, total_ns)) return run_alone(call, job);
+    return job->run(job->self, 0, job->count, call->number);
+  }
   if (cost ? total_ns < POOL_SHARE_NS : is_fine_grained) {
     first = run_first(call, job, min_items, &cost, &result);
     if (result != 0 || first == job->count) return result;

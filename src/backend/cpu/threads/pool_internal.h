@@ -32,6 +32,8 @@ enum {
   POOL_LAUNCHERS = 64,  /* concurrent callers */
   POOL_SPLIT = 16,      /* units of a share */
   POOL_THREADS = 1024,  /* maximum */
+  POOL_TINY_NS = 300,   /* jobs shorter than this are not all measured */
+  POOL_ALONE_NS = 500,  /* jobs shorter than this run in one piece */
   POOL_SHARE_NS = 1000, /* jobs shorter than this are not shared, even if other
                             threads are spinning */
   POOL_WAKE_NS = 15000, /* jobs shorter than this wake no thread: the system
@@ -82,6 +84,7 @@ typedef struct pool_shared_job {
 
 typedef struct pool_launcher {
   _Alignas(POOL_LINE) atomic_bool is_taken;
+  uint32_t tiny_jobs; /* of its caller: see is_tiny() in pool.c */
 } pool_launcher;
 
 typedef struct pool_worker {

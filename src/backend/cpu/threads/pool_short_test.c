@@ -4,6 +4,7 @@
 
 #include "backend/cpu/threads/pool.h"
 #include "backend/cpu/threads/pool_internal.h"
+#include "base/clock.h"
 #include "support/check.h"
 
 enum { ITEMS = 400 };
@@ -51,16 +52,36 @@ static vyre__pool *make(uint32_t threads) {
   return pool;
 }
 
-/* More calls would take longer than the items. Other processes may interrupt
- * some of the runs. */
-TEST(short_work_of_known_cost_takes_two_calls) {
+/* More calls would take longer than the items. */
+TEST(short_work_of_known_cost_takes_one_call) {
+  enum { TINY = 100, SHORT = 1000 }; /* 40 and 400 ns for all items */
   vyre__pool *pool = make(2);
-  unsigned least = UINT32_MAX;
-  for (int i = 0; i < 1000 && least > 2; i++) {
-    unsigned calls = run(pool, 100);
-    if (calls < least) least = calls;
+  for (int i = 0; i < 100; i++) CHECK_U64(run(pool, TINY), 1);
+  for (int i = 0; i < 100; i++) CHECK_U64(run(pool, SHORT), 1);
+  vyre__pool_free(pool);
+}
+
+static uint32_t dawdle(void *self, uint64_t first, uint64_t items,
+                       uint32_t thread) {
+  uint64_t start = vyre__clock_ns();
+  (void)self;
+  (void)first;
+  (void)items;
+  (void)thread;
+  while (vyre__clock_ns() - start < 100000) {}
+  return 0;
+}
+
+/* Few tiny jobs in a row run without a look at the clock. */
+TEST(work_that_is_no_longer_short_is_noticed) {
+  enum { SOON = 4, STALE = 100 };
+  vyre__pool *pool = make(2);
+  atomic_uint cost = STALE;
+  vyre__job job = {dawdle, NULL, ITEMS, 0, &cost};
+  for (int i = 0; i < SOON; i++) {
+    CHECK_U64(vyre__pool_run(pool, &job, 1, NULL, NULL), 0);
   }
-  CHECK(least <= 2);
+  CHECK(atomic_load(&cost) > 100000000u / ITEMS / 2);
   vyre__pool_free(pool);
 }
 
@@ -89,6 +110,7 @@ TEST(long_work_is_shared_even_after_threads_came_late) {
   vyre__pool_free(pool);
 }
 
-TEST_MAIN(TEST_ENTRY(short_work_of_known_cost_takes_two_calls),
+TEST_MAIN(TEST_ENTRY(short_work_of_known_cost_takes_one_call),
+          TEST_ENTRY(work_that_is_no_longer_short_is_noticed),
           TEST_ENTRY(a_thread_that_does_not_start_is_late),
           TEST_ENTRY(long_work_is_shared_even_after_threads_came_late))
