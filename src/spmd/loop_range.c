@@ -16,14 +16,22 @@
  * of a row that spans workgroups then divides once. */
 #include "spmd/schedule_internal.h"
 
-enum { MAX_DEPTH = 16, MAX_TERMS = 8 };
+enum { MAX_DEPTH = 16, MAX_TERMS = 8, MAX_SCALE = 16 };
 
 /* --- what it is made of --------------------------------------------------------------*/
 
 typedef struct form {
   uint32_t terms, products;
   bool has_x;
+  bool is_scaled; /* x is a factor */
 } form;
+
+/* Returns true if x times @p v counts as a term, not as a product. */
+static bool is_small_factor(const vyre__schedule *s, vyre__val v) {
+  const vyre__lir_inst *inst = inst_at(s, v);
+  return inst->op == VYRE__LIR_CONST &&
+         (uint32_t)vyre__lir_const(inst) <= MAX_SCALE;
+}
 
 static bool is_inside(uint32_t at, uint32_t begin, uint32_t end) {
   return at > begin && at < end;
@@ -117,9 +125,11 @@ static bool has_form(const vyre__schedule *s, vyre__row_split *row, vyre__val v,
         return false;
       }
       f->terms = part.terms;
-      if (part.has_x && (f->has_x || !s->is_fused)) return false;
-      f->has_x |= part.has_x;
-      return !part.products && !f->products++;
+      if (part.is_scaled || part.products) return false;
+      if (!part.has_x) return !f->products++;
+      if (f->has_x || !s->is_fused) return false;
+      f->has_x = f->is_scaled = true;
+      return is_small_factor(s, left ? inst->a : inst->b) || !f->products++;
     default:
       return false;
   }
@@ -146,8 +156,10 @@ vyre__index_limit vyre__index_limit_of(const vyre__schedule *s,
 }
 
 bool vyre__comparison_has_range(const vyre__schedule *s, vyre__row_split *row,
-                                vyre__val v, bool want, uint32_t at) {
+                                vyre__val v, bool want, uint32_t at,
+                                bool is_check) {
   vyre__index_limit limit = vyre__index_limit_of(s, row, v, want);
   form f = {0};
-  return limit.index && has_form(s, row, limit.index, at, 0, &f);
+  return limit.index && has_form(s, row, limit.index, at, 0, &f) &&
+         (is_check || !f.is_scaled);
 }

@@ -219,8 +219,8 @@ static bool add_condition(vyre__schedule *s, vyre__row_split *row, vyre__val v,
 /* Adds that comparison @p v equals @p want in all iterations of the loops
  * around @p at. */
 static bool add_comparison(vyre__schedule *s, vyre__row_split *row, vyre__val v,
-                           bool want, uint32_t at) {
-  if (!vyre__comparison_has_range(s, row, v, want, at)) return false;
+                           bool want, uint32_t at, bool is_check) {
+  if (!vyre__comparison_has_range(s, row, v, want, at, is_check)) return false;
   if (!add_part(row, v, want, false, false)) return false;
   row->conditions[row->count - 1].in_loops = true;
   return true;
@@ -241,7 +241,7 @@ static bool decompose_in_loops(vyre__schedule *s, vyre__row_split *row,
     return is_or != want && decompose_in_loops(s, row, left, want, at) &&
            decompose_in_loops(s, row, right, want, at);
   }
-  return add_comparison(s, row, v, want, at);
+  return add_comparison(s, row, v, want, at, false);
 }
 
 /* Adds that the condition of IF @p at, in a loop, equals @p want in all
@@ -266,7 +266,8 @@ static void add_check(vyre__schedule *s, vyre__row_split *row, vyre__val check,
   if (add_condition(s, row, check, true, false)) return;
   if (inst_at(s, check)->op == VYRE__LIR_CONST) return;
   if (!row->has_loop_ranges || row->known[check - s->r.begin]) return;
-  if (add_comparison(s, row, check, true, at)) set_known(s, row, check, true);
+  if (add_comparison(s, row, check, true, at, true))
+    set_known(s, row, check, true);
 }
 
 static bool only_exits(const vyre__schedule *s, uint32_t at) {

@@ -55,9 +55,12 @@ bool vyre__rows_have_edge(const vyre__schedule *s);
 vyre__known vyre__known_if(const vyre__schedule *s, const uint8_t *known,
                            uint32_t at);
 /* Returns true if the start of a row can decide where comparison @p v, which
- * instruction @p at in a loop uses, equals @p want in all iterations. */
+ * instruction @p at in a loop uses, equals @p want in all iterations. x may be a
+ * factor in a bounds check only: a guard would take the last element from the
+ * range. */
 bool vyre__comparison_has_range(const vyre__schedule *s, vyre__row_split *row,
-                                vyre__val v, bool want, uint32_t at);
+                                vyre__val v, bool want, uint32_t at,
+                                bool is_check);
 static inline bool is_fused_x(const vyre__schedule *s, vyre__val v) {
   return s->is_fused && v == s->fused_x;
 }

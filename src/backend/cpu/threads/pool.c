@@ -16,7 +16,7 @@ enum {
   CALIBRATE_NS = 20000,
   MIN_SPLITS = 64, /* splits per thread from which a first split may run on the
                       caller alone, to measure it, at no loss */
-  TINY_JOBS = 4,         /* one of them is measured */
+  TINY_JOBS = 4,   /* one of them is measured */
   MIN_MEASURED_NS = 200, /* shorter times mostly measure the measurement */
   NAP_NS = 20000, /* first wait for a free launcher; doubled after each try */
   MAX_NAP_NS = 1000000,

@@ -68,7 +68,8 @@ static uint32_t dawdle(void *self, uint64_t first, uint64_t items,
   (void)first;
   (void)items;
   (void)thread;
-  while (vyre__clock_ns() - start < 100000) {}
+  while (vyre__clock_ns() - start < 100000) {
+  }
   return 0;
 }
 
