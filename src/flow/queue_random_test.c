@@ -191,6 +191,7 @@ static outcome run(vyre_device *device, const program_text *t,
   const uint64_t most =
       vyre_queue_max_submissions(vyre_queue_get_plan(queue), o.stats.chunks);
   /* bringing a list to rest can take one more */
+  CHECK(o.stats.narrow_windows <= o.stats.windows);
   CHECK(o.stats.submissions <= most + 1 && o.stats.waits <= most + 1);
   vyre_queue_release(queue);
   vyre_module_release(module);

@@ -46,7 +46,9 @@ enum {
   VYRE__STATE_PUSHED = VYRE__STATE_ITEMS + 2,
   VYRE__STATE_DROPPED = VYRE__STATE_PUSHED + 2,
   VYRE__STATE_GRIDS = VYRE__STATE_DROPPED + 2, /* three words each */
-  VYRE__STATE_WORDS = VYRE__STATE_GRIDS + 12
+  VYRE__STATE_NARROW_WINDOWS = VYRE__STATE_GRIDS + 12,
+  VYRE__STATE_MUST_SCAN,
+  VYRE__STATE_WORDS
 };
 
 /* Grids that `turn` writes, in this order. */
@@ -62,7 +64,11 @@ enum {
 #define VYRE__STATE_NONE    UINT32_MAX
 
 /* Numbers that a workgroup of SCAN sums, and items of one of PLACE and FETCH. */
-enum { VYRE__QUEUE_SCAN_BLOCK = 512, VYRE__QUEUE_STEP_GROUP = 64 };
+enum {
+  VYRE__QUEUE_SCAN_BLOCK = 512,
+  VYRE__QUEUE_STEP_GROUP = 64,
+  VYRE__QUEUE_NARROW = 64 /* NARROW */
+};
 
 /* First item of a chunk, as FETCH takes it. */
 enum { VYRE__FETCH_FROM_HEAD, VYRE__FETCH_FROM_TOP, VYRE__FETCH_FROM_POSITION };

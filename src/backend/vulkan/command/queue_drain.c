@@ -27,7 +27,7 @@ enum {
   MAX_CHUNK = 1 << 16,         /* items of a list */
   MAX_SET_CHUNK = 1 << 21,     /* keys: the grid stays below every limit */
   MAX_PUSHED_BYTES = 64 << 20, /* of a chunk */
-  MAX_UNIFORMS = 8,            /* of a step */
+  MAX_UNIFORMS = 10,           /* of a step */
   MAX_VIEWS = 16,              /* of a step */
   GROWS_BELOW_NS = 500000000   /* expected time of the next submission */
 };
@@ -59,7 +59,8 @@ static vk_queue_memory lay_out(const vyre__queue_info *info) {
   vk_queue_memory m = {0};
   const uint64_t chunk = info->items_per_chunk;
   m.bit_words = is_set(info) ? (info->capacity + 31) / 32 : 0;
-  m.pushed_words = is_set(info) ? 1 : chunk * info->pushes * info->item_words;
+  m.pushed_words = is_set(info) ? VYRE__QUEUE_NARROW
+                                : chunk * info->pushes * info->item_words;
   m.count_words = is_set(info) ? VYRE__COUNT_WORDS : chunk;
   m.block_words = blocks_of(is_set(info) ? m.bit_words : chunk);
   m.state = take(&m, VYRE__STATE_WORDS);
@@ -177,14 +178,26 @@ static uint32_t group_of(const vk_drain *d) {
   return d->drain->parts[VYRE__QUEUE_PUSH]->workgroup[0];
 }
 
-static void make_list_turn(const vk_drain *d, vk_step *step, bool begins) {
-  const vyre__queue_info *info = d->info;
+static vyre__view chunk_view(const vk_drain *d) {
+  return work_view(d, d->memory.items,
+                   d->info->items_per_chunk * d->info->item_words);
+}
+
+static void begin_turn(const vk_drain *d, vk_step *step) {
   const vk_queue_memory *m = &d->memory;
   begin_step(d, step, VYRE__QUEUE_STEP_TURN, 1, 1);
   add_state(d, step);
   add_view(step, work_view(d, m->place, VYRE__PLACE_WORDS));
   add_view(step, work_view(d, m->counts, m->count_words));
   add_view(step, work_view(d, m->blocks, m->block_words));
+  add_view(step, work_view(d, m->pushed, m->pushed_words));
+}
+
+static void make_list_turn(const vk_drain *d, vk_step *step, bool begins) {
+  const vyre__queue_info *info = d->info;
+  begin_turn(d, step);
+  add_view(step, items_view(d));
+  add_view(step, chunk_view(d));
   add_number(step, info->capacity);
   add_number(step, info->pushes);
   add_number(step, info->items_per_chunk);
@@ -192,22 +205,32 @@ static void make_list_turn(const vk_drain *d, vk_step *step, bool begins) {
   add_number(step, depth_of(info));
   add_number(step, group_of(d));
   add_number(step, begins);
+  add_number(step, info->item_words);
+  add_number(step, info->has_order_hash);
+}
+
+/* Returns `seen` of `once`, and memory that nothing uses of `set`. */
+static vyre__view seen_view(const vk_drain *d) {
+  if (d->info->kind == VYRE__QUEUE_ONCE) {
+    return view_at(d, d->info->seen.offset, d->info->seen.size / 4);
+  }
+  return work_view(d, d->memory.window, 1);
 }
 
 static void make_set_turn(const vk_drain *d, vk_step *step, bool begins) {
   const vyre__queue_info *info = d->info;
-  const vk_queue_memory *m = &d->memory;
-  begin_step(d, step, VYRE__QUEUE_STEP_TURN, 1, 1);
-  add_state(d, step);
-  add_view(step, work_view(d, m->place, VYRE__PLACE_WORDS));
-  add_view(step, work_view(d, m->counts, m->count_words));
-  add_view(step, work_view(d, m->blocks, m->block_words));
+  begin_turn(d, step);
+  add_view(step, work_view(d, d->memory.next, d->memory.bit_words));
+  add_view(step, seen_view(d));
+  add_view(step, items_view(d));
+  add_view(step, chunk_view(d));
   add_number(step, d->drain->keys);
   add_number(step, info->items_per_chunk);
   add_number(step, d->drain->max_windows);
   add_number(step, info->kind == VYRE__QUEUE_ONCE);
   add_number(step, group_of(d));
   add_number(step, begins);
+  add_number(step, info->has_order_hash);
 }
 
 static void make_fetch(vk_drain *d) {
@@ -218,8 +241,7 @@ static void make_fetch(vk_drain *d) {
              VYRE__QUEUE_STEP_GROUP);
   add_state(d, step);
   add_view(step, items_view(d));
-  add_view(step, work_view(d, d->memory.items,
-                           info->items_per_chunk * info->item_words));
+  add_view(step, chunk_view(d));
   add_number(step, info->capacity);
   add_number(step, info->item_words);
   add_number(step, is_set(info) ? VYRE__FETCH_FROM_POSITION
@@ -251,14 +273,6 @@ static void make_list_steps(vk_drain *d) {
   add_view(scan, work_view(d, m->offsets, info->items_per_chunk));
   add_view(scan, work_view(d, m->blocks, m->block_words));
   add_number(scan, info->pushes);
-}
-
-/* Returns `seen` of `once`, and memory that nothing uses of `set`. */
-static vyre__view seen_view(const vk_drain *d) {
-  if (d->info->kind == VYRE__QUEUE_ONCE) {
-    return view_at(d, d->info->seen.offset, d->info->seen.size / 4);
-  }
-  return work_view(d, d->memory.window, 1);
 }
 
 static void make_set_steps(vk_drain *d) {
@@ -493,6 +507,7 @@ static void add_stats(const vk_drain *d) {
   stats->dropped_keys += w[VYRE__STATE_DROPPED];
   stats->windows += w[VYRE__STATE_WINDOWS];
   stats->chunks += w[VYRE__STATE_CHUNKS];
+  stats->narrow_windows += w[VYRE__STATE_NARROW_WINDOWS];
   if (w[VYRE__STATE_HIGH_WATER] > stats->high_water)
     stats->high_water = w[VYRE__STATE_HIGH_WATER];
 }
