@@ -44,8 +44,65 @@ static bool is_end(const vyre__schedule *s, uint32_t subregion, vyre__val c) {
           vyre__lane_shape_is_uniform(shape_at(s, inst->a)));
 }
 
+/* Returns the SET of variable @p var in [begin, end) if there is one only, or
+ * 0. */
+static uint32_t only_set(const vyre__schedule *s, uint32_t var, uint32_t begin,
+                         uint32_t end) {
+  uint32_t found = 0;
+  for (uint32_t at = begin; at < end; at++) {
+    if (!is_op(s, at, VYRE__LIR_SET) || inst_at(s, at)->aux != var) continue;
+    if (found) return 0;
+    found = at;
+  }
+  return found;
+}
+
+/* Returns true if variable @p var is set to true right before @p loop. */
+static bool starts_true(const vyre__schedule *s, uint32_t var, uint32_t loop) {
+  for (uint32_t at = loop - 1; at > s->r.begin; at--) {
+    const vyre__lir_inst *inst = inst_at(s, at);
+    if (inst->op != VYRE__LIR_SET) {
+      if (!(flags_at(s, at) & VYRE__LIRF_PURE)) return false;
+      continue;
+    }
+    if (inst->aux != var) continue;
+    const vyre__lir_inst *from = inst_at(s, inst->a);
+    return from->op == VYRE__LIR_CONST && from->c;
+  }
+  return false;
+}
+
+/* Returns the SET of `more` if test @p c at the top of @p loop is that of
+ *
+ *     more = i <= MAX - step; i += step;
+ *
+ * where a counter below the bound of the loop makes it true if the bound is at
+ * most MAX - step + 1, a test that precedes the loop. 0: it is another test. */
+static uint32_t wrap_test(const vyre__schedule *s, uint32_t loop, vyre__val c) {
+  const vyre__lir_loop *of = &s->kernel->loops[inst_at(s, loop)->aux];
+  uint32_t end = vyre__end_of(&s->r, loop), step = info_at(s, loop)->mate;
+  while (is_op(s, c, VYRE__LIR_NOT)) c = inst_at(s, c)->a;
+  if (!is_op(s, c, VYRE__LIR_GET) || !of->is_counted || of->high_var ||
+      of->kind != VYRE__LOOP_LT) {
+    return 0;
+  }
+  uint32_t var = inst_at(s, c)->aux, set = only_set(s, var, loop, end);
+  if (set < step || !starts_true(s, var, loop)) return 0;
+  const vyre__lir_inst *test = inst_at(s, inst_at(s, set)->a);
+  const vyre__lir_inst *counter = inst_at(s, test->a);
+  bool is_limit = test->op == (of->is_signed ? VYRE__LIR_LE_S : VYRE__LIR_LE_U);
+  if (!is_limit || inst_at(s, test->b)->op != VYRE__LIR_CONST) return 0;
+  uint32_t next = only_set(s, of->var, loop, end);
+  bool counts_up = counter->op == VYRE__LIR_GET && counter->aux == of->var &&
+                   counter->type == VYRE_TYPE_U32 && next >= step &&
+                   test->a < next;
+  bool is_same = vyre__lane_shape_is_uniform(shape_at(s, of->bound));
+  return counts_up && is_same ? set : 0;
+}
+
 /* Returns the position after the last test at the top of the body, or 0. */
-static uint32_t body_of(const vyre__schedule *s, uint32_t loop) {
+static uint32_t body_of(const vyre__schedule *s, uint32_t loop,
+                        uint32_t *wrap) {
   uint32_t subregion = info_at(s, loop)->subregion;
   uint32_t at = loop + 1, step = info_at(s, loop)->mate, body = 0;
   uint16_t harmless = VYRE__LIRF_PURE | VYRE__LIRF_READS;
@@ -54,6 +111,11 @@ static uint32_t body_of(const vyre__schedule *s, uint32_t loop) {
     const vyre__lir_inst *inst = inst_at(s, at);
     if (only_breaks(s, at)) {
       bool is_varying = shape_at(s, inst->a).kind >= VYRE__LANE_SHAPE_LINEAR;
+      uint32_t set = is_varying ? wrap_test(s, loop, inst->a) : 0;
+      if (set) {
+        *wrap = set;
+        is_varying = false;
+      }
       if (is_varying && !is_end(s, subregion, inst->a)) break;
       has_end |= is_varying;
       at += 3;
@@ -95,8 +157,10 @@ static void peel_all(vyre__schedule *s, vyre__sched_node *first) {
     uint32_t loop = node->begin;
     const vyre__sched_note *note = note_at(s, loop);
     if (!note->parts || note->continues) continue;
-    uint32_t body = body_of(s, loop);
-    if (body && !is_left(s, loop, body, node->end - 1)) node->peel = body;
+    uint32_t wrap = 0, body = body_of(s, loop, &wrap);
+    if (!body || is_left(s, loop, body, node->end - 1)) continue;
+    node->peel = body;
+    node->wrap = wrap;
   }
 }
 

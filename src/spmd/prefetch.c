@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Pass `prefetch`: software prefetch for indirect accesses: node -> its edges -> their
- * targets.
+/* Pass `prefetch`: software prefetch for streams that are read in pieces, and for
+ * indirect accesses.
+ *
+ * Streams. The lanes of `for (j = start[r] + lane; j < start[r + 1]; j += 32)` read
+ * beyond the end of row r, in whole vectors, and then go back to the start of
+ * row r + 1. Processors that recognise ascending addresses only load nothing
+ * ahead then. A masked loop therefore prefetches its contiguous loads itself.
+ *
+ * Indirect accesses: node -> its edges -> their targets.
  *
  * An out-of-order processor overlaps such chains by itself, but not past
  * atomics that threads share. Before an invocation runs, the loads of an
@@ -185,6 +192,49 @@ static vyre_code prefetch_all(vyre__schedule *s, vyre__sched_node *first) {
   return VYRE_OK;
 }
 
+/* --- streams --------------------------------------------------------------*/
+
+/* Returns true if the value changes by a constant from one iteration of @p loop
+ * to the next. */
+static bool follows(const vyre__schedule *s, const vyre__lir_loop *loop,
+                    vyre__val v, unsigned depth) {
+  const vyre__lir_inst *inst = inst_at(s, v);
+  if (inst->op == VYRE__LIR_GET) return inst->aux == loop->var;
+  if (depth == MAX_DEPTH || inst->type != VYRE_TYPE_U32) return false;
+  if (inst->op != VYRE__LIR_ADD && inst->op != VYRE__LIR_SUB) return false;
+  return follows(s, loop, inst->a, depth + 1) ||
+         follows(s, loop, inst->b, depth + 1);
+}
+
+static bool is_stream(const vyre__schedule *s, const vyre__lir_loop *loop,
+                      uint32_t at) {
+  return is_op(s, at, VYRE__LIR_LOAD) && info_at(s, at)->is_needed &&
+         s->kernel->buffers[inst_at(s, at)->aux].kind == VYRE_MEMORY_GLOBAL &&
+         vyre__access_kind_of(s, at) == VYRE__ACCESS_CONTIGUOUS &&
+         follows(s, loop, inst_at(s, at)->a, 0);
+}
+
+/* Marks the streams of masked loops without other loops in them. */
+static void read_ahead(vyre__schedule *s, vyre__sched_node *first) {
+  enum { AHEAD = 1024 };
+  for (vyre__sched_node *node = first; node; node = node->next) {
+    read_ahead(s, node->body);
+    read_ahead(s, node->other);
+    bool is_masked = node->mode == VYRE__MODE_MASKED;
+    if (node->kind != VYRE__SCHED_LOOP || !is_masked) continue;
+    const vyre__lir_loop *loop =
+        &s->kernel->loops[inst_at(s, node->begin)->aux];
+    uint32_t end = info_at(s, node->begin)->mate;
+    if (!loop->is_counted || !note_at(s, node->begin)->parts) continue;
+    for (uint32_t at = node->begin + 1; at < end; at++) {
+      if (!is_stream(s, loop, at)) continue;
+      note_at(s, at)->ahead = AHEAD;
+      node->streams++;
+    }
+  }
+}
+
 vyre_code vyre__schedule_prefetch(vyre__schedule *s) {
+  if (s->width > 1) read_ahead(s, s->root);
   return s->has_rows ? prefetch_all(s, s->root) : VYRE_OK;
 }

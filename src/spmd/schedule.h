@@ -112,9 +112,12 @@ struct vyre__sched_node {
   const uint8_t *known; /* RANGE: vyre__known per value; NULL: nothing */
   uint32_t buffer;      /* PRIVATE, MERGE */
   uint32_t
-      peel;   /* LOOP: end of the tests at its top, if iterations that no lane
+      peel; /* LOOP: end of the tests at its top, if iterations that no lane
                   * leaves run without masks first; 0: not peeled */
-  bool walks; /* LOOP: lanes walk rows in it: see row_walk.c */
+  uint32_t wrap; /* LOOP: SET of the flag that ends it where the counter would
+                  * wrap, if no peeled iteration needs it; 0: none */
+  uint32_t streams; /* LOOP: loads that prefetch for later iterations */
+  bool walks;       /* LOOP: lanes walk rows in it: see row_walk.c */
   const struct vyre__prefetch *prefetch; /* PREFETCH */
   struct vyre__jam *jam;                 /* JAM */
   struct vyre__row_split *split; /* ROWS: NULL before the pass range-split */
@@ -145,6 +148,7 @@ typedef struct vyre__sched_note {
   bool is_leap;    /* IF: the same, with a jump at its end */
   bool is_long;    /* LOOP: may run long; polls `stop` */
   bool is_row_load;  /* LOAD: the start of the row loads it */
+  uint16_t ahead;    /* LOAD: bytes after it that are prefetched; 0: none */
   bool no_blend;     /* SET: the old value of inactive lanes is never read */
   uint32_t known_in; /* last subregion whose full range knows the value */
   vyre__val logic_a, logic_b; /* GET: equals a && b, or a || b; 0: neither */
@@ -310,7 +314,8 @@ typedef struct vyre__schedule {
     "small ifs whose accesses are safe in all lanes run without a branch")     \
   X(ROW_WALK, "row-walk", "rows that lanes walk along are loaded in blocks")   \
   X(INTERLEAVE, "interleave", "accesses to the fields of structures merged")   \
-  X(PREFETCH, "prefetch", "indirect accesses of later invocations prefetched") \
+  X(PREFETCH, "prefetch",                                                      \
+    "indirect accesses of later invocations, and streams, prefetched")         \
   X(FULL_WORKGROUPS, "full-workgroups",                                        \
     "workgroups in which all guards hold run code without them")
 

@@ -155,6 +155,9 @@ static void print_node(printing *p, const vyre__sched_node *node) {
       vyre__print(&p->out, " %u %s", node->begin, modes[node->mode]);
       if (node->peel) vyre__print(&p->out, ", peeled while all lanes stay");
       if (node->walks) print_walks(p, node);
+      if (node->streams) {
+        vyre__print(&p->out, ", %u loads ahead", node->streams);
+      }
       if (node->group) print_group(p, node);
       break;
     case VYRE__SCHED_GROUP_LOOP:

@@ -577,6 +577,25 @@ TEST(loop_peel_runs_steady_iterations_without_masks) {
          "      code 24..26  1 contiguous store\n");
 }
 
+/* The flag that ends a loop before its counter wraps is no obstacle. */
+TEST(loop_peel_accepts_counters_that_may_wrap) {
+  fixture *f = make(pieces, 16, VYRE__SCHEDULE_PRIVATIZE_ATOMICS);
+  CHECK(strstr(f->dump.bytes, "masked\n") && !strstr(f->dump.bytes, "peeled"));
+  drop(f);
+  f = make(pieces, 16, VYRE__SCHEDULE_LOOP_PEEL);
+  CHECK(strstr(f->dump.bytes, "masked, peeled while all lanes stay\n"));
+  drop(f);
+}
+
+TEST(prefetch_reads_pieces_of_a_stream_ahead) {
+  fixture *f = make(pieces, 16, VYRE__SCHEDULE_SPECULATE);
+  CHECK(!strstr(f->dump.bytes, "ahead"));
+  drop(f);
+  f = make(pieces, 16, VYRE__SCHEDULE_PREFETCH);
+  CHECK(strstr(f->dump.bytes, "stay, 1 loads ahead\n"));
+  drop(f);
+}
+
 TEST(loop_peel_leaves_other_loops) {
   fixture *f = make(divergent, 8, VYRE__SCHEDULE_LOOP_PEEL);
   CHECK(strstr(f->dump.bytes, "masked") && !strstr(f->dump.bytes, "peeled"));
@@ -914,6 +933,8 @@ TEST_MAIN(TEST_ENTRY(builds_fused_rows),
           TEST_ENTRY(privatize_atomics_leaves_old_values_that_are_used),
           TEST_ENTRY(loop_peel_runs_steady_iterations_without_masks),
           TEST_ENTRY(loop_peel_leaves_other_loops),
+          TEST_ENTRY(loop_peel_accepts_counters_that_may_wrap),
+          TEST_ENTRY(prefetch_reads_pieces_of_a_stream_ahead),
           TEST_ENTRY(prefetch_looks_ahead_of_contended_atomics),
           TEST_ENTRY(row_limit_skips_rows_without_work),
           TEST_ENTRY(full_workgroups_run_code_without_guards),

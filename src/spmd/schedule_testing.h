@@ -78,6 +78,16 @@ static const char strided[] =
     "  for (let k = local_id.x; k < last; k += 64u) { s = s + x[k]; }\n"
     "  y[local_id.x] = s; }\n";
 
+/* The invocations of a workgroup add a piece of a buffer. */
+static const char pieces[] =
+    "kernel pieces workgroup(32)\n"
+    "buffer x : read f32[] @0;\nbuffer start : read i32[] @1;\n"
+    "buffer y : write f32[] @2;\n"
+    "{ let r = workgroup_id.x; var s = 0.0;\n"
+    "  for (let j = start[r] + i32(local_id.x); j < start[r + 1]; j += 32) {\n"
+    "    s += x[j]; }\n"
+    "  y[global_id.x] = s; }\n";
+
 static const char over_grid[] =
     "kernel over_grid workgroup(64)\n"
     "buffer x : read u32[] @0;\nbuffer y : write u32[] @1;\n"

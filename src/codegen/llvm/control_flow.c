@@ -417,7 +417,7 @@ static void instruction(ll *e, uint32_t at) {
   const vyre__inst_info *role = ll_role(e, at);
   switch (ll_inst(e, at)->op) {
     case VYRE__LIR_SET:
-      if (!ll_note_of(e, at)->is_dead) ll_set(e, at);
+      if (!ll_note_of(e, at)->is_dead && at != e->unused_set) ll_set(e, at);
       return;
     case VYRE__LIR_STORE:
       ll_store(e, at);

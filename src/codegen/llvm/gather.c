@@ -35,13 +35,26 @@ static ll_op addresses(ll *e, uint32_t buffer, ll_op indices) {
                 LL_I64 | LL_VEC, wide);
 }
 
-ll_op ll_gather_all(ll *e, uint32_t at, ll_op indices) {
+static ll_op gather(ll *e, uint32_t at, ll_op indices, ll_op bits) {
   unsigned type = ll_memory_type(buffer_of(e, at)->width);
   return ll_def(
       e, "call %t @llvm.masked.gather.v%ui%u.v%up0(%o, i32 %u, %o, %o)",
       type | LL_VEC, e->width, 8 * ll_bytes(type), e->width, LL_PTR | LL_VEC,
       addresses(e, ll_inst(e, at)->aux, indices), align_of(e, at),
-      LL_I1 | LL_VEC, ll_const(1), type | LL_VEC, ll_const(0));
+      LL_I1 | LL_VEC, bits, type | LL_VEC, ll_const(0));
+}
+
+ll_op ll_gather_all(ll *e, uint32_t at, ll_op indices) {
+  return gather(e, at, indices, ll_const(1));
+}
+
+bool ll_has_masked_gather(const ll *e, uint32_t at) {
+  return e->options->lanes == 16 && buffer_of(e, at)->width >= 4;
+}
+
+ll_op ll_gather_some(ll *e, uint32_t at, ll_op indices, ll_op active) {
+  return gather(e, at, indices,
+                ll_def(e, "icmp slt %o, zeroinitializer", MASK, active));
 }
 
 static void scatter(ll *e, uint32_t at, ll_op indices, ll_op value,

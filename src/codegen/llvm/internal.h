@@ -192,6 +192,7 @@ typedef struct ll {
   bool uses_stop, uses_fuel_exit, uses_next;
   bool uses_sums;        /* in any phase: functions of sums.c are declared */
   ll_scope *group_scope; /* loops of the workgroup */
+  uint32_t unused_set;   /* SET that peeled iterations leave out; 0: none */
 } ll;
 
 /* --- text.c ---------------------------------------------------------------*/
@@ -388,6 +389,10 @@ ll_op ll_combine(ll *e, uint8_t op, unsigned type, ll_op old, ll_op value);
 /* Loads the elements of all lanes, which are inside the buffer or at index 0 of
  * a buffer that has it. */
 ll_op ll_gather_all(ll *e, uint32_t at, ll_op indices);
+/* Returns true if the machine loads the elements of active lanes only. */
+bool ll_has_masked_gather(const ll *e, uint32_t at);
+/* Loads elements of active lanes; the others get zero. */
+ll_op ll_gather_some(ll *e, uint32_t at, ll_op indices, ll_op active);
 /* Stores to the elements of all lanes, which are inside the buffer. */
 void ll_scatter_all(ll *e, uint32_t at, ll_op indices, ll_op value);
 /* Stores to the elements of the active lanes, which are inside the buffer. */

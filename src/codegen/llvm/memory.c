@@ -175,18 +175,38 @@ static ll_op only_where(ll *e, vyre__val c, unsigned type, ll_op op) {
                 op, type, ll_const(0));
 }
 
-bool ll_is_bounds_check(const ll *e, uint32_t at, vyre__val c) {
+/* Returns the bound if condition @p c of an access is nothing but its bounds
+ * check: the length of the buffer, or for signed indices the smaller one of the
+ * length and 2^31. 0: the condition is something else. */
+static vyre__val checked_bound(const ll *e, uint32_t at, vyre__val c) {
   const vyre__lir_inst *inst = ll_inst(e, c);
-  return inst->op == VYRE__LIR_LT_U && inst->a == ll_inst(e, at)->a &&
-         ll_inst(e, inst->b)->op == VYRE__LIR_LEN &&
-         ll_inst(e, inst->b)->aux == ll_inst(e, at)->aux;
+  if (!c || inst->op != VYRE__LIR_LT_U || inst->a != ll_inst(e, at)->a) {
+    return 0;
+  }
+  const vyre__lir_inst *bound = ll_inst(e, inst->b);
+  if (bound->op == VYRE__LIR_MIN_U &&
+      ll_inst(e, bound->b)->op == VYRE__LIR_CONST) {
+    bound = ll_inst(e, bound->a);
+  }
+  bool is_length =
+      bound->op == VYRE__LIR_LEN && bound->aux == ll_inst(e, at)->aux;
+  return is_length ? inst->b : 0;
 }
 
-/* Returns an i1: index to index + span - 1 are all inside the buffer. */
-static ll_op is_inside(ll *e, uint32_t at, ll_op index, uint32_t span) {
+bool ll_is_bounds_check(const ll *e, uint32_t at, vyre__val c) {
+  vyre__val bound = checked_bound(e, at, c);
+  return bound && ll_inst(e, bound)->op == VYRE__LIR_LEN;
+}
+
+/* Returns an i1: index to index + span - 1 are all inside the buffer, and below
+ * @p bound unless it is 0. */
+static ll_op is_inside(ll *e, uint32_t at, vyre__val bound, ll_op index,
+                       uint32_t span) {
   const vyre__lir_buffer *buffer = buffer_of(e, at);
   ll_op length = ll_name("n", ll_inst(e, at)->aux);
-  if (buffer->kind == VYRE_MEMORY_SHARED) {
+  if (bound && ll_inst(e, bound)->op == VYRE__LIR_MIN_U) {
+    length = ll_scalar(e, bound);
+  } else if (buffer->kind == VYRE_MEMORY_SHARED) {
     length = ll_const((uint64_t)buffer->count * buffer->unit / buffer->width);
     if (length.bits < span) return ll_const(0);
   }
@@ -337,6 +357,15 @@ static ll_op load_masked(ll *e, vyre__val v, ll_op index, ll_op active) {
       align_of(e, v), LL_I1 | LL_VEC, bits, scalar | LL_VEC, ll_const(0));
 }
 
+/* Prefetches what a later iteration loads. The address may lie outside of the
+ * buffer: a prefetch never faults. */
+static void prefetch_ahead(ll *e, vyre__val v, uint32_t bytes) {
+  ll_op at = masked_address(e, v, ll_scalar(e, ll_inst(e, v)->a));
+  at = ll_def(e, "getelementptr i8, ptr %v, i64 %u", LL_PTR, at, bytes);
+  ll_do(e, "call void @llvm.prefetch.p0(ptr %v, i32 0, i32 3, i32 1)", LL_PTR,
+        at);
+}
+
 /* Lanes may be inactive or outside. Uses one load if no lane is outside,
  * active or not. */
 static ll_op load_some(ll *e, vyre__val v, ll_op active) {
@@ -345,10 +374,11 @@ static ll_op load_some(ll *e, vyre__val v, ll_op active) {
   ll_op index = ll_scalar(e, inst->a), indices = ll_vector(e, inst->a);
   uint32_t all = ll_label(e), lanes = ll_label(e), end = ll_label(e);
   ll_op at = ll_alloca(e, type, 1, 64);
-  bool checks = inst->b && ll_known_of(e, inst->b) != LL_TRUE &&
-                !ll_is_bounds_check(e, v, inst->b);
+  bool checks = inst->b && ll_known_of(e, inst->b) != LL_TRUE;
+  vyre__val bound = checks ? checked_bound(e, v, inst->b) : 0;
+  checks = checks && !bound;
   if (checks) (void)ll_vector(e, inst->b);
-  ll_branch_likely(e, is_inside(e, v, index, e->width), all, lanes);
+  ll_branch_likely(e, is_inside(e, v, bound, index, e->width), all, lanes);
   ll_place(e, all);
   ll_op op = plain_load(e, v, ll_address(e, inst->aux, index));
   if (checks) op = only_where(e, inst->b, type, op);
@@ -362,14 +392,17 @@ static ll_op load_some(ll *e, vyre__val v, ll_op active) {
   return ll_def(e, "load %t, ptr %v", type, LL_PTR, at);
 }
 
-/* If the buffer has any element, it has element 0, which inactive lanes
- * load. */
+/* Without gathers under a mask, inactive lanes load element 0: if the buffer has
+ * any element, it has that one. */
 static ll_op gather(ll *e, vyre__val v, ll_op active) {
   const vyre__lir_inst *inst = ll_inst(e, v);
   unsigned scalar = ll_memory_type(buffer_of(e, v)->width);
   unsigned type = scalar | LL_VEC;
   bool checks = inst->b && ll_known_of(e, inst->b) != LL_TRUE;
   ll_op indices = ll_vector(e, inst->a);
+  if (active.kind != LL_NONE && ll_has_masked_gather(e, v)) {
+    return ll_gather_some(e, v, indices, active);
+  }
   if (active.kind != LL_NONE) {
     ll_op bits = ll_def(e, "icmp slt %o, zeroinitializer", MASK, active);
     indices = ll_def(e, "select %o, %o, %o", LL_I1 | LL_VEC, bits, MASK,
@@ -568,19 +601,20 @@ static ll_op load_apart(ll *e, vyre__val v, ll_op active, int32_t stride) {
     ll_lanes_at each = lanes_at(e, v, stride, UINT32_MAX);
     return is_near ? pick_lanes(e, v, from, stride) : ll_load_each(e, &each);
   }
+  vyre__val bound = checks ? checked_bound(e, v, inst->b) : 0;
   (void)ll_vector(e, inst->a);
   if (checks) (void)ll_vector(e, inst->b);
   if (stride < 0) {
     is_above = ll_def(e, "icmp uge i32 %v, %u", LL_I32, from, reach);
     from = ll_def(e, "sub i32 %v, %u", LL_I32, from, reach);
   }
-  ll_op in = is_inside(e, v, from, reach + 1);
+  ll_op in = is_inside(e, v, bound, from, reach + 1);
   if (stride < 0) in = ll_def(e, "and i1 %v, %v", LL_I1, in, LL_I1, is_above);
   ll_branch_likely(e, in, all, lanes);
   ll_place(e, all);
   ll_lanes_at each = lanes_at(e, v, stride, UINT32_MAX);
   ll_op op = is_near ? pick_lanes(e, v, from, stride) : ll_load_each(e, &each);
-  if (checks && !ll_is_bounds_check(e, v, inst->b)) {
+  if (checks && !bound) {
     op = only_where(e, inst->b, type, op);
   }
   ll_do(e, "store %o, ptr %v", type, op, LL_PTR, place);
@@ -609,8 +643,9 @@ static void load_vector(ll *e, vyre__val v) {
   bool is_far = stride < -MAX_STRIDE || stride > MAX_STRIDE;
   bool is_constant = stride && is_padded(e, v, inst->b) &&
                      ll_scalar(e, inst->a).kind == LL_CONST;
-  uint32_t lanes;
+  uint32_t lanes, ahead = ll_note_of(e, v)->ahead;
   bool is_known = ll_lanes_known(e, active, &lanes);
+  if (ahead && is_contiguous(e, inst->a)) prefetch_ahead(e, v, ahead);
   if (ll_load_together(e, v, &op)) {
     /* loaded */
   } else if (is_far && (is_known || is_constant)) {
@@ -763,6 +798,28 @@ static void store_vector(ll *e, uint32_t at) {
   if (test.kind != LL_NONE) ll_place(e, end);
 }
 
+/* Stores the value of one active lane, if there is any, to an element that all
+ * lanes share: a scatter takes longer. */
+static void store_one_lane(ll *e, uint32_t at) {
+  const vyre__lir_inst *inst = ll_inst(e, at);
+  unsigned type = ll_memory_type(buffer_of(e, at)->width);
+  unsigned from = ll_type_of(e, inst->b);
+  ll_op index = ll_scalar(e, inst->a);
+  ll_op value = ll_vector(e, vyre__sched_stored(e->s, at));
+  ll_op lanes = ll_lanes(e, ll_active(e, inst->c));
+  guard g = open_guard(e, ll_def(e, "icmp ne i32 %v, 0", LL_I32, lanes));
+  ll_op lane =
+      ll_def(e, "call i32 @llvm.cttz.i32(i32 %v, i1 true)", LL_I32, lanes);
+  value = ll_def(e, "extractelement %o, i32 %v", from | LL_VEC, value, LL_I32,
+                 lane);
+  if (from != type) {
+    value = ll_def(e, "trunc %o to %t", from, value, type);
+  }
+  ll_do(e, "store %o, ptr %v, align %u", type, value, LL_PTR,
+        ll_address(e, inst->aux, index), align_of(e, at));
+  close_guard(e, g, type, (ll_op){0});
+}
+
 void ll_load(ll *e, vyre__val v) {
   if (ll_is_scalar(e, ll_inst(e, v)->a)) {
     load_uniform(e, v);
@@ -779,6 +836,8 @@ void ll_store(ll *e, uint32_t at) {
   bool needs_lane = is_some && !ll_is_scalar(e, inst->b);
   if (ll_is_scalar(e, inst->a) && !needs_lane) {
     store_uniform(e, at);
+  } else if (ll_is_scalar(e, inst->a) && e->width > 1 && !e->jam) {
+    store_one_lane(e, at);
   } else {
     store_vector(e, at);
   }

@@ -829,6 +829,46 @@ TEST(rows_after_the_last_one_with_work_are_skipped) {
       limits);
 }
 
+/* Peeled iterations do not ask whether the counter wraps: a test before them
+ * does. Indices below 0 are outside. */
+TEST(a_loop_ends_before_its_counter_wraps) {
+  static const size_case ends[] = {
+      {0, 300, {3, 1}},          {39, 300, {3, 1}},
+      {100, 300, {3, 1}},        {300, 300, {3, 1}},
+      {310, 17, {3, 1}},         {0x7fffffef, 300, {3, 1}},
+      {0x7ffffff0, 300, {3, 1}}, {0x7ffffff1, 300, {3, 1}},
+      {0x7fffffff, 300, {3, 1}}, {0x80000000, 300, {3, 1}},
+      {0xffffffef, 300, {3, 1}}, {0xfffffff0, 300, {3, 1}},
+      {0xfffffff1, 300, {3, 1}}, {0xffffffff, 300, {3, 1}},
+  };
+  CHECK_ROWS(
+      "kernel k workgroup(32)\n"
+      "buffer a : read u32[] @0;\nbuffer c : read_write u32[] @1;\n"
+      "uniform n : u32 @2;\n"
+      "{ let t = local_id.x; var s = 1u; let end = i32(n);\n"
+      "  let first = end - 70 - i32(workgroup_id.x); let low = n - 70;\n"
+      "  for (let j = first + i32(t); j < end; j += 16)\n"
+      "    s = s * 3 + a[j] + a[u32(j - first)];\n"
+      "  for (let j = low + t; j < n; j += 16) s = s * 5 + a[j - low] + a[j];\n"
+      "  c[global_id.x] = s; }\n",
+      ends);
+}
+
+/* A value of one lane goes to an element that all lanes share. */
+TEST(one_lane_stores_to_a_shared_element) {
+  static const size_case lanes[] = {
+      {0, 300, {3, 1}}, {5, 300, {3, 1}}, {31, 300, {3, 1}}, {40, 2, {3, 1}}};
+  CHECK_ROWS(
+      "kernel k workgroup(48)\n"
+      "buffer a : read u32[] @0;\nbuffer c : read_write u32[] @1;\n"
+      "buffer d : read_write u8[] @2;\nuniform n : u32 @3;\n"
+      "{ let t = local_id.x; let g = workgroup_id.x;\n"
+      "  if (a[t] % 48 == n % 48) { if (t == n % 48) c[g] = a[t] * 7 + t; }\n"
+      "  if (t == n % 48) c[g + 3] = a[t] * 3 + t;\n"
+      "  if (t == 17) d[g] = a[t] + n; }\n",
+      lanes);
+}
+
 TEST_MAIN(TEST_ENTRY(jammed_rows_compute_a_product),
           TEST_ENTRY(rows_of_different_lengths_run_separately),
           TEST_ENTRY(a_loop_that_ends_by_its_row_is_not_shared),
@@ -869,4 +909,6 @@ TEST_MAIN(TEST_ENTRY(jammed_rows_compute_a_product),
           TEST_ENTRY(an_element_of_a_row_is_loaded_once),
           TEST_ENTRY(fields_of_structures_are_right),
           TEST_ENTRY(rows_that_lanes_walk_are_loaded_in_blocks),
-          TEST_ENTRY(rows_after_the_last_one_with_work_are_skipped))
+          TEST_ENTRY(rows_after_the_last_one_with_work_are_skipped),
+          TEST_ENTRY(a_loop_ends_before_its_counter_wraps),
+          TEST_ENTRY(one_lane_stores_to_a_shared_element))
