@@ -265,14 +265,18 @@ static void branch_if(ll *e, const vyre__sched_node *node) {
 
 /* --- loops ------------------------------------------------------------------------*/
 
-/* The count continues from one execution of the loop to the next, because
- * short loops may run very often. */
+/* One counter for all loops: the count continues from one execution of a loop to
+ * the next, because short loops may run very often, and several counters would
+ * take several registers. */
 void ll_open_long(ll *e, ll_op *counter, uint32_t *outer) {
-  ll_text *was = e->to;
-  *counter = ll_alloca(e, LL_I32, 1, 4);
-  e->to = &e->entry;
-  ll_print(e, " store i32 %u, ptr %v\n", (unsigned)ROUNDS, LL_PTR, *counter);
-  e->to = was;
+  if (e->rounds.kind == LL_NONE) {
+    ll_text *was = e->to;
+    e->rounds = ll_alloca(e, LL_I32, 1, 4);
+    e->to = &e->entry;
+    ll_print(e, " store i32 %u, ptr %v\n", (unsigned)ROUNDS, LL_PTR, e->rounds);
+    e->to = was;
+  }
+  *counter = e->rounds;
   *outer = ll_label(e);
   ll_place(e, *outer);
 }

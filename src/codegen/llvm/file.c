@@ -399,6 +399,7 @@ static vyre_code emit_phase(ll *e, uint32_t phase) {
   e->stack_used = e->scratch_used = 0;
   e->uses_stop = e->uses_fuel_exit = false;
   e->done = (ll_op){0};
+  e->rounds = (ll_op){0};
   e->stop_label = ll_label(e);
   e->fuel_label = ll_label(e);
   make_shared(e);

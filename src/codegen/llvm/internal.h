@@ -192,6 +192,7 @@ typedef struct ll {
   bool uses_stop, uses_fuel_exit, uses_next;
   bool uses_sums;        /* in any phase: functions of sums.c are declared */
   ll_scope *group_scope; /* loops of the workgroup */
+  ll_op rounds;          /* iterations until `stop` is polled; LL_NONE: none */
   uint32_t unused_set;   /* SET that peeled iterations leave out; 0: none */
 } ll;
 

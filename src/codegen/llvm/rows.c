@@ -387,13 +387,29 @@ ll_op ll_row_is_full(ll *e, vyre__row_split *row) {
   return ll_def(e, "and i1 %v, %v", LL_I1, from, LL_I1, to);
 }
 
-/* Emits the row at x = @p first, of @p count invocations; i32 and i64. */
-void ll_run_row(ll *e, const vyre__sched_node *rows, ll_op first, ll_op count) {
+/* Branches to @p end if a condition that is the same in the whole row says that
+ * no invocation has anything to do: before the ranges of others are computed. */
+static void skip_idle(ll *e, const vyre__row_split *row, uint32_t end) {
+  for (uint32_t i = 0; i < row->count; i++) {
+    const vyre__row_condition *c = &row->conditions[i];
+    if (!c->is_same || !c->clips || c->is_proven) continue;
+    ll_emit_at_row_start(e, c->v);
+    ll_op holds = ll_scalar(e, c->v);
+    if (holds.kind == LL_CONST) continue;
+    uint32_t rest = ll_label(e);
+    ll_cond(e, holds, c->want ? rest : end, c->want ? end : rest);
+    ll_place(e, rest);
+  }
+}
+
+static void run_row_ranges(ll *e, const vyre__sched_node *rows, ll_op first,
+                           ll_op count, uint32_t end) {
   vyre__row_split *row = rows->split;
   ll_interval clip, middle, exact;
   uint32_t mark = ll_enter(e);
   begin_vector(e, row, first);
   test_fuel(e, row);
+  skip_idle(e, row, end);
   ll_find_middle(e, row, count, &clip, &middle, &exact);
   load_once(e, row, middle);
   end_vector(e, mark);
@@ -406,6 +422,13 @@ void ll_run_row(ll *e, const vyre__sched_node *rows, ll_op first, ll_op count) {
     run_ranges(e, rows, first, clip, middle, exact, NULL);
   }
   forget_loads(e, row);
+}
+
+/* Emits the row at x = @p first, of @p count invocations; i32 and i64. */
+void ll_run_row(ll *e, const vyre__sched_node *rows, ll_op first, ll_op count) {
+  uint32_t end = ll_label(e);
+  run_row_ranges(e, rows, first, count, end);
+  ll_place(e, end);
 }
 
 void ll_run_rest(ll *e, const vyre__sched_node *rows, ll_op first, ll_op count,
