@@ -294,29 +294,29 @@ typedef struct vyre__schedule {
 } vyre__schedule;
 
 /* Passes in execution order: X(enumerator, name, description). */
-#define VYRE__SCHEDULE_PASS_MAP(X)                                             \
-  X(BUILD, "build", "loops over workgroups, rows and vectors around LIR")      \
-  X(RANGE_SPLIT, "range-split",                                                \
-    "rows split into a range where guards and bounds checks hold, and edges")  \
-  X(LOOP_RANGE, "loop-range",                                                  \
-    "bounds checks in loops tested once a row, for all iterations")            \
-  X(UNROLL_JAM, "unroll-jam", "rows that share loads run together")            \
-  X(ACCUMULATOR_SPLIT, "accumulator-split",                                    \
-    "loops with more accumulators than registers run once per group")          \
-  X(PRIVATIZE_ATOMICS, "privatize-atomics",                                    \
-    "atomics applied to private memory of the thread, or to a replica")        \
-  X(LOOP_PEEL, "loop-peel",                                                    \
-    "iterations that no lane leaves run without masks")                        \
-  X(ROW_LOADS, "row-loads",                                                    \
-    "elements that all invocations of a row load are loaded once")             \
-  X(ROW_LIMIT, "row-limit", "rows after the last one with work skipped")       \
-  X(SPECULATE, "speculate",                                                    \
-    "small ifs whose accesses are safe in all lanes run without a branch")     \
-  X(ROW_WALK, "row-walk", "rows that lanes walk along are loaded in blocks")   \
-  X(INTERLEAVE, "interleave", "accesses to the fields of structures merged")   \
-  X(PREFETCH, "prefetch",                                                      \
-    "indirect accesses of later invocations, and streams, prefetched")         \
-  X(FULL_WORKGROUPS, "full-workgroups",                                        \
+#define VYRE__SCHEDULE_PASS_MAP(X)                                            \
+  X(BUILD, "build", "loops over workgroups, rows and vectors around LIR")     \
+  X(RANGE_SPLIT, "range-split",                                               \
+    "rows split into a range where guards and bounds checks hold, and edges") \
+  X(LOOP_RANGE, "loop-range",                                                 \
+    "bounds checks in loops tested once a row, for all iterations")           \
+  X(UNROLL_JAM, "unroll-jam", "rows that share loads run together")           \
+  X(ACCUMULATOR_SPLIT, "accumulator-split",                                   \
+    "loops with more accumulators than registers run once per group")         \
+  X(PRIVATIZE_ATOMICS, "privatize-atomics",                                   \
+    "atomics applied to private memory of the thread, or to a replica")       \
+  X(LOOP_PEEL, "loop-peel",                                                   \
+    "iterations that no lane leaves run without masks")                       \
+  X(ROW_LOADS, "row-loads",                                                   \
+    "elements that all invocations of a row load are loaded once")            \
+  X(ROW_LIMIT, "row-limit", "rows after the last one with work skipped")      \
+  X(SPECULATE, "speculate",                                                   \
+    "small ifs whose accesses are safe in all lanes run without a branch")    \
+  X(ROW_WALK, "row-walk", "rows that lanes walk along are loaded in blocks")  \
+  X(INTERLEAVE, "interleave", "accesses to the fields of structures merged")  \
+  X(PREFETCH, "prefetch",                                                     \
+    "indirect accesses of later invocations, and streams, prefetched")        \
+  X(FULL_WORKGROUPS, "full-workgroups",                                       \
     "workgroups in which all guards hold run code without them")
 
 typedef enum vyre__schedule_pass {

@@ -265,17 +265,30 @@ static void branch_if(ll *e, const vyre__sched_node *node) {
 
 /* --- loops ------------------------------------------------------------------------*/
 
+void ll_open_rounds(ll *e) {
+  if (e->rounds.kind != LL_NONE) return;
+  ll_text *was = e->to;
+  e->rounds = ll_alloca(e, LL_I32, 1, 4);
+  e->to = &e->entry;
+  ll_print(e, " store i32 %u, ptr %v\n", (unsigned)ROUNDS, LL_PTR, e->rounds);
+  e->to = was;
+}
+
+void ll_poll(ll *e, uint32_t again) {
+  uint32_t rest = ll_label(e);
+  ll_op stop = ll_def(e, "load atomic i32, ptr %%stop monotonic, align 4");
+  e->uses_stop = true;
+  ll_cond(e, ll_def(e, "icmp eq i32 %v, 0", LL_I32, stop), rest, e->stop_label);
+  ll_place(e, rest);
+  ll_do(e, "store i32 %u, ptr %v", (unsigned)ROUNDS, LL_PTR, e->rounds);
+  ll_br(e, again);
+}
+
 /* One counter for all loops: the count continues from one execution of a loop to
  * the next, because short loops may run very often, and several counters would
  * take several registers. */
 void ll_open_long(ll *e, ll_op *counter, uint32_t *outer) {
-  if (e->rounds.kind == LL_NONE) {
-    ll_text *was = e->to;
-    e->rounds = ll_alloca(e, LL_I32, 1, 4);
-    e->to = &e->entry;
-    ll_print(e, " store i32 %u, ptr %v\n", (unsigned)ROUNDS, LL_PTR, e->rounds);
-    e->to = was;
-  }
+  ll_open_rounds(e);
   *counter = e->rounds;
   *outer = ll_label(e);
   ll_place(e, *outer);
@@ -284,22 +297,17 @@ void ll_open_long(ll *e, ll_op *counter, uint32_t *outer) {
 /* Counts iterations. The outer loop polls `stop`, so that inner loops
  * contain nothing that may change memory. */
 void ll_close_long(ll *e, ll_op counter, uint32_t head, uint32_t outer) {
-  uint32_t look = ll_label(e), again = ll_label(e);
+  uint32_t look = ll_label(e);
   ll_op left = ll_def(e, "load i32, ptr %v", LL_PTR, counter);
   left = ll_def(e, "sub i32 %v, 1", LL_I32, left);
   ll_do(e, "store i32 %v, ptr %v", LL_I32, left, LL_PTR, counter);
-  ll_cond(e, ll_def(e, "icmp eq i32 %v, 0", LL_I32, left), look, head);
+  ll_cond(e, ll_def(e, "icmp sle i32 %v, 0", LL_I32, left), look, head);
   ll_place(e, look);
-  ll_op stop = ll_def(e, "load atomic i32, ptr %%stop monotonic, align 4");
-  e->uses_stop = true;
-  ll_cond(e, ll_def(e, "icmp eq i32 %v, 0", LL_I32, stop), again,
-          e->stop_label);
-  ll_place(e, again);
-  ll_do(e, "store i32 %u, ptr %v", (unsigned)ROUNDS, LL_PTR, counter);
-  ll_br(e, outer);
+  ll_poll(e, outer);
 }
 
-static void run_masked_loop(ll *e, const vyre__sched_node *loop) {
+/* @p polls: each iteration counts, to poll `stop`. */
+static void run_masked_loop(ll *e, const vyre__sched_node *loop, bool polls) {
   uint32_t at = loop->begin;
   const vyre__sched_note *note = ll_note_of(e, at);
   ll_mask before = e->mask;
@@ -320,7 +328,7 @@ static void run_masked_loop(ll *e, const vyre__sched_node *loop) {
   }
   if (scope.has_act) scope.act = ll_alloca(e, MASK, 1, 64);
   e->scope = &scope;
-  if (note->is_long) ll_open_long(e, &counter, &outer);
+  if (polls) ll_open_long(e, &counter, &outer);
   ll_place(e, head);
   uint32_t mark = ll_enter(e);
   e->mask = before;
@@ -344,7 +352,7 @@ static void run_masked_loop(ll *e, const vyre__sched_node *loop) {
     if (scope.has_live) ll_set_mask(e, ll_load_mask(e, scope.live));
     if (scope.has_act) ll_store_mask(e, ll_mask_vector(e), scope.act);
     ll_nodes(e, loop->other);
-    if (note->is_long && e->is_open) ll_close_long(e, counter, head, outer);
+    if (polls && e->is_open) ll_close_long(e, counter, head, outer);
     ll_br(e, head);
   }
   ll_leave(e, mark);
@@ -355,11 +363,19 @@ static void run_masked_loop(ll *e, const vyre__sched_node *loop) {
   if (note->drops) drop_lanes(e, before, true);
 }
 
-static void run_loop(ll *e, const vyre__sched_node *loop) {
+static void run_iterations(ll *e, const vyre__sched_node *loop, bool polls) {
   ll_walks walks;
   if (loop->walks) ll_open_walks(e, loop, &walks);
-  run_masked_loop(e, loop);
+  run_masked_loop(e, loop, polls);
   if (loop->walks) ll_close_walks(e);
+}
+
+static void run_loop(ll *e, const vyre__sched_node *loop) {
+  ll_parts parts;
+  bool polls = ll_note_of(e, loop->begin)->is_long;
+  bool has_parts = polls && ll_open_parts(e, loop, &parts);
+  run_iterations(e, loop, polls && !has_parts);
+  if (has_parts) ll_close_parts(e, loop, &parts);
 }
 
 /* Emits the loop once per accumulator group; each starts at the first value
@@ -395,6 +411,10 @@ static void get(ll *e, vyre__val v) {
 static void make(ll *e, uint32_t at) {
   uint16_t flags = vyre__lir_ops[ll_inst(e, at)->op].flags;
   ll_known known = ll_known_of(e, at);
+  if (at == e->parts_test) {
+    ll_test_part(e, at);
+    return;
+  }
   if (flags & VYRE__LIRF_PURE && known != LL_UNKNOWN) {
     ll_give(e, at, LL_SCALAR, ll_const(known == LL_TRUE));
     return;

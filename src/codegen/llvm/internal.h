@@ -193,6 +193,8 @@ typedef struct ll {
   bool uses_sums;        /* in any phase: functions of sums.c are declared */
   ll_scope *group_scope; /* loops of the workgroup */
   ll_op rounds;          /* iterations until `stop` is polled; LL_NONE: none */
+  vyre__val parts_test;  /* test of the innermost loop in parts; 0: none */
+  ll_op parts_limit;     /* where its current part ends */
   uint32_t unused_set;   /* SET that peeled iterations leave out; 0: none */
 } ll;
 
@@ -278,6 +280,8 @@ void ll_leave(ll *e, uint32_t mark);
  * of the workgroup. */
 ll_op ll_element(ll *e, ll_op array, unsigned type);
 void ll_get(ll *e, vyre__val v);
+/* Loads a variable that is one scalar for all lanes. */
+ll_op ll_scalar_var(ll *e, uint32_t var);
 void ll_set(ll *e, uint32_t at);
 void ll_place_var(ll *e,
                   uint32_t var); /* allocates its array, if it has none */
@@ -471,6 +475,27 @@ void ll_code(ll *e, uint32_t begin, uint32_t end);
 void ll_instruction(ll *e, uint32_t at);
 void ll_open_long(ll *e, ll_op *counter, uint32_t *outer);
 void ll_close_long(ll *e, ll_op counter, uint32_t head, uint32_t outer);
+
+/* Makes the counter of iterations between two polls of `stop`. */
+void ll_open_rounds(ll *e);
+/* Polls `stop`, and continues at @p again. */
+void ll_poll(ll *e, uint32_t again);
+
+/* --- loop_parts.c ------------------------------------------------------------------*/
+
+typedef struct ll_parts {
+  vyre__val test; /* of the loop around it */
+  ll_op limit;    /* .. and its limit */
+  ll_op bound;
+  uint32_t outer; /* label */
+} ll_parts;
+
+/* Begins a loop that polls `stop` between parts. Returns false if the loop at
+ * @p node has to count its iterations. */
+bool ll_open_parts(ll *e, const vyre__sched_node *node, ll_parts *parts);
+/* Emits the test of the loop in a part. */
+void ll_test_part(ll *e, uint32_t at);
+void ll_close_parts(ll *e, const vyre__sched_node *node, const ll_parts *parts);
 
 /* --- loop_peel.c -------------------------------------------------------------------*/
 

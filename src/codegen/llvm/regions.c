@@ -336,6 +336,7 @@ typedef struct trial {
   uint64_t stack, scratch;
   uint32_t temps, labels;
   bool fuel, next, stop;
+  ll_op rounds;
   ll_var *vars;
   ll_op *kept;
 } trial;
@@ -351,6 +352,7 @@ static bool begin_trial(ll *e, trial *t) {
                .fuel = e->uses_fuel_exit,
                .next = e->uses_next,
                .stop = e->uses_stop,
+               .rounds = e->rounds,
                .vars = vyre__arena_array(e->arena, vars, sizeof *t->vars),
                .kept = vyre__arena_array(e->arena, insts, sizeof *t->kept)};
   if (!t->vars || !t->kept) {
@@ -374,6 +376,7 @@ static void undo_trial(ll *e, const trial *t) {
   e->uses_fuel_exit = t->fuel;
   e->uses_next = t->next;
   e->uses_stop = t->stop;
+  e->rounds = t->rounds;
   memcpy(e->vars, t->vars, e->kernel->var_count * sizeof *t->vars);
   memcpy(e->kept, t->kept, (e->s->r.end - e->s->r.begin + 1) * sizeof *t->kept);
   e->is_open = true;

@@ -295,6 +295,11 @@ static bool is_uniform_var(const ll *e, uint32_t var) {
   return e->s->r.var_storage[var] == VYRE__STORAGE_UNIFORM;
 }
 
+ll_op ll_scalar_var(ll *e, uint32_t var) {
+  return ll_def(e, "load %t, ptr %v", var_type(e, var, false), LL_PTR,
+                var_place(e, var, false, false));
+}
+
 void ll_get(ll *e, vyre__val v) {
   uint32_t var = ll_inst(e, v)->aux;
   const vyre__sched_var *own = &e->s->vars[var];
