@@ -577,7 +577,7 @@ TEST(loop_peel_runs_steady_iterations_without_masks) {
          "      code 24..26  1 contiguous store\n");
 }
 
-/* The flag that ends a loop before its counter wraps is no obstacle. */
+/* The flag that ends a loop before its counter wraps does not prevent peeling. */
 TEST(loop_peel_accepts_counters_that_may_wrap) {
   fixture *f = make(pieces, 16, VYRE__SCHEDULE_PRIVATIZE_ATOMICS);
   CHECK(strstr(f->dump.bytes, "masked\n") && !strstr(f->dump.bytes, "peeled"));

@@ -357,7 +357,7 @@ static ll_op load_masked(ll *e, vyre__val v, ll_op index, ll_op active) {
       align_of(e, v), LL_I1 | LL_VEC, bits, scalar | LL_VEC, ll_const(0));
 }
 
-/* Prefetches what a later iteration loads. The address may lie outside of the
+/* Prefetches what a later iteration loads. The address may lie outside the
  * buffer: a prefetch never faults. */
 static void prefetch_ahead(ll *e, vyre__val v, uint32_t bytes) {
   ll_op at = masked_address(e, v, ll_scalar(e, ll_inst(e, v)->a));
