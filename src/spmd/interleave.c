@@ -7,8 +7,8 @@
  * loads the elements of all of them once, and picks those of each; stores are
  * collected, and interleaved vectors are stored at the last of them.
  *
- * Loads move up to the first of a group, and stores down to the last. Between
- * them are no accesses of the buffer but to other fields. */
+ * Loads move up to the first of a group, and stores down to the last. Accesses
+ * of the buffer that they pass must touch other fields. */
 #include "spmd/schedule_internal.h"
 
 enum {

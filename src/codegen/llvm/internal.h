@@ -409,8 +409,8 @@ void ll_scatter_some(ll *e, uint32_t at, ll_op indices, ll_op value,
 /* Around a loop in which lanes walk along rows. */
 void ll_open_walks(ll *e, const vyre__sched_node *loop, ll_walks *walks);
 void ll_close_walks(ll *e);
-/* Loads from a block of the rows; where there is none, by @p otherwise. Returns
- * false if LOAD @p v is no such load. */
+/* Loads from a block of the rows, or by @p otherwise near the end of a buffer.
+ * Returns false if lanes do not walk along rows at LOAD @p v. */
 bool ll_load_walk(ll *e, vyre__val v, ll_op active,
                   ll_op (*otherwise)(ll *e, vyre__val v, ll_op active),
                   ll_op *out);

@@ -3,7 +3,7 @@
  *
  * A load has a block on the stack: a vector for each of the next elements of
  * the rows, and the offset of the first one. If the offset of an iteration is
- * in the block, its vector is there. Otherwise the block is filled from here, or,
+ * in the block, its vector is loaded. If not, the block is filled from here on;
  * near the end of the buffer, the load is a gather. */
 #include "codegen/llvm/internal.h"
 
