@@ -14,7 +14,7 @@ trap 'rm -rf "$work"' EXIT
 # Structs that never gain fields: handles, array elements with a frozen stride, interfaces
 # that are passed by value, and parts of a struct that has a reserve itself.
 frozen="vyre_allocator vyre_backend_memory vyre_backend_option_value vyre_binding_entry vyre_buffer vyre_build_buffer_ref
-vyre_build_function_ref vyre_frontier_wave vyre_hash128 vyre_input vyre_input_extent
+vyre_build_function_ref vyre_diagnostic vyre_frontier_wave vyre_hash128 vyre_input vyre_input_extent
 vyre_interval vyre_layout_entry vyre_memory_hints vyre_output vyre_parameter vyre_print_part
 vyre_recorded_wave_io vyre_slot_range vyre_status_number vyre_transfer vyre_value vyre_variable
 vyre_wave_binding vyre_wave_dependency vyre_wave_external vyre_wave_input vyre_wave_output vyre_wave_share vyre_writer"

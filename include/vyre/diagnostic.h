@@ -21,6 +21,15 @@ typedef struct vyre_edit {
   uint64_t reserved[2];  /* zero; for future fields */
 } vyre_edit;
 
+/** Files of a diagnostic that is not, or not only, in the parsed file. */
+typedef struct vyre_diagnostic_files {
+  const char *file;      /* file of `line`; NULL: the parsed file */
+  const char *text;      /* that line of it; NULL with `file` */
+  const char *note_file; /* file of `note_line`; NULL: the parsed file */
+  const char *note_text; /* that line of it; NULL with `note_file` */
+  uint64_t reserved[2];  /* zero; for future fields */
+} vyre_diagnostic_files;
+
 /** One error in a kernel. Lines and columns start at 1; 0 means that the
  *  program has no source text. Columns count bytes. */
 typedef struct vyre_diagnostic {
@@ -34,7 +43,9 @@ typedef struct vyre_diagnostic {
   uint32_t note_line, note_column; /* second position */
   /* Change that follows `fix`, or NULL if the fix needs a decision. */
   const vyre_edit *edit;
-  uint64_t reserved[1]; /* zero; for future fields */
+  /* Imported files; NULL if both positions are in the parsed file. An edit is
+   * in the file of `line`. */
+  const vyre_diagnostic_files *files;
 } vyre_diagnostic;
 
 /** Diagnostics of one file, sorted by position. After 20 diagnostics the rest

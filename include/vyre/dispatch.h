@@ -203,10 +203,12 @@ typedef struct vyre_finding {
   uint32_t other_invocation[3]; /* race: global id of the other invocation */
   /* Race: both are in one workgroup, so that a barrier can order them. */
   bool in_workgroup;
-  uint64_t count;       /* number of occurrences */
-  const char *message;  /* one sentence */
-  const char *fix;      /* instruction that resolves the fault */
-  uint64_t reserved[4]; /* zero; for future fields */
+  uint64_t count;      /* number of occurrences */
+  const char *message; /* one sentence */
+  const char *fix;     /* instruction that resolves the fault */
+  /* Imported files of the two positions; NULL: the parsed file. */
+  const char *file, *other_file;
+  uint64_t reserved[2]; /* zero; for future fields */
 } vyre_finding;
 
 /** Findings of a checked run, in order of occurrence. Every dispatch clears

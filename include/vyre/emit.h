@@ -100,7 +100,8 @@ typedef struct vyre_access_info {
   /* Length that the index is compared with: "64" or "len(x)". */
   const char *length;
   const char *reason;   /* reason why it is not proven; NULL if it is */
-  uint64_t reserved[2]; /* zero; for future fields */
+  const char *file;     /* imported file of the line; NULL: the parsed file */
+  uint64_t reserved[1]; /* zero; for future fields */
 } vyre_access_info;
 
 /** Levels of a value: X(enumerator, name). */

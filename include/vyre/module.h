@@ -4,6 +4,7 @@
 #ifndef VYRE_MODULE_H
 #define VYRE_MODULE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,11 +24,25 @@ typedef struct vyre_define {
   uint64_t reserved[2]; /* must be zero */
 } vyre_define;
 
-/** Options of vyre_module_parse_with. Zeroed: the defaults. */
+/** Reads an imported file. @p path is the folder of the importing file, or an
+ *  entry of `import_folders`, and the path of the import below it, without "."
+ *  and "..". Sets *text and *length; the text may be allocated in @p arena and
+ *  stays unchanged for the call that parses. Returns false if it
+ *  cannot be read. */
+typedef bool (*vyre_import_read)(void *context, const char *path,
+                                 vyre_arena *arena, const char **text,
+                                 size_t *length);
+
+/** Options of functions that parse a source file. Zeroed: the defaults. */
 typedef struct vyre_module_options {
   const vyre_define *defines; /* values of overrides; each name at most once */
   size_t define_count;        /* entries of `defines` */
-  uint64_t reserved[6];       /* must be zero */
+  vyre_import_read import_read; /* NULL: imports are refused */
+  void *import_context;         /* first argument of `import_read` */
+  /* Folders for imports that the folder of the importing file does not have. */
+  const char *const *import_folders;
+  size_t import_folder_count; /* entries of `import_folders` */
+  uint64_t reserved[2];       /* must be zero */
 } vyre_module_options;
 
 VYRE_BEGIN
@@ -46,8 +61,9 @@ VYRE_API VYRE_NODISCARD vyre_code vyre_module_parse(
     const char *text, size_t length, const char *file, vyre_allocator allocator,
     vyre_module **out, vyre_diagnostics *diagnostics, vyre_status *st);
 
-/** Parses a source file as vyre_module_parse, with values for its overrides. A
- *  kernel is the same program as if the values were in the text.
+/** Parses a source file as vyre_module_parse, with values for its overrides and
+ *  with imports. A kernel is the same program as if the values and the imported
+ *  declarations were in the text.
  *  Ownership: on VYRE_OK the caller owns *out (vyre_module_release). On
  *             failure *out is NULL.
  *  Lifetime:  @p text, @p file and @p options are borrowed for the call. @p
@@ -91,6 +107,17 @@ VYRE_API VYRE_NODISCARD vyre_code
 vyre_source_format(const char *text, size_t length, const char *file,
                    vyre_arena *arena, const char **out, size_t *out_length,
                    vyre_diagnostics *diagnostics, vyre_status *st);
+
+/** Formats a source file as vyre_source_format, with imports. Values of
+ *  overrides in @p options, which may be NULL, change nothing.
+ *  Ownership: as vyre_source_format.
+ *  Threads:   safe; the arena is compatible.
+ *  Blocks:    on the allocator and `import_read`.
+ *  Errors:    as vyre_source_format. */
+VYRE_API VYRE_NODISCARD vyre_code vyre_source_format_with(
+    const char *text, size_t length, const char *file,
+    const vyre_module_options *options, vyre_arena *arena, const char **out,
+    size_t *out_length, vyre_diagnostics *diagnostics, vyre_status *st);
 
 VYRE_END
 

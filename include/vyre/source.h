@@ -11,6 +11,7 @@
 #include "vyre/diagnostic.h"
 #include "vyre/export.h"
 #include "vyre/memory.h"
+#include "vyre/module.h"
 #include "vyre/status.h"
 
 /** Kinds of names: X(enumerator, name). */
@@ -61,7 +62,8 @@ typedef struct vyre_symbol {
   /* Start and end of the text in which the name has this meaning. Of kernel,
    * fn, const and struct: start and end of the declaration. */
   uint32_t first_line, first_column, end_line, end_column;
-  uint64_t reserved[4]; /* zero; for future fields */
+  const char *file;     /* imported file of the lines; NULL: the file itself */
+  uint64_t reserved[3]; /* zero; for future fields */
 } vyre_symbol;
 
 /** Occurrence of a name, including its declaration. */
@@ -113,6 +115,19 @@ VYRE_BEGIN
 VYRE_API VYRE_NODISCARD vyre_code
 vyre_source_index_build(const char *text, size_t length, vyre_arena *arena,
                         vyre_source_index *out, vyre_status *st);
+
+/** Lists the same of a file with imports. The symbols contain the
+ *  declarations of imported files. @p file is its name, from whose folder
+ *  imports are read; @p options may be NULL.
+ *  Ownership: fills *out, which is zeroed on failure.
+ *  Lifetime:  @p text, @p file and @p options are borrowed for the call.
+ *  Threads:   safe; the arena is compatible.
+ *  Blocks:    on the allocator and `import_read`.
+ *  Errors:    as vyre_source_index_build. */
+VYRE_API VYRE_NODISCARD vyre_code vyre_source_index_build_with(
+    const char *text, size_t length, const char *file,
+    const vyre_module_options *options, vyre_arena *arena,
+    vyre_source_index *out, vyre_status *st);
 
 /** Returns all words of the language, sorted by kind and name, and stores
  *  their number in *count. The array lives in @p arena; NULL if memory is

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Kernels: parses modules, describes parameters, compiles for devices. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -252,15 +253,61 @@ vyp_compiled *vyp_kernel_compile(vyp_kernel *k, vyp_device *device,
 
 /* --- module functions --------------------------------------------------------------- */
 
-/* parse(text, file) -> list of kernels */
+enum { MAX_FOLDERS = 64 };
+
+/* Reads an imported file: at most 16 MiB. */
+static bool read_import(void *context, const char *path, vyre_arena *arena,
+                        const char **text, size_t *length) {
+  enum { MAX_BYTES = 16 << 20 };
+  (void)context;
+  FILE *file = fopen(path, "rb");
+  if (!file) return false;
+  char *bytes = NULL;
+  long size = -1;
+  if (fseek(file, 0, SEEK_END) == 0) size = ftell(file);
+  if (size >= 0 && size <= MAX_BYTES && fseek(file, 0, SEEK_SET) == 0) {
+    bytes = vyre_arena_alloc(arena, (size_t)size + 1, 1);
+  }
+  const bool good =
+      bytes && fread(bytes, 1, (size_t)size, file) == (size_t)size;
+  (void)fclose(file);
+  *text = bytes;
+  *length = good ? (size_t)size : 0;
+  return good;
+}
+
+/* Sets the folders of imports, whose names @p folders keeps. Returns false with
+ * an exception. */
+static bool read_folders(PyObject *folders, const char *names[MAX_FOLDERS],
+                         vyre_module_options *options) {
+  if (!folders || folders == Py_None) return true;
+  if (!PyList_Check(folders) || PyList_GET_SIZE(folders) > MAX_FOLDERS) {
+    (void)vyp_fail(PyExc_ValueError, "pass fewer paths",
+                   "folders is a list of at most 64 paths");
+    return false;
+  }
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(folders); i++) {
+    names[i] = PyUnicode_AsUTF8AndSize(PyList_GET_ITEM(folders, i), NULL);
+    if (!names[i]) return false;
+  }
+  options->import_read = read_import;
+  options->import_folders = names;
+  options->import_folder_count = (size_t)PyList_GET_SIZE(folders);
+  return true;
+}
+
+/* parse(text, file, folders) -> list of kernels; None: without imports */
 PyObject *vyp_parse(PyObject *self, PyObject *args) {
   (void)self;
-  PyObject *text, *file;
-  if (!PyArg_ParseTuple(args, "OO", &text, &file)) return NULL;
+  PyObject *text, *file, *folders = NULL;
+  const char *names[MAX_FOLDERS];
+  vyre_module_options options = {0};
+  if (!PyArg_ParseTuple(args, "OO|O", &text, &file, &folders)) return NULL;
   if (!PyUnicode_Check(text) || !PyUnicode_Check(file)) {
     return vyp_fail(PyExc_TypeError, "pass a str; decode bytes first",
                     "kernel text and the name of its file are str");
   }
+  if (!read_folders(folders, names, &options)) return NULL;
   Py_ssize_t length;
   const char *source = PyUnicode_AsUTF8AndSize(text, &length);
   const char *name = PyUnicode_AsUTF8AndSize(file, NULL);
@@ -270,8 +317,8 @@ PyObject *vyp_parse(PyObject *self, PyObject *args) {
   vyre_status st;
   vyre_code code;
   Py_BEGIN_ALLOW_THREADS code =
-      vyre_module_parse(source, (size_t)length, name, vyre_allocator_heap(),
-                        &module, &diagnostics, &st);
+      vyre_module_parse_with(source, (size_t)length, name, &options,
+                             vyre_allocator_heap(), &module, &diagnostics, &st);
   Py_END_ALLOW_THREADS PyObject *list = NULL;
   if (code != VYRE_OK) {
     vyp_raise_diagnostics(&st, &diagnostics, text, file);

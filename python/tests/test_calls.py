@@ -314,3 +314,19 @@ def test_every_refusal_has_a_fix(saxpy, xy):
         with pytest.raises((TypeError, ValueError)) as caught:
             call()
         assert fix in str(caught.value).split("Fix: ")[1]
+def test_load_reads_imports(tmp_path):
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "far.vyre").write_text("const FAR = 0.5;\n")
+    (tmp_path / "part.vyre").write_text("fn twice(x: f32) -> f32 { return x * 2.0; }\n")
+    main = tmp_path / "main.vyre"
+    main.write_text(
+        'import "part.vyre" as part;\nimport "far.vyre";\n'
+        "kernel k workgroup(4) over(y)\nbuffer y : read_write f32[] @0;\n"
+        "{ y[global_id.x] = part.twice(y[global_id.x]) + FAR; }\n"
+    )
+    k = vyre.load(main, [tmp_path / "lib"]).k
+    assert k(np.ones(4, "f4")).tolist() == [2.5] * 4
+    with pytest.raises(vyre.InvalidProgram, match="cannot read"):
+        vyre.load(main)
+    with pytest.raises(vyre.InvalidProgram, match="need a function"):
+        vyre.kernel(main.read_text())

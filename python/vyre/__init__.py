@@ -21,6 +21,7 @@ from __future__ import annotations
 import os as _os
 from collections.abc import Iterator as _Iterator
 from collections.abc import Mapping as _Mapping
+from collections.abc import Sequence as _Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _support, _vyre, errors
@@ -101,14 +102,17 @@ def from_bytes(data: bytes) -> Kernel:
     return _vyre.from_bytes(data)
 
 
-def load(path: str | _os.PathLike[str]) -> Kernels:
-    """Loads a file of kernel text or a program in the binary form."""
+def load(
+    path: str | _os.PathLike[str], folders: _Sequence[str | _os.PathLike[str]] = ()
+) -> Kernels:
+    """Loads a file of kernel text or a program in the binary form. Imports are
+    read from the folder of the file, then from `folders`."""
     name = _os.fspath(path)
     with open(name, "rb") as file:
         data = file.read()
     if data[:4] == b"\x89VYR":
         return Kernels([_vyre.from_bytes(data)])
-    return kernel(data.decode(), name)
+    return Kernels(_vyre.parse(data.decode(), name, [_os.fspath(f) for f in folders]))
 
 
 def device(name: str | Device = "auto") -> Device:

@@ -881,6 +881,7 @@ static vyre__kernel head_of(inliner *in) {
   vyre__kernel kernel = {
       .name = p->name,
       .file = p->file,
+      .files = p->files,
       .hidden = p->hidden,
       .hidden_count = p->hidden_count,
       .buffers = p->buffers,

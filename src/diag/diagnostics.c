@@ -46,6 +46,32 @@ static bool copy_edit(vyre_arena *arena, vyre_diagnostic *item) {
   return edit->text != NULL;
 }
 
+static bool copy_files(vyre_arena *arena, vyre_diagnostic *item) {
+  if (!item->files) return true;
+  const vyre_diagnostic_files from = *item->files;
+  vyre_diagnostic_files *files = vyre_arena_alloc(arena, sizeof *files, 0);
+  if (!files) return false;
+  *files = (vyre_diagnostic_files){.file = copy(arena, from.file),
+                                   .text = copy(arena, from.text),
+                                   .note_file = copy(arena, from.note_file),
+                                   .note_text = copy(arena, from.note_text)};
+  item->files = files;
+  return (files->file || !from.file) && (files->text || !from.text) &&
+         (files->note_file || !from.note_file) &&
+         (files->note_text || !from.note_text);
+}
+
+static const char *file_of(const vyre_diagnostic *item) {
+  return item->files && item->files->file ? item->files->file : "";
+}
+
+/* Compares positions: those in the parsed file come first. */
+static int compare(const vyre_diagnostic *a, const vyre_diagnostic *b) {
+  const int order = strcmp(file_of(a), file_of(b));
+  if (order != 0) return order;
+  return compare_places(a->line, a->column, b->line, b->column);
+}
+
 static bool reserve(vyre_diagnostics *diagnostics) {
   if (diagnostics->capacity > 0) return true;
   diagnostics->items = vyre__arena_array(
@@ -65,8 +91,7 @@ bool vyre__diagnostics_add(vyre_diagnostics *diagnostics,
   size_t at = diagnostics->count;
   for (; at > 0; at--) {
     const vyre_diagnostic *before = &diagnostics->items[at - 1];
-    int order = compare_places(before->line, before->column, finding->line,
-                               finding->column);
+    int order = compare(before, finding);
     if (order < 0) break;
     if (order == 0 && strcmp(before->rule, finding->rule) == 0) return true;
     if (order == 0) break;
@@ -74,7 +99,8 @@ bool vyre__diagnostics_add(vyre_diagnostics *diagnostics,
   vyre_diagnostic item = *finding;
   if (item.length == 0) item.length = 1;
   if (!copy_texts(&diagnostics->arena, &item) ||
-      !copy_edit(&diagnostics->arena, &item)) {
+      !copy_edit(&diagnostics->arena, &item) ||
+      !copy_files(&diagnostics->arena, &item)) {
     return false;
   }
   if (diagnostics->count == VYRE__MAX_FINDINGS) {
@@ -86,6 +112,55 @@ bool vyre__diagnostics_add(vyre_diagnostics *diagnostics,
           (diagnostics->count - at) * sizeof *items);
   items[at] = item;
   diagnostics->count++;
+  return true;
+}
+
+/* Copies a line of a file. */
+static const char *copy_line(vyre_arena *arena, const vyre__source_file *file,
+                             uint32_t line) {
+  const char *at = file->text, *end = at + file->length;
+  for (uint32_t i = 1; at && i < line; i++) {
+    at = memchr(at, '\n', (size_t)(end - at));
+    if (at) at++;
+  }
+  if (!at) at = end;
+  const char *stop = memchr(at, '\n', (size_t)(end - at));
+  const size_t length = (size_t)((stop ? stop : end) - at);
+  char *out = vyre_arena_alloc(arena, length + 1, 1);
+  if (!out) return NULL;
+  if (length > 0) memcpy(out, at, length);
+  out[length] = '\0';
+  return out;
+}
+
+bool vyre__diagnostics_locate(vyre_diagnostics *diagnostics,
+                              const vyre__source_files *files) {
+  vyre_arena *arena = &diagnostics->arena;
+  for (size_t i = 0; i < diagnostics->count; i++) {
+    vyre_diagnostic *item = &diagnostics->items[i];
+    const vyre__source_file *at = vyre__source_file_of(files, &item->line);
+    const vyre__source_file *note =
+        item->note ? vyre__source_file_of(files, &item->note_line) : NULL;
+    if (!at && !note) continue;
+    vyre_diagnostic_files *own = vyre_arena_alloc(arena, sizeof *own, 0);
+    if (!own) return false;
+    *own = (vyre_diagnostic_files){
+        .file = at ? copy(arena, at->name) : NULL,
+        .text = at ? copy_line(arena, at, item->line) : NULL,
+        .note_file = note ? copy(arena, note->name) : NULL,
+        .note_text = note ? copy_line(arena, note, item->note_line) : NULL};
+    if ((at && (!own->file || !own->text)) ||
+        (note && (!own->note_file || !own->note_text))) {
+      return false;
+    }
+    item->files = own;
+    if (!item->edit || !at) continue;
+    vyre_edit *edit = vyre_arena_alloc(arena, sizeof *edit, 0);
+    if (!edit) return false;
+    *edit = *item->edit;
+    (void)vyre__source_file_of(files, &edit->line);
+    item->edit = edit;
+  }
   return true;
 }
 
@@ -110,6 +185,7 @@ vyre_code vyre__diagnostics_fail(const vyre_diagnostics *diagnostics,
                            .file = __FILE__,
                            .line = __LINE__};
   const char *label = file && *file ? file : "kernel";
+  if (first->files && first->files->file) label = first->files->file;
   if (first->line == 0) { /* no source */
     vyre__fail(st, &failure, "%s: %s [%s]", label, first->message, first->rule);
     return VYRE_INVALID_PROGRAM;
@@ -207,25 +283,36 @@ static void print_location(vyre__printer *out, const char *file, uint32_t line,
   if (line > 0) vyre__print(out, "%u:%u:", (unsigned)line, (unsigned)column);
 }
 
+/* Returns the line of a position: of the source, or of an imported file. */
+static source_line line_of(const char *source, size_t length, uint32_t line,
+                           const char *file, const char *text) {
+  if (file) return (source_line){text, text ? strlen(text) : 0};
+  if (!source || line == 0) return (source_line){NULL, 0};
+  return find_line(source, length, line);
+}
+
 static void print_item(vyre__printer *out, const vyre_diagnostic *item,
                        const char *file, const char *source, size_t length) {
-  source_line none = {NULL, 0};
-  print_location(out, file, item->line, item->column);
+  static const vyre_diagnostic_files none;
+  const vyre_diagnostic_files *files = item->files ? item->files : &none;
+  print_location(out, files->file ? files->file : file, item->line,
+                 item->column);
   /* the only rule that no program has to keep */
   const bool is_note = strcmp(item->rule, "order_unproven") == 0;
   vyre__print(out, " %s: %s [%s]\n", is_note ? "note" : "error", item->message,
               item->rule);
   source_line line =
-      source && item->line ? find_line(source, length, item->line) : none;
+      line_of(source, length, item->line, files->file, files->text);
   if (line.text) {
     print_excerpt(out, line, item->line, item->column, item->length);
   }
   vyre__print(out, "  Fix: %s\n", item->fix);
   if (!item->note) return;
-  print_location(out, file, item->note_line, item->note_column);
+  print_location(out, files->note_file ? files->note_file : file,
+                 item->note_line, item->note_column);
   vyre__print(out, " note: %s\n", item->note);
-  line = source && item->note_line ? find_line(source, length, item->note_line)
-                                   : none;
+  line = line_of(source, length, item->note_line, files->note_file,
+                 files->note_text);
   if (line.text) {
     print_excerpt(out, line, item->note_line, item->note_column, 1);
   }

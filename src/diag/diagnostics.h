@@ -6,6 +6,8 @@
 #include "vyre/diagnostic.h"
 #include "vyre/status.h"
 
+#include "base/source_files.h"
+
 enum { VYRE__MAX_FINDINGS = 20 };
 
 /* Keeps a copy of @p finding, sorted by location. Counts it as dropped if 20
@@ -13,6 +15,11 @@ enum { VYRE__MAX_FINDINGS = 20 };
  * location. Returns false if memory is exhausted. */
 bool vyre__diagnostics_add(vyre_diagnostics *diagnostics,
                            const vyre_diagnostic *finding);
+
+/* Changes line numbers of a program with imports to those of its files. Returns
+ * false if memory is exhausted. */
+bool vyre__diagnostics_locate(vyre_diagnostics *diagnostics,
+                              const vyre__source_files *files);
 
 /* Returns true if a diagnostic at that location would be kept, so that
  * callers can skip building its text. */

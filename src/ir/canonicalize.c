@@ -727,6 +727,10 @@ static vyre_program *copy_program(canonicalizer *s, const vyre__kernel *kernel,
   vyre__table *tables;
   if (!copy_tables(s, kernel, arena, program, &tables)) return NULL;
   program->over = kernel->over;
+  if (kernel->files) {
+    program->files = vyre__source_files_copy(kernel->files, arena);
+    if (!program->files) return NULL;
+  }
   program->is_rich = s->is_rich;
   for (uint32_t i = 0; i < kernel->buffer_count; i++) {
     program->is_rich |= vyre__is_sum(kernel->buffers[i].element);

@@ -22,6 +22,8 @@
 #include "vyre/program.h"
 #include "vyre/writer.h"
 
+#include "base/source_files.h"
+
 typedef uint32_t vyre__id; /* index of a node; 0: no node */
 
 typedef enum vyre__op {
@@ -367,6 +369,7 @@ struct vyre_program {
   /* The last buffers of an inlined program, which users do not see. */
   const vyre__hidden *hidden;
   uint32_t hidden_count;
+  const vyre__source_files *files; /* of line numbers; NULL without imports */
   vyre_hash128 fingerprint;
 };
 

@@ -154,6 +154,7 @@ typedef struct vyre__kernel {
   /* the last buffers are hidden (ir.h); only in an inlined program */
   const vyre__hidden *hidden;
   uint32_t hidden_count;
+  const vyre__source_files *files; /* of line numbers; NULL without imports */
 } vyre__kernel;
 
 /* Innermost open switch. A `break` at its loop depth leaves it: it sets the

@@ -464,7 +464,8 @@ static void put_struct(formatter *f) {
 static void put_file(formatter *f) {
   read_token(f);
   while (!at_end(f)) {
-    bool is_const = f->token.kind == VYRE__T_CONST || is_word(f, "override");
+    bool is_const = f->token.kind == VYRE__T_CONST || is_word(f, "override") ||
+                    is_word(f, "import");
     if (!is_const && f->length > 0) f->blank_wanted = true;
     if (f->token.kind == VYRE__T_KERNEL) {
       put_kernel(f);
@@ -510,16 +511,24 @@ static vyre_code format(const char *text, size_t length, vyre_arena *arena,
   return VYRE_OK;
 }
 
-vyre_code vyre_source_format(const char *text, size_t length, const char *file,
-                             vyre_arena *arena, const char **out,
-                             size_t *out_length, vyre_diagnostics *diagnostics,
-                             vyre_status *st) {
+vyre_code vyre_source_format_with(
+    const char *text, size_t length, const char *file,
+    const vyre_module_options *options, vyre_arena *arena, const char **out,
+    size_t *out_length, vyre_diagnostics *diagnostics, vyre_status *st) {
   VYRE_BEGIN_OUT(st, out);
   VYRE_REQUIRE_BOTH(st, arena, out_length);
   *out_length = 0;
   vyre_module *module;
-  VYRE_TRY(vyre_module_parse(text, length, file, arena->allocator, &module,
-                             diagnostics, vyre__status_open(st)));
+  VYRE_TRY(vyre_module_parse_with(text, length, file, options, arena->allocator,
+                                  &module, diagnostics, vyre__status_open(st)));
   vyre_module_release(module);
   return format(text, length, arena, out, out_length, st);
+}
+
+vyre_code vyre_source_format(const char *text, size_t length, const char *file,
+                             vyre_arena *arena, const char **out,
+                             size_t *out_length, vyre_diagnostics *diagnostics,
+                             vyre_status *st) {
+  return vyre_source_format_with(text, length, file, NULL, arena, out,
+                                 out_length, diagnostics, st);
 }

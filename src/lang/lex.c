@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/attributes.h"
+#include "lang/import.h"
 #include "lang/symbols.h"
 
 /* Classes of bytes. SINGLE: always a token by itself. A slash may begin a
@@ -199,6 +200,11 @@ VYRE__NOINLINE static void lex_name(vyre__lexer *lexer, vyre__token *token) {
   lex_any_name(lexer, token);
 }
 
+VYRE__RARE static void lex_scoped_name(vyre__lexer *lexer, vyre__token *token) {
+  lex_name(lexer, token);
+  vyre__scope_name(lexer, token);
+}
+
 /* Reads a digit and all letters, digits and dots that follow. lang/literal.h
  * decides whether that is a number. */
 VYRE__NOINLINE static void lex_number(vyre__lexer *lexer, vyre__token *token) {
@@ -387,7 +393,11 @@ void vyre__lex_to(vyre__lexer *lexer, vyre__token *token) {
   const uint32_t at = lexer->at;
   begin_token(lexer, token);
   if (class == LETTER) {
-    lex_name(lexer, token);
+    if (lexer->scopes) {
+      lex_scoped_name(lexer, token);
+    } else {
+      lex_name(lexer, token);
+    }
     return;
   }
   if (at >= lexer->length) {

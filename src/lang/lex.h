@@ -61,6 +61,7 @@ typedef struct vyre__symbol {
   uint32_t item;  /* declaration at file level: index + 1; 0 if absent */
   /* declaration in the kernel or function: index + 1; 0 if absent */
   uint32_t local;
+  uint32_t import; /* index + 1 of the file that it names; 0 without one */
 } vyre__symbol;
 
 /* Symbol table. Symbol 0 is the empty name. A table that is zeroed except for
@@ -84,6 +85,8 @@ typedef struct vyre__lexer {
   uint32_t at, length;
   uint32_t line, line_start;
   vyre__symbols *symbols; /* NULL: names get symbol 0, keywords are T_NAME */
+  struct vyre__scopes *scopes; /* meanings by file; NULL without imports */
+  uint32_t file;               /* in `scopes` */
 } vyre__lexer;
 
 void vyre__lexer_init(vyre__lexer *lexer, const char *text, uint32_t length,

@@ -111,6 +111,18 @@ static bool is_full(const vyre__parser *p) {
   return p->out_of_memory || p->ir.out_of_memory || p->symbols.failed;
 }
 
+static void read_text(vyre__parser *p) {
+  vyre__p_index(p);
+  if (p->scopes && !is_full(p)) vyre__p_bind_imports(p);
+  if (!is_full(p)) vyre__p_file(p);
+  if (!is_full(p) && p->ir.error_count == 0) report_recursion(p);
+}
+
+/* Makes the lines of all diagnostics those of their files. */
+static bool locate(vyre__parser *p) {
+  return !p->files || vyre__diagnostics_locate(p->diagnostics, p->files);
+}
+
 vyre_code vyre__p_read(vyre__parser *p, vyre_status *st) {
   if (!vyre__symbols_init(&p->symbols, p->allocator)) return no_memory(st);
   vyre__ir_builder_init(&p->ir, p->allocator, (vyre__reporter){collect, p});
@@ -118,11 +130,14 @@ vyre_code vyre__p_read(vyre__parser *p, vyre_status *st) {
   /* allocates the stack, so that empty blocks need no check */
   vyre__push(&p->ir, 0);
   vyre__stack_drop(&p->ir, 0);
+  vyre__p_link(p);
+  if (p->scopes && !is_full(p)) vyre__p_list_files(p);
+  const bool is_linked = p->ir.error_count == 0;
   vyre__lexer_init(&p->now.lexer, p->text, p->length, &p->symbols);
-  vyre__p_index(p);
-  if (!is_full(p)) vyre__p_file(p);
-  if (!is_full(p) && p->ir.error_count == 0) report_recursion(p);
-  if (is_full(p)) return no_memory(st);
+  p->now.lexer.scopes = p->scopes;
+  /* Without its imports, a file has too many unknown names to be read. */
+  if (!is_full(p) && (is_linked || p->index)) read_text(p);
+  if (is_full(p) || !locate(p)) return no_memory(st);
   if (p->ir.error_count == 0) return VYRE_OK;
   return vyre__diagnostics_fail(p->diagnostics, p->file, st);
 }
@@ -145,7 +160,7 @@ static vyre_code canonicalize_kernels(vyre__parser *p, vyre_module *module,
     }
     if (code == VYRE_OUT_OF_MEMORY) return no_memory(st);
     if (code != VYRE_OK) { /* limits of the full kernel */
-      p->lost = false;
+      p->lost = false;     /* kernels are in the parsed file */
       vyre__p_error(p, p->ir.functions[it->parsed->function].span, "V048",
                     failure.fix, "%s", failure.message);
       if (is_full(p)) return no_memory(st);
@@ -171,6 +186,7 @@ void vyre__p_deinit(vyre__parser *p) {
   FREE_ARRAY(kernels, kernel_capacity);
 #undef FREE_ARRAY
   vyre__ir_builder_build(&p->ir);
+  vyre__scopes_deinit(p);
   vyre__symbols_deinit(&p->symbols);
   vyre_arena_deinit(&p->arena);
 }
@@ -192,6 +208,10 @@ static vyre_code check_defines(const vyre__parser *p, vyre_status *st) {
 static vyre_code check_options(const vyre_module_options *options,
                                vyre_status *st) {
   VYRE_REQUIRE_ARRAY(st, options->defines, options->define_count);
+  VYRE_REQUIRE_ARRAY(st, options->import_folders, options->import_folder_count);
+  for (size_t i = 0; i < options->import_folder_count; i++) {
+    VYRE_REQUIRE(st, options->import_folders[i]);
+  }
   for (size_t i = 0; i < options->define_count; i++) {
     const vyre_define *each = &options->defines[i];
     VYRE_CHECK_RESERVED(st, "vyre_module_parse_with", each);

@@ -12,7 +12,7 @@ enum { MESSAGE = 512, MAX_FINDINGS = 1000 };
 
 static void stop(vyre__parser *p) {
   p->stopped = true;
-  p->now.lexer.at = p->length;
+  p->now.lexer.at = p->now.lexer.length;
   p->now.has_ahead = false;
   p->now.token.kind = VYRE__T_END;
 }
@@ -264,6 +264,10 @@ vyre__token vyre__p_peek(vyre__parser *p) {
 
 void vyre__p_go(vyre__parser *p, vyre__position position) {
   if (p->stopped) return;
+  if (p->scopes) {
+    p->now.lexer.file = vyre__file_at(p->scopes, position.at);
+    p->now.lexer.length = p->scopes->files[p->now.lexer.file].end;
+  }
   move_lexer(&p->now.lexer, position);
   p->now.has_ahead = false;
   p->now.panic = false;

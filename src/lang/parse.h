@@ -20,6 +20,7 @@
 #include "diag/diagnostics.h"
 #include "ir/ir_builder.h"
 #include "lang/foreign.h"
+#include "lang/import.h"
 #include "lang/lex.h"
 #include "lang/literal.h"
 #include "lang/suggest.h"
@@ -124,6 +125,10 @@ typedef struct vyre__parser {
   const char *text;
   uint32_t length;
   const char *file;
+  vyre__scopes *scopes; /* NULL without imports */
+  char *joined;         /* the file and its imports; `text` then */
+  size_t joined_length, joined_capacity;
+  const vyre__source_files *files; /* of line numbers; NULL without imports */
   vyre__symbols symbols;
   vyre__ir_builder ir;
   vyre_diagnostics *diagnostics;

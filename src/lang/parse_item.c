@@ -37,6 +37,7 @@ static void add_item(vyre__parser *p, const vyre__lexer *at, unsigned kind,
   vyre__symbol *symbol = &p->symbols.items[name.symbol];
   if (name.symbol && symbol->word == VYRE__WORD_PLAIN && !symbol->item) {
     symbol->item = (uint32_t)p->item_count;
+    if (at->scopes) vyre__scope_declare(at->scopes, at->file, name.symbol);
   }
 }
 
@@ -186,8 +187,27 @@ static void scan_word(vyre__parser *p, scanner *s) {
   if (p->item_count > count) p->items[count].is_override = is_override;
 }
 
-void vyre__p_index(vyre__parser *p) {
-  scanner s = {.at = p->now.lexer};
+/* Returns a lexer at the start of a file. */
+static vyre__lexer lexer_of(const vyre__parser *p, uint32_t file) {
+  vyre__lexer lexer = p->now.lexer;
+  if (!p->scopes) return lexer;
+  const vyre__linked_file *own = &p->scopes->files[file];
+  vyre__lexer_init(&lexer, p->text, own->end, p->now.lexer.symbols);
+  if (file > 0) lexer.at = own->start;
+  lexer.line = own->first_line;
+  lexer.line_start = own->start;
+  lexer.scopes = p->scopes;
+  lexer.file = file;
+  return lexer;
+}
+
+static uint32_t file_count(const vyre__parser *p) {
+  return p->scopes ? (uint32_t)p->scopes->file_count : 1;
+}
+
+static void index_file(vyre__parser *p, vyre__lexer lexer) {
+  scanner s = {.at = lexer};
+  if (lexer.at == lexer.length) return;
   while (s.at.at < s.at.length && !p->out_of_memory) {
     s.at.at = next_mark(&s, s.at.at);
     switch (s.at.text[s.at.at]) {
@@ -219,6 +239,10 @@ void vyre__p_index(vyre__parser *p) {
     }
     s.at.at++;
   }
+}
+
+void vyre__p_index(vyre__parser *p) {
+  for (uint32_t i = 0; i < file_count(p); i++) index_file(p, lexer_of(p, i));
 }
 
 /* --- consts ----------------------------------------------------------------*/
@@ -536,6 +560,11 @@ static void read_item(vyre__parser *p) {
     skip_to_item(p);
     return;
   }
+  if (item->kind == VYRE__T_KERNEL && p->now.lexer.file > 0) {
+    vyre__p_advance(p); /* kernels are not imported */
+    skip_to_item(p);
+    return;
+  }
   if (item->kind == VYRE__T_KERNEL) {
     vyre__p_kernel(p, item);
     return;
@@ -553,11 +582,8 @@ static void read_item(vyre__parser *p) {
   if (item->kind == VYRE__T_FN) read_fn_body(p, item);
 }
 
-void vyre__p_file(vyre__parser *p) {
-  for (size_t i = 0; i < p->item_count && !p->stopped; i++) {
-    if (!p->items[i].nested) vyre__p_need(p, &p->items[i]);
-  }
-  p->now.panic = false;
+/* Reads the current file to its end. */
+static void read_file(vyre__parser *p) {
   vyre__p_advance(p);
   while (!vyre__p_is(p, VYRE__T_END) && !p->out_of_memory &&
          !p->ir.out_of_memory) {
@@ -567,8 +593,18 @@ void vyre__p_file(vyre__parser *p) {
       if (!vyre__p_override_type(p)) read_item(p);
     } else if (vyre__p_is_item(vyre__p_kind(p))) {
       read_item(p);
-    } else {
+    } else if (!vyre__p_import(p)) {
       skip_no_item(p);
     }
+  }
+}
+
+void vyre__p_file(vyre__parser *p) {
+  for (size_t i = 0; i < p->item_count && !p->stopped; i++) {
+    if (!p->items[i].nested) vyre__p_need(p, &p->items[i]);
+  }
+  for (uint32_t i = 0; i < file_count(p) && !p->stopped; i++) {
+    p->now = (vyre__token_cursor){.lexer = lexer_of(p, i)};
+    read_file(p);
   }
 }

@@ -614,6 +614,7 @@ static bool make_kernel(vyre__parser *p, const vyre__token *name,
   *kernel =
       (vyre__parsed_kernel){.head = {.name = vyre__p_copy_name(p, name),
                                      .file = p->file,
+                                     .files = p->files,
                                      .buffers = buffers,
                                      .buffer_places = places,
                                      .buffer_count = (uint32_t)p->buffer_count,

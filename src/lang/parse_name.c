@@ -32,6 +32,12 @@ void vyre__p_check_free(vyre__parser *p, const vyre__token *name) {
                                                       : "a local");
     return;
   }
+  if (symbol->import) {
+    vyre__p_error(p, vyre__p_span(name), "V032",
+                  "use another name; a name can have only one meaning",
+                  "'%.*s' would hide the import with this name",
+                  (int)symbol->length, symbol->text);
+  }
   if (!symbol->item) return;
   const vyre__item *item = &p->items[symbol->item - 1];
   if (item->kind == VYRE__T_KERNEL || item->nested) return;
@@ -57,7 +63,7 @@ void vyre__p_bind(vyre__parser *p, const vyre__token *name, unsigned kind,
                                                     .previous = symbol->local,
                                                     .span = vyre__p_span(name)};
   symbol->local = (uint32_t)p->binding_count;
-  if (p->index) {
+  if (p->index && p->now.lexer.file == 0) {
     vyre__binding *binding = &p->bindings[p->binding_count - 1];
     binding->number = vyre__index_bind(p, name, binding);
   }
@@ -66,7 +72,7 @@ void vyre__p_bind(vyre__parser *p, const vyre__token *name, unsigned kind,
 void vyre__p_unbind(vyre__parser *p, size_t mark) {
   while (p->binding_count > mark) {
     const vyre__binding *binding = &p->bindings[--p->binding_count];
-    if (p->index) vyre__index_unbind(p, binding);
+    if (p->index && p->now.lexer.file == 0) vyre__index_unbind(p, binding);
     p->symbols.items[binding->symbol].local = binding->previous;
   }
 }
@@ -87,7 +93,7 @@ static vyre__guess nearest(const vyre__parser *p, const vyre__token *name,
         symbol->local || symbol->word == VYRE__WORD_OP ||
         symbol->word == VYRE__WORD_FLOAT || symbol->word == VYRE__WORD_ATOMIC ||
         (is_call && (symbol->word != VYRE__WORD_PLAIN || symbol->value));
-    if (symbol->item) {
+    if (symbol->item && !vyre__p_is_hidden(p, (uint32_t)i)) {
       known = known || p->items[symbol->item - 1].kind != VYRE__T_KERNEL;
     }
     if (known && symbol != own) {
@@ -118,7 +124,11 @@ vyre__id vyre__p_unknown(vyre__parser *p, const vyre__token *name,
   if (is_type && p->wrong_calls > 0) return 0; /* sizeof(float) */
   if (!p->now.panic) {
     char fix[VYRE__FIX_TEXT];
-    if (!vyre__p_foreign_value(p, name, next, fix)) {
+    if (symbol->import) {
+      snprintf(fix, sizeof fix, "write %.*s.name, with a name that it declares",
+               (int)symbol->length, symbol->text);
+    } else if (!vyre__p_import_fix(p, name, fix, sizeof fix) &&
+               !vyre__p_foreign_value(p, name, next, fix)) {
       vyre__guess guess = {.best = NULL};
       if (wanted) guess = nearest(p, name, is_call);
       if (guess.best) {
@@ -127,10 +137,11 @@ vyre__id vyre__p_unknown(vyre__parser *p, const vyre__token *name,
       }
       vyre__p_did_you_mean(&guess, undeclared_fix(p, next), fix);
     }
-    vyre__p_error(
-        p, vyre__p_span(name), "V030", fix,
-        is_call ? "function '%.*s' is not declared" : "'%.*s' is not declared",
-        (int)symbol->length, symbol->text);
+    vyre__p_error(p, vyre__p_span(name), "V030", fix,
+                  symbol->import ? "'%.*s' is an imported file, not a value"
+                  : is_call      ? "function '%.*s' is not declared"
+                                 : "'%.*s' is not declared",
+                  (int)symbol->length, symbol->text);
   }
   /* Report each name once. */
   if (name->symbol && !symbol->local) {

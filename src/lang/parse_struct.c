@@ -44,6 +44,19 @@ static bool read_field(vyre__parser *p, vyre_struct_field *field) {
   return !p->now.panic;
 }
 
+/* Returns @p name, with a number if a struct of another file has that name:
+ * printed programs have one file. */
+static const char *own_name(vyre__parser *p, const char *name) {
+  char text[VYRE__MAX_NAME + 16];
+  for (size_t i = 0; p->scopes && name && i < p->ir.struct_count; i++) {
+    if (strcmp(p->ir.structs[i]->self.name, name) != 0) continue;
+    snprintf(text, sizeof text, "%.*s_%zu", VYRE__MAX_NAME - 8, name,
+             p->ir.struct_count + 1);
+    return vyre__arena_text(&p->arena, text);
+  }
+  return name;
+}
+
 /* Reads struct NAME { fields }. Returns its type number, or VOID. */
 static unsigned read_struct(vyre__parser *p, vyre__item *item) {
   vyre__token name;
@@ -81,8 +94,8 @@ static unsigned read_struct(vyre__parser *p, vyre__item *item) {
   const vyre__symbol *symbol = vyre__p_symbol(p, &name);
   p->ir.place = vyre__p_span(&name).place;
   p->ir.length = symbol->length;
-  const unsigned type =
-      vyre__struct_add(&p->ir, vyre__p_copy_name(p, &name), fields, count);
+  const unsigned type = vyre__struct_add(
+      &p->ir, own_name(p, vyre__p_copy_name(p, &name)), fields, count);
   vyre__arena_rewind(&p->arena, mark);
   return type;
 }

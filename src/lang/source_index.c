@@ -137,6 +137,13 @@ void vyre__index_unbind(vyre__parser *p, const vyre__binding *binding) {
 
 enum { MANY = -1 };
 
+/* Begins to read the parsed file, without its imports. */
+static void init_lexer(vyre__parser *p, vyre__lexer *lexer) {
+  const uint32_t end = p->scopes ? p->scopes->files[0].end : p->length;
+  vyre__lexer_init(lexer, p->text, end, &p->symbols);
+  lexer->scopes = p->scopes;
+}
+
 /* The lists, while they are made. */
 typedef struct maker {
   vyre__parser *p;
@@ -280,6 +287,12 @@ static void add_symbol(maker *k, line_finder *finder, uint64_t which) {
   find_line(finder, first, &out->first_line, &out->first_column);
   find_line(finder, end > first ? end : first, &out->end_line,
             &out->end_column);
+  const vyre__source_file *file = vyre__source_file_of(p->files, &out->line);
+  if (file) {
+    (void)vyre__source_file_of(p->files, &out->first_line);
+    (void)vyre__source_file_of(p->files, &out->end_line);
+    out->file = copy_text(k->index, file->name);
+  }
   k->symbol_count++;
 }
 
@@ -421,9 +434,12 @@ static bool add_use(maker *k, const vyre__token *token, uint32_t symbol) {
     return false;
   }
   k->uses = uses;
+  const char *text = k->p->text + token->start;
+  const char *dot = memchr(text, '.', token->length); /* noise.value */
+  const uint32_t skip = dot ? (uint32_t)(dot - text) + 1 : 0;
   k->uses[k->use_count++] = (vyre_symbol_use){.line = token->line,
-                                              .column = token->column,
-                                              .length = token->length,
+                                              .column = token->column + skip,
+                                              .length = token->length - skip,
                                               .symbol = symbol};
   return true;
 }
@@ -432,7 +448,7 @@ static bool add_uses(maker *k) {
   vyre__parser *p = k->p;
   vyre__lexer lexer;
   token_pass t = {.item = VYRE_NO_INDEX};
-  vyre__lexer_init(&lexer, p->text, p->length, &p->symbols);
+  init_lexer(p, &lexer);
   t.token = vyre__lex(&lexer);
   while (t.token.kind != VYRE__T_END && !p->symbols.failed) {
     t.after = vyre__lex(&lexer);
@@ -481,7 +497,7 @@ static bool scan_items(maker *k) {
   for (size_t i = 0; i < p->item_count; i++) {
     k->item_ends[i] = p->items[i].start.at;
   }
-  vyre__lexer_init(&lexer, p->text, p->length, &p->symbols);
+  init_lexer(p, &lexer);
   vyre__token before = {0}, token = vyre__lex(&lexer), after;
   for (; token.kind != VYRE__T_END; before = token, token = after) {
     after = vyre__lex(&lexer);
@@ -515,12 +531,14 @@ static bool is_value(const vyre__ir_builder *m, size_t id) {
 
 static bool add_values(maker *k, vyre_source_index *out) {
   const vyre__ir_builder *m = &k->p->ir;
+  const uint32_t last =
+      k->p->files ? k->p->files->items[1].first_line : UINT32_MAX;
   size_t count = 0;
   vyre__sort_item *order =
       vyre__arena_array(k->index->arena, m->node_count + 1, sizeof *order);
   if (!order) return false;
   for (size_t i = 1; i < m->node_count; i++) {
-    if (!is_value(m, i)) continue;
+    if (!is_value(m, i) || m->spans[i].place.line >= last) continue;
     const vyre__source_loc place = m->spans[i].place;
     order[count++] =
         (vyre__sort_item){(uint64_t)place.line << 32 | place.column, i};
@@ -548,7 +566,7 @@ static bool add_values(maker *k, vyre_source_index *out) {
 /* Interns all names, also those after the error at which the parser stopped. */
 static void intern_all(vyre__parser *p) {
   vyre__lexer lexer;
-  vyre__lexer_init(&lexer, p->text, p->length, &p->symbols);
+  init_lexer(p, &lexer);
   while (vyre__lex(&lexer).kind != VYRE__T_END) continue;
 }
 
@@ -587,6 +605,15 @@ static bool make_index(vyre__parser *p, vyre_source_index *out) {
 vyre_code vyre_source_index_build(const char *text, size_t length,
                                   vyre_arena *arena, vyre_source_index *out,
                                   vyre_status *st) {
+  return vyre_source_index_build_with(text, length, "", NULL, arena, out, st);
+}
+
+vyre_code vyre_source_index_build_with(const char *text, size_t length,
+                                       const char *file,
+                                       const vyre_module_options *options,
+                                       vyre_arena *arena,
+                                       vyre_source_index *out,
+                                       vyre_status *st) {
   vyre__status_begin(st);
   if (out) *out = (vyre_source_index){.symbols = NULL};
   VYRE_REQUIRE_BOTH(st, text, arena);
@@ -601,12 +628,16 @@ vyre_code vyre_source_index_build(const char *text, size_t length,
   vyre__name_index index = {.arena = arena, .allocator = arena->allocator};
   vyre__parser p = {.text = text,
                     .length = (uint32_t)length,
-                    .file = "",
+                    .file = file ? file : "",
                     .diagnostics = &found,
                     .allocator = arena->allocator,
                     .index = &index};
   vyre_arena_init(&p.arena, arena->allocator);
-  code = vyre__p_read(&p, st);
+  if (options) p.options = *options;
+  p.used_defines = vyre__arena_filled(&p.arena, p.options.define_count + 1,
+                                      sizeof *p.used_defines, 0);
+  code = p.used_defines ? vyre__p_read(&p, st)
+                        : vyre__no_memory(st, __func__, "values", 1);
   if (code != VYRE_OUT_OF_MEMORY) {
     vyre__status_begin(st);
     code = VYRE_OK;

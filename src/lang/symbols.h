@@ -70,10 +70,9 @@ static inline vyre__name_key vyre__name_key_of(const char *text,
 uint32_t vyre__symbol_add(vyre__symbols *symbols, const char *text,
                           vyre__name_key key);
 
-/* Returns the symbol of a name; 0 if memory is exhausted (sets
- * symbols->failed). */
-static inline uint32_t vyre__intern(vyre__symbols *symbols, const char *text,
-                                    vyre__name_key key) {
+/* Returns the symbol of a name; 0 if it is unknown. */
+static inline uint32_t vyre__find_name(const vyre__symbols *symbols,
+                                       const char *text, vyre__name_key key) {
   const size_t mask = symbols->slot_count - 1;
   size_t slot = key.hash & mask;
   for (; symbols->slots[slot]; slot = (slot + 1) & mask) {
@@ -85,7 +84,15 @@ static inline uint32_t vyre__intern(vyre__symbols *symbols, const char *text,
       return symbols->slots[slot];
     }
   }
-  return vyre__symbol_add(symbols, text, key);
+  return 0;
+}
+
+/* Returns the symbol of a name; 0 if memory is exhausted (sets
+ * symbols->failed). */
+static inline uint32_t vyre__intern(vyre__symbols *symbols, const char *text,
+                                    vyre__name_key key) {
+  const uint32_t known = vyre__find_name(symbols, text, key);
+  return known ? known : vyre__symbol_add(symbols, text, key);
 }
 
 /* Returns the symbol of a name of at most VYRE__SHORT_NAME bytes; 0 if it is

@@ -17,6 +17,7 @@ enum { TEXT_SIZE = 64 };
 
 typedef struct listing {
   const vyre_program *program; /* inlined */
+  const vyre__source_files *files;
   vyre__ranges ranges;
   vyre_arena *arena;
   vyre_access_info *items; /* NULL while counting */
@@ -82,12 +83,14 @@ static bool is_access(const vyre__node *node) {
 static void add(listing *l, vyre__id id) {
   const vyre__node *node = &l->program->nodes[id];
   const vyre_buffer_decl *buffer = &l->program->buffers[node->a];
-  const vyre__source_loc loc = vyre__source_loc_of(l->program, id);
+  vyre__source_loc loc = vyre__source_loc_of(l->program, id);
+  const vyre__source_file *file = vyre__source_file_of(l->files, &loc.line);
   bool proven = l->ranges.flags[id] & VYRE__RANGE_INSIDE;
   size_t at = l->count++;
   if (!l->items) return;
   l->items[at] = (vyre_access_info){
       .buffer = node->a,
+      .file = file ? file->name : NULL,
       .line = loc.line,
       .column = loc.column,
       .is_store = node->op == VYRE__OP_STORE,
@@ -137,7 +140,7 @@ vyre_code vyre_program_accesses(const vyre_program *program, vyre_arena *arena,
   vyre_arena scratch;
   vyre_arena_init(&scratch, arena->allocator);
   vyre__arena_mark start = vyre__arena_here(arena);
-  listing l = {.program = inlined, .arena = arena};
+  listing l = {.program = inlined, .files = program->files, .arena = arena};
   vyre_code code = vyre__ranges_build(inlined, NULL, &scratch, &l.ranges, st);
   if (code == VYRE_OK) code = list_all(&l, st);
   if (code == VYRE_OK) {

@@ -42,9 +42,13 @@ static bool is_name(const vyre__node *node) {
 
 static void collect(listing *l) {
   const vyre_program *program = l->program;
+  const uint32_t end =
+      program->files ? program->files->items[1].first_line : UINT32_MAX;
   for (vyre__id id = 1; id < program->node_count; id++) {
     const vyre__source_loc place = vyre__source_loc_of(program, id);
-    if (!is_name(&program->nodes[id]) || place.line == 0) continue;
+    if (!is_name(&program->nodes[id]) || place.line == 0 || place.line >= end) {
+      continue;
+    }
     const unsigned type = program->nodes[id].type;
     fact *f = &l->facts[l->count++];
     *f = (fact){.place = place,

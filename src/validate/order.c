@@ -57,15 +57,21 @@ static vyre_code report(const vyre_program *program,
   const bool is_store = order->doubt == VYRE__ORDER_STORE ||
                         order->doubt == VYRE__ORDER_READ ||
                         order->doubt == VYRE__ORDER_STORE_ATOMIC;
+  uint32_t line = order->place.line, other = order->other.line;
+  const vyre__source_file *at = vyre__source_file_of(program->files, &line);
+  const vyre__source_file *note = vyre__source_file_of(program->files, &other);
+  const vyre_diagnostic_files files = {.file = at ? at->name : NULL,
+                                       .note_file = note ? note->name : NULL};
   const vyre_diagnostic found = {
       .rule = "order_unproven",
-      .line = order->place.line,
+      .files = at || note ? &files : NULL,
+      .line = line,
       .column = order->place.column,
       .length = is_store ? (uint32_t)strlen(name) : (uint32_t)strlen("atomic"),
       .message = message,
       .fix = text->fix,
       .note = order->other.line ? text->note : NULL,
-      .note_line = order->other.line,
+      .note_line = other,
       .note_column = order->other.column};
   if (!diagnostics || vyre__diagnostics_add(diagnostics, &found)) {
     return VYRE_OK;

@@ -494,6 +494,10 @@ static void check_all(vyre__validation *v) {
 /* Passes the diagnostics on; the first becomes the status. */
 static vyre_code conclude(vyre__validation *v, vyre_diagnostics *diagnostics,
                           vyre_status *st) {
+  if (v->program->files &&
+      !vyre__diagnostics_locate(&v->found, v->program->files)) {
+    v->no_memory = true;
+  }
   for (size_t i = 0; diagnostics && i < v->found.count; i++) {
     if (!vyre__diagnostics_add(diagnostics, &v->found.items[i])) {
       v->no_memory = true;

@@ -286,6 +286,29 @@ def navigation():
     client.close()
 
 
+def imports():
+    client = Client()
+    base, uri = "file:///dir/base%20one.vyre", "file:///dir/main.vyre"
+    text = 'import "base one.vyre" as b;\nkernel k workgroup(4)\nbuffer y : write f32[] @0;\n{ y[0] = b.half(2.0); }\n'
+    library = "// halves\nfn half(x: f32) -> f32 { return x * 0.5; }\n"
+    client.open(base, library)
+    check("an import of an open document is valid", client.open(uri, text) == [])
+    answer = client.at("definition", uri, position(text, "half(2.0"))["result"]
+    good = answer["uri"] == base and answer["range"]["start"] == position(library, "half(x")
+    check("a definition in an imported file", good, answer)
+    answer = client.at("rename", uri, position(text, "half(2.0"), newName="third")
+    check("a name of another file is not renamed here", "error" in answer, answer)
+    client.notify("textDocument/didChange", {"textDocument": {"uri": base, "version": 2}, "contentChanges": [{"text": library.replace("* 0.5", "* 5")}]})
+    client.diagnostics(base)
+    found = client.diagnostics(uri)
+    good = len(found) == 1 and found[0]["range"]["start"]["line"] == 0 and "/dir/base one.vyre:2:" in found[0]["message"]
+    check("a mistake in an imported file is shown at the import", good, found)
+    check("... with its place", found[0]["relatedInformation"][0]["location"]["uri"] == base, found)
+    found = client.open("file:///dir/no.vyre", 'import "nowhere.vyre";\n')
+    check("a missing import is reported", len(found) == 1 and found[0]["code"] == "V094", found)
+    client.close()
+
+
 def rename():
     client = Client()
     uri = "file:///r.vyre"
@@ -443,7 +466,7 @@ def kernels_of_the_project():
     client.close()
 
 
-for test in (life_cycle, documents, hover, navigation, rename, actions, completion, hostile):
+for test in (life_cycle, documents, hover, navigation, imports, rename, actions, completion, hostile):
     try:
         test()
     except Exception as error:  # the next test has a server of its own

@@ -8,6 +8,7 @@
 #include "vyre/emit.h"
 
 #include "cli/output.h"
+#include "cli/parse_options.h"
 #include "cli/text.h"
 #include "io/json_out.h"
 
@@ -172,7 +173,12 @@ static bool deliver(reading *r, const flag_doc *doc, const char *value) {
     f->given = true;
     return read_value(doc, f->out, value, r->out);
   }
-  assert(doc->type == FLAG_SWITCH);
+  bool is_known = false;
+  if (doc->type == FLAG_LIST &&
+      !parse_options_add(doc->name, value, &is_known, r->out)) {
+    return false;
+  }
+  assert(doc->type == FLAG_SWITCH || is_known);
   return true;
 }
 

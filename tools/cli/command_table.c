@@ -19,6 +19,17 @@ static const char *const tier_choices[] = {"auto", "baseline", "optimised",
                                            NULL}; /* as in vyre_tier */
 static const char *const math_choices[] = {"f64", "f64-nofma", "u32", NULL};
 
+#define DEFINE_FLAG                                         \
+  {.name = "--define",                                      \
+   .value = "NAME=VALUE",                                   \
+   .help = "value of an override of the file, or its type", \
+   .type = FLAG_LIST}
+#define IMPORT_FLAG                                                \
+  {.name = "--import",                                             \
+   .letter = "-I",                                                 \
+   .value = "DIR",                                                 \
+   .help = "folder for imports that the folder of the file lacks", \
+   .type = FLAG_LIST}
 #define JSON_FLAG \
   {.name = "--json", .help = "answer in JSON", .type = FLAG_SWITCH}
 #define KERNEL_FLAG                                              \
@@ -38,6 +49,8 @@ static const flag_doc check_flags[] = {
     {.name = "--accesses",
      .help = "list buffer accesses and whether each is proven in bounds",
      .type = FLAG_SWITCH},
+    DEFINE_FLAG,
+    IMPORT_FLAG,
     JSON_FLAG,
 };
 
@@ -49,6 +62,7 @@ static const flag_doc fmt_flags[] = {
      .letter = "-w",
      .help = "rewrite the files in place",
      .type = FLAG_SWITCH},
+    IMPORT_FLAG,
     JSON_FLAG,
 };
 
@@ -67,16 +81,12 @@ static const flag_doc lsp_flags[] = {
     {.name = "--stdio",
      .help = "use standard input and output, as always",
      .type = FLAG_SWITCH},
+    IMPORT_FLAG,
     JSON_FLAG,
 };
 
 #define SWITCH_FLAG(flag, text) \
   {.name = (flag), .help = (text), .type = FLAG_SWITCH}
-#define DEFINE_FLAG                                         \
-  {.name = "--define",                                      \
-   .value = "NAME=VALUE",                                   \
-   .help = "value of an override of the file, or its type", \
-   .type = FLAG_LIST}
 #define UNTUNED_FLAG \
   SWITCH_FLAG("--untuned", "do not use what 'vyre tune' has chosen")
 
@@ -150,6 +160,8 @@ static const flag_doc bench_flags[] = {
      .type = FLAG_U64,
      .max = UINT8_MAX},
     UNTUNED_FLAG,
+    DEFINE_FLAG,
+    IMPORT_FLAG,
     JSON_FLAG,
 };
 
@@ -202,6 +214,8 @@ static const flag_doc emit_flags[] = {
      .value = "FILE",
      .help = "output file (default: standard output)",
      .type = FLAG_TEXT},
+    DEFINE_FLAG,
+    IMPORT_FLAG,
     JSON_FLAG,
 };
 
@@ -232,6 +246,8 @@ static const flag_doc build_flags[] = {
     {.name = "--count-iterations",
      .help = "also code that counts every loop iteration",
      .type = FLAG_SWITCH},
+    DEFINE_FLAG,
+    IMPORT_FLAG,
     JSON_FLAG,
 };
 
@@ -252,6 +268,8 @@ static const flag_doc embed_flags[] = {
     {.name = "--may-compile",
      .help = "with --aot: compile for devices that no code fits",
      .type = FLAG_SWITCH},
+    DEFINE_FLAG,
+    IMPORT_FLAG,
     JSON_FLAG,
 };
 
@@ -384,7 +402,8 @@ static const flag_doc place_flags[] = {
     JSON_FLAG,
 };
 
-static const flag_doc bindings_flags[] = {KERNEL_FLAG, JSON_FLAG};
+static const flag_doc bindings_flags[] = {KERNEL_FLAG, DEFINE_FLAG, IMPORT_FLAG,
+                                          JSON_FLAG};
 
 #define BACKEND_FLAG                                      \
   {.name = "--backend",                                   \
@@ -481,7 +500,7 @@ static const flag_doc cache_flags[] = {JSON_FLAG};
 #include "cli/graph_flags.h"
 
 #define COMPILE_FLAGS                                           \
-  KERNEL_FLAG, BACKEND_FLAG,                                    \
+  KERNEL_FLAG, DEFINE_FLAG, IMPORT_FLAG, BACKEND_FLAG,          \
       {.name = "--workgroup",                                   \
        .value = "X[,Y[,Z]]",                                    \
        .help = "workgroup size to use instead of the kernel's", \

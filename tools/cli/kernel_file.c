@@ -9,6 +9,7 @@
 #include "vyre/binary.h"
 
 #include "cli/output.h"
+#include "cli/parse_options.h"
 #include "cli/text.h"
 
 enum { MAX_NAMES = 64, SHOWN_NAME = 80 };
@@ -64,39 +65,6 @@ static void close_package(kernel_file *file) {
 
 /* --- kernel files --------------------------------------------------------- */
 
-enum { MAX_DEFINES = 64 };
-
-static struct {
-  vyre_define all[MAX_DEFINES];
-  char names[MAX_DEFINES][64];
-  size_t count;
-} defines;
-
-bool kernel_file_define(const char *const *words, size_t count,
-                        problem *wrong) {
-  if (count > MAX_DEFINES) {
-    return problem_set(wrong, KIND_USAGE, "define fewer overrides",
-                       "--define is given %zu times; the maximum is %d", count,
-                       (int)MAX_DEFINES);
-  }
-  for (size_t i = 0; i < count; i++) {
-    const char *equals = strchr(words[i], '=');
-    const size_t length = equals ? (size_t)(equals - words[i]) : 0;
-    if (length == 0 || length >= sizeof defines.names[i] || !equals[1]) {
-      char shown[SHOWN_NAME];
-      show_into(shown, sizeof shown, words[i], strlen(words[i]));
-      return problem_set(wrong, KIND_USAGE, "write it as in --define TILE=32",
-                         "--define '%s' is not NAME=VALUE", shown);
-    }
-    memcpy(defines.names[i], words[i], length);
-    defines.names[i][length] = '\0';
-    defines.all[i] =
-        (vyre_define){.name = defines.names[i], .value = equals + 1};
-  }
-  defines.count = count;
-  return true;
-}
-
 bool kernel_file_read(const char *path, kernel_file *out, problem *wrong) {
   input in = {0};
   if (is_package_file(path)) return open_package(path, out, wrong);
@@ -117,11 +85,9 @@ bool kernel_file_parse(input *in, kernel_file *out, problem *wrong) {
         vyre_program_read_binary((const uint8_t *)out->in.text, out->in.length,
                                  vyre_allocator_heap(), &out->program, &st);
   } else {
-    const vyre_module_options options = {.defines = defines.all,
-                                         .define_count = defines.count};
     code = vyre_module_parse_with(out->in.text, out->in.length, out->in.label,
-                                  &options, vyre_allocator_heap(), &out->module,
-                                  &out->findings, &st);
+                                  parse_options(), vyre_allocator_heap(),
+                                  &out->module, &out->findings, &st);
   }
   if (code == VYRE_OK) return true;
   if (out->findings.count == 0) {
@@ -232,7 +198,10 @@ vyre_program *kernel_file_open(const char *path, const char *kernel,
 }
 
 static void put_finding(json_out *json, const vyre_diagnostic *d) {
+  const char *file = d->files ? d->files->file : NULL;
+  const char *note_file = d->files ? d->files->note_file : NULL;
   json_open(json, NULL, '{');
+  if (file) json_text(json, "file", file);
   json_text(json, "rule", d->rule);
   json_u64(json, "line", d->line);
   json_u64(json, "column", d->column);
@@ -241,6 +210,7 @@ static void put_finding(json_out *json, const vyre_diagnostic *d) {
   json_text(json, "fix", d->fix);
   if (d->note) {
     json_open(json, "other", '{');
+    if (note_file) json_text(json, "file", note_file);
     json_u64(json, "line", d->note_line);
     json_u64(json, "column", d->note_column);
     json_text(json, "message", d->note);

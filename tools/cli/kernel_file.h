@@ -26,10 +26,6 @@ typedef struct kernel_file {
   vyre_diagnostics findings;
 } kernel_file;
 
-/* Keeps the words NAME=VALUE of --define for the files that are parsed next. The
- * words must live until then. Returns false with a problem. */
-bool kernel_file_define(const char *const *words, size_t count, problem *wrong);
-
 /* Reads and parses a file. Returns false with a problem, or without one if
  * the diagnostics say what is wrong. */
 bool kernel_file_read(const char *path, kernel_file *out, problem *wrong);

@@ -10,6 +10,7 @@ static const flag_doc run_flags[] = {
      .help = "initial contents of a buffer or uniform",
      .type = FLAG_LIST},
     DEFINE_FLAG,
+    IMPORT_FLAG,
     {.name = "--out",
      .value = "NAME=FILE",
      .help = "write a buffer after the run: .npy, .png, .ppm, .pgm, or\n"

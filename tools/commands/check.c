@@ -92,8 +92,9 @@ static void put_accesses_text(sink *out, const kernel_file *file,
     for (size_t k = 0; k < lists[i].count; k++) {
       const vyre_access_info *a = &lists[i].items[k];
       if (a->is_proven) continue;
-      sink_format(out, "%.400s:%u:%u: %s of '%.200s'", file->in.label,
-                  (unsigned)a->line, (unsigned)a->column, kind_of(a),
+      sink_format(out, "%.400s:%u:%u: %s of '%.200s'",
+                  a->file ? a->file : file->in.label, (unsigned)a->line,
+                  (unsigned)a->column, kind_of(a),
                   lists[i].buffers[a->buffer].name);
       sink_format(out, ": index in %s, length %s: %s\n", a->index, a->length,
                   a->reason);
@@ -116,6 +117,7 @@ static void put_accesses_json(json_out *json, const kernel_file *file,
       json_open(json, NULL, '{');
       json_text(json, "buffer", lists[i].buffers[a->buffer].name);
       json_text(json, "kind", kind_of(a));
+      if (a->file) json_text(json, "file", a->file);
       json_u64(json, "line", a->line);
       json_u64(json, "column", a->column);
       json_text(json, "index", a->index);

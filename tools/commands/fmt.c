@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/kernel_file.h"
 #include "cli/output.h"
+#include "cli/parse_options.h"
 
 typedef struct fmt_flags {
   word_list files;
@@ -84,8 +85,9 @@ static bool format(fmt_state *s, fmt_file *f, problem *wrong) {
                 in->label[0] == '<' ? "-" : in->label);
     return false;
   }
-  if (vyre_source_format(in->text, in->length, in->label, &s->arena, &f->text,
-                         &f->length, &f->file.findings, &st) != VYRE_OK) {
+  if (vyre_source_format_with(in->text, in->length, in->label,
+                              parse_options_of_imports(), &s->arena, &f->text,
+                              &f->length, &f->file.findings, &st) != VYRE_OK) {
     if (f->file.findings.count == 0) {
       wrong->file = in->label;
       problem_from_status(wrong, &st);

@@ -7,6 +7,7 @@
 #include "cli/args.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/parse_options.h"
 #include "lsp/server.h"
 
 enum { CHUNK = 64 << 10, MAX_AHEAD = 4 << 20 };
@@ -34,6 +35,7 @@ static int serve(problem *wrong) {
   static lsp_server server;
   sink bytes = {0};
   bool is_written = true;
+  server.imports.options = parse_options_of_imports();
   while (!server.has_exited && !server.no_memory && is_written &&
          read_available(&bytes)) {
     server_receive(&server, bytes.data, bytes.length);

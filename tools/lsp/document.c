@@ -7,6 +7,7 @@
 #include "vyre/validate.h"
 
 #include "cli/text.h"
+#include "lsp/imports.h"
 
 /* --- text ------------------------------------------------------------------*/
 
@@ -17,6 +18,7 @@ static void forget(document *doc) {
   doc->module = NULL;
   doc->index = (vyre_source_index){.symbols = NULL};
   doc->lines = NULL;
+  doc->path = NULL;
   doc->kernels = NULL;
   doc->kernel_count = 0;
   doc->line_count = 0;
@@ -30,6 +32,11 @@ void document_deinit(document *doc) {
   vyre_allocator heap = vyre_allocator_heap();
   if (doc->uri) heap.resize(heap.self, doc->uri, strlen(doc->uri) + 1, 0);
   doc->uri = NULL;
+}
+
+void document_refresh(document *doc) {
+  forget(doc);
+  doc->is_dirty = true;
 }
 
 void document_set(document *doc, const char *text, size_t length) {
@@ -224,13 +231,15 @@ void document_analyse(document *doc) {
   const char *text = doc->text.data ? doc->text.data : "";
   doc->is_analysed = true;
   if (!find_lines(doc)) return;
-  if (vyre_source_index_build(text, doc->text.length, &doc->arena, &doc->index,
-                              &st) != VYRE_OK) {
+  const vyre_module_options options = document_options(doc);
+  const char *path = document_path(doc);
+  if (vyre_source_index_build_with(text, doc->text.length, path, &options,
+                                   &doc->arena, &doc->index, &st) != VYRE_OK) {
     doc->index = (vyre_source_index){.symbols = NULL};
   }
-  doc->is_valid =
-      vyre_module_parse(text, doc->text.length, doc->uri, (vyre_allocator){0},
-                        &doc->module, &doc->found, &st) == VYRE_OK;
+  doc->is_valid = vyre_module_parse_with(text, doc->text.length, path, &options,
+                                         (vyre_allocator){0}, &doc->module,
+                                         &doc->found, &st) == VYRE_OK;
   const size_t count = vyre_module_kernel_count(doc->module);
   doc->kernels =
       vyre_arena_alloc(&doc->arena, (count + 1) * sizeof *doc->kernels, 0);

@@ -25,15 +25,19 @@ typedef struct kernel_facts {
   size_t value_count;
 } kernel_facts;
 
+typedef struct document_imports document_imports;
+
 typedef struct document {
   char *uri;
+  const document_imports *imports; /* NULL: imports are refused */
   sink text;
   int64_t version;
   bool is_dirty; /* its diagnostics were not published */
   /* The following fields are valid if `is_analysed`. */
   bool is_analysed;
   vyre_arena arena;
-  uint32_t *lines; /* offset of each line; lines[line_count] is the length */
+  const char *path; /* of the URI; NULL: not decoded yet */
+  uint32_t *lines;  /* offset of each line; lines[line_count] is the length */
   uint32_t line_count;
   struct last_place *last; /* the place that was converted last */
   bool is_valid;           /* parses and validates */
@@ -46,6 +50,9 @@ typedef struct document {
 
 /* Frees everything but the struct. */
 void document_deinit(document *doc);
+
+/* Forgets what was analysed, because an imported file changed. */
+void document_refresh(document *doc);
 
 /* Replaces the text. */
 void document_set(document *doc, const char *text, size_t length);

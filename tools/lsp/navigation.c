@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Definition, references and symbols of a document. */
 #include "lsp/answers.h"
+#include "lsp/imports.h"
 
 static void put_location(json_out *json, const char *key, const document *doc,
                          lsp_range range) {
@@ -28,14 +29,24 @@ void answer_definition(json_out *json, document *doc, lsp_position position) {
     json_null(json, "result");
     return;
   }
-  put_location(json, "result", doc,
-               name_range(doc, &doc->index.symbols[symbol]));
+  const vyre_symbol *own = &doc->index.symbols[symbol];
+  if (own->file) {
+    const lsp_range range = {{own->line - 1, own->column - 1},
+                             {own->line - 1, own->column - 1 + own->length}};
+    json_open(json, "result", '{');
+    put_file_uri(json, "uri", own->file);
+    put_range(json, "range", range);
+    json_close(json, '}');
+    return;
+  }
+  put_location(json, "result", doc, name_range(doc, own));
 }
 
 /* Returns true if a use is the declaration of its symbol. */
 static bool is_declaration(const document *doc, const vyre_symbol_use *use) {
   const vyre_symbol *symbol = &doc->index.symbols[use->symbol];
-  return symbol->line == use->line && symbol->column == use->column;
+  return !symbol->file && symbol->line == use->line &&
+         symbol->column == use->column;
 }
 
 void answer_references(json_out *json, document *doc, lsp_position position,
@@ -120,7 +131,8 @@ void answer_symbols(json_out *json, document *doc) {
   const vyre_source_index *index = &doc->index;
   json_open(json, "result", '[');
   for (size_t i = 0; i < index->symbol_count; i++) {
-    if (index->symbols[i].parent != VYRE_NO_INDEX) continue;
+    const vyre_symbol *symbol = &index->symbols[i];
+    if (symbol->parent != VYRE_NO_INDEX || symbol->file) continue;
     open_symbol(json, doc, &index->symbols[i]);
     json_open(json, "children", '[');
     /* The symbols of a declaration follow it. */

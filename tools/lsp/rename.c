@@ -7,6 +7,7 @@
 #include "vyre/program.h"
 
 #include "lsp/answers.h"
+#include "lsp/imports.h"
 
 /* Returns the use to rename, or NULL with a reason. */
 static const vyre_symbol_use *find_use(document *doc, lsp_position position,
@@ -17,6 +18,8 @@ static const vyre_symbol_use *find_use(document *doc, lsp_position position,
   *reason = NULL;
   if (!use) {
     *reason = "no name of this file is at this position";
+  } else if (doc->index.symbols[use->symbol].file) {
+    *reason = "the name is declared in an imported file: rename it there";
   } else if (!doc->is_valid) {
     *reason = "the file has errors: correct them first";
   }
@@ -97,11 +100,13 @@ const char *answer_rename(json_out *json, document *doc, lsp_position position,
   sink text = {0};
   vyre_module *module = NULL;
   vyre_status st = {0};
+  const vyre_module_options options = document_options(doc);
   rename_in(doc, at->symbol, name, length, &text);
   bool good =
       !text.failed &&
-      vyre_module_parse(text.data ? text.data : "", text.length, "",
-                        (vyre_allocator){0}, &module, NULL, &st) == VYRE_OK &&
+      vyre_module_parse_with(text.data ? text.data : "", text.length,
+                             document_path(doc), &options, (vyre_allocator){0},
+                             &module, NULL, &st) == VYRE_OK &&
       is_same(doc, module, symbol);
   vyre_module_release(module);
   sink_deinit(&text);

@@ -140,7 +140,9 @@ static document *add_document(lsp_server *server, const char *uri) {
     return NULL;
   }
   memcpy(copy, uri, size);
-  *doc = (document){.uri = copy};
+  server->imports.documents = server->documents;
+  server->imports.document_count = &server->document_count;
+  *doc = (document){.uri = copy, .imports = &server->imports};
   vyre_arena_init(&doc->arena, (vyre_allocator){0});
   server->documents[server->document_count++] = doc;
   return doc;
@@ -155,6 +157,15 @@ static void remove_document(lsp_server *server, document *doc) {
   }
   document_deinit(doc);
   heap.resize(heap.self, doc, sizeof *doc, 0);
+}
+
+/* Analyses the other documents with imports again: a file that they import may
+ * have changed. */
+static void refresh_others(lsp_server *server, const document *changed) {
+  for (size_t i = 0; i < server->document_count; i++) {
+    document *doc = server->documents[i];
+    if (doc != changed && document_has_imports(doc)) document_refresh(doc);
+  }
 }
 
 static int64_t version_of(const json_node *item) {
@@ -175,6 +186,7 @@ static void did_open(lsp_server *server, const json_node *params) {
   if (!doc) return;
   document_set(doc, text, length);
   doc->version = version_of(item);
+  refresh_others(server, doc);
 }
 
 static bool read_position(const json_node *node, lsp_position *out) {
@@ -206,6 +218,7 @@ static void did_change(lsp_server *server, const json_node *params) {
     }
   }
   doc->version = version_of(json_member(params, "textDocument"));
+  refresh_others(server, doc);
 }
 
 static void did_close(lsp_server *server, const json_node *params) {

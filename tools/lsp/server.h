@@ -5,6 +5,7 @@
 #define VYRE_TOOLS_LSP_SERVER_H
 
 #include "lsp/document.h"
+#include "lsp/imports.h"
 #include "lsp/json_tree.h"
 #include "lsp/rpc.h"
 
@@ -22,6 +23,7 @@ typedef struct lsp_server {
   sink out; /* frames for the client */
   document *documents[SERVER_MAX_DOCUMENTS];
   size_t document_count;
+  struct document_imports imports; /* `options` may be set before use */
   queued_message queue[SERVER_MAX_QUEUE];
   size_t queue_count;
   bool is_initialised, is_shut_down, has_exited;

@@ -122,6 +122,14 @@ static bool is_same_pair(const ref_key *key, vyre__id node, vyre__id other) {
          (key->node == other && key->other == node);
 }
 
+/* Returns a copy of the name of the imported file of a line, or NULL; makes the
+ * line that of the file. */
+static const char *file_name(ref_machine *m, uint32_t *line) {
+  const vyre__source_file *file = vyre__source_file_of(m->program->files, line);
+  if (!file) return NULL;
+  return ref_finding_text(m, "%s", file->name);
+}
+
 vyre_finding *ref_finding(ref_machine *m, vyre_finding_kind kind, vyre__id node,
                           vyre__id other) {
   vyre_check_report *report = m->launch->report;
@@ -145,7 +153,11 @@ vyre_finding *ref_finding(ref_machine *m, vyre_finding_kind kind, vyre__id node,
   vyre__source_loc loc = vyre__source_loc_of(m->program, node);
   vyre__source_loc other_loc =
       other ? vyre__source_loc_of(m->program, other) : (vyre__source_loc){0};
+  const char *file = file_name(m, &loc.line);
+  const char *other_file = file_name(m, &other_loc.line);
   *finding = (vyre_finding){.kind = kind,
+                            .file = file,
+                            .other_file = other_file,
                             .line = loc.line,
                             .column = loc.column,
                             .other_line = other_loc.line,

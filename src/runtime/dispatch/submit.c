@@ -432,7 +432,9 @@ void vyre_check_report_deinit(vyre_check_report *report) {
 }
 
 /* Describes a finding as a diagnostic, so that both print alike. */
-static vyre_diagnostic as_diagnostic(const vyre_finding *f) {
+static vyre_diagnostic as_diagnostic(const vyre_finding *f,
+                                     vyre_diagnostic_files *files) {
+  *files = (vyre_diagnostic_files){.file = f->file, .note_file = f->other_file};
   return (vyre_diagnostic){
       .rule = vyre_finding_name(f->kind),
       .line = f->line,
@@ -443,6 +445,7 @@ static vyre_diagnostic as_diagnostic(const vyre_finding *f) {
       .note = f->other_line ? "the other access" : NULL,
       .note_line = f->other_line,
       .note_column = f->other_column,
+      .files = f->file || f->other_file ? files : NULL,
   };
 }
 
@@ -451,7 +454,8 @@ bool vyre_check_report_print(const vyre_check_report *report, const char *file,
                              vyre_writer writer) {
   if (!report) return false;
   for (size_t i = 0; i < report->count; i++) {
-    vyre_diagnostic item = as_diagnostic(&report->findings[i]);
+    vyre_diagnostic_files files;
+    vyre_diagnostic item = as_diagnostic(&report->findings[i], &files);
     vyre_diagnostics one = {.items = &item, .count = 1};
     if (!vyre_diagnostics_print(&one, file, source, source_length, writer)) {
       return false;

@@ -54,7 +54,6 @@ bool run_read_flags(int count, char **words, run_flags *f, problem *wrong) {
   flag flags[] = {
       FLAG("--kernel", &f->kernel),
       FLAG("--set", &f->sets),
-      FLAG("--define", &f->defines),
       FLAG("--out", &f->outs),
       FLAG("--grid", &texts.grid),
       FLAG("--workgroup", &texts.workgroup),

@@ -272,20 +272,13 @@ void run_deinit(run_state *s) {
   vyre_arena_deinit(&s->arena);
 }
 
-static bool define_overrides(const word_list *words, problem *wrong) {
-  return kernel_file_define((const char *const *)words->list.items,
-                            words->list.count, wrong);
-}
-
 int cmd_run(int count, char **words, bool json) {
   run_state s = {.flags = {.json = json}};
   problem wrong = {0};
   int code = EXIT_FINE;
   s.flags.sets.arena = &s.arena;
   s.flags.outs.arena = &s.arena;
-  s.flags.defines.arena = &s.arena;
-  if (!run_read_flags(count, words, &s.flags, &wrong) ||
-      !define_overrides(&s.flags.defines, &wrong)) {
+  if (!run_read_flags(count, words, &s.flags, &wrong)) {
     code = problem_report(&wrong, json);
   } else {
     s.program =

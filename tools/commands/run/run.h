@@ -18,7 +18,6 @@
 typedef struct run_flags {
   const char *file, *kernel;
   word_list sets, outs;           /* NAME=SPEC, NAME=FILE */
-  word_list defines;              /* NAME=VALUE */
   uint32_t grid[3], workgroup[3]; /* 0: not given */
   const char *backend, *trace;
   const char *options; /* backend options; NULL: none */

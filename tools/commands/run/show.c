@@ -120,6 +120,7 @@ static void put_ids(json_out *json, const char *key, const uint32_t ids[3]) {
 static void put_finding(json_out *json, const vyre_finding *f) {
   json_open(json, NULL, '{');
   json_text(json, "rule", vyre_finding_name(f->kind));
+  if (f->file) json_text(json, "file", f->file);
   json_u64(json, "line", f->line);
   json_u64(json, "column", f->column);
   json_u64(json, "length", 1);
@@ -134,6 +135,7 @@ static void put_finding(json_out *json, const vyre_finding *f) {
   put_ids(json, "invocation", f->invocation);
   if (f->other_line) {
     json_open(json, "other", '{');
+    if (f->other_file) json_text(json, "file", f->other_file);
     json_u64(json, "line", f->other_line);
     json_u64(json, "column", f->other_column);
     put_ids(json, "invocation", f->other_invocation);
