@@ -67,6 +67,7 @@ uint64_t bench_random(uint64_t *state);
 /* The suites, and the parts of the plan suite. Those of the runtime and of the
  * thread pool are in the folders of their subjects. */
 void bench_cache(void);
+void bench_sums(void);
 void bench_cpu_compile(void);
 void bench_cpu_dispatch(void);
 void bench_cpu_kernels(void);

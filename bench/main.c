@@ -223,6 +223,7 @@ int main(int argc, char **argv) {
   if (is_selected(only, "plan")) bench_plan();
   if (is_selected(only, "language")) bench_language();
   if (is_selected(only, "numbers")) bench_numbers();
+  if (is_selected(only, "sums")) bench_sums();
   if (is_selected(only, "cache")) bench_cache();
   if (is_selected(only, "recording")) bench_recording();
   if (is_selected(only, "runtime")) {

@@ -300,6 +300,8 @@ vyre__id vyre__ir_build_integer(vyre__ir_builder *m, uint64_t magnitude,
                                 bool negative, vyre_type type);
 /* Builds the value of a const that adapts to its use like a literal. */
 vyre__id vyre__ir_build_const_integer(vyre__ir_builder *m, int64_t value);
+/* Builds the 1 of ++ and --. */
+vyre__id vyre__ir_build_step(vyre__ir_builder *m);
 /* Builds a float as written, rounded once to each type. @p type is F32, F64,
  * or VOID for an untyped literal. A value that rounds to infinity is an
  * overflow (V064); use vyre__ir_build_literal for `inf`. */

@@ -176,7 +176,8 @@ typedef struct vyre__call_graph {
 uint32_t vyre__call_cycle(const vyre__call_graph *graph, uint32_t *scratch,
                           vyre__id *call, uint32_t *depth);
 
-/* Field c of an untyped integer literal that is the value of a const. */
-enum { VYRE__FROM_CONST = 1 };
+/* Field c of an untyped integer literal that is the value of a const, or the 1
+ * of ++ and --. */
+enum { VYRE__FROM_CONST = 1, VYRE__FROM_STEP = 2 };
 
 #endif

@@ -171,6 +171,7 @@ const char *vyre__float_fix(const vyre__ir_builder *m, vyre__id id,
   unsigned long long magnitude = vyre__literal(node);
   if (node->op != VYRE__OP_LITERAL) return "write floats: 2.0 instead of 2";
   if (node->c == VYRE__FROM_CONST) return "cast it: f32(x)";
+  if (node->c == VYRE__FROM_STEP) return "write += 1.0 or -= 1.0";
   snprintf(fix, VYRE__FLOAT_FIX, "write %s%llu.0 instead of %s%llu", sign,
            magnitude, sign, magnitude);
   return fix;

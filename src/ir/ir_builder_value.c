@@ -60,6 +60,10 @@ vyre__id vyre__ir_build_const_integer(vyre__ir_builder *m, int64_t value) {
                         value < 0, VYRE__FROM_CONST);
 }
 
+vyre__id vyre__ir_build_step(vyre__ir_builder *m) {
+  return append_literal(m, VYRE__TYPE_INT, 1, 0, VYRE__FROM_STEP);
+}
+
 vyre__id vyre__ir_build_float(vyre__ir_builder *m, double as_f64, float as_f32,
                               vyre_type type) {
   uint64_t bits;
@@ -237,10 +241,15 @@ static void agreement_fix(const vyre__ir_builder *m, vyre__id a, vyre__id b,
              vyre__type_name(other), it->name);
     return;
   }
-  const unsigned ta = vyre__type_of(m, a);
-  snprintf(
-      fix, size, "cast one side to the type of the other: %s(x)",
-      vyre__type_name(vyre__type_is_untyped(ta) ? vyre__type_of(m, b) : ta));
+  const unsigned ta = vyre__type_of(m, a), tb = vyre__type_of(m, b);
+  if (vyre__type_is_float(ta) != vyre__type_is_float(tb) &&
+      (vyre__type_is_integer(ta) || vyre__type_is_integer(tb))) {
+    snprintf(fix, size, "cast the integer: %s(x)",
+             vyre__type_name(vyre__type_is_float(ta) ? ta : tb));
+    return;
+  }
+  snprintf(fix, size, "cast one side to the type of the other: %s(x)",
+           vyre__type_name(vyre__type_is_untyped(ta) ? tb : ta));
 }
 
 /* Slow path of `agree`: the two types differ. */

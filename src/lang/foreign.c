@@ -179,6 +179,7 @@ static const vyre__foreign words[] = {
     HINT("ptr", "pass the value instead of a pointer"),
     HINT("mut", "write var x = value;"),
     HINT("elif", "write else if"),
+    {"then", "remove it", "", 0},
     HINT("elseif", "write else if"),
     {"loop", "write while (true) { ... }", "while (true)", 0},
     HINT("discard", "write return;"),

@@ -361,9 +361,13 @@ void vyre__p_report_step(vyre__parser *p, const vyre__token *name,
                          const vyre__token *step) {
   char fix[VYRE__FIX_TEXT];
   const bool is_name = name->kind == VYRE__T_NAME && name->length <= 60;
-  snprintf(fix, sizeof fix, "write it as a separate statement: %.*s%s;",
-           is_name ? (int)name->length : 1,
-           is_name ? p->text + name->start : "i", vyre__token_text(step->kind));
+  if (is_name) {
+    snprintf(fix, sizeof fix, "write it as a separate statement: %.*s%s;",
+             (int)name->length, p->text + name->start,
+             vyre__token_text(step->kind));
+  } else {
+    snprintf(fix, sizeof fix, "write it as a separate statement");
+  }
   vyre__p_error(p, vyre__p_span(step), "V021", fix,
                 "'%s' is a statement, not a value",
                 vyre__token_text(step->kind));

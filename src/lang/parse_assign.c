@@ -25,7 +25,7 @@ vyre__id vyre__p_assigned(vyre__parser *p, unsigned *op) {
     return vyre__p_value(p);
   }
   vyre__p_mark(p, &token);
-  return vyre__ir_build_integer(&p->ir, 1, false, VYRE_TYPE_VOID);
+  return vyre__ir_build_step(&p->ir);
 }
 
 vyre__id vyre__p_assign_local(vyre__parser *p, uint32_t local) {

@@ -407,7 +407,10 @@ static vyre__id read_cast(vyre__parser *p, const vyre__token *name,
   if (vyre__is_vector(type)) return read_vector(p, name, type);
   if (!vyre__p_is(p, VYRE__T_LPAREN) && !bits) {
     char fix[VYRE__FIX_TEXT];
-    snprintf(fix, sizeof fix, "write %s(x) to cast, or let x : %s = value;",
+    snprintf(fix, sizeof fix,
+             vyre__p_is(p, VYRE__T_LBRACKET)
+                 ? "write the type after the name: var a : %s[4];"
+                 : "write %s(x) to cast, or let x : %s = value;",
              vyre__type_name(type), vyre__type_name(type));
     return vyre__p_syntax(p, vyre__p_span(name), "V035", fix,
                           "'%s' is a type, not a value", vyre__type_name(type));

@@ -304,9 +304,9 @@ static vyre__id read_named(vyre__parser *p) {
         p, VYRE__MEMORY_TABLE | (uint32_t)p->items[symbol->item - 1].bits);
   } else if (assigns) {
     return vyre__p_report_assignment(p);
-  } else if (next == VYRE__T_LBRACKET && !symbol->item &&
-             symbol->word == VYRE__WORD_PLAIN) {
-    vyre__p_unknown(p, &p->now.token, VYRE__T_LBRACKET);
+  } else if ((next == VYRE__T_LBRACKET || next == VYRE__T_DOT) &&
+             !symbol->item && symbol->word == VYRE__WORD_PLAIN) {
+    vyre__p_unknown(p, &p->now.token, next);
     return read_wrong_store(p);
   }
   return read_expression(p);

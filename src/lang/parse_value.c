@@ -186,6 +186,10 @@ static vyre__id read_primary(vyre__parser *p) {
                     "a string is not a value");
       vyre__p_advance(p);
       return 0;
+    case VYRE__T_LBRACKET:
+      vyre__p_expected(p, "a value",
+                       "write let a : f32[3] = {x, y, z}; for an array");
+      return 0;
     default:
       return vyre__p_expected(p, "a value",
                               "write a number, a name or an expression here");
@@ -312,6 +316,15 @@ static vyre__id report_prefix(vyre__parser *p) {
       return read_unary(p);
     }
     if (token.kind == VYRE__T_AMP) vyre__p_edit(p, span, "%s", "");
+    const bool is_power = token.kind == VYRE__T_STAR && token.start > 0 &&
+                          p->text[token.start - 1] == '*';
+    if (is_power) {
+      vyre__p_error(p, span, "V013", "write pow(x, y)",
+                    "the language has no operator **");
+      vyre__p_advance(p);
+      (void)read_unary(p);
+      return 0;
+    }
     vyre__p_error(p, span, "V025",
                   token.kind == VYRE__T_AMP
                       ? "remove '&'; atomics take buffer[i]"

@@ -60,6 +60,16 @@ expect "the functions: build" "$cc" -std=c11 "${flags[@]}" "$source_dir"/tests/e
   -o "$work/check" "${link[@]}"
 expect "the functions: run" "$work/check"
 
+# Structs, device buffers and recordings, in C and in C++.
+"$vyre" embed "$source_dir/tests/embed/structs.vyre" -o "$work/structs.h"
+expect "each field has an assertion" test "$(grep -c 'static_assert(offsetof' "$work/structs.h")" -eq 8
+for compiler in "$cc -std=c11" "c++ -x c++ -std=c++11"; do
+  # shellcheck disable=SC2086 # the flags are words
+  expect "structs: build with $compiler" $compiler "${flags[@]}" "$source_dir/tests/embed/structs.c" \
+    -o "$work/structs" "${link[@]}"
+  expect "structs: run" "$work/structs"
+done
+
 # The same with packages.
 mkdir "$work/aot"
 "$vyre" embed "$source_dir/tests/embed/names.vyre" --aot --target cpu -o "$work/aot/names.h"

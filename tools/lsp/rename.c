@@ -77,7 +77,8 @@ static bool is_same(const document *doc, const vyre_module *module,
                         symbol->kind == VYRE_SYMBOL_BUFFER ||
                         symbol->kind == VYRE_SYMBOL_UNIFORM ||
                         symbol->kind == VYRE_SYMBOL_SHARED ||
-                        symbol->kind == VYRE_SYMBOL_FIELD;
+                        symbol->kind == VYRE_SYMBOL_FIELD ||
+                        symbol->kind == VYRE_SYMBOL_STRUCT;
   if (vyre_module_kernel_count(module) != count) return false;
   for (size_t i = 0; i < count && !is_named; i++) {
     if (!vyre_program_equal(vyre_module_kernel(doc->module, i),

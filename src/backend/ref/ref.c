@@ -47,21 +47,26 @@ static vyre_code load(vyre_pipeline *pipeline, const vyre__code_source *source,
                       vyre_status *st) {
   (void)source; /* it interprets the program */
   ref_pipeline *ref = (ref_pipeline *)pipeline;
-  vyre_program *plain;
-  VYRE_TRY(
-      vyre__plain(pipeline->program, pipeline->device->allocator, &plain, st));
-  vyre_code code =
-      vyre__link_math(plain, pipeline->device->allocator, &ref->linked, st);
-  vyre_program_release(plain);
-  VYRE_TRY(code);
+  VYRE_TRY(vyre__plain(pipeline->program, pipeline->device->allocator,
+                       &ref->plain, st));
+  vyre_code code = vyre__link_math(ref->plain, pipeline->device->allocator,
+                                   &ref->linked, st);
+  if (code != VYRE_OK) {
+    vyre_program_release(ref->plain);
+    return code;
+  }
   code = ref_program_info_build(ref->linked, pipeline->workgroup,
                                 &pipeline->arena, &ref->info, st);
-  if (code != VYRE_OK) vyre_program_release(ref->linked);
+  if (code != VYRE_OK) {
+    vyre_program_release(ref->linked);
+    vyre_program_release(ref->plain);
+  }
   return code;
 }
 
 static void pipeline_deinit(vyre_pipeline *pipeline) {
   vyre_program_release(((ref_pipeline *)pipeline)->linked);
+  vyre_program_release(((ref_pipeline *)pipeline)->plain);
 }
 
 /* Copies a uniform, so that all loads of a dispatch see the same value even if

@@ -38,6 +38,7 @@ typedef struct ref_program_info {
 
 typedef struct ref_pipeline {
   vyre_pipeline base;
+  vyre_program *plain;  /* `linked` uses its buffers and tables */
   vyre_program *linked; /* the program with the built-in functions it calls */
   ref_program_info info;
 } ref_pipeline;

@@ -24,6 +24,7 @@ typedef struct product {
   const embed_flags *flags;
   vyre_arena arena;
   name_set names;
+  struct_list structs;
   embedded *kernels;
   size_t count;
   sink text;
@@ -120,13 +121,16 @@ static bool put_head(product *p) {
   put_guard(p, out);
   sink_text(out, "\n#define ");
   put_guard(p, out);
-  sink_text(out, "\n\n#include <vyre/vyre.h>\n");
+  sink_text(out,
+            "\n\n#include <assert.h>\n#include <stddef.h>\n\n#include "
+            "<vyre/vyre.h>\n");
   return true;
 }
 
 static bool name_kernels(product *p, const kernel_file *file, problem *wrong) {
-  static const char *const endings[] = {"_source",   "_program", "_pipeline",
-                                        "_dispatch", "_run",     NULL};
+  static const char *const endings[] = {
+      "_source", "_program",          "_pipeline", "_dispatch",
+      "_run",    "_dispatch_buffers", "_record",   NULL};
   char prefix[128] = "";
   if (p->flags->prefix) {
     (void)snprintf(prefix, sizeof prefix, "%.100s_", p->flags->prefix);
@@ -178,14 +182,31 @@ static bool put_package(product *p, kernel_file *file, problem *wrong) {
   return true;
 }
 
+/* Writes the structs that buffers of the kernels have. */
+static bool put_structs(product *p, const kernel_file *file, problem *wrong) {
+  char prefix[128] = "";
+  if (p->flags->prefix) {
+    (void)snprintf(prefix, sizeof prefix, "%.100s_", p->flags->prefix);
+  }
+  for (size_t i = 0; i < p->count; i++) {
+    if (!embed_structs(&p->structs, &p->names, prefix, kernel_file_at(file, i),
+                       &p->arena, &p->text)) {
+      return problem_no_memory(wrong, "the structs");
+    }
+  }
+  return true;
+}
+
 static bool make(product *p, kernel_file *file, problem *wrong) {
   if (!name_kernels(p, file, wrong)) return false;
   put_head(p);
   if (p->flags->is_aot && !put_package(p, file, wrong)) return false;
+  if (!put_structs(p, file, wrong)) return false;
   for (size_t i = 0; i < p->count; i++) {
     sink_text(&p->text, "\n");
     if (!check_kernel(kernel_file_at(file, i), file, wrong) ||
-        !embed_kernel(&p->kernels[i], &p->names, &p->arena, &p->text, wrong)) {
+        !embed_kernel(&p->kernels[i], &p->names, &p->structs, &p->arena,
+                      &p->text, wrong)) {
       return false;
     }
   }

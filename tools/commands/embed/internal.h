@@ -45,8 +45,29 @@ typedef struct embedded {
 /* Writes the elements of an array of bytes, and closes it. */
 void put_bytes(const uint8_t *bytes, size_t length, sink *out);
 
+/* A struct of the file and its name in C. */
+typedef struct named_struct {
+  const char *name, *c_name;
+} named_struct;
+
+typedef struct struct_list {
+  arena_list list; /* named_struct */
+} struct_list;
+
+/* Returns the C type of an element that is a scalar. */
+const char *c_element_type(vyre_element element);
+/* Returns the number of components of a vector type. */
+unsigned vector_length(vyre_element element, uint16_t type);
+/* Returns the name of a struct in C, or NULL. */
+const char *struct_name(const struct_list *list, const vyre_struct *of);
+/* Writes the structs of the buffers of a program that the list does not have.
+ * Returns false if memory runs out. */
+bool embed_structs(struct_list *list, name_set *taken, const char *prefix,
+                   const vyre_program *program, vyre_arena *arena, sink *out);
+
 /* Writes the code of one kernel. @p taken has the names used at file scope. */
-bool embed_kernel(embedded *kernel, const name_set *taken, vyre_arena *arena,
-                  sink *out, problem *wrong);
+bool embed_kernel(embedded *kernel, const name_set *taken,
+                  const struct_list *structs, vyre_arena *arena, sink *out,
+                  problem *wrong);
 
 #endif

@@ -16,51 +16,29 @@ typedef struct writer {
   vyre_binding_plan plan;
   const vyre_buffer_decl *buffers;
   const char **names; /* parameter names by binding; NULL: shared buffer */
+  const struct_list *structs;
   bool
       needs_grid; /* multi-dimensional workgroup: the caller must give a grid */
   sink *out;
 } writer;
-
-static const char *c_type(vyre_element element) {
-  switch (element) {
-    case VYRE_ELEMENT_BOOL:
-      return "bool";
-    case VYRE_ELEMENT_I8:
-      return "int8_t";
-    case VYRE_ELEMENT_U16:
-    case VYRE_ELEMENT_F16: /* C has no such type; the bits are passed */
-    case VYRE_ELEMENT_BF16:
-      return "uint16_t";
-    case VYRE_ELEMENT_I16:
-      return "int16_t";
-    case VYRE_ELEMENT_U32:
-      return "uint32_t";
-    case VYRE_ELEMENT_I32:
-      return "int32_t";
-    case VYRE_ELEMENT_U64:
-      return "uint64_t";
-    case VYRE_ELEMENT_I64:
-      return "int64_t";
-    case VYRE_ELEMENT_F32:
-      return "float";
-    case VYRE_ELEMENT_F64:
-      return "double";
-    case VYRE_ELEMENT_SUM_F32: /* exact sums: several words each */
-    case VYRE_ELEMENT_SUM_F64:
-      return "uint64_t";
-    default:
-      return "uint8_t";
-  }
-}
 
 static bool has_memory(const vyre_binding *b) {
   return b->input_index != VYRE_NO_INDEX || b->output_index != VYRE_NO_INDEX;
 }
 
 /* Returns true for a uniform of one element, which is passed by value. */
-static bool is_value(const vyre_binding *b) {
+static bool is_value(const writer *w, const vyre_binding *b) {
+  const vyre_buffer_decl *buffer = &w->buffers[b->buffer_index];
   return b->role == VYRE_ROLE_UNIFORM && b->element_count == 1 &&
-         b->output_index == VYRE_NO_INDEX;
+         b->output_index == VYRE_NO_INDEX &&
+         (!buffer->type || buffer->structure);
+}
+
+/* Returns the C type of an element; of a vector, of a component. */
+static const char *type_of(const writer *w, const vyre_binding *b) {
+  const vyre_buffer_decl *buffer = &w->buffers[b->buffer_index];
+  return buffer->structure ? struct_name(w->structs, buffer->structure)
+                           : c_element_type(buffer->element);
 }
 
 /* --- the program ------------------------------------------------------------------*/
@@ -217,9 +195,14 @@ static void put_package_loader(const embedded *kernel, sink *out) {
       text);
 }
 
-/* Returns the words of an exact sum; 1 for all other elements. */
+/* Returns the words of an exact sum, or the components of a vector; 1 for all
+ * other elements. */
 static unsigned words_of(const writer *w, const vyre_binding *b) {
-  const vyre_element element = w->buffers[b->buffer_index].element;
+  const vyre_buffer_decl *buffer = &w->buffers[b->buffer_index];
+  const vyre_element element = buffer->element;
+  if (buffer->type && !buffer->structure) {
+    return vector_length(element, buffer->type);
+  }
   const bool is_sum =
       element == VYRE_ELEMENT_SUM_F32 || element == VYRE_ELEMENT_SUM_F64;
   return is_sum ? vyre_element_size(element) / (unsigned)sizeof(uint64_t) : 1;
@@ -231,10 +214,10 @@ static void put_parameters(const writer *w) {
   for (size_t i = 0; i < w->plan.binding_count; i++) {
     const vyre_binding *b = &w->plan.bindings[i];
     if (!w->names[i]) continue;
-    const char *type = c_type(w->buffers[b->buffer_index].element);
+    const char *type = type_of(w, b);
     const char *constant = b->output_index == VYRE_NO_INDEX ? "const " : "";
     sink_text(w->out, ",\n    ");
-    if (is_value(b)) {
+    if (is_value(w, b)) {
       sink_format(w->out, "%s %s", type, w->names[i]);
     } else if (b->has_static_byte_len) {
       sink_format(w->out, "%s%s %s[%u]", constant, type, w->names[i],
@@ -252,7 +235,7 @@ static void put_arguments(const writer *w) {
     const vyre_binding *b = &w->plan.bindings[i];
     if (!w->names[i]) continue;
     sink_format(w->out, ",\n        %s", w->names[i]);
-    if (!is_value(b) && !b->has_static_byte_len) {
+    if (!is_value(w, b) && !b->has_static_byte_len) {
       sink_format(w->out, ", %s_count", w->names[i]);
     }
   }
@@ -261,7 +244,7 @@ static void put_arguments(const writer *w) {
 static void put_size(const writer *w, size_t index) {
   const vyre_binding *b = &w->plan.bindings[index];
   const char *name = w->names[index];
-  if (is_value(b)) {
+  if (is_value(w, b)) {
     sink_format(w->out, "sizeof %s", name);
   } else if (b->has_static_byte_len) {
     sink_format(w->out, "%llu", (unsigned long long)b->static_byte_len);
@@ -293,8 +276,13 @@ static void put_comment(const writer *w) {
     const vyre_buffer_decl *buffer = &w->buffers[b->buffer_index];
     if (!w->names[i]) continue;
     sink_format(w->out, " *   %-12s %s, %s", w->names[i],
-                vyre_role_name(b->role), vyre_element_name(buffer->element));
-    if (is_value(b)) {
+                vyre_role_name(b->role),
+                buffer->structure ? buffer->structure->name
+                                  : vyre_element_name(buffer->element));
+    if (buffer->type && !buffer->structure) {
+      sink_format(w->out, "x%u", words_of(w, b));
+    }
+    if (is_value(w, b)) {
       sink_text(w->out, ", a value");
     } else if (b->has_static_byte_len) {
       sink_format(w->out, ", %u elements", b->element_count);
@@ -328,7 +316,7 @@ static void put_bindings(const writer *w) {
     if (!w->names[i]) continue;
     if (b->input_index != VYRE_NO_INDEX) {
       sink_format(out, "  inputs[%u] = vyre_input_bytes(%s%s, ", b->input_index,
-                  is_value(b) ? "&" : "", w->names[i]);
+                  is_value(w, b) ? "&" : "", w->names[i]);
       put_size(w, i);
       sink_text(out, ");\n");
     }
@@ -390,13 +378,127 @@ static void put_once(const writer *w) {
             "  return code;\n}\n");
 }
 
+/* --- device buffers and recordings -------------------------------------------------*/
+
+/* Returns the position of a binding among the resources, which have the order
+ * of the binding numbers. */
+static size_t rank_of(const writer *w, size_t index) {
+  size_t rank = 0;
+  const uint32_t own = w->buffers[w->plan.bindings[index].buffer_index].binding;
+  for (size_t i = 0; i < w->plan.binding_count; i++) {
+    const vyre_binding *b = &w->plan.bindings[i];
+    rank += w->names[i] && w->buffers[b->buffer_index].binding < own;
+  }
+  return rank;
+}
+
+/* Returns the number of resources; 0 if a buffer has no parameter. */
+static size_t resource_count(const writer *w) {
+  size_t count = 0;
+  for (size_t i = 0; i < w->plan.binding_count; i++) {
+    if (w->plan.bindings[i].role == VYRE_ROLE_PERSISTENT) return 0;
+    count += w->names[i] != NULL;
+  }
+  return count;
+}
+
+static void put_grid(const writer *w) {
+  sink_text(w->out,
+            "  for (int axis = 0; grid && axis < 3; axis++) desc.grid[axis] = "
+            "grid[axis];\n");
+}
+
+/* Writes the function for memory on a device. Uniforms stay host memory. */
+static void put_dispatch_buffers(const writer *w, size_t count) {
+  sink *out = w->out;
+  sink_format(out,
+              "\n/* The same on device buffers. With a fence, returns after "
+              "submission; the\n"
+              " * caller releases it with vyre_fence_release. NULL: waits. */\n"
+              "static inline vyre_code %s_dispatch_buffers(\n"
+              "    vyre_pipeline *pipeline, const uint32_t *grid",
+              w->kernel->function);
+  for (size_t i = 0; i < w->plan.binding_count; i++) {
+    const vyre_binding *b = &w->plan.bindings[i];
+    if (!w->names[i]) continue;
+    sink_text(out, ",\n    ");
+    if (b->role != VYRE_ROLE_UNIFORM) {
+      sink_format(out, "vyre_buffer %s", w->names[i]);
+    } else if (is_value(w, b)) {
+      sink_format(out, "%s %s", type_of(w, b), w->names[i]);
+    } else {
+      sink_format(out, "const %s %s[%u]", type_of(w, b), w->names[i],
+                  b->element_count * words_of(w, b));
+    }
+  }
+  sink_format(out,
+              ",\n    vyre_fence **fence, vyre_status *st) {\n"
+              "  static vyre_dispatch_desc zeroed;\n"
+              "  vyre_dispatch_desc desc = zeroed;\n"
+              "  vyre_input resources[%zu];\n",
+              count);
+  for (size_t i = 0; i < w->plan.binding_count; i++) {
+    const vyre_binding *b = &w->plan.bindings[i];
+    if (!w->names[i]) continue;
+    sink_format(out, "  resources[%zu] = ", rank_of(w, i));
+    if (b->role != VYRE_ROLE_UNIFORM) {
+      sink_format(out, "vyre_input_buffer(%s);\n", w->names[i]);
+      continue;
+    }
+    sink_format(out, "vyre_input_bytes(%s%s, ", is_value(w, b) ? "&" : "",
+                w->names[i]);
+    put_size(w, i);
+    sink_text(out, ");\n");
+  }
+  sink_format(out,
+              "  desc.resources = resources;\n  desc.resource_count = %zu;\n",
+              count);
+  put_grid(w);
+  sink_text(out, "  return vyre_submit(pipeline, &desc, 1, fence, st);\n}\n");
+}
+
+/* Writes the function that adds the kernel to a recording. */
+static void put_record(const writer *w, size_t count) {
+  sink *out = w->out;
+  sink_format(out,
+              "\n/* Adds the kernel to a recording. The parameters are slots, "
+              "whose memory has\n"
+              " * the elements listed above. */\n"
+              "static inline vyre_code %s_record(\n"
+              "    vyre_recording *recording, vyre_pipeline *pipeline,\n"
+              "    const uint32_t *grid",
+              w->kernel->function);
+  for (size_t i = 0; i < w->plan.binding_count; i++) {
+    if (w->names[i]) sink_format(out, ",\n    uint32_t %s", w->names[i]);
+  }
+  sink_format(out,
+              ",\n    vyre_status *st) {\n"
+              "  static vyre_recorded_dispatch zeroed;\n"
+              "  vyre_recorded_dispatch desc = zeroed;\n"
+              "  vyre_slot_range resources[%zu];\n",
+              count);
+  for (size_t i = 0; i < w->plan.binding_count; i++) {
+    if (!w->names[i]) continue;
+    sink_format(out, "  resources[%zu] = vyre_slot_range_all(%s);\n",
+                rank_of(w, i), w->names[i]);
+  }
+  sink_format(out,
+              "  desc.resources = resources;\n  desc.resource_count = %zu;\n",
+              count);
+  put_grid(w);
+  sink_text(out,
+            "  return vyre_recording_add_dispatch(recording, pipeline, &desc, "
+            "st);\n}\n");
+}
+
 /* Chooses parameter names that differ from names at file scope and from
  * locals of the function. */
 static bool name_parameters(writer *w, const name_set *taken,
                             vyre_arena *arena) {
-  static const char *const ours[] = {"device", "pipeline", "grid",   "st",
-                                     "code",   "desc",     "inputs", "outputs",
-                                     "axis",   "zeroed",   NULL};
+  static const char *const ours[] = {
+      "device", "pipeline",  "grid",      "st",   "code",
+      "desc",   "inputs",    "outputs",   "axis", "zeroed",
+      "fence",  "recording", "resources", NULL};
   static const char *const none[] = {NULL}, *const count[] = {"_count", NULL};
   name_set own = {.arena = arena};
   for (size_t i = 0; ours[i]; i++) {
@@ -411,20 +513,22 @@ static bool name_parameters(writer *w, const name_set *taken,
     if (!has_memory(b)) continue;
     w->names[i] =
         unique_name(&own, taken, "", b->name, true,
-                    is_value(b) || b->has_static_byte_len ? none : count);
+                    is_value(w, b) || b->has_static_byte_len ? none : count);
     if (!w->names[i]) return false;
   }
   return true;
 }
 
-bool embed_kernel(embedded *kernel, const name_set *taken, vyre_arena *arena,
-                  sink *out, problem *wrong) {
+bool embed_kernel(embedded *kernel, const name_set *taken,
+                  const struct_list *structs, vyre_arena *arena, sink *out,
+                  problem *wrong) {
   vyre_status st = {0};
   size_t count;
   const uint32_t *size = vyre_program_workgroup(kernel->program);
   writer w = {.kernel = kernel,
               .buffers = vyre_program_buffers(kernel->program, &count),
               .needs_grid = size[1] > 1 || size[2] > 1,
+              .structs = structs,
               .out = out};
   if (vyre_binding_plan_build(kernel->program, arena, &w.plan, &st) !=
       VYRE_OK) {
@@ -444,5 +548,10 @@ bool embed_kernel(embedded *kernel, const name_set *taken, vyre_arena *arena,
   put_comment(&w);
   put_dispatch(&w);
   put_once(&w);
+  const size_t resources = resource_count(&w);
+  if (resources > 0) {
+    put_dispatch_buffers(&w, resources);
+    put_record(&w, resources);
+  }
   return true;
 }

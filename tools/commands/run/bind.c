@@ -261,7 +261,7 @@ static const run_buffer *over_buffer(const run_state *s) {
   return NULL;
 }
 
-/* Finds the size of an output without a fixed size: that of the buffer in
+/* Finds the size of an output without a size of its own: that of the buffer in
  * over(...), otherwise that of the largest input. Returns false if both are
  * missing. */
 static bool default_count(const run_state *s, uint64_t *count) {
@@ -276,6 +276,33 @@ static bool default_count(const run_state *s, uint64_t *count) {
     found = true;
   }
   return found;
+}
+
+/* Returns the value of a uniform of type u32, or 0. */
+static uint32_t uniform_value(const run_state *s, uint32_t buffer) {
+  uint32_t value = 0;
+  for (size_t i = 0; i < s->buffer_count; i++) {
+    const run_buffer *b = &s->buffers[i];
+    if (b->binding->buffer_index != buffer || b->in.length < sizeof value) {
+      continue;
+    }
+    memcpy(&value, b->in.bytes, sizeof value);
+  }
+  return value;
+}
+
+/* Returns the product of the dimensions of a buffer; 0 if it has none, or the
+ * first is absent. */
+static uint64_t dimensions_product(const run_state *s,
+                                   const vyre_buffer_decl *decl) {
+  uint64_t product = decl->dimension_count > 0;
+  for (unsigned i = 0; i < decl->dimension_count; i++) {
+    const uint32_t size = decl->dimensions[i];
+    product *=
+        decl->dimension_uniforms >> i & 1 ? uniform_value(s, size) : size;
+    if (product > UINT32_MAX) return UINT32_MAX;
+  }
+  return product;
 }
 
 static bool size_output(run_state *s, run_buffer *b, problem *wrong) {
@@ -298,6 +325,7 @@ static bool size_output(run_state *s, run_buffer *b, problem *wrong) {
     return true;
   }
   b->count = b->decl->count;
+  if (!b->count) b->count = dimensions_product(s, b->decl);
   if (b->count) return true;
   b->is_sized_by_others = true;
   if (default_count(s, &b->count)) return true;
