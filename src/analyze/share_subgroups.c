@@ -91,26 +91,32 @@ static vyre__id from_bits(sharer *s, vyre_type type, vyre__id bits) {
                               : vyre__ir_build_cast(m, type, bits);
 }
 
-/* Returns the number of the invocation whose value is read. */
-static vyre__id source(sharer *s, vyre__op op, vyre__id by) {
-  const uint32_t local = share_local(s, "by", false, by);
-  vyre__id from = 0;
-  if (op == VYRE__OP_SHUFFLE || op == VYRE__OP_SHUFFLE_XOR) {
-    from = binary(s, VYRE__OP_AND, share_get(s, local),
-                  u32(s, VYRE__SUBGROUP - 1));
-    return binary(
-        s, op == VYRE__OP_SHUFFLE ? VYRE__OP_OR : VYRE__OP_XOR,
-        op == VYRE__OP_SHUFFLE ? first_lane(s) : share_get(s, s->number), from);
+/* Returns the number of the invocation whose value is read. That of
+ * shuffle_up and shuffle_down may be outside the subgroup. */
+static vyre__id source(sharer *s, vyre__op op, uint32_t by) {
+  if (op == VYRE__OP_SHUFFLE_UP || op == VYRE__OP_SHUFFLE_DOWN) {
+    return binary(s, op == VYRE__OP_SHUFFLE_UP ? VYRE__OP_SUB : VYRE__OP_ADD,
+                  share_get(s, s->number), share_get(s, by));
   }
-  const bool is_up = op == VYRE__OP_SHUFFLE_UP;
+  vyre__id lanes =
+      binary(s, VYRE__OP_AND, share_get(s, by), u32(s, VYRE__SUBGROUP - 1));
+  return op == VYRE__OP_SHUFFLE
+             ? binary(s, VYRE__OP_OR, first_lane(s), lanes)
+             : binary(s, VYRE__OP_XOR, share_get(s, s->number), lanes);
+}
+
+/* Returns @p other, or a lane's own value if shuffle_up or shuffle_down reads
+ * outside the subgroup. */
+static vyre__id inside(sharer *s, vyre__op op, uint32_t by, uint32_t own,
+                       vyre__id other) {
+  if (op == VYRE__OP_SHUFFLE || op == VYRE__OP_SHUFFLE_XOR) return other;
   vyre__id room =
-      is_up ? lane(s)
-            : binary(s, VYRE__OP_SUB, u32(s, VYRE__SUBGROUP - 1), lane(s));
-  vyre__id is_none = binary(s, VYRE__OP_GT, share_get(s, local), room);
-  from = vyre__ir_build_ternary(&s->builder, VYRE__OP_SELECT, is_none,
-                                u32(s, 0), share_get(s, local));
-  return binary(s, is_up ? VYRE__OP_SUB : VYRE__OP_ADD, share_get(s, s->number),
-                from);
+      op == VYRE__OP_SHUFFLE_UP
+          ? lane(s)
+          : binary(s, VYRE__OP_SUB, u32(s, VYRE__SUBGROUP - 1), lane(s));
+  vyre__id is_outside = binary(s, VYRE__OP_GT, share_get(s, by), room);
+  return vyre__ir_build_ternary(&s->builder, VYRE__OP_SELECT, is_outside,
+                                share_get(s, own), other);
 }
 
 /* Returns a copy of the shared memory that no invocation reads any more, after
@@ -130,15 +136,17 @@ void share_forget(sharer *s) {
 static vyre__id shuffle(sharer *s, const vyre__node *node,
                         const vyre__id operands[2]) {
   const bool is_wide = vyre__is_wide(node->type);
-  const uint32_t from =
-      share_local(s, "from", false, source(s, (vyre__op)node->op, operands[1]));
+  const vyre__op op = (vyre__op)node->op;
+  const uint32_t own = share_local(s, "own", false, operands[0]);
+  const uint32_t by = share_local(s, "by", false, operands[1]);
   const uint32_t copy = clean_copy(s, is_wide);
   const uint32_t buffer = s->words[is_wide][copy];
-  store(s, buffer, share_get(s, s->number), to_bits(s, operands[0]));
+  store(s, buffer, share_get(s, s->number), to_bits(s, share_get(s, own)));
   share_barrier(s);
-  vyre__id bits = vyre__ir_build_load(&s->builder, buffer, share_get(s, from));
+  vyre__id bits = vyre__ir_build_load(&s->builder, buffer, source(s, op, by));
+  vyre__id other = from_bits(s, (vyre_type)node->type, bits);
   const uint32_t result =
-      share_local(s, "other", false, from_bits(s, (vyre_type)node->type, bits));
+      share_local(s, "other", false, inside(s, op, by, own, other));
   s->is_clean[is_wide][copy] = false;
   return share_get(s, result);
 }

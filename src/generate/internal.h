@@ -27,10 +27,11 @@ enum {
 
 /* Set of invocations for which a value or the control flow is the same. */
 typedef enum gen_level {
-  GEN_HOST,    /* known before the launch: literals, uniforms, len() */
-  GEN_GRID,    /* the same for all invocations */
-  GEN_GROUP,   /* the same in a workgroup */
-  GEN_VARYING, /* not the same */
+  GEN_HOST,     /* known before the launch: literals, uniforms, len() */
+  GEN_GRID,     /* the same for all invocations */
+  GEN_GROUP,    /* the same in a workgroup */
+  GEN_SUBGROUP, /* the same in a subgroup */
+  GEN_VARYING,  /* not the same */
 } gen_level;
 
 typedef enum gen_kind {
@@ -104,6 +105,7 @@ typedef struct gen {
 
   uint32_t workgroup[3], grid[3];
   uint32_t group_size, invocations;
+  bool has_subgroups; /* operations of subgroups may be used */
   gen_buffer buffers[GEN_BUFFERS];
   uint32_t buffer_count;
   gen_function functions[GEN_FUNCTIONS];
@@ -212,6 +214,12 @@ void gen_mix_locals(gen *g, uint32_t first);
 /* Builds about @p count statements. */
 void gen_statements(gen *g, uint32_t count);
 void gen_barrier(gen *g, bool is_grid);
+
+/* Returns true if operations of subgroups are allowed here. */
+static inline bool gen_can_exchange(const gen *g) {
+  return g->has_subgroups && g->may_wait && g->control <= GEN_SUBGROUP &&
+         !g->function;
+}
 
 /* --- loop.c ----------------------------------------------------------------*/
 

@@ -46,6 +46,8 @@ static void pick_shape(gen *g) {
     groups /= g->grid[axis];
   }
   g->invocations = g->group_size * g->grid[0] * g->grid[1] * g->grid[2];
+  g->has_subgroups =
+      g->group_size % 32 == 0 && !g->options.no_barriers && gen_chance(g, 50);
   vyre_builder_workgroup(g->b, g->workgroup[0], g->workgroup[1],
                          g->workgroup[2]);
 }

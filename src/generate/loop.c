@@ -81,7 +81,11 @@ static void arm(gen *g, bool may_jump) {
 void gen_if(gen *g) {
   bool waits = can_wait(g) && gen_chance(g, 35);
   gen_level level = GEN_VARYING;
-  if (waits) level = gen_chance(g, 60) ? GEN_GROUP : GEN_GRID;
+  if (waits) {
+    level = gen_chance(g, 60) ? GEN_GROUP : GEN_GRID;
+  } else if (gen_can_exchange(g) && gen_chance(g, 60)) {
+    level = GEN_SUBGROUP;
+  }
   modes before = save_modes(g);
   uint32_t barriers = g->barriers;
   vyre_build_if(g->b, gen_value(g, VYRE_TYPE_BOOL, 3, level));
@@ -156,7 +160,8 @@ static vyre_variable for_head(gen *g, gen_level level, vyre_type *type) {
 /* Builds the body of a loop after its header, and the barrier after it if the
  * body contains barriers. */
 static void body(gen *g, const place *here, bool waits, bool is_grid) {
-  gen_loop loop = {waits ? (is_grid ? GEN_GRID : GEN_GROUP) : GEN_VARYING};
+  gen_loop loop = {g->control <= GEN_SUBGROUP ? GEN_SUBGROUP : GEN_VARYING};
+  if (waits) loop.level = is_grid ? GEN_GRID : GEN_GROUP;
   uint32_t first = g->local_count;
   g->loop = &loop;
   g->cost *= GEN_MAX_ITERATIONS;
@@ -184,6 +189,7 @@ void gen_for(gen *g) {
   bool is_grid = waits && g->control == GEN_HOST &&
                  !g->options.no_grid_barriers && gen_chance(g, 40);
   gen_level level = is_grid ? GEN_HOST : waits ? GEN_GROUP : GEN_VARYING;
+  if (!waits && gen_can_exchange(g) && gen_chance(g, 50)) level = GEN_SUBGROUP;
   vyre_type type;
   vyre_variable counter = for_head(g, level, &type);
   place here = enter(g, level);
@@ -205,12 +211,14 @@ void gen_while(gen *g) {
   bool waits = can_wait(g) && gen_chance(g, 30);
   vyre_variable counter =
       vyre_build_var(g->b, gen_name(g, 'n', name), vyre_build_u32(g->b, 0));
-  place here = enter(g, waits ? GEN_GROUP : GEN_VARYING);
+  gen_level level = waits ? GEN_GROUP : GEN_VARYING;
+  if (!waits && gen_can_exchange(g) && gen_chance(g, 50)) level = GEN_SUBGROUP;
+  place here = enter(g, level);
   vyre_value more =
       vyre_build_binary(g->b, VYRE_OP_LT, vyre_build_get(g->b, counter),
                         vyre_build_u32(g->b, pick_trip_count(g)));
   if (!waits) {
-    vyre_value condition = gen_value(g, VYRE_TYPE_BOOL, 2, GEN_VARYING);
+    vyre_value condition = gen_value(g, VYRE_TYPE_BOOL, 2, level);
     more = vyre_build_binary(g->b, VYRE_OP_LAND, more, condition);
   }
   vyre_build_while(g->b, more);

@@ -40,6 +40,7 @@ static int pick_depth(gen *g) {
 /* Picks the level of a named value: under divergent control, no value is
  * uniform. */
 static gen_level pick_level(gen *g) {
+  if (gen_can_exchange(g) && gen_chance(g, 30)) return GEN_SUBGROUP;
   if (g->function || g->control > GEN_GROUP || gen_chance(g, 70)) {
     return GEN_VARYING;
   }

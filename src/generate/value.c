@@ -90,6 +90,10 @@ static vyre_value id_leaf(gen *g, gen_level level) {
   while (count < sizeof ids / sizeof ids[0] && ids[count].level <= level) {
     count++;
   }
+  if (g->has_subgroups && level >= GEN_SUBGROUP && gen_chance(g, 30)) {
+    const bool is_lane = level == GEN_VARYING && gen_chance(g, 50);
+    return is_lane ? vyre_build_lane(g->b) : vyre_build_subgroup_id(g->b);
+  }
   vyre_op op = ids[gen_below(g, count)].op;
   return vyre_build_id(g->b, op, gen_below(g, 3));
 }
@@ -120,9 +124,35 @@ static bool may_wait(const gen *g) {
   return g->may_wait && g->control <= GEN_GROUP && !g->function;
 }
 
+static bool is_shuffle(vyre_op op) {
+  return op >= VYRE_OP_SHUFFLE && op <= VYRE_OP_SHUFFLE_DOWN;
+}
+
+static bool is_exchange(vyre_op op) {
+  return is_shuffle(op) ||
+         (op >= VYRE_OP_BALLOT && op <= VYRE_OP_SUBGROUP_SCAN_ADD_BEFORE);
+}
+
+/* Returns the level of the result of an operation of a subgroup. */
+static gen_level exchange_level(vyre_op op) {
+  const bool is_scan =
+      op == VYRE_OP_SUBGROUP_SCAN_ADD || op == VYRE_OP_SUBGROUP_SCAN_ADD_BEFORE;
+  return is_shuffle(op) || is_scan ? GEN_VARYING : GEN_SUBGROUP;
+}
+
+/* Builds the lane, distance or mask of a shuffle. */
+static vyre_value shuffle_operand(gen *g, int depth) {
+  if (gen_chance(g, 50)) return vyre_build_u32(g->b, gen_below(g, 40));
+  return gen_value(g, VYRE_TYPE_U32, depth, GEN_VARYING);
+}
+
 static bool choose(gen *g, vyre_type type, gen_level level, gen_choice *out) {
   for (int tries = 0; tries < 4; tries++) {
     *out = g->choices[type][gen_below(g, g->choice_count[type])];
+    if (is_exchange(out->op)) {
+      if (gen_can_exchange(g) && level >= exchange_level(out->op)) return true;
+      continue;
+    }
     if (out->op != VYRE_OP_UNIFORM) return true;
     if (may_wait(g) && level >= GEN_GROUP) return true;
   }
@@ -162,11 +192,15 @@ static vyre_value operation(gen *g, vyre_type type, int depth,
                             gen_level level) {
   gen_choice c;
   if (!choose(g, type, level, &c)) return leaf(g, type, level);
-  if (c.op == VYRE_OP_UNIFORM) level = GEN_VARYING;
+  if (c.op == VYRE_OP_UNIFORM || is_exchange(c.op)) level = GEN_VARYING;
   bool chooses = c.op == VYRE_OP_SELECT || c.op == VYRE_OP_COND;
   vyre_type first = chooses ? VYRE_TYPE_BOOL : c.operand;
   vyre_value a = gen_value(g, first, depth, level), b, d;
   if (c.arity == 1) return vyre_build_unary(g->b, c.op, a);
+  if (is_shuffle(c.op)) {
+    b = shuffle_operand(g, depth);
+    return vyre_build_binary(g->b, c.op, a, b);
+  }
   if (is_lazy(c.op)) {
     b = lazy_side(g, c.operand, depth, level);
     if (c.arity == 2) return vyre_build_binary(g->b, c.op, a, b);
