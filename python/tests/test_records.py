@@ -143,6 +143,11 @@ def test_graphs_and_recordings_of_records(kernels, particles, device):
         with pytest.raises(TypeError, match="struct particle.*float32"):
             graph.wave(kernels.heavier, floats, 3.0)
     assert same(graph.run(m=particles), want)
+    many = np.zeros(1000, particles.dtype)  # more than one workgroup
+    with vyre.WaveGraph(device) as graph:
+        m = graph.memory("m", 1000, particles.dtype, input=True, output=True)
+        graph.wave(kernels.heavier, m, 3.0)
+    assert np.all(graph.run(m=many)["mass"] == 3)
     with vyre.Recording(device) as recording:
         p, by = recording.slot("p"), recording.slot("by")
         recording.dispatch(kernels.heavier, p, by, out=p)

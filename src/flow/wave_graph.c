@@ -302,7 +302,7 @@ vyre_code vyre__wave_measure(vyre__wave *wave, vyre_status *st) {
   uint64_t bytes = 0;
   for (size_t i = 0; i < wave->use_count && code == VYRE_OK; i++) {
     const vyre__binding_info *info = state->resources[i];
-    uint64_t length = wave->uses[i].size >> info->shift;
+    uint64_t length = vyre__elements_in(info, wave->uses[i].size);
     views[info->buffer].length =
         length < UINT32_MAX ? (uint32_t)length : UINT32_MAX;
     bytes += wave->uses[i].size;

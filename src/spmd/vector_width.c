@@ -54,7 +54,8 @@ vyre_code vyre__choose_width(const vyre__lir_kernel *kernel,
     if (out->is_single && !all && widths[i] > 1) continue;
     if (!all && i < SMALLEST_USUAL) {
       uint32_t best = find_best(out);
-      if (best > SMALLEST_USUAL && lane_share(&out->costs[best]) < LANE_SHARE) {
+      if (best != VYRE__WIDTHS && best > SMALLEST_USUAL &&
+          lane_share(&out->costs[best]) < LANE_SHARE) {
         break;
       }
     }
