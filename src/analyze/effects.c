@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "analyze/inline.h"
+#include "analyze/inline/inline.h"
 #include "analyze/walk.h"
 #include "base/memory.h"
 #include "base/status.h"

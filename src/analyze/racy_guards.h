@@ -11,7 +11,7 @@
  *
  * 2. Every other load of a buffer is a new value, even at the same index. No
  * proof equates two loads, and neither the generated code nor a compiler may
- * repeat a load (vyre__lir_may_change, spmd/single_read.h).
+ * repeat a load (vyre__lir_may_change, spmd/passes/single_read.h).
  *
  * 3. Each invocation branches on its own values, so a guard is true for the
  * values it was computed from. There is one exception: around a barrier, the

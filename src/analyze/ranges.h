@@ -3,7 +3,7 @@
  * always in bounds.
  *
  * Results exist for nodes of the kernel; values inside functions are unknown
- * (see analyze/inline.h). Guards count: inside `if (i < len(y))`, and after
+ * (see analyze/inline/inline.h). Guards count: inside `if (i < len(y))`, and after
  * `if (i >= len(y)) return;`, y[i] is in bounds. Results hold for one
  * workgroup size; another size needs another analysis. */
 #ifndef VYRE_ANALYZE_RANGES_H

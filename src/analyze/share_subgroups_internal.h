@@ -5,7 +5,7 @@
 
 #include "analyze/share_subgroups.h"
 #include "analyze/uniformity.h"
-#include "ir/ir_builder.h"
+#include "ir/builder/ir_builder.h"
 
 enum { SHARE_COPIES = 2 };
 

@@ -5,7 +5,7 @@
  * Results exist for nodes of the kernel. A function depends on its arguments
  * and ids only, so a call is as uniform as these, whatever its control flow.
  * Results for nodes inside functions need the inlined program
- * (analyze/inline.h). */
+ * (analyze/inline/inline.h). */
 #ifndef VYRE_ANALYZE_UNIFORMITY_H
 #define VYRE_ANALYZE_UNIFORMITY_H
 

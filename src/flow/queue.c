@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Creates work queues, and moves items in and out of them. */
-#include "analyze/queue.h"
+#include "analyze/queue/queue.h"
 
 #include <string.h>
 

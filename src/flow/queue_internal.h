@@ -7,7 +7,7 @@
 
 #include "vyre/work_queue.h"
 
-#include "analyze/queue_kernel.h"
+#include "analyze/queue/queue_kernel.h"
 #include "hal/backend.h"
 #include "hal/queue_steps.h"
 #include "runtime/memory/device_buffer.h"

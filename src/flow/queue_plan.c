@@ -2,7 +2,7 @@
 /* Plans work queues: capacity, mode, chunks, and the place of every byte. */
 #include "vyre/queue.h"
 
-#include "analyze/queue.h"
+#include "analyze/queue/queue.h"
 #include "base/checked_math.h"
 #include "base/print.h"
 #include "base/status.h"

@@ -10,8 +10,8 @@
 #include "vyre/validate.h"
 
 #include "base/hash.h"
+#include "ir/builder/ir_builder_internal.h"
 #include "ir/ir.h"
-#include "ir/ir_builder_internal.h"
 #include "lir/lir.h"
 #include "support/check.h"
 #include "support/sanitized.h"

@@ -215,7 +215,7 @@ struct vyre__backend {
   bool needs_queue_steps;    /* drain->steps has the kernels of
                                 hal/queue_steps.h */
   bool takes_queue_programs; /* pipelines of a queue have queue kernels, not the
-                                kernels of analyze/queue_kernel.h */
+                                kernels of analyze/queue/queue_kernel.h */
 };
 
 #endif

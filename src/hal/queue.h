@@ -14,7 +14,7 @@
 #include "hal/launch.h"
 #include "ir/ir.h"
 
-/* Programs of a queue: vyre__queue_part_kind of analyze/queue.h. */
+/* Programs of a queue: vyre__queue_part_kind of analyze/queue/queue.h. */
 enum {
   VYRE__QUEUE_PUSH,
   VYRE__QUEUE_VISIT,
@@ -78,7 +78,7 @@ typedef struct vyre__drain {
   vyre_pipeline *parts[VYRE__QUEUE_PARTS]; /* NULL: the kernel has none */
   /* vyre__queue_step, for backends that need them; NULL: the kind has none. */
   vyre_pipeline *const *steps;
-  /* Views from here on are buffers of the queue (analyze/queue_kernel.h). */
+  /* Views from here on are buffers of the queue (analyze/queue/queue_kernel.h). */
   uint32_t first_hidden;
   const uint32_t *push_lines; /* lines of the pushes that COUNTS numbers */
   uint64_t keys;              /* N of this run */

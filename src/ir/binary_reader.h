@@ -5,7 +5,7 @@
 
 #include "base/status.h"
 #include "ir/binary.h"
-#include "ir/ir_builder.h"
+#include "ir/builder/ir_builder.h"
 
 #define VYRE__READ_BINARY "vyre_program_read_binary"
 

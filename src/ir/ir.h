@@ -5,7 +5,7 @@
  * addressed by index; index 0 means "no node". Lists of variable length (the
  * statements of a block, the arguments of a call) are ranges of one array of
  * ids. Children come before their parents. Parser, public builder and binary
- * reader all use ir/ir_builder.h, which checks types. So every program is
+ * reader all use ir/builder/ir_builder.h, which checks types. So every program is
  * well typed, and later stages do not check again.
  *
  * Values occupy 64 bits: bool is 0 or 1; 32-bit integers and f32 use the low
@@ -100,7 +100,7 @@ typedef enum vyre__rule {
   VYRE__RULE_INSERT,    /* two integers of one type, a BIT_RANGE; their type */
   VYRE__RULE_U32,       /* u32; result u32, or i32 for DOT4_I8 */
   VYRE__RULE_QUEUE_KEY, /* u32; result bool */
-  VYRE__RULE_VECTOR,    /* vectors; see ir/ir_builder_vector.c */
+  VYRE__RULE_VECTOR,    /* vectors; see ir/builder/ir_builder_vector.c */
   VYRE__RULE_LANES, /* any value, and a u32; the type of the first operand */
 } vyre__rule;
 
@@ -348,7 +348,7 @@ struct vyre_program {
   uint8_t item_type;
   const vyre__queue_clauses *queue; /* NULL unless it is a queue kernel */
   /* It contains values that are not scalars, or exact sums. Analyses and backends only accept
-   * the inlined program (vyre__plain in analyze/inline.h). */
+   * the inlined program (vyre__plain in analyze/inline/inline.h). */
   bool is_rich;
   const vyre__struct *const *structs; /* by type number */
   uint32_t struct_count;

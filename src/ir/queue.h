@@ -4,7 +4,7 @@
 #define VYRE_IR_QUEUE_H
 
 #include "base/hash.h"
-#include "ir/ir_builder.h"
+#include "ir/builder/ir_builder.h"
 
 /* Checks the clauses of a queue kernel that did not come from text. Fails with
  * VYRE_INVALID_PROGRAM. */
@@ -21,7 +21,7 @@ bool vyre__queue_equal(const vyre__queue_clauses *a,
 const char *vyre__queue_kind_name(unsigned kind);
 
 /* Buffers of u32 that the kernel of a queue has behind those of its program
- * (analyze/queue_kernel.h). Kernels of lists have those before SEEN. */
+ * (analyze/queue/queue_kernel.h). Kernels of lists have those before SEEN. */
 enum {
   VYRE__HIDDEN_ITEMS, /* items of the launch; read */
   VYRE__HIDDEN_PLACE, /* VYRE__PLACE_*; read */

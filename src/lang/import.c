@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "lang/parse.h"
+#include "lang/parse/parse.h"
 
 enum { MAX_PATH = 1024, SHOWN_PATH = 200 };
 

@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "lang/parse.h"
+#include "lang/parse/parse.h"
 
 struct vyre_module {
   vyre_allocator allocator;

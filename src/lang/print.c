@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "ir/ir_builder.h"
+#include "ir/builder/ir_builder.h"
 #include "ir/queue.h"
 #include "lang/print_internal.h"
 

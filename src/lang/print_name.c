@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "ir/ir_builder.h"
+#include "ir/builder/ir_builder.h"
 #include "lang/print_internal.h"
 
 /* Words that are reserved in queue kernels only. */

@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "lang/import.h"
-#include "lang/parse.h"
+#include "lang/parse/parse.h"
 #include "lang/symbols.h"
 
 enum {

@@ -5,7 +5,7 @@
 
 #include "vyre/source.h"
 
-#include "lang/parse.h"
+#include "lang/parse/parse.h"
 
 /* A name inside a kernel or fn. */
 typedef struct vyre__indexed_name {

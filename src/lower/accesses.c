@@ -6,7 +6,7 @@
 #include "vyre/emit.h"
 #include "vyre/validate.h"
 
-#include "analyze/inline.h"
+#include "analyze/inline/inline.h"
 #include "analyze/ranges.h"
 #include "analyze/walk.h"
 #include "base/memory.h"

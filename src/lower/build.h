@@ -11,7 +11,7 @@
 #include "analyze/ranges.h"
 #include "lir/writer.h"
 
-/* Writes the kernel of lir->program, which has no calls (analyze/inline.h).
+/* Writes the kernel of lir->program, which has no calls (analyze/inline/inline.h).
  * Failures are reported in lir->no_memory and lir->code_failed. */
 void vyre__build_kernel(vyre__lir_writer *lir, const vyre__ranges *ranges,
                         vyre_arena *scratch);

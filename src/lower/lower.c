@@ -2,7 +2,7 @@
 /* Runs the lowering passes in order. */
 #include <string.h>
 
-#include "analyze/inline.h"
+#include "analyze/inline/inline.h"
 #include "analyze/ranges.h"
 #include "analyze/share_subgroups.h"
 #include "base/memory.h"

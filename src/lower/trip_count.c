@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "lower/trip_count.h"
 
-#include "analyze/inline.h"
+#include "analyze/inline/inline.h"
 #include "analyze/walk.h"
 #include "base/checked_math.h"
 #include "base/memory.h"

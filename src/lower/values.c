@@ -6,7 +6,7 @@
 #include "vyre/validate.h"
 
 #include "analyze/effects.h"
-#include "analyze/inline.h"
+#include "analyze/inline/inline.h"
 #include "analyze/ranges.h"
 #include "analyze/uniformity.h"
 #include "base/memory.h"

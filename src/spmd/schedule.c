@@ -3,9 +3,9 @@
 #include "spmd/schedule.h"
 
 #include "base/status.h"
-#include "spmd/lane_offsets.h"
+#include "spmd/passes/single_read.h"
 #include "spmd/schedule_internal.h"
-#include "spmd/single_read.h"
+#include "spmd/shape/lane_offsets.h"
 
 static vyre_code (*const passes[])(vyre__schedule *s) = {
     [VYRE__SCHEDULE_BUILD] = vyre__schedule_build,

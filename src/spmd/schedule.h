@@ -50,9 +50,9 @@
 #include "vyre/writer.h"
 
 #include "lir/lir.h"
-#include "spmd/lane_shape.h"
+#include "spmd/passes/shared_layout.h"
 #include "spmd/regions.h"
-#include "spmd/shared_layout.h"
+#include "spmd/shape/lane_shape.h"
 
 /* --- nodes ----------------------------------------------------------------*/
 
@@ -273,7 +273,7 @@ typedef struct vyre__schedule {
 
   vyre__regions r;
   vyre__lane_shapes shapes;
-  bool *decides; /* per instruction of the kernel: spmd/single_read.h */
+  bool *decides; /* per instruction of the kernel: spmd/passes/single_read.h */
 
   vyre__sched_note *notes; /* per instruction of the phase */
   vyre__sched_var *vars;   /* per variable of the kernel */

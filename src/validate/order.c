@@ -5,7 +5,7 @@
 
 #include "vyre/validate.h"
 
-#include "analyze/queue_order.h"
+#include "analyze/queue/queue_order.h"
 #include "base/status.h"
 #include "diag/diagnostics.h"
 

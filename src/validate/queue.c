@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Rules V111 to V114: queue kernels. */
-#include "analyze/queue.h"
+#include "analyze/queue/queue.h"
 
 #include "analyze/walk.h"
 #include "validate/validate.h"

@@ -7,7 +7,7 @@
 
 #include "vyre/binding.h"
 
-#include "analyze/inline.h"
+#include "analyze/inline/inline.h"
 #include "analyze/walk.h"
 #include "base/memory.h"
 #include "base/status.h"

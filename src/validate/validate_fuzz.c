@@ -12,7 +12,7 @@
 #include "vyre/pipeline.h"
 #include "vyre/validate.h"
 
-#include "analyze/inline.h"
+#include "analyze/inline/inline.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

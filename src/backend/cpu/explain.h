@@ -6,7 +6,7 @@
 #include "vyre/writer.h"
 
 #include "backend/cpu/cpu.h"
-#include "spmd/vector_width.h"
+#include "spmd/cost/vector_width.h"
 
 /* The compiled text of a kernel and its limits. */
 typedef struct cpu_choice {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Adds strips of numbers to exact sums (spmd/sum_strip.h).
+/* Adds strips of numbers to exact sums (spmd/passes/sum_strip.h).
  *
  * A strip is first added in f64, in vectors and in any order: f32 directly,
  * f64 in two parts of 26 and 27 bits. The processor's flag "inexact" then says
@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "ir/sum.h"
-#include "spmd/sum_strip.h"
+#include "spmd/passes/sum_strip.h"
 
 enum {
   F32 = VYRE_ELEMENT_SUM_F32,

@@ -7,7 +7,7 @@
 #include "vyre/validate.h"
 #include "vyre/version.h"
 
-#include "analyze/inline.h"
+#include "analyze/inline/inline.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "ir/scalar.h"

@@ -6,8 +6,8 @@
 
 #include "base/print.h"
 #include "codegen/c/c.h"
+#include "spmd/passes/single_read.h"
 #include "spmd/regions.h"
-#include "spmd/single_read.h"
 
 /* Helper functions of the generated file. Only used ones are printed. */
 typedef enum c_helper {
@@ -102,7 +102,7 @@ typedef struct c_emitter {
   bool helpers[C_HELPERS];
   bool uses_math;
   bool uses_rows; /* the row hint (VYRE_ROW) is used */
-  bool *decides;  /* per instruction: see spmd/single_read.h */
+  bool *decides;  /* per instruction: see spmd/passes/single_read.h */
 
   /* state of the current phase */
   vyre__regions *r;

@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "codegen/llvm/internal.h"
-#include "spmd/vector_width.h"
+#include "spmd/cost/vector_width.h"
 
 enum {
   STACK_BYTES =

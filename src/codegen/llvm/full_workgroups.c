@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Emits the code for full workgroups (spmd/full_workgroups.c) before the code
+/* Emits the code for full workgroups (spmd/passes/full_workgroups.c) before the code
  * for all others. */
 #include <string.h>
 

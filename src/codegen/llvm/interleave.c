@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Emits accesses to the fields of structures (spmd/interleave.c): one load of all
+/* Emits accesses to the fields of structures (spmd/passes/interleave.c): one load of all
  * elements from the first lane's to the last lane's, and stores of interleaved
  * vectors. With other fields in between, stores have a constant mask. */
 #include "codegen/llvm/internal.h"

@@ -5,9 +5,9 @@
 #include <stdarg.h>
 
 #include "codegen/llvm/llvm.h"
-#include "spmd/narrow.h"
+#include "spmd/passes/narrow.h"
+#include "spmd/passes/single_read.h"
 #include "spmd/schedule.h"
-#include "spmd/single_read.h"
 
 /* --- text -------------------------------------------------------------------*/
 
@@ -66,7 +66,7 @@ typedef struct ll_rep {
   uint64_t stride;
   ll_op s; /* the scalar, or that of lane 0 */
   ll_op v; /* the vector, if it was built */
-  ll_op n; /* VECTOR: the vector of narrow integers (spmd/narrow.h) */
+  ll_op n; /* VECTOR: the vector of narrow integers (spmd/passes/narrow.h) */
   uint8_t n_bytes;
 } ll_rep;
 
@@ -186,7 +186,7 @@ typedef struct ll {
   uint32_t copies;    /* number of copies of the surrounding code */
   bool is_full_group; /* see full_workgroups.c */
   bool unrolls;       /* loops of the workgroup are unrolled completely */
-  bool has_versions;  /* spmd/uniform_versions.c */
+  bool has_versions;  /* spmd/passes/uniform_versions.c */
   uint32_t stop_label, fuel_label;
   uint32_t next_group; /* label */
   bool uses_stop, uses_fuel_exit, uses_next;

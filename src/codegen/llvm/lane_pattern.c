@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Accesses whose lanes lie at known distances (spmd/lane_offsets.h): all
+/* Accesses whose lanes lie at known distances (spmd/shape/lane_offsets.h): all
  * elements that they span are loaded, and a shuffle takes those of the lanes.
  * In shared memory, which one thread owns, stores put lanes into what was
  * loaded, and store it back. */
 #include "codegen/llvm/internal.h"
-#include "spmd/lane_offsets.h"
+#include "spmd/shape/lane_offsets.h"
 
 enum { MASK = LL_I32 | LL_VEC };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Emits peeled loops (spmd/loop_peel.c): iterations that no lane leaves, without
+/* Emits peeled loops (spmd/passes/loop_peel.c): iterations that no lane leaves, without
  * masks, before the masked loop. */
 #include "codegen/llvm/internal.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Emits the range of an index in all iterations of loops (spmd/loop_range.c):
+/* Emits the range of an index in all iterations of loops (spmd/passes/loop_range.c):
  * its minimum and maximum, in i64. */
 #include "codegen/llvm/rows.h"
 

@@ -35,7 +35,7 @@ ll_op ll_address(ll *e, uint32_t buffer, ll_op index) {
 
 /* To LLVM, a load of memory that another thread writes is undefined: each use of it
  * may be another value, and a branch on it may go anywhere. Freezing it makes it one
- * value, which LLVM must not load again (spmd/single_read.h). */
+ * value, which LLVM must not load again (spmd/passes/single_read.h). */
 static ll_op freeze(ll *e, uint32_t at, unsigned type, ll_op op) {
   const vyre__lir_buffer *buffer = buffer_of(e, at);
   bool is_raced = buffer->is_written &&

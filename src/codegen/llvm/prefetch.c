@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Emits prefetches (spmd/prefetch.c): runs the loads of an address chain for a
+/* Emits prefetches (spmd/passes/prefetch.c): runs the loads of an address chain for a
  * later invocation, inside their buffers, and prefetches the final address. */
 #include "codegen/llvm/internal.h"
 

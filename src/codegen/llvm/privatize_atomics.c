@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Emits private memory for atomics (spmd/privatize_atomics.c): cleared before a
+/* Emits private memory for atomics (spmd/passes/privatize_atomics.c): cleared before a
  * range of workgroups, added to the buffer after it. */
 #include "codegen/llvm/internal.h"
 

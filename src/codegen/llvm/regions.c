@@ -187,7 +187,7 @@ static bool run_few_rows(ll *e, const vyre__sched_node *rows, uint32_t first,
   return true;
 }
 
-/* Emits the rows that have something to do (spmd/row_limit.c). */
+/* Emits the rows that have something to do (spmd/passes/row_limit.c). */
 static void run_limited(ll *e, const vyre__sched_node *rows, ll_op first_x,
                         ll_op count_x) {
   const uint32_t *size = e->kernel->workgroup;
@@ -505,7 +505,7 @@ static void group_jump(ll *e, const vyre__sched_node *node) {
   }
 }
 
-/* Merges the replica of a shared array (spmd/privatize_atomics.c). */
+/* Merges the replica of a shared array (spmd/passes/privatize_atomics.c). */
 static void merge_replica(ll *e, uint32_t buffer) {
   count c = open_count(e);
   ll_op at = ll_def(e, "mul nuw i32 %v, %u", LL_I32, c.now, e->width);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Emits loads of lanes that walk along rows (spmd/row_walk.c).
+/* Emits loads of lanes that walk along rows (spmd/passes/row_walk.c).
  *
  * A load has a block on the stack: a vector for each of the next elements of
  * the rows, and the offset of the first one. If the offset of an iteration is

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Rows: invocations that are adjacent in x (spmd/range_split.c). */
+/* Rows: invocations that are adjacent in x (spmd/passes/range_split.c). */
 #ifndef VYRE_CODEGEN_LLVM_ROWS_H
 #define VYRE_CODEGEN_LLVM_ROWS_H
 

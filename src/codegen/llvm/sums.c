@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Additions to exact sums. If all lanes add to one sum, they append their
- * numbers to a strip of the thread (spmd/sum_strip.h), which the runtime adds to
+ * numbers to a strip of the thread (spmd/passes/sum_strip.h), which the runtime adds to
  * the sum when it is full, when the sum changes, and after a range of
  * workgroups. Inactive lanes append zeros. Otherwise each lane calls the
  * runtime. */
@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "codegen/llvm/internal.h"
-#include "spmd/sum_strip.h"
+#include "spmd/passes/sum_strip.h"
 
 static_assert(offsetof(vyre__sum_strip, count) == 8 &&
                   offsetof(vyre__sum_strip, numbers) == 1152,

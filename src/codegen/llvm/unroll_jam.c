@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Emits jammed rows (spmd/unroll_jam.c): values that rows share once, all
+/* Emits jammed rows (spmd/passes/unroll_jam.c): values that rows share once, all
  * others once per row. */
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #define VYRE_CODEGEN_SPIRV_INTERNAL_H
 
 #include "codegen/spirv/spirv.h"
-#include "spmd/single_read.h"
+#include "spmd/passes/single_read.h"
 
 enum {
 #define SPV_OP(name, number, operands) SPV_Op##name = (number),
@@ -126,7 +126,7 @@ typedef struct spv_emitter {
   spv_buffer_info *infos; /* per buffer of the kernel */
   uint32_t *ids;          /* per instruction; IF: spv_if_bits */
   bool *decides;          /* per instruction: its value influences an index; see
-                           * spmd/single_read.h */
+                           * spmd/passes/single_read.h */
   uint32_t *uses;         /* per instruction: number of uses as an operand */
   bool *is_delayed;       /* loads, and bitcasts of them, that are emitted at
                            * their use */

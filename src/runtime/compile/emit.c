@@ -13,7 +13,7 @@
 #include "codegen/spirv/spirv.h"
 #include "lir/lir.h"
 #include "runtime/compile/pipeline.h"
-#include "spmd/vector_width.h"
+#include "spmd/cost/vector_width.h"
 
 static const char *const pass_names[] = {
 #define VYRE__X3(name, text, about) (text),

@@ -11,7 +11,7 @@ bool vyre__has_dimensions(const vyre_program *program);
 
 /* Checks that the product of the dimensions of each buffer is at most its length.
  * The views are resolved. Kernels test the same, so that memory which changes
- * later does no harm (analyze/inline_dimension.c).
+ * later does no harm (analyze/inline/inline_dimension.c).
  * Errors: VYRE_INVALID_ARGUMENT. */
 VYRE_NODISCARD vyre_code vyre__check_dimensions(const vyre__prepared *prepared,
                                                 vyre_status *st);

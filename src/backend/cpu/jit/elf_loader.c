@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/status.h"
-#include "spmd/sum_strip.h"
+#include "spmd/passes/sum_strip.h"
 
 enum {
   MAX_SECTIONS = 96,

@@ -1,0 +1,660 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Inlining of arrays, tables and memory parameters, and values that are known
+ * while code is copied. */
+#include <string.h>
+
+#include "analyze/inline/inliner.h"
+#include "analyze/walk.h"
+#include "base/memory.h"
+#include "ir/scalar.h"
+
+enum {
+  MAX_SCALARS = 128, /* elements of an array that becomes variables */
+  MAX_STORES = 16,   /* elements that are set without a loop */
+};
+
+/* --- tables of the inliner -------------------------------------------------*/
+
+/* Finds the effects of functions. A function may come before those it calls, so
+ * this repeats until nothing changes. */
+static void find_effects(inliner *in) {
+  const vyre_program *p = in->program;
+  bool changes = p->function_count > 1;
+  while (changes) {
+    changes = false;
+    for (uint32_t f = 1; f < p->function_count; f++) {
+      const vyre__id end = p->functions[f].body + 1;
+      /* The nodes of a function end with its body. */
+      const vyre__id begin = p->functions[f - 1].body + 1;
+      uint8_t has = in->effects[f];
+      for (vyre__id id = begin; id < end; id++) {
+        const vyre__node *node = &p->nodes[id];
+        const uint8_t flags = vyre__ops[node->op].flags;
+        const uint8_t orders = VYRE__OPF_WRITES | VYRE__OPF_ATOMICS |
+                               VYRE__OPF_BARRIER | VYRE__OPF_GRID_BARRIER |
+                               VYRE__OPF_PRINTS | VYRE__OPF_PUSHES;
+        if (flags & VYRE__OPF_GRID_BARRIER) has |= INLINE_GRID;
+        if (flags & VYRE__OPF_READS) has |= INLINE_EFFECT;
+        if (flags & orders) has |= INLINE_EFFECT | INLINE_ORDERED;
+        if (node->op == VYRE__OP_ASSIGN &&
+            p->functions[f].locals[node->a].is_memory) {
+          has |= INLINE_EFFECT | INLINE_ORDERED;
+        }
+        if (node->op == VYRE__OP_CALL) has |= in->effects[node->a];
+      }
+      changes |= has != in->effects[f];
+      in->effects[f] = has;
+    }
+  }
+}
+
+bool inline_prepare_memory(inliner *in) {
+  const vyre_program *p = in->program;
+  uint32_t locals = 0;
+  in->effects =
+      vyre__arena_filled(&in->scratch, p->function_count, sizeof(uint8_t), 0);
+  in->local_base = vyre__arena_array(&in->scratch, p->function_count,
+                                     sizeof *in->local_base);
+  in->tables = vyre__arena_filled(&in->scratch, p->table_count,
+                                  sizeof *in->tables, 0xFF);
+  if (!in->effects || !in->local_base || !in->tables) return false;
+  for (uint32_t i = 0; i < p->function_count; i++) {
+    in->local_base[i] = locals;
+    locals += p->functions[i].local_count;
+  }
+  if (!in->stays) {
+    in->stays = vyre__arena_filled(&in->lasting, locals, sizeof(uint8_t), 0);
+  }
+  if (p->is_rich) find_effects(in);
+  for (uint32_t i = 1; i < p->node_count && in->keeps_arrays; i++) {
+    in->has_grid |= p->nodes[i].op == VYRE__OP_GRID_BARRIER;
+  }
+  return in->stays != NULL;
+}
+
+static uint32_t key_of(const inliner *in, const frame *f, uint32_t local) {
+  return in->local_base[f->function - in->program->functions] + local;
+}
+
+/* Doubles an array of the inliner if it is full. */
+static bool make_room(inliner *in, void *array, uint32_t count,
+                      uint32_t *capacity, size_t size) {
+  void **at = array;
+  if (count < *capacity) return true;
+  const uint32_t more = *capacity ? 2 * *capacity : 16;
+  void *bigger = vyre__arena_array(&in->lasting, more, size);
+  if (!bigger) {
+    in->no_memory = true;
+    return false;
+  }
+  if (count > 0) memcpy(bigger, *at, count * size);
+  *at = bigger;
+  *capacity = more;
+  return true;
+}
+
+/* --- hidden buffers --------------------------------------------------------*/
+
+static vyre_element element_of(unsigned type) {
+  switch (type) {
+    case VYRE_TYPE_BOOL:
+      return VYRE_ELEMENT_BOOL;
+    case VYRE_TYPE_I32:
+      return VYRE_ELEMENT_I32;
+    case VYRE_TYPE_U64:
+      return VYRE_ELEMENT_U64;
+    case VYRE_TYPE_I64:
+      return VYRE_ELEMENT_I64;
+    case VYRE_TYPE_F32:
+      return VYRE_ELEMENT_F32;
+    case VYRE_TYPE_F64:
+      return VYRE_ELEMENT_F64;
+    default:
+      return VYRE_ELEMENT_U32;
+  }
+}
+
+/* Adds a hidden buffer and returns its number. */
+static uint32_t add_hidden(inliner *in, vyre_buffer_decl decl,
+                           const vyre__table *table) {
+  vyre__kernel *kernel = in->kernel;
+  const uint32_t count = kernel->hidden_count;
+  const uint32_t all = kernel->buffer_count;
+  if (count == in->hidden_capacity) {
+    const uint32_t more = count ? 2 * count : 8;
+    vyre_buffer_decl *buffers =
+        vyre__arena_array(&in->lasting, (size_t)all + more, sizeof *buffers);
+    vyre__hidden *hidden =
+        vyre__arena_array(&in->lasting, more, sizeof *hidden);
+    hidden_array *arrays =
+        vyre__arena_array(&in->lasting, more, sizeof *arrays);
+    uint32_t *open = vyre__arena_array(&in->lasting, more, sizeof *open);
+    vyre__source_loc *places =
+        vyre__arena_filled(&in->lasting, (size_t)all + more, sizeof *places, 0);
+    if (!buffers || !hidden || !arrays || !open || !places) {
+      in->no_memory = true;
+      return 0;
+    }
+    if (all > 0) memcpy(buffers, kernel->buffers, all * sizeof *buffers);
+    if (count > 0) {
+      memcpy(hidden, kernel->hidden, count * sizeof *hidden);
+      memcpy(arrays, in->slots, count * sizeof *arrays);
+      memcpy(open, in->open_arrays, in->open_count * sizeof *open);
+    }
+    if (kernel->buffer_places) {
+      memcpy(places, kernel->buffer_places, all * sizeof *places);
+      kernel->buffer_places = places;
+    }
+    kernel->buffers = in->buffers = buffers;
+    kernel->hidden = in->privates = hidden;
+    in->slots = arrays;
+    in->open_arrays = open;
+    in->hidden_capacity = more;
+  }
+  in->buffers[all] = decl;
+  in->privates[count] = (vyre__hidden){.table = table};
+  in->slots[count] = (hidden_array){
+      .length = decl.count, .element = (uint8_t)decl.element, .is_used = true};
+  kernel->buffer_count++;
+  kernel->hidden_count++;
+  return all;
+}
+
+/* Returns a hidden buffer for an array until its block ends. */
+static uint32_t open_array(inliner *in, const vyre__local *local) {
+  const vyre_element element = element_of(local->type);
+  const uint32_t first = in->kernel->buffer_count - in->kernel->hidden_count;
+  uint32_t found = VYRE_NO_INDEX;
+  for (uint32_t i = 0; i < in->kernel->hidden_count; i++) {
+    const hidden_array *it = &in->slots[i];
+    if (!in->privates[i].table && !it->is_used && it->element == element &&
+        it->length == local->length) {
+      found = i;
+      break;
+    }
+  }
+  if (found == VYRE_NO_INDEX) {
+    const uint32_t buffer = add_hidden(
+        in,
+        (vyre_buffer_decl){.name = *local->name ? local->name : "array",
+                           .kind = VYRE_MEMORY_SHARED,
+                           .access = VYRE_ACCESS_WORKGROUP,
+                           .element = element,
+                           .count = local->length},
+        NULL);
+    if (in->no_memory) return 0;
+    found = buffer - first;
+  }
+  in->slots[found].is_used = true;
+  in->open_arrays[in->open_count++] = found;
+  return first + found;
+}
+
+uint32_t inline_open_array(inliner *in, vyre_type type, uint32_t length) {
+  const vyre__local array = {
+      .name = "words", .type = (uint8_t)type, .length = length};
+  return open_array(in, &array);
+}
+
+void inline_close_arrays(inliner *in, uint32_t mark) {
+  while (in->open_count > mark) {
+    in->slots[in->open_arrays[--in->open_count]].is_used = false;
+  }
+}
+
+/* Returns the hidden buffer of a table. */
+static uint32_t table_buffer(inliner *in, uint32_t index) {
+  if (in->tables[index] == VYRE_NO_INDEX) {
+    const vyre__table *table = &in->program->tables[index];
+    in->tables[index] =
+        add_hidden(in,
+                   (vyre_buffer_decl){.name = table->name,
+                                      .kind = VYRE_MEMORY_GLOBAL,
+                                      .access = VYRE_ACCESS_READ,
+                                      .element = element_of(table->type),
+                                      .count = table->length},
+                   table);
+  }
+  return in->tables[index];
+}
+
+uint32_t inline_ref(inliner *in, const frame *f, uint32_t memory) {
+  const uint32_t index = memory & VYRE__MEMORY_INDEX;
+  if (memory & VYRE__MEMORY_TABLE) return table_buffer(in, index);
+  return memory & VYRE__MEMORY_LOCAL ? f->locals[index] : memory;
+}
+
+static bool is_hidden(const inliner *in, uint32_t buffer) {
+  return buffer >= in->kernel->buffer_count - in->kernel->hidden_count;
+}
+
+static const vyre__table *table_of(const inliner *in, uint32_t ref) {
+  const vyre__kernel *k = in->kernel;
+  if (ref >= INLINE_SCALARS || !is_hidden(in, ref)) return NULL;
+  return k->hidden[ref - (k->buffer_count - k->hidden_count)].table;
+}
+
+/* --- known values ----------------------------------------------------------*/
+
+bool inline_literal(const inliner *in, vyre__id id, uint64_t *bits) {
+  const vyre__node *node = &in->builder.nodes[id];
+  if (id == 0 || node->op != VYRE__OP_LITERAL) return false;
+  *bits = vyre__literal(node);
+  return true;
+}
+
+vyre__id inline_fold(inliner *in, vyre__id id) {
+  const vyre__node node = in->builder.nodes[id];
+  const vyre__op_info *info = &vyre__ops[node.op];
+  const vyre__id operands[3] = {node.a, node.b, node.c};
+  uint64_t values[3] = {0}, bits;
+  unsigned count = 3;
+  if (info->form == VYRE__FORM_UNARY) count = 1;
+  if (info->form == VYRE__FORM_BINARY) count = 2;
+  if (id == 0 || info->flags || info->rule == VYRE__RULE_NONE ||
+      (count == 3 && info->form != VYRE__FORM_TERNARY)) {
+    return id;
+  }
+  if (node.op == VYRE__OP_COND && inline_literal(in, node.a, &bits)) {
+    return bits ? node.b : node.c;
+  }
+  for (unsigned i = 0; i < count; i++) {
+    if (!inline_literal(in, operands[i], &values[i])) return id;
+  }
+  const vyre_type from = (vyre_type)in->builder.nodes[node.a].type;
+  if (!vyre__scalar_eval((vyre__op)node.op, from, (vyre_type)node.type, values,
+                         &bits)) {
+    return id;
+  }
+  return vyre__ir_build_literal(&in->builder, (vyre_type)node.type, bits);
+}
+
+void inline_know(inliner *in, frame *f, uint32_t local, vyre__id value) {
+  uint64_t bits;
+  if (!in->folds) return;
+  f->known[local] = 0;
+  if (!inline_literal(in, value, &bits)) return;
+  if (!make_room(in, (void *)&in->values, in->value_count, &in->value_capacity,
+                 sizeof *in->values)) {
+    return;
+  }
+  in->values[in->value_count++] = bits;
+  f->known[local] = in->value_count;
+}
+
+void inline_forget_assigned(const inliner *in, frame *f, vyre__id id) {
+  const vyre__node *node = inline_node(in, id);
+  if (!in->folds || !vyre__is_statement(node)) return;
+  if (node->op == VYRE__OP_ASSIGN) {
+    f->known[node->a] = 0;
+    return;
+  }
+  const uint32_t count = vyre__child_count(in->program, id);
+  for (uint32_t i = 0; i < count; i++) {
+    inline_forget_assigned(in, f, vyre__child(in->program, id, i));
+  }
+}
+
+/* Returns true if an array that is declared now may live across a grid
+ * barrier. */
+static bool is_kept(const inliner *in, const frame *f) {
+  return in->has_grid && (in->has[f->block] & INLINE_GRID);
+}
+
+/* Returns true if memory is an array that may become variables. */
+static bool may_be_scalars(const inliner *in, const frame *f, uint32_t memory) {
+  const uint32_t local = memory & VYRE__MEMORY_INDEX;
+  if (!(memory & VYRE__MEMORY_LOCAL)) return false;
+  if (local < f->function->parameter_count) {
+    return f->locals[local] >= INLINE_SCALARS;
+  }
+  return f->function->locals[local].length <= MAX_SCALARS &&
+         !in->stays[key_of(in, f, local)];
+}
+
+bool inline_wants_unrolling(const inliner *in, const frame *f, vyre__id id) {
+  const vyre__node *node = inline_node(in, id);
+  const unsigned form = vyre__ops[node->op].form;
+  if (node->op == VYRE__OP_MEMORY) return may_be_scalars(in, f, node->a);
+  if ((form == VYRE__FORM_LOAD || form == VYRE__FORM_STORE ||
+       form == VYRE__FORM_ATOMIC || form == VYRE__FORM_ATOMIC2) &&
+      may_be_scalars(in, f, node->a) &&
+      inline_node(in, node->b)->op != VYRE__OP_LITERAL) {
+    return true;
+  }
+  const uint32_t count = vyre__child_count(in->program, id);
+  for (uint32_t i = 0; i < count; i++) {
+    const vyre__id child = vyre__child(in->program, id, i);
+    if (inline_wants_unrolling(in, f, child)) return true;
+  }
+  return false;
+}
+
+/* --- elements --------------------------------------------------------------*/
+
+static vyre__id number(inliner *in, uint32_t value) {
+  return vyre__ir_build_literal(&in->builder, VYRE_TYPE_U32, value);
+}
+
+/* Returns an index as an unsigned value that can be copied: negative ones are
+ * above every length. */
+static vyre__id unsigned_index(inliner *in, vyre__id index) {
+  vyre__ir_builder *m = &in->builder;
+  const unsigned type = vyre__type_of(m, index);
+  if (type == VYRE_TYPE_I32) {
+    index = vyre__ir_build_cast(m, VYRE_TYPE_U32, index);
+  } else if (type == VYRE_TYPE_I64) {
+    index = vyre__ir_build_cast(m, VYRE_TYPE_U64, index);
+  }
+  return inline_stable(in, index);
+}
+
+static vyre__id compare(inliner *in, vyre__op op, vyre__id index,
+                        uint32_t with) {
+  vyre__ir_builder *m = &in->builder;
+  const vyre_type type = (vyre_type)vyre__type_of(m, index);
+  return vyre__ir_build_binary(m, op, inline_again(in, index),
+                               vyre__ir_build_literal(m, type, with));
+}
+
+/* Returns the variable of [first, end) that the index selects, by halves. */
+static vyre__id select_variable(inliner *in, const scalar_array *array,
+                                vyre__id index, uint32_t first, uint32_t end) {
+  vyre__ir_builder *m = &in->builder;
+  if (end - first == 1) return vyre__ir_build_local(m, array->first + first);
+  const uint32_t middle = first + (end - first) / 2;
+  const vyre__id low = select_variable(in, array, index, first, middle);
+  const vyre__id high = select_variable(in, array, index, middle, end);
+  return vyre__ir_build_ternary(
+      m, VYRE__OP_SELECT, compare(in, VYRE__OP_LT, index, middle), low, high);
+}
+
+static vyre__id load_any(inliner *in, const scalar_array *array,
+                         vyre__id index) {
+  vyre__ir_builder *m = &in->builder;
+  const vyre__id at = unsigned_index(in, index);
+  const vyre__id value = select_variable(in, array, at, 0, array->length);
+  return vyre__ir_build_ternary(
+      m, VYRE__OP_SELECT, compare(in, VYRE__OP_LT, at, array->length), value,
+      vyre__ir_build_literal(m, (vyre_type)array->type, 0));
+}
+
+static void store_any(inliner *in, const scalar_array *array, vyre__id index,
+                      vyre__id value) {
+  vyre__ir_builder *m = &in->builder;
+  const vyre__id at = unsigned_index(in, index);
+  if (m->nodes[value].op != VYRE__OP_LITERAL) value = inline_let(in, value);
+  for (uint32_t i = 0; i < array->length; i++) {
+    inline_assign(in, array->first + i,
+                  vyre__ir_build_ternary(
+                      m, VYRE__OP_SELECT, compare(in, VYRE__OP_EQ, at, i),
+                      inline_again(in, value),
+                      vyre__ir_build_local(m, array->first + i)));
+  }
+}
+
+/* Returns the variable of an element of a scalar array, or VYRE_NO_INDEX if it
+ * is out of bounds. If the index is not known, the array stays in memory. */
+static uint32_t variable_of(inliner *in, uint32_t ref, vyre__id index) {
+  const scalar_array *array = &in->scalars[ref - INLINE_SCALARS];
+  uint64_t bits;
+  if (!inline_literal(in, index, &bits)) {
+    in->stays[array->key] = 1;
+    in->is_again = true;
+    return VYRE_NO_INDEX;
+  }
+  /* A negative i32 has bits above every length. */
+  return bits < array->length ? array->first + (uint32_t)bits : VYRE_NO_INDEX;
+}
+
+static vyre_type type_of_elements(const inliner *in, uint32_t ref) {
+  if (ref >= INLINE_SCALARS) {
+    return (vyre_type)in->scalars[ref - INLINE_SCALARS].type;
+  }
+  return vyre__element_type(in->kernel->buffers[ref].element);
+}
+
+static bool needs_selection(const inliner *in, uint32_t ref, vyre__id index) {
+  uint64_t bits;
+  return in->scalars[ref - INLINE_SCALARS].is_kept &&
+         !inline_literal(in, index, &bits);
+}
+
+static vyre__id load(inliner *in, uint32_t ref, vyre__id index) {
+  vyre__ir_builder *m = &in->builder;
+  const vyre__table *table = table_of(in, ref);
+  const vyre_type type = type_of_elements(in, ref);
+  uint64_t bits;
+  if (ref >= INLINE_SCALARS) {
+    if (needs_selection(in, ref, index)) {
+      const scalar_array array = in->scalars[ref - INLINE_SCALARS];
+      return load_any(in, &array, index);
+    }
+    const uint32_t variable = variable_of(in, ref, index);
+    if (variable != VYRE_NO_INDEX) return vyre__ir_build_local(m, variable);
+    return vyre__ir_build_literal(m, type, 0);
+  }
+  if (table && in->folds && inline_literal(in, index, &bits)) {
+    return vyre__ir_build_literal(
+        m, type, bits < table->length ? table->values[bits] : 0);
+  }
+  return vyre__ir_build_load(m, ref, index);
+}
+
+static void store(inliner *in, uint32_t ref, vyre__id index, vyre__id value) {
+  vyre__ir_builder *m = &in->builder;
+  if (ref < INLINE_SCALARS) {
+    vyre__statement(m, vyre__ir_build_store(m, ref, index, value));
+    return;
+  }
+  if (needs_selection(in, ref, index)) {
+    const scalar_array array = in->scalars[ref - INLINE_SCALARS];
+    store_any(in, &array, index, value);
+    return;
+  }
+  const uint32_t variable = variable_of(in, ref, index);
+  if (variable != VYRE_NO_INDEX) {
+    inline_assign(in, variable, value);
+  } else if (m->nodes[value].op != VYRE__OP_LITERAL) {
+    (void)inline_let(in, value); /* it may have an effect */
+  }
+}
+
+vyre__id inline_load(inliner *in, frame *f, vyre__id id) {
+  const vyre__node *node = inline_node(in, id);
+  const vyre__id index = inline_operand(in, f, id, 0);
+  const uint32_t ref = inline_ref(in, f, node->a);
+  inline_at(in, id);
+  return load(in, ref, index);
+}
+
+void inline_set_element(inliner *in, frame *f, vyre__id id) {
+  const vyre__node *node = inline_node(in, id);
+  const vyre__id index = inline_operand(in, f, id, 0);
+  const vyre__id value = inline_operand(in, f, id, 1);
+  const uint32_t ref = inline_ref(in, f, node->a);
+  inline_at(in, id);
+  store(in, ref, index, value);
+}
+
+static uint32_t length_of(const inliner *in, uint32_t ref) {
+  if (ref >= INLINE_SCALARS) return in->scalars[ref - INLINE_SCALARS].length;
+  return is_hidden(in, ref) ? in->kernel->buffers[ref].count : 0;
+}
+
+vyre__id inline_len(inliner *in, const frame *f, uint32_t memory) {
+  const uint32_t ref = inline_ref(in, f, memory);
+  const uint32_t length = length_of(in, ref);
+  if (length > 0) return number(in, length);
+  return vyre__ir_build_len(&in->builder, ref);
+}
+
+/* Returns the new value of an element after an atomic. */
+static vyre__id combine(inliner *in, vyre__op op, vyre__id old,
+                        const vyre__id values[2]) {
+  static const uint8_t pure[VYRE__OP_COUNT] = {
+      [VYRE__OP_ATOMIC_ADD] = VYRE__OP_ADD,
+      [VYRE__OP_ATOMIC_MIN] = VYRE__OP_MIN,
+      [VYRE__OP_ATOMIC_MAX] = VYRE__OP_MAX,
+      [VYRE__OP_ATOMIC_AND] = VYRE__OP_AND,
+      [VYRE__OP_ATOMIC_OR] = VYRE__OP_OR,
+      [VYRE__OP_ATOMIC_XOR] = VYRE__OP_XOR};
+  vyre__ir_builder *m = &in->builder;
+  if (op == VYRE__OP_ATOMIC_EXCHANGE) return values[0];
+  if (op == VYRE__OP_ATOMIC_CAS) {
+    return vyre__ir_build_ternary(
+        m, VYRE__OP_SELECT,
+        vyre__ir_build_binary(m, VYRE__OP_EQ, old, values[0]), values[1],
+        inline_again(in, old));
+  }
+  return vyre__ir_build_binary(m, (vyre__op)pure[op], old, values[0]);
+}
+
+/* An array belongs to one invocation: an atomic is a load and a store. */
+vyre__id inline_atomic(inliner *in, frame *f, vyre__id id) {
+  vyre__ir_builder *m = &in->builder;
+  const vyre__node *node = inline_node(in, id);
+  const vyre__op op = (vyre__op)node->op;
+  const bool is_cas = op == VYRE__OP_ATOMIC_CAS;
+  vyre__id index = inline_operand(in, f, id, 0);
+  vyre__id values[2] = {inline_operand(in, f, id, 1),
+                        is_cas ? inline_operand(in, f, id, 2) : 0};
+  const uint32_t ref = inline_ref(in, f, node->a);
+  inline_at(in, id);
+  if (ref < INLINE_SCALARS && !is_hidden(in, ref)) {
+    return is_cas
+               ? vyre__ir_build_atomic_cas(m, ref, index, values[0], values[1])
+               : vyre__ir_build_atomic(m, op, ref, index, values[0]);
+  }
+  index = inline_stable(in, index);
+  for (int i = 0; i < 2; i++) values[i] = inline_stable(in, values[i]);
+  const vyre__id old = inline_let(in, load(in, ref, index));
+  store(in, ref, inline_again(in, index),
+        combine(in, op, inline_again(in, old), values));
+  return inline_again(in, old);
+}
+
+/* --- whole arrays ----------------------------------------------------------*/
+
+/* Copies `from` to `to`, element by element; VYRE_NO_INDEX: zeros. */
+static void copy_element(inliner *in, uint32_t to, uint32_t from,
+                         vyre__id index) {
+  vyre__ir_builder *m = &in->builder;
+  const vyre__id value =
+      from == VYRE_NO_INDEX
+          ? vyre__ir_build_literal(m, type_of_elements(in, to), 0)
+          : load(in, from, inline_again(in, index));
+  store(in, to, index, value);
+}
+
+static void copy_elements(inliner *in, uint32_t to, uint32_t from) {
+  vyre__ir_builder *m = &in->builder;
+  const uint32_t length = length_of(in, to);
+  const bool is_known =
+      to >= INLINE_SCALARS || (from != VYRE_NO_INDEX && from >= INLINE_SCALARS);
+  if (length <= MAX_STORES || is_known) {
+    for (uint32_t i = 0; i < length; i++) {
+      copy_element(in, to, from, number(in, i));
+    }
+    return;
+  }
+  vyre__for loop;
+  vyre__for_begin(m, &loop, "i", 1, VYRE_TYPE_U32, VYRE__LOOP_LT, number(in, 0),
+                  number(in, length), number(in, 1));
+  vyre__mark mark = vyre__block_begin(m);
+  copy_element(in, to, from, vyre__ir_build_local(m, loop.local));
+  const vyre__id body = vyre__block_end(m, mark);
+  const vyre__id made = vyre__for_end(m, &loop, body);
+  if (made) m->nodes[made].c = VYRE__FOR_ONCE;
+  vyre__statement(m, made);
+}
+
+/* Copies the values of an ARRAY. They are stored in locals if @p store_all. */
+static vyre__id *copy_values(inliner *in, frame *f, vyre__id value,
+                             bool store_all) {
+  const uint32_t count = vyre__child_count(in->program, value);
+  vyre__id *ids = vyre__arena_filled(&in->scratch, count, sizeof *ids, 0);
+  if (!ids) {
+    in->no_memory = true;
+    return NULL;
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    ids[i] = inline_operand(in, f, value, i);
+    if (store_all && in->builder.nodes[ids[i]].op != VYRE__OP_LITERAL) {
+      ids[i] = inline_let(in, ids[i]);
+    }
+  }
+  return ids;
+}
+
+/* Adds the variables of an array. */
+static uint32_t make_scalars(inliner *in, frame *f, uint32_t local,
+                             const vyre__id *values) {
+  const vyre__local *it = &f->function->locals[local];
+  if (!make_room(in, (void *)&in->scalars, in->scalar_count,
+                 &in->scalar_capacity, sizeof *in->scalars)) {
+    return INLINE_SCALARS;
+  }
+  scalar_array *array = &in->scalars[in->scalar_count];
+  *array = (scalar_array){.length = it->length,
+                          .type = it->type,
+                          .is_kept = is_kept(in, f),
+                          .key = key_of(in, f, local)};
+  for (uint32_t i = 0; i < it->length; i++) {
+    const uint32_t variable = inline_local(
+        in, it->name, true,
+        values ? values[i]
+               : vyre__ir_build_literal(&in->builder, (vyre_type)it->type, 0));
+    if (i == 0) array->first = variable;
+  }
+  return INLINE_SCALARS + in->scalar_count++;
+}
+
+void inline_declare_array(inliner *in, frame *f, vyre__id id) {
+  const vyre__node *node = inline_node(in, id);
+  const vyre__local *local = &f->function->locals[node->a];
+  const bool is_list =
+      node->b && inline_node(in, node->b)->op == VYRE__OP_ARRAY;
+  const uint32_t from = node->b && !is_list
+                            ? inline_ref(in, f, inline_node(in, node->b)->a)
+                            : VYRE_NO_INDEX;
+  const bool is_scalar =
+      is_kept(in, f) ||
+      (in->folds && may_be_scalars(in, f, VYRE__MEMORY_LOCAL | node->a));
+  vyre__arena_mark mark = vyre__arena_here(&in->scratch);
+  const vyre__id *values =
+      is_list ? copy_values(in, f, node->b, is_scalar) : NULL;
+  inline_at(in, id);
+  if (!in->no_memory && is_scalar) {
+    f->locals[node->a] = make_scalars(in, f, node->a, values);
+    if (from != VYRE_NO_INDEX) copy_elements(in, f->locals[node->a], from);
+  } else if (!in->no_memory) {
+    const uint32_t to = open_array(in, local);
+    f->locals[node->a] = to;
+    if (in->no_memory) return;
+    if (!is_list) copy_elements(in, to, from);
+    for (uint32_t i = 0; is_list && i < local->length; i++) {
+      store(in, to, number(in, i), values[i]);
+    }
+  }
+  vyre__arena_rewind(&in->scratch, mark);
+}
+
+void inline_assign_array(inliner *in, frame *f, vyre__id id) {
+  const vyre__node *node = inline_node(in, id);
+  const uint32_t to = f->locals[node->a];
+  if (inline_node(in, node->b)->op == VYRE__OP_MEMORY) {
+    const uint32_t from = inline_ref(in, f, inline_node(in, node->b)->a);
+    inline_at(in, id);
+    if (from != to) copy_elements(in, to, from);
+    return;
+  }
+  vyre__arena_mark mark = vyre__arena_here(&in->scratch);
+  const vyre__id *values = copy_values(in, f, node->b, true);
+  const uint32_t count = vyre__child_count(in->program, node->b);
+  inline_at(in, id);
+  for (uint32_t i = 0; values && i < count; i++) {
+    store(in, to, number(in, i), values[i]);
+  }
+  vyre__arena_rewind(&in->scratch, mark);
+}
