@@ -34,7 +34,7 @@ commands=$("$vyre" --help | sed -n 's/^  \([a-z]*\) .*/\1/p')
 exists() {
   grep -qx "$1" <<<"$commands" || [ "$1" = help ] || return 1
   case $1 in
-    cache | graph | plan | route) [ -z "${2-}" ] || "$vyre" "$1" --help | grep -qE "^  $2 " ;;
+    cache | flow | graph | plan | route) [ -z "${2-}" ] || "$vyre" "$1" --help | grep -qE "^  $2 " ;;
   esac
 }
 
@@ -50,7 +50,7 @@ while IFS= read -r line; do
     case $word in [a-z]*) case $word in *.vyre) ;; *) plain+=("$word") ;; esac ;; esac
   done
   # prose about the command itself: 'vyre run has it'
-  case ${plain[0]} in cache | graph | plan | route) ;; *) plain=("${plain[0]}") ;; esac
+  case ${plain[0]} in cache | flow | graph | plan | route) ;; *) plain=("${plain[0]}") ;; esac
   if ! exists "${plain[@]}"; then
     wrong+="$file: vyre ${plain[*]}"$'\n'
     continue

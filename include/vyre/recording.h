@@ -107,10 +107,10 @@ typedef struct vyre_recorded_dispatch {
   /* Output of print(...). Must live as long as the recording. Concurrent
    * replays call it concurrently. Must not wait for submitted work. */
   vyre_writer print;
-  /* Instead of `inputs`, as in vyre_dispatch_desc: ranges of every buffer that
-   * is not shared, in order of the binding numbers. `outputs` then names host
-   * memory to copy outputs to, and may be left out. VYRE_NO_SLOT as the slot of
-   * an output means no memory, in either list. */
+  /* Alternative to `inputs`: one range for every buffer that is not shared, in
+   * order of the binding numbers. `outputs` is then optional, and names host
+   * memory that outputs are copied to. In both lists, an output with slot
+   * VYRE_NO_SLOT has no memory. */
   const vyre_slot_range *resources;
   size_t resource_count; /* entries of `resources` */
   uint64_t reserved[2];  /* must be zero */

@@ -300,8 +300,8 @@ static vyre__id copy_block(sharer *s, vyre__id id) {
   return vyre__block_end(&s->builder, mark);
 }
 
-/* After a loop that returning invocations left: they also leave the loop around
- * it. */
+/* Emits, after a loop that contains a return, a break out of the loop around it
+ * for the invocations that returned. */
 static void leave_again(sharer *s, vyre__id loop) {
   if (!s->scope || s->whole_loops == 0 || !(s->has[loop] & SHARE_RETURN))
     return;
@@ -560,10 +560,11 @@ static vyre_code seal(sharer *s, uint32_t function, vyre_allocator allocator,
                            s->builder.node_count);
   }
   if (s->builder.error_count > 0) {
-    return VYRE_FAIL(st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
-                     "nest fewer statements around operations of subgroups",
-                     "cannot compile the subgroups of '%.60s': %.200s",
-                     s->program->name, s->message);
+    return VYRE_FAIL(
+        st, VYRE_INVALID_PROGRAM, VYRE_KIND_INVALID_PROGRAM,
+        "nest fewer statements around operations of subgroups",
+        "cannot compile the subgroup operations of '%.60s': %.200s",
+        s->program->name, s->message);
   }
   return vyre__canonicalize(&s->builder, function, &s->kernel, allocator, out,
                             st);

@@ -209,8 +209,8 @@ static void masked_for(sharer *s, vyre__id id) {
 
 /* --- jumps -----------------------------------------------------------------*/
 
-/* Invocations that take part no longer do, up to the statement that they
- * leave. */
+/* Clears the guards of the active invocations in every scope up to the one that
+ * the jump leaves. */
 void share_jump(sharer *s, vyre__op op) {
   vyre__ir_builder *m = &s->builder;
   const share_kind end = op == VYRE__OP_CONTINUE ? SHARE_BODY

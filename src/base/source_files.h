@@ -21,7 +21,7 @@ typedef struct vyre__source_files {
   size_t count;
 } vyre__source_files;
 
-/* Returns the imported file of a line, and makes the line that of the file.
+/* Returns the imported file of a line, and sets the line to its number in that file.
  * Returns NULL for a line of the parsed file. @p files may be NULL. */
 const vyre__source_file *vyre__source_file_of(const vyre__source_files *files,
                                               uint32_t *line);

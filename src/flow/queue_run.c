@@ -230,7 +230,7 @@ static vyre_code too_many_items(const vyre_queue *queue, uint64_t count,
   return VYRE_FAIL_WITH(
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
       VYRE_NUMBERS({"count", count}, {"items", max}),
-      "write a number of items that the range `items` has",
+      "write a smaller count, or pass a longer range of items",
       "the queue of kernel '%.60s' is to begin with %llu items, but the range "
       "of its items has %llu",
       queue->program->name, (unsigned long long)count, (unsigned long long)max);

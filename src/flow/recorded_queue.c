@@ -78,6 +78,12 @@ static vyre_code check_counts(const vyre_queue *queue,
   if (has_resources && d->resource_count != counts.resources)
     return wrong_count(queue, "resources", counts.resources, d->resource_count,
                        st);
+  if (has_resources && d->input_count > 0) {
+    return VYRE_FAIL(st, VYRE_INVALID_ARGUMENT, VYRE_KIND_INVALID_ARGUMENT,
+                     "leave inputs empty: resources names every buffer",
+                     "inputs has %zu ranges, but resources is set",
+                     d->input_count);
+  }
   if (d->input_count != inputs)
     return wrong_count(queue, "inputs", inputs, d->input_count, st);
   if (d->output_count != counts.outputs &&

@@ -35,11 +35,13 @@ static vyre_code wrong_resource(const vyre_wave_graph *graph, const char *role,
       st, VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH, NULL,
       VYRE_NUMBERS({"resource", resource}, {"ranges", given},
                    {"resources", graph->resource_count}),
-      "give one range to each input, output and external resource of the "
+      "give exactly one range to each input, output and external resource of "
+      "the "
       "graph, and none to other resources",
-      "resource '%s' (%u) has %llu ranges as %s",
+      "resource '%s' (number %u of %llu) has %llu ranges as %s",
       vyre__wave_resource_name(graph, resource), resource,
-      (unsigned long long)given, role);
+      (unsigned long long)graph->resource_count, (unsigned long long)given,
+      role);
 }
 
 /* Adds the ranges of one list, which names every resource with its role

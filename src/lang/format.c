@@ -339,8 +339,8 @@ static void put_label(formatter *f, gap before) {
   f->in_label = false;
 }
 
-/* Writes the labels of an arm and its statements. Labels, and a short arm, stay
- * on one line if they were. */
+/* Writes the labels of an arm and its statements. Keeps labels and a
+ * short arm on one line if the source has them on one line. */
 static void put_arm(formatter *f) {
   gap before = GAP_LINE;
   while (f->token.kind == VYRE__T_CASE || f->token.kind == VYRE__T_DEFAULT) {

@@ -296,8 +296,8 @@ static void add_symbol(maker *k, line_finder *finder, uint64_t which) {
   k->symbol_count++;
 }
 
-/* Adds all symbols in the order of their declarations, and the chains of names
- * with the same text in the order of their scopes. */
+/* Adds all symbols in the order of their declarations, and links names with the
+ * same text into chains, ordered by where their scopes begin. */
 static bool add_symbols(maker *k) {
   const vyre__parser *p = k->p;
   const vyre__indexed_name *names = k->index->names;

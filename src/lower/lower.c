@@ -206,11 +206,13 @@ static vyre_code check_scans(const lowering *l) {
       continue;
     }
     return VYRE_FAIL(l->st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
-                     "change workgroup(...) in the kernel instead",
+                     "use the declared size, or change workgroup(...) in the "
+                     "kernel",
                      "line %u: a kernel with %s runs with its declared "
-                     "workgroup size only",
+                     "workgroup size, %ux%ux%u, and not with %ux%ux%u",
                      (unsigned)vyre__source_loc_of(l->program, id).line,
-                     vyre__ops[op].text);
+                     vyre__ops[op].text, own[0], own[1], own[2], size[0],
+                     size[1], size[2]);
   }
   return VYRE_OK;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Reports whether the order of the items of a queue kernel decides anything. */
+/* Reports whether the result of a queue kernel may depend on the order of its
+ * items. */
 #include <stdio.h>
 #include <string.h>
 
@@ -30,7 +31,8 @@ static const doubt_text texts[] = {
     [VYRE__ORDER_RESULT] =
         {"the result of this atomic on '%.100s' depends on the order of the "
          "items",
-         "do not use the result: once(N) runs each key once without a test",
+         "do not use the result of the atomic; if it tests whether a key was "
+         "seen, declare once(N) instead",
          NULL},
     [VYRE__ORDER_EXCHANGE] =
         {"the last of several items decides what stays in '%.100s'",

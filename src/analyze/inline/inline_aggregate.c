@@ -276,7 +276,8 @@ static vyre__id scalar_index(inliner *in, frame *f, const element *e,
   return vyre__ir_build_at(m, mark);
 }
 
-/* Returns the element of scalar @p at, with its byte in the access unit. */
+/* Returns the element type of scalar @p at of a buffer. For a struct, the bits
+ * from VYRE__AUX_BYTE_SHIFT up hold its byte offset in the access unit. */
 static unsigned element_at(const inliner *in, uint32_t buffer, uint32_t at) {
   const vyre_buffer_decl *decl = &in->kernel->buffers[buffer];
   const vyre__struct *s = vyre__program_struct(in->program, decl->type);

@@ -157,7 +157,7 @@ void inline_clear_sum(inliner *in, uint32_t buffer, unsigned element) {
   splice(in, &with, VYRE__SUM_STORE);
 }
 
-/* Sets a sum to a float. */
+/* Emits code that stores a float into an exact sum. */
 static void set_sum(inliner *in, sum_splice *with, vyre__id value) {
   vyre__ir_builder *m = &in->builder;
   vyre__id bits;

@@ -149,8 +149,8 @@ TEST(edges_are_not_counted_without_one_loop_that_only_pushes) {
   static const char *const bodies[] = {
       "{ push(x[item]); }\n",
       "{ for (let e = 0u; e < 9; e += 2) push(x[e]); }\n",
-      "{ let a = atomic_add(y[0], 1); for (let e = 0u; e < a; e++) push(e); "
-      "}\n",
+      ("{ let a = atomic_add(y[0], 1); for (let e = 0u; e < a; e++) push(e); "
+       "}\n"),
       "{ for (let e = 0u; e < 9; e++) { y[e] = 1; push(e); } }\n",
   };
   for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {

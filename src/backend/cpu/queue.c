@@ -237,7 +237,7 @@ static bool again(void *self) {
 
 /* --- begin and end --------------------------------------------------------*/
 
-/* Prepares the launch of a part by a thread: a copy of that of `first`. */
+/* Prepares the launch with which thread @p t runs program @p part of the queue. */
 static vyre_code fill_launch(cpu_queue *q, queue_thread *t, int part,
                              vyre_status *st) {
   vyre__drain *d = q->drain;

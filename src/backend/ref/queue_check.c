@@ -206,8 +206,8 @@ static bool same_items(const ref_window_log *a, const ref_window_log *b) {
          a->sums[1] == b->sums[1];
 }
 
-/* Finds the window whose items pushed other items, or the one that wrote
- * another value; whichever is first. */
+/* Finds the first window in which two runs differ: in the items that it pushed,
+ * or in the value that it wrote. */
 static void compare_logs(const ref_window_log *a, size_t a_count,
                          const ref_window_log *b, size_t b_count,
                          difference *out) {
@@ -453,7 +453,7 @@ vyre_code ref_queue_check_end(ref_queue_check *q) {
   vyre__drain *drain = r->drain;
   const vyre_queue_stop stop = drain->stop;
   const bool has_windows = r->info->kind != VYRE__QUEUE_ANY;
-  /* A run that was stopped ends elsewhere in another order. */
+  /* A stopped run is not checked: another order stops after other items. */
   if (stop != VYRE_QUEUE_STOP_EMPTY &&
       !(stop == VYRE_QUEUE_STOP_MAX_WINDOWS && has_windows)) {
     return VYRE_OK;

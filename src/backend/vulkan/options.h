@@ -16,7 +16,7 @@ static const vyre__option vk_options[] = {
     {"max_submit_ms", 1, 60000,
      "longest submission; longer dispatches are split"},
     {"queue_windows", 0, 256,
-     "windows of a queue in each submission; 0: 16, then 64, then 256"},
+     "chunks of a queue in each submission; 0: 16, then 64, then 256"},
     {"loop_check", 0, 2,
      "flags of recorded loops are read by the host or the device",
      VYRE_OPTION_ENUM, "any host device"},

@@ -51,7 +51,8 @@ static bool find_fields(ll *e, uint32_t at, fields *out) {
   return true;
 }
 
-/* Returns the address of the lowest field of lane 0, from access @p at. */
+/* Returns the address of the lowest field in lane 0, computed from the index of
+ * access @p at. */
 static ll_op address_of(ll *e, const fields *f, uint32_t at) {
   const vyre__lir_inst *inst = ll_inst(e, at);
   uint32_t by = vyre__field_of(e->s, at) - f->lowest;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Long loops poll `stop`. To count iterations for that takes a register and a
- * branch in each of them. A loop that only its bound ends runs in parts instead,
- * and counts before each part:
+/* Long loops poll `stop`. Counting iterations for that takes a register and a
+ * branch in each of them. If its bound is the only exit, a loop runs in parts of
+ * ROUNDS iterations instead, and polls before each part:
  *
  *     do {
  *         limit = i < bound ? i + min(bound - i, 4096 steps) : i;

@@ -714,7 +714,8 @@ vyre__id vyre__ir_build_cast(vyre__ir_builder *m, vyre_type type, vyre__id a) {
   return a ? append_cast(m, VYRE__OP_CAST, type, a) : 0;
 }
 
-/* Returns the type for a literal that is bitcast: as wide as the result. */
+/* Returns the type that a literal takes as the operand of a bitcast to @p
+ * type. */
 static vyre_type bits_type(const vyre__ir_builder *m, vyre__id a,
                            vyre_type type) {
   bool wide = vyre__type_bits(type) == 64;

@@ -14,7 +14,8 @@ vyre_code vyre__check_counts(const vyre_binding_plan *plan,
 /* Checks bindings that are not cached, and caches what it finds in @p
  * prepared. */
 vyre_code vyre__prepared_check_again(vyre__prepared *prepared, vyre_status *st);
-/* Checks the sizes only: desc is set, and host pointers may be NULL. */
+/* Resolves the bindings of prepared->desc: the lengths of all buffers, and the
+ * bytes that return to the host. Host pointers are not read, and may be NULL. */
 vyre_code vyre__prepared_resolve(vyre__prepared *prepared, vyre_status *st);
 /* Fills in the readbacks of the launch. Those into a host buffer have no memory
  * before it is allocated. */

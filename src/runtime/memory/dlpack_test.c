@@ -494,7 +494,7 @@ TEST(bad_exports_are_refused) {
   rig_close(&other);
 }
 
-/* Imports and exports with a failure of the n-th allocation. */
+/* Imports a tensor and exports it again with @p allocator, which may fail. */
 static vyre_code there_and_back(vyre_allocator allocator, vyre_status *st) {
   static producer p;
   produce(&p);

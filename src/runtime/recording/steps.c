@@ -21,9 +21,11 @@ vyre_code vyre__recording_add_step(vyre_recording *rec, const char *function,
         st, VYRE_INVALID_ARGUMENT, VYRE_KIND_FOREIGN_HANDLE, NULL,
         VYRE_NUMBERS({"owner", step->device->state->id},
                      {"device", rec->device->state->id}),
-        "create it on the device of the recording",
-        "%s: it belongs to device %llu, the recording to device %llu", function,
-        (unsigned long long)step->device->state->id,
+        "create the queue or graph on the device of the recording",
+        "%s: the queue or graph belongs to device %llu, the recording to "
+        "device "
+        "%llu",
+        function, (unsigned long long)step->device->state->id,
         (unsigned long long)rec->device->state->id);
   }
   for (size_t i = 0; i < step->range_count; i++) {

@@ -178,7 +178,9 @@ vyre_code vyre__route_pipeline(vyre_route *route, uint32_t index,
 
 /* --- choose.c --------------------------------------------------------------*/
 
-/* Sums up the bindings of a dispatch. */
+/* Returns what the bindings of a dispatch say about its devices: the bytes that
+ * each would transfer, the owner of device buffers, and whether the dispatch can
+ * be repeated. */
 route_bindings vyre__route_summarize(vyre_route *route,
                                      const vyre_dispatch_desc *desc);
 /* Returns the entry of a size class, or NULL without memory. */

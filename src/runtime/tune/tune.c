@@ -134,7 +134,7 @@ static vyre_code first_run(search *s, const variant *v, vyre_status *st) {
   return VYRE_FAIL_WITH(
       st, code, VYRE_KIND_TIMED_OUT, "max_ns",
       VYRE_NUMBERS({"max_ns", s->max_ns}, {"ran_ns", ns}),
-      "allow more time for tuning, or bind less data",
+      "raise max_ns (`vyre tune --seconds`), or bind less data",
       "one run of kernel '%.60s' takes longer than %s, the time for tuning",
       s->program->name, vyre__duration(limit, given));
 }

@@ -153,8 +153,8 @@ static void find_group(const vyre__schedule *s, const vyre__sched_node *leaf,
   }
 }
 
-/* Returns true if the group is worth it: a store of all fields needs no masks,
- * which narrow elements, and processors with few lanes, do not have. */
+/* Returns true if grouping pays. A store that leaves out a field needs a mask,
+ * which requires 16 lanes and elements of 4 bytes. */
 static bool is_useful(const vyre__schedule *s, const group *g) {
   const vyre__lir_inst *inst = inst_at(s, g->at[0]);
   const vyre__lir_buffer *buffer = &s->kernel->buffers[inst->aux];

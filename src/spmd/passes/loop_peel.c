@@ -72,12 +72,13 @@ static bool starts_true(const vyre__schedule *s, uint32_t var, uint32_t loop) {
   return false;
 }
 
-/* Returns the SET of `more` if test @p c at the top of @p loop is that of
+/* Returns the SET of the flag `more` if @p c tests that flag at the top of @p
+ * loop, and the flag only detects that the counter would wrap:
  *
  *     more = i <= MAX - step; i += step;
  *
- * where a counter below the bound of the loop makes it true if the bound is at
- * most MAX - step + 1, a test that precedes the loop. 0: it is another test. */
+ * Returns 0 for any other test. If the bound of the loop is at most
+ * MAX - step + 1, the flag stays true; a test before the loop checks that. */
 static uint32_t wrap_test(const vyre__schedule *s, uint32_t loop, vyre__val c) {
   const vyre__lir_loop *of = &s->kernel->loops[inst_at(s, loop)->aux];
   uint32_t end = vyre__end_of(&s->r, loop), step = info_at(s, loop)->mate;

@@ -9,8 +9,8 @@
  *
  * The index is a sum of values that are the same in all lanes, one of which
  * grows with the counter of the loop, and of values that the loop does not
- * change. Elements are loaded before their iteration, and maybe in vain, so the
- * loop must not write to the buffer. A block is inside the buffer or is not
+ * change. Elements are loaded before their iteration, and some are never used, so
+ * the loop must not write to the buffer. A block is inside the buffer or is not
  * loaded. */
 #include "spmd/schedule_internal.h"
 

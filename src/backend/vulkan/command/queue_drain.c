@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Drains work queues. A chunk of a window is a step of five dispatches
- * (hal/queue_steps.h). The first one, `turn`, writes the grids of the others, so
+/* Drains work queues. A step runs one chunk of a window. It has five dispatches
+ * (hal/queue_steps.h); for a small chunk, three of them have empty grids. The
+ * first one, `turn`, writes the grids of the others, so
  * a submission has many steps, and the host reads a few counters once for all of
  * them. Steps behind the end of the queue have empty grids. */
 #include "backend/vulkan/command/queue_drain.h"
