@@ -572,8 +572,8 @@ static bool is_parameter(const vyre__reader *r, const file_local *local) {
   if (!is_type(r, local->type)) return false;
   if (!memory->is_memory) return !local->is_mutable;
   if (memory->length > 0) {
-    return !vyre__is_vector(local->type) && memory->access == 0 &&
-           memory->element == 0;
+    return vyre__component_type(local->type) < VYRE_TYPE_COUNT &&
+           memory->access == 0 && memory->element == 0;
   }
   return !local->is_mutable &&
          vyre__component_type(local->type) ==

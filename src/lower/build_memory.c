@@ -203,7 +203,9 @@ static access build_access(build *b, vyre__id id) {
   lir->access_count++;
   lir->proven_count += is_proven;
   if (node_of(b, index_id)->op == VYRE__OP_AT) {
-    return build_at(b, node_of(b, index_id), is_proven);
+    access p = build_at(b, node_of(b, index_id), is_proven);
+    p.index = own_element(b, node->a, p.index);
+    return p;
   }
   access p = {.index = build_value(b, index_id)};
   if (is_proven) {

@@ -195,6 +195,65 @@ static void want_early(uint32_t *a, const uint32_t *b) {
   }
 }
 
+static void want_vectors(uint32_t *a, const uint32_t *b) {
+  for (uint32_t i = 0; i < COUNT; i++) {
+    uint32_t t[5][4] = {{0}}, swap[4];
+    for (uint32_t k = 0; k < 5; k++) {
+      for (uint32_t c = 0; c < 4; c++) t[k][c] = b[(i + k) % COUNT] + c * k;
+    }
+    if (b[i] % 7 < 5) t[b[i] % 7][1] += 3;
+    if (b[i] % 6 < 5 && b[i] % 5 < 4) t[b[i] % 6][b[i] % 5] = 8;
+    memcpy(swap, t[b[i] % 5], sizeof swap);
+    memcpy(t[b[i] % 5], t[i % 5], sizeof swap);
+    memcpy(t[i % 5], swap, sizeof swap);
+    a[i] = 0;
+    for (uint32_t k = 0; k < 5; k++) {
+      for (uint32_t c = 0; c < 4; c++) a[i] = a[i] * 3 + t[k][c];
+    }
+    const uint32_t at = (b[i] >> 3) % 8;
+    a[i] += at < 5 ? t[at][3] : 0;
+  }
+}
+
+static void want_turned(uint32_t *a, const uint32_t *b) {
+  for (uint32_t i = 0; i < COUNT; i++) {
+    uint32_t t[3][2] = {{b[i], 1}, {2, a[i]}, {0, 0}}, u[3][2];
+    memcpy(u, t, sizeof u);
+    u[1][0] += 5;
+    /* t[0] = t[0].yx, then t[2] = t[0] + u[1] */
+    t[0][0] = 1;
+    t[0][1] = b[i];
+    t[2][0] = t[0][0] + u[1][0];
+    t[2][1] = t[0][1] + u[1][1];
+    const uint32_t v[3][2] = {
+        {t[1][0], t[1][1]}, {t[0][0], t[0][1]}, {t[2][0], 7}};
+    uint32_t sum = 3;
+    for (uint32_t k = 0; k < 3; k++) sum = sum * 5 + v[k][0] * 3 + v[k][1];
+    a[i] = sum;
+  }
+}
+
+static void want_vector_grid(uint32_t *a, const uint32_t *b) {
+  uint32_t before[COUNT], t[COUNT][3][2];
+  memcpy(before, a, sizeof before);
+  for (uint32_t i = 0; i < COUNT; i++) {
+    for (uint32_t k = 0; k < 3; k++) {
+      t[i][k][0] = before[i] + k;
+      t[i][k][1] = b[i] * k;
+    }
+    for (uint32_t r = 0; r < 2; r++) {
+      const uint32_t at = (b[i] + r) % 4;
+      if (at < 3) t[i][at][0] = t[i][at][1] + before[COUNT - 1 - i];
+      if (at < 3) t[i][at][b[i] % 2] += r;
+    }
+    uint32_t sum = 0;
+    for (uint32_t k = 0; k < 3; k++) {
+      sum = sum * 3 + t[i][k][0] + 7 * t[i][k][1];
+    }
+    a[i] = sum;
+  }
+}
+
 /* --- the kernels -----------------------------------------------------------*/
 
 static const array_case cases[] = {
@@ -283,6 +342,31 @@ static const array_case cases[] = {
      "var t : u32[4] = {b[i], 1, 2, 3}; let first = odd(t); mark(t, first); "
      "a[i] = t[0] + t[1] * 3 + t[2] * 5 + t[3] * 7 + first;",
      want_early},
+    {"vectors", "",
+     "var t : u32x4[5]; for (let k = 0u; k < len(t); k++) t[k] = "
+     "u32x4(b[(i + k) % 192]) + u32x4(0, 1, 2, 3) * k; t[b[i] % 7].y += 3; "
+     "t[b[i] % 6][b[i] % 5] = 8; let swap = t[b[i] % 5]; "
+     "t[b[i] % 5] = t[i % 5]; t[i % 5] = swap; var sum = 0u; "
+     "for (let k = 0u; k < 5; k++) for (let c = 0u; c < 4; c++) "
+     "sum = sum * 3 + t[k][c]; a[i] = sum + t[(b[i] >> 3) % 8].w;",
+     want_vectors},
+    {"vectors in variables, and functions",
+     "fn turn(var t: u32x2[3]) { t[0] = t[0].yx; }\n"
+     "fn sum(t: read u32x2[]) -> u32 { var s = len(t); "
+     "for (let k = 0u; k < len(t); k++) s = s * 5 + t[k].x * 3 + t[k].y; "
+     "return s; }\n",
+     "var t : u32x2[3] = {u32x2(b[i], 1), u32x2(2, a[i]), u32x2(0)}; "
+     "var u = t; u[1].x += 5; turn(t); t[2] = t[0] + u[1]; "
+     "t = {t[1], t[0], t[2]}; t[2].y = 7; a[i] = sum(t);",
+     want_turned},
+    {"vectors across a grid barrier", "",
+     "var t : u32x2[3]; for (let k = 0u; k < 3; k++) "
+     "t[k] = u32x2(a[i] + k, b[i] * k); for (let r = 0u; r < 2; r++) { "
+     "let other = a[191 - i]; grid_barrier(); let at = (b[i] + r) % 4; "
+     "t[at] = u32x2(t[at].y + other, t[at].y); t[at][b[i] % 2] += r; } "
+     "grid_barrier(); var sum = 0u; for (let k = 0u; k < 3; k++) "
+     "sum = sum * 3 + t[k].x + 7 * t[k].y; a[i] = sum;",
+     want_vector_grid},
 };
 
 enum { CASES = sizeof cases / sizeof cases[0], TEXT = 4096 };
@@ -415,7 +499,12 @@ TEST(wrong_uses_of_arrays) {
   } rows[] = {
       {"", "var t : u32[0];", "V098"},
       {"", "var t : u32[4000];", "V098"},
-      {"", "var t : f32x2[4];", "V098"},
+      {"", "var t : f32x2[1025];", "V098"},
+      {"struct s { x : f32; }\n", "var t : s[4];", "V098"},
+      {"struct s { x : f32; }\nfn f(t: s[4]) { }\n", "", "V098"},
+      {"", "let t : f32x2[1] = {f32x2(0.0)}; t[0].x = 1.0;", "V066"},
+      {"", "var t : f32x2[2] = {f32x2(0.0), 1.0};", "V065"},
+      {"fn f(var t: f32x2[2]) { }\n", "var t : f32x4[2]; f(t);", "V099"},
       {"", "let t : u32[4];", "V028"},
       {"", "var t : u32[];", "V098"},
       {"", "let t : u32[2] = {1, 2.0};", "V063"},

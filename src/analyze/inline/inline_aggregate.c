@@ -130,6 +130,13 @@ vyre__id inline_stable(inliner *in, vyre__id id) {
   return inline_let(in, id);
 }
 
+/* Stores a value in a `let`: the elements of an array may be variables, which
+ * change. */
+static vyre__id frozen(inliner *in, vyre__id id) {
+  const bool is_literal = in->builder.nodes[id].op == VYRE__OP_LITERAL;
+  return id == 0 || is_literal ? id : inline_let(in, id);
+}
+
 static vyre__id *scratch_ids(inliner *in, uint32_t count) {
   vyre__id *ids = vyre__arena_filled(&in->scratch, count, sizeof *ids, 0);
   if (!ids) in->no_memory = true;
@@ -149,9 +156,19 @@ static bool operand(inliner *in, frame *f, vyre__id id, uint32_t index,
              (in->has[child] & (INLINE_CALL | INLINE_EFFECT));
   }
   inline_scalars_of(in, f, child, first, count, out);
-  for (uint32_t i = 0; i < count && store; i++)
-    out[i] = inline_stable(in, out[i]);
+  for (uint32_t i = 0; i < count && store; i++) out[i] = frozen(in, out[i]);
   return !in->no_memory;
+}
+
+void inline_operand_scalars(inliner *in, frame *f, vyre__id id, uint32_t index,
+                            vyre__id *out) {
+  const vyre__id child = vyre__child(in->program, id, index);
+  const uint32_t count = inline_scalars(in, type_of(in, child));
+  if (count == 1) {
+    out[0] = inline_operand(in, f, id, index);
+  } else {
+    (void)operand(in, f, id, index, 0, count, out);
+  }
 }
 
 /* --- accesses --------------------------------------------------------------*/
@@ -197,6 +214,8 @@ static vyre__id number(inliner *in, uint32_t value) {
  * node of the program that is copied each time, or a stored value. */
 typedef struct element {
   uint32_t buffer, count;
+  bool is_array;    /* of the invocation; `buffer` is its reference */
+  uint32_t scalars; /* of an array: of an element */
   bool is_once; /* the values are used once, and need not be stored */
   vyre__id source[VYRE_MAX_DIMENSIONS], value[VYRE_MAX_DIMENSIONS];
 } element;
@@ -213,15 +232,21 @@ static const vyre__id *indices_of(const inliner *in, const vyre__id *index,
   return in->program->lists + node->a;
 }
 
-static element begin_element(inliner *in, frame *f, uint32_t buffer,
-                             vyre__id index) {
-  element e = {.buffer = buffer};
+static element begin_element(inliner *in, frame *f, const vyre__node *node) {
+  vyre__id index = node->b;
+  element e = {.buffer = inline_ref(in, f, node->a)};
+  e.is_array = inline_is_array(in, e.buffer);
+  if (e.is_array) {
+    e.scalars = vyre__vector_length(
+        f->function->locals[node->a & VYRE__MEMORY_INDEX].type);
+  }
   const vyre__id *ids = indices_of(in, &index, &e.count);
   for (uint32_t i = 0; i < e.count; i++) {
     if (is_simple(in, ids[i])) {
       e.source[i] = ids[i];
     } else {
-      e.value[i] = inline_stable(in, inline_value(in, f, ids[i]));
+      e.value[i] = e.is_array ? frozen(in, inline_value(in, f, ids[i]))
+                   : inline_stable(in, inline_value(in, f, ids[i]));
     }
   }
   return e;
@@ -245,16 +270,32 @@ static element begin_once(inliner *in, frame *f, uint32_t buffer,
   return e;
 }
 
+static vyre__id extent_of(inliner *in, const element *e, uint32_t at) {
+  if (!e->is_array) return inline_extent(in, e->buffer, at);
+  return number(in, inline_array_length(in, e->buffer) / e->scalars);
+}
+
+static vyre__id stride_of(inliner *in, const element *e, uint32_t at,
+                          uint32_t units) {
+  return e->is_array ? number(in, units)
+                     : inline_stride(in, e->buffer, at, units);
+}
+
 /* Builds the index of scalar @p at of an element, with the variable index of
  * @p p (a value that can be copied by `again`) if there is one. */
 static vyre__id scalar_index(inliner *in, frame *f, const element *e,
                              uint32_t at, const path *p, vyre__id variable) {
   vyre__ir_builder *m = &in->builder;
   const uint32_t mark = vyre__stack_mark(m);
-  const vyre_buffer_decl *decl = &in->kernel->buffers[e->buffer];
-  const vyre__struct *own = vyre__program_struct(in->program, decl->type);
-  const uint32_t units = own ? own->self.size / own->width
-                             : vyre__vector_length(vyre__buffer_type(decl));
+  const vyre_buffer_decl *decl =
+      e->is_array ? NULL : &in->kernel->buffers[e->buffer];
+  const vyre__struct *own =
+      decl ? vyre__program_struct(in->program, decl->type) : NULL;
+  uint32_t units = e->scalars;
+  if (decl) {
+    units = own ? own->self.size / own->width
+                : vyre__vector_length(vyre__buffer_type(decl));
+  }
   for (uint32_t i = 0; i < e->count; i++) {
     vyre__id index = e->value[i];
     if (e->source[i]) {
@@ -263,8 +304,8 @@ static vyre__id scalar_index(inliner *in, frame *f, const element *e,
       index = inline_again(in, index);
     }
     vyre__push(m, index);
-    vyre__push(m, inline_extent(in, e->buffer, i));
-    vyre__push(m, inline_stride(in, e->buffer, i, units));
+    vyre__push(m, extent_of(in, e, i));
+    vyre__push(m, stride_of(in, e, i, units));
   }
   if (variable) {
     vyre__push(m, inline_again(in, variable));
@@ -273,7 +314,8 @@ static vyre__id scalar_index(inliner *in, frame *f, const element *e,
   }
   if (own) at = own->scalars[at].offset / own->width;
   vyre__push(m, number(in, at));
-  return vyre__ir_build_at(m, mark);
+  return e->is_array ? inline_array_index(in, e->buffer, mark)
+                     : vyre__ir_build_at(m, mark);
 }
 
 /* Returns the element type of scalar @p at of a buffer. For a struct, the bits
@@ -290,8 +332,9 @@ static unsigned element_at(const inliner *in, uint32_t buffer, uint32_t at) {
 /* Returns true if a variable index of a path can be part of an index of memory:
  * the scalars have the size of an access. */
 static bool is_addressable(const inliner *in, const path *p) {
-  const vyre_buffer_decl *decl =
-      &in->kernel->buffers[inline_node(in, p->root)->a];
+  const uint32_t memory = inline_node(in, p->root)->a;
+  if (memory >= VYRE__MEMORY_TABLE) return true;
+  const vyre_buffer_decl *decl = &in->kernel->buffers[memory];
   const vyre__struct *s = vyre__program_struct(in->program, decl->type);
   return !s || !p->index ||
          vyre_element_size((vyre_element)s->scalars[p->offset].element) ==
@@ -300,9 +343,23 @@ static bool is_addressable(const inliner *in, const path *p) {
 
 static vyre__id load_scalar(inliner *in, frame *f, const element *e,
                             uint32_t at, const path *p, vyre__id variable) {
-  return vyre__ir_build_scalar_load(&in->builder, e->buffer,
-                                    scalar_index(in, f, e, at, p, variable),
+  const vyre__id index = scalar_index(in, f, e, at, p, variable);
+  if (e->is_array) return inline_array_load(in, e->buffer, index);
+  return vyre__ir_build_scalar_load(&in->builder, e->buffer, index,
                                     element_at(in, e->buffer, at));
+}
+
+/* Stores scalar @p at of an element. */
+static void store_scalar(inliner *in, frame *f, const element *e, uint32_t at,
+                         const path *p, vyre__id variable, vyre__id value) {
+  const vyre__id index = scalar_index(in, f, e, at, p, variable);
+  if (e->is_array) {
+    inline_array_store(in, e->buffer, index, value);
+    return;
+  }
+  vyre__statement(&in->builder, vyre__ir_build_scalar_store(
+                                    &in->builder, e->buffer, index,
+                                    element_at(in, e->buffer, at), value));
 }
 
 /* --- parts -----------------------------------------------------------------*/
@@ -310,7 +367,7 @@ static vyre__id load_scalar(inliner *in, frame *f, const element *e,
 static void copy_load(inliner *in, frame *f, vyre__id id, uint32_t first,
                       uint32_t count, vyre__id *out) {
   const vyre__node *node = inline_node(in, id);
-  const element e = begin_element(in, f, inline_ref(in, f, node->a), node->b);
+  const element e = begin_element(in, f, node);
   inline_at(in, id);
   for (uint32_t i = 0; i < count; i++) {
     out[i] = load_scalar(in, f, &e, first + i, NULL, 0);
@@ -614,7 +671,7 @@ static vyre__id choose(inliner *in, frame *f, vyre__id id) {
 
 static vyre__id load_variable(inliner *in, frame *f, const path *p) {
   const vyre__node *root = inline_node(in, p->root);
-  const element e = begin_element(in, f, inline_ref(in, f, root->a), root->b);
+  const element e = begin_element(in, f, root);
   const vyre__id k = inline_stable(in, inline_value(in, f, p->index));
   inline_at(in, p->root);
   return load_scalar(in, f, &e, p->offset, p, k);
@@ -755,7 +812,7 @@ vyre__id inline_access(inliner *in, frame *f, vyre__id id) {
   vyre__ir_builder *m = &in->builder;
   const vyre__node *node = inline_node(in, id);
   const uint32_t count = vyre__child_count(in->program, id);
-  const element e = any_call(in, id, 1) ? begin_element(in, f, node->a, node->b)
+  const element e = any_call(in, id, 1) ? begin_element(in, f, node)
                                         : begin_once(in, f, node->a, node->b);
   vyre__id v[3] = {0};
   for (uint32_t i = 1; i < count && i < 3; i++) {
@@ -778,7 +835,7 @@ vyre__id inline_access(inliner *in, frame *f, vyre__id id) {
 void inline_scalar_store(inliner *in, frame *f, vyre__id id) {
   vyre__ir_builder *m = &in->builder;
   const vyre__node *node = inline_node(in, id);
-  const element e = any_call(in, id, 1) ? begin_element(in, f, node->a, node->b)
+  const element e = any_call(in, id, 1) ? begin_element(in, f, node)
                                         : begin_once(in, f, node->a, node->b);
   const vyre__id value = inline_value(in, f, node->c);
   inline_at(in, id);
@@ -788,18 +845,17 @@ void inline_scalar_store(inliner *in, frame *f, vyre__id id) {
 }
 
 void inline_store(inliner *in, frame *f, vyre__id id) {
-  vyre__ir_builder *m = &in->builder;
   const vyre__node *node = inline_node(in, id);
   const uint32_t count = inline_scalars(in, type_of(in, node->c));
   vyre__arena_mark mark = vyre__arena_here(&in->scratch);
-  const element e = begin_element(in, f, inline_ref(in, f, node->a), node->b);
-  const vyre__id *ids = copy_all(in, f, node->c, true);
+  const element e = begin_element(in, f, node);
+  vyre__id *ids = copy_all(in, f, node->c, true);
   inline_at(in, id);
+  for (uint32_t i = 0; ids && e.is_array && i < count; i++) {
+    ids[i] = frozen(in, ids[i]);
+  }
   for (uint32_t i = 0; ids && i < count; i++) {
-    const vyre__id at = scalar_index(in, f, &e, i, NULL, 0);
-    vyre__statement(
-        m, vyre__ir_build_scalar_store(m, e.buffer, at,
-                                       element_at(in, e.buffer, i), ids[i]));
+    store_scalar(in, f, &e, i, NULL, 0, ids[i]);
   }
   vyre__arena_rewind(&in->scratch, mark);
 }
@@ -808,7 +864,7 @@ void inline_store(inliner *in, frame *f, vyre__id id) {
 static void set_each(inliner *in, frame *f, const path *p, vyre__id value) {
   vyre__ir_builder *m = &in->builder;
   const vyre__node *root = inline_node(in, p->root);
-  const element e = begin_element(in, f, root->a, root->b);
+  const element e = begin_element(in, f, root);
   const vyre__id k = inline_let(in, inline_value(in, f, p->index));
   const vyre__id stored = inline_stable(in, inline_value(in, f, value));
   const vyre_type own = (vyre_type)vyre__type_of(m, k);
@@ -817,10 +873,7 @@ static void set_each(inliner *in, frame *f, const path *p, vyre__id value) {
     vyre__id is_it = vyre__ir_build_binary(m, VYRE__OP_EQ, inline_again(in, k),
                                            vyre__ir_build_literal(m, own, i));
     vyre__mark mark = vyre__block_begin(m);
-    const vyre__id index = scalar_index(in, f, &e, at, NULL, 0);
-    vyre__statement(m, vyre__ir_build_scalar_store(m, e.buffer, index,
-                                                   element_at(in, e.buffer, at),
-                                                   inline_again(in, stored)));
+    store_scalar(in, f, &e, at, NULL, 0, inline_again(in, stored));
     vyre__id then = vyre__block_end(m, mark);
     vyre__statement(m, vyre__ir_build_if(m, is_it, then, 0));
   }
@@ -831,19 +884,14 @@ static void set_element(inliner *in, frame *f, const path *p, vyre__id value) {
     set_each(in, f, p, value);
     return;
   }
-  vyre__ir_builder *m = &in->builder;
   const vyre__node *root = inline_node(in, p->root);
-  const element e = begin_element(in, f, inline_ref(in, f, root->a), root->b);
-  const vyre__id k =
-      p->index ? inline_stable(in, inline_value(in, f, p->index)) : 0;
+  const element e = begin_element(in, f, root);
+  const vyre__id k = p->index ? frozen(in, inline_value(in, f, p->index)) : 0;
   vyre__id stored = inline_value(in, f, value);
   /* The index is built after the value, but evaluated before it. */
   if (in->has[value] & INLINE_EFFECT) stored = inline_stable(in, stored);
   inline_at(in, p->root);
-  const vyre__id at = scalar_index(in, f, &e, p->offset, p, k);
-  vyre__statement(
-      m, vyre__ir_build_scalar_store(
-             m, e.buffer, at, element_at(in, e.buffer, p->offset), stored));
+  store_scalar(in, f, &e, p->offset, p, k, stored);
 }
 
 /* Assigns v[k] of a local: each component that is not k keeps its value. */
@@ -867,19 +915,14 @@ static void set_variable(inliner *in, frame *f, const path *p, uint32_t local,
 
 /* Stores all scalars of a field that is an aggregate. */
 static void set_scalars(inliner *in, frame *f, const path *p, vyre__id value) {
-  vyre__ir_builder *m = &in->builder;
   const vyre__node *root = inline_node(in, p->root);
   const uint32_t count = inline_scalars(in, type_of(in, value));
   vyre__arena_mark mark = vyre__arena_here(&in->scratch);
-  const element e = begin_element(in, f, root->a, root->b);
+  const element e = begin_element(in, f, root);
   const vyre__id *ids = copy_all(in, f, value, true);
   inline_at(in, p->root);
   for (uint32_t i = 0; ids && i < count; i++) {
-    const uint32_t at = p->offset + i;
-    const vyre__id index = scalar_index(in, f, &e, at, NULL, 0);
-    vyre__statement(
-        m, vyre__ir_build_scalar_store(m, e.buffer, index,
-                                       element_at(in, e.buffer, at), ids[i]));
+    store_scalar(in, f, &e, p->offset + i, NULL, 0, ids[i]);
   }
   vyre__arena_rewind(&in->scratch, mark);
 }

@@ -162,13 +162,14 @@ static uint32_t add_hidden(inliner *in, vyre_buffer_decl decl,
 
 /* Returns a hidden buffer for an array until its block ends. */
 static uint32_t open_array(inliner *in, const vyre__local *local) {
-  const vyre_element element = element_of(local->type);
+  const vyre_element element = element_of(vyre__component_type(local->type));
+  const uint32_t length = local->length * vyre__vector_length(local->type);
   const uint32_t first = in->kernel->buffer_count - in->kernel->hidden_count;
   uint32_t found = VYRE_NO_INDEX;
   for (uint32_t i = 0; i < in->kernel->hidden_count; i++) {
     const hidden_array *it = &in->slots[i];
     if (!in->privates[i].table && !it->is_used && it->element == element &&
-        it->length == local->length) {
+        it->length == length) {
       found = i;
       break;
     }
@@ -180,7 +181,7 @@ static uint32_t open_array(inliner *in, const vyre__local *local) {
                            .kind = VYRE_MEMORY_SHARED,
                            .access = VYRE_ACCESS_WORKGROUP,
                            .element = element,
-                           .count = local->length},
+                           .count = length},
         NULL);
     if (in->no_memory) return 0;
     found = buffer - first;
@@ -308,7 +309,8 @@ static bool may_be_scalars(const inliner *in, const frame *f, uint32_t memory) {
   if (local < f->function->parameter_count) {
     return f->locals[local] >= INLINE_SCALARS;
   }
-  return f->function->locals[local].length <= MAX_SCALARS &&
+  const vyre__local *it = &f->function->locals[local];
+  return it->length * vyre__vector_length(it->type) <= MAX_SCALARS &&
          !in->stays[key_of(in, f, local)];
 }
 
@@ -438,11 +440,21 @@ static vyre__id load(inliner *in, uint32_t ref, vyre__id index) {
     return vyre__ir_build_literal(
         m, type, bits < table->length ? table->values[bits] : 0);
   }
+  if (m->nodes[index].op == VYRE__OP_AT) {
+    return vyre__ir_build_scalar_load(m, ref, index,
+                                      in->kernel->buffers[ref].element);
+  }
   return vyre__ir_build_load(m, ref, index);
 }
 
 static void store(inliner *in, uint32_t ref, vyre__id index, vyre__id value) {
   vyre__ir_builder *m = &in->builder;
+  if (ref < INLINE_SCALARS && m->nodes[index].op == VYRE__OP_AT) {
+    const unsigned element = in->kernel->buffers[ref].element;
+    vyre__statement(
+        m, vyre__ir_build_scalar_store(m, ref, index, element, value));
+    return;
+  }
   if (ref < INLINE_SCALARS) {
     vyre__statement(m, vyre__ir_build_store(m, ref, index, value));
     return;
@@ -482,10 +494,94 @@ static uint32_t length_of(const inliner *in, uint32_t ref) {
   return is_hidden(in, ref) ? in->kernel->buffers[ref].count : 0;
 }
 
+bool inline_is_array(const inliner *in, uint32_t ref) {
+  return ref >= INLINE_SCALARS || (is_hidden(in, ref) && !table_of(in, ref));
+}
+
+uint32_t inline_array_length(const inliner *in, uint32_t ref) {
+  return length_of(in, ref);
+}
+
+vyre__id inline_array_load(inliner *in, uint32_t ref, vyre__id index) {
+  return load(in, ref, index);
+}
+
+void inline_array_store(inliner *in, uint32_t ref, vyre__id index,
+                        vyre__id value) {
+  store(in, ref, index, value);
+}
+
+/* Returns the sum of literal indices, or the length if one is outside.
+ * VYRE_NO_INDEX: one is not a literal. */
+static uint32_t known_index(const inliner *in, uint32_t ref,
+                            const vyre__id *entries, uint32_t count) {
+  uint64_t sum = 0, index, extent, stride;
+  bool is_inside = true;
+  (void)inline_literal(in, entries[count - 1], &sum);
+  for (uint32_t i = 0; i + 1 < count; i += VYRE__AT_STEP) {
+    if (!inline_literal(in, entries[i], &index)) return VYRE_NO_INDEX;
+    (void)inline_literal(in, entries[i + 1], &extent);
+    (void)inline_literal(in, entries[i + 2], &stride);
+    is_inside &= index < extent;
+    sum += is_inside ? index * stride : 0;
+  }
+  return is_inside ? (uint32_t)sum : length_of(in, ref);
+}
+
+/* Builds the sum of indices of an array that is variables: its length if one is
+ * outside. */
+static vyre__id selected_index(inliner *in, uint32_t ref,
+                               const vyre__id *entries, uint32_t count) {
+  vyre__ir_builder *m = &in->builder;
+  vyre__id sum = entries[count - 1], inside = 0;
+  uint64_t extent;
+  for (uint32_t i = 0; i + 1 < count; i += VYRE__AT_STEP) {
+    const vyre__id at = unsigned_index(in, entries[i]);
+    (void)inline_literal(in, entries[i + 1], &extent);
+    const vyre__id test = compare(in, VYRE__OP_LT, at, (uint32_t)extent);
+    inside =
+        inside ? vyre__ir_build_binary(m, VYRE__OP_AND, inside, test) : test;
+    vyre__id own = inline_again(in, at);
+    if (vyre__type_of(m, own) != VYRE_TYPE_U32) {
+      own = vyre__ir_build_cast(m, VYRE_TYPE_U32, own);
+    }
+    own = vyre__ir_build_binary(m, VYRE__OP_MUL, own, entries[i + 2]);
+    sum = vyre__ir_build_binary(m, VYRE__OP_ADD, sum, own);
+  }
+  return inline_stable(
+      in, vyre__ir_build_ternary(m, VYRE__OP_SELECT, inside, sum,
+                                 number(in, length_of(in, ref))));
+}
+
+vyre__id inline_array_index(inliner *in, uint32_t ref, uint32_t mark) {
+  vyre__ir_builder *m = &in->builder;
+  vyre__id entries[VYRE__AT_STEP * (VYRE_MAX_DIMENSIONS + 1) + 1] = {0};
+  const uint32_t count = (uint32_t)m->stack_count - mark;
+  memcpy(entries, m->stack + mark, count * sizeof *entries);
+  const uint32_t known = known_index(in, ref, entries, count);
+  if (known == VYRE_NO_INDEX && ref < INLINE_SCALARS) {
+    return vyre__ir_build_at(m, mark);
+  }
+  vyre__stack_drop(m, mark);
+  if (known != VYRE_NO_INDEX) return number(in, known);
+  if (in->scalars[ref - INLINE_SCALARS].is_kept) {
+    return selected_index(in, ref, entries, count);
+  }
+  uint64_t bits;
+  uint32_t at = 0;
+  while (inline_literal(in, entries[at], &bits)) at += VYRE__AT_STEP;
+  return entries[at]; /* the array stays in memory */
+}
+
 vyre__id inline_len(inliner *in, const frame *f, uint32_t memory) {
   const uint32_t ref = inline_ref(in, f, memory);
   const uint32_t length = length_of(in, ref);
-  if (length > 0) return number(in, length);
+  const uint32_t own = memory & VYRE__MEMORY_INDEX;
+  const uint32_t scalars =
+      memory & VYRE__MEMORY_LOCAL
+          ? vyre__vector_length(f->function->locals[own].type)
+          : 1;
+  if (length > 0) return number(in, length / scalars);
   return vyre__ir_build_len(&in->builder, ref);
 }
 
@@ -569,19 +665,29 @@ static void copy_elements(inliner *in, uint32_t to, uint32_t from) {
   vyre__statement(m, made);
 }
 
-/* Copies the values of an ARRAY. They are stored in locals if @p store_all. */
+/* Returns the number of scalars of an element of an ARRAY. */
+static uint32_t scalars_of_list(const inliner *in, vyre__id list) {
+  const vyre__id first = vyre__child(in->program, list, 0);
+  return vyre__vector_length(inline_node(in, first)->type);
+}
+
+/* Copies the values of an ARRAY, scalar by scalar. They are stored in locals if @p store_all. */
 static vyre__id *copy_values(inliner *in, frame *f, vyre__id value,
                              bool store_all) {
   const uint32_t count = vyre__child_count(in->program, value);
-  vyre__id *ids = vyre__arena_filled(&in->scratch, count, sizeof *ids, 0);
+  const uint32_t scalars = scalars_of_list(in, value);
+  vyre__id *ids =
+      vyre__arena_filled(&in->scratch, count * scalars, sizeof *ids, 0);
   if (!ids) {
     in->no_memory = true;
     return NULL;
   }
   for (uint32_t i = 0; i < count; i++) {
-    ids[i] = inline_operand(in, f, value, i);
-    if (store_all && in->builder.nodes[ids[i]].op != VYRE__OP_LITERAL) {
-      ids[i] = inline_let(in, ids[i]);
+    vyre__id *own = ids + i * scalars;
+    inline_operand_scalars(in, f, value, i, own);
+    for (uint32_t k = 0; k < scalars && store_all; k++) {
+      if (in->builder.nodes[own[k]].op == VYRE__OP_LITERAL) continue;
+      own[k] = inline_let(in, own[k]);
     }
   }
   return ids;
@@ -591,20 +697,20 @@ static vyre__id *copy_values(inliner *in, frame *f, vyre__id value,
 static uint32_t make_scalars(inliner *in, frame *f, uint32_t local,
                              const vyre__id *values) {
   const vyre__local *it = &f->function->locals[local];
+  const vyre_type type = (vyre_type)vyre__component_type(it->type);
   if (!make_room(in, (void *)&in->scalars, in->scalar_count,
                  &in->scalar_capacity, sizeof *in->scalars)) {
     return INLINE_SCALARS;
   }
   scalar_array *array = &in->scalars[in->scalar_count];
-  *array = (scalar_array){.length = it->length,
-                          .type = it->type,
+  *array = (scalar_array){.length = it->length * vyre__vector_length(it->type),
+                          .type = (uint8_t)type,
                           .is_kept = is_kept(in, f),
                           .key = key_of(in, f, local)};
-  for (uint32_t i = 0; i < it->length; i++) {
+  for (uint32_t i = 0; i < array->length; i++) {
     const uint32_t variable = inline_local(
         in, it->name, true,
-        values ? values[i]
-               : vyre__ir_build_literal(&in->builder, (vyre_type)it->type, 0));
+        values ? values[i] : vyre__ir_build_literal(&in->builder, type, 0));
     if (i == 0) array->first = variable;
   }
   return INLINE_SCALARS + in->scalar_count++;
@@ -633,7 +739,8 @@ void inline_declare_array(inliner *in, frame *f, vyre__id id) {
     f->locals[node->a] = to;
     if (in->no_memory) return;
     if (!is_list) copy_elements(in, to, from);
-    for (uint32_t i = 0; is_list && i < local->length; i++) {
+    const uint32_t count = length_of(in, to);
+    for (uint32_t i = 0; is_list && i < count; i++) {
       store(in, to, number(in, i), values[i]);
     }
   }
@@ -651,7 +758,8 @@ void inline_assign_array(inliner *in, frame *f, vyre__id id) {
   }
   vyre__arena_mark mark = vyre__arena_here(&in->scratch);
   const vyre__id *values = copy_values(in, f, node->b, true);
-  const uint32_t count = vyre__child_count(in->program, node->b);
+  const uint32_t count =
+      vyre__child_count(in->program, node->b) * scalars_of_list(in, node->b);
   inline_at(in, id);
   for (uint32_t i = 0; values && i < count; i++) {
     store(in, to, number(in, i), values[i]);

@@ -58,8 +58,8 @@ typedef struct vyre__inline_dimensions {
 
 /* Array that became variables. */
 typedef struct scalar_array {
-  uint32_t first, length;
-  uint8_t type;
+  uint32_t first, length; /* in scalars */
+  uint8_t type;           /* of a scalar */
   bool is_kept; /* lives across a grid barrier: its index may be unknown */
   uint32_t key; /* of its declaration, in `stays` */
 } scalar_array;
@@ -181,6 +181,16 @@ vyre__id inline_len(inliner *in, const frame *f, uint32_t memory);
 vyre__id inline_atomic(inliner *in, frame *f, vyre__id id);
 /* Copies a STORE of a scalar. */
 void inline_set_element(inliner *in, frame *f, vyre__id id);
+/* Returns true if a reference is an array of the invocation. */
+bool inline_is_array(const inliner *in, uint32_t ref);
+/* Returns the number of scalars of an array. */
+uint32_t inline_array_length(const inliner *in, uint32_t ref);
+/* Builds the index of a scalar of an array from VYRE__AT_STEP values on the
+ * stack for each index (a value, its extent, its stride), and a constant. */
+vyre__id inline_array_index(inliner *in, uint32_t ref, uint32_t mark);
+vyre__id inline_array_load(inliner *in, uint32_t ref, vyre__id index);
+void inline_array_store(inliner *in, uint32_t ref, vyre__id index,
+                        vyre__id value);
 /* Copies the declaration of an array, and the assignment to a whole one. */
 void inline_declare_array(inliner *in, frame *f, vyre__id id);
 void inline_assign_array(inliner *in, frame *f, vyre__id id);
@@ -247,6 +257,10 @@ uint8_t inline_hoists(const inliner *in, vyre__id id, bool has_ordered);
 /* Copies the scalars [first, first + count) of a value to @p out. */
 void inline_scalars_of(inliner *in, frame *f, vyre__id id, uint32_t first,
                        uint32_t count, vyre__id *out);
+/* Copies all scalars of child @p index of node @p id. They are stored if a later
+ * child could observe or cause effects. */
+void inline_operand_scalars(inliner *in, frame *f, vyre__id id, uint32_t index,
+                            vyre__id *out);
 /* Returns the scalar value of a node with aggregate operands. */
 vyre__id inline_reduction(inliner *in, frame *f, vyre__id id);
 /* Copies a value to new locals, and returns the first. */

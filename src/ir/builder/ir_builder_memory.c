@@ -23,7 +23,8 @@ static void array_decl(const char *name, unsigned type, uint32_t length,
                        vyre_access access, vyre_buffer_decl *out) {
   *out = (vyre_buffer_decl){.name = name,
                             .access = access,
-                            .element = element_of(type),
+                            .element = element_of(vyre__component_type(type)),
+                            .type = vyre__is_vector(type) ? type : 0,
                             .count = length};
 }
 
@@ -53,7 +54,6 @@ const vyre_buffer_decl *vyre__memory_at(vyre__ir_builder *m, uint32_t memory) {
     if (local->length == 0) {
       m->memory.access = (vyre_access)local->access;
       m->memory.element = (vyre_element)local->element;
-      if (vyre__is_vector(local->type)) m->memory.type = local->type;
     }
     return &m->memory;
   }
@@ -87,7 +87,9 @@ vyre__id vyre__ir_build_array_value(vyre__ir_builder *m, uint32_t mark) {
 }
 
 static bool is_element_type(unsigned type) {
-  return type > VYRE_TYPE_VOID && type < VYRE_TYPE_COUNT;
+  const unsigned component = vyre__component_type(type);
+  return component > VYRE_TYPE_VOID && component < VYRE_TYPE_COUNT &&
+         (type == component || vyre__is_vector(type));
 }
 
 /* Checks the elements of an array of @p type. */
@@ -155,7 +157,9 @@ static bool check_value(vyre__ir_builder *m, const char *name, unsigned type,
 
 static bool check_size(vyre__ir_builder *m, const char *name, unsigned type,
                        uint32_t length) {
-  const uint64_t bytes = (uint64_t)length * vyre_element_size(element_of(type));
+  const uint64_t bytes =
+      (uint64_t)length * vyre__vector_length(type) *
+      vyre_element_size(element_of(vyre__component_type(type)));
   if (length > 0 && bytes <= VYRE__MAX_ARRAY_BYTES) return true;
   char fix[128];
   if (length == 0) {
@@ -184,9 +188,9 @@ vyre__id vyre__ir_build_array(vyre__ir_builder *m, const char *name,
            name_length > 60 ? 60 : (int)name_length, name ? name : "");
   bool good = is_element_type(type);
   if (!good) {
-    vyre__diagnose(m, "V098", "use one array for each component",
-                   "elements of an array are bool, u32, i32, u64, i64, f32 or "
-                   "f64, not %s",
+    vyre__diagnose(m, "V098", "use one array for each field",
+                   "elements of an array are bool, u32, i32, u64, i64, f32, "
+                   "f64 or vectors of them, not %s",
                    vyre__type_name(type));
   }
   if (good && value) good = check_value(m, shown, type, &length, value);

@@ -105,7 +105,7 @@ vyre__id vyre__p_whole_array(vyre__parser *p) {
 static vyre_type type_of_copy(vyre__parser *p, vyre__id value) {
   if (!value || p->ir.nodes[value].op != VYRE__OP_MEMORY) return VYRE_TYPE_VOID;
   const vyre_buffer_decl *decl = vyre__buffer_at(&p->ir, p->ir.nodes[value].a);
-  return decl ? (vyre_type)vyre__element_type(decl->element) : VYRE_TYPE_VOID;
+  return decl ? (vyre_type)vyre__buffer_type(decl) : VYRE_TYPE_VOID;
 }
 
 /* Reports an array whose type is missing, or written before its length. */
@@ -370,12 +370,11 @@ bool vyre__p_parameter_type(vyre__parser *p, bool is_mutable,
   if (vyre__p_is(p, VYRE__T_LBRACKET)) {
     spec->is_memory = true;
     if (!vyre__p_length(p, &spec->length)) return false;
-    if (vyre__is_aggregate(type)) {
+    if (vyre__is_struct(type)) {
       vyre__p_error(p, vyre__p_span(&first), "V098",
-                    "use one array for each component",
-                    "elements of an array are bool, u32, i32, u64, i64, f32 or "
-                    "f64, not %s",
-                    vyre__type_name(type));
+                    "use one array for each field",
+                    "elements of an array are bool, u32, i32, u64, i64, f32, "
+                    "f64 or vectors of them, not a struct");
       return false;
     }
     if (spec->length > 0) return true;
