@@ -219,6 +219,25 @@ TEST(wrong_structs) {
   }
 }
 
+TEST(an_array_in_a_struct_names_vectors_of_the_same_layout) {
+  const char *text =
+      "struct node { keys : u32[9]; } kernel k "
+      "buffer b : read_write node[] @0; { b[0] = b[1]; }";
+  vyre_diagnostics found = {0};
+  vyre_status st = {0};
+  vyre_module *module;
+  CHECK(vyre_module_parse(text, strlen(text), "t", (vyre_allocator){0}, &module,
+                          &found, &st) != VYRE_OK);
+  CHECK_TEXT(found.items[0].rule, "V116");
+  CHECK_TEXT(found.items[0].fix,
+             "write keys_0 : u32x4; keys_1 : u32x4; keys_2 : u32;");
+  vyre_diagnostics_deinit(&found);
+  vyre_module_release(
+      parse_module("struct node { keys_0 : u32x4; keys_1 : u32x4; keys_2 : "
+                   "u32; } kernel k buffer b : read_write node[] @0; "
+                   "{ b[0] = b[1]; b[2].keys_1[3] = 1; }"));
+}
+
 TEST(a_struct_with_too_many_scalars_is_refused) {
   char text[8192];
   int at = snprintf(text, sizeof text, "struct a {");
@@ -244,4 +263,5 @@ TEST(a_struct_with_too_many_scalars_is_refused) {
 
 TEST_MAIN(TEST_ENTRY(random_structs_have_the_layout_of_c_and_numpy),
           TEST_ENTRY(wrong_structs),
+          TEST_ENTRY(an_array_in_a_struct_names_vectors_of_the_same_layout),
           TEST_ENTRY(a_struct_with_too_many_scalars_is_refused))

@@ -216,7 +216,7 @@ typedef struct element {
   uint32_t buffer, count;
   bool is_array;    /* of the invocation; `buffer` is its reference */
   uint32_t scalars; /* of an array: of an element */
-  bool is_once; /* the values are used once, and need not be stored */
+  bool is_once;     /* the values are used once, and need not be stored */
   vyre__id source[VYRE_MAX_DIMENSIONS], value[VYRE_MAX_DIMENSIONS];
 } element;
 
@@ -246,7 +246,7 @@ static element begin_element(inliner *in, frame *f, const vyre__node *node) {
       e.source[i] = ids[i];
     } else {
       e.value[i] = e.is_array ? frozen(in, inline_value(in, f, ids[i]))
-                   : inline_stable(in, inline_value(in, f, ids[i]));
+                              : inline_stable(in, inline_value(in, f, ids[i]));
     }
   }
   return e;

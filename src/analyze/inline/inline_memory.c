@@ -451,8 +451,8 @@ static void store(inliner *in, uint32_t ref, vyre__id index, vyre__id value) {
   vyre__ir_builder *m = &in->builder;
   if (ref < INLINE_SCALARS && m->nodes[index].op == VYRE__OP_AT) {
     const unsigned element = in->kernel->buffers[ref].element;
-    vyre__statement(
-        m, vyre__ir_build_scalar_store(m, ref, index, element, value));
+    vyre__statement(m,
+                    vyre__ir_build_scalar_store(m, ref, index, element, value));
     return;
   }
   if (ref < INLINE_SCALARS) {
@@ -515,7 +515,7 @@ void inline_array_store(inliner *in, uint32_t ref, vyre__id index,
  * VYRE_NO_INDEX: one is not a literal. */
 static uint32_t known_index(const inliner *in, uint32_t ref,
                             const vyre__id *entries, uint32_t count) {
-  uint64_t sum = 0, index, extent, stride;
+  uint64_t sum = 0, index, extent = 0, stride = 0;
   bool is_inside = true;
   (void)inline_literal(in, entries[count - 1], &sum);
   for (uint32_t i = 0; i + 1 < count; i += VYRE__AT_STEP) {
@@ -534,7 +534,7 @@ static vyre__id selected_index(inliner *in, uint32_t ref,
                                const vyre__id *entries, uint32_t count) {
   vyre__ir_builder *m = &in->builder;
   vyre__id sum = entries[count - 1], inside = 0;
-  uint64_t extent;
+  uint64_t extent = 0;
   for (uint32_t i = 0; i + 1 < count; i += VYRE__AT_STEP) {
     const vyre__id at = unsigned_index(in, entries[i]);
     (void)inline_literal(in, entries[i + 1], &extent);
@@ -548,9 +548,9 @@ static vyre__id selected_index(inliner *in, uint32_t ref,
     own = vyre__ir_build_binary(m, VYRE__OP_MUL, own, entries[i + 2]);
     sum = vyre__ir_build_binary(m, VYRE__OP_ADD, sum, own);
   }
-  return inline_stable(
-      in, vyre__ir_build_ternary(m, VYRE__OP_SELECT, inside, sum,
-                                 number(in, length_of(in, ref))));
+  return inline_stable(in,
+                       vyre__ir_build_ternary(m, VYRE__OP_SELECT, inside, sum,
+                                              number(in, length_of(in, ref))));
 }
 
 vyre__id inline_array_index(inliner *in, uint32_t ref, uint32_t mark) {
@@ -677,13 +677,13 @@ static vyre__id *copy_values(inliner *in, frame *f, vyre__id value,
   const uint32_t count = vyre__child_count(in->program, value);
   const uint32_t scalars = scalars_of_list(in, value);
   vyre__id *ids =
-      vyre__arena_filled(&in->scratch, count * scalars, sizeof *ids, 0);
+      vyre__arena_filled(&in->scratch, (size_t)count * scalars, sizeof *ids, 0);
   if (!ids) {
     in->no_memory = true;
     return NULL;
   }
   for (uint32_t i = 0; i < count; i++) {
-    vyre__id *own = ids + i * scalars;
+    vyre__id *own = ids + (size_t)i * scalars;
     inline_operand_scalars(in, f, value, i, own);
     for (uint32_t k = 0; k < scalars && store_all; k++) {
       if (in->builder.nodes[own[k]].op == VYRE__OP_LITERAL) continue;

@@ -10,6 +10,33 @@ enum { MAX_FIELDS = VYRE__MAX_SCALARS };
 
 /* --- declarations ----------------------------------------------------------*/
 
+/* Reports NAME : element[N]. The fix is vectors, which have the same layout. */
+static void report_array(vyre__parser *p, const vyre__token *name,
+                         const vyre_buffer_decl *decl) {
+  enum { MAX_SHOWN = 24 };
+  const vyre__source_span span = vyre__p_span(&p->now.token);
+  const int shown = (int)name->length;
+  const char *own = p->text + name->start;
+  char fix[VYRE__FIX_TEXT] = "use a buffer for each field that is an array";
+  uint32_t length = 0;
+  if (!vyre__p_length(p, &length)) return;
+  const bool has_vectors = !decl->type && !vyre__is_sum(decl->element) &&
+                           decl->element != VYRE_ELEMENT_BOOL &&
+                           decl->element != VYRE_ELEMENT_BYTES;
+  if (has_vectors && shown <= MAX_SHOWN && length > 0 && length <= MAX_SHOWN) {
+    size_t at = (size_t)snprintf(fix, sizeof fix, "write");
+    for (uint32_t i = 0; 4 * i < length && at < sizeof fix; i++) {
+      const uint32_t left = length - 4 * i;
+      char width[4] = "";
+      if (left > 1) snprintf(width, sizeof width, "x%u", left < 4 ? left : 4);
+      at +=
+          (size_t)snprintf(fix + at, sizeof fix - at, " %.*s_%u : %s%s;", shown,
+                           own, i, vyre_element_name(decl->element), width);
+    }
+  }
+  vyre__p_syntax(p, span, "V116", fix, "a field is not an array");
+}
+
 /* Reads NAME : element ; */
 static bool read_field(vyre__parser *p, vyre_struct_field *field) {
   vyre__token name;
@@ -35,9 +62,7 @@ static bool read_field(vyre__parser *p, vyre_struct_field *field) {
   field->element = decl.element;
   field->type = decl.type;
   if (vyre__p_is(p, VYRE__T_LBRACKET)) {
-    vyre__p_syntax(p, vyre__p_span(&p->now.token), "V116",
-                   "use a vector such as f32x4, or one field for each element",
-                   "fields are not arrays");
+    report_array(p, &name, &decl);
     return false;
   }
   vyre__p_semicolon(p, "a field");
