@@ -119,8 +119,8 @@ static vyre__id inside(sharer *s, vyre__op op, uint32_t by, uint32_t own,
                                 share_get(s, own), other);
 }
 
-/* Returns a copy of the shared memory that no invocation reads any more, after
- * a barrier if there is none. */
+/* Returns a copy of the shared memory that no invocation reads any more. Emits a
+ * barrier first if every copy may still be read. */
 static uint32_t clean_copy(sharer *s, bool is_wide) {
   for (uint32_t i = 0; i < SHARE_COPIES; i++) {
     if (s->is_clean[is_wide][i]) return i;

@@ -186,6 +186,6 @@ static void group_all(vyre__schedule *s, const vyre__sched_node *first) {
 }
 
 vyre_code vyre__schedule_interleave(vyre__schedule *s) {
-  if (s->width > 1) group_all(s, s->root);
+  if (s->width > 1 && !s->is_compact) group_all(s, s->root);
   return VYRE_OK;
 }

@@ -178,6 +178,6 @@ static void mark_loops(vyre__schedule *s, vyre__sched_node *first) {
 }
 
 vyre_code vyre__schedule_row_walk(vyre__schedule *s) {
-  if (s->width > 1) mark_loops(s, s->root);
+  if (s->width > 1 && !s->is_compact) mark_loops(s, s->root);
   return VYRE_OK;
 }
