@@ -86,8 +86,8 @@ static void put_effects(program_text *t) {
       "  atomic_add(x[h %% len(x)], h);\n",
       "  atomic_xor(x[(h >> 8) %% len(x)], h | 1);\n",
       "  if ((h & 8) != 0) atomic_max(y[h %% len(y)], h >> 4);\n",
-      "  for (let i = 0u; i < (h & 7); i++) atomic_add(y[(h + i) %% len(y)], "
-      "i);\n"};
+      ("  for (let i = 0u; i < (h & 7); i++) atomic_add(y[(h + i) %% len(y)], "
+       "i);\n")};
   const uint32_t kind = pick(t, 4); /* one kind of atomic for each buffer */
   put(t, effects[kind < 2 ? kind : kind]);
   if (t->is_any || kind >= 2) return;
