@@ -285,8 +285,8 @@ static void bench_vulkan(const vyre_module *module) {
 void bench_flow_waves(void) {
   vyre_status st = {0};
   vyre_device *device;
-  vyre_module *module;
-  vyre_pipeline *pipeline;
+  vyre_module *module = NULL;
+  vyre_pipeline *pipeline = NULL;
   const vyre_compile_options optimised = {.tier = VYRE_TIER_OPTIMISED};
   if (vyre_device_open(NULL, "cpu", &device, &st) != VYRE_OK ||
       vyre_module_parse(text, strlen(text), "waves.vyre", (vyre_allocator){0},
