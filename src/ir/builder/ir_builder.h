@@ -510,8 +510,20 @@ vyre__id vyre__do_end(vyre__ir_builder *m, const vyre__do *loop, vyre__id body,
  * Otherwise like vyre__for_begin. */
 typedef struct vyre__geometric {
   vyre__mark outer, inner;
-  vyre__id condition;
-  uint32_t local;
+  vyre__id condition; /* 0 after an error */
+  uint32_t local;     /* the variable */
+  vyre_type type;
+  vyre__loop kind;
+  vyre__op op;
+  bool is_growing;
+  bool is_bound_known; /* `bound` is a number */
+  bool is_positive;    /* the variable is at least 1 in each iteration */
+  uint64_t step;       /* as written */
+  uint64_t bound;
+  uint32_t bound_local;
+  uint32_t variable; /* local that holds the next value */
+  uint32_t limit;    /* local; VYRE_NO_INDEX: the next value always fits */
+  uint32_t more;     /* local; VYRE_NO_INDEX: the bound alone ends the loop */
 } vyre__geometric;
 void vyre__geometric_begin(vyre__ir_builder *m, vyre__geometric *loop,
                            const char *name, size_t length, vyre_type type,

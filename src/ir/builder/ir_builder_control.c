@@ -93,21 +93,6 @@ vyre__id vyre__do_end(vyre__ir_builder *m, const vyre__do *loop, vyre__id body,
 
 /* --- geometric for ---------------------------------------------------------*/
 
-/* Values of a geometric loop while it begins. The factor is a power of two if
- * `shift` is not 0. */
-typedef struct geometric {
-  vyre_type type;
-  vyre__loop kind;
-  vyre__op op;
-  bool is_growing;
-  uint64_t step;       /* as written */
-  bool is_bound_known; /* `bound` is a number */
-  uint64_t bound;
-  uint32_t bound_local;
-  bool is_positive;  /* the variable is at least 1 in each iteration */
-  uint32_t variable; /* local that holds the next value */
-} geometric;
-
 static bool is_signed_type(vyre_type type) {
   return type == VYRE_TYPE_I32 || type == VYRE_TYPE_I64;
 }
@@ -122,12 +107,12 @@ static bool is_above_zero(vyre_type type, uint64_t bits) {
   return bits != 0 && bits <= largest(type);
 }
 
-static vyre__id number(vyre__ir_builder *m, const geometric *g,
+static vyre__id number(vyre__ir_builder *m, const vyre__geometric *g,
                        uint64_t value) {
   return vyre__ir_build_literal(m, g->type, value);
 }
 
-static vyre__id bound_of(vyre__ir_builder *m, const geometric *g) {
+static vyre__id bound_of(vyre__ir_builder *m, const vyre__geometric *g) {
   return g->is_bound_known ? number(m, g, g->bound) : local(m, g->bound_local);
 }
 
@@ -137,8 +122,8 @@ static vyre__id compare(vyre__ir_builder *m, vyre__op op, vyre__id a,
 }
 
 /* Applies the step of the loop, or its inverse, to a value. */
-static vyre__id stepped(vyre__ir_builder *m, const geometric *g, vyre__op op,
-                        vyre__id value) {
+static vyre__id stepped(vyre__ir_builder *m, const vyre__geometric *g,
+                        vyre__op op, vyre__id value) {
   bool shifts = op == VYRE__OP_SHL || op == VYRE__OP_SHR;
   vyre__id by = shifts ? vyre__ir_build_literal(m, VYRE_TYPE_U32, g->step)
                        : number(m, g, g->step);
@@ -146,7 +131,7 @@ static vyre__id stepped(vyre__ir_builder *m, const geometric *g, vyre__op op,
 }
 
 /* Reads and checks the step. Returns false after a report. */
-static bool read_step(vyre__ir_builder *m, geometric *g, vyre__id step) {
+static bool read_step(vyre__ir_builder *m, vyre__geometric *g, vyre__id step) {
   bool shifts = g->op == VYRE__OP_SHL || g->op == VYRE__OP_SHR;
   vyre_type type = shifts ? VYRE_TYPE_U32 : g->type;
   step = vyre__expect(m, step, type, "V081", "the step of the loop");
@@ -169,7 +154,8 @@ static bool read_step(vyre__ir_builder *m, geometric *g, vyre__id step) {
 
 /* Checks the first value. A known one is at least 1 if the loop multiplies: 0
  * would never change. */
-static bool check_first(vyre__ir_builder *m, geometric *g, vyre__id first) {
+static bool check_first(vyre__ir_builder *m, vyre__geometric *g,
+                        vyre__id first) {
   if (m->nodes[first].op != VYRE__OP_LITERAL) return true;
   bool positive = is_above_zero(g->type, vyre__literal(&m->nodes[first]));
   if (g->is_growing && !positive) {
@@ -183,7 +169,7 @@ static bool check_first(vyre__ir_builder *m, geometric *g, vyre__id first) {
 }
 
 /* Replaces <= and >= by < and > if the bound is known. */
-static void make_strict(geometric *g) {
+static void make_strict(vyre__geometric *g) {
   if (!g->is_bound_known) return;
   if (g->kind == VYRE__LOOP_LE && g->bound != largest(g->type)) {
     g->kind = VYRE__LOOP_LT;
@@ -197,7 +183,7 @@ static void make_strict(geometric *g) {
 
 /* Returns true if a comparison with the bound alone ends the loop. Otherwise a
  * local says when no next value exists. */
-static bool ends_by_bound(geometric *g) {
+static bool ends_by_bound(vyre__geometric *g) {
   if (g->is_growing) return g->kind == VYRE__LOOP_LT;
   bool is_natural = !is_signed_type(g->type) ||
                     (g->is_bound_known && g->bound <= largest(g->type));
@@ -207,7 +193,7 @@ static bool ends_by_bound(geometric *g) {
 
 /* Returns the condition "the next value of @p v, times the factor, fits and is
  * at most the last value": v >= 1 && v <= limit. */
-static vyre__id may_multiply(vyre__ir_builder *m, const geometric *g,
+static vyre__id may_multiply(vyre__ir_builder *m, const vyre__geometric *g,
                              uint32_t v, uint32_t limit) {
   vyre__id fits = compare(m, VYRE__OP_LE, local(m, v), local(m, limit));
   if (g->is_positive) return fits;
@@ -217,7 +203,7 @@ static vyre__id may_multiply(vyre__ir_builder *m, const geometric *g,
 
 /* Declares the largest value that may be multiplied: the last value, divided by
  * the factor. */
-static uint32_t declare_limit(vyre__ir_builder *m, const geometric *g) {
+static uint32_t declare_limit(vyre__ir_builder *m, const vyre__geometric *g) {
   uint32_t limit;
   vyre__id last = bound_of(m, g);
   if (g->kind == VYRE__LOOP_LT) {
@@ -229,31 +215,38 @@ static uint32_t declare_limit(vyre__ir_builder *m, const geometric *g) {
   return limit;
 }
 
-/* Builds the statements at the top of the body: `let name = next;`, then the
- * step, so that a `continue` in the body needs no step. */
-static void begin_iteration(vyre__ir_builder *m, const geometric *g,
-                            uint32_t variable, uint32_t limit, uint32_t more) {
+/* Returns true if a product of the step never wraps: the largest value below
+ * the bound, times the factor, fits the type. */
+static bool always_fits(const vyre__geometric *g) {
+  if (!g->is_bound_known || g->kind != VYRE__LOOP_LT) return false;
+  if (!g->is_positive || !is_above_zero(g->type, g->bound)) return false;
+  uint64_t most = largest(g->type);
+  most = g->op == VYRE__OP_MUL ? most / g->step : most >> g->step;
+  return g->bound - 1 <= most;
+}
+
+/* Emits the step: the next value, and whether there is one. */
+static void emit_step(vyre__ir_builder *m, const vyre__geometric *g) {
   vyre__id next = stepped(m, g, g->op, local(m, g->variable));
-  if (more != VYRE_NO_INDEX) {
+  if (g->more != VYRE_NO_INDEX) {
     vyre__id goes_on =
         g->is_growing
-            ? may_multiply(m, g, variable, limit)
-            : compare(m, VYRE__OP_GE, local(m, variable), number(m, g, 1));
-    vyre__statement(m, vyre__ir_build_assign(m, more, goes_on));
-  } else if (g->is_growing) {
+            ? may_multiply(m, g, g->local, g->limit)
+            : compare(m, VYRE__OP_GE, local(m, g->local), number(m, g, 1));
+    vyre__statement(m, vyre__ir_build_assign(m, g->more, goes_on));
+  } else if (g->limit != VYRE_NO_INDEX) {
     next = vyre__ir_build_ternary(m, VYRE__OP_SELECT,
-                                  may_multiply(m, g, variable, limit), next,
+                                  may_multiply(m, g, g->local, g->limit), next,
                                   bound_of(m, g));
   }
   vyre__statement(m, vyre__ir_build_assign(m, g->variable, next));
 }
 
 /* Declares the locals around the loop and returns its condition. */
-static vyre__id begin_loop(vyre__ir_builder *m, geometric *g, vyre__id first,
-                           vyre__id bound, uint32_t *limit, uint32_t *more) {
+static vyre__id begin_loop(vyre__ir_builder *m, vyre__geometric *g,
+                           vyre__id first, vyre__id bound) {
   static const vyre__op comparisons[] = {VYRE__OP_LT, VYRE__OP_LE, VYRE__OP_GT,
                                          VYRE__OP_GE};
-  *limit = *more = VYRE_NO_INDEX;
   vyre__statement(m, declare(m, "next", true, first, &g->variable));
   g->is_bound_known = m->nodes[bound].op == VYRE__OP_LITERAL;
   if (g->is_bound_known) {
@@ -263,16 +256,17 @@ static vyre__id begin_loop(vyre__ir_builder *m, geometric *g, vyre__id first,
     vyre__statement(m, declare(m, "bound", false, bound, &g->bound_local));
   }
   bool needs_more = !ends_by_bound(g);
-  if (g->is_growing) *limit = declare_limit(m, g);
+  if (g->is_growing && !always_fits(g)) g->limit = declare_limit(m, g);
   vyre__id condition =
       compare(m, comparisons[g->kind], local(m, g->variable), bound_of(m, g));
   if (!needs_more) return condition;
-  vyre__statement(m, declare(m, "more", true, true_or_false(m, true), more));
-  return vyre__ir_build_binary(m, VYRE__OP_LAND, local(m, *more), condition);
+  vyre__statement(m,
+                  declare(m, "more", true, true_or_false(m, true), &g->more));
+  return vyre__ir_build_binary(m, VYRE__OP_LAND, local(m, g->more), condition);
 }
 
-static bool check_geometric(vyre__ir_builder *m, geometric *g, vyre__id first,
-                            vyre__id step) {
+static bool check_geometric(vyre__ir_builder *m, vyre__geometric *g,
+                            vyre__id first, vyre__id step) {
   bool counts_up = g->kind == VYRE__LOOP_LT || g->kind == VYRE__LOOP_LE;
   g->is_growing = g->op == VYRE__OP_MUL || g->op == VYRE__OP_SHL;
   if (counts_up != g->is_growing) {
@@ -289,27 +283,50 @@ void vyre__geometric_begin(vyre__ir_builder *m, vyre__geometric *loop,
                            const char *name, size_t length, vyre_type type,
                            vyre__loop kind, vyre__op op, vyre__id first,
                            vyre__id bound, vyre__id step) {
-  geometric g = {.kind = kind, .op = op};
-  uint32_t limit = VYRE_NO_INDEX, more = VYRE_NO_INDEX;
-  *loop = (vyre__geometric){.outer = vyre__block_begin(m)};
-  g.type = vyre__loop_type(m, type, &first, &bound);
-  if (g.type != VYRE_TYPE_VOID && check_geometric(m, &g, first, step)) {
-    loop->condition = begin_loop(m, &g, first, bound, &limit, &more);
+  *loop = (vyre__geometric){.outer = vyre__block_begin(m),
+                            .kind = kind,
+                            .op = op,
+                            .limit = VYRE_NO_INDEX,
+                            .more = VYRE_NO_INDEX};
+  loop->type = vyre__loop_type(m, type, &first, &bound);
+  if (loop->type != VYRE_TYPE_VOID && check_geometric(m, loop, first, step)) {
+    loop->condition = begin_loop(m, loop, first, bound);
   }
   vyre__while_begin(m);
   loop->inner = vyre__block_begin(m);
-  vyre__id value = loop->condition ? local(m, g.variable) : 0;
+  vyre__id value = loop->condition ? local(m, loop->variable) : 0;
   vyre__id made = vyre__ir_build_let(m, name, length, VYRE_TYPE_VOID, false,
                                      value, &loop->local);
-  if (loop->local == VYRE_NO_INDEX || !made) return;
+  if (loop->local == VYRE_NO_INDEX || !made) {
+    loop->condition = 0;
+    return;
+  }
   m->locals[m->local_count - 1].is_loop = true;
   vyre__statement(m, made);
-  begin_iteration(m, &g, loop->local, limit, more);
 }
 
+/* Returns true if control may reach the end of a statement. */
+static bool reaches_end(const vyre__ir_builder *m, vyre__id id) {
+  const vyre__node *node = &m->nodes[id];
+  if (node->op == VYRE__OP_IF) {
+    return !node->c || reaches_end(m, node->b) || reaches_end(m, node->c);
+  }
+  for (uint32_t i = 0; node->op == VYRE__OP_BLOCK && i < node->b; i++) {
+    if (!reaches_end(m, m->lists[node->a + i])) return false;
+  }
+  return node->op != VYRE__OP_BREAK && node->op != VYRE__OP_RETURN;
+}
+
+/* The step is at the end, as in a while loop, which the analysis of trip counts
+ * and the schedule know best. A `continue` would skip it there, and it must be
+ * reachable. */
 vyre__id vyre__geometric_end(vyre__ir_builder *m, const vyre__geometric *loop,
                              vyre__id body) {
+  bool steps = loop->condition != 0;
+  bool is_first = has_continue(m, body) || !reaches_end(m, body);
+  if (steps && is_first) emit_step(m, loop);
   vyre__statement(m, body);
+  if (steps && !is_first) emit_step(m, loop);
   body = vyre__block_end(m, loop->inner);
   vyre__id made = vyre__while_end(m, loop->condition, body);
   vyre__statement(m, made);
