@@ -24,6 +24,7 @@ typedef struct codegen {
   vyre__bytes object;   /* object file */
   uint64_t stack_bytes; /* its stack frame, if too large; else 0 */
   bool is_compact;      /* without copies of code for special cases */
+  uint32_t passes_off;  /* bits of vyre__optional_pass */
   bool is_replaced;     /* it is baseline code, to be replaced later */
   vyre_status *st;
 } codegen;
@@ -48,7 +49,8 @@ void cpu_target(const vyre_pipeline *pipeline, vyre__target *out) {
 /* Limits on the size of the LLVM IR, in bytes. LLVM's compile time grows faster
  * than the IR, above all where a value takes several registers. Beyond
  * COPIES_TEXT code is not copied for special cases (is_compact); beyond
- * WIDE_TEXT a vector is one register; beyond VECTORS_TEXT the code is scalar.
+ * WIDE_TEXT a vector is one register; beyond FULL_TEXT rows are not split into
+ * ranges, if that suffices; beyond VECTORS_TEXT the code is scalar.
  * A text that is then still above FULL_TEXT is compiled in the baseline tier,
  * and above VECTORS_TEXT in the plain tier, whose compile time is linear.
  * Hand-written kernels stay below FULL_TEXT. A width set by the option
@@ -112,7 +114,7 @@ static vyre_code print_llvm(codegen *g, uint32_t width, bool is_compact) {
       .cpu = g->device->host_cpu->cpu,
       .is_relaxed = g->pipeline->ulp_budget > 0,
       .is_compact = is_compact,
-      .off = g->device->passes_off,
+      .off = g->passes_off,
       .allocator = g->device->base.allocator};
   g->text.size = 0;
   g->is_compact = is_compact;
@@ -140,10 +142,27 @@ static vyre_code print_smaller(codegen *g, uint32_t width) {
   return g->text.size > size ? print_llvm(g, wide, true) : VYRE_OK;
 }
 
+/* Prints the kernel again with one code for all of a row, without ranges, if
+ * that brings it to a better tier: optimised code with conditions is faster
+ * than baseline code without them. At best the text becomes half as large. */
+static vyre_code print_unsplit(codegen *g) {
+  const vyre__jit_tier tier = g->tier;
+  const uint32_t width = g->info.width, split = UINT32_C(1)
+                                                << VYRE__OPTIONAL_RANGE_SPLIT;
+  if (g->text.size > 2 * FULL_TEXT || g->passes_off & split) return VYRE_OK;
+  g->passes_off |= split;
+  VYRE_TRY(print_llvm(g, width, true));
+  if (g->tier != tier) return VYRE_OK;
+  g->passes_off = g->device->passes_off;
+  return print_llvm(g, width, true);
+}
+
 /* Prints the kernel with vectors of @p width (0: chosen). If it is very large,
- * prints it without copies of code, and then with narrower vectors. */
+ * prints it without copies of code, then with narrower vectors, and then
+ * without ranges of rows. */
 static vyre_code print_within_limits(codegen *g, uint32_t width,
                                      bool is_compact) {
+  g->passes_off = g->device->passes_off;
   VYRE_TRY(print_llvm(g, width, is_compact));
   if (g->text.size > COPIES_TEXT && !is_compact) {
     VYRE_TRY(print_llvm(g, g->info.width, true));
@@ -151,6 +170,7 @@ static vyre_code print_within_limits(codegen *g, uint32_t width,
   if (g->text.size > WIDE_TEXT) {
     VYRE_TRY(print_smaller(g, g->device->host_cpu->lanes));
   }
+  if (g->text.size > FULL_TEXT) VYRE_TRY(print_unsplit(g));
   if (g->text.size > VECTORS_TEXT) VYRE_TRY(print_smaller(g, 1));
   size_t max = g->fixed_width > 1 ? MAX_FORCED_TEXT : MAX_TEXT;
   return g->text.size > max ? too_large(g) : VYRE_OK;
@@ -170,6 +190,7 @@ static codegen begin(const vyre_pipeline *pipeline,
       .pipeline = pipeline,
       .device = device,
       .fixed_width = vyre__tuned(pipeline, CPU_TUNES_WIDTH, device->width),
+      .passes_off = device->passes_off,
       .kernel = kernel,
       .text = {.allocator = allocator, .max = MAX_TEXT + 1},
       .object = {.allocator = allocator},
@@ -362,10 +383,10 @@ static vyre_code print_why(codegen *g, vyre_arena *scratch, bool json,
   const vyre__lir_kernel *kernel;
   const vyre__shared_layout *layouts;
   VYRE_TRY(print_as_compiled(g));
-  VYRE_TRY(vyre__prepare_kernel(g->kernel, g->device->passes_off, scratch,
-                                &kernel, &layouts, g->st));
+  VYRE_TRY(vyre__prepare_kernel(g->kernel, g->passes_off, scratch, &kernel,
+                                &layouts, g->st));
   const vyre__schedule_options with = {.lanes = host->lanes,
-                                       .off = g->device->passes_off};
+                                       .off = g->passes_off};
   cpu_choice choice = {.device = g->device,
                        .width = g->info.width,
                        .fixed_width = g->fixed_width,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Compiles every kernel of the public benchmark suites: none is so large that it
- * is compiled by the baseline tier, and the explanation of the choice fits the
- * code. */
+/* Compiles every kernel of the public benchmark suites and of the ports: none is
+ * so large that it is compiled by the baseline tier, and the explanation of the
+ * choice fits the code. */
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier) */
 #include <glob.h>
 
@@ -89,8 +89,8 @@ static void compile_file(vyre_device *device, const char *path, totals *t) {
 }
 
 TEST(no_public_kernel_is_compiled_by_the_baseline_tier) {
-  static const char *const folders[] = {"public", "public/held",
-                                        "public/held2"};
+  static const char *const folders[] = {"bench/public", "bench/public/held",
+                                        "bench/public/held2", "examples/ports"};
   const vyre_context_options options = {.cache_directory = ""};
   vyre_context *context;
   vyre_device *device;
@@ -101,8 +101,8 @@ TEST(no_public_kernel_is_compiled_by_the_baseline_tier) {
   for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
     char pattern[512];
     glob_t found;
-    snprintf(pattern, sizeof pattern, "%s/../bench/%s/*.vyre",
-             VYRE_EXAMPLES_DIR, folders[i]);
+    snprintf(pattern, sizeof pattern, "%s/../%s/*.vyre", VYRE_EXAMPLES_DIR,
+             folders[i]);
     CHECK(glob(pattern, 0, NULL, &found) == 0);
     for (size_t k = 0; k < found.gl_pathc; k++) {
       compile_file(device, found.gl_pathv[k], &t);
