@@ -61,4 +61,17 @@ same attention attention o --grid 2,2 --set q=heads.bin --set k=heads.bin --set 
 mkdir old; sed 's/image : write u8\[\]/image : write u8[12288]/' "$source_dir/bench/public/raytrace.vyre" >old/raytrace.vyre
 old=$work/old
 same raytrace raytrace image --grid 4,4 --set spheres=spheres.bin --set width=64 --set height=64 --set count=16
+
+# Geometric loops become while loops that step at the end, so that device cpu runs them as fast.
+lowered() { # FILE, statements: LIR without the comments that name lines
+  printf 'kernel tree workgroup(256)\nbuffer y : read_write u32[] @0;\nuniform n : u32 @1;\nshared s : u32[256];\n{\n' >"$1"
+  printf 'let t = local_id.x; s[t] = t; %s\nif (global_id.x < len(y)) y[global_id.x] = s[t]; }\n' "$2" >>"$1"
+  "$build/vyre" emit "$1" --to lowered | grep -v '^ *//'
+}
+halved='barrier(); if (t < d) s[t] += d;'
+lowered for.vyre "for (let d = n; d > 0; d >>= 1) { $halved } for (let k = 2u; k <= 128; k *= 2) s[t] ^= k;" >for.lir
+lowered while.vyre "{ var next = n; while (next > 0) { let d = next; $halved next = next >> 1; } }
+  { var next = 2u; while (next < 129) { let k = next; s[t] ^= k; next = next * 2; } }" >while.lir
+expect "a lowered loop has a barrier" grep -q barrier for.lir
+expect "a geometric loop is lowered as the while loop" cmp for.lir while.lir
 finish
