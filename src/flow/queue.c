@@ -34,26 +34,6 @@ void vyre__queue_release_memory(vyre_device *device, vyre_buffer memory,
   if (memory.id) (void)!vyre_buffer_destroy(device, memory, NULL);
 }
 
-/* Returns false for a buffer whose elements are not one scalar each. */
-static bool has_scalars(const vyre_buffer_decl *buffer) {
-  return !buffer->structure && buffer->dimension_count == 0 &&
-         vyre_buffer_stride(buffer) == vyre_element_size(buffer->element);
-}
-
-static vyre_code check_buffers(const vyre_program *program, vyre_status *st) {
-  for (size_t i = 0; i < program->buffer_count; i++) {
-    const vyre_buffer_decl *buffer = &program->buffers[i];
-    if (has_scalars(buffer) || buffer->element == VYRE_ELEMENT_BYTES) continue;
-    return VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
-                     "use one buffer of scalars for each component, and "
-                     "compute the index of an element from its coordinates",
-                     "buffer '%.60s' of queue kernel '%.60s' has vectors, "
-                     "structs or dimensions, which queues do not run",
-                     buffer->name, program->name);
-  }
-  return VYRE_OK;
-}
-
 static vyre_code check_program(const vyre_device *device,
                                const vyre_program *program, vyre_status *st) {
   if (!program->queue) {
@@ -62,7 +42,6 @@ static vyre_code check_program(const vyre_device *device,
                      "or add queue(u32) to its header",
                      "kernel '%.60s' is not a queue kernel", program->name);
   }
-  VYRE_TRY(check_buffers(program, st));
   for (size_t i = 0; i < program->buffer_count; i++) {
     if (!vyre__is_sum(program->buffers[i].element) ||
         device->backend->takes_queue_programs) {
@@ -92,32 +71,20 @@ static vyre_code compile_part(vyre_queue *queue, vyre__queue_part_kind kind,
                               vyre_status *st) {
   vyre_device *device = queue->device;
   vyre_program *program;
-  VYRE_TRY(
-      vyre__queue_part(queue->program, kind, device->allocator, &program, st));
-  vyre_code code = VYRE_OK;
-  if (program->hidden_count > 0) {
-    code = VYRE_FAIL(st, VYRE_UNSUPPORTED_FEATURE, VYRE_KIND_NOT_SUPPORTED,
-                     "use a buffer for the table, and locals or constant "
-                     "indices for the array",
-                     "queue kernel '%.60s' has a table or a private array in "
-                     "memory, which queues do not run",
-                     queue->program->name);
-    vyre_program_release(program);
-    return code;
-  }
-  if (!device->backend->takes_queue_programs) {
-    vyre_program *part = program;
+  if (device->backend->takes_queue_programs) {
+    VYRE_TRY(vyre__queue_part(queue->program, kind, device->allocator, &program,
+                              st));
+  } else {
     const uint32_t hidden = vyre__hidden_count(queue->program->queue->kind);
     const uint32_t workgroup = device->backend->needs_queue_steps
                                    ? VYRE__QUEUE_STEP_GROUP
                                    : VYRE__QUEUE_GROUP;
-    code = vyre__queue_kernel(part, hidden, workgroup, device->allocator,
-                              &program, &queue->kernels[kind], st);
-    vyre_program_release(part);
-    VYRE_TRY(code);
+    VYRE_TRY(vyre__queue_kernel(queue->program, kind, hidden, workgroup,
+                                device->allocator, &program,
+                                &queue->kernels[kind], st));
   }
-  code = vyre__pipeline_compile_part(device, program, &queue->compile,
-                                     &queue->parts[kind], st);
+  const vyre_code code = vyre__pipeline_compile_part(
+      device, program, &queue->compile, &queue->parts[kind], st);
   vyre_program_release(program);
   return code;
 }

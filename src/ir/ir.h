@@ -316,8 +316,12 @@ typedef struct vyre__queue_clauses {
    * kernel, and are never called. */
   uint32_t by;   /* pushes the priority of the item, a u32 */
   uint32_t pull; /* runs for the keys that are not in the set yet */
-  bool is_part;  /* one body of another queue kernel, made by vyre__queue_part;
-                   in_window() is valid then */
+  /* 1 + vyre__queue_part_kind of a program that vyre__queue_part made: one body
+   * of a queue kernel, which the inliner selects. 0: the whole kernel. */
+  uint8_t part;
+  /* Number of the last buffers, which are those of the queue, of an ordinary
+   * kernel that vyre__queue_kernel made. */
+  uint32_t hidden;
 } vyre__queue_clauses;
 
 /* Returns the 32-bit words of an item in memory: its fields in order, without
@@ -329,6 +333,10 @@ static inline uint32_t vyre__queue_item_words(
     words += vyre__is_wide(queue->fields[i].type) ? 2 : 1;
   }
   return words;
+}
+
+static inline bool vyre__queue_has_keys(const vyre__queue_clauses *queue) {
+  return queue->kind == VYRE__QUEUE_SET || queue->kind == VYRE__QUEUE_ONCE;
 }
 
 /* Program: immutable. The arena holds everything, including this struct. */
@@ -370,6 +378,7 @@ struct vyre_program {
   const vyre__hidden *hidden;
   uint32_t hidden_count;
   const vyre__source_files *files; /* of line numbers; NULL without imports */
+  vyre_program *origin; /* holds memory that this program uses; or NULL */
   vyre_hash128 fingerprint;
 };
 
@@ -489,8 +498,14 @@ vyre_type vyre__element_type(vyre_element element);
 static inline bool vyre__queue_is_plain(const vyre__queue_clauses *queue) {
   return queue->kind == VYRE__QUEUE_ORDERED && queue->pushes == 0 &&
          queue->bound_kind == VYRE__BOUND_NONE && queue->bound == 0 &&
-         !queue->by && !queue->pull && queue->field_count == 1 &&
-         !queue->fields[0].name[0];
+         !queue->by && !queue->pull && !queue->part &&
+         queue->field_count == 1 && !queue->fields[0].name[0];
+}
+
+/* Returns true for one body of a queue kernel, whose analyses and backends need
+ * the inlined program (analyze/queue.h). */
+static inline bool vyre__is_queue_part(const vyre_program *program) {
+  return program->queue && program->queue->part;
 }
 
 /* Returns the type that an element of a buffer is loaded as: a scalar or an

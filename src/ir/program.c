@@ -254,8 +254,10 @@ void vyre_program_release(vyre_program *program) {
                                 memory_order_acq_rel) != 1) {
     return;
   }
+  vyre_program *origin = program->origin;
   vyre_arena arena = program->arena; /* the program lives in its arena */
   vyre_arena_deinit(&arena);
+  vyre_program_release(origin);
 }
 
 const char *vyre_program_name(const vyre_program *program) {

@@ -153,6 +153,10 @@ void vyre__queue_hash(vyre__hasher *hasher, const vyre__queue_clauses *queue) {
   vyre__hash_u32(hasher, queue->pushes);
   vyre__hash_u32(hasher, queue->by);
   vyre__hash_u32(hasher, queue->pull);
+  if (queue->part) {
+    vyre__hash_u8(hasher, queue->part);
+    vyre__hash_u32(hasher, queue->hidden);
+  }
   vyre__hash_u32(hasher, queue->field_count);
   for (uint32_t i = 0; i < queue->field_count; i++) {
     vyre__hash_text(hasher, queue->fields[i].name);
@@ -165,7 +169,8 @@ bool vyre__queue_equal(const vyre__queue_clauses *a,
   if (!a || !b) return a == b;
   if (a->kind != b->kind || a->bound_kind != b->bound_kind ||
       a->bound != b->bound || a->pushes != b->pushes || a->by != b->by ||
-      a->pull != b->pull || a->field_count != b->field_count) {
+      a->pull != b->pull || a->part != b->part || a->hidden != b->hidden ||
+      a->field_count != b->field_count) {
     return false;
   }
   for (uint32_t i = 0; i < a->field_count; i++) {

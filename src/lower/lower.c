@@ -220,7 +220,8 @@ static vyre_code check_scans(const lowering *l) {
 /* Inlines calls. A program without calls is used unchanged. */
 static vyre_code inline_calls(lowering *l) {
   for (uint32_t i = 0; i < l->program->node_count; i++) {
-    if (l->program->nodes[i].op != VYRE__OP_CALL && !l->program->is_rich) {
+    if (l->program->nodes[i].op != VYRE__OP_CALL && !l->program->is_rich &&
+        !vyre__is_queue_part(l->program)) {
       continue;
     }
     VYRE_TRY(vyre__inline_for_code(l->program, !l->target->has_sum_strips,

@@ -2,22 +2,20 @@
 /* Rules V111 to V114: queue kernels. */
 #include "analyze/queue/queue.h"
 
+#include "analyze/inline/inline.h"
 #include "analyze/walk.h"
+#include "base/status.h"
 #include "validate/validate.h"
 
 static const vyre__node *node_at(const vyre__validation *v, vyre__id id) {
   return &v->program->nodes[id];
 }
 
-static bool is_set(const vyre__queue_clauses *queue) {
-  return queue->kind == VYRE__QUEUE_SET || queue->kind == VYRE__QUEUE_ONCE;
-}
-
 /* Reports a queue that could need any number of places. */
 static void check_pushes(vyre__validation *v) {
   uint32_t pushes;
   vyre__id site;
-  if (is_set(v->program->queue)) return;
+  if (vyre__queue_has_keys(v->program->queue)) return;
   if (vyre__queue_pushes(v->program, &pushes, &site)) return;
   vyre__find(v, "V111", (vyre__validation_site){site, 0, NULL},
              "add pushes(P) to the header, with the largest number of pushes "
@@ -73,7 +71,10 @@ static void check_head(vyre__validation *v) {
 
 static void check_shared_memory(vyre__validation *v) {
   for (size_t i = 0; i < v->program->buffer_count; i++) {
-    if (!vyre__is_shared(&v->program->buffers[i])) continue;
+    if (!vyre__is_shared(&v->program->buffers[i]) ||
+        vyre__is_private(v->program, (uint32_t)i)) {
+      continue;
+    }
     vyre__find(v, "V113", (vyre__validation_site){0, 0, NULL},
                "use a global buffer, or a local",
                "'%.100s' is shared memory, which queue kernels do not have",
@@ -87,7 +88,8 @@ static void check_shared_memory(vyre__validation *v) {
 static void check_part(vyre__validation *v, vyre__id id, bool is_pull) {
   const vyre__node *node = node_at(v, id);
   const uint8_t changes = VYRE__OPF_WRITES | VYRE__OPF_ATOMICS;
-  if (!is_pull && (vyre__ops[node->op].flags & changes)) {
+  if (!is_pull && (vyre__ops[node->op].flags & changes) &&
+      !vyre__is_private(v->program, node->a)) {
     vyre__find(v, "V114", (vyre__validation_site){id, 0, NULL},
                "compute the priority from loads only",
                "%s in by(...): a priority changes no memory",
@@ -123,5 +125,33 @@ void vyre__check_queue(vyre__validation *v) {
     check_node(v, p->functions[queue->pull].body);
     check_part(v, p->functions[queue->pull].body, true);
   }
-  if (!queue->is_part) check_pushes(v);
+  if (!queue->part) check_pushes(v);
+}
+
+static vyre_code check_inlined(vyre__validation *v, const vyre_program *program,
+                               vyre__queue_part_kind kind, vyre_status *st) {
+  const vyre_allocator allocator = program->arena.allocator;
+  const vyre_program *before = v->program;
+  vyre_program *part, *inlined;
+  VYRE_TRY(vyre__queue_part(program, kind, allocator, &part, st));
+  vyre_code code = vyre__inline(part, allocator, &inlined, st);
+  vyre_program_release(part);
+  VYRE_TRY(code);
+  v->program = inlined;
+  check_node(v, inlined->functions[0].body);
+  check_part(v, inlined->functions[0].body, kind == VYRE__QUEUE_PART_PULL);
+  v->program = before;
+  vyre_program_release(inlined);
+  return VYRE_OK;
+}
+
+vyre_code vyre__check_queue_parts(vyre__validation *v,
+                                  const vyre_program *program,
+                                  vyre_status *st) {
+  const vyre__queue_clauses *queue = program->queue;
+  if (queue && queue->by)
+    VYRE_TRY(check_inlined(v, program, VYRE__QUEUE_PART_BY, st));
+  if (queue && queue->pull)
+    VYRE_TRY(check_inlined(v, program, VYRE__QUEUE_PART_PULL, st));
+  return VYRE_OK;
 }

@@ -559,6 +559,10 @@ vyre_code vyre_program_validate(const vyre_program *program,
     code = analyze(&v, &arena, st);
     if (code == VYRE_OK) {
       check_all(&v);
+      if (plain)
+        code = vyre__check_queue_parts(&v, program, vyre__status_open(st));
+    }
+    if (code == VYRE_OK) {
       code = conclude(&v, diagnostics, st);
     }
   }

@@ -48,5 +48,10 @@ void vyre__check_barriers(vyre__validation *v);
 
 /* Checks V111 to V114: queue kernels. */
 void vyre__check_queue(vyre__validation *v);
+/* Checks the further bodies of a queue kernel that is_rich, whose inlined
+ * program has the first one only. */
+VYRE_NODISCARD vyre_code vyre__check_queue_parts(vyre__validation *v,
+                                                 const vyre_program *program,
+                                                 vyre_status *st);
 
 #endif

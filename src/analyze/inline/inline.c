@@ -890,7 +890,6 @@ static vyre__kernel head_of(inliner *in) {
       .workgroup = {p->workgroup[0], p->workgroup[1], p->workgroup[2]},
       .over = p->over,
       .queue = p->queue && !in->form ? &in->queue : NULL};
-  if (in->form) queue_form_head(in, &kernel);
   return kernel;
 }
 
@@ -917,7 +916,8 @@ static vyre_code inline_kernel(inliner *in, vyre_allocator allocator,
   vyre__kernel kernel = head_of(in);
   frame f = {.function = &p->functions[0], .is_kernel = true};
   uint32_t function = 0;
-  in->has = vyre__arena_array(&in->scratch, p->node_count, 1);
+  /* nodes that a part of a queue adds may come after their parents */
+  in->has = vyre__arena_filled(&in->scratch, p->node_count, 1, 0);
   f.locals = vyre__arena_array(&in->scratch, f.function->local_count,
                                sizeof *f.locals);
   f.known = vyre__arena_filled(&in->scratch, f.function->local_count,
@@ -995,18 +995,23 @@ vyre_code inline_program(const vyre_program *program, bool is_for_code,
 
 vyre_code vyre__inline(const vyre_program *program, vyre_allocator allocator,
                        vyre_program **out, vyre_status *st) {
+  if (vyre__is_queue_part(program))
+    return inline_queue_part(program, false, allocator, out, st);
   return inline_program(program, false, false, NULL, allocator, out, st);
 }
 
 vyre_code vyre__inline_for_code(const vyre_program *program, bool settles,
                                 vyre_allocator allocator, vyre_program **out,
                                 vyre_status *st) {
+  if (vyre__is_queue_part(program))
+    return inline_queue_part(program, true, allocator, out, st);
   return inline_program(program, true, settles, NULL, allocator, out, st);
 }
 
 vyre_code vyre__plain(const vyre_program *program, vyre_allocator allocator,
                       vyre_program **out, vyre_status *st) {
-  if (program->is_rich) return vyre__inline(program, allocator, out, st);
+  if (program->is_rich || vyre__is_queue_part(program))
+    return vyre__inline(program, allocator, out, st);
   *out = vyre_program_retain((vyre_program *)program);
   return VYRE_OK;
 }

@@ -15,6 +15,29 @@ enum {
 
 /* --- tables of the inliner -------------------------------------------------*/
 
+/* Returns the effects of a node of function @p f, and of those below it. */
+static uint8_t effects_of(const inliner *in, uint32_t f, vyre__id id) {
+  const vyre_program *p = in->program;
+  const vyre__node *node = &p->nodes[id];
+  const uint8_t flags = vyre__ops[node->op].flags;
+  const uint8_t orders = VYRE__OPF_WRITES | VYRE__OPF_ATOMICS |
+                         VYRE__OPF_BARRIER | VYRE__OPF_GRID_BARRIER |
+                         VYRE__OPF_PRINTS | VYRE__OPF_PUSHES;
+  uint8_t has = 0;
+  if (flags & VYRE__OPF_GRID_BARRIER) has |= INLINE_GRID;
+  if (flags & VYRE__OPF_READS) has |= INLINE_EFFECT;
+  if (flags & orders) has |= INLINE_EFFECT | INLINE_ORDERED;
+  if (node->op == VYRE__OP_ASSIGN &&
+      p->functions[f].locals[node->a].is_memory) {
+    has |= INLINE_EFFECT | INLINE_ORDERED;
+  }
+  if (node->op == VYRE__OP_CALL) has |= in->effects[node->a];
+  const uint32_t count = vyre__child_count(p, id);
+  for (uint32_t i = 0; i < count; i++)
+    has |= effects_of(in, f, vyre__child(p, id, i));
+  return has;
+}
+
 /* Finds the effects of functions. A function may come before those it calls, so
  * this repeats until nothing changes. */
 static void find_effects(inliner *in) {
@@ -23,25 +46,8 @@ static void find_effects(inliner *in) {
   while (changes) {
     changes = false;
     for (uint32_t f = 1; f < p->function_count; f++) {
-      const vyre__id end = p->functions[f].body + 1;
-      /* The nodes of a function end with its body. */
-      const vyre__id begin = p->functions[f - 1].body + 1;
-      uint8_t has = in->effects[f];
-      for (vyre__id id = begin; id < end; id++) {
-        const vyre__node *node = &p->nodes[id];
-        const uint8_t flags = vyre__ops[node->op].flags;
-        const uint8_t orders = VYRE__OPF_WRITES | VYRE__OPF_ATOMICS |
-                               VYRE__OPF_BARRIER | VYRE__OPF_GRID_BARRIER |
-                               VYRE__OPF_PRINTS | VYRE__OPF_PUSHES;
-        if (flags & VYRE__OPF_GRID_BARRIER) has |= INLINE_GRID;
-        if (flags & VYRE__OPF_READS) has |= INLINE_EFFECT;
-        if (flags & orders) has |= INLINE_EFFECT | INLINE_ORDERED;
-        if (node->op == VYRE__OP_ASSIGN &&
-            p->functions[f].locals[node->a].is_memory) {
-          has |= INLINE_EFFECT | INLINE_ORDERED;
-        }
-        if (node->op == VYRE__OP_CALL) has |= in->effects[node->a];
-      }
+      const uint8_t has =
+          in->effects[f] | effects_of(in, f, p->functions[f].body);
       changes |= has != in->effects[f];
       in->effects[f] = has;
     }

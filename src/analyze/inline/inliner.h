@@ -237,8 +237,17 @@ vyre_code inline_program(const vyre_program *program, bool is_for_code,
                          vyre_allocator allocator, vyre_program **out,
                          vyre_status *st);
 
-/* Sets the buffers and the workgroup of the header. */
-void queue_form_head(inliner *in, vyre__kernel *kernel);
+/* Inlines one body of a queue kernel (vyre__is_queue_part). */
+vyre_code inline_queue_part(const vyre_program *program, bool is_for_code,
+                            vyre_allocator allocator, vyre_program **out,
+                            vyre_status *st);
+/* Returns the number of a push, in the order of the source, below
+ * VYRE__MAX_PUSH_LINES. */
+uint32_t queue_push_number(const vyre_program *program, vyre__id push);
+/* Makes the program of the body that @p program stands for, or returns NULL
+ * without memory. It is in the arena, and uses memory of @p program. */
+const vyre_program *queue_part_body(const vyre_program *program,
+                                    vyre_arena *arena);
 /* Adds the statements in front of the body. */
 void queue_form_begin(inliner *in);
 /* Returns ITEM, ITEM_INDEX or WINDOW. */

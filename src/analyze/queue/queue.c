@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "analyze/queue/queue.h"
 
+#include <stdio.h>
 #include <string.h>
 
-#include "analyze/inline/inline.h"
+#include "analyze/inline/inliner.h"
+#include "analyze/queue/queue_kernel.h"
 #include "analyze/walk.h"
 #include "base/checked_math.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "ir/queue.h"
 
 /* --- number of pushes ------------------------------------------------------*/
 
@@ -177,6 +180,7 @@ static bool copy_program(const vyre_program *from, vyre_arena *arena,
   if (count > UINT32_MAX) return false;
   d->program = (vyre_program){.name = from->name,
                               .file = from->file,
+                              .files = from->files,
                               .buffers = from->buffers,
                               .buffer_places = from->buffer_places,
                               .buffer_count = from->buffer_count,
@@ -196,7 +200,6 @@ static bool copy_program(const vyre_program *from, vyre_arena *arena,
   memcpy(d->program.workgroup, from->workgroup, sizeof from->workgroup);
   d->queue = *from->queue;
   d->queue.by = d->queue.pull = 0;
-  d->queue.is_part = true;
   d->nodes = vyre__arena_filled(arena, count, sizeof *d->nodes, 0);
   d->lists = vyre__arena_array(arena, from->list_count, sizeof *d->lists);
   d->functions =
@@ -410,7 +413,8 @@ static void set_part(draft *d, const vyre_program *program,
                                      .pushes = 1,
                                      .field_count = 1,
                                      .fields = &key,
-                                     .is_part = true};
+                                     .part = program->queue->part,
+                                     .hidden = program->queue->hidden};
   }
   d->functions[0].name = program->name;
 }
@@ -425,21 +429,145 @@ bool vyre__queue_has_part(const vyre_program *program,
   return queue->pull != 0;
 }
 
+const vyre_program *queue_part_body(const vyre_program *program,
+                                    vyre_arena *arena) {
+  draft *d = vyre__arena_filled(arena, 1, sizeof *d, 0);
+  if (!d || !copy_program(program, arena, d)) return NULL;
+  set_part(d, program, (vyre__queue_part_kind)(program->queue->part - 1));
+  return &d->program;
+}
+
+/* --- programs of bodies ----------------------------------------------------*/
+
+static bool is_taken(const vyre_program *program, const char *name) {
+  for (size_t i = 0; i < program->buffer_count; i++) {
+    if (strcmp(program->buffers[i].name, name) == 0) return true;
+  }
+  return false;
+}
+
+/* Returns a name that no buffer of the program has. */
+static const char *make_name(const vyre_program *program, vyre_arena *arena,
+                             const char *stem) {
+  enum { NAME_SIZE = 32 };
+  char name[NAME_SIZE];
+  snprintf(name, sizeof name, "%s", stem);
+  for (unsigned i = 1; is_taken(program, name); i++)
+    snprintf(name, sizeof name, "%s_%u", stem, i);
+  return vyre__arena_text(arena, name);
+}
+
+/* Adds the buffers of the queue behind those of a program. */
+static bool add_buffers(vyre_program *p, uint32_t hidden, vyre_arena *arena) {
+  static const struct {
+    const char *name;
+    bool is_written;
+  } known[VYRE__HIDDEN_COUNT] = {
+      [VYRE__HIDDEN_ITEMS] = {"queue_items", false},
+      [VYRE__HIDDEN_PLACE] = {"queue_place", false},
+      [VYRE__HIDDEN_PUSHED] = {"queue_pushed", true},
+      [VYRE__HIDDEN_COUNTS] = {"queue_counts", true},
+      [VYRE__HIDDEN_SEEN] = {"queue_seen", false},
+      [VYRE__HIDDEN_NEXT] = {"queue_next", true},
+      [VYRE__HIDDEN_WINDOW] = {"queue_window", false}};
+  const size_t count = p->buffer_count;
+  uint32_t binding = 0;
+  vyre_buffer_decl *buffers =
+      vyre__arena_filled(arena, count + hidden, sizeof *buffers, 0);
+  if (!buffers) return false;
+  for (size_t i = 0; i < count; i++) {
+    buffers[i] = p->buffers[i];
+    if (buffers[i].binding >= binding) binding = buffers[i].binding + 1;
+  }
+  for (uint32_t i = 0; i < hidden; i++) {
+    const vyre_access access =
+        known[i].is_written ? VYRE_ACCESS_READ_WRITE : VYRE_ACCESS_READ;
+    buffers[count + i] =
+        (vyre_buffer_decl){.name = make_name(p, arena, known[i].name),
+                           .binding = binding + i,
+                           .kind = VYRE_MEMORY_GLOBAL,
+                           .access = access,
+                           .element = VYRE_ELEMENT_U32};
+    if (!buffers[count + i].name) return false;
+  }
+  p->buffers = buffers;
+  p->buffer_count = count + hidden;
+  p->buffer_places = NULL;
+  return true;
+}
+
+/* Returns a program that shares the nodes of @p program, and whose clauses name
+ * one body. */
+static vyre_program *share_program(const vyre_program *program,
+                                   vyre__queue_part_kind kind, uint32_t hidden,
+                                   vyre_arena *arena) {
+  vyre_program *p = vyre_arena_alloc(arena, sizeof *p, 0);
+  vyre__queue_clauses *queue = vyre_arena_alloc(arena, sizeof *queue, 0);
+  if (!p || !queue) return NULL;
+  memcpy(p, program, sizeof *p);
+  *queue = *program->queue;
+  queue->part = (uint8_t)(1 + kind);
+  queue->hidden = hidden;
+  p->queue = queue;
+  p->origin = NULL;
+  atomic_init(&p->references, 1);
+  return hidden == 0 || add_buffers(p, hidden, arena) ? p : NULL;
+}
+
+static vyre_code make_part(const vyre_program *program,
+                           vyre__queue_part_kind kind, uint32_t hidden,
+                           uint32_t workgroup, vyre_allocator allocator,
+                           vyre_program **out, vyre_status *st) {
+  vyre_arena arena;
+  *out = NULL;
+  vyre_arena_init(&arena, allocator);
+  vyre_program *p = share_program(program, kind, hidden, &arena);
+  if (!p) {
+    vyre_arena_deinit(&arena);
+    return vyre__no_memory(st, __func__, "buffers", program->buffer_count);
+  }
+  p->workgroup[0] = workgroup;
+  if (hidden > 0) p->over = VYRE_NO_INDEX;
+  p->origin = vyre_program_retain((vyre_program *)program);
+  vyre__program_hash(p, &p->fingerprint);
+  p->arena = arena;
+  *out = p;
+  return VYRE_OK;
+}
+
 vyre_code vyre__queue_part(const vyre_program *program,
                            vyre__queue_part_kind kind, vyre_allocator allocator,
                            vyre_program **out, vyre_status *st) {
-  *out = NULL;
-  vyre_arena arena;
-  vyre_arena_init(&arena, allocator);
-  draft d;
-  memset(&d, 0, sizeof d);
-  vyre_code code;
-  if (copy_program(program, &arena, &d)) {
-    set_part(&d, program, kind);
-    code = vyre__inline(&d.program, allocator, out, st);
-  } else {
-    code = vyre__no_memory(st, __func__, "nodes", program->node_count);
+  return make_part(program, kind, 0, program->workgroup[0], allocator, out, st);
+}
+
+static void note_lines(const vyre_program *program,
+                       vyre__queue_kernel_info *info) {
+  for (vyre__id id = 1; id < program->node_count; id++) {
+    if (!is_push(node_at(program, id))) continue;
+    info->lines[info->line_count++] = vyre__source_loc_of(program, id).line;
+    if (info->line_count == VYRE__MAX_PUSH_LINES) return;
   }
-  vyre_arena_deinit(&arena);
-  return code;
+}
+
+uint32_t queue_push_number(const vyre_program *program, vyre__id push) {
+  uint32_t number = 0;
+  for (vyre__id id = 1; id < push && number + 1 < VYRE__MAX_PUSH_LINES; id++)
+    number += is_push(node_at(program, id));
+  return number;
+}
+
+vyre_code vyre__queue_kernel(const vyre_program *program,
+                             vyre__queue_part_kind kind, uint32_t hidden,
+                             uint32_t workgroup, vyre_allocator allocator,
+                             vyre_program **out, vyre__queue_kernel_info *info,
+                             vyre_status *st) {
+  *info = (vyre__queue_kernel_info){0};
+  if (kind == VYRE__QUEUE_PART_BY) {
+    info->pushes = 1;
+  } else if (!vyre__queue_has_keys(program->queue)) {
+    (void)vyre__queue_pushes(program, &info->pushes, NULL);
+  }
+  note_lines(program, info);
+  return make_part(program, kind, hidden, workgroup, allocator, out, st);
 }

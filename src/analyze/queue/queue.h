@@ -29,10 +29,11 @@ typedef enum vyre__queue_part_kind {
 bool vyre__queue_has_part(const vyre_program *program,
                           vyre__queue_part_kind kind);
 
-/* Creates the program of one body, with all calls inlined. It is a queue
+/* Creates the program of one body. It shares the nodes of @p program, which it
+ * retains, and the inliner selects the body: the inlined program is a queue
  * kernel with the same buffers and without `by` and `pull`; that of BY is
- * queue(u32) pushes(1). *out needs vyre_program_release. Errors: those of
- * vyre__inline. */
+ * queue(u32) pushes(1). *out needs vyre_program_release. Fails with
+ * VYRE_OUT_OF_MEMORY. */
 VYRE_NODISCARD vyre_code vyre__queue_part(const vyre_program *program,
                                           vyre__queue_part_kind kind,
                                           vyre_allocator allocator,

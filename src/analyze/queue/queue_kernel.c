@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "analyze/queue/queue_kernel.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "analyze/inline/inliner.h"
 #include "analyze/queue/queue.h"
 #include "analyze/walk.h"
@@ -14,16 +11,13 @@
 /* State of the inliner for a kernel of a queue. */
 struct queue_form {
   const vyre__queue_clauses *clauses;
-  vyre_buffer_decl *buffers; /* of the program, then the hidden ones */
-  uint32_t first_hidden, hidden, workgroup;
+  uint32_t first_hidden, workgroup;
   bool is_set, counts; /* counts: an item may push more than P items */
   uint32_t item_words;
   uint32_t fields[VYRE__MAX_QUEUE_FIELDS]; /* locals */
   uint32_t index, pushed;                  /* locals */
-  vyre__queue_kernel_info *info;
+  uint32_t pushes;                         /* P; 0 for sets */
 };
-
-enum { NAME_SIZE = 32 };
 
 /* --- short forms -----------------------------------------------------------*/
 
@@ -80,16 +74,7 @@ static void end_if(inliner *in, vyre__id condition, vyre__mark mark) {
                   vyre__ir_build_if(&in->builder, condition, then, 0));
 }
 
-/* --- header and prologue ---------------------------------------------------*/
-
-void queue_form_head(inliner *in, vyre__kernel *kernel) {
-  const struct queue_form *form = in->form;
-  kernel->buffers = form->buffers;
-  kernel->buffer_count = form->first_hidden + form->hidden;
-  kernel->buffer_places = NULL;
-  kernel->workgroup[0] = form->workgroup;
-  kernel->over = VYRE_NO_INDEX;
-}
+/* --- prologue --------------------------------------------------------------*/
 
 /* Returns the field of the item from its words. */
 static vyre__id read_field(inliner *in, uint32_t word, vyre_type type) {
@@ -169,19 +154,11 @@ static void write_field(inliner *in, uint32_t base, uint32_t word,
   }
 }
 
-static uint32_t note_line(inliner *in, vyre__id id) {
-  vyre__queue_kernel_info *info = in->form->info;
-  const uint32_t site = info->line_count;
-  if (site == VYRE__MAX_PUSH_LINES) return site - 1;
-  info->lines[info->line_count++] = vyre__source_loc_of(in->program, id).line;
-  return site;
-}
-
 /* Adds an item behind those that this invocation has pushed. */
 static void write_item(inliner *in, const uint32_t *values) {
   const struct queue_form *form = in->form;
   const vyre__queue_clauses *queue = form->clauses;
-  const uint64_t places = (uint64_t)form->info->pushes * form->item_words;
+  const uint64_t places = (uint64_t)form->pushes * form->item_words;
   vyre__id own = binary(in, VYRE__OP_MUL, local(in, form->index),
                         number(in, (uint32_t)places));
   vyre__id next = binary(in, VYRE__OP_MUL, local(in, form->pushed),
@@ -203,7 +180,7 @@ static void write_item(inliner *in, const uint32_t *values) {
 /* Reports the first push above P in COUNTS. */
 static void write_excess(inliner *in, uint32_t site) {
   const struct queue_form *form = in->form;
-  const uint32_t most = form->info->pushes;
+  const uint32_t most = form->pushes;
   const vyre__id is_first =
       binary(in, VYRE__OP_EQ, local(in, form->pushed), number(in, most));
   vyre__mark mark = vyre__block_begin(&in->builder);
@@ -220,10 +197,10 @@ static vyre__id push_item(inliner *in, vyre__id id, const uint32_t *values) {
     write_item(in, values);
     return vyre__ir_build_literal(m, VYRE_TYPE_BOOL, 1);
   }
-  const uint32_t site = note_line(in, id);
+  const uint32_t site = queue_push_number(in->program, id);
   const uint32_t fits = let(in, "fits",
                             binary(in, VYRE__OP_LT, local(in, form->pushed),
-                                   number(in, form->info->pushes)));
+                                   number(in, form->pushes)));
   vyre__mark mark = vyre__block_begin(m);
   write_item(in, values);
   const vyre__id then = vyre__block_end(m, mark);
@@ -336,84 +313,36 @@ vyre__id queue_form_value(inliner *in, frame *f, vyre__id id) {
   return in->form->is_set ? push_key(in, values[0]) : push_item(in, id, values);
 }
 
-/* --- buffers ---------------------------------------------------------------*/
+/* --- program ---------------------------------------------------------------*/
 
-static bool is_taken(const vyre_program *part, const char *name) {
-  for (size_t i = 0; i < part->buffer_count; i++) {
-    if (strcmp(part->buffers[i].name, name) == 0) return true;
-  }
-  return false;
+static struct queue_form form_of(const vyre_program *body) {
+  struct queue_form form = {
+      .clauses = body->queue,
+      .first_hidden = (uint32_t)body->buffer_count - body->queue->hidden,
+      .workgroup = body->workgroup[0],
+      .is_set = vyre__queue_has_keys(body->queue),
+      .counts = body->queue->pushes > 0,
+      .item_words = vyre__queue_item_words(body->queue)};
+  if (!form.is_set) (void)vyre__queue_pushes(body, &form.pushes, NULL);
+  return form;
 }
 
-/* Names a buffer like no buffer of the program. */
-static void name_buffer(const vyre_program *part, const char *stem,
-                        char out[NAME_SIZE]) {
-  snprintf(out, NAME_SIZE, "%s", stem);
-  for (unsigned i = 1; is_taken(part, out); i++)
-    snprintf(out, NAME_SIZE, "%s_%u", stem, i);
-}
-
-static bool add_buffers(const vyre_program *part, vyre_arena *arena,
-                        struct queue_form *form) {
-  static const struct {
-    const char *name;
-    bool is_written;
-  } hidden[VYRE__HIDDEN_COUNT] = {
-      [VYRE__HIDDEN_ITEMS] = {"queue_items", false},
-      [VYRE__HIDDEN_PLACE] = {"queue_place", false},
-      [VYRE__HIDDEN_PUSHED] = {"queue_pushed", true},
-      [VYRE__HIDDEN_COUNTS] = {"queue_counts", true},
-      [VYRE__HIDDEN_SEEN] = {"queue_seen", false},
-      [VYRE__HIDDEN_NEXT] = {"queue_next", true},
-      [VYRE__HIDDEN_WINDOW] = {"queue_window", false}};
-  const size_t count = part->buffer_count;
-  uint32_t binding = 0;
-  form->buffers =
-      vyre__arena_filled(arena, count + form->hidden, sizeof *form->buffers, 0);
-  char(*names)[NAME_SIZE] =
-      vyre__arena_array(arena, form->hidden, sizeof *names);
-  if (!form->buffers || !names) return false;
-  for (size_t i = 0; i < count; i++) {
-    form->buffers[i] = part->buffers[i];
-    if (form->buffers[i].binding >= binding)
-      binding = form->buffers[i].binding + 1;
-  }
-  for (uint32_t i = 0; i < form->hidden; i++) {
-    name_buffer(part, hidden[i].name, names[i]);
-    form->buffers[count + i] = (vyre_buffer_decl){
-        .name = names[i],
-        .binding = binding + i,
-        .kind = VYRE_MEMORY_GLOBAL,
-        .access =
-            hidden[i].is_written ? VYRE_ACCESS_READ_WRITE : VYRE_ACCESS_READ,
-        .element = VYRE_ELEMENT_U32};
-  }
-  return true;
-}
-
-vyre_code vyre__queue_kernel(const vyre_program *part, uint32_t hidden,
-                             uint32_t workgroup, vyre_allocator allocator,
-                             vyre_program **out, vyre__queue_kernel_info *info,
-                             vyre_status *st) {
-  const vyre__queue_clauses *queue = part->queue;
-  struct queue_form form = {.clauses = queue,
-                            .first_hidden = (uint32_t)part->buffer_count,
-                            .hidden = hidden,
-                            .workgroup = workgroup,
-                            .is_set = queue->kind == VYRE__QUEUE_SET ||
-                                      queue->kind == VYRE__QUEUE_ONCE,
-                            .counts = queue->pushes > 0,
-                            .item_words = vyre__queue_item_words(queue),
-                            .info = info};
-  vyre_arena arena;
+vyre_code inline_queue_part(const vyre_program *program, bool is_for_code,
+                            vyre_allocator allocator, vyre_program **out,
+                            vyre_status *st) {
   *out = NULL;
-  *info = (vyre__queue_kernel_info){0};
-  if (!form.is_set) (void)vyre__queue_pushes(part, &info->pushes, NULL);
+  vyre_arena arena;
   vyre_arena_init(&arena, allocator);
-  vyre_code code =
-      add_buffers(part, &arena, &form)
-          ? inline_program(part, false, false, &form, allocator, out, st)
-          : vyre__no_memory(st, __func__, "buffers", part->buffer_count);
+  const vyre_program *body = queue_part_body(program, &arena);
+  vyre_code code;
+  if (body) {
+    struct queue_form form = form_of(body);
+    code =
+        inline_program(body, is_for_code, false,
+                       body->queue->hidden ? &form : NULL, allocator, out, st);
+  } else {
+    code = vyre__no_memory(st, __func__, "nodes", program->node_count);
+  }
   vyre_arena_deinit(&arena);
   return code;
 }

@@ -11,6 +11,7 @@
 
 #include "vyre/status.h"
 
+#include "analyze/queue/queue.h"
 #include "ir/ir.h"
 
 enum { VYRE__MAX_PUSH_LINES = 64 };
@@ -23,15 +24,14 @@ typedef struct vyre__queue_kernel_info {
   uint32_t line_count;
 } vyre__queue_kernel_info;
 
-/* Creates the kernel of @p part, which comes from vyre__queue_part, with
- * workgroups of @p workgroup invocations. @p hidden: number of its further
- * buffers (ir/queue.h). *out needs vyre_program_release. Errors: those of
- * vyre__inline. */
-VYRE_NODISCARD vyre_code vyre__queue_kernel(const vyre_program *part,
-                                            uint32_t hidden, uint32_t workgroup,
-                                            vyre_allocator allocator,
-                                            vyre_program **out,
-                                            vyre__queue_kernel_info *info,
-                                            vyre_status *st);
+/* Creates the kernel of one body, with workgroups of @p workgroup invocations.
+ * @p hidden: number of its further buffers (ir/queue.h). The result still has
+ * the operations of queues: the inliner replaces them, in the same pass as
+ * calls and aggregates (vyre__is_queue_part). *out needs vyre_program_release.
+ * Fails with VYRE_OUT_OF_MEMORY. */
+VYRE_NODISCARD vyre_code vyre__queue_kernel(
+    const vyre_program *program, vyre__queue_part_kind kind, uint32_t hidden,
+    uint32_t workgroup, vyre_allocator allocator, vyre_program **out,
+    vyre__queue_kernel_info *info, vyre_status *st);
 
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "analyze/inline/inline.h"
 #include "analyze/queue/queue.h"
+#include "base/status.h"
 #include "support/check.h"
 #include "support/parse.h"
 #include "support/text.h"
@@ -49,18 +51,20 @@ TEST(pushes_are_counted) {
 static void part_is(const char *text, vyre__queue_part_kind kind,
                     const char *wanted) {
   vyre_module *module = parse_module(text);
-  vyre_program *part;
+  vyre_program *part, *inlined;
   vyre_status st = {0};
   CHECK(vyre__queue_has_part(vyre_module_kernel(module, 0), kind));
   CHECK_OK(vyre__queue_part(vyre_module_kernel(module, 0), kind,
                             (vyre_allocator){0}, &part, &st),
            st);
+  vyre_module_release(module); /* the part retains its kernel */
+  CHECK_OK(vyre__inline(part, (vyre_allocator){0}, &inlined, &st), st);
   static text_buffer text_of_part;
   text_of_part.length = 0;
-  CHECK(vyre_program_print(part, text_writer(&text_of_part)));
+  CHECK(vyre_program_print(inlined, text_writer(&text_of_part)));
   CHECK_TEXT(text_of_part.bytes, wanted);
+  vyre_program_release(inlined);
   vyre_program_release(part);
-  vyre_module_release(module);
 }
 
 static const char bfs[] = "kernel k queue(u32) once(n)\n" HEAD
@@ -170,11 +174,12 @@ TEST(edges_are_not_counted_without_one_loop_that_only_pushes) {
 static vyre_code part_scenario(vyre_allocator allocator, vyre_status *st) {
   static vyre_module *module;
   if (!module) module = parse_module(bfs);
-  vyre_program *part;
-  vyre_code code =
-      vyre__queue_part(vyre_module_kernel(module, 0), VYRE__QUEUE_PART_VISIT,
-                       allocator, &part, st);
-  if (code == VYRE_OK) vyre_program_release(part);
+  vyre_program *part, *inlined;
+  VYRE_TRY(vyre__queue_part(vyre_module_kernel(module, 0),
+                            VYRE__QUEUE_PART_VISIT, allocator, &part, st));
+  vyre_code code = vyre__inline(part, allocator, &inlined, st);
+  vyre_program_release(part);
+  if (code == VYRE_OK) vyre_program_release(inlined);
   return code;
 }
 

@@ -54,7 +54,7 @@ vyre__id vyre__ir_build_position(vyre__ir_builder *m, vyre__op op) {
 
 vyre__id vyre__ir_build_in_window(vyre__ir_builder *m, vyre__id key) {
   if (!need_queue(m, "in_window()")) return 0;
-  if (!m->in_pull && !m->kernel->queue->is_part) {
+  if (!m->in_pull && !m->kernel->queue->part) {
     return vyre__diagnose(m, "V096", "use it in the body after 'pull'",
                           "in_window() is only valid in 'pull'");
   }

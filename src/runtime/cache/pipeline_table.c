@@ -56,6 +56,8 @@ static bool outlives_device(const vyre_program *program,
                             const vyre_device *device) {
   vyre_allocator memory = program->arena.allocator;
   vyre_allocator context = device->context->base_allocator;
+  if (program->origin && !outlives_device(program->origin, device))
+    return false;
   return !memory.resize || memory.resize == vyre_allocator_heap().resize ||
          (memory.resize == context.resize && memory.self == context.self);
 }
