@@ -439,7 +439,7 @@ static void check_waves(const queue_bench *b) {
                                    .result = &result};
   CHECK_FAILS(vyre_recording_add_wave_graph(rec, waves, &desc, &st), st,
               VYRE_INVALID_ARGUMENT, VYRE_KIND_BINDING_MISMATCH);
-  CHECK(strstr(st.message, "'e' (1) has 0 ranges as external resource"));
+  CHECK(strstr(st.message, "'e' (number 1 of 2) has 0 ranges as external"));
   desc.externals = &ext;
   desc.external_count = 1;
   CHECK_OK(vyre_recording_add_wave_graph(rec, waves, &desc, &st), st);
