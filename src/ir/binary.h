@@ -32,6 +32,9 @@
  *             u8 type, u32 length, u64 of each value
  *   STRUCTS   only if a type is a struct: u32 number, then for each text name,
  *             u32 fields, each: text name, u8 element, u8 type
+ *   SHAPES    only if an array or a table has several indices: for each local of
+ *             each function, then for each table, u64 vyre__shape, 0 for one
+ *             index
  *   SOURCE    optional: the source text, to the end of the section
  *
  * A text is a u32 length and its bytes. The node count includes node 0.
@@ -71,6 +74,7 @@ enum {
   VYRE__SECTION_DIMENSIONS = 10,
   VYRE__SECTION_MEMORY = 11,
   VYRE__SECTION_STRUCTS = 12,
+  VYRE__SECTION_SHAPES = 13,
 };
 
 /* Tags of sections that readers of programs skip. */

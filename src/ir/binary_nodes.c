@@ -318,6 +318,15 @@ static file_local next_local(vyre__reader *r) {
       r->is_corrupt = true;
     }
   }
+  if (r->local_shapes && !r->is_corrupt) {
+    const uint8_t *from =
+        r->local_shapes + (size_t)r->next_local * VYRE__BINARY_SHAPE;
+    local.memory.shape =
+        vyre__load_u32(from) | (vyre__shape)vyre__load_u32(from + 4) << 32;
+    if (!vyre__shape_fits(local.memory.shape, local.memory.length)) {
+      r->is_corrupt = true;
+    }
+  }
   r->next_local++;
   return local;
 }
@@ -388,7 +397,8 @@ static vyre__id make_let(vyre__reader *r, uint32_t id, const vyre__node *node) {
   if (local.memory.is_memory) {
     return vyre__ir_build_array(&r->m, local.name, local.length,
                                 (vyre_type)local.type, local.memory.length,
-                                local.is_mutable, stored, &index);
+                                local.memory.shape, local.is_mutable, stored,
+                                &index);
   }
   if (!stored) {
     r->is_corrupt = true;
@@ -555,6 +565,7 @@ static vyre__id statement(vyre__reader *r, uint32_t id) {
 static void open_locals(vyre__reader *r, const vyre__file_function *f) {
   r->locals = (vyre__byte_reader){f->locals, f->local_bytes, false};
   r->local_memory = f->memory;
+  r->local_shapes = f->shapes;
   r->next_local = 0;
   r->depth = 0;
 }
@@ -669,12 +680,14 @@ static bool same_nodes(const vyre__reader *r, const vyre_program *p) {
 static bool same_program(vyre__reader *r, const vyre_program *p) {
   if (p->function_count != r->function_count || !same_nodes(r, p) ||
       p->table_count != r->table_count || p->struct_count != r->struct_count ||
-      vyre__program_has_memory(p) != r->has_memory) {
+      vyre__program_has_memory(p) != r->has_memory ||
+      vyre__program_has_shapes(p) != r->has_shapes) {
     return false;
   }
   for (uint32_t i = 0; i < p->table_count; i++) {
     if (p->tables[i].type != r->tables[i].type ||
         p->tables[i].length != r->tables[i].length ||
+        p->tables[i].shape != r->tables[i].shape ||
         memcmp(p->tables[i].values, r->tables[i].values,
                p->tables[i].length * sizeof(uint64_t)) != 0) {
       return false;
@@ -697,6 +710,7 @@ static bool same_program(vyre__reader *r, const vyre_program *p) {
           local.memory.access != g->locals[j].access ||
           local.memory.element != g->locals[j].element ||
           local.memory.length != g->locals[j].length ||
+          local.memory.shape != g->locals[j].shape ||
           local.type != g->locals[j].type ||
           local.is_mutable != g->locals[j].is_mutable) {
         return false;
@@ -744,7 +758,8 @@ static vyre_code make_program(vyre__reader *r, vyre_allocator allocator,
   for (uint32_t i = 0; i < r->table_count; i++) {
     const vyre__table *table = &r->tables[i];
     (void)vyre__table_add(&r->m, table->name, strlen(table->name),
-                          (vyre_type)table->type, table->values, table->length);
+                          (vyre_type)table->type, table->values, table->length,
+                          table->shape);
   }
   r->next = 1; /* node 0 is unused */
   uint32_t kernel = 0, by = 0, pull = 0;

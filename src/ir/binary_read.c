@@ -207,6 +207,7 @@ static void read_dimensions(vyre__reader *r) {
 
 static void read_table(vyre__reader *r, vyre__table *table) {
   table->name = get_text(r);
+  table->shape = 0;
   table->type = vyre__get_u8(&r->c);
   table->length = vyre__get_count(&r->c, 8);
   if (table->type == VYRE_TYPE_VOID || table->type >= VYRE_TYPE_COUNT ||
@@ -286,6 +287,22 @@ static void read_structs(vyre__reader *r) {
   }
 }
 
+static void read_shapes(vyre__reader *r) {
+  r->has_shapes = true;
+  for (uint32_t i = 0; i < r->function_count; i++) {
+    vyre__file_function *f = &r->functions[i];
+    f->shapes =
+        vyre__get_bytes(&r->c, (size_t)f->local_count * VYRE__BINARY_SHAPE);
+    if (!f->shapes) return;
+  }
+  for (uint32_t i = 0; i < r->table_count; i++) {
+    vyre__shape shape = vyre__get_u32(&r->c);
+    shape |= (vyre__shape)vyre__get_u32(&r->c) << 32;
+    r->tables[i].shape = shape;
+    if (!vyre__shape_fits(shape, r->tables[i].length)) r->is_corrupt = true;
+  }
+}
+
 typedef struct section {
   const char *name;
   void (*read)(vyre__reader *r);
@@ -305,6 +322,7 @@ static const section sections[] = {
     [VYRE__SECTION_DIMENSIONS] = {"DIMENSIONS", read_dimensions},
     [VYRE__SECTION_MEMORY] = {"MEMORY", read_memory},
     [VYRE__SECTION_STRUCTS] = {"STRUCTS", read_structs},
+    [VYRE__SECTION_SHAPES] = {"SHAPES", read_shapes},
 };
 
 enum {

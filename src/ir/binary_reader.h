@@ -71,9 +71,11 @@ typedef struct vyre__file_function {
   uint8_t result_count;
   uint8_t results[VYRE__MAX_RESULTS];
   const uint8_t *memory; /* per local: what MEMORY says; NULL without it */
+  const uint8_t *shapes; /* per local: its u64 of SHAPES; NULL without it */
 } vyre__file_function;
 
 enum { VYRE__BINARY_LOCAL_MEMORY = 7 }; /* bytes per local in MEMORY */
+enum { VYRE__BINARY_SHAPE = 8 };        /* bytes per local in SHAPES */
 typedef struct vyre__file_struct {
   const char *name;
   uint32_t count;
@@ -99,6 +101,7 @@ typedef struct vyre__reader {
   vyre__queue_field *fields;
   vyre_buffer_decl *buffers;
   bool has_memory; /* a section MEMORY was read */
+  bool has_shapes; /* a section SHAPES was read */
   vyre__table *tables;
   uint32_t table_count;
   vyre__file_function *functions;
@@ -111,6 +114,7 @@ typedef struct vyre__reader {
   uint32_t next_local;
   vyre__byte_reader locals;
   const uint8_t *local_memory; /* what MEMORY says about its locals */
+  const uint8_t *local_shapes; /* what SHAPES says about them */
   bool is_added; /* the last statement added itself to its block */
   unsigned depth;
 } vyre__reader;

@@ -218,6 +218,16 @@ static void put_structs(sink *s, const vyre_program *p) {
   }
 }
 
+static void put_shapes(sink *s, const vyre_program *p) {
+  for (uint32_t i = 0; i < p->function_count; i++) {
+    const vyre__function *f = &p->functions[i];
+    for (uint32_t j = 0; j < f->local_count; j++) {
+      put_u64(s, f->locals[j].shape);
+    }
+  }
+  for (uint32_t i = 0; i < p->table_count; i++) put_u64(s, p->tables[i].shape);
+}
+
 /* Sections in the order of their tags. */
 static const struct {
   uint32_t tag;
@@ -236,6 +246,7 @@ static const struct {
     {VYRE__SECTION_DIMENSIONS, put_dimensions, has_dimensions},
     {VYRE__SECTION_MEMORY, put_memory, vyre__program_has_memory},
     {VYRE__SECTION_STRUCTS, put_structs, has_structs},
+    {VYRE__SECTION_SHAPES, put_shapes, vyre__program_has_shapes},
 };
 
 static void put_program(sink *s, const vyre_program *p) {

@@ -239,6 +239,45 @@ typedef struct vyre__source_loc {
   uint32_t column;
 } vyre__source_loc;
 
+/* Lengths of an array with several indices: 16 bits for each, the first in the
+ * low bits. 0: the array has one index. */
+typedef uint64_t vyre__shape;
+
+enum { VYRE__SHAPE_BITS = 16 };
+
+static inline uint32_t vyre__shape_length(vyre__shape shape, unsigned at) {
+  return (uint32_t)(shape >> VYRE__SHAPE_BITS * at & 0xFFFF);
+}
+
+/* Returns the number of indices; 0 for one. */
+static inline unsigned vyre__shape_count(vyre__shape shape) {
+  unsigned count = 0;
+  while (count < VYRE_MAX_DIMENSIONS && vyre__shape_length(shape, count)) {
+    count++;
+  }
+  return count;
+}
+
+/* Returns the number of elements from one value of index @p at - 1 to the
+ * next. */
+static inline uint64_t vyre__shape_product(vyre__shape shape, unsigned at) {
+  uint64_t product = 1;
+  for (unsigned i = at; i < vyre__shape_count(shape); i++) {
+    product *= vyre__shape_length(shape, i);
+  }
+  return product;
+}
+
+/* Returns true for a shape of an array of @p length elements. */
+static inline bool vyre__shape_fits(vyre__shape shape, uint32_t length) {
+  const unsigned count = vyre__shape_count(shape);
+  if (shape == 0) return true;
+  return count > 1 &&
+         (count == VYRE_MAX_DIMENSIONS ||
+          shape >> VYRE__SHAPE_BITS * count == 0) &&
+         vyre__shape_product(shape, 0) == length;
+}
+
 typedef struct vyre__local {
   const char *name; /* for messages; not part of the fingerprint */
   uint8_t type;     /* vyre_type; of an array, of its elements */
@@ -247,6 +286,7 @@ typedef struct vyre__local {
   uint8_t access;   /* of a memory parameter: vyre_access */
   uint8_t element;  /* of a memory parameter: vyre_element */
   uint32_t length;  /* elements of an array; 0: a memory parameter, or none */
+  vyre__shape shape;
 } vyre__local;
 
 /* Table of constants. */
@@ -254,6 +294,7 @@ typedef struct vyre__table {
   const char *name; /* for messages; not part of the fingerprint */
   uint8_t type;     /* vyre_type */
   uint32_t length;
+  vyre__shape shape;
   const uint64_t *values;
 } vyre__table;
 
@@ -563,6 +604,8 @@ enum { VYRE__MAX_DEPTH = 200 };
 /* Returns true for a program with arrays, tables, memory parameters, or
  * functions with no or several results. */
 bool vyre__program_has_memory(const vyre_program *program);
+/* Returns true for a program with arrays or tables that have several indices. */
+bool vyre__program_has_shapes(const vyre_program *program);
 
 /* Hashes the canonical bytes of a program. Names of locals, functions and
  * source locations are left out. The result is the fingerprint. */

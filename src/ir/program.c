@@ -337,6 +337,32 @@ bool vyre__program_has_memory(const vyre_program *program) {
   return false;
 }
 
+bool vyre__program_has_shapes(const vyre_program *program) {
+  for (uint32_t i = 0; i < program->table_count; i++) {
+    if (program->tables[i].shape) return true;
+  }
+  for (uint32_t i = 0; i < program->function_count; i++) {
+    const vyre__function *f = &program->functions[i];
+    for (uint32_t j = 0; j < f->local_count; j++) {
+      if (f->locals[j].shape) return true;
+    }
+  }
+  return false;
+}
+
+static void hash_shapes(vyre__hasher *hasher, const vyre_program *program) {
+  vyre__hash_text(hasher, "shapes");
+  for (uint32_t i = 0; i < program->function_count; i++) {
+    const vyre__function *f = &program->functions[i];
+    for (uint32_t j = 0; j < f->local_count; j++) {
+      vyre__hash_u64(hasher, f->locals[j].shape);
+    }
+  }
+  for (uint32_t i = 0; i < program->table_count; i++) {
+    vyre__hash_u64(hasher, program->tables[i].shape);
+  }
+}
+
 static void hash_memory(vyre__hasher *hasher, const vyre_program *program) {
   vyre__hash_text(hasher, "memory");
   for (uint32_t i = 0; i < program->function_count; i++) {
@@ -429,6 +455,7 @@ void vyre__program_hash(const vyre_program *program, vyre_hash128 *out) {
     vyre__queue_hash(&hasher, program->queue);
   }
   if (vyre__program_has_memory(program)) hash_memory(&hasher, program);
+  if (vyre__program_has_shapes(program)) hash_shapes(&hasher, program);
   if (program->struct_count) {
     vyre__hash_text(&hasher, "structs");
     hash_structs(&hasher, program);
@@ -479,7 +506,8 @@ static bool same_function(const vyre__function *a, const vyre__function *b) {
     const vyre__local *p = &a->locals[i], *q = &b->locals[i];
     if (p->type != q->type || p->is_mutable != q->is_mutable ||
         p->is_memory != q->is_memory || p->access != q->access ||
-        p->element != q->element || p->length != q->length) {
+        p->element != q->element || p->length != q->length ||
+        p->shape != q->shape) {
       return false;
     }
   }
@@ -491,7 +519,7 @@ static bool same_tables(const vyre_program *a, const vyre_program *b) {
   if (a->table_count != b->table_count) return false;
   for (uint32_t i = 0; i < a->table_count; i++) {
     const vyre__table *p = &a->tables[i], *q = &b->tables[i];
-    if (p->type != q->type || p->length != q->length ||
+    if (p->type != q->type || p->length != q->length || p->shape != q->shape ||
         memcmp(p->values, q->values, p->length * sizeof *p->values) != 0) {
       return false;
     }

@@ -405,6 +405,16 @@ static void print_block(context *c, vyre__id id) {
   vyre__print(&c->out, "}");
 }
 
+/* Prints the lengths of an array: [3, 3]. */
+static void print_lengths(context *c, uint32_t length, vyre__shape shape) {
+  const unsigned count = vyre__shape_count(shape);
+  vyre__print(&c->out, "[%u", count ? vyre__shape_length(shape, 0) : length);
+  for (unsigned i = 1; i < count; i++) {
+    vyre__print(&c->out, ", %u", vyre__shape_length(shape, i));
+  }
+  vyre__print(&c->out, "]");
+}
+
 static void print_let(context *c, const vyre__node *node) {
   vyre__names_open(&c->names, c->function, node->a);
   c->local_count = node->a + 1;
@@ -412,8 +422,8 @@ static void print_let(context *c, const vyre__node *node) {
   vyre__print(&c->out, local->is_mutable ? "var " : "let ");
   vyre__print_name(&c->out, &c->names.locals[node->a]);
   if (local->is_memory) {
-    vyre__print(&c->out, " : %s[%u]", vyre__type_name(local->type),
-                local->length);
+    vyre__print(&c->out, " : %s", vyre__type_name(local->type));
+    print_lengths(c, local->length, local->shape);
   }
   if (node->b) {
     vyre__print(&c->out, " = ");
@@ -645,7 +655,7 @@ static bool print_body(context *c, const vyre__function *function) {
 static void print_parameter_type(context *c, const vyre__local *local) {
   if (!local->is_memory || local->length > 0) {
     vyre__print(&c->out, ": %s", type_name(c, local->type));
-    if (local->is_memory) vyre__print(&c->out, "[%u]", local->length);
+    if (local->is_memory) print_lengths(c, local->length, local->shape);
     return;
   }
   vyre__print(&c->out, ": %s %s", vyre_access_name((vyre_access)local->access),
@@ -660,8 +670,9 @@ static void print_table(context *c, uint32_t index) {
   const vyre__table *table = &c->program->tables[index];
   vyre__print(&c->out, "const ");
   vyre__print_name(&c->out, &c->names.tables[index]);
-  vyre__print(&c->out, " : %s[%u] = {", vyre__type_name(table->type),
-              table->length);
+  vyre__print(&c->out, " : %s", vyre__type_name(table->type));
+  print_lengths(c, table->length, table->shape);
+  vyre__print(&c->out, " = {");
   for (uint32_t i = 0; i < table->length; i++) {
     const vyre__node node = {.op = VYRE__OP_LITERAL,
                              .type = table->type,

@@ -254,6 +254,77 @@ static void want_vector_grid(uint32_t *a, const uint32_t *b) {
   }
 }
 
+static const uint32_t kernel3[3][3] = {{1, 2, 1}, {2, 4, 2}, {3, 5, 7}};
+
+static void want_dimensions(uint32_t *a, const uint32_t *b) {
+  for (uint32_t i = 0; i < COUNT; i++) {
+    uint32_t t[3][4] = {{0}}, sum = 0;
+    for (uint32_t r = 0; r < 3; r++) {
+      for (uint32_t c = 0; c < 4; c++) t[r][c] = b[(i + r * 4 + c) % COUNT];
+    }
+    /* A column outside does not select the next row. */
+    const uint32_t r = b[i] % 4, c = b[i] % 6;
+    if (r < 3 && c < 4) t[r][c] += 100;
+    const uint32_t at = b[i] % 5;
+    const uint32_t weight = r < 3 && at < 3 ? kernel3[r][at] : 0;
+    for (uint32_t k = 0; k < 3; k++) {
+      for (uint32_t l = 0; l < 4; l++) sum = sum * 3 + t[k][l];
+    }
+    a[i] = sum + weight + (at < 4 ? t[1][at] : 0) + 12 + 4;
+  }
+}
+
+static void want_product(uint32_t *a, const uint32_t *b) {
+  for (uint32_t i = 0; i < COUNT; i++) {
+    uint32_t product[3][3] = {{0}}, sum = 0;
+    const uint32_t m[3][3] = {{b[i], 1, 2}, {3, a[i], 5}, {6, 7, 8}};
+    for (uint32_t r = 0; r < 3; r++) {
+      for (uint32_t c = 0; c < 3; c++) {
+        for (uint32_t k = 0; k < 3; k++) {
+          product[r][c] += m[r][k] * kernel3[k][c];
+        }
+      }
+    }
+    for (uint32_t r = 0; r < 3; r++) {
+      for (uint32_t c = 0; c < 3; c++) sum = sum * 7 + product[r][c];
+    }
+    a[i] = sum;
+  }
+}
+
+static void want_deep(uint32_t *a, const uint32_t *b) {
+  for (uint32_t i = 0; i < COUNT; i++) {
+    uint32_t t[2][3][2][2] = {{{{0}}}}, sum = 0;
+    for (uint32_t k = 0; k < 5; k++) {
+      const uint32_t v = b[(i + k) % COUNT];
+      const uint32_t w = v % 2, x = v / 2 % 4, y = v / 8 % 2, z = v / 16 % 2;
+      if (x < 3) {
+        t[w][x][y][z] += v;
+        sum += t[w][x][y][z] - v;
+      }
+    }
+    for (uint32_t k = 0; k < 24; k++) {
+      sum = sum * 3 + t[k / 12][k / 4 % 3][k / 2 % 2][k % 2];
+    }
+    a[i] = sum;
+  }
+}
+
+static void want_dimension_grid(uint32_t *a, const uint32_t *b) {
+  uint32_t before[COUNT];
+  memcpy(before, a, sizeof before);
+  for (uint32_t i = 0; i < COUNT; i++) {
+    uint32_t t[2][2][2] = {{{0}}}, sum = 0; /* rows, columns, components */
+    for (uint32_t r = 0; r < 3; r++) {
+      const uint32_t x = (b[i] + r) % 3, y = b[i] % 2;
+      if (x < 2) t[x][y][0] = before[COUNT - 1 - i] + r;
+      if (x < 2) t[x][y][1] = x + 1;
+    }
+    for (uint32_t k = 0; k < 8; k++) sum = sum * 3 + t[k / 4][k / 2 % 2][k % 2];
+    a[i] = sum;
+  }
+}
+
 /* --- the kernels -----------------------------------------------------------*/
 
 static const array_case cases[] = {
@@ -367,6 +438,39 @@ static const array_case cases[] = {
      "grid_barrier(); var sum = 0u; for (let k = 0u; k < 3; k++) "
      "sum = sum * 3 + t[k].x + 7 * t[k].y; a[i] = sum;",
      want_vector_grid},
+    {"two dimensions",
+     "const K : u32[3, 3] = {{1, 2, 1}, {2, 4, 2}, {3, 5, 7}};\n",
+     "var t : u32[3, 4]; for (let r = 0u; r < 3; r++) "
+     "for (let c = 0u; c < 4; c++) t[r, c] = b[(i + r * 4 + c) % 192]; "
+     "let r = b[i] % 4; t[r, b[i] % 6] += 100; var sum = 0u; "
+     "for (let k = 0u; k < 3; k++) for (let l = 0u; l < 4; l++) "
+     "sum = sum * 3 + t[k, l]; a[i] = sum + K[r, b[i] % 5] + t[1, b[i] % 5] + "
+     "len(t) + len(t, 1);",
+     want_dimensions},
+    {"matrices in functions",
+     "const K : u32[3, 3] = {1, 2, 1, 2, 4, 2, 3, 5, 7};\n"
+     "fn product(m: u32[3, 3], var p: u32[3, 3]) { "
+     "for (let r = 0u; r < 3; r++) for (let c = 0u; c < 3; c++) "
+     "for (let k = 0u; k < 3; k++) p[r, c] += m[r, k] * K[k, c]; }\n",
+     "let m : u32[3, 3] = {{b[i], 1, 2}, {3, a[i], 5}, {6, 7, 8}}; "
+     "var p : u32[3, 3]; product(m, p); var q = m; q = p; var sum = 0u; "
+     "for (let r = 0u; r < 3; r++) for (let c = 0u; c < 3; c++) "
+     "sum = sum * 7 + q[r, c]; a[i] = sum;",
+     want_product},
+    {"four dimensions and atomics", "",
+     "var t : u32[2, 3, 2, 2]; var sum = 0u; for (let k = 0u; k < 5; k++) { "
+     "let v = b[(i + k) % 192]; "
+     "sum += atomic_add(t[v % 2, v / 2 % 4, v / 8 % 2, v / 16 % 2], v); } "
+     "for (let k = 0u; k < 24; k++) "
+     "sum = sum * 3 + t[k / 12, k / 4 % 3, k / 2 % 2, k % 2]; a[i] = sum;",
+     want_deep},
+    {"dimensions of vectors across a grid barrier", "",
+     "var t : u32x2[2, 2]; for (let r = 0u; r < 3; r++) { "
+     "let other = a[191 - i]; grid_barrier(); let x = (b[i] + r) % 3; "
+     "t[x, b[i] % 2] = u32x2(other + r, 0); t[x, b[i] % 2].y = x + 1; } "
+     "grid_barrier(); var sum = 0u; for (let k = 0u; k < 8; k++) "
+     "sum = sum * 3 + t[k / 4, k / 2 % 2][k % 2]; a[i] = sum;",
+     want_dimension_grid},
 };
 
 enum { CASES = sizeof cases / sizeof cases[0], TEXT = 4096 };
@@ -500,6 +604,17 @@ TEST(wrong_uses_of_arrays) {
       {"", "var t : u32[0];", "V098"},
       {"", "var t : u32[4000];", "V098"},
       {"", "var t : f32x2[1025];", "V098"},
+      {"", "var t : u32[2, 3]; t[1] = 2;", "V068"},
+      {"", "var t : u32[6]; t[1, 2] = 2;", "V068"},
+      {"", "var t : u32[2, 3, 4, 5, 6];", "V098"},
+      {"", "var t : u32[40000, 3];", "V098"},
+      {"", "var t : u32[2][3];", "V098"},
+      {"", "var t : u32[2, 3]; var u : u32[3, 2]; t = u;", "V098"},
+      {"", "let t : u32[2, 2] = {{1}, {2, 3, 4}};", "V098"},
+      {"", "let t : u32[2, 2] = {1, 2, 3};", "V098"},
+      {"const T : u32[2, 2] = {1, 2, 3};\n", "y[0] = T[0, 0];", "V098"},
+      {"fn f(t: u32[2, 3]) { }\n", "var t : u32[3, 2]; f(t);", "V099"},
+      {"fn f(t: read u32[]) { }\n", "var t : u32[3, 2]; f(t);", "V099"},
       {"struct s { x : f32; }\n", "var t : s[4];", "V098"},
       {"struct s { x : f32; }\nfn f(t: s[4]) { }\n", "", "V098"},
       {"", "let t : f32x2[1] = {f32x2(0.0)}; t[0].x = 1.0;", "V066"},

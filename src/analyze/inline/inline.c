@@ -534,7 +534,7 @@ vyre__id inline_value(inliner *in, frame *f, vyre__id id) {
   if (in->splice && (vyre__ops[node->op].flags & VYRE__OPF_ATOMICS)) {
     return inline_spliced_atomic(in, f, id);
   }
-  if (is_access(node) && inline_has_dimensions(in, node->a)) {
+  if (is_access(node) && inline_has_dimensions(in, f, node->a)) {
     return inline_access(in, f, id);
   }
   if (node->op == VYRE__OP_LOAD && is_size(in, node)) {
@@ -729,7 +729,7 @@ static void copy_store(inliner *in, frame *f, vyre__id id) {
     inline_store(in, f, id);
     return;
   }
-  if (inline_has_dimensions(in, inline_node(in, id)->a)) {
+  if (inline_has_dimensions(in, f, inline_node(in, id)->a)) {
     inline_scalar_store(in, f, id);
     return;
   }

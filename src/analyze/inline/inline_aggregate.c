@@ -214,9 +214,11 @@ static vyre__id number(inliner *in, uint32_t value) {
  * node of the program that is copied each time, or a stored value. */
 typedef struct element {
   uint32_t buffer, count;
-  bool is_array;    /* of the invocation; `buffer` is its reference */
+  bool is_array;    /* or a table; `buffer` is its reference */
   uint32_t scalars; /* of an array: of an element */
-  bool is_once;     /* the values are used once, and need not be stored */
+  vyre__shape shape;
+  bool is_stable; /* its index is used twice: an atomic */
+  bool is_once;   /* the values are used once, and need not be stored */
   vyre__id source[VYRE_MAX_DIMENSIONS], value[VYRE_MAX_DIMENSIONS];
 } element;
 
@@ -232,14 +234,23 @@ static const vyre__id *indices_of(const inliner *in, const vyre__id *index,
   return in->program->lists + node->a;
 }
 
-static element begin_element(inliner *in, frame *f, const vyre__node *node) {
-  vyre__id index = node->b;
-  element e = {.buffer = inline_ref(in, f, node->a)};
+static element element_of(inliner *in, const frame *f, const vyre__node *node) {
+  const uint32_t index = node->a & VYRE__MEMORY_INDEX;
+  element e = {.buffer = inline_ref(in, f, node->a), .scalars = 1};
   e.is_array = inline_is_array(in, e.buffer);
-  if (e.is_array) {
-    e.scalars = vyre__vector_length(
-        f->function->locals[node->a & VYRE__MEMORY_INDEX].type);
+  if (node->a & VYRE__MEMORY_TABLE) {
+    e.shape = in->program->tables[index].shape;
+  } else if (e.is_array) {
+    const vyre__local *local = &f->function->locals[index];
+    e.scalars = vyre__vector_length(local->type);
+    e.shape = local->shape;
   }
+  return e;
+}
+
+static element begin_element(inliner *in, frame *f, const vyre__node *node) {
+  const vyre__id index = node->b;
+  element e = element_of(in, f, node);
   const vyre__id *ids = indices_of(in, &index, &e.count);
   for (uint32_t i = 0; i < e.count; i++) {
     if (is_simple(in, ids[i])) {
@@ -253,9 +264,10 @@ static element begin_element(inliner *in, frame *f, const vyre__node *node) {
 }
 
 /* The same for an element that is accessed once, directly after. */
-static element begin_once(inliner *in, frame *f, uint32_t buffer,
-                          vyre__id index) {
-  element e = {.buffer = buffer, .is_once = true};
+static element begin_once(inliner *in, frame *f, const vyre__node *node) {
+  const vyre__id index = node->b;
+  element e = element_of(in, f, node);
+  e.is_once = true;
   const vyre__id *ids = indices_of(in, &index, &e.count);
   for (uint32_t i = 0; i < e.count; i++) {
     bool call_follows = false;
@@ -264,7 +276,7 @@ static element begin_once(inliner *in, frame *f, uint32_t buffer,
     }
     e.value[i] = inline_value(in, f, ids[i]);
     if (call_follows && !is_simple(in, ids[i])) {
-      e.value[i] = inline_stable(in, e.value[i]);
+      e.value[i] = frozen(in, e.value[i]);
     }
   }
   return e;
@@ -272,13 +284,17 @@ static element begin_once(inliner *in, frame *f, uint32_t buffer,
 
 static vyre__id extent_of(inliner *in, const element *e, uint32_t at) {
   if (!e->is_array) return inline_extent(in, e->buffer, at);
+  if (e->shape && at < VYRE_MAX_DIMENSIONS) {
+    return number(in, vyre__shape_length(e->shape, at));
+  }
   return number(in, inline_array_length(in, e->buffer) / e->scalars);
 }
 
 static vyre__id stride_of(inliner *in, const element *e, uint32_t at,
                           uint32_t units) {
-  return e->is_array ? number(in, units)
-                     : inline_stride(in, e->buffer, at, units);
+  if (!e->is_array) return inline_stride(in, e->buffer, at, units);
+  const uint64_t elements = vyre__shape_product(e->shape, at + 1);
+  return number(in, (uint32_t)elements * units);
 }
 
 /* Builds the index of scalar @p at of an element, with the variable index of
@@ -314,7 +330,7 @@ static vyre__id scalar_index(inliner *in, frame *f, const element *e,
   }
   if (own) at = own->scalars[at].offset / own->width;
   vyre__push(m, number(in, at));
-  return e->is_array ? inline_array_index(in, e->buffer, mark)
+  return e->is_array ? inline_array_index(in, e->buffer, mark, e->is_stable)
                      : vyre__ir_build_at(m, mark);
 }
 
@@ -812,9 +828,10 @@ vyre__id inline_access(inliner *in, frame *f, vyre__id id) {
   vyre__ir_builder *m = &in->builder;
   const vyre__node *node = inline_node(in, id);
   const uint32_t count = vyre__child_count(in->program, id);
-  const element e = any_call(in, id, 1) ? begin_element(in, f, node)
-                                        : begin_once(in, f, node->a, node->b);
+  element e = any_call(in, id, 1) ? begin_element(in, f, node)
+                                  : begin_once(in, f, node);
   vyre__id v[3] = {0};
+  e.is_stable = e.is_array && node->op != VYRE__OP_LOAD;
   for (uint32_t i = 1; i < count && i < 3; i++) {
     const vyre__id child = vyre__child(in->program, id, i);
     v[i] = inline_value(in, f, child);
@@ -824,6 +841,12 @@ vyre__id inline_access(inliner *in, frame *f, vyre__id id) {
   }
   inline_at(in, id);
   const vyre__id at = scalar_index(in, f, &e, 0, NULL, 0);
+  if (e.is_array) {
+    return node->op == VYRE__OP_LOAD
+               ? inline_array_load(in, e.buffer, at)
+               : inline_array_atomic(in, (vyre__op)node->op, e.buffer, at,
+                                     v + 1);
+  }
   const unsigned scalar = element_at(in, e.buffer, 0);
   if (node->op == VYRE__OP_LOAD) {
     return vyre__ir_build_scalar_load(m, e.buffer, at, scalar);
@@ -833,15 +856,12 @@ vyre__id inline_access(inliner *in, frame *f, vyre__id id) {
 }
 
 void inline_scalar_store(inliner *in, frame *f, vyre__id id) {
-  vyre__ir_builder *m = &in->builder;
   const vyre__node *node = inline_node(in, id);
   const element e = any_call(in, id, 1) ? begin_element(in, f, node)
-                                        : begin_once(in, f, node->a, node->b);
-  const vyre__id value = inline_value(in, f, node->c);
+                                        : begin_once(in, f, node);
+  vyre__id value = inline_value(in, f, node->c);
   inline_at(in, id);
-  vyre__statement(m, vyre__ir_build_scalar_store(
-                         m, e.buffer, scalar_index(in, f, &e, 0, NULL, 0),
-                         element_at(in, e.buffer, 0), value));
+  store_scalar(in, f, &e, 0, NULL, 0, value);
 }
 
 void inline_store(inliner *in, frame *f, vyre__id id) {
@@ -984,8 +1004,16 @@ static const vyre__id *print_parts(inliner *in, unsigned type,
 
 void inline_print(inliner *in, frame *f, vyre__id value) {
   vyre__arena_mark mark = vyre__arena_here(&in->scratch);
-  const vyre__id *ids = copy_all(in, f, value, true);
+  const unsigned type = inline_node(in, value)->type;
+  const uint32_t count = inline_scalars(in, type);
+  vyre__id *ids = vyre__arena_filled(&in->scratch, count, sizeof *ids, 0);
+  if (!ids) {
+    in->no_memory = true;
+    return;
+  }
+  inline_scalars_of(in, f, value, 0, count, ids);
+  for (uint32_t i = 0; i < count; i++) ids[i] = inline_stable(in, ids[i]);
   inline_at(in, value);
-  if (ids) (void)print_parts(in, type_of(in, value), ids);
+  (void)print_parts(in, type, ids);
   vyre__arena_rewind(&in->scratch, mark);
 }

@@ -320,14 +320,23 @@ static bool may_be_scalars(const inliner *in, const frame *f, uint32_t memory) {
          !in->stays[key_of(in, f, local)];
 }
 
+static bool is_literal_index(const inliner *in, vyre__id index) {
+  const vyre__node *node = inline_node(in, index);
+  if (node->op != VYRE__OP_INDEX) return node->op == VYRE__OP_LITERAL;
+  for (uint32_t i = 0; i < node->b; i++) {
+    const vyre__id own = in->program->lists[node->a + i];
+    if (inline_node(in, own)->op != VYRE__OP_LITERAL) return false;
+  }
+  return true;
+}
+
 bool inline_wants_unrolling(const inliner *in, const frame *f, vyre__id id) {
   const vyre__node *node = inline_node(in, id);
   const unsigned form = vyre__ops[node->op].form;
   if (node->op == VYRE__OP_MEMORY) return may_be_scalars(in, f, node->a);
   if ((form == VYRE__FORM_LOAD || form == VYRE__FORM_STORE ||
        form == VYRE__FORM_ATOMIC || form == VYRE__FORM_ATOMIC2) &&
-      may_be_scalars(in, f, node->a) &&
-      inline_node(in, node->b)->op != VYRE__OP_LITERAL) {
+      may_be_scalars(in, f, node->a) && !is_literal_index(in, node->b)) {
     return true;
   }
   const uint32_t count = vyre__child_count(in->program, id);
@@ -501,7 +510,7 @@ static uint32_t length_of(const inliner *in, uint32_t ref) {
 }
 
 bool inline_is_array(const inliner *in, uint32_t ref) {
-  return ref >= INLINE_SCALARS || (is_hidden(in, ref) && !table_of(in, ref));
+  return ref >= INLINE_SCALARS || is_hidden(in, ref);
 }
 
 uint32_t inline_array_length(const inliner *in, uint32_t ref) {
@@ -559,18 +568,19 @@ static vyre__id selected_index(inliner *in, uint32_t ref,
                                               number(in, length_of(in, ref))));
 }
 
-vyre__id inline_array_index(inliner *in, uint32_t ref, uint32_t mark) {
+vyre__id inline_array_index(inliner *in, uint32_t ref, uint32_t mark,
+                            bool is_stable) {
   vyre__ir_builder *m = &in->builder;
   vyre__id entries[VYRE__AT_STEP * (VYRE_MAX_DIMENSIONS + 1) + 1] = {0};
   const uint32_t count = (uint32_t)m->stack_count - mark;
   memcpy(entries, m->stack + mark, count * sizeof *entries);
   const uint32_t known = known_index(in, ref, entries, count);
-  if (known == VYRE_NO_INDEX && ref < INLINE_SCALARS) {
+  if (known == VYRE_NO_INDEX && ref < INLINE_SCALARS && !is_stable) {
     return vyre__ir_build_at(m, mark);
   }
   vyre__stack_drop(m, mark);
   if (known != VYRE_NO_INDEX) return number(in, known);
-  if (in->scalars[ref - INLINE_SCALARS].is_kept) {
+  if (ref < INLINE_SCALARS || in->scalars[ref - INLINE_SCALARS].is_kept) {
     return selected_index(in, ref, entries, count);
   }
   uint64_t bits;
@@ -613,14 +623,25 @@ static vyre__id combine(inliner *in, vyre__op op, vyre__id old,
 }
 
 /* An array belongs to one invocation: an atomic is a load and a store. */
+vyre__id inline_array_atomic(inliner *in, vyre__op op, uint32_t ref,
+                             vyre__id index, const vyre__id operands[2]) {
+  vyre__id values[2];
+  index = inline_stable(in, index);
+  for (int i = 0; i < 2; i++) values[i] = inline_stable(in, operands[i]);
+  const vyre__id old = inline_let(in, load(in, ref, index));
+  store(in, ref, inline_again(in, index),
+        combine(in, op, inline_again(in, old), values));
+  return inline_again(in, old);
+}
+
 vyre__id inline_atomic(inliner *in, frame *f, vyre__id id) {
   vyre__ir_builder *m = &in->builder;
   const vyre__node *node = inline_node(in, id);
   const vyre__op op = (vyre__op)node->op;
   const bool is_cas = op == VYRE__OP_ATOMIC_CAS;
-  vyre__id index = inline_operand(in, f, id, 0);
-  vyre__id values[2] = {inline_operand(in, f, id, 1),
-                        is_cas ? inline_operand(in, f, id, 2) : 0};
+  const vyre__id index = inline_operand(in, f, id, 0);
+  const vyre__id values[2] = {inline_operand(in, f, id, 1),
+                              is_cas ? inline_operand(in, f, id, 2) : 0};
   const uint32_t ref = inline_ref(in, f, node->a);
   inline_at(in, id);
   if (ref < INLINE_SCALARS && !is_hidden(in, ref)) {
@@ -628,12 +649,7 @@ vyre__id inline_atomic(inliner *in, frame *f, vyre__id id) {
                ? vyre__ir_build_atomic_cas(m, ref, index, values[0], values[1])
                : vyre__ir_build_atomic(m, op, ref, index, values[0]);
   }
-  index = inline_stable(in, index);
-  for (int i = 0; i < 2; i++) values[i] = inline_stable(in, values[i]);
-  const vyre__id old = inline_let(in, load(in, ref, index));
-  store(in, ref, inline_again(in, index),
-        combine(in, op, inline_again(in, old), values));
-  return inline_again(in, old);
+  return inline_array_atomic(in, op, ref, index, values);
 }
 
 /* --- whole arrays ----------------------------------------------------------*/

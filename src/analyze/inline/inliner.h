@@ -158,7 +158,11 @@ vyre__id inline_stride(inliner *in, uint32_t buffer, unsigned dimension,
                        uint32_t scalars);
 
 /* Returns true if an access to this buffer needs an AT. */
-static inline bool inline_has_dimensions(const inliner *in, uint32_t buffer) {
+static inline bool inline_has_dimensions(const inliner *in, const frame *f,
+                                         uint32_t buffer) {
+  const uint32_t index = buffer & VYRE__MEMORY_INDEX;
+  if (buffer & VYRE__MEMORY_TABLE) return in->program->tables[index].shape != 0;
+  if (buffer & VYRE__MEMORY_LOCAL) return f->function->locals[index].shape != 0;
   return buffer < in->program->buffer_count &&
          in->program->buffers[buffer].dimension_count > 0;
 }
@@ -181,16 +185,20 @@ vyre__id inline_len(inliner *in, const frame *f, uint32_t memory);
 vyre__id inline_atomic(inliner *in, frame *f, vyre__id id);
 /* Copies a STORE of a scalar. */
 void inline_set_element(inliner *in, frame *f, vyre__id id);
-/* Returns true if a reference is an array of the invocation. */
+/* Returns true if a reference is an array of the invocation, or a table. */
 bool inline_is_array(const inliner *in, uint32_t ref);
 /* Returns the number of scalars of an array. */
 uint32_t inline_array_length(const inliner *in, uint32_t ref);
 /* Builds the index of a scalar of an array from VYRE__AT_STEP values on the
- * stack for each index (a value, its extent, its stride), and a constant. */
-vyre__id inline_array_index(inliner *in, uint32_t ref, uint32_t mark);
+ * stack for each index (a value, its extent, its stride), and a constant. With
+ * @p is_stable, the result can be copied by `inline_again`. */
+vyre__id inline_array_index(inliner *in, uint32_t ref, uint32_t mark,
+                            bool is_stable);
 vyre__id inline_array_load(inliner *in, uint32_t ref, vyre__id index);
 void inline_array_store(inliner *in, uint32_t ref, vyre__id index,
                         vyre__id value);
+vyre__id inline_array_atomic(inliner *in, vyre__op op, uint32_t ref,
+                             vyre__id index, const vyre__id operands[2]);
 /* Copies the declaration of an array, and the assignment to a whole one. */
 void inline_declare_array(inliner *in, frame *f, vyre__id id);
 void inline_assign_array(inliner *in, frame *f, vyre__id id);

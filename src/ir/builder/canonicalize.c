@@ -254,7 +254,8 @@ static uint32_t declare_local(canonicalizer *s, uint32_t local) {
                                               .is_memory = made->is_memory,
                                               .access = made->access,
                                               .element = made->element,
-                                              .length = made->length};
+                                              .length = made->length,
+                                              .shape = made->shape};
   s->has_structs |= vyre__is_struct(made->type);
   s->is_rich |= vyre__is_aggregate(made->type);
   made->program_number = s->epoch;
@@ -700,8 +701,10 @@ static bool copy_tables(const canonicalizer *s, const vyre__kernel *kernel,
         copy_array(arena, s->m->table_values + from->first, from->length,
                    sizeof *values, _Alignof(uint64_t));
     if (!values) return false;
-    (*tables)[i] = (vyre__table){
-        .type = from->type, .length = from->length, .values = values};
+    (*tables)[i] = (vyre__table){.type = from->type,
+                                 .length = from->length,
+                                 .shape = from->shape,
+                                 .values = values};
   }
   return *tables != NULL;
 }

@@ -243,6 +243,7 @@ void vyre__function_memory(vyre__ir_builder *m, uint32_t function,
   it->access = spec->access;
   it->element = spec->element;
   it->length = spec->length;
+  it->shape = spec->shape;
 }
 
 void vyre__function_results(vyre__ir_builder *m, uint32_t function,
@@ -253,8 +254,8 @@ void vyre__function_results(vyre__ir_builder *m, uint32_t function,
 }
 
 uint32_t vyre__table_add(vyre__ir_builder *m, const char *name, size_t length,
-                         vyre_type type, const uint64_t *values,
-                         uint32_t count) {
+                         vyre_type type, const uint64_t *values, uint32_t count,
+                         vyre__shape shape) {
   if (!GROW(m, tables, table_capacity, table_count, 1) ||
       !GROW(m, table_values, table_value_capacity, table_value_count, count)) {
     return VYRE_NO_INDEX;
@@ -265,6 +266,7 @@ uint32_t vyre__table_add(vyre__ir_builder *m, const char *name, size_t length,
       (vyre__ir_table){.name = copy_name(m, name, length),
                        .type = (uint8_t)type,
                        .length = count,
+                       .shape = shape,
                        .first = m->table_value_count};
   m->table_value_count += count;
   return (uint32_t)m->table_count++;
@@ -295,6 +297,7 @@ void vyre__function_begin(vyre__ir_builder *m, uint32_t function) {
                                                    .access = it->access,
                                                    .element = it->element,
                                                    .length = it->length,
+                                                   .shape = it->shape,
                                                    .is_parameter = true,
                                                    .is_open = true};
     f->local_count++;

@@ -100,6 +100,7 @@ typedef struct vyre__ir_local {
   bool is_default : 1; /* literals without a type gave it its type */
   uint8_t access, element;
   uint32_t length;
+  vyre__shape shape;
   uint32_t program_number,
       program_index; /* canonicalisation: number of the program, index in it */
 } vyre__ir_local;
@@ -112,12 +113,14 @@ typedef struct vyre__ir_parameter {
   bool is_memory;
   uint8_t access, element;
   uint32_t length;
+  vyre__shape shape;
 } vyre__ir_parameter;
 
 typedef struct vyre__ir_table {
   const char *name; /* as above */
   uint8_t type;
   uint32_t length;
+  vyre__shape shape;
   size_t first;                           /* of its values */
   uint32_t program_number, program_index; /* canonicalisation, as above */
 } vyre__ir_table;
@@ -583,8 +586,8 @@ const vyre_buffer_decl *vyre__buffer_at(vyre__ir_builder *m, uint32_t buffer);
 /* Adds a table and returns its number, or VYRE_NO_INDEX if memory is
  * exhausted. */
 uint32_t vyre__table_add(vyre__ir_builder *m, const char *name, size_t length,
-                         vyre_type type, const uint64_t *values,
-                         uint32_t count);
+                         vyre_type type, const uint64_t *values, uint32_t count,
+                         vyre__shape shape);
 /* Builds the elements of an array from the values since @p mark. */
 vyre__id vyre__ir_build_array_value(vyre__ir_builder *m, uint32_t mark);
 /* Builds whole memory: the right side of an assignment, or an argument. */
@@ -593,8 +596,8 @@ vyre__id vyre__ir_build_memory(vyre__ir_builder *m, uint32_t memory);
  * is that of the value. */
 vyre__id vyre__ir_build_array(vyre__ir_builder *m, const char *name,
                               size_t name_length, vyre_type type,
-                              uint32_t length, bool is_mutable, vyre__id value,
-                              uint32_t *local);
+                              uint32_t length, vyre__shape shape,
+                              bool is_mutable, vyre__id value, uint32_t *local);
 /* Calls a function with several results. Exactly one statement for each result
  * follows, which stores it (vyre__ir_build_result), or one return of all. */
 vyre__id vyre__ir_build_results(vyre__ir_builder *m, vyre__id call);

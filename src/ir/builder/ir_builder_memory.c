@@ -28,6 +28,35 @@ static void array_decl(const char *name, unsigned type, uint32_t length,
                             .count = length};
 }
 
+static void set_shape(vyre_buffer_decl *decl, vyre__shape shape) {
+  decl->dimension_count = (uint8_t)vyre__shape_count(shape);
+  for (unsigned i = 0; i < decl->dimension_count; i++) {
+    decl->dimensions[i] = vyre__shape_length(shape, i);
+  }
+}
+
+/* Returns the shape of the declaration of an array or a table. */
+static vyre__shape shape_of(const vyre_buffer_decl *decl) {
+  vyre__shape shape = 0;
+  for (unsigned i = 0; i < decl->dimension_count; i++) {
+    shape |= (vyre__shape)decl->dimensions[i] << VYRE__SHAPE_BITS * i;
+  }
+  return shape;
+}
+
+/* Writes a type such as f32[3, 3]. */
+static void write_type(char text[64], unsigned type, uint32_t length,
+                       vyre__shape shape) {
+  const unsigned count = vyre__shape_count(shape);
+  size_t at = (size_t)snprintf(text, 64, "%s[%u", vyre__type_name(type),
+                               count ? vyre__shape_length(shape, 0) : length);
+  for (unsigned i = 1; i < count; i++) {
+    at += (size_t)snprintf(text + at, 64 - at, ", %u",
+                           vyre__shape_length(shape, i));
+  }
+  snprintf(text + at, 64 - at, "]");
+}
+
 static vyre__ir_local *local_at(vyre__ir_builder *m, uint32_t local) {
   if (m->function >= m->function_count ||
       local >= m->functions[m->function].local_count) {
@@ -45,12 +74,14 @@ const vyre_buffer_decl *vyre__memory_at(vyre__ir_builder *m, uint32_t memory) {
       const vyre__ir_table *table = &m->tables[index];
       array_decl(table->name, table->type, table->length, VYRE_ACCESS_READ,
                  &m->memory);
+      set_shape(&m->memory, table->shape);
       return &m->memory;
     }
   } else if (local && local->is_memory && local->is_open) {
     array_decl(local->name, local->type, local->length,
                local->is_mutable ? VYRE_ACCESS_READ_WRITE : VYRE_ACCESS_READ,
                &m->memory);
+    set_shape(&m->memory, local->shape);
     if (local->length == 0) {
       m->memory.access = (vyre_access)local->access;
       m->memory.element = (vyre_element)local->element;
@@ -108,9 +139,10 @@ static bool check_elements(vyre__ir_builder *m, unsigned type, vyre__id value) {
 }
 
 /* Checks that @p value can be stored in an array. A MEMORY must have elements of
- * the type. *length is that of the array, or 0: taken from the value. */
+ * the type. *length is that of the array, or 0: taken from the value with its
+ * *shape. */
 static bool check_value(vyre__ir_builder *m, const char *name, unsigned type,
-                        uint32_t *length, vyre__id value) {
+                        uint32_t *length, vyre__shape *shape, vyre__id value) {
   uint32_t count = 0;
   if (m->nodes[value].op == VYRE__OP_ARRAY) {
     count = m->nodes[value].b;
@@ -125,6 +157,18 @@ static bool check_value(vyre__ir_builder *m, const char *name, unsigned type,
                         "'%.100s' is not an array, so it cannot be copied as a "
                         "whole",
                         decl->name);
+      return false;
+    }
+    if (*length == 0) *shape = shape_of(decl);
+    if (*shape != shape_of(decl)) {
+      char have[64], want[64];
+      write_type(have, type, count, shape_of(decl));
+      write_type(want, type, *length, *shape);
+      vyre__diagnose_at(m, value, "V098",
+                        "declare both with the same lengths, or copy the "
+                        "elements in loops",
+                        "array '%.60s' is %s, but its value is %s", name, want,
+                        have);
       return false;
     }
     if (vyre__buffer_type(decl) != type) {
@@ -181,7 +225,8 @@ static bool check_size(vyre__ir_builder *m, const char *name, unsigned type,
 
 vyre__id vyre__ir_build_array(vyre__ir_builder *m, const char *name,
                               size_t name_length, vyre_type type,
-                              uint32_t length, bool is_mutable, vyre__id value,
+                              uint32_t length, vyre__shape shape,
+                              bool is_mutable, vyre__id value,
                               uint32_t *local) {
   char shown[64];
   snprintf(shown, sizeof shown, "%.*s",
@@ -193,14 +238,15 @@ vyre__id vyre__ir_build_array(vyre__ir_builder *m, const char *name,
                    "f64 or vectors of them, not %s",
                    vyre__type_name(type));
   }
-  if (good && value) good = check_value(m, shown, type, &length, value);
+  if (good && value) good = check_value(m, shown, type, &length, &shape, value);
   good = good && check_size(m, shown, type, length);
   *local = vyre__local_add(
       m, name, name_length,
       (vyre__ir_local){.type = good ? (uint8_t)type : VYRE_TYPE_VOID,
                        .is_mutable = is_mutable,
                        .is_memory = true,
-                       .length = length});
+                       .length = length,
+                       .shape = shape});
   if (*local == VYRE_NO_INDEX || !good) return 0;
   return vyre__append(m,
                       (vyre__node){.op = VYRE__OP_LET, .a = *local, .b = value},
@@ -222,9 +268,10 @@ vyre__id vyre__assign_array(vyre__ir_builder *m, uint32_t local,
   const vyre__id root = vyre__append(m, element, 0);
   if (!root || !vyre__can_assign(m, root)) return 0;
   uint32_t length = it->length;
+  vyre__shape shape = it->shape;
   char name[64];
   snprintf(name, sizeof name, "%.60s", it->name);
-  if (!check_value(m, name, it->type, &length, value)) return 0;
+  if (!check_value(m, name, it->type, &length, &shape, value)) return 0;
   return vyre__append(
       m, (vyre__node){.op = VYRE__OP_ASSIGN, .a = local, .b = value},
       vyre__height(m, value));
@@ -299,7 +346,9 @@ bool vyre__check_memory_argument(vyre__ir_builder *m,
   if (!decl) return false;
   const bool is_array = memory >= VYRE__MEMORY_TABLE && decl->count > 0;
   const char *name = decl->name;
-  if (decl->dimension_count > 0 || vyre__is_sum(decl->element)) {
+  const bool takes_shape = parameter->length > 0 && is_array;
+  if ((decl->dimension_count > 0 && !takes_shape) ||
+      vyre__is_sum(decl->element)) {
     vyre__diagnose_at(m, id, "V099",
                       "use it in the kernel, and pass the values to the fn",
                       "parameter '%.60s' takes memory with one index and plain "
@@ -308,10 +357,8 @@ bool vyre__check_memory_argument(vyre__ir_builder *m,
     return false;
   }
   if (parameter->length > 0) {
-    snprintf(want, sizeof want, "%s[%u]", vyre__type_name(parameter->type),
-             parameter->length);
-    snprintf(have, sizeof have, "%s[%u]",
-             vyre__type_name(vyre__buffer_type(decl)), decl->count);
+    write_type(want, parameter->type, parameter->length, parameter->shape);
+    write_type(have, vyre__buffer_type(decl), decl->count, shape_of(decl));
     if (!is_array) {
       vyre__diagnose_at(
           m, id, "V099",
@@ -321,6 +368,7 @@ bool vyre__check_memory_argument(vyre__ir_builder *m,
       return false;
     }
     if (parameter->length != decl->count ||
+        parameter->shape != shape_of(decl) ||
         parameter->type != vyre__buffer_type(decl)) {
       return report_type(m, id, parameter->name, want, name, have);
     }

@@ -498,17 +498,19 @@ const char *vyre__p_kind_of_memory(uint32_t memory);
 /* Returns true and sets *memory if a token names memory. */
 bool vyre__p_names_memory(vyre__parser *p, const vyre__token *name,
                           uint32_t *memory);
-/* Reads [ length ] after a type; *length is 0 for []. */
-bool vyre__p_length(vyre__parser *p, uint32_t *length);
-/* Reads the elements of an array: { x, y }. */
-vyre__id vyre__p_elements(vyre__parser *p);
+/* Reads [ length ] or [ length, length ] after a type. *length is the number of
+ * elements, 0 for []. */
+bool vyre__p_length(vyre__parser *p, uint32_t *length, vyre__shape *shape);
+/* Reads the elements of an array: { x, y }; with several lengths, also
+ * { {x, y}, {z, w} }. */
+vyre__id vyre__p_elements(vyre__parser *p, vyre__shape shape);
 /* Reads the rest of let NAME : type [ or of a declaration whose value is a whole
  * array. */
 vyre__id vyre__p_array(vyre__parser *p, const vyre__token *name, vyre_type type,
                        bool is_mutable);
 /* Returns true before the name of an array as the whole value of a statement. */
 bool vyre__p_is_whole_array(vyre__parser *p);
-vyre__id vyre__p_whole_array(vyre__parser *p);
+vyre__id vyre__p_whole_array(vyre__parser *p, vyre__shape shape);
 /* Reads name = {..}; and name = other; */
 vyre__id vyre__p_assign_array(vyre__parser *p, uint32_t memory);
 /* Reads let (a, b) = call; after let or var. */

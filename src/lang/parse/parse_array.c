@@ -37,34 +37,86 @@ bool vyre__p_names_memory(vyre__parser *p, const vyre__token *name,
 
 /* --- arrays ----------------------------------------------------------------*/
 
-bool vyre__p_length(vyre__parser *p, uint32_t *length) {
+/* Reads the lengths up to ]. */
+static bool read_lengths(vyre__parser *p, uint32_t *length,
+                         vyre__shape *shape) {
+  uint64_t product = 1;
+  unsigned count = 0;
+  do {
+    const vyre__token first = p->now.token;
+    uint32_t own;
+    if (!vyre__p_constant(p, "V098", "the length of an array", 1, UINT32_MAX,
+                          &own)) {
+      p->now.panic = true;
+      return false;
+    }
+    product *= own;
+    *length = (uint32_t)product;
+    if (count == 0 && !vyre__p_is(p, VYRE__T_COMMA)) return true;
+    if (product > VYRE__MAX_TABLE || count == VYRE_MAX_DIMENSIONS) {
+      const bool is_long = product > VYRE__MAX_TABLE;
+      vyre__p_syntax(p, vyre__p_span(&first), "V098",
+                     is_long ? "use smaller lengths, or a buffer"
+                             : "use up to four lengths",
+                     is_long ? "the array has more than %d elements"
+                             : "an array has at most %d lengths",
+                     is_long ? VYRE__MAX_TABLE : VYRE_MAX_DIMENSIONS);
+      return false;
+    }
+    *shape |= (vyre__shape)own << VYRE__SHAPE_BITS * count++;
+  } while (vyre__p_accept(p, VYRE__T_COMMA));
+  return true;
+}
+
+bool vyre__p_length(vyre__parser *p, uint32_t *length, vyre__shape *shape) {
   vyre__token open = p->now.token;
   *length = 0;
+  *shape = 0;
   if (!vyre__p_accept(p, VYRE__T_LBRACKET)) return false;
   if (vyre__p_accept(p, VYRE__T_RBRACKET)) return true;
-  if (!vyre__p_constant(p, "V098", "the length of an array", 1, UINT32_MAX,
-                        length)) {
-    p->now.panic = true;
-    return false;
-  }
+  if (!read_lengths(p, length, shape)) return false;
   if (!vyre__p_close(p, VYRE__T_RBRACKET, &open)) return false;
   if (!vyre__p_is(p, VYRE__T_LBRACKET)) return true;
   vyre__p_syntax(p, vyre__p_span(&p->now.token), "V098",
-                 "use one length, the product of both, and a[row * 8 + column]",
-                 "an array has one length");
+                 "write all lengths together, as in f32[8, 8], and "
+                 "a[row, column]",
+                 "the lengths of an array are in one pair of brackets");
   return false;
 }
 
-vyre__id vyre__p_elements(vyre__parser *p) {
+/* Pushes the values of a list, which are lists themselves for each length of
+ * the shape after @p level. */
+static bool push_elements(vyre__parser *p, vyre__shape shape, unsigned level) {
+  vyre__ir_builder *m = &p->ir;
+  vyre__token open = p->now.token;
+  const size_t mark = m->stack_count;
+  vyre__p_advance(p);
+  while (!vyre__p_is(p, VYRE__T_RBRACE) && !p->now.panic) {
+    if (vyre__p_is(p, VYRE__T_LBRACE) && level + 1 < vyre__shape_count(shape)) {
+      if (!push_elements(p, shape, level + 1)) return false;
+    } else {
+      vyre__push(m, vyre__p_value(p));
+    }
+    if (!vyre__p_accept(p, VYRE__T_COMMA)) break;
+  }
+  if (!vyre__p_close(p, VYRE__T_RBRACE, &open)) return false;
+  const uint64_t want = vyre__shape_product(shape, level);
+  const size_t have = m->stack_count - mark;
+  if (level == 0 || want == have || m->out_of_memory) return true;
+  char fix[VYRE__FIX_TEXT];
+  snprintf(fix, sizeof fix, "give it %u value%s", (unsigned)want,
+           want == 1 ? "" : "s");
+  vyre__p_error(p, vyre__p_span(&open), "V098", fix,
+                "a row of %u gets %zu value%s", (unsigned)want, have,
+                have == 1 ? "" : "s");
+  return false;
+}
+
+vyre__id vyre__p_elements(vyre__parser *p, vyre__shape shape) {
   vyre__ir_builder *m = &p->ir;
   vyre__token open = p->now.token;
   const uint32_t mark = vyre__stack_mark(m);
-  vyre__p_advance(p);
-  while (!vyre__p_is(p, VYRE__T_RBRACE) && !p->now.panic) {
-    vyre__push(m, vyre__p_value(p));
-    if (!vyre__p_accept(p, VYRE__T_COMMA)) break;
-  }
-  if (!vyre__p_close(p, VYRE__T_RBRACE, &open)) {
+  if (!push_elements(p, shape, 0)) {
     vyre__stack_drop(m, mark);
     return 0;
   }
@@ -88,10 +140,10 @@ bool vyre__p_is_whole_array(vyre__parser *p) {
   return at < p->length && p->text[at] == ';' && memory >= VYRE__MEMORY_TABLE;
 }
 
-vyre__id vyre__p_whole_array(vyre__parser *p) {
+vyre__id vyre__p_whole_array(vyre__parser *p, vyre__shape shape) {
   vyre__token name = p->now.token;
   uint32_t memory;
-  if (vyre__p_is(p, VYRE__T_LBRACE)) return vyre__p_elements(p);
+  if (vyre__p_is(p, VYRE__T_LBRACE)) return vyre__p_elements(p, shape);
   if (!vyre__p_names_memory(p, &name, &memory) || memory < VYRE__MEMORY_TABLE ||
       vyre__p_peek(p).kind != VYRE__T_SEMICOLON) {
     return vyre__p_value(p);
@@ -130,10 +182,11 @@ vyre__id vyre__p_array(vyre__parser *p, const vyre__token *name, vyre_type type,
   vyre__ir_builder *m = &p->ir;
   vyre__source_span span = vyre__p_span(&p->now.token);
   uint32_t length = 0, local = VYRE_NO_INDEX;
+  vyre__shape shape = 0;
   vyre__id value = 0;
   bool good = true, has_value = false;
   const bool has_length = vyre__p_is(p, VYRE__T_LBRACKET);
-  if (has_length && !vyre__p_length(p, &length)) {
+  if (has_length && !vyre__p_length(p, &length, &shape)) {
     vyre__p_bind(p, name, VYRE__BIND_WRONG, 0);
     return 0;
   }
@@ -144,7 +197,7 @@ vyre__id vyre__p_array(vyre__parser *p, const vyre__token *name, vyre_type type,
   }
   if (vyre__p_accept(p, VYRE__T_SET)) {
     has_value = true;
-    value = vyre__p_whole_array(p);
+    value = vyre__p_whole_array(p, shape);
     if (type == VYRE_TYPE_VOID && good) {
       type = type_of_copy(p, value);
       if (type == VYRE_TYPE_VOID) {
@@ -173,7 +226,7 @@ vyre__id vyre__p_array(vyre__parser *p, const vyre__token *name, vyre_type type,
   vyre__id id = 0;
   if (good && !p->now.panic && (value || !has_value)) {
     id = vyre__ir_build_array(m, p->text + name->start, name->length, type,
-                              length, is_mutable, value, &local);
+                              length, shape, is_mutable, value, &local);
   }
   if (local != VYRE_NO_INDEX &&
       m->locals[m->local_count - 1].type != VYRE_TYPE_VOID) {
@@ -185,11 +238,21 @@ vyre__id vyre__p_array(vyre__parser *p, const vyre__token *name, vyre_type type,
   return id;
 }
 
+/* Returns the shape of an array of the function. */
+static vyre__shape shape_of(vyre__parser *p, uint32_t memory) {
+  vyre__ir_builder *m = &p->ir;
+  if (!(memory & VYRE__MEMORY_LOCAL)) return 0;
+  return m
+      ->locals[m->functions[m->function].first_local +
+               (memory & VYRE__MEMORY_INDEX)]
+      .shape;
+}
+
 vyre__id vyre__p_assign_array(vyre__parser *p, uint32_t memory) {
   vyre__token name = p->now.token;
   vyre__p_advance(p);
   vyre__p_advance(p);
-  vyre__id value = vyre__p_whole_array(p);
+  vyre__id value = vyre__p_whole_array(p, shape_of(p, memory));
   if (p->now.panic) return 0;
   vyre__p_mark(p, &name);
   vyre__id id = 0;
@@ -257,7 +320,8 @@ bool vyre__p_table(vyre__parser *p, const vyre__token *name, vyre_type type,
                    vyre_element narrow, vyre__item *item) {
   vyre__ir_builder *m = &p->ir;
   uint32_t length;
-  if (!vyre__p_length(p, &length)) return false;
+  vyre__shape shape;
+  if (!vyre__p_length(p, &length, &shape)) return false;
   if (!vyre__p_expect(p, VYRE__T_SET, "and the values of the table")) {
     return false;
   }
@@ -274,7 +338,7 @@ bool vyre__p_table(vyre__parser *p, const vyre__token *name, vyre_type type,
                   vyre__type_name(type));
     return false;
   }
-  const vyre__id list = vyre__p_elements(p);
+  const vyre__id list = vyre__p_elements(p, shape);
   if (!list || p->now.panic) return false;
   const uint32_t count = m->nodes[list].b;
   char fix[VYRE__FIX_TEXT];
@@ -302,7 +366,7 @@ bool vyre__p_table(vyre__parser *p, const vyre__token *name, vyre_type type,
   const bool good = read_values(p, type, narrow, list, values, count);
   if (good) {
     item->bits = vyre__table_add(m, p->text + name->start, name->length, type,
-                                 values, count);
+                                 values, count, shape);
     item->is_table = true;
     item->type = (uint8_t)type;
   }
@@ -346,7 +410,8 @@ bool vyre__p_parameter_type(vyre__parser *p, bool is_mutable,
                        "write x: read f32[], memory of any length");
       return false;
     }
-    if (!vyre__p_length(p, &length)) return false;
+    vyre__shape shape;
+    if (!vyre__p_length(p, &length, &shape)) return false;
     if (length > 0 || is_mutable) {
       vyre__p_error(p, vyre__p_span(&word), "V099",
                     is_mutable ? "remove var: the access says whether it writes"
@@ -369,7 +434,7 @@ bool vyre__p_parameter_type(vyre__parser *p, bool is_mutable,
   }
   if (vyre__p_is(p, VYRE__T_LBRACKET)) {
     spec->is_memory = true;
-    if (!vyre__p_length(p, &spec->length)) return false;
+    if (!vyre__p_length(p, &spec->length, &spec->shape)) return false;
     if (vyre__is_struct(type)) {
       vyre__p_error(p, vyre__p_span(&first), "V098",
                     "use one array for each field",

@@ -19,7 +19,8 @@ static void report_array(vyre__parser *p, const vyre__token *name,
   const char *own = p->text + name->start;
   char fix[VYRE__FIX_TEXT] = "use a buffer for each field that is an array";
   uint32_t length = 0;
-  if (!vyre__p_length(p, &length)) return;
+  vyre__shape shape;
+  if (!vyre__p_length(p, &length, &shape)) return;
   const bool has_vectors = !decl->type && !vyre__is_sum(decl->element) &&
                            decl->element != VYRE_ELEMENT_BOOL &&
                            decl->element != VYRE_ELEMENT_BYTES;
