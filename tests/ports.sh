@@ -48,7 +48,7 @@ same() {
 same fft512 fft512 work --grid 4 --set work=wave.bin
 same dct8x8 dct8x8 dst --grid 4,6 --set src=image.bin --set dst=zeros:12288 --set stride=128
 same nbody nbody acc --grid 2 --set pos=bodies.bin --set bodies=512 --set eps2=0.01
-same life life then --grid 4,12 --set now=life.bin --set width=128 --set height=96
+same life life "then" --grid 4,12 --set now=life.bin --set width=128 --set height=96
 same hotspot_direct hotspot_direct dst --grid 2,24 --set power=power.bin --set src=image.bin --set cols=128 --set rows=96 \
   --set step_div_cap=0.01 --set rx=0.1 --set ry=0.1 --set rz=0.05
 for kernel in conv_rows_direct conv_cols_direct; do

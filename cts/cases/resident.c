@@ -14,12 +14,9 @@ static const char step_text[] =
     "uniform add : u32 @0;\n"
     "buffer state : read_write u32[] @1;\n"
     "buffer seen : write u32[] @2 output;\n"
-    "{\n"
-    "    let i = global_id.x;\n"
-    "    if (i >= len(state)) return;\n"
-    "    if (i != 2) seen[i] = state[i];\n"
-    "    state[i] = state[i] * 3 + i + add;\n"
-    "}\n";
+    "{\n    let i = global_id.x;\n"
+    "    if (i >= len(state)) return;\n    if (i != 2) seen[i] = state[i];\n"
+    "    state[i] = state[i] * 3 + i + add;\n}\n";
 
 typedef struct rig {
   vyre_pipeline *pipeline;
@@ -504,13 +501,10 @@ static const char mega_text[] =
     "buffer ring : read_write u32[8] @1;\n"
     "buffer debug_log : write u32[8] @2 output;\n"
     "buffer io : read u32[] @3;\n"
-    "{\n"
-    "    let i = global_id.x;\n"
-    "    if (i >= 8) return;\n"
-    "    if (i % 2 == 0) debug_log[i] = ring[i] + 1;\n"
+    "{\n    let i = global_id.x;\n"
+    "    if (i >= 8) return;\n    if (i % 2 == 0) debug_log[i] = ring[i] + 1;\n"
     "    ring[i] = ring[i] * 5 + io[i % len(io)];\n"
-    "    if (i == 0) control[0] += 1;\n"
-    "}\n";
+    "    if (i == 0) control[0] += 1;\n}\n";
 
 typedef struct mega {
   vyre_pipeline *pipeline;
@@ -647,13 +641,10 @@ static const char keep_text[] =
     "buffer total : persistent read_write u32[] @1;\n"
     "buffer runs : persistent read_write u32[1] @2 live_out;\n"
     "buffer y : write u32[] @3 output;\n"
-    "{\n"
-    "    let i = global_id.x;\n"
+    "{\n    let i = global_id.x;\n"
     "    if (i >= len(total)) return;\n"
-    "    total[i] += x[i];\n"
-    "    y[i] = total[i] * 2;\n"
-    "    if (i == 0) runs[0] += 1;\n"
-    "}\n";
+    "    total[i] += x[i];\n    y[i] = total[i] * 2;\n"
+    "    if (i == 0) runs[0] += 1;\n}\n";
 
 typedef struct keeper {
   vyre_pipeline *pipeline;

@@ -246,13 +246,14 @@ typedef uint64_t vyre__shape;
 enum { VYRE__SHAPE_BITS = 16 };
 
 static inline uint32_t vyre__shape_length(vyre__shape shape, unsigned at) {
+  if (at >= VYRE_MAX_DIMENSIONS) return 0;
   return (uint32_t)(shape >> VYRE__SHAPE_BITS * at & 0xFFFF);
 }
 
 /* Returns the number of indices; 0 for one. */
 static inline unsigned vyre__shape_count(vyre__shape shape) {
   unsigned count = 0;
-  while (count < VYRE_MAX_DIMENSIONS && vyre__shape_length(shape, count)) {
+  while (vyre__shape_length(shape, count)) {
     count++;
   }
   return count;

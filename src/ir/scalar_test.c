@@ -903,9 +903,8 @@ static bool takes(vyre__op op, vyre_type from, vyre_type to) {
   if (op == VYRE__OP_CLAMP || op == VYRE__OP_SATURATE || op == VYRE__OP_STEP) {
     return false;
   }
-  if (vyre__op_is_workgroup(op) || vyre__op_is_subgroup(op)) {
-    return false; /* of many invocations */
-  }
+  if (vyre__op_is_workgroup(op)) return false; /* of many invocations */
+  if (vyre__op_is_subgroup(op)) return false;
   switch (vyre__ops[op].rule) {
     case VYRE__RULE_U32:
       return from == VYRE_TYPE_U32 &&
@@ -963,7 +962,6 @@ TEST(every_operation_and_type_was_compared) {
   }
   CHECK_U64(count, 271);
 }
-
 TEST(refuses_unknown_operations) {
   const uint64_t args[3] = {0, 0, 0};
   uint64_t out = 42;

@@ -663,37 +663,6 @@ static void copy_return(inliner *in, frame *f, vyre__id id) {
   vyre__statement(m, vyre__ir_build_simple(m, VYRE__OP_BREAK));
 }
 
-static void copy_print(inliner *in, frame *f, vyre__id id) {
-  vyre__ir_builder *m = &in->builder;
-  uint32_t count = vyre__child_count(in->program, id);
-  vyre__arena_mark mark = vyre__arena_here(&in->scratch);
-  vyre__id *values = vyre__arena_array(&in->scratch, count, sizeof *values);
-  if (!values) {
-    in->no_memory = true;
-    return;
-  }
-  bool is_plain = true;
-  for (uint32_t i = 0; i < count; i++) {
-    is_plain =
-        is_plain && !vyre__is_aggregate(
-                        inline_node(in, vyre__child(in->program, id, i))->type);
-  }
-  for (uint32_t i = 0; i < count && is_plain; i++) {
-    values[i] = inline_operand(in, f, id, i);
-  }
-  uint32_t stack = vyre__stack_mark(m);
-  for (uint32_t i = 0; i < count; i++) {
-    if (is_plain) {
-      vyre__push(m, values[i]);
-    } else {
-      inline_print(in, f, vyre__child(in->program, id, i));
-    }
-  }
-  inline_at(in, id);
-  vyre__statement(m, vyre__ir_build_print(m, stack));
-  vyre__arena_rewind(&in->scratch, mark);
-}
-
 static void copy_let(inliner *in, frame *f, vyre__id id) {
   const vyre__node *node = inline_node(in, id);
   const vyre__local *local = &f->function->locals[node->a];
@@ -789,7 +758,7 @@ static void copy_statement(inliner *in, frame *f, vyre__id id) {
       copy_return(in, f, id);
       break;
     case VYRE__OP_PRINT:
-      copy_print(in, f, id);
+      inline_print(in, f, id);
       break;
     case VYRE__OP_EVAL: {
       if (inline_node(in, node->a)->op == VYRE__OP_ATOMIC_MERGE) {

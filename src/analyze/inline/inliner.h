@@ -290,8 +290,8 @@ void inline_assign_all(inliner *in, frame *f, uint32_t local, vyre__id value);
 /* Copies a STORE of an aggregate, and a SET_PLACE. */
 void inline_store(inliner *in, frame *f, vyre__id id);
 void inline_set_place(inliner *in, frame *f, vyre__id id);
-/* Pushes the texts and the scalars that print a value. */
-void inline_print(inliner *in, frame *f, vyre__id value);
+/* Copies a print statement. Vectors and structs become texts and scalars. */
+void inline_print(inliner *in, frame *f, vyre__id id);
 
 /* Returns a literal or a local with this value, so that it can be copied. */
 vyre__id inline_stable(inliner *in, vyre__id value);

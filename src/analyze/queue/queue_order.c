@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "analyze/queue/queue_order.h"
 
+#include "analyze/inline/inline.h"
 #include "analyze/queue/queue.h"
 #include "analyze/walk.h"
 #include "base/memory.h"
@@ -217,12 +218,24 @@ static void note_values(const vyre_program *program, vyre__id *values) {
   }
 }
 
+/* Creates one body of a queue kernel, with its calls and aggregates expanded. */
+static vyre_code inlined_part(const vyre_program *program,
+                              vyre__queue_part_kind kind,
+                              vyre_allocator allocator, vyre_program **out,
+                              vyre_status *st) {
+  vyre_program *part;
+  VYRE_TRY(vyre__queue_part(program, kind, allocator, &part, st));
+  vyre_code code = vyre__inline(part, allocator, out, st);
+  vyre_program_release(part);
+  return code;
+}
+
 static vyre_code prove_part(const vyre_program *program,
                             vyre__queue_part_kind kind,
                             vyre_allocator allocator, vyre__queue_order *out,
                             vyre_status *st) {
   vyre_program *part;
-  VYRE_TRY(vyre__queue_part(program, kind, allocator, &part, st));
+  VYRE_TRY(inlined_part(program, kind, allocator, &part, st));
   vyre_arena arena;
   vyre_arena_init(&arena, allocator);
   const size_t locals = part->functions[0].local_count;
