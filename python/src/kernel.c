@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Kernels: parses modules, describes parameters, compiles for devices. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "internal.h"
 
@@ -260,8 +263,16 @@ static bool read_import(void *context, const char *path, vyre_arena *arena,
                         const char **text, size_t *length) {
   enum { MAX_BYTES = 16 << 20 };
   (void)context;
-  FILE *file = fopen(path, "rb");
-  if (!file) return false;
+  /* Opening a FIFO must not block. */
+  const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  struct stat info;
+  if (fd < 0) return false;
+  const bool is_file = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+  FILE *file = is_file ? fdopen(fd, "rb") : NULL;
+  if (!file) {
+    (void)close(fd);
+    return false;
+  }
   char *bytes = NULL;
   long size = -1;
   if (fseek(file, 0, SEEK_END) == 0) size = ftell(file);

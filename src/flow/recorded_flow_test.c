@@ -380,7 +380,16 @@ TEST(wrong_ranges_of_a_queue_are_refused) {
   d.count = &a;
   CHECK_FAILS(add(&b, queue, &d, &st), st, VYRE_INVALID_ARGUMENT,
               VYRE_KIND_INVALID_ARGUMENT);
+  const vyre_slot_range no_slot = {.slot = VYRE_NO_SLOT};
+  d.items = &a;
+  d.count = &no_slot;
+  CHECK_FAILS(add(&b, queue, &d, &st), st, VYRE_INVALID_ARGUMENT,
+              VYRE_KIND_INVALID_ARGUMENT);
+  d.items = &no_slot;
   d.count = NULL;
+  CHECK_FAILS(add(&b, queue, &d, &st), st, VYRE_INVALID_ARGUMENT,
+              VYRE_KIND_INVALID_ARGUMENT);
+  d.items = NULL;
   CHECK_OK(add(&b, queue, &d, &st), st);
   CHECK_FAILS(add(&other, queue, &d, &st), st, VYRE_INVALID_ARGUMENT,
               VYRE_KIND_FOREIGN_HANDLE);

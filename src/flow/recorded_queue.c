@@ -10,6 +10,7 @@
 #include "flow/queue_internal.h"
 #include "runtime/compile/pipeline.h"
 #include "runtime/core/device.h"
+#include "runtime/recording/recording.h"
 
 enum { LABEL = 64 };
 
@@ -249,6 +250,8 @@ vyre_code vyre_recording_add_queue(vyre_recording *recording, vyre_queue *queue,
   VYRE_REQUIRE_BOTH(st, queue, d);
   VYRE_CHECK_RESERVED(st, __func__, d);
   VYRE_TRY(check_counts(queue, d, st));
+  if (d->items) VYRE_TRY(vyre__slot_check(recording, d->items->slot, st));
+  if (d->count) VYRE_TRY(vyre__slot_check(recording, d->count->slot, st));
   const bool has_resources = d->resource_count > 0;
   const size_t ins = has_resources ? d->resource_count : d->input_count;
   const size_t ranges = ins + d->output_count + 2;

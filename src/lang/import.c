@@ -179,19 +179,26 @@ static uint32_t try_file(search *s, const char *folder, const char *base,
   if (known != VYRE_NO_INDEX) return known;
   const char *text = NULL;
   size_t length = 0, at;
+  if (p->scopes->file_count > VYRE__MAX_IMPORTS) {
+    *is_done = true;
+    p->scopes->is_refused = !has_room(s, 0);
+    return VYRE_NO_INDEX;
+  }
   if (!p->options.import_read(p->options.import_context, name, &p->arena, &text,
                               &length)) {
     add_tried(s, name);
     return VYRE_NO_INDEX;
   }
   *is_done = true;
-  if (!has_room(s, length)) return VYRE_NO_INDEX;
+  p->scopes->is_refused = !has_room(s, length);
+  if (p->scopes->is_refused) return VYRE_NO_INDEX;
   if (length > 0 && vyre__source_check(text, length, &at)) {
     char message[VYRE__FIX_TEXT];
     snprintf(message, sizeof message,
              "'%.*s' is not UTF-8 text without control characters", SHOWN_PATH,
              name);
     report(p, s->import, "save the file as UTF-8", message);
+    p->scopes->is_refused = true;
     return VYRE_NO_INDEX;
   }
   const char *below = vyre__arena_text(&p->arena, path);
@@ -325,8 +332,9 @@ static void read_imports(vyre__parser *p, uint32_t *chain, unsigned depth) {
   const uint32_t file = chain[depth];
   scan_file(p, file);
   p->scopes->files[file].is_open = true;
-  for (size_t i = 0;
-       i < p->scopes->files[file].import_count && !p->out_of_memory; i++) {
+  for (size_t i = 0; i < p->scopes->files[file].import_count &&
+                     !p->out_of_memory && !p->stopped && !p->scopes->is_refused;
+       i++) {
     vyre__import import = p->scopes->files[file].imports[i];
     const size_t before = p->scopes->file_count;
     import.target = resolve(p, file, &import);

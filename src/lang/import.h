@@ -32,7 +32,8 @@ typedef struct vyre__linked_file {
   const char *path;   /* below that folder */
   uint32_t start, end;
   uint32_t first_line;
-  bool is_open; /* its imports are being read */
+  bool is_open;      /* its imports are being read */
+  uint32_t bound_in; /* 1 + the last file that has all its names */
   vyre__import *imports;
   size_t import_count, import_capacity;
 } vyre__linked_file;
@@ -47,7 +48,8 @@ typedef struct vyre__scopes {
   uint64_t *keys; /* file, symbol; 0: free */
   uint32_t *values;
   size_t count, slot_count;
-  bool failed; /* memory was exhausted */
+  bool failed;     /* memory was exhausted */
+  bool is_refused; /* a file cannot be used: no more files are read */
 } vyre__scopes;
 
 /* Joins the files that the parsed file imports. Sets p->scopes, p->text and

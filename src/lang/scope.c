@@ -284,7 +284,9 @@ static void report_equal(vyre__parser *p, const vyre__import *import,
 static void bind_names(vyre__parser *p, uint32_t file,
                        const vyre__import *import) {
   vyre__scopes *s = p->scopes;
-  const vyre__linked_file *target = &s->files[import->target];
+  vyre__linked_file *target = &s->files[import->target];
+  if (target->bound_in == file + 1) return; /* imported twice */
+  target->bound_in = file + 1;
   for (size_t i = item_from(p, target->start);
        i < p->item_count && p->items[i].start.at < target->end && !s->failed;
        i++) {

@@ -63,7 +63,9 @@ expect "the functions: run" "$work/check"
 # Structs, device buffers and recordings, in C and in C++.
 "$vyre" embed "$source_dir/tests/embed/structs.vyre" -o "$work/structs.h"
 expect "each field has an assertion" test "$(grep -c 'static_assert(offsetof' "$work/structs.h")" -eq 8
-for compiler in "$cc -std=c11" "c++ -x c++ -std=c++11"; do
+# A library with a sanitizer needs the compiler that built it.
+case $cc in *clang*) cxx=${cc/clang/clang++} ;; *) cxx=c++ ;; esac
+for compiler in "$cc -std=c11" "$cxx -x c++ -std=c++11"; do
   # shellcheck disable=SC2086 # the flags are words
   expect "structs: build with $compiler" $compiler "${flags[@]}" "$source_dir/tests/embed/structs.c" \
     -o "$work/structs" "${link[@]}"

@@ -127,7 +127,7 @@ vyre__id vyre__p_unknown(vyre__parser *p, const vyre__token *name,
     if (symbol->import) {
       snprintf(fix, sizeof fix, "write %.*s.name, with a name that it declares",
                (int)symbol->length, symbol->text);
-    } else if (!vyre__p_import_fix(p, name, fix, sizeof fix) &&
+    } else if (!(wanted && vyre__p_import_fix(p, name, fix, sizeof fix)) &&
                !vyre__p_foreign_value(p, name, next, fix)) {
       vyre__guess guess = {.best = NULL};
       if (wanted) guess = nearest(p, name, is_call);

@@ -123,6 +123,7 @@ static bool passes(const vyre__schedule *s, const group *g, uint32_t at,
  * down. */
 static bool moves_up(const vyre__schedule *s, uint32_t begin, uint32_t at,
                      const place *p) {
+  if (at - begin > MAX_SPAN) return false;
   for (uint32_t i = begin; i < at; i++) {
     if (!is_access(s, i) || inst_at(s, i)->aux != p->buffer) continue;
     if (!(flags_at(s, i) & VYRE__LIRF_WRITES)) continue;
@@ -143,8 +144,8 @@ static void find_group(const vyre__schedule *s, const vyre__sched_node *leaf,
     if (!is_access(s, at)) continue;
     place p = place_of(s, at);
     if (inst_at(s, at)->op == inst_at(s, first)->op && fits(s, at) &&
-        note_at(s, at)->together == 0 && joins(g, &p, &own) &&
-        (stores || moves_up(s, leaf->begin, at, &p))) {
+        note_at(s, at)->together == 0 && joins(g, &p, &own)) {
+      if (!stores && !moves_up(s, leaf->begin, at, &p)) break;
       g->at[g->count] = at;
       g->fields[g->count++] = p.field;
     } else if (!passes(s, g, at, stores)) {

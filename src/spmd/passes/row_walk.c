@@ -20,17 +20,29 @@ enum {
   MIN_TRIPS = 8,  /* iterations that pay for a block */
   MAX_WALKS = 4,  /* loads of a loop: blocks are on the stack */
   MAX_SLOPE = 64, /* bound on intermediate results */
+  MAX_EFFORT =
+      4096, /* values looked at for one load, or 64 instructions each */
 };
+
+/* Takes from the effort that is left. Returns false when there is too little. */
+static bool spend(uint32_t *effort, uint32_t count) {
+  if (*effort <= count) *effort = 0;
+  if (*effort == 0) return false;
+  *effort -= count;
+  return true;
+}
 
 /* Returns true if @p v, which instruction @p use reads, is the same in all
  * iterations of the LOOP at @p loop. */
 static bool is_invariant(const vyre__schedule *s, vyre__val v, uint32_t loop,
-                         unsigned depth) {
+                         unsigned depth, uint32_t *effort) {
   const vyre__lir_inst *inst = inst_at(s, v);
   uint32_t end = vyre__end_of(&s->r, loop);
   if (v < loop) return true;
+  if (!spend(effort, 1)) return false;
   if (depth == MAX_DEPTH || v >= end) return false;
   if (inst->op == VYRE__LIR_GET) {
+    if (!spend(effort, (end - loop) / 64)) return false;
     for (uint32_t at = loop; at < end; at++) {
       if (is_op(s, at, VYRE__LIR_SET) && inst_at(s, at)->aux == inst->aux) {
         return false;
@@ -40,7 +52,7 @@ static bool is_invariant(const vyre__schedule *s, vyre__val v, uint32_t loop,
   }
   if (!(flags_at(s, v) & VYRE__LIRF_PURE)) return false;
   for (unsigned i = 0; i < vyre__lir_ops[inst->op].operands; i++) {
-    if (!is_invariant(s, inst->v[i], loop, depth + 1)) return false;
+    if (!is_invariant(s, inst->v[i], loop, depth + 1, effort)) return false;
   }
   return true;
 }
@@ -48,10 +60,10 @@ static bool is_invariant(const vyre__schedule *s, vyre__val v, uint32_t loop,
 /* Returns by how much @p v, which lanes share, grows at most in an iteration;
  * -1: unknown. */
 static int32_t slope_of(const vyre__schedule *s, vyre__val v, uint32_t loop,
-                        unsigned depth) {
+                        unsigned depth, uint32_t *effort) {
   const vyre__lir_inst *inst = inst_at(s, v);
   const vyre__lir_loop *of = &s->kernel->loops[inst_at(s, loop)->aux];
-  if (is_invariant(s, v, loop, 0)) return 0;
+  if (is_invariant(s, v, loop, 0, effort)) return 0;
   if (depth == MAX_DEPTH || inst->type != VYRE_TYPE_U32) return -1;
   bool selects = inst->op == VYRE__LIR_SELECT;
   int32_t a = -1, b = -1;
@@ -66,8 +78,9 @@ static int32_t slope_of(const vyre__schedule *s, vyre__val v, uint32_t loop,
     case VYRE__LIR_MAX_U:
     case VYRE__LIR_MAX_S:
     case VYRE__LIR_SELECT:
-      a = slope_of(s, selects ? inst->b : inst->a, loop, depth + 1);
-      b = slope_of(s, selects ? inst->c : inst->b, loop, depth + 1);
+      a = slope_of(s, selects ? inst->b : inst->a, loop, depth + 1, effort);
+      if (a < 0) return -1;
+      b = slope_of(s, selects ? inst->c : inst->b, loop, depth + 1, effort);
       break;
     default:
       return -1;
@@ -86,26 +99,28 @@ static bool add_part(vyre__walk *walk, vyre__val v, bool is_negative) {
 
 /* Finds the terms of @p v that lanes share. */
 static bool find_parts(const vyre__schedule *s, vyre__val v, uint32_t loop,
-                       bool is_negative, unsigned depth, vyre__walk *walk) {
+                       bool is_negative, unsigned depth, uint32_t *effort,
+                       vyre__walk *walk) {
   const vyre__lir_inst *inst = inst_at(s, v);
   if (vyre__lane_shape_is_uniform(shape_at(s, v))) {
-    int32_t slope = slope_of(s, v, loop, 0);
+    int32_t slope = slope_of(s, v, loop, 0, effort);
     if (slope < 0) return false;
     walk->slope += is_negative ? -slope : slope;
     return add_part(walk, v, is_negative);
   }
-  if (is_invariant(s, v, loop, 0)) return true;
+  if (is_invariant(s, v, loop, 0, effort)) return true;
   bool adds = inst->op == VYRE__LIR_ADD;
   if (depth == MAX_DEPTH || (!adds && inst->op != VYRE__LIR_SUB)) return false;
   bool is_less = is_negative != !adds;
-  return find_parts(s, inst->a, loop, is_negative, depth + 1, walk) &&
-         find_parts(s, inst->b, loop, is_less, depth + 1, walk);
+  return find_parts(s, inst->a, loop, is_negative, depth + 1, effort, walk) &&
+         find_parts(s, inst->b, loop, is_less, depth + 1, effort, walk);
 }
 
 bool vyre__walk_find(const vyre__schedule *s, uint32_t at, uint32_t loop,
                      vyre__walk *walk) {
+  uint32_t effort = MAX_EFFORT;
   *walk = (vyre__walk){0};
-  return find_parts(s, inst_at(s, at)->a, loop, false, 0, walk) &&
+  return find_parts(s, inst_at(s, at)->a, loop, false, 0, &effort, walk) &&
          walk->slope >= 1 && walk->slope <= MAX_STEP;
 }
 
