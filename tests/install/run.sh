@@ -199,7 +199,7 @@ complete_words() { # words of the command line so far; prints what would complet
 expect_same "bash completes commands" "$(complete_words vyre e)" "embed emit explain "
 expect_same "bash completes subjects" "$(complete_words vyre plan f)" "frontier "
 expect_same "bash completes actions" "$(complete_words vyre cache explain --b)" "--backend "
-expect_same "bash completes flags" "$(complete_words vyre run --s)" "--schedules --seed --set "
+expect_same "bash completes flags" "$(complete_words vyre run --s)" "--schedules --seed --set --svg "
 expect_same "bash completes values" "$(complete_words vyre run --backend '')" "auto cpu null ref vulkan "
 expect_same "bash completes kernel names" \
   "$(complete_words vyre run "$source_dir/examples/embed/kernels.vyre" -k '')" \
