@@ -529,6 +529,8 @@ vyre_code vyre_source_format(const char *text, size_t length, const char *file,
                              vyre_arena *arena, const char **out,
                              size_t *out_length, vyre_diagnostics *diagnostics,
                              vyre_status *st) {
+  VYRE_BEGIN_OUT(st, out);
   return vyre_source_format_with(text, length, file, NULL, arena, out,
-                                 out_length, diagnostics, st);
+                                 out_length, diagnostics,
+                                 vyre__status_open(st));
 }

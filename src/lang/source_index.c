@@ -605,7 +605,9 @@ static bool make_index(vyre__parser *p, vyre_source_index *out) {
 vyre_code vyre_source_index_build(const char *text, size_t length,
                                   vyre_arena *arena, vyre_source_index *out,
                                   vyre_status *st) {
-  return vyre_source_index_build_with(text, length, "", NULL, arena, out, st);
+  vyre__status_begin(st);
+  return vyre_source_index_build_with(text, length, "", NULL, arena, out,
+                                      vyre__status_open(st));
 }
 
 vyre_code vyre_source_index_build_with(const char *text, size_t length,

@@ -309,6 +309,10 @@ OK(vyre_source_index_build) {
   vyre_source_index out;
   return vyre_source_index_build("const A = 1;", 12, &w.arena, &out, st);
 }
+OK(vyre_source_index_build_with) {
+  vyre_source_index out;
+  return vyre_source_index_build_with("", 0, "", NULL, &w.arena, &out, st);
+}
 OK(vyre_fence_wait) {
   return vyre_fence_wait(w.fence, VYRE_WAIT_FOREVER, st);
 }
@@ -446,6 +450,12 @@ OK(vyre_source_format) {
   size_t length;
   return vyre_source_format(text, sizeof text - 1, NULL, &w.arena, &out,
                             &length, NULL, st);
+}
+OK(vyre_source_format_with) {
+  const char *out;
+  size_t length;
+  return vyre_source_format_with(text, sizeof text - 1, NULL, NULL, &w.arena,
+                                 &out, &length, NULL, st);
 }
 OK(vyre_pipeline_compile) {
   vyre_pipeline *out;
@@ -740,6 +750,7 @@ OK(vyre_program_prove_order) {
   CALL(vyre_program_accesses, NULL, NULL, NULL, NULL, st)                    \
   CALL(vyre_program_values, NULL, NULL, NULL, NULL, st)                      \
   CALL(vyre_source_index_build, NULL, 0, NULL, NULL, st)                     \
+  CALL(vyre_source_index_build_with, NULL, 0, NULL, NULL, NULL, NULL, st)    \
   CALL(vyre_fence_wait, NULL, 0, st)                                         \
   CALL(vyre_fence_wait_any, NULL, 0, 0, NULL, st)                            \
   CALL(vyre_fence_set_callback, NULL, NULL, NULL, st)                        \
@@ -766,6 +777,8 @@ OK(vyre_program_prove_order) {
   CALL(vyre_module_parse_with, NULL, 0, NULL, NULL, HEAP, NULL, NULL, st)    \
   CALL(vyre_sum_merge, VYRE_ELEMENT_SUM_F32, NULL, NULL, 1, st)              \
   CALL(vyre_source_format, NULL, 0, NULL, NULL, NULL, NULL, NULL, st)        \
+  CALL(vyre_source_format_with, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, \
+       st)                                                                   \
   CALL(vyre_pipeline_compile, NULL, NULL, NULL, NULL, NULL, st)              \
   CALL(vyre_pipeline_compile_async, NULL, NULL, NULL, NULL, st)              \
   CALL(vyre_pipeline_add_variant, NULL, NULL, st)                            \
