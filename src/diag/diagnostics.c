@@ -118,7 +118,7 @@ bool vyre__diagnostics_add(vyre_diagnostics *diagnostics,
 /* Copies a line of a file. */
 static const char *copy_line(vyre_arena *arena, const vyre__source_file *file,
                              uint32_t line) {
-  const char *at = file->text, *end = at + file->length;
+  const char *at = file->text ? file->text : "", *end = at + file->length;
   for (uint32_t i = 1; at && i < line; i++) {
     at = memchr(at, '\n', (size_t)(end - at));
     if (at) at++;

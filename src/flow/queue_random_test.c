@@ -89,7 +89,7 @@ static void put_effects(program_text *t) {
       ("  for (let i = 0u; i < (h & 7); i++) atomic_add(y[(h + i) %% len(y)], "
        "i);\n")};
   const uint32_t kind = pick(t, 4); /* one kind of atomic for each buffer */
-  put(t, effects[kind < 2 ? kind : kind]);
+  put(t, effects[kind]);
   if (t->is_any || kind >= 2) return;
   if (pick(t, 2)) put(t, "  if (item_index < len(y)) y[item_index] = h;\n");
 }
@@ -151,7 +151,7 @@ static void fill_roots(const program_text *t, vyre_queue *queue) {
   uint64_t seed = t->seed;
   vyre_status st = {0};
   for (uint32_t i = 0; i < ROOTS; i++) {
-    uint32_t *item = words + i * t->item_words;
+    uint32_t *item = words + (size_t)i * t->item_words;
     for (uint32_t w = 0; w < t->item_words; w++)
       item[w] = queue_random(&seed, 1 << 20);
     item[0] = t->is_set ? queue_random(&seed, KEYS) : 14 + i;
@@ -264,7 +264,7 @@ TEST(random_queues_give_the_same_on_every_device) {
     items += expected[p].stats.items;
   }
   vyre_device_release(ref);
-  CHECK(items > 100 * PROGRAMS);
+  CHECK(items > 100 * (uint64_t)PROGRAMS);
   for (size_t i = 0; i < FORMS; i++) {
     vyre_context *context;
     vyre_device *device;

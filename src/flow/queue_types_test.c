@@ -226,8 +226,12 @@ static bool run_kernel(vyre_device *device, size_t kernel, bool is_flat,
   return true;
 }
 
+static bool same_bytes(const void *a, const void *b, size_t size) {
+  return memcmp(a, b, size) == 0;
+}
+
 static bool same(const outcome *a, const outcome *b) {
-  return memcmp(&a->after, &b->after, sizeof a->after) == 0 &&
+  return same_bytes(&a->after, &b->after, sizeof a->after) &&
          a->stats.items == b->stats.items &&
          a->stats.windows == b->stats.windows &&
          a->stats.pushed == b->stats.pushed &&

@@ -335,7 +335,7 @@ static void check_loop(const queue_bench *b) {
   CHECK_OK(vyre_recording_replay(w.rec, &options, NULL, &st), st);
   CHECK_U64(result.queues, 3);
   CHECK(result.reached_max);
-  CHECK_U64(sum(&w), 3 * 55);
+  CHECK_U64(sum(&w), 3ULL * 55);
   w.more = 0;
   CHECK_OK(vyre_recording_replay(w.rec, &options, NULL, &st), st);
   CHECK_U64(result.queues, 0);

@@ -130,7 +130,7 @@ static void add_buffers(recorded_queue *r, const vyre_recorded_queue *d) {
 
 static void add_source(recorded_queue *r, const vyre_recorded_queue *d) {
   size_t at = r->in_count + r->out_count;
-  if (r->has_items) {
+  if (r->has_items && d->items) {
     r->ranges[at++] =
         (vyre__step_range){.range = *d->items,
                            .name = "items",

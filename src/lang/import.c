@@ -67,10 +67,9 @@ static const char *join(vyre__parser *p, const char *folder, const char *path) {
     p->out_of_memory = true;
     return NULL;
   }
-  memcpy(out, folder, first);
   const bool needs_slash = first > 0 && folder[first - 1] != '/';
-  if (needs_slash) out[first] = '/';
-  memcpy(out + first + needs_slash, path, second + 1);
+  (void)snprintf(out, first + second + 2, "%s%s%s", folder,
+                 needs_slash ? "/" : "", path);
   return out;
 }
 

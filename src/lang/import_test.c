@@ -53,10 +53,10 @@ static vyre_code parse(const char *text, file_set *set, vyre_module **out,
 
 static const char *const library[] = {
     "dir/geometry.vyre",
-    "const TWO = 2.0; const TABLE : u32[2] = {3, 4};\n"
-    "struct pair { x : f32; y : f32; }\n"
-    "fn twice(a: f32) -> f32 { return a * TWO; }\n"
-    "kernel other buffer z : write f32[] @0; { z[0] = unknown; }",
+    ("const TWO = 2.0; const TABLE : u32[2] = {3, 4};\n"
+     "struct pair { x : f32; y : f32; }\n"
+     "fn twice(a: f32) -> f32 { return a * TWO; }\n"
+     "kernel other buffer z : write f32[] @0; { z[0] = unknown; }"),
     "dir/sub/noise.vyre",
     "import \"../geometry.vyre\" as g;\nimport \"hash.vyre\";\n"
     "fn value(a: f32) -> f32 { return g.twice(a) + hash(a); }\n"

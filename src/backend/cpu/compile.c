@@ -149,7 +149,7 @@ static vyre_code print_unsplit(codegen *g) {
   const vyre__jit_tier tier = g->tier;
   const uint32_t width = g->info.width, split = UINT32_C(1)
                                                 << VYRE__OPTIONAL_RANGE_SPLIT;
-  if (g->text.size > 2 * FULL_TEXT || g->passes_off & split) return VYRE_OK;
+  if (g->text.size / 2 > FULL_TEXT || g->passes_off & split) return VYRE_OK;
   g->passes_off |= split;
   VYRE_TRY(print_llvm(g, width, true));
   if (g->tier != tier) return VYRE_OK;

@@ -362,7 +362,7 @@ static const char *describe(const ref_queue_check *q, const difference *d) {
       "'%.100s'[%llu] depends on the order in which the items of window %llu "
       "run: %s %llu %s at line %u",
       name, (unsigned long long)q->index,
-      (unsigned long long)(q->before.state.window + d->window),
+      (unsigned long long)q->before.state.window + d->window,
       is_set ? "key" : "item", (unsigned long long)d->effect.item,
       d->is_push ? "pushes another item" : "writes another value",
       d->effect.line);

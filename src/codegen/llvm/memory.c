@@ -646,12 +646,12 @@ static void load_vector(ll *e, vyre__val v) {
   uint32_t lanes, ahead = ll_note_of(e, v)->ahead;
   bool is_known = ll_lanes_known(e, active, &lanes);
   if (ahead && is_contiguous(e, inst->a)) prefetch_ahead(e, v, ahead);
-  if (ll_load_together(e, v, &op)) {
-    /* loaded */
-  } else if (is_far && (is_known || is_constant)) {
+  const bool is_loaded = ll_load_together(e, v, &op);
+  if (!is_loaded && is_far && (is_known || is_constant)) {
     ll_lanes_at each = lanes_at(e, v, stride, is_known ? lanes : UINT32_MAX);
     op = ll_load_each(e, &each);
-  } else if (!is_contiguous(e, inst->a) && ll_load_pattern(e, v, active, &op)) {
+  } else if (is_loaded || (!is_contiguous(e, inst->a) &&
+                           ll_load_pattern(e, v, active, &op))) {
     /* loaded */
   } else if (stride) {
     op = load_apart(e, v, active, stride);
