@@ -58,10 +58,10 @@ static const char *const library[] = {
      "fn twice(a: f32) -> f32 { return a * TWO; }\n"
      "kernel other buffer z : write f32[] @0; { z[0] = unknown; }"),
     "dir/sub/noise.vyre",
-    "import \"../geometry.vyre\" as g;\nimport \"hash.vyre\";\n"
-    "fn value(a: f32) -> f32 { return g.twice(a) + hash(a); }\n"
-    "struct pair { z : u32; }\n"
-    "fn twice(p: pair) -> u32 { return p.z * 2; }",
+    ("import \"../geometry.vyre\" as g;\nimport \"hash.vyre\";\n"
+     "fn value(a: f32) -> f32 { return g.twice(a) + hash(a); }\n"
+     "struct pair { z : u32; }\n"
+     "fn twice(p: pair) -> u32 { return p.z * 2; }"),
     "dir/sub/hash.vyre",
     "override SEED : f32 = 0.5; fn hash(x: f32) -> f32 { return x * SEED; }",
     "lib/far.vyre",
@@ -71,13 +71,13 @@ static const char *const library[] = {
     "dir/empty.vyre",
     "",
     "dir/bom.vyre",
-    "\xEF\xBB\xBF"
-    "const BOM = 7;",
+    ("\xEF\xBB\xBF"
+     "const BOM = 7;"),
     "dir/cycle.vyre",
     "import \"main.vyre\";",
     "dir/wrong.vyre",
-    "fn fine(x: f32) -> f32 { return x; }\n"
-    "fn wrong(x: f32) -> f32 {\n  return x + 1;\n}",
+    ("fn fine(x: f32) -> f32 { return x; }\n"
+     "fn wrong(x: f32) -> f32 {\n  return x + 1;\n}"),
     "dir/open.vyre",
     "fn open(x: f32) -> f32 { return x; /*",
     "dir/bad.vyre",
